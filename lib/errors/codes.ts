@@ -1,0 +1,229 @@
+/**
+ * When resending the whole request makes sense (spec 7.3).
+ *
+ * - `never`: a configuration or request problem; sending it again changes nothing.
+ * - `after_wait`: wait the seconds of `Retry-After`, then retry.
+ * - `backoff`: exponential backoff, 1 s × 2, at most 3 retries, ±20 % jitter.
+ * - `unstated`: the spec puts the code in no tier.
+ */
+export type RetryTier = 'never' | 'after_wait' | 'backoff' | 'unstated'
+
+/** One row of the error table. */
+export interface ErrorRow {
+  /** HTTP status of the answer. */
+  readonly status: number
+  readonly tier: RetryTier
+  /** The value of `x-should-retry`; absent where the client's own rule stands. */
+  readonly shouldRetry?: boolean
+  /** Text for a person: what happened and what to do next. Holds nothing that spec 2.5 keeps for the call log. */
+  readonly message: string
+}
+
+const never = { tier: 'never', shouldRetry: false } as const
+const afterWait = { tier: 'after_wait', shouldRetry: true } as const
+const backoff = { tier: 'backoff', shouldRetry: true } as const
+const unstated = { tier: 'unstated' } as const
+
+/**
+ * Every error code of the service, one row per code (spec 7.2 and 7.3). Envelopes, headers, the retry tiers of
+ * clients and the documentation are derived from this table and from nothing else.
+ */
+export const ERROR_CODES = {
+  missing_credential: {
+    status: 401,
+    ...never,
+    message: 'No API key was sent. Send it as "Authorization: Bearer <key>" or as "x-api-key: <key>".',
+  },
+  invalid_credential: {
+    status: 401,
+    ...never,
+    message: 'The API key is not valid here. Check that it was copied whole and belongs to this gateway.',
+  },
+  key_disabled: {
+    status: 403,
+    ...never,
+    message: 'This API key is disabled. Ask its owner to enable it, or use another key.',
+  },
+  key_expired: { status: 403, ...never, message: 'This API key has expired. Create a new key.' },
+  key_quota_exhausted: {
+    status: 402,
+    ...never,
+    message: 'The quota of this API key is used up. Raise its quota, or use another key.',
+  },
+  ip_not_allowed: {
+    status: 403,
+    ...never,
+    message:
+      "This address is not on the API key's allow-list. Add it to the list, or call from an allowed address.",
+  },
+  model_not_allowed: {
+    status: 403,
+    ...never,
+    message: 'This API key may not use the requested model. GET /v1/models lists the models it may use.',
+  },
+  invalid_request: {
+    status: 400,
+    ...never,
+    message: 'The request is not valid. Correct it and send it again.',
+  },
+  unsupported_feature: {
+    status: 400,
+    ...never,
+    message:
+      'The requested model does not support a feature that this request uses. Drop it, or choose another model.',
+  },
+  context_too_long: {
+    status: 400,
+    ...never,
+    message: "The input does not fit into the model's context window. Shorten it, or ask for less output.",
+  },
+  model_not_found: {
+    status: 404,
+    ...never,
+    message:
+      'The model does not exist or was taken offline. GET /v1/models lists the models available to you.',
+  },
+  request_too_large: {
+    status: 413,
+    ...never,
+    message: 'The request body is too large. Send large images by URL instead of inline base64.',
+  },
+  idempotency_key_in_use: {
+    status: 409,
+    tier: 'unstated',
+    shouldRetry: true,
+    message:
+      'The previous request with this Idempotency-Key has not finished. Retry with the same key in a few seconds; it is not charged twice.',
+  },
+  idempotency_key_replayed: {
+    status: 409,
+    tier: 'unstated',
+    shouldRetry: false,
+    message:
+      'A request with this Idempotency-Key already ran; nothing was run or charged this time. Fetch the original answer from the call log by the original request id.',
+  },
+  idempotency_key_reused: {
+    status: 400,
+    tier: 'unstated',
+    shouldRetry: false,
+    message: 'This Idempotency-Key was used with other content. Use a new key for a changed request.',
+  },
+  insufficient_balance: {
+    status: 402,
+    ...never,
+    message:
+      'The balance of the account does not cover this request. Top up the account; the amounts are in the call log.',
+  },
+  billing_unavailable: {
+    status: 503,
+    ...backoff,
+    message: 'Billing is temporarily unavailable; nothing was run. Retry with backoff.',
+  },
+  quota_lease_exhausted: {
+    status: 503,
+    ...backoff,
+    message: "The account's funds are briefly held by other calls in flight. Retry with backoff.",
+  },
+  rate_limited: {
+    status: 429,
+    ...afterWait,
+    message:
+      'A rate limit was reached. Wait the seconds of Retry-After, then retry; sending sooner prolongs the wait.',
+  },
+  concurrency_limited: {
+    status: 429,
+    ...afterWait,
+    message:
+      'Too many requests of this account are running. Wait the seconds of Retry-After, or let running streams end first.',
+  },
+  no_candidate: {
+    status: 503,
+    ...never,
+    message:
+      'No upstream line is left for this request, most often because its provider constraint is too strict. The routing trace in the call log says what removed each line.',
+  },
+  all_candidates_failed: {
+    status: 502,
+    ...unstated,
+    message:
+      'Every upstream line that was tried failed. The routing trace in the call log shows each attempt.',
+  },
+  upstream_timeout: {
+    status: 504,
+    ...backoff,
+    message: 'The upstream did not answer in time. Retry with backoff.',
+  },
+  upstream_error: {
+    status: 502,
+    ...backoff,
+    message: 'The upstream returned an error. Retry with backoff; details are in the call log.',
+  },
+  upstream_rate_limited: {
+    status: 429,
+    ...afterWait,
+    message:
+      'The upstream limits requests to this model at the moment. Wait the seconds of Retry-After, then retry.',
+  },
+  upstream_overloaded: {
+    status: 503,
+    ...backoff,
+    message: 'The upstream is overloaded. Retry with backoff.',
+  },
+  circuit_open: {
+    status: 503,
+    ...backoff,
+    message: 'The upstream failed repeatedly and is being left alone for a moment. Retry with backoff.',
+  },
+  empty_completion: {
+    status: 502,
+    ...backoff,
+    message: 'The model returned no output. This call is not billed; retry at once if you like.',
+  },
+  content_filtered: {
+    status: 400,
+    ...never,
+    message: 'The content was blocked by moderation. Change the content before sending it again.',
+  },
+  client_closed_request: {
+    status: 499,
+    ...unstated,
+    message: 'The client closed the connection before the answer was complete.',
+  },
+  internal_error: {
+    status: 500,
+    ...unstated,
+    message: 'An internal error occurred. Report it with the request id of this response.',
+  },
+  not_found: {
+    status: 404,
+    ...unstated,
+    message: 'This resource does not exist. Check the method, the path and the id.',
+  },
+  conflict: {
+    status: 409,
+    tier: 'unstated',
+    shouldRetry: false,
+    message: "The resource's present state does not allow this. Read it again before you retry.",
+  },
+  region_denied: {
+    status: 403,
+    ...unstated,
+    message: 'This request may not be processed in this region. Use a region that your account allows.',
+  },
+} as const satisfies Record<string, ErrorRow>
+
+/** A stable machine-readable error identifier (spec 7.2). */
+export type ErrorCode = keyof typeof ERROR_CODES
+
+/** All codes, in the order of the table. */
+export const ERROR_CODE_NAMES = Object.keys(ERROR_CODES) as readonly ErrorCode[]
+
+/** The row of a code. */
+export function errorRow(code: ErrorCode): ErrorRow {
+  return ERROR_CODES[code]
+}
+
+/** Whether a value is one of the table's codes. */
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(ERROR_CODES, value)
+}

@@ -1,0 +1,11 @@
+export {
+  ERROR_CODE_NAMES,
+  ERROR_CODES,
+  type ErrorCode,
+  type ErrorRow,
+  errorRow,
+  isErrorCode,
+  type RetryTier,
+} from './codes.ts'
+export { isUnforeseen, toGatewayError } from './foreign-error.ts'
+export { GatewayError, type GatewayErrorOptions } from './gateway-error.ts'

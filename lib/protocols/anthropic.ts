@@ -1,0 +1,31 @@
+import type { GatewayError } from '../errors/index.ts'
+import type { Protocol } from './protocol.ts'
+
+const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  409: 'invalid_request_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  499: 'invalid_request_error',
+  503: 'overloaded_error',
+  504: 'timeout_error',
+}
+
+/** The Anthropic-style envelope (spec 2.2). It has no code: callers branch on the status and `error.type`. */
+function anthropicErrorBody(error: GatewayError, requestId: string): object {
+  const type = TYPE_BY_STATUS[error.status] ?? 'api_error'
+  return { type: 'error', error: { type, message: error.message }, request_id: requestId }
+}
+
+/** Anthropic-style: `/v1/messages`. Its SDK reads the request id from `request-id`. */
+export const anthropic: Protocol = {
+  name: 'anthropic',
+  requestIdHeaders: ['x-request-id', 'request-id'],
+  errorBody: anthropicErrorBody,
+  streamError: (error, requestId) =>
+    `event: error\ndata: ${JSON.stringify(anthropicErrorBody(error, requestId))}\n\n`,
+}

@@ -1,0 +1,49 @@
+/** One event of a `text/event-stream`, read. */
+export interface StreamEvent {
+  /** The `event:` field; undefined where the frame has none. */
+  readonly event: string | undefined
+  /** The `data:` lines joined by a newline; empty for a comment. */
+  readonly data: string
+}
+
+const LINE_END = /\r\n|\n|\r/
+
+/** Reads one frame: the lines up to a blank line. Comments and unknown fields are passed over. */
+export function readFrame(frame: string): StreamEvent {
+  let event: string | undefined
+  let data: string | undefined
+  for (const line of frame.split(LINE_END)) {
+    if (line === '' || line.startsWith(':')) continue
+    const colon = line.indexOf(':')
+    const field = colon < 0 ? line : line.slice(0, colon)
+    const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    if (field === 'data') data = data === undefined ? value : `${data}\n${value}`
+    else if (field === 'event') event = value
+  }
+  return { event, data: data ?? '' }
+}
+
+/**
+ * Where the last whole frame of `text` ends, at or after `from`: the index behind its blank line, or -1. `text` may
+ * be UTF-8 read as latin1: the line ends are ASCII.
+ */
+export function endOfLastFrame(text: string): number {
+  const newline = text.lastIndexOf('\n\n')
+  let end = newline < 0 ? -1 : newline + 2
+  if (!text.includes('\r')) return end
+  // Rare: a server that ends its lines with CR LF, CR, or a mixture.
+  const blank = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!$))/g
+  for (let match = blank.exec(text); match; match = blank.exec(text)) end = Math.max(end, blank.lastIndex)
+  return end
+}
+
+/** Where the first frame of `text` that starts at `from` ends: the index behind its blank line, or -1. */
+export function endOfFrame(text: string, from: number): number {
+  if (!text.includes('\r', from)) {
+    const newline = text.indexOf('\n\n', from)
+    return newline < 0 ? -1 : newline + 2
+  }
+  const blank = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!$))/g
+  blank.lastIndex = from
+  return blank.test(text) ? blank.lastIndex : -1
+}

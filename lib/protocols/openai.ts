@@ -1,0 +1,34 @@
+import type { GatewayError } from '../errors/index.ts'
+import type { Protocol } from './protocol.ts'
+
+const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  402: 'insufficient_quota',
+  403: 'permission_error',
+  404: 'not_found_error',
+  409: 'invalid_request_error',
+  413: 'invalid_request_error',
+  429: 'rate_limit_error',
+  499: 'invalid_request_error',
+}
+
+/** The OpenAI-style envelope (spec 2.1); the task-style video protocol uses it too (spec 2.3). */
+export function openAiErrorBody(error: GatewayError, requestId: string): object {
+  const body: Record<string, unknown> = {
+    message: error.message,
+    type: TYPE_BY_STATUS[error.status] ?? 'server_error',
+    code: error.code,
+  }
+  if (error.param !== undefined) body.param = error.param
+  if (error.details !== undefined) body.details = error.details
+  return { error: body, request_id: requestId }
+}
+
+/** OpenAI-style: chat completions, embeddings, images, rerank, videos. */
+export const openAi: Protocol = {
+  name: 'openai',
+  requestIdHeaders: ['x-request-id'],
+  errorBody: openAiErrorBody,
+  streamError: (error, requestId) => `data: ${JSON.stringify(openAiErrorBody(error, requestId))}\n\n`,
+}
