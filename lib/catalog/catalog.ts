@@ -1,0 +1,104 @@
+import type { ProtocolName } from '../protocols/index.ts'
+
+/** What a model is for; decides which endpoints serve it. */
+export type ModelKind = 'chat' | 'embedding' | 'image' | 'rerank' | 'video'
+
+/** A capability that a request can ask for and a model or line can lack. */
+export type Feature = 'stream' | 'tools' | 'vision' | 'json' | 'reasoning'
+
+/** Prices in nano-units of the currency; the `PerMillion` ones per million tokens. Zero means free. */
+export interface Price {
+  readonly inputPerMillion: bigint
+  readonly outputPerMillion: bigint
+  readonly cachedInputPerMillion: bigint
+  readonly cacheWritePerMillion: bigint
+  readonly perRequest: bigint
+  readonly perImage: bigint
+  /** Per second of video. */
+  readonly perSecond: bigint
+}
+
+/** The clocks of one attempt, in milliseconds. */
+export interface Timeouts {
+  readonly connectMs: number
+  readonly firstByteMs: number
+  readonly idleMs: number
+  readonly totalMs: number
+}
+
+/** When a line's circuit opens, and for how long. */
+export interface CircuitSettings {
+  /** Opens when at least this share of the calls in the window failed, in percent. */
+  readonly errorPercent: number
+  /** … and the window holds at least this many calls. */
+  readonly minimumCalls: number
+  readonly windowMs: number
+  /** Time until a probe is let through. */
+  readonly resetMs: number
+}
+
+/** A model as callers know it. */
+export interface Model {
+  readonly id: string
+  readonly kind: ModelKind
+  /** Tokens of input and output together; undefined = not restricted. */
+  readonly contextWindow: number | undefined
+  readonly maxOutputTokens: number | undefined
+  /** undefined = not restricted. */
+  readonly features: ReadonlySet<Feature> | undefined
+  readonly price: Price
+}
+
+/** One upstream that serves some of the models. */
+export interface Line {
+  readonly id: string
+  /** The supplier, as a caller's provider constraint names it. */
+  readonly provider: string
+  readonly protocol: ProtocolName
+  /** `https://host[:port]`. */
+  readonly origin: string
+  /** What stands before the endpoint's own path, such as `/v1`; no slash at its end. */
+  readonly basePath: string
+  readonly apiKey: string | undefined
+  readonly region: string | undefined
+  readonly enabled: boolean
+  /** Lower is tried first. */
+  readonly priority: number
+  readonly weight: number
+  /** Model id → the upstream's name of it. */
+  readonly models: ReadonlyMap<string, string>
+  readonly timeouts: Timeouts
+  readonly circuit: CircuitSettings
+  /** Sent with every request to this line. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Prices that replace the model's, member by member. */
+  readonly price: Partial<Price>
+  readonly features: ReadonlySet<Feature> | undefined
+  readonly contextWindow: number | undefined
+}
+
+/** Models and lines, validated, with what routing looks up by model precomputed. */
+export interface Catalog {
+  readonly models: ReadonlyMap<string, Model>
+  readonly lines: readonly Line[]
+  /** The lines that serve a model, in the order of the config. */
+  linesOf(modelId: string): readonly Line[]
+}
+
+/** Builds a {@link Catalog} out of models and lines that are already valid. */
+export function createCatalog(models: readonly Model[], lines: readonly Line[]): Catalog {
+  const byId = new Map(models.map((model) => [model.id, model]))
+  const byModel = new Map<string, Line[]>()
+  for (const model of models) {
+    byModel.set(
+      model.id,
+      lines.filter((line) => line.models.has(model.id)),
+    )
+  }
+  return { models: byId, lines, linesOf: (modelId) => byModel.get(modelId) ?? [] }
+}
+
+/** The price of a model on a line: the line's members over the model's. */
+export function priceOn(model: Model, line: Line): Price {
+  return { ...model.price, ...line.price }
+}

@@ -1,0 +1,80 @@
+import ipaddr from 'ipaddr.js'
+import type { ParsedConfig } from './config-schema.ts'
+
+/** Writes a path as the config's author would: `lines[2].baseUrl`. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  let text = ''
+  for (const part of path) {
+    if (typeof part === 'number') text += `[${part}]`
+    else text += text === '' ? String(part) : `.${String(part)}`
+  }
+  return text === '' ? '(top level)' : text
+}
+
+/** What a schema cannot see: names that must exist or be unique, addresses, URLs with more than an origin and a path. */
+export function crossFaults(config: ParsedConfig): string[] {
+  const accounts = new Set(config.accounts.map(({ id }) => id))
+  const models = new Set(config.models.map(({ id }) => id))
+  const lines = new Set(config.lines.map(({ id }) => id))
+  const faults = [
+    ...duplicates('accounts', config.accounts, 'id'),
+    ...duplicates('keys', config.keys, 'id'),
+    ...duplicates('keys', config.keys, 'secret'),
+    ...duplicates('models', config.models, 'id'),
+    ...duplicates('lines', config.lines, 'id'),
+  ]
+  for (const [i, key] of config.keys.entries()) {
+    if (!accounts.has(key.account)) faults.push(`keys[${i}].account: there is no account "${key.account}"`)
+    for (const [j, entry] of (key.allowIps ?? []).entries()) {
+      if (!isAddressOrBlock(entry)) {
+        faults.push(`keys[${i}].allowIps[${j}]: "${entry}" is neither an address nor a CIDR block`)
+      }
+    }
+  }
+  for (const [i, line] of config.lines.entries()) {
+    const url = new URL(line.baseUrl)
+    if (url.search !== '' || url.hash !== '' || url.username !== '') {
+      faults.push(`lines[${i}].baseUrl: must not have a query, a fragment or credentials`)
+    }
+    for (const model of Object.keys(line.models)) {
+      if (!models.has(model)) faults.push(`lines[${i}].models.${model}: there is no model "${model}"`)
+    }
+    for (const [name, value] of Object.entries(line.headers)) {
+      if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name))
+        faults.push(`lines[${i}].headers.${name}: is not a header name`)
+      if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
+        faults.push(`lines[${i}].headers.${name}: is not a header value`)
+    }
+  }
+  for (const [i, rule] of config.passThrough.entries()) {
+    if ((rule.lines === undefined) === (rule.model === undefined)) {
+      faults.push(`passThrough[${i}]: needs either "lines" or "model"`)
+    }
+    for (const [j, name] of (rule.lines ?? []).entries()) {
+      if (!lines.has(name)) faults.push(`passThrough[${i}].lines[${j}]: there is no line "${name}"`)
+    }
+    if (rule.model !== undefined && !models.has(rule.model)) {
+      faults.push(`passThrough[${i}].model: there is no model "${rule.model}"`)
+    }
+  }
+  return faults
+}
+
+function duplicates<K extends string>(
+  list: string,
+  items: readonly Record<K, string>[],
+  member: K,
+): string[] {
+  const seen = new Map<string, number>()
+  const faults: string[] = []
+  for (const [i, item] of items.entries()) {
+    const first = seen.get(item[member])
+    if (first === undefined) seen.set(item[member], i)
+    else faults.push(`${list}[${i}].${member}: is the same as that of ${list}[${first}]`)
+  }
+  return faults
+}
+
+function isAddressOrBlock(entry: string): boolean {
+  return ipaddr.isValid(entry) || ipaddr.isValidCIDR(entry)
+}

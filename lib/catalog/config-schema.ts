@@ -1,0 +1,138 @@
+import { z } from 'zod'
+import { isAmount } from './money.ts'
+
+const id = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
+const amount = z
+  .string()
+  .refine(isAmount, { error: 'must be a decimal string such as "12.50", with at most 9 places' })
+const price = amount.refine((text) => !text.startsWith('-'), { error: 'must not be negative' })
+const count = z.int().min(0)
+const limit = z.int().min(1).nullable()
+const milliseconds = z.int().min(1).max(86_400_000)
+
+/** Requests per minute, input tokens per minute, requests at a time. */
+const keyLimits = z.strictObject({ rpm: limit.default(null), tpm: limit.default(null) })
+const accountLimits = z.strictObject({ ...keyLimits.shape, concurrency: limit.default(null) })
+
+export const featureSchema = z.enum(['stream', 'tools', 'vision', 'json', 'reasoning'])
+const protocolSchema = z.enum(['openai', 'anthropic', 'ark'])
+
+const prices = {
+  inputPerMillion: price,
+  outputPerMillion: price,
+  cachedInputPerMillion: price,
+  cacheWritePerMillion: price,
+  perRequest: price,
+  perImage: price,
+  perSecond: price,
+}
+/** Every member optional: on a model what is absent is free, on a line it is the model's. */
+const priceSchema = z.strictObject(prices).partial()
+
+const account = z.strictObject({
+  id,
+  name: z.string().optional(),
+  balance: amount.optional().describe('Prepaid balance at first start. Absent: postpaid.'),
+  limits: accountLimits.prefault({}),
+  regions: z.array(id).optional().describe('Gateway regions that may process its calls. Absent: all.'),
+  lineRegions: z.array(id).optional().describe('Regions of the lines that may serve it. Absent: all.'),
+})
+
+const key = z.strictObject({
+  id,
+  account: id,
+  secret: z.string().min(1).describe('The API key itself, or "env:NAME". Stored as its SHA-256 only.'),
+  enabled: z.boolean().default(true),
+  expiresAt: z.iso.datetime({ offset: true }).optional(),
+  quota: price.optional().describe('What the key may spend in all. Absent: no quota.'),
+  allowIps: z.array(z.string()).optional().describe('Addresses or CIDR blocks. Absent: all.'),
+  allowModels: z.array(z.string().min(1)).optional().describe('Model ids; * is a wildcard. Absent: all.'),
+  limits: keyLimits.prefault({}),
+})
+
+const model = z.strictObject({
+  id,
+  kind: z.enum(['chat', 'embedding', 'image', 'rerank', 'video']),
+  contextWindow: z.int().min(1).optional(),
+  maxOutputTokens: z.int().min(1).optional(),
+  features: z.array(featureSchema).optional(),
+  price: priceSchema.prefault({}),
+})
+
+const line = z.strictObject({
+  id,
+  provider: id,
+  protocol: protocolSchema,
+  baseUrl: z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' }),
+  apiKey: z.string().min(1).optional().describe('The provider key, or "env:NAME".'),
+  region: id.optional(),
+  enabled: z.boolean().default(true),
+  priority: z.int().default(0).describe('Lower is tried first.'),
+  weight: z.number().min(0).max(1_000_000).default(1),
+  models: z.record(z.string().min(1), z.string().min(1)).describe("Model id to the upstream's name of it."),
+  timeouts: z
+    .strictObject({
+      connectMs: milliseconds.default(2000),
+      firstByteMs: milliseconds.default(30_000),
+      idleMs: milliseconds.default(60_000),
+      totalMs: milliseconds.default(600_000),
+    })
+    .prefault({}),
+  circuit: z
+    .strictObject({
+      errorPercent: z.number().min(1).max(100).default(50),
+      minimumCalls: z.int().min(1).default(5),
+      windowMs: milliseconds.default(10_000),
+      resetMs: milliseconds.default(10_000),
+    })
+    .prefault({}),
+  headers: z.record(z.string(), z.string()).default({}),
+  price: priceSchema.prefault({}),
+  features: z.array(featureSchema).optional(),
+  contextWindow: z.int().min(1).optional(),
+})
+
+const routing = z.strictObject({
+  strategy: z.enum(['priority', 'weighted', 'latency', 'price', 'affinity']).default('priority'),
+  maxAttempts: z.int().min(1).max(20).default(3),
+  onDisconnect: z.enum(['abort', 'drain']).default('abort'),
+  drainMs: milliseconds.default(10_000),
+})
+
+const passThrough = z.strictObject({
+  path: z.string().startsWith('/'),
+  lines: z.array(id).min(1).optional(),
+  model: id.optional(),
+  price: z.strictObject({ perRequest: price }).partial().prefault({}),
+})
+
+/** The config file of the assembled gateway, as it is written down. */
+export const configSchema = z.strictObject({
+  $schema: z.string().optional(),
+  region: id.default('local'),
+  bodyLimitBytes: count.min(1024).default(20_971_520),
+  accounts: z.array(account).default([]),
+  keys: z.array(key).default([]),
+  models: z.array(model).min(1),
+  lines: z.array(line).min(1),
+  routing: routing.prefault({}),
+  onStoreError: z.enum(['local', 'refuse']).default('local'),
+  onLedgerAway: z.enum(['hold', 'deliver']).default('hold'),
+  trustProxy: z
+    .union([z.boolean(), z.int().min(0), z.string(), z.array(z.string())])
+    .default(false)
+    .describe("Express's own setting: false, a number of hops, or addresses."),
+  urlSigningSecret: z.string().min(16).optional(),
+  passThrough: z.array(passThrough).default([]),
+})
+
+/** A config file after its defaults were filled in. */
+export type ParsedConfig = z.output<typeof configSchema>
+export type ParsedAccount = ParsedConfig['accounts'][number]
+export type ParsedKey = ParsedConfig['keys'][number]
+export type ParsedModel = ParsedConfig['models'][number]
+export type ParsedLine = ParsedConfig['lines'][number]

@@ -1,0 +1,18 @@
+export {
+  type Catalog,
+  type CircuitSettings,
+  createCatalog,
+  type Feature,
+  type Line,
+  type Model,
+  type ModelKind,
+  type Price,
+  priceOn,
+  type Timeouts,
+} from './catalog.ts'
+export type { ParsedAccount, ParsedKey } from './config-schema.ts'
+export { windowNeeded, windowOn } from './context-window.ts'
+export { configJsonSchema } from './emit-schema.ts'
+export { ConfigError, type GatewayConfig, loadConfig } from './load-config.ts'
+export { formatAmount, isAmount, NANOS_PER_UNIT, parseAmount } from './money.ts'
+export { compileAllowList } from './wildcard.ts'

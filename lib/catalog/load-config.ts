@@ -1,0 +1,175 @@
+import type { z } from 'zod'
+import { type Catalog, createCatalog, type Line, type Model, type Price } from './catalog.ts'
+import { crossFaults, formatPath } from './config-faults.ts'
+import {
+  configSchema,
+  type ParsedAccount,
+  type ParsedConfig,
+  type ParsedKey,
+  type ParsedLine,
+  type ParsedModel,
+} from './config-schema.ts'
+import { parseAmount } from './money.ts'
+
+/** A config that is not usable: one line per fault, each naming the path. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+  /** `"lines[2].baseUrl: must be an http(s) URL"`, … */
+  readonly faults: readonly string[]
+
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'))
+    this.faults = faults
+  }
+}
+
+/** The config of a gateway: validated, secrets read, models and lines as a {@link Catalog}. */
+export interface GatewayConfig extends Omit<ParsedConfig, 'models' | 'lines' | '$schema'> {
+  readonly accounts: ParsedAccount[]
+  readonly keys: ParsedKey[]
+  readonly catalog: Catalog
+}
+
+/**
+ * Validates a config and fills in its defaults. `"env:NAME"` in `apiKey`, `secret`, `urlSigningSecret` and header
+ * values is read from `env`.
+ *
+ * @param source the parsed JSON of the config file.
+ * @param env where `env:` secrets are looked up, usually `process.env`.
+ * @throws {ConfigError} naming every fault at once.
+ * @example
+ * const config = loadConfig(JSON.parse(await readFile('gateway.json', 'utf8')), process.env)
+ */
+export function loadConfig(
+  source: unknown,
+  env: Readonly<Record<string, string | undefined>> = {},
+): GatewayConfig {
+  const { value, faults: secretFaults } = withSecrets(source, env)
+  const parsed = configSchema.safeParse(value)
+  const shapeFaults = parsed.success ? crossFaults(parsed.data) : parsed.error.issues.flatMap(describeIssue)
+  const faults = [...shapeFaults, ...secretFaults]
+  if (!parsed.success || faults.length > 0) throw new ConfigError(faults)
+  const { models, lines, $schema: _, ...rest } = parsed.data
+  return { ...rest, catalog: createCatalog(models.map(toModel), lines.map(toLine)) }
+}
+
+/** Unknown members are one issue in zod; here each is a fault of its own. */
+function describeIssue(issue: z.core.$ZodIssue): string[] {
+  if (issue.code !== 'unrecognized_keys') return [`${formatPath(issue.path)}: ${issue.message}`]
+  return issue.keys.map((key) => `${formatPath([...issue.path, key])}: is not a known member`)
+}
+
+interface WithSecrets {
+  value: unknown
+  faults: string[]
+}
+
+/** A copy of the source in which each `env:NAME` at a place for secrets is replaced. */
+function withSecrets(source: unknown, env: Readonly<Record<string, string | undefined>>): WithSecrets {
+  const faults: string[] = []
+  const resolve = (value: unknown, path: readonly PropertyKey[]): unknown => {
+    if (typeof value !== 'string' || !value.startsWith('env:')) return value
+    const name = value.slice(4)
+    const secret = env[name]
+    if (secret !== undefined && secret !== '') return secret
+    faults.push(`${formatPath(path)}: the environment variable ${name} is not set`)
+    return `unset:${formatPath(path)}`
+  }
+  if (!isRecord(source)) return { value: source, faults }
+  const value: Record<string, unknown> = { ...source }
+  if ('urlSigningSecret' in value)
+    value.urlSigningSecret = resolve(value.urlSigningSecret, ['urlSigningSecret'])
+  value.keys = mapItems(value.keys, (key, i) =>
+    replace(key, 'secret', (v) => resolve(v, ['keys', i, 'secret'])),
+  )
+  value.lines = mapItems(value.lines, (line, i) => {
+    const keyed = replace(line, 'apiKey', (v) => resolve(v, ['lines', i, 'apiKey']))
+    return replace(keyed, 'headers', (headers) => {
+      if (!isRecord(headers)) return headers
+      return Object.fromEntries(
+        Object.entries(headers).map(([name, v]) => [name, resolve(v, ['lines', i, 'headers', name])]),
+      )
+    })
+  })
+  if (value.keys === undefined) delete value.keys
+  if (value.lines === undefined) delete value.lines
+  return { value, faults }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function mapItems(list: unknown, edit: (item: Record<string, unknown>, index: number) => unknown): unknown {
+  if (!Array.isArray(list)) return list
+  return list.map((item, index) => (isRecord(item) ? edit(item, index) : item))
+}
+
+function replace(
+  item: Record<string, unknown>,
+  member: string,
+  edit: (value: unknown) => unknown,
+): Record<string, unknown> {
+  return Object.hasOwn(item, member) ? { ...item, [member]: edit(item[member]) } : item
+}
+
+const FREE: Price = {
+  inputPerMillion: 0n,
+  outputPerMillion: 0n,
+  cachedInputPerMillion: 0n,
+  cacheWritePerMillion: 0n,
+  perRequest: 0n,
+  perImage: 0n,
+  perSecond: 0n,
+}
+
+function toPrice(price: ParsedModel['price']): Partial<Price> {
+  const entries = Object.entries(price).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  return Object.fromEntries(entries.map(([unit, text]) => [unit, parseAmount(text)]))
+}
+
+/** A cached or cache-writing token costs what an input token costs unless the config says otherwise. */
+function toModelPrice(price: ParsedModel['price']): Price {
+  const given = toPrice(price)
+  const inputPerMillion = given.inputPerMillion ?? 0n
+  return {
+    ...FREE,
+    cachedInputPerMillion: inputPerMillion,
+    cacheWritePerMillion: inputPerMillion,
+    ...given,
+  }
+}
+
+function toModel(model: ParsedModel): Model {
+  return {
+    id: model.id,
+    kind: model.kind,
+    contextWindow: model.contextWindow,
+    maxOutputTokens: model.maxOutputTokens,
+    features: model.features && new Set(model.features),
+    price: toModelPrice(model.price),
+  }
+}
+
+function toLine(line: ParsedLine): Line {
+  const url = new URL(line.baseUrl)
+  return {
+    id: line.id,
+    provider: line.provider,
+    protocol: line.protocol,
+    origin: url.origin,
+    basePath: url.pathname.replace(/\/+$/, ''),
+    apiKey: line.apiKey,
+    region: line.region,
+    enabled: line.enabled,
+    priority: line.priority,
+    weight: line.weight,
+    models: new Map(Object.entries(line.models)),
+    timeouts: line.timeouts,
+    circuit: line.circuit,
+    headers: line.headers,
+    price: toPrice(line.price),
+    features: line.features && new Set(line.features),
+    contextWindow: line.contextWindow,
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * Compiles an allow-list of names with `*` wildcards (`["chat-small", "claude-*"]`) into a test. `undefined` allows
+ * everything, an empty list nothing.
+ */
+export function compileAllowList(patterns: readonly string[] | undefined): (name: string) => boolean {
+  if (patterns === undefined) return () => true
+  const exact = new Set(patterns.filter((pattern) => !pattern.includes('*')))
+  const wild = patterns.filter((pattern) => pattern.includes('*')).map((pattern) => pattern.split('*'))
+  if (wild.length === 0) return (name) => exact.has(name)
+  return (name) => exact.has(name) || wild.some((parts) => matches(name, parts))
+}
+
+/** Greedy match of the literal parts between the asterisks; linear, so that no pattern can be made to backtrack. */
+function matches(name: string, parts: readonly string[]): boolean {
+  const first = parts[0] ?? ''
+  const last = parts.at(-1) ?? ''
+  if (name.length < first.length + last.length || !name.startsWith(first) || !name.endsWith(last))
+    return false
+  const end = name.length - last.length
+  let at = first.length
+  for (const part of parts.slice(1, -1)) {
+    const found = name.indexOf(part, at)
+    if (found < 0 || found + part.length > end) return false
+    at = found + part.length
+  }
+  return true
+}
