@@ -1,0 +1,108 @@
+import type { AnswerReading, ReportedUsage, Substance } from './operation.ts'
+import { estimateTokens } from './token-estimate.ts'
+
+/** The members of a choice's message or delta that carry output, whatever the upstream calls them. */
+interface ChatOutput {
+  content?: unknown
+  reasoning_content?: unknown
+  reasoning?: unknown
+  refusal?: unknown
+  tool_calls?: unknown
+  function_call?: unknown
+  audio?: unknown
+  images?: unknown
+}
+
+interface ChatChoice {
+  message?: ChatOutput | null
+  finish_reason?: unknown
+}
+
+/** Reads a whole OpenAI-style chat completion. Throws SyntaxError when it is not one. */
+export function readChatAnswer(json: unknown): AnswerReading {
+  const answer = json as { choices?: unknown; usage?: unknown } | null
+  if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.choices)) {
+    throw new SyntaxError('the answer has no "choices"')
+  }
+  const choices = answer.choices.filter(
+    (choice): choice is ChatChoice => typeof choice === 'object' && choice !== null,
+  )
+  return {
+    substance: substanceOf(choices),
+    usage: readChatUsage(answer.usage),
+    estimateOutput: () =>
+      choices.reduce((sum, { message }) => sum + (message ? estimateTokens(outputText(message)) : 0), 0),
+  }
+}
+
+function substanceOf(choices: readonly ChatChoice[]): Substance {
+  if (choices.some(({ message }) => message && hasRefusal(message))) return 'refusal'
+  if (choices.some(({ message }) => message && hasOutput(message))) return 'output'
+  return choices.some((choice) => choice.finish_reason === 'content_filter') ? 'filtered' : 'empty'
+}
+
+/** Whether a message or delta declines in the model's own words. */
+export function hasRefusal(output: ChatOutput): boolean {
+  return isText(output.refusal)
+}
+
+/** Whether a message or delta carries real output: text, reasoning, a refusal, a tool call, audio or an image. */
+export function hasOutput(output: ChatOutput): boolean {
+  return (
+    isText(output.content) ||
+    isText(output.reasoning_content) ||
+    isText(output.reasoning) ||
+    isText(output.refusal) ||
+    isFilled(output.content) ||
+    isFilled(output.tool_calls) ||
+    isFilled(output.images) ||
+    isObject(output.function_call) ||
+    isObject(output.audio)
+  )
+}
+
+/** The text of a message or delta that is counted as output. */
+export function outputText(output: ChatOutput): string {
+  let text = ''
+  for (const value of [output.content, output.reasoning_content ?? output.reasoning, output.refusal]) {
+    if (typeof value === 'string') text += value
+  }
+  if (Array.isArray(output.content)) for (const item of output.content) text += textIn(item, 'text')
+  if (Array.isArray(output.tool_calls)) {
+    for (const call of output.tool_calls as { function?: unknown }[]) {
+      text += textIn(call?.function, 'name') + textIn(call?.function, 'arguments')
+    }
+  }
+  return text + textIn(output.function_call, 'name') + textIn(output.function_call, 'arguments')
+}
+
+function textIn(value: unknown, member: string): string {
+  const text = isObject(value) ? (value as Record<string, unknown>)[member] : undefined
+  return typeof text === 'string' ? text : ''
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
+const isFilled = (value: unknown): boolean => Array.isArray(value) && value.length > 0
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+/** Reads OpenAI-style `usage`. `prompt_tokens` includes the cached ones. */
+export function readChatUsage(usage: unknown): ReportedUsage {
+  if (!isObject(usage)) return {}
+  const {
+    prompt_tokens: input,
+    completion_tokens: output,
+    prompt_tokens_details: details,
+  } = usage as Record<string, unknown>
+  const cache = isObject(details) ? (details as Record<string, unknown>) : {}
+  return {
+    inputTokens: count(input),
+    outputTokens: count(output),
+    cachedInputTokens:
+      count(cache.cached_tokens) ?? count((usage as Record<string, unknown>).prompt_cache_hit_tokens),
+    cacheWriteTokens: count(cache.cache_write_tokens),
+  }
+}
+
+function count(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : undefined
+}

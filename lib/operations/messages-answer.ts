@@ -1,0 +1,75 @@
+import type { AnswerReading, ReportedUsage, Substance } from './operation.ts'
+import { estimateTokens } from './token-estimate.ts'
+
+/** A content block of an answer, as far as counting needs it. */
+export interface AnswerBlock {
+  type?: unknown
+  text?: unknown
+  thinking?: unknown
+  input?: unknown
+  name?: unknown
+}
+
+/** Reads a whole Anthropic-style message. Throws SyntaxError when it is not one. */
+export function readMessageAnswer(json: unknown): AnswerReading {
+  const answer = json as { content?: unknown; stop_reason?: unknown; usage?: unknown } | null
+  if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.content)) {
+    throw new SyntaxError('the answer has no "content"')
+  }
+  const blocks = answer.content.filter(
+    (block): block is AnswerBlock => typeof block === 'object' && block !== null,
+  )
+  return {
+    substance: substanceOf(blocks, answer.stop_reason),
+    usage: readMessageUsage(answer.usage),
+    estimateOutput: () => blocks.reduce((sum, block) => sum + estimateTokens(blockText(block)), 0),
+  }
+}
+
+function substanceOf(blocks: readonly AnswerBlock[], stopReason: unknown): Substance {
+  if (stopReason === 'refusal') return 'refusal'
+  return blocks.some(blockHasOutput) ? 'output' : 'empty'
+}
+
+/** Whether a block carries output. Only an empty text or thinking block does not. */
+export function blockHasOutput(block: AnswerBlock): boolean {
+  if (block.type === 'text') return typeof block.text === 'string' && block.text !== ''
+  if (block.type === 'thinking') return typeof block.thinking === 'string' && block.thinking !== ''
+  return true
+}
+
+/** The text of a block that is counted as output. */
+export function blockText(block: AnswerBlock): string {
+  if (typeof block.text === 'string') return block.text
+  if (typeof block.thinking === 'string') return block.thinking
+  const name = typeof block.name === 'string' ? block.name : ''
+  return name + (block.input === undefined ? '' : textOf(block.input))
+}
+
+/** JSON.stringify recurses: an input nested a hundred thousand deep is counted as nothing instead of overflowing. */
+function textOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? ''
+  } catch {
+    return ''
+  }
+}
+
+/** Reads Anthropic-style `usage`, whose `input_tokens` leave out what was read from or written to the cache. */
+export function readMessageUsage(usage: unknown): ReportedUsage {
+  if (typeof usage !== 'object' || usage === null) return {}
+  const counts = usage as Record<string, unknown>
+  const fresh = count(counts.input_tokens)
+  const cached = count(counts.cache_read_input_tokens)
+  const written = count(counts.cache_creation_input_tokens)
+  return {
+    inputTokens: fresh === undefined ? undefined : fresh + (cached ?? 0) + (written ?? 0),
+    cachedInputTokens: cached,
+    cacheWriteTokens: written,
+    outputTokens: count(counts.output_tokens),
+  }
+}
+
+function count(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : undefined
+}

@@ -1,0 +1,112 @@
+import type { StreamEvent } from '../protocols/index.ts'
+import { type AnswerBlock, blockHasOutput, blockText, readMessageUsage } from './messages-answer.ts'
+import type { FrameReading, ReportedUsage, StreamReader, Substance } from './operation.ts'
+import { countTextDelta } from './text-delta.ts'
+import { estimateTokens } from './token-estimate.ts'
+
+interface MessageEvent {
+  type?: unknown
+  message?: { usage?: unknown } | null
+  content_block?: AnswerBlock | null
+  delta?: {
+    type?: unknown
+    text?: unknown
+    thinking?: unknown
+    partial_json?: unknown
+    stop_reason?: unknown
+  } | null
+  usage?: unknown
+  error?: unknown
+}
+
+const DELTA_EVENT = 'event: content_block_delta\n'
+const DELTA = '"delta":{'
+const TEXT_MEMBERS = ['"type":"text_delta","text":"', '"type":"thinking_delta","thinking":"'] as const
+
+/** Reads an Anthropic-style message stream as it passes. */
+export class MessageStreamReader implements StreamReader {
+  #output = false
+  #refused = false
+  #finished = false
+  usage: ReportedUsage = {}
+  estimatedOutput = 0
+
+  get substance(): Substance {
+    if (this.#refused) return 'refusal'
+    return this.#output ? 'output' : 'empty'
+  }
+
+  read({ data }: StreamEvent): FrameReading {
+    const reading = {
+      output: false,
+      relay: true,
+      finished: this.#finished,
+      last: false,
+      error: undefined as unknown,
+    }
+    if (data === '') return reading
+    const event = JSON.parse(data) as MessageEvent | null
+    if (typeof event !== 'object' || event === null) throw new SyntaxError('a stream event is not an object')
+    switch (event.type) {
+      case 'message_start':
+        this.#report(event.message?.usage)
+        break
+      case 'content_block_start':
+        reading.output = this.#count(event.content_block ? blockText(event.content_block) : '')
+        if (event.content_block && blockHasOutput(event.content_block)) reading.output = true
+        break
+      case 'content_block_delta':
+        reading.output = this.#count(deltaText(event.delta))
+        break
+      case 'message_delta':
+        this.#report(event.usage)
+        if (event.delta?.stop_reason) {
+          this.#finished = true
+          this.#refused = event.delta.stop_reason === 'refusal'
+        }
+        break
+      case 'message_stop':
+        reading.last = true
+        break
+      case 'error':
+        return { ...reading, error: event.error ?? {} }
+    }
+    this.#output ||= reading.output
+    return { ...reading, finished: this.#finished }
+  }
+
+  skim(text: string, from: number): number {
+    let at = from
+    while (text.startsWith(DELTA_EVENT, at)) {
+      const end = text.indexOf('\n\n', at) + 2
+      if (end < 2) return at
+      const delta = text.indexOf(DELTA, at)
+      if (delta < 0 || delta > end) return at
+      const tokens = countTextDelta(text, delta + DELTA.length, end, TEXT_MEMBERS)
+      if (tokens === undefined) return at
+      this.#output ||= tokens > 0
+      this.estimatedOutput += tokens
+      at = end
+    }
+    return at
+  }
+
+  #count(text: string): boolean {
+    if (text === '') return false
+    this.estimatedOutput += estimateTokens(text)
+    return true
+  }
+
+  /** The start reports the input, the end the output; each may correct the other. */
+  #report(usage: unknown): void {
+    const reported = readMessageUsage(usage)
+    const known = Object.entries(reported).filter(([, tokens]) => tokens !== undefined)
+    this.usage = { ...this.usage, ...Object.fromEntries(known) }
+  }
+}
+
+function deltaText(delta: MessageEvent['delta']): string {
+  for (const value of [delta?.text, delta?.thinking, delta?.partial_json])
+    if (typeof value === 'string') return value
+  return ''
+}

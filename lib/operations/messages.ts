@@ -1,0 +1,157 @@
+import { z } from 'zod'
+import type { Feature } from '../catalog/index.ts'
+import { editMembers, memberText } from './json-members.ts'
+import { readMessageAnswer } from './messages-answer.ts'
+import { MessageStreamReader } from './messages-stream.ts'
+import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
+import { providerConstraintSchema } from './provider-constraint.ts'
+import {
+  TOKENS_PER_FILE,
+  TOKENS_PER_IMAGE,
+  TOKENS_PER_MESSAGE,
+  TOKENS_PER_REQUEST,
+} from './token-estimate.ts'
+
+const block = z.looseObject({ type: z.string(), text: z.string().optional() })
+const content = z.union([z.string(), z.array(block)], {
+  error: 'must be a string or a list of content blocks',
+})
+
+/** What the gateway needs of a message request; unknown members pass through untouched. */
+const schema = z.looseObject({
+  model: z.string().min(1),
+  max_tokens: z.int().min(1),
+  messages: z.array(z.looseObject({ role: z.enum(['user', 'assistant', 'system']), content })).min(1),
+  system: content.nullish(),
+  stream: z.boolean().nullish(),
+  temperature: z.number().min(0).max(1).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  tools: z.array(z.looseObject({})).nullish(),
+  thinking: z.looseObject({ type: z.string() }).nullish(),
+  output_config: z.looseObject({ format: z.looseObject({ type: z.string() }).nullish() }).nullish(),
+  provider: providerConstraintSchema.nullish(),
+})
+
+type MessagesBody = z.output<typeof schema>
+type Block = z.output<typeof block>
+
+/** Anthropic-style message: `POST /v1/messages`. */
+export const messages: Operation = {
+  name: 'messages',
+  kind: 'chat',
+  protocol: 'anthropic',
+  path: '/v1/messages',
+  upstreamPath: '/messages',
+  schema,
+  facts: (json, raw, estimate) => new MessageCounter(json as MessagesBody, raw, estimate).facts(),
+  promptPrefix: (json) => promptPrefix(json as MessagesBody),
+  upstreamBody(raw, json, { model }) {
+    const edits: Record<string, string | null> = {}
+    if (model !== json.model) edits.model = JSON.stringify(model)
+    if ('provider' in json) edits.provider = null
+    return editMembers(raw, edits)
+  },
+  readAnswer: readMessageAnswer,
+  streamTerminator: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+  streamReader: () => new MessageStreamReader(),
+}
+
+/** Walks a body once, adding up tokens and images and noting which member asks for which feature. */
+class MessageCounter {
+  readonly #body: MessagesBody
+  readonly #raw: Buffer
+  readonly #estimate: TokenEstimator
+  readonly #featureParams = new Map<Feature, string>()
+  #tokens = TOKENS_PER_REQUEST
+  #images = 0
+
+  constructor(body: MessagesBody, raw: Buffer, estimate: TokenEstimator) {
+    this.#body = body
+    this.#raw = raw
+    this.#estimate = estimate
+  }
+
+  facts(): RequestFacts {
+    const body = this.#body
+    if (body.system) this.#addContent(body.system, 'system')
+    for (const [i, { content: given }] of body.messages.entries()) {
+      this.#tokens += TOKENS_PER_MESSAGE
+      this.#addContent(given, `messages[${i}].content`)
+    }
+    const tools = body.tools?.length ?? 0
+    if (tools > 0) {
+      this.#featureParams.set('tools', 'tools')
+      this.#tokens += this.#estimate(memberText(this.#raw, 'tools') ?? '')
+    }
+    if (body.stream === true) this.#featureParams.set('stream', 'stream')
+    if (body.output_config?.format) this.#featureParams.set('json', 'output_config.format')
+    if (body.thinking && body.thinking.type !== 'disabled') this.#featureParams.set('reasoning', 'thinking')
+    return {
+      model: body.model,
+      stream: body.stream === true,
+      features: new Set(this.#featureParams.keys()),
+      featureParams: this.#featureParams,
+      estimatedInputTokens: this.#tokens,
+      maxOutputTokens: body.max_tokens,
+      answers: 1,
+      messages: body.messages.length,
+      tools,
+      images: this.#images,
+    }
+  }
+
+  #addContent(given: string | readonly Block[], path: string): void {
+    if (typeof given === 'string') this.#tokens += this.#estimate(given)
+    else for (const [i, item] of given.entries()) this.#addBlock(item, `${path}[${i}]`)
+  }
+
+  #addBlock(item: Block, path: string): void {
+    if (typeof item.text === 'string') this.#tokens += this.#estimate(item.text)
+    else if (item.type === 'image') {
+      this.#images++
+      this.#tokens += TOKENS_PER_IMAGE
+      if (!this.#featureParams.has('vision')) this.#featureParams.set('vision', path)
+    } else if (item.type === 'tool_result') this.#addToolResult(item.content, `${path}.content`)
+    else if (item.type === 'tool_use') this.#tokens += this.#estimate(inputText(item.input))
+    else if (item.type === 'thinking' && typeof item.thinking === 'string')
+      this.#tokens += this.#estimate(item.thinking)
+    else this.#tokens += TOKENS_PER_FILE
+  }
+
+  /** A result's own blocks are counted like any; a result inside a result is none, so that nesting ends here. */
+  #addToolResult(result: unknown, path: string): void {
+    if (typeof result === 'string') this.#tokens += this.#estimate(result)
+    if (!Array.isArray(result)) return
+    for (const [i, item] of result.entries()) {
+      if (isBlock(item) && item.type !== 'tool_result') this.#addBlock(item, `${path}[${i}]`)
+    }
+  }
+}
+
+function isBlock(value: unknown): value is Block {
+  return typeof value === 'object' && value !== null
+}
+
+/** JSON.stringify recurses: an input nested beyond the stack counts like a file instead of overflowing. */
+function inputText(input: unknown): string {
+  try {
+    return JSON.stringify(input) ?? ''
+  } catch {
+    return 'x '.repeat(TOKENS_PER_FILE)
+  }
+}
+
+const PREFIX_CHARS = 1024
+
+function promptPrefix(body: MessagesBody): string {
+  let prefix = textOf(body.system ?? '')
+  for (const { role, content: given } of body.messages) {
+    if (prefix.length >= PREFIX_CHARS) break
+    prefix += `\n${role}:${textOf(given)}`
+  }
+  return prefix.slice(0, PREFIX_CHARS)
+}
+
+function textOf(given: string | readonly Block[]): string {
+  return typeof given === 'string' ? given : given.map((item) => item.text ?? '').join('')
+}

@@ -1,0 +1,131 @@
+import type { z } from 'zod'
+import type { Feature, ModelKind } from '../catalog/index.ts'
+import type { ProtocolName, StreamEvent } from '../protocols/index.ts'
+
+/** What a call consumed. */
+export interface Usage {
+  /** All input tokens, those read from and written to a cache included. */
+  readonly inputTokens: number
+  readonly cachedInputTokens: number
+  readonly cacheWriteTokens: number
+  readonly outputTokens: number
+  /** `measured`: as the upstream reported; `estimated`: counted by the gateway because nothing was reported. */
+  readonly source: 'measured' | 'estimated'
+}
+
+/** The token counts an upstream reports; undefined members were not reported, a reported zero is a zero. */
+export interface ReportedUsage {
+  inputTokens?: number | undefined
+  cachedInputTokens?: number | undefined
+  cacheWriteTokens?: number | undefined
+  outputTokens?: number | undefined
+}
+
+/** What an endpoint's body says about itself. */
+export interface RequestFacts {
+  readonly model: string
+  readonly stream: boolean
+  readonly features: ReadonlySet<Feature>
+  /** The member that asks for each feature, to name it in a refusal. */
+  readonly featureParams: ReadonlyMap<Feature, string>
+  readonly estimatedInputTokens: number
+  readonly maxOutputTokens: number | undefined
+  readonly answers: number
+  readonly messages: number
+  readonly tools: number
+  readonly images: number
+}
+
+/**
+ * What an upstream's answer, or a finished stream, amounts to.
+ *
+ * - `output`: it holds output.
+ * - `refusal`: the model itself declined; an answer like any other, even without text.
+ * - `filtered`: stopped by moderation with no output.
+ * - `empty`: no output at all.
+ */
+export type Substance = 'output' | 'refusal' | 'filtered' | 'empty'
+
+/** A whole answer, read. */
+export interface AnswerReading {
+  readonly substance: Substance
+  readonly usage: ReportedUsage
+  /** Output tokens as the gateway estimates them; computed only where usage is missing. */
+  estimateOutput(): number
+}
+
+/** One event of a stream, read. */
+export interface FrameReading {
+  /** Whether it carries real output; the first that does commits the attempt. */
+  readonly output: boolean
+  /** Whether the caller gets it; false for the usage chunk that only we asked for. */
+  readonly relay: boolean
+  /** Whether the answer is complete with it: every choice has its finish reason. */
+  readonly finished: boolean
+  /** Whether it is the protocol's last event. */
+  readonly last: boolean
+  /** The upstream's error object, when the event is one. */
+  readonly error: unknown
+}
+
+/** Reads one stream as it passes; keeps only counts. */
+export interface StreamReader {
+  /** Reads one event with care. Throws SyntaxError when its data is not what the protocol sends. */
+  read(event: StreamEvent): FrameReading
+  /**
+   * Passes over as many whole, unremarkable output events as it can and counts their output.
+   *
+   * @param text whole events, UTF-8 read as latin1.
+   * @param from where to begin: the start of an event.
+   * @returns where the first event starts that needs {@link read}; `text.length` when none does.
+   */
+  skim(text: string, from: number): number
+  /** What the stream amounts to so far. */
+  readonly substance: Substance
+  /** Usage reported so far. */
+  readonly usage: ReportedUsage
+  /** Output tokens of the events read so far, as the gateway estimates them. */
+  readonly estimatedOutput: number
+}
+
+/** Estimates the tokens of a text. */
+export type TokenEstimator = (text: string) => number
+
+/** How a body is changed on its way to an upstream. */
+export interface UpstreamEdit {
+  /** The upstream's name of the model. */
+  readonly model: string
+}
+
+/** What a stream reader has to know about the request. */
+export interface StreamReaderOptions {
+  readonly json: Readonly<Record<string, unknown>>
+  readonly answers: number
+}
+
+/**
+ * One endpoint: its schema, the facts read off a request, the bytes sent upstream, and how its answers are read. Adding
+ * an endpoint is a file with one of these and a row in `OPERATIONS`.
+ */
+export interface Operation {
+  readonly name: string
+  readonly kind: ModelKind
+  /** The wire protocol of the endpoint; a line of the same one gets the body nearly as it came. */
+  readonly protocol: ProtocolName
+  /** Inbound path. */
+  readonly path: string
+  /** Path behind a line's base URL. */
+  readonly upstreamPath: string
+  readonly schema: z.ZodType
+  /** Reads the facts off a body that the schema accepted. */
+  facts(json: Readonly<Record<string, unknown>>, raw: Buffer, estimate: TokenEstimator): RequestFacts
+  /** The first characters of the prompt, which upstream prompt caches key on. */
+  promptPrefix(json: Readonly<Record<string, unknown>>): string
+  /** The bytes for a line: the caller's own, except where they must differ. */
+  upstreamBody(raw: Buffer, json: Readonly<Record<string, unknown>>, edit: UpstreamEdit): Buffer
+  /** Reads a whole answer. Throws SyntaxError when it is not one. */
+  readAnswer(json: unknown): AnswerReading
+  streamReader(options: StreamReaderOptions): StreamReader
+  /** The stream's last event, for an upstream that forgets it. */
+  readonly streamTerminator: string
+}
