@@ -1,0 +1,1 @@
+export { type BeginCallOptions, beginCall } from './begin-call.ts'

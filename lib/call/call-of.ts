@@ -1,0 +1,33 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Call, type CallOptions } from './call.ts'
+import type { CallTarget } from './lifecycle.ts'
+
+const CALL = Symbol('express-model-gateway call')
+
+type CallCarrier = IncomingMessage & { [CALL]?: Call; res?: ServerResponse }
+
+/**
+ * Opens the call of a request; the one it already has stays.
+ *
+ * @param target the response, or the socket of an upgraded connection.
+ */
+export function openCall(req: IncomingMessage, target: CallTarget, options?: CallOptions): Call {
+  const carrier = req as CallCarrier
+  carrier[CALL] ??= new Call(req, target, options)
+  return carrier[CALL]
+}
+
+/**
+ * The call of a request. Opened with defaults if `beginCall` is not mounted, so that every middleware works alone.
+ *
+ * @throws TypeError when the request is not Express's (it has no response to find).
+ * @example
+ * app.post('/chat', authenticate({ keys }), (req, res) => res.json({ account: callOf(req).principal?.accountId }))
+ */
+export function callOf(req: IncomingMessage): Call {
+  const carrier = req as CallCarrier
+  if (carrier[CALL]) return carrier[CALL]
+  if (!carrier.res)
+    throw new TypeError('callOf(req) needs a request of an Express app, or openCall(req, res) before it')
+  return openCall(req, carrier.res)
+}

@@ -1,0 +1,6 @@
+export { Call, type CallOptions } from './call.ts'
+export { callOf, openCall } from './call-of.ts'
+export type { CallTarget } from './lifecycle.ts'
+export { consoleLogger, type Logger } from './logger.ts'
+export type * from './parts.ts'
+export { isRequestId, newRequestId } from './request-id.ts'

@@ -1,0 +1,120 @@
+import type { Feature, Model } from '../catalog/index.ts'
+import type { ErrorCode } from '../errors/index.ts'
+import type { Operation, ProviderConstraint, Usage } from '../operations/index.ts'
+
+/** Requests per minute, input tokens per minute; null = unlimited. */
+export interface KeyLimits {
+  readonly rpm: number | null
+  readonly tpm: number | null
+}
+
+/** Limits of an account; concurrency is judged per account only (spec 8). */
+export interface AccountLimits extends KeyLimits {
+  readonly concurrency: number | null
+}
+
+/** Who calls: the account and the key, with what they may do. Written by `authenticate`. */
+export interface Principal {
+  readonly accountId: string
+  readonly keyId: string
+  readonly accountLimits: AccountLimits
+  readonly keyLimits: KeyLimits
+  /** Regions of the lines that may serve this account; undefined = all. */
+  readonly lineRegions: readonly string[] | undefined
+  /** Whether the key's model allow-list holds a model. */
+  mayUseModel(modelId: string): boolean
+}
+
+/** The body as it came and as it reads. */
+export interface RequestBody {
+  readonly raw: Buffer
+  readonly json: Readonly<Record<string, unknown>>
+}
+
+/** What was read off the request. Written by `readRequest`. */
+export interface CallRequest {
+  readonly operation: Operation
+  readonly body: RequestBody
+  readonly model: Model
+  readonly stream: boolean
+  readonly features: ReadonlySet<Feature>
+  readonly estimatedInputTokens: number
+  /** Maximum output the caller asked for, in tokens. */
+  readonly maxOutputTokens: number | undefined
+  /** How many answers were asked for (`n`). */
+  readonly answers: number
+  readonly messages: number
+  readonly tools: number
+  readonly images: number
+  readonly constraint: ProviderConstraint | undefined
+}
+
+/** Why a line was not tried. */
+export type EliminationReason =
+  | 'disabled'
+  | 'provider_constraint'
+  | 'region'
+  | 'protocol'
+  | 'feature'
+  | 'context_window'
+  | 'price_ceiling'
+  | 'resting'
+  | 'circuit_open'
+
+/** A line that a filter removed. */
+export interface Elimination {
+  readonly line: string
+  readonly reason: EliminationReason
+  readonly detail: string
+}
+
+/** The clock that ended an attempt. */
+export type TimeoutPhase = 'connect' | 'first_byte' | 'idle' | 'total'
+
+/** How one attempt ended: an answer, or the error code it would have alone, or the caller left. */
+export type AttemptOutcome = 'completed' | 'abandoned' | ErrorCode
+
+/** One exchange with one line. Times are milliseconds, rounded. */
+export interface AttemptRecord {
+  readonly line: string
+  readonly upstreamModel: string
+  readonly upstreamStatus: number | null
+  readonly outcome: AttemptOutcome
+  readonly timeoutPhase: TimeoutPhase | null
+  /** What went wrong, in words for the operator; null where the outcome says it all. */
+  readonly detail: string | null
+  readonly connectMs: number | null
+  readonly firstByteMs: number | null
+  readonly durationMs: number
+}
+
+/** What happened when the caller left before the answer was complete. */
+export interface DisconnectTrace {
+  readonly policy: 'abort' | 'drain'
+  /** Why the upstream read ended: at once, with the answer's end, or when the drain's time was up. */
+  readonly ended: 'aborted' | 'drained' | 'drain_timeout' | 'upstream_failed'
+}
+
+/** How the call was routed (spec 7.4). Written by `route`. */
+export interface RoutingTrace {
+  readonly region: string
+  readonly strategy: string
+  readonly eliminated: Elimination[]
+  readonly attempts: AttemptRecord[]
+  /** Set when a retry was withheld: every line was down at once and the model's retry budget was spent. */
+  retryBudgetSpent?: true
+  disconnect?: DisconnectTrace
+}
+
+/** How a call ended. */
+export type Finish = 'completed' | 'refused' | 'failed' | 'interrupted'
+
+/** The end of a call, as the log keeps it. */
+export interface CallOutcome {
+  /** HTTP status of the answer; 499 where the caller left before there was one. */
+  readonly status: number
+  readonly errorCode: ErrorCode | null
+  readonly finish: Finish
+}
+
+export type { Usage }

@@ -1,0 +1,1 @@
+export { type ErrorEnvelopeOptions, errorEnvelope, unknownPath } from './error-envelope.ts'
