@@ -1,0 +1,66 @@
+import type { ParsedAccount, ParsedKey } from '../catalog/index.ts'
+import { type AccountRecord, hashSecret, type KeyDirectory, type KeyRecord } from './key-directory.ts'
+
+/** Keys and accounts as a config writes them; only what differs from the defaults has to be given. */
+export interface KeySeed {
+  accounts: readonly (Pick<ParsedAccount, 'id'> & Partial<ParsedAccount>)[]
+  keys: readonly (Pick<ParsedKey, 'id' | 'account' | 'secret'> & Partial<ParsedKey>)[]
+}
+
+/** A directory in this process's memory. */
+export class MemoryKeyDirectory implements KeyDirectory {
+  readonly #bySecretHash = new Map<string, KeyRecord>()
+
+  find(secretHash: string): KeyRecord | undefined {
+    return this.#bySecretHash.get(secretHash)
+  }
+
+  /** Adds a key, or replaces the record of its secret. */
+  set(secretHash: string, record: KeyRecord): void {
+    this.#bySecretHash.set(secretHash, record)
+  }
+
+  delete(secretHash: string): void {
+    this.#bySecretHash.delete(secretHash)
+  }
+}
+
+/**
+ * A {@link MemoryKeyDirectory} with the accounts and keys of a config.
+ *
+ * @throws TypeError when a key names an account that is not there.
+ * @example
+ * const keys = memoryKeyDirectory({ accounts: [{ id: 'acme' }], keys: [{ id: 'k1', account: 'acme', secret: 'sk-…' }] })
+ */
+export function memoryKeyDirectory(seed: KeySeed): MemoryKeyDirectory {
+  const directory = new MemoryKeyDirectory()
+  const accounts = new Map(seed.accounts.map((account) => [account.id, toAccountRecord(account)]))
+  for (const key of seed.keys) {
+    const account = accounts.get(key.account)
+    if (!account)
+      throw new TypeError(`key "${key.id}" names the account "${key.account}", which is not in "accounts"`)
+    directory.set(hashSecret(key.secret), toKeyRecord(key, account))
+  }
+  return directory
+}
+
+function toAccountRecord(account: KeySeed['accounts'][number]): AccountRecord {
+  return {
+    id: account.id,
+    limits: account.limits ?? { rpm: null, tpm: null, concurrency: null },
+    regions: account.regions ?? null,
+    lineRegions: account.lineRegions ?? null,
+  }
+}
+
+function toKeyRecord(key: KeySeed['keys'][number], account: AccountRecord): KeyRecord {
+  return {
+    id: key.id,
+    account,
+    enabled: key.enabled ?? true,
+    expiresAt: key.expiresAt === undefined ? null : Date.parse(key.expiresAt),
+    allowIps: key.allowIps ?? null,
+    allowModels: key.allowModels ?? null,
+    limits: key.limits ?? { rpm: null, tpm: null },
+  }
+}

@@ -1,0 +1,1 @@
+export { type ModelRoutesOptions, modelRoutes } from './models.ts'

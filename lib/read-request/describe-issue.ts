@@ -1,0 +1,39 @@
+import type { z } from 'zod'
+
+/** A fault of a body in the caller's notation. */
+export interface BodyFault {
+  /** `messages[1].role` */
+  readonly param: string
+  readonly message: string
+}
+
+/** Picks the fault to report: the first, and of a union's alternatives the one that fits best. */
+export function describeIssue(error: z.ZodError, prefix: readonly PropertyKey[] = []): BodyFault {
+  const issue = mostSpecific(error.issues[0] as z.core.$ZodIssue)
+  const path = [...prefix, ...issue.path]
+  if (issue.code === 'unrecognized_keys') {
+    const param = formatParam([...path, issue.keys[0] as string])
+    return { param, message: `${param} is not a known member.` }
+  }
+  const param = formatParam(path)
+  return { param, message: `${param}: ${issue.message}.`.replace(/\.\.$/, '.') }
+}
+
+/** Of the alternatives of a union, the issue that lies deepest: there the value fits the shape up to that point. */
+function mostSpecific(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code !== 'invalid_union') return issue
+  let best: z.core.$ZodIssue | undefined
+  for (const inner of issue.errors.flat()) if (inner.path.length > (best?.path.length ?? 0)) best = inner
+  if (!best) return issue
+  const specific = mostSpecific(best)
+  return { ...specific, path: [...issue.path, ...specific.path] }
+}
+
+function formatParam(path: readonly PropertyKey[]): string {
+  let text = ''
+  for (const part of path) {
+    if (typeof part === 'number') text += `[${part}]`
+    else text += text === '' ? String(part) : `.${String(part)}`
+  }
+  return text.slice(0, 200)
+}

@@ -1,0 +1,1 @@
+export { type ReadRequestOptions, readRequest } from './read-request.ts'

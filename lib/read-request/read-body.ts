@@ -1,0 +1,71 @@
+import { isUtf8 } from 'node:buffer'
+import express, { type Request, type Response } from 'express'
+import type { Call, RequestBody } from '../call/index.ts'
+import type { GatewayError } from '../errors/index.ts'
+
+/** Hands over the body, or the error that refuses it. */
+export type BodyReceiver = (error: unknown, body?: RequestBody) => void
+
+/**
+ * Makes the reader of JSON bodies: at most `limit` bytes after decompression, UTF-8, an object at its top. A body that
+ * another parser has already read is taken over.
+ */
+export function bodyReader(
+  limit: number,
+): (req: Request, res: Response, call: Call, receive: BodyReceiver) => void {
+  const readRaw = express.raw({ type: () => true, limit })
+  return function readBody(req, res, call, receive) {
+    const refusal = refuseType(req, call)
+    if (refusal) {
+      receive(refusal)
+      return
+    }
+    const parsed: unknown = req.body
+    if (parsed !== undefined) {
+      takeOver(parsed, call, receive)
+      return
+    }
+    readRaw(req, res, (error?: unknown) => {
+      if (error) receive(error)
+      else parse(req.body as Buffer | undefined, call, receive)
+    })
+  }
+}
+
+/** A JSON type, or none at all. */
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i
+const FOREIGN_CHARSET = /charset *= *"?(?!utf-?8)/i
+
+function refuseType(req: Request, call: Call): GatewayError | undefined {
+  const type = req.headers['content-type']
+  if (type === undefined || (JSON_TYPE.test(type) && !FOREIGN_CHARSET.test(type))) return undefined
+  return call.refuse('invalid_request', {
+    message: 'The body must be JSON in UTF-8: send it with "Content-Type: application/json".',
+  })
+}
+
+function takeOver(parsed: unknown, call: Call, receive: BodyReceiver): void {
+  if (Buffer.isBuffer(parsed)) parse(parsed, call, receive)
+  else parse(Buffer.from(typeof parsed === 'string' ? parsed : JSON.stringify(parsed)), call, receive)
+}
+
+function parse(raw: Buffer | undefined, call: Call, receive: BodyReceiver): void {
+  const read = readObject(raw)
+  if (typeof read === 'string') receive(call.refuse('invalid_request', { message: read }))
+  else receive(undefined, read)
+}
+
+/** The body, or what is wrong with it. */
+function readObject(raw: Buffer | undefined): RequestBody | string {
+  if (!Buffer.isBuffer(raw) || raw.length === 0) return 'The request has no body; a JSON object is needed.'
+  if (!isUtf8(raw)) return 'The request body is not valid UTF-8.'
+  let json: unknown
+  try {
+    json = JSON.parse(raw.toString())
+  } catch {
+    return 'The request body is not valid JSON.'
+  }
+  if (typeof json !== 'object' || json === null || Array.isArray(json))
+    return 'The request body must be a JSON object.'
+  return { raw, json: json as Record<string, unknown> }
+}

@@ -1,0 +1,170 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { type Call, callOf, type RequestBody } from '../call/index.ts'
+import { type Catalog, type Feature, type Model, windowNeeded, windowOn } from '../catalog/index.ts'
+import { GatewayError } from '../errors/index.ts'
+import {
+  ENDPOINT_BY_KIND,
+  estimateTokens,
+  OPERATIONS,
+  type Operation,
+  type ProviderConstraint,
+  providerConstraintSchema,
+  type RequestFacts,
+  type TokenEstimator,
+  toProviderConstraint,
+} from '../operations/index.ts'
+import { describeIssue } from './describe-issue.ts'
+import { bodyReader } from './read-body.ts'
+
+/** Options of {@link readRequest}. */
+export interface ReadRequestOptions {
+  /** The models and lines; a function where they can change while the app runs. */
+  catalog: Catalog | (() => Catalog)
+  /** The endpoint, for an app that mounts it on a path of its own. Defaults to the one whose path the request has. */
+  operation?: Operation
+  /** Most bytes of a body, after decompression. Defaults to 20 MiB. */
+  bodyLimitBytes?: number
+  /** Estimates the tokens of a text. Defaults to an estimator without tokenizer tables, within 15 % on average. */
+  estimateTokens?: TokenEstimator
+}
+
+/**
+ * Reads and judges the body (spec 7.2, "request and parameters") and writes `call.request`. Refuses with
+ * `invalid_request` (naming the member in `error.param`), `request_too_large`, `model_not_found`,
+ * `model_not_allowed`, `unsupported_feature`, `context_too_long`.
+ *
+ * Members it does not know pass through untouched.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @example
+ * app.post('/v1/chat/completions', readRequest({ catalog }), route({ catalog }))
+ */
+export function readRequest(options: ReadRequestOptions): RequestHandler {
+  const { catalog, bodyLimitBytes = 20 * 1024 * 1024, estimateTokens: estimate = estimateTokens } = options
+  if (!catalog) throw new TypeError('readRequest: "catalog" is needed; loadConfig(json).catalog is one')
+  if (!(bodyLimitBytes > 0))
+    throw new TypeError('readRequest: "bodyLimitBytes" must be a positive number of bytes')
+  const catalogNow = typeof catalog === 'function' ? catalog : () => catalog
+  const readBody = bodyReader(bodyLimitBytes)
+
+  return function readRequest(req: Request, res: Response, next: NextFunction): void {
+    const call = callOf(req)
+    const operation = options.operation ?? operationByPath(call.path)
+    if (!operation) {
+      next(call.refuse('not_found'))
+      return
+    }
+    readBody(req, res, call, (error, body) => {
+      if (!body) {
+        next(error)
+        return
+      }
+      try {
+        judge(call, operation, body, req.headers['x-gateway-provider'])
+        next()
+      } catch (refusal) {
+        next(refusal instanceof GatewayError ? call.stamp(refusal) : refusal)
+      }
+    })
+  }
+
+  function judge(
+    call: Call,
+    operation: Operation,
+    body: RequestBody,
+    providerHeader: string | string[] | undefined,
+  ): void {
+    const checked = operation.schema.safeParse(body.json)
+    if (!checked.success) throw new GatewayError('invalid_request', describeIssue(checked.error))
+    const facts = operation.facts(body.json, body.raw, estimate)
+    call.model = facts.model.slice(0, 200)
+    const model = modelOf(catalogNow(), facts, operation, call)
+    call.request = {
+      operation,
+      body,
+      model,
+      stream: facts.stream,
+      features: facts.features,
+      estimatedInputTokens: facts.estimatedInputTokens,
+      maxOutputTokens: facts.maxOutputTokens,
+      answers: facts.answers,
+      messages: facts.messages,
+      tools: facts.tools,
+      images: facts.images,
+      constraint: constraintOf(body.json.provider, providerHeader),
+    }
+    requireFeatures(model, facts)
+    requireWindow(catalogNow(), model, facts)
+  }
+}
+
+function operationByPath(path: string): Operation | undefined {
+  return OPERATIONS.find((operation) => path.endsWith(operation.path))
+}
+
+function modelOf(catalog: Catalog, facts: RequestFacts, operation: Operation, call: Call): Model {
+  const model = catalog.models.get(facts.model)
+  if (!model) throw new GatewayError('model_not_found', { param: 'model' })
+  if (model.kind !== operation.kind) {
+    throw new GatewayError('invalid_request', {
+      param: 'model',
+      message: `The model is of the kind "${model.kind}" and is not served here: use ${ENDPOINT_BY_KIND[model.kind]}.`,
+    })
+  }
+  if (call.principal && !call.principal.mayUseModel(model.id)) throw new GatewayError('model_not_allowed')
+  return model
+}
+
+/** The body's `provider`, else the header, for protocols whose SDK refuses members it does not know. */
+function constraintOf(
+  member: unknown,
+  header: string | string[] | undefined,
+): ProviderConstraint | undefined {
+  // The operation's schema has already accepted the member.
+  if (member !== undefined && member !== null)
+    return toProviderConstraint(providerConstraintSchema.parse(member))
+  if (header === undefined) return undefined
+  const checked = providerConstraintSchema.safeParse(parseHeader(header))
+  if (checked.success) return toProviderConstraint(checked.data)
+  throw new GatewayError('invalid_request', describeIssue(checked.error, ['X-Gateway-Provider']))
+}
+
+function parseHeader(header: string | string[]): unknown {
+  try {
+    return JSON.parse(String(header))
+  } catch {
+    throw new GatewayError('invalid_request', {
+      param: 'X-Gateway-Provider',
+      message: 'The header X-Gateway-Provider must hold a JSON object.',
+    })
+  }
+}
+
+function requireFeatures(model: Model, facts: RequestFacts): void {
+  const { features } = model
+  if (!features) return
+  for (const feature of facts.features) {
+    if (features.has(feature)) continue
+    throw new GatewayError('unsupported_feature', {
+      param: facts.featureParams.get(feature),
+      message: `The model does not support ${FEATURE_WORDS[feature]}. Drop it, or choose another model.`,
+    })
+  }
+}
+
+const FEATURE_WORDS: Readonly<Record<Feature, string>> = {
+  stream: 'streaming',
+  tools: 'tools',
+  vision: 'image input',
+  json: 'structured output',
+  reasoning: 'reasoning settings',
+}
+
+/** Refuses early what fits no line at all; which of the lines it fits is the router's to say. */
+function requireWindow(catalog: Catalog, model: Model, facts: RequestFacts): void {
+  const needed = windowNeeded(facts.estimatedInputTokens, facts.maxOutputTokens)
+  const lines = catalog.linesOf(model.id)
+  const fits = (window: number | undefined): boolean => window === undefined || window >= needed
+  const windows = lines.length > 0 ? lines.map((line) => windowOn(model, line)) : [model.contextWindow]
+  if (!windows.some(fits)) throw new GatewayError('context_too_long')
+}
