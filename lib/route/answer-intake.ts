@@ -1,0 +1,150 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { CallRequest } from '../call/index.ts'
+import type { AnswerReading, StreamReader } from '../operations/index.ts'
+import {
+  brokenOff,
+  emptyAnswer,
+  type Failure,
+  failureOfStatus,
+  filteredAnswer,
+  malformed,
+} from './outcome.ts'
+import { BodyCollector, isFailure, parseJson, readPlain } from './plain-answer.ts'
+import { type RelayEnd, type RelaySink, StreamRelay } from './stream-relay.ts'
+
+/** What an upstream's response came to. */
+export type IntakeEnd =
+  | { readonly kind: 'answer'; readonly body: Buffer; readonly reading: AnswerReading }
+  | { readonly kind: 'streamed'; readonly tail: Buffer; readonly reader: StreamReader }
+  | {
+      readonly kind: 'failed'
+      readonly failure: Failure
+      /** Whether output has gone out, so that no other line can be tried. */
+      readonly committed: boolean
+      readonly reader: StreamReader | undefined
+    }
+
+/** Largest error body that is read for its reason. */
+const LONGEST_ERROR_BODY = 64 * 1024
+
+/** Takes in one response as it arrives: an error body, a whole answer, or a stream that is relayed. */
+export class AnswerIntake {
+  readonly #request: CallRequest
+  readonly #sink: RelaySink
+  #status: number | null = null
+  #headers: IncomingHttpHeaders = {}
+  #body: BodyCollector | undefined
+  #relay: StreamRelay | undefined
+  #reader: StreamReader | undefined
+  /** Chunks of this turn of the event loop, relayed together. */
+  #turn: Buffer[] = []
+
+  constructor(request: CallRequest, sink: RelaySink) {
+    this.#request = request
+    this.#sink = sink
+  }
+
+  /** The response's status; null before it came. */
+  get status(): number | null {
+    return this.#status
+  }
+
+  /** The stream's reader, once there is a stream. */
+  get reader(): StreamReader | undefined {
+    return this.#reader
+  }
+
+  /** Takes the head. Answers an end where the response is not what was asked for. */
+  start(status: number, headers: IncomingHttpHeaders): IntakeEnd | undefined {
+    this.#status = status
+    this.#headers = headers
+    if (status !== 200) {
+      this.#body = new BodyCollector(LONGEST_ERROR_BODY)
+      return undefined
+    }
+    const encoding = headers['content-encoding']
+    const type = String(headers['content-type'] ?? '')
+    const isStream = type.startsWith('text/event-stream')
+    if (encoding !== undefined && encoding !== 'identity')
+      return this.#failed(malformed(`encoded as ${encoding}`))
+    if (isStream !== this.#request.stream) return this.#failed(malformed(`the answer has the type "${type}"`))
+    if (isStream) this.#startRelay()
+    else this.#body = new BodyCollector()
+    return undefined
+  }
+
+  #startRelay(): void {
+    const { operation, body, answers } = this.#request
+    this.#reader = operation.streamReader({ json: body.json, answers })
+    this.#relay = new StreamRelay(this.#reader, operation.streamTerminator, this.#sink)
+  }
+
+  /**
+   * Takes a chunk of the body.
+   *
+   * @returns true when {@link flush} has to be called at the end of this turn of the event loop.
+   */
+  push(chunk: Buffer): boolean {
+    if (this.#relay) return this.#turn.push(chunk) === 1
+    return this.#body?.push(chunk) === false
+  }
+
+  /** Relays what came in this turn. Answers the end once there is one. */
+  flush(): IntakeEnd | undefined {
+    if (this.#relay) {
+      const turn = this.#turn
+      if (turn.length === 0) return undefined
+      this.#turn = []
+      return this.#relayed(this.#relay.push(turn.length === 1 ? (turn[0] as Buffer) : Buffer.concat(turn)))
+    }
+    if (!this.#body?.overflowed) return undefined
+    return this.#status === 200 ? this.#failed(malformed('the answer is too long')) : this.#refused()
+  }
+
+  /** The response ended regularly. */
+  end(): IntakeEnd {
+    const flushed = this.flush()
+    if (flushed) return flushed
+    if (this.#relay) return this.#relayed(this.#relay.finish()) as IntakeEnd
+    return this.#status === 200 ? this.#answered() : this.#refused()
+  }
+
+  /** The response broke off. Where the finish reason has come the answer is whole all the same. */
+  breakOff(failure: Failure): IntakeEnd {
+    const flushed = this.flush()
+    if (flushed) return flushed
+    if (this.#relay?.whole) return this.#relayed(this.#relay.finish()) as IntakeEnd
+    return this.#status !== null && this.#status !== 200 ? this.#refused() : this.#failed(failure)
+  }
+
+  #relayed(end: RelayEnd | undefined): IntakeEnd | undefined {
+    if (end?.kind === 'complete')
+      return { kind: 'streamed', tail: end.tail, reader: this.#reader as StreamReader }
+    return end && this.#failed(end.failure)
+  }
+
+  #answered(): IntakeEnd {
+    const body = (this.#body as BodyCollector).take()
+    const reading = readPlain(body, this.#request.operation.readAnswer)
+    if (isFailure(reading)) return this.#failed(reading)
+    if (reading.substance === 'empty') return this.#failed(emptyAnswer())
+    if (reading.substance === 'filtered') return this.#failed(filteredAnswer())
+    return { kind: 'answer', body, reading }
+  }
+
+  /** A status other than 200, with as much of its body as came. */
+  #refused(): IntakeEnd {
+    const body = parseJson((this.#body as BodyCollector).take())
+    return this.#failed(failureOfStatus(this.#status as number, this.#headers, body))
+  }
+
+  #failed(failure: Failure): IntakeEnd {
+    const committed = this.#relay?.committed ?? false
+    return {
+      kind: 'failed',
+      failure: committed ? brokenOff(failure) : failure,
+      committed,
+      reader: this.#reader,
+    }
+  }
+}

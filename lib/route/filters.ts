@@ -1,0 +1,193 @@
+import type { CallRequest, Elimination, EliminationReason, Principal } from '../call/index.ts'
+import { windowNeeded } from '../catalog/index.ts'
+import { type ErrorCode, GatewayError } from '../errors/index.ts'
+import type { PriceCeiling, ProviderConstraint } from '../operations/index.ts'
+import type { Candidate } from './candidate.ts'
+
+/** What filters judge by. */
+export interface FilterContext {
+  readonly request: CallRequest
+  readonly principal: Principal | null
+}
+
+/** One condition that a line must meet. */
+interface Filter {
+  readonly reason: EliminationReason
+  /** The refusal when this filter removes the last line. */
+  readonly code: ErrorCode
+  /** Whether it can remove anything for this call. */
+  applies(context: FilterContext): boolean
+  /** Why the line is removed, for the trace; undefined keeps it. */
+  removes(candidate: Candidate, context: FilterContext): string | undefined
+}
+
+const always = (): boolean => true
+
+/** In this order; the one that removes the last line decides the code. */
+const FILTERS: readonly Filter[] = [
+  {
+    reason: 'disabled',
+    code: 'no_candidate',
+    applies: always,
+    removes: ({ state }) => (state.enabled ? undefined : 'switched off'),
+  },
+  {
+    reason: 'provider_constraint',
+    code: 'no_candidate',
+    applies: ({ request }) => request.constraint !== undefined,
+    removes: (candidate, { request }) =>
+      constraintDetail(candidate, request.constraint as ProviderConstraint),
+  },
+  {
+    reason: 'region',
+    code: 'region_denied',
+    applies: ({ principal }) => principal?.lineRegions !== undefined,
+    removes: ({ line }, { principal }) =>
+      includesName(principal?.lineRegions, line.region)
+        ? undefined
+        : `region ${line.region ?? 'unset'}; the account allows ${JSON.stringify(principal?.lineRegions)}`,
+  },
+  {
+    reason: 'protocol',
+    code: 'no_candidate',
+    applies: always,
+    removes: ({ line }, { request }) =>
+      line.protocol === request.operation.protocol
+        ? undefined
+        : `speaks ${line.protocol}, the call ${request.operation.protocol}`,
+  },
+  {
+    reason: 'feature',
+    code: 'unsupported_feature',
+    applies: ({ request }) => request.features.size > 0,
+    removes: ({ line }, { request }) => {
+      if (!line.features) return undefined
+      const missing = [...request.features].filter((feature) => !line.features?.has(feature))
+      return missing.length > 0 ? `lacks ${missing.join(', ')}` : undefined
+    },
+  },
+  {
+    reason: 'context_window',
+    code: 'context_too_long',
+    applies: always,
+    removes: ({ contextWindow }, { request }) => {
+      if (contextWindow === undefined) return undefined
+      const needed = windowNeeded(request.estimatedInputTokens, request.maxOutputTokens)
+      return contextWindow < needed ? `a window of ${contextWindow}, about ${needed} needed` : undefined
+    },
+  },
+  {
+    reason: 'price_ceiling',
+    code: 'no_candidate',
+    applies: ({ request }) => request.constraint?.maxPrice !== undefined,
+    removes: (candidate, { request }) =>
+      ceilingDetail(candidate, request.constraint?.maxPrice as PriceCeiling),
+  },
+  {
+    reason: 'resting',
+    code: 'upstream_rate_limited',
+    applies: always,
+    removes: ({ state }) => {
+      const ms = state.restMs
+      return ms > 0 ? `asked to be left alone for another ${Math.ceil(ms)} ms` : undefined
+    },
+  },
+  {
+    reason: 'circuit_open',
+    code: 'circuit_open',
+    applies: always,
+    removes: ({ state }) => (state.circuit.admits ? undefined : circuitDetail(state.circuit.state)),
+  },
+]
+
+/** Words for a line that its circuit keeps away. */
+export function circuitDetail(state: string): string {
+  return state === 'half_open' ? 'half-open, and another call has the probe' : 'open'
+}
+
+/**
+ * Removes the lines that cannot serve a call, noting each with its reason.
+ *
+ * @throws {GatewayError} with the code of the filter that removed the last line; `no_candidate` when there was none.
+ */
+export function filterCandidates(
+  candidates: readonly Candidate[],
+  context: FilterContext,
+  eliminated: Elimination[],
+): readonly Candidate[] {
+  const filters = FILTERS.filter((filter) => filter.applies(context))
+  const kept: Candidate[] = []
+  let last = -1
+  for (const candidate of candidates) {
+    const at = firstRemoving(filters, candidate, context, eliminated)
+    if (at < 0) kept.push(candidate)
+    else last = Math.max(last, at)
+  }
+  if (kept.length > 0) return kept
+  const emptying = filters[last]
+  throw emptying ? emptied(emptying.reason, candidates) : new GatewayError('no_candidate')
+}
+
+/** The index of the first filter that removes a candidate, or -1. */
+function firstRemoving(
+  filters: readonly Filter[],
+  candidate: Candidate,
+  context: FilterContext,
+  eliminated: Elimination[],
+): number {
+  for (let i = 0; i < filters.length; i++) {
+    const filter = filters[i] as Filter
+    const detail = filter.removes(candidate, context)
+    if (detail === undefined) continue
+    eliminated.push({ line: candidate.line.id, reason: filter.reason, detail })
+    return i
+  }
+  return -1
+}
+
+/** The refusal of a call whose last line a filter has removed, with the wait where it is known. */
+export function emptied(reason: EliminationReason, candidates: readonly Candidate[]): GatewayError {
+  const code = FILTERS.find((filter) => filter.reason === reason)?.code ?? 'no_candidate'
+  return new GatewayError(code, { retryAfterMs: waitFor(reason, candidates) })
+}
+
+function waitFor(reason: EliminationReason, candidates: readonly Candidate[]): number | undefined {
+  if (reason === 'resting') return shortest(candidates.map(({ state }) => state.restMs))
+  if (reason !== 'circuit_open') return undefined
+  return shortest(candidates.map(({ state }) => (state.circuit.admits ? 0 : state.circuit.retryAfterMs)))
+}
+
+function shortest(waits: readonly number[]): number | undefined {
+  const known = waits.filter((ms) => ms > 0)
+  return known.length > 0 ? Math.min(...known) : undefined
+}
+
+function constraintDetail({ line }: Candidate, constraint: ProviderConstraint): string | undefined {
+  const { only, ignore, order, allowFallbacks, regions } = constraint
+  if (only && !names(only, line)) return `only: ${JSON.stringify(only)}`
+  if (ignore && names(ignore, line)) return `ignore: ${JSON.stringify(ignore)}`
+  if (regions && !includesName(regions, line.region)) return `region: ${JSON.stringify(regions)}`
+  if (order && !allowFallbacks && !names(order, line))
+    return `order without fallbacks: ${JSON.stringify(order)}`
+  return undefined
+}
+
+/** Whether a list of providers and lines names this line. */
+export function names(list: readonly string[], line: { id: string; provider: string }): boolean {
+  return list.includes(line.id) || list.includes(line.provider)
+}
+
+function includesName(list: readonly string[] | undefined, name: string | undefined): boolean {
+  return name !== undefined && list?.includes(name) === true
+}
+
+function ceilingDetail({ price }: Candidate, ceiling: PriceCeiling): string | undefined {
+  const pairs = [
+    ['prompt', ceiling.prompt, price.inputPerMillion],
+    ['completion', ceiling.completion, price.outputPerMillion],
+    ['request', ceiling.request, price.perRequest],
+    ['image', ceiling.image, price.perImage],
+  ] as const
+  const dearer = pairs.filter(([, most, actual]) => most !== undefined && actual > most)
+  return dearer.length > 0 ? `dearer than max_price in ${dearer.map(([unit]) => unit).join(', ')}` : undefined
+}

@@ -1,0 +1,5 @@
+export type { Candidate } from './candidate.ts'
+export type { CircuitState } from './circuit.ts'
+export { LineRegistry, type LineStatus } from './line-state.ts'
+export { type RouteOptions, route } from './route.ts'
+export type { Strategy, StrategyName } from './strategies.ts'

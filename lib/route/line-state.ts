@@ -1,0 +1,127 @@
+import type { Line } from '../catalog/index.ts'
+import { Circuit, type CircuitState } from './circuit.ts'
+import { UpstreamPool } from './upstream-pool.ts'
+
+/** How long a measurement takes to fade. */
+const DECAY_MS = 10_000
+
+/** What this process knows about a line beyond its config: connections, circuit, rest, load and speed. */
+export class LineState {
+  readonly line: Line
+  readonly circuit: Circuit
+  readonly pool: UpstreamPool
+  /** Switched by an operator; starts as configured. */
+  enabled: boolean
+  inFlight = 0
+  #restUntil = 0
+  #firstByteMs: number | undefined
+  #firstByteAt = 0
+  #tokensPerSecond: number | undefined
+
+  constructor(line: Line) {
+    this.line = line
+    this.enabled = line.enabled
+    this.circuit = new Circuit(line.circuit)
+    this.pool = new UpstreamPool(line)
+  }
+
+  /** Milliseconds for which the line asked to be left alone; 0 = none. */
+  get restMs(): number {
+    return this.#restUntil === 0 ? 0 : Math.max(0, this.#restUntil - performance.now())
+  }
+
+  /** Leaves the line alone, after a 429 that said for how long. */
+  rest(forMs: number): void {
+    this.#restUntil = Math.max(this.#restUntil, performance.now() + forMs)
+  }
+
+  /** Peak-sensitive moving average of the time to first byte, in milliseconds; undefined before the first answer. */
+  get firstByteMs(): number | undefined {
+    return this.#firstByteMs
+  }
+
+  /** Moving average of the output tokens per second. */
+  get tokensPerSecond(): number | undefined {
+    return this.#tokensPerSecond
+  }
+
+  observeFirstByte(ms: number): void {
+    const now = performance.now()
+    const kept = Math.exp(-(now - this.#firstByteAt) / DECAY_MS)
+    const last = this.#firstByteMs
+    this.#firstByteMs = last === undefined || ms > last ? ms : last * kept + ms * (1 - kept)
+    this.#firstByteAt = now
+  }
+
+  observeThroughput(tokensPerSecond: number): void {
+    this.#tokensPerSecond =
+      this.#tokensPerSecond === undefined
+        ? tokensPerSecond
+        : this.#tokensPerSecond * 0.8 + tokensPerSecond * 0.2
+  }
+
+  async close(): Promise<void> {
+    this.circuit.close()
+    await this.pool.close()
+  }
+}
+
+/** A line as an operator, or `GET /v1/models/{id}/routing`, sees it: no address, no secret. */
+export interface LineStatus {
+  readonly id: string
+  readonly provider: string
+  readonly protocol: string
+  readonly region: string | null
+  readonly enabled: boolean
+  readonly priority: number
+  readonly weight: number
+  readonly circuit: CircuitState
+  readonly retry_after_ms: number | null
+  readonly rest_ms: number
+  readonly in_flight: number
+  readonly first_byte_ms: number | null
+  readonly tokens_per_second: number | null
+}
+
+/** The states of all lines of a process, made as they are first needed and shared by everything that routes. */
+export class LineRegistry {
+  readonly #states = new Map<Line, LineState>()
+
+  stateOf(line: Line): LineState {
+    const known = this.#states.get(line)
+    if (known) return known
+    const state = new LineState(line)
+    this.#states.set(line, state)
+    return state
+  }
+
+  status(line: Line): LineStatus {
+    const state = this.stateOf(line)
+    return {
+      id: line.id,
+      provider: line.provider,
+      protocol: line.protocol,
+      region: line.region ?? null,
+      enabled: state.enabled,
+      priority: line.priority,
+      weight: line.weight,
+      circuit: state.circuit.state,
+      retry_after_ms: state.circuit.admits ? null : state.circuit.retryAfterMs,
+      rest_ms: Math.ceil(state.restMs),
+      in_flight: state.inFlight,
+      first_byte_ms: rounded(state.firstByteMs),
+      tokens_per_second: rounded(state.tokensPerSecond),
+    }
+  }
+
+  /** Ends all connections and timers. */
+  async close(): Promise<void> {
+    const states = [...this.#states.values()]
+    this.#states.clear()
+    await Promise.all(states.map((state) => state.close()))
+  }
+}
+
+function rounded(value: number | undefined): number | null {
+  return value === undefined ? null : Math.round(value * 10) / 10
+}

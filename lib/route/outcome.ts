@@ -1,0 +1,185 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { TimeoutPhase } from '../call/index.ts'
+import type { ErrorCode } from '../errors/index.ts'
+
+/** How an attempt failed, and what follows from it. */
+export interface Failure {
+  /** The code the call would have if this were its only attempt. */
+  readonly code: ErrorCode
+  /** Whether another line may be tried. */
+  readonly retryable: boolean
+  /** Whether it counts against the line's circuit. */
+  readonly blame: boolean
+  /** For the operator: what happened. */
+  readonly detail: string | null
+  readonly timeoutPhase?: TimeoutPhase
+  /** How long the upstream asked to be left alone. */
+  readonly retryAfterMs?: number | undefined
+  /** The member of the caller's request that the upstream objected to. */
+  readonly param?: string | undefined
+}
+
+/** The parts of an upstream's error object that decide anything, whatever its shape. */
+interface UpstreamErrorObject {
+  readonly type: string
+  readonly code: string
+  readonly message: string
+  readonly param: string | undefined
+}
+
+const CONTEXT_CODES = new Set([
+  'context_length_exceeded',
+  'model_context_window_exceeded',
+  'string_above_max_length',
+])
+const CONTEXT_TEXT =
+  /context.{0,12}(?:length|window|limit)|maximum context|prompt is too long|input is too long|too many (?:input )?tokens/i
+const POLICY_CODES = new Set([
+  'content_policy_violation',
+  'content_filter',
+  'moderation_blocked',
+  'responsible_ai_policy_violation',
+])
+
+/** Reads an upstream's answer that is not a success: a status other than 2xx with whatever body came along. */
+export function failureOfStatus(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
+  const error = errorObjectOf(body)
+  const failure = classify(status, error)
+  if (failure.code !== 'upstream_rate_limited') return failure
+  return { ...failure, retryAfterMs: retryAfterOf(headers) ?? retryInfoOf(body) }
+}
+
+const STATUS_BY_TYPE: Readonly<Record<string, number>> = {
+  overloaded_error: 529,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  insufficient_quota: 429,
+  authentication_error: 401,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  invalid_request_error: 400,
+  timeout_error: 504,
+}
+
+/** Reads an error event inside a stream; there is no status, so its type, or a numeric code, stands in. */
+export function failureOfEvent(error: unknown): Failure {
+  const object = errorObjectOf({ error })
+  const numeric = Number(object.code)
+  const status =
+    numeric >= 400 && numeric <= 599
+      ? numeric
+      : (STATUS_BY_TYPE[object.type] ?? STATUS_BY_TYPE[object.code] ?? 500)
+  return classify(status, object)
+}
+
+/** An answer that is not what the protocol says, or that broke off. */
+export function malformed(detail: string): Failure {
+  return { code: 'upstream_error', retryable: true, blame: true, detail }
+}
+
+/** One of the attempt's clocks ran out. */
+export function timedOut(phase: TimeoutPhase, afterMs: number): Failure {
+  const detail = `the ${phase.replace('_', '-')} clock ran out after ${Math.round(afterMs)} ms`
+  return { code: 'upstream_timeout', retryable: true, blame: true, detail, timeoutPhase: phase }
+}
+
+/** What a failure behind the first output amounts to: the line broke its answer off, whatever it said. */
+export function brokenOff(failure: Failure): Failure {
+  if (failure.code === 'upstream_timeout') return { ...failure, retryable: false }
+  return { ...malformed(failure.detail ?? failure.code), retryable: false }
+}
+
+/** 200 without any output. */
+export function emptyAnswer(): Failure {
+  return { code: 'empty_completion', retryable: true, blame: false, detail: 'no output' }
+}
+
+/** 200, stopped by moderation before any output. */
+export function filteredAnswer(): Failure {
+  return { code: 'content_filtered', retryable: false, blame: false, detail: 'stopped by moderation' }
+}
+
+/** The connection could not be made or broke. */
+export function connectionFailure(error: Error & { code?: string }): Failure {
+  if (error.code === 'UND_ERR_CONNECT_TIMEOUT') {
+    return { ...malformed('connecting took too long'), code: 'upstream_timeout', timeoutPhase: 'connect' }
+  }
+  const text = error.message === '' ? error.name : error.message
+  return malformed(error.code === undefined ? text : `${error.code}: ${text}`)
+}
+
+function classify(status: number, error: UpstreamErrorObject): Failure {
+  const detail = detailOf(status, error)
+  const passing = { retryable: true, detail }
+  const final = { retryable: false, blame: false, detail }
+  if (status === 429) return { ...passing, code: 'upstream_rate_limited', blame: false }
+  if (status === 503 || status === 529) return { ...passing, code: 'upstream_overloaded', blame: true }
+  if (status === 504 || status === 408) return { ...passing, code: 'upstream_error', blame: true }
+  if (status === 413) return { ...final, code: 'request_too_large' }
+  if (status === 400 || status === 422) {
+    if (CONTEXT_CODES.has(error.code) || CONTEXT_TEXT.test(error.message))
+      return { ...final, code: 'context_too_long' }
+    if (POLICY_CODES.has(error.code)) return { ...final, code: 'content_filtered' }
+    return { ...final, code: 'invalid_request', param: error.param }
+  }
+  return { ...passing, code: 'upstream_error', blame: true }
+}
+
+/** Upstream text stays in the call log; bounded, because an upstream may send a page. */
+function detailOf(status: number, { type, code, message }: UpstreamErrorObject): string {
+  const words = [type, code, message].filter((word) => word !== '').join(': ')
+  return (words === '' ? `status ${status}` : words).slice(0, 300)
+}
+
+function errorObjectOf(body: unknown): UpstreamErrorObject {
+  const error = isRecord(body) ? body.error : undefined
+  const source = isRecord(error) ? error : isRecord(body) ? body : {}
+  return {
+    type: text(source.type),
+    code: text(source.code),
+    message: typeof error === 'string' ? error : text(source.message),
+    param: typeof source.param === 'string' && source.param !== '' ? source.param : undefined,
+  }
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : ''
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Nobody rests longer than this on an upstream's word. */
+const LONGEST_REST_MS = 86_400_000
+
+/** `retry-after-ms`, else `retry-after` in seconds or as a date. */
+function retryAfterOf(headers: IncomingHttpHeaders): number | undefined {
+  const ms = headers['retry-after-ms']
+  if (typeof ms === 'string' && ms.trim() !== '') return bounded(Number(ms))
+  const value = headers['retry-after']
+  if (value === undefined || value.trim() === '') return undefined
+  const seconds = Number(value)
+  return bounded(Number.isNaN(seconds) ? Date.parse(value) - Date.now() : seconds * 1000)
+}
+
+/** Google's RetryInfo: `error.details[].retryDelay: "34.4s"`. */
+function retryInfoOf(body: unknown): number | undefined {
+  const error = isRecord(body)
+    ? body.error
+    : Array.isArray(body) && isRecord(body[0])
+      ? body[0].error
+      : undefined
+  const details = isRecord(error) && Array.isArray(error.details) ? error.details : []
+  for (const detail of details) {
+    const delay = isRecord(detail) ? detail.retryDelay : undefined
+    if (typeof delay === 'string' && /^\d+(\.\d+)?s$/.test(delay))
+      return bounded(Number.parseFloat(delay) * 1000)
+  }
+  return undefined
+}
+
+function bounded(ms: number): number | undefined {
+  return Number.isFinite(ms) ? Math.min(LONGEST_REST_MS, Math.max(0, ms)) : undefined
+}

@@ -1,0 +1,62 @@
+import type { AnswerReading } from '../operations/index.ts'
+import { type Failure, malformed } from './outcome.ts'
+
+/** Past this an answer is taken for broken. */
+const LONGEST_ANSWER = 256 * 1024 * 1024
+
+/** Collects a body as it arrives. */
+export class BodyCollector {
+  readonly #limit: number
+  #chunks: Buffer[] = []
+  #size = 0
+  #overflowed = false
+
+  constructor(limit: number = LONGEST_ANSWER) {
+    this.#limit = limit
+  }
+
+  /** Whether the body is longer than the limit. */
+  get overflowed(): boolean {
+    return this.#overflowed
+  }
+
+  /** False once the body is longer than the limit; what came before is kept. */
+  push(chunk: Buffer): boolean {
+    if (this.#overflowed || this.#size + chunk.length > this.#limit) {
+      this.#overflowed = true
+      return false
+    }
+    this.#chunks.push(chunk)
+    this.#size += chunk.length
+    return true
+  }
+
+  take(): Buffer {
+    const [first] = this.#chunks
+    return this.#chunks.length === 1 && first ? first : Buffer.concat(this.#chunks, this.#size)
+  }
+}
+
+/** A body as JSON; undefined when it is none. */
+export function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads a whole answer that came with 200, or says what is wrong with it. */
+export function readPlain(body: Buffer, read: (json: unknown) => AnswerReading): AnswerReading | Failure {
+  const json = parseJson(body)
+  if (json === undefined) return malformed('the answer is not JSON')
+  try {
+    return read(json)
+  } catch (error) {
+    return malformed(error instanceof Error ? error.message : String(error))
+  }
+}
+
+export function isFailure(value: object): value is Failure {
+  return 'retryable' in value
+}
