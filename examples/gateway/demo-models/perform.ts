@@ -1,0 +1,55 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { writeFrames } from './event-stream.ts'
+import type { DemoModel } from './models.ts'
+import type { Prompt } from './prompt.ts'
+import type { Rendering } from './wire.ts'
+
+/** How fast a model answers. */
+export interface Tempo {
+  /** Milliseconds before each chunk of a stream. */
+  readonly paceMs: number
+  /** Milliseconds before the first byte of the slow model. */
+  readonly slowMs: number
+}
+
+/** Long enough for what was sent to be read: a reset overtakes what still lies in the caller's buffer. */
+const BEFORE_RESET_MS = 20
+
+/** Sends an answer the way this model sends them: whole or streamed, late, or broken off in the middle. */
+export async function perform(
+  res: ServerResponse,
+  { prompt, model, rendering }: { prompt: Prompt; model: DemoModel; rendering: Rendering },
+  tempo: Tempo,
+  left: AbortSignal,
+): Promise<void> {
+  if (model.slow) await pause(tempo.slowMs, undefined, { signal: left })
+
+  if (prompt.stream) {
+    res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' })
+    await writeFrames(res, rendering.opening(), tempo.paceMs, left)
+    if (model.breaksOff !== undefined) return breakOff(res, model.breaksOff, left)
+    await writeFrames(res, rendering.closing(), tempo.paceMs, left)
+    res.end()
+    return
+  }
+
+  const body = Buffer.from(JSON.stringify(rendering.body()))
+  res.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
+  if (model.breaksOff === undefined) {
+    res.end(body)
+    return
+  }
+  res.write(body.subarray(0, body.length / 2))
+  await breakOff(res, model.breaksOff, left)
+}
+
+async function breakOff(res: ServerResponse, how: 'silence' | 'reset', left: AbortSignal): Promise<void> {
+  if (how === 'silence') {
+    if (!left.aborted) await once(left, 'abort')
+    return
+  }
+  await pause(BEFORE_RESET_MS, undefined, { signal: left })
+  res.socket?.resetAndDestroy()
+}

@@ -1,0 +1,155 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { writeAnswers } from './answer.ts'
+import { chatCompletions } from './chat-completions.ts'
+import type { Provider } from './faults.ts'
+import { Fault, wordFault } from './faults.ts'
+import { messages } from './messages.ts'
+import { getModel, listModels } from './model-list.ts'
+import type { DemoModel } from './models.ts'
+import { demoModel } from './models.ts'
+import { perform } from './perform.ts'
+import type { Prompt } from './prompt.ts'
+import { readBody } from './read-body.ts'
+import type { Wire } from './wire.ts'
+import { newId } from './wire.ts'
+
+/** Options of the demo model server. */
+export interface DemoModelsOptions {
+  /** Port to listen on. Defaults to 0, any free one. */
+  readonly port?: number
+  /** Address to listen on. Defaults to `127.0.0.1`. */
+  readonly host?: string
+  /** The one key accepted, as `Authorization: Bearer` or `x-api-key`. Defaults to any, but one must be sent. */
+  readonly apiKey?: string
+  /** Milliseconds before each chunk of a stream. Defaults to 15. */
+  readonly paceMs?: number
+  /** Milliseconds before the first byte of `demo-slow`. Defaults to 5000. */
+  readonly slowMs?: number
+  /** Most bytes of a request body. Defaults to 32 MiB. */
+  readonly bodyLimitBytes?: number
+}
+
+/** A running demo model server. */
+export interface DemoModels {
+  /** Its origin, `http://127.0.0.1:40123`; the base URL of a line is `${url}/v1`. */
+  readonly url: string
+  /** Stops it, calls under way included. */
+  readonly close: () => Promise<void>
+}
+
+const WIRES: ReadonlyMap<string, Wire> = new Map([
+  ['/v1/chat/completions', chatCompletions],
+  ['/v1/messages', messages],
+])
+
+/**
+ * Starts a small model server that speaks the OpenAI-style and the Anthropic-style protocol and says in every
+ * answer that it is a demo. It serves `POST /v1/chat/completions`, `POST /v1/messages`,
+ * `POST /v1/messages/count_tokens`, `GET /v1/models` and `GET /v1/models/{id}`; which model is asked for decides
+ * what happens (`DEMO_MODELS`). Rejects if the address cannot be listened on.
+ *
+ * @example
+ * const demo = await startDemoModels({ port: 8790 })
+ * const client = new OpenAI({ baseURL: `${demo.url}/v1`, apiKey: 'any' })
+ */
+export async function startDemoModels(options: DemoModelsOptions = {}): Promise<DemoModels> {
+  const { port = 0, host = '127.0.0.1', apiKey, paceMs = 15, slowMs = 5000 } = options
+  const { bodyLimitBytes = 32 * 1024 * 1024 } = options
+  const calls = new Map<string, number>()
+
+  async function respond(req: IncomingMessage, res: ServerResponse, left: AbortSignal): Promise<void> {
+    const path = pathOf(req)
+    requireKey(req, apiKey)
+    if (req.method === 'GET' && path === '/v1/models') return sendJson(res, listModels(providerOf(req)))
+    if (req.method === 'GET' && path.startsWith('/v1/models/')) {
+      return sendJson(res, getModel(path.slice('/v1/models/'.length), providerOf(req)))
+    }
+    const counts = path === '/v1/messages/count_tokens'
+    const wire = counts ? messages : WIRES.get(path)
+    if (req.method !== 'POST' || wire === undefined) {
+      throw new Fault('unknown_path', { message: `The demo model server has no ${req.method} ${path}.` })
+    }
+    if (wire.provider === 'anthropic') requireVersion(req)
+    const body = await readBody(req, bodyLimitBytes)
+    const prompt = wire.read(counts ? { ...body, max_tokens: 1 } : body)
+    const model = demoModel(prompt.model)
+    if (model === undefined) throw new Fault('unknown_model', { model: prompt.model, param: 'model' })
+    if (counts) return sendJson(res, { input_tokens: prompt.inputTokens })
+    refuseAsTheModelDoes(model, prompt, calls)
+    const rendering = wire.render(prompt, writeAnswers(prompt, model))
+    await perform(res, { prompt, model, rendering }, { paceMs, slowMs }, left)
+  }
+
+  const server = createServer((req, res) => {
+    const left = new AbortController()
+    res.once('close', () => left.abort())
+    const provider = providerOf(req)
+    const requestId = newId('req_demo_')
+    res.setHeader(provider === 'openai' ? 'x-request-id' : 'request-id', requestId)
+    respond(req, res, left.signal).catch((error: unknown) => {
+      if (left.signal.aborted || req.errored !== null) return // the caller has left: nobody is there to be told
+      if (!(error instanceof Fault)) process.emitWarning(error instanceof Error ? error : String(error))
+      if (res.headersSent) return void res.destroy()
+      const fault = error instanceof Fault ? error : new Fault('server_error')
+      const { status, headers, body } = wordFault(fault, provider, requestId)
+      sendJson(res, body, status, headers)
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, host, resolve)
+  })
+  const { address, family, port: listening } = server.address() as AddressInfo
+  return {
+    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${listening}`,
+    close: () =>
+      new Promise((resolve, reject) => {
+        server.close((error) => (error === undefined ? resolve() : reject(error)))
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function pathOf(req: IncomingMessage): string {
+  const [path = ''] = (req.url ?? '').split('?')
+  return path
+}
+
+/** Paths both providers have (and unknown ones) are answered as the one whose version header was sent. */
+function providerOf(req: IncomingMessage): Provider {
+  if (pathOf(req).startsWith('/v1/messages')) return 'anthropic'
+  return WIRES.get(pathOf(req))?.provider ?? (req.headers['anthropic-version'] ? 'anthropic' : 'openai')
+}
+
+/** Every credential sent must be right, so that a proxy which lets a second one slip through is found out. */
+function requireKey(req: IncomingMessage, apiKey: string | undefined): void {
+  const bearer = /^Bearer +(.+)$/i.exec(req.headers.authorization ?? '')?.[1]
+  const given = [bearer, req.headers['x-api-key']].filter((key) => key !== undefined && key !== '')
+  if (given.length === 0) throw new Fault('missing_key')
+  if (apiKey !== undefined && given.some((key) => key !== apiKey)) throw new Fault('invalid_key')
+}
+
+function requireVersion(req: IncomingMessage): void {
+  if (req.headers['anthropic-version'] === undefined) {
+    throw new Fault('invalid_request', { message: 'anthropic-version: header is required' })
+  }
+}
+
+function refuseAsTheModelDoes(model: DemoModel, prompt: Prompt, calls: Map<string, number>): void {
+  const call = (calls.get(model.id) ?? 0) + 1
+  calls.set(model.id, call)
+  if (model.refuses === undefined || call % (model.everyNth ?? 1) !== 0) return
+  throw new Fault(model.refuses, { inputTokens: prompt.inputTokens })
+}
+
+function sendJson(
+  res: ServerResponse,
+  body: object,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const bytes = Buffer.from(JSON.stringify(body))
+  res.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length, ...headers })
+  res.end(bytes)
+}

@@ -1,0 +1,13 @@
+// A run of up to eight Latin letters or digits with the blank before it, a run of white space, or any one
+// character: together they cover every text, so joining the tokens gives it back unchanged.
+const TOKEN = / ?[\p{Script=Latin}\p{N}]{1,8}|\s+|./gsu
+
+/** A text cut into the demo models' tokens; joined, they are the text again. */
+export function tokensOf(text: string): string[] {
+  return text.match(TOKEN) ?? []
+}
+
+/** How many tokens a text has for the demo models. */
+export function countTokens(text: string): number {
+  return tokensOf(text).length
+}
