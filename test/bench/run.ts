@@ -1,0 +1,151 @@
+/**
+ * Every target beside the bare relay, one core each: `node test/bench/run.ts [--rounds 5] [--seconds 4]
+ * [--targets relay,express-proxy] [--cases plain-1,memory] [--streams 5000] [--json <file>]`. See README.md.
+ */
+import { readdirSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { measureFirstByte } from './first-byte.ts'
+import type { HeldStreams } from './held-streams.ts'
+import { measureHeldStreams } from './held-streams.ts'
+import { generator } from './load.ts'
+import type { Running } from './processes.ts'
+import { LOAD_CORE, pinned, startListening, TARGET_CORE } from './processes.ts'
+import type { ThroughputRow } from './report.ts'
+import {
+  firstByteTable,
+  heldStreamsTable,
+  throughputNotes,
+  throughputRows,
+  throughputTable,
+} from './report.ts'
+import { measureThroughput, throughputCases } from './throughput.ts'
+
+const BASE = 'relay'
+const FIRST_BYTE = 'first-byte'
+const MEMORY = 'memory'
+const MEMORY_ROUNDS = 3
+
+const targetsFolder = join(import.meta.dirname, 'targets')
+const allTargets = readdirSync(targetsFolder)
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => file.slice(0, -3))
+  .sort((a, b) => Number(b === BASE) - Number(a === BASE) || a.localeCompare(b))
+const allCases = [...throughputCases.map(({ name }) => name), FIRST_BYTE, MEMORY]
+
+const { values: flags } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '4' },
+    targets: { type: 'string', default: allTargets.join() },
+    cases: { type: 'string', default: allCases.join() },
+    streams: { type: 'string', default: '5000' },
+    json: { type: 'string' },
+  },
+})
+const rounds = wholeNumber('rounds')
+const seconds = wholeNumber('seconds')
+const streams = wholeNumber('streams')
+const names = chosen('targets', allTargets)
+const cases = chosen('cases', allCases)
+
+function wholeNumber(flag: 'rounds' | 'seconds' | 'streams'): number {
+  const value = Number(flags[flag])
+  if (!Number.isInteger(value) || value < 1) throw new Error(`--${flag} takes a whole number of at least 1`)
+  return value
+}
+
+function chosen(flag: 'targets' | 'cases', known: string[]): string[] {
+  const asked = flags[flag].split(',')
+  const unknown = asked.filter((name) => !known.includes(name))
+  if (unknown.length > 0)
+    throw new Error(`--${flag}: no ${unknown.join(', ')}; there are ${known.join(', ')}`)
+  return asked
+}
+
+const running = new Set<Running>()
+// A target may run in memory it shares with nobody and must not outlive the run, however that ends.
+process.on('exit', () => {
+  for (const one of running) one.stop()
+})
+process.on('SIGINT', () => process.exit(130))
+process.on('SIGTERM', () => process.exit(143))
+
+async function start(...args: Parameters<typeof startListening>): Promise<Running> {
+  const started = await startListening(...args)
+  running.add(started)
+  return started
+}
+
+function startTarget(name: string, upstream: Running, nodeFlags: string[] = []): Promise<Running> {
+  return start(name, join(targetsFolder, `${name}.ts`), TARGET_CORE, { UPSTREAM: upstream.url }, nodeFlags)
+}
+
+function stop(one: Running) {
+  running.delete(one)
+  one.stop()
+}
+
+async function measureMemory(upstream: Running): Promise<HeldStreams[][]> {
+  const collectOnSignal = join(import.meta.dirname, 'collect-on-signal.ts')
+  const measured: HeldStreams[][] = names.map(() => [])
+  for (let round = 0; round < Math.min(rounds, MEMORY_ROUNDS); round++) {
+    for (const [i, name] of names.entries()) {
+      const target = await startTarget(name, upstream, ['--expose-gc', '--import', collectOnSignal])
+      measured[i]?.push(await measureHeldStreams(target, streams))
+      stop(target)
+    }
+  }
+  return measured
+}
+
+function progress(text: string) {
+  process.stderr.write(`${text}\n`)
+}
+
+const place = pinned
+  ? `target on core ${TARGET_CORE}, upstream and ${generator} on core ${LOAD_CORE}`
+  : `not pinned (no taskset, or one core): processes compete for cores, figures are rough; load from ${generator}`
+const setting = `Node ${process.version}, ${cpus()[0]?.model}, ${cpus().length} cores; ${place}; ${rounds} rounds of ${seconds} s`
+const results: Record<string, unknown> = { setting }
+const output = [setting]
+
+const upstream = await start('upstream', join(import.meta.dirname, 'upstream.ts'), LOAD_CORE)
+const targets: Running[] = []
+for (const name of names) targets.push(await startTarget(name, upstream))
+
+const rows: ThroughputRow[] = []
+for (const throughputCase of throughputCases.filter(({ name }) => cases.includes(name))) {
+  progress(throughputCase.name)
+  const [alone] = throughputRows(
+    throughputCase,
+    ['(upstream alone)'],
+    await measureThroughput(throughputCase, [upstream], upstream, 1, seconds),
+    BASE,
+  )
+  const measured = await measureThroughput(throughputCase, targets, upstream, rounds, seconds)
+  const caseRows = throughputRows(throughputCase, names, measured, BASE)
+  rows.push(...caseRows, ...(alone === undefined ? [] : [alone]))
+}
+const notes = throughputNotes(rows)
+if (rows.length > 0) {
+  results.throughput = rows
+  output.push(throughputTable(rows), ...(notes.length > 0 ? [notes.join('\n')] : []))
+}
+if (cases.includes(FIRST_BYTE)) {
+  progress(FIRST_BYTE)
+  const measured = await measureFirstByte(targets, rounds)
+  results.firstByteMs = Object.fromEntries(names.map((name, i) => [name, measured[i]]))
+  output.push(firstByteTable(names, measured, BASE))
+}
+for (const target of targets) stop(target)
+if (cases.includes(MEMORY)) {
+  progress(MEMORY)
+  const measured = await measureMemory(upstream)
+  results.memory = Object.fromEntries(names.map((name, i) => [name, measured[i]]))
+  output.push(heldStreamsTable(names, measured, BASE))
+}
+process.stdout.write(`${output.join('\n\n')}\n`)
+if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(results, null, 2)}\n`)
+process.exit(0)

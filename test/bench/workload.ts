@@ -1,0 +1,109 @@
+/**
+ * The requests every target is sent, and the answers the scripted upstream gives to them. The way the upstream is to
+ * pace a stream travels in the prompt, the one part of a request that every gateway passes on untouched.
+ */
+
+/** The key that the load generators send. A target that authenticates seeds it. */
+export const BENCH_KEY = 'sk-bench-0123456789abcdef0123456789abcdef'
+
+/** The model that is asked for; a target maps it to itself, so that answers keep their length. */
+export const BENCH_MODEL = 'chat-small'
+
+/** Chunks with a choice in one stream, the finish chunk included; the usage chunk and `[DONE]` come on top. */
+export const STREAM_CHUNKS = 200
+
+export const PATH = '/v1/chat/completions'
+
+/** Here the upstream tells how many chunks it has written so far. */
+export const WRITTEN_PATH = '/written'
+
+/**
+ * - `burst`: one write per chunk, with a turn of the event loop between two writes
+ * - `coalesced`: the whole stream in a few large writes
+ * - `paced`: one chunk every few milliseconds, as a model produces them
+ * - `hold`: one chunk, then nothing until the caller leaves
+ */
+export type Pace = 'burst' | 'coalesced' | 'paced' | 'hold'
+
+const PACE_MARK = /\[pace:(burst|coalesced|paced|hold)\]/
+
+/** The body of a chat request; with a pace it is a streamed one that asks for usage. */
+export function chatRequest(pace: Pace | null): string {
+  const streamed = pace === null ? {} : { stream: true, stream_options: { include_usage: true } }
+  const mark = pace === null ? '' : ` [pace:${pace}]`
+  return JSON.stringify({
+    model: BENCH_MODEL,
+    messages: [
+      {
+        role: 'system',
+        content: 'You are a helpful assistant. Answer briefly, and in the language of the question.',
+      },
+      { role: 'user', content: `Name three rivers of Europe and the seas they flow into.${mark}` },
+    ],
+    max_tokens: 256,
+    temperature: 0.2,
+    ...streamed,
+  })
+}
+
+export function paceOf(requestBody: string): Pace {
+  return (PACE_MARK.exec(requestBody)?.[1] as Pace | undefined) ?? 'burst'
+}
+
+const ID = 'chatcmpl-bench0123456789abcdefghij'
+const CREATED = 1_767_225_600
+const USAGE = { prompt_tokens: 44, completion_tokens: 198, total_tokens: 242 }
+
+/** A plain chat answer of about 600 bytes. */
+export const PLAIN_ANSWER = JSON.stringify({
+  id: ID,
+  object: 'chat.completion',
+  created: CREATED,
+  model: BENCH_MODEL,
+  choices: [
+    {
+      index: 0,
+      message: {
+        role: 'assistant',
+        content:
+          'The Rhine flows into the North Sea, the Danube into the Black Sea and the Rhone into the Mediterranean ' +
+          'Sea. All three rise in or near the Alps.',
+        refusal: null,
+        annotations: [],
+      },
+      logprobs: null,
+      finish_reason: 'stop',
+    },
+  ],
+  usage: {
+    ...USAGE,
+    prompt_tokens_details: { cached_tokens: 0, audio_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0 },
+  },
+  service_tier: 'default',
+  system_fingerprint: 'fp_bench',
+})
+
+/** The events of a stream, each ready for the wire: `STREAM_CHUNKS` chunks, then usage if asked for, then `[DONE]`. */
+export function streamEvents(includeUsage: boolean): string[] {
+  const chunk = (choices: unknown[], usage: unknown = null) =>
+    `data: ${JSON.stringify({
+      id: ID,
+      object: 'chat.completion.chunk',
+      created: CREATED,
+      model: BENCH_MODEL,
+      service_tier: 'default',
+      system_fingerprint: 'fp_bench',
+      choices,
+      ...(includeUsage ? { usage } : {}),
+    })}\n\n`
+  const choice = (delta: unknown, finishReason: string | null = null) => [
+    { index: 0, delta, logprobs: null, finish_reason: finishReason },
+  ]
+  const events = [chunk(choice({ role: 'assistant', content: '', refusal: null }))]
+  for (let i = 1; i < STREAM_CHUNKS - 1; i++) events.push(chunk(choice({ content: ` word${i}` })))
+  events.push(chunk(choice({}, 'stop')))
+  if (includeUsage) events.push(chunk([], USAGE))
+  events.push('data: [DONE]\n\n')
+  return events
+}
