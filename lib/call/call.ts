@@ -138,7 +138,8 @@ export class Call {
   fail(error: GatewayError): void {
     if (this.outcome) return
     const sent = this.#headersSent()
-    const finish: Finish = sent ? 'interrupted' : this.routing?.attempts.length ? 'failed' : 'refused'
+    const interrupted = sent || error.code === 'client_closed_request'
+    const finish: Finish = interrupted ? 'interrupted' : this.routing?.attempts.length ? 'failed' : 'refused'
     this.outcome = { status: sent ? this.#status() : error.status, errorCode: error.code, finish }
   }
 
@@ -170,7 +171,10 @@ function pathOf(req: IncomingMessage): string {
 
 /** An IPv4 address that came over an IPv6 socket is the IPv4 address. */
 function clientIpOf(req: IncomingMessage): string | null {
-  const ip = (req as { ip?: string }).ip ?? req.socket.remoteAddress ?? null
+  const { app } = req as { app?: { enabled?(setting: string): boolean } }
+  // Express works out req.ip anew at every look, even where no proxy is trusted and the answer is the socket's.
+  const trusting = app?.enabled?.('trust proxy') ?? false
+  const ip = (trusting ? (req as { ip?: string }).ip : undefined) ?? req.socket.remoteAddress ?? null
   return ip?.startsWith('::ffff:') && ip.includes('.') ? ip.slice(7) : ip
 }
 

@@ -37,8 +37,10 @@ export class Lifecycle {
     this.#target = target
     this.#beforeEnd = beforeEnd
     this.#fault = fault
-    if (target.destroyed && !target.writableFinished) queueMicrotask(() => this.#close())
+    if (target.destroyed) queueMicrotask(() => this.#close())
     else target.once('close', () => this.#close())
+    // An upgraded socket has no error listener of Node's any more: a reset would end the process. `close` follows it.
+    if (!('setHeader' in target)) target.on('error', () => {})
   }
 
   get ended(): boolean {

@@ -111,7 +111,7 @@ export type Finish = 'completed' | 'refused' | 'failed' | 'interrupted'
 
 /** The end of a call, as the log keeps it. */
 export interface CallOutcome {
-  /** HTTP status of the answer; 499 where the caller left before there was one. */
+  /** HTTP status of the answer; 499 where the caller left before it was whole. */
   readonly status: number
   readonly errorCode: ErrorCode | null
   readonly finish: Finish

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import express, { type Request, type Response } from 'express'
 import type { Call, RequestBody } from '../call/index.ts'
 import type { GatewayError } from '../errors/index.ts'
+import { receiveBody } from './receive-body.ts'
 
 /** Hands over the body, or the error that refuses it. */
 export type BodyReceiver = (error: unknown, body?: RequestBody) => void
@@ -13,7 +14,7 @@ export type BodyReceiver = (error: unknown, body?: RequestBody) => void
 export function bodyReader(
   limit: number,
 ): (req: Request, res: Response, call: Call, receive: BodyReceiver) => void {
-  const readRaw = express.raw({ type: () => true, limit })
+  const inflate = express.raw({ type: () => true, limit })
   return function readBody(req, res, call, receive) {
     const refusal = refuseType(req, call)
     if (refusal) {
@@ -25,7 +26,15 @@ export function bodyReader(
       takeOver(parsed, call, receive)
       return
     }
-    readRaw(req, res, (error?: unknown) => {
+    const encoding = req.headers['content-encoding']
+    if (encoding === undefined || encoding === 'identity') {
+      receiveBody(req, limit, (error, bytes) => {
+        if (error) receive(error)
+        else parse(bytes, call, receive)
+      })
+      return
+    }
+    inflate(req, res, (error?: unknown) => {
       if (error) receive(error)
       else parse(req.body as Buffer | undefined, call, receive)
     })

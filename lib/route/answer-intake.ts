@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CallRequest } from '../call/index.ts'
 import type { AnswerReading, StreamReader } from '../operations/index.ts'
@@ -14,7 +15,7 @@ import { type RelayEnd, type RelaySink, StreamRelay } from './stream-relay.ts'
 
 /** What an upstream's response came to. */
 export type IntakeEnd =
-  | { readonly kind: 'answer'; readonly body: Buffer; readonly reading: AnswerReading }
+  | { readonly kind: 'answer'; readonly body: string | Buffer; readonly reading: AnswerReading }
   | { readonly kind: 'streamed'; readonly tail: Buffer; readonly reader: StreamReader }
   | {
       readonly kind: 'failed'
@@ -124,17 +125,19 @@ export class AnswerIntake {
   }
 
   #answered(): IntakeEnd {
-    const body = (this.#body as BodyCollector).take()
-    const reading = readPlain(body, this.#request.operation.readAnswer)
+    const bytes = (this.#body as BodyCollector).take()
+    const text = bytes.toString()
+    const reading = readPlain(text, this.#request.operation.readAnswer)
     if (isFailure(reading)) return this.#failed(reading)
     if (reading.substance === 'empty') return this.#failed(emptyAnswer())
     if (reading.substance === 'filtered') return this.#failed(filteredAnswer())
-    return { kind: 'answer', body, reading }
+    // As text, head and body leave in one write; bytes that are no UTF-8 have to stay what they are.
+    return { kind: 'answer', body: isUtf8(bytes) ? text : bytes, reading }
   }
 
   /** A status other than 200, with as much of its body as came. */
   #refused(): IntakeEnd {
-    const body = parseJson((this.#body as BodyCollector).take())
+    const body = parseJson((this.#body as BodyCollector).take().toString())
     return this.#failed(failureOfStatus(this.#status as number, this.#headers, body))
   }
 

@@ -157,7 +157,8 @@ const LONGEST_REST_MS = 86_400_000
 /** `retry-after-ms`, else `retry-after` in seconds or as a date. */
 function retryAfterOf(headers: IncomingHttpHeaders): number | undefined {
   const ms = headers['retry-after-ms']
-  if (typeof ms === 'string' && ms.trim() !== '') return bounded(Number(ms))
+  const exact = typeof ms === 'string' && ms.trim() !== '' ? bounded(Number(ms)) : undefined
+  if (exact !== undefined) return exact
   const value = headers['retry-after']
   if (value === undefined || value.trim() === '') return undefined
   const seconds = Number(value)

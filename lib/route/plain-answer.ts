@@ -37,18 +37,18 @@ export class BodyCollector {
   }
 }
 
-/** A body as JSON; undefined when it is none. */
-export function parseJson(body: Buffer): unknown {
+/** A text as JSON; undefined when it is none. */
+export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(body.toString())
+    return JSON.parse(text)
   } catch {
     return undefined
   }
 }
 
 /** Reads a whole answer that came with 200, or says what is wrong with it. */
-export function readPlain(body: Buffer, read: (json: unknown) => AnswerReading): AnswerReading | Failure {
-  const json = parseJson(body)
+export function readPlain(text: string, read: (json: unknown) => AnswerReading): AnswerReading | Failure {
+  const json = parseJson(text)
   if (json === undefined) return malformed('the answer is not JSON')
   try {
     return read(json)

@@ -48,13 +48,13 @@ export function route(options: RouteOptions): RequestHandler {
       return
     }
     const release = call.hold()
-    serve(call, req, res)
-      .catch((error: unknown) => {
-        if (!call.left) next(error instanceof GatewayError ? call.stamp(error) : error)
-        else if (!(error instanceof GatewayError))
-          call.logger.error({ err: error, requestId: call.id }, 'routing failed')
-      })
-      .finally(release)
+    serve(call, req, res).then(release, (error: unknown) => {
+      if (!call.left) next(error instanceof GatewayError ? call.stamp(error) : error)
+      else if (!(error instanceof GatewayError)) {
+        call.logger.error({ err: error, requestId: call.id }, 'routing failed')
+      }
+      release()
+    })
   }
 
   async function serve(call: Call, req: Request, res: Response): Promise<void> {

@@ -147,12 +147,15 @@ export class RoutedCall {
   }
 
   /** Hands over the last bytes, once what has to be durable is. */
-  async #finish(tail: Buffer): Promise<void> {
+  async #finish(tail: string | Buffer): Promise<void> {
     const settling = this.#call.settle()
     if (settling) await settling
     if (this.#call.left) return
     if (!this.#res.headersSent) {
-      this.#res.writeHead(200, { 'content-type': 'application/json', 'content-length': tail.length })
+      this.#res.writeHead(200, {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(tail),
+      })
     }
     this.#res.end(tail)
   }

@@ -1,0 +1,71 @@
+import { DEMO_MODELS } from './demo-models/models.ts'
+
+/** The key of the demo config, to paste into a first request. */
+export const DEMO_KEY = 'sk-demo'
+
+/** The model of a first request. */
+export const DEMO_MODEL = 'chat-small'
+
+const CHAT_PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60', cachedInputPerMillion: '0.075' }
+
+/**
+ * The config that is used without GATEWAY_CONFIG. Its lines are the demo model server of this example, which answers by
+ * rule and is no AI. Besides two models that answer it has one that always needs its second line, and one for each
+ * situation that the demo server can provoke, each on lines of its own, so that one circuit's trouble stays there.
+ *
+ * @param origin where the demo model server listens.
+ * @param apiKey what it demands as a key.
+ */
+export function demoConfig(origin: string, apiKey: string): object {
+  const line = (
+    id: string,
+    protocol: 'openai' | 'anthropic',
+    models: Record<string, string>,
+    extra: object = {},
+  ) => ({
+    id,
+    provider: `demo-${protocol}`,
+    protocol,
+    baseUrl: `${origin}/v1`,
+    apiKey,
+    models,
+    ...extra,
+  })
+  const situations = DEMO_MODELS.map(({ id }) => id).filter(
+    (id) => id !== 'demo-chat' && id !== 'demo-claude',
+  )
+  return {
+    region: 'local',
+    accounts: [
+      { id: 'demo', name: 'Demo', balance: '25.00', limits: { rpm: 600, tpm: 200_000, concurrency: 20 } },
+    ],
+    keys: [{ id: 'key_demo', account: 'demo', secret: DEMO_KEY }],
+    models: [
+      { id: DEMO_MODEL, kind: 'chat', contextWindow: 128_000, maxOutputTokens: 4096, price: CHAT_PRICE },
+      { id: 'claude-demo', kind: 'chat', contextWindow: 200_000, maxOutputTokens: 8192, price: CHAT_PRICE },
+      { id: 'chat-failover', kind: 'chat', price: CHAT_PRICE },
+      ...situations.map((id) => ({ id, kind: 'chat', price: CHAT_PRICE })),
+    ],
+    lines: [
+      line('demo-us', 'openai', { [DEMO_MODEL]: 'demo-chat' }, { region: 'us' }),
+      line(
+        'demo-eu',
+        'openai',
+        { [DEMO_MODEL]: 'demo-chat', 'chat-failover': 'demo-chat' },
+        { region: 'eu', priority: 1 },
+      ),
+      line(
+        'demo-claude',
+        'anthropic',
+        { 'claude-demo': 'demo-claude', 'chat-failover': 'demo-claude' },
+        { priority: 1 },
+      ),
+      line('broken-openai', 'openai', { 'chat-failover': 'demo-failing' }),
+      line('broken-anthropic', 'anthropic', { 'chat-failover': 'demo-failing' }),
+      ...situations.flatMap((id) => [
+        line(`${id}-openai`, 'openai', { [id]: id }, { timeouts: { firstByteMs: 2000, idleMs: 5000 } }),
+        line(`${id}-anthropic`, 'anthropic', { [id]: id }, { timeouts: { firstByteMs: 2000, idleMs: 5000 } }),
+      ]),
+    ],
+  }
+}

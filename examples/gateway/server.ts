@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway'
+import { pino } from 'pino'
+import { createGateway } from './app.ts'
+import { DEMO_KEY, DEMO_MODEL, demoConfig } from './demo-config.ts'
+import { startDemoModels } from './demo-models/server.ts'
+import { Readiness } from './readiness.ts'
+import { readConfigFile, readSettings, type Settings } from './settings.ts'
+import { drainServer } from './shutdown.ts'
+import { openStores } from './stores.ts'
+
+/** Longer than balancers keep an idle connection, so that they close it and not we. */
+const KEEP_ALIVE_MS = 65_000
+
+interface LoadedConfig {
+  readonly config: GatewayConfig
+  close(): Promise<void>
+}
+
+async function loadGatewayConfig(settings: Settings): Promise<LoadedConfig> {
+  const overrides = settings.region === undefined ? {} : { region: settings.region }
+  if (settings.configFile !== undefined) {
+    const source = (await readConfigFile(settings.configFile)) as object
+    return { config: loadConfig({ ...source, ...overrides }, process.env), close: async () => {} }
+  }
+  const apiKey = randomUUID()
+  const demo = await startDemoModels({ apiKey })
+  return { config: loadConfig({ ...demoConfig(demo.url, apiKey), ...overrides }), close: () => demo.close() }
+}
+
+async function main(): Promise<void> {
+  const settings = readSettings(process.env)
+  const logger = pino({ level: settings.logLevel })
+  const { config, close: closeConfig } = await loadGatewayConfig(settings)
+  const stores = await openStores(settings.databaseUrl, config, logger)
+  const readiness = new Readiness(() => stores.ping())
+  const gateway = createGateway({ config, stores, logger, readiness })
+  const server = await listen(gateway.app.listen(settings.port, settings.host))
+  announce(server, settings)
+
+  const stop = async (signal: string): Promise<void> => {
+    logger.info({ signal }, 'draining')
+    await drainServer(server, readiness, logger)
+    await gateway.close()
+    await stores.close()
+    await closeConfig()
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal))
+}
+
+function listen(server: Server): Promise<Server> {
+  server.keepAliveTimeout = KEEP_ALIVE_MS
+  return new Promise((resolve, reject) => {
+    server.once('listening', () => resolve(server)).once('error', reject)
+  })
+}
+
+function announce(server: Server, settings: Settings): void {
+  const { address, family, port } = server.address() as AddressInfo
+  const origin = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+  console.log(`express-model-gateway is ready at ${origin}`)
+  if (settings.configFile !== undefined) return
+  const body = JSON.stringify({ model: DEMO_MODEL, messages: [{ role: 'user', content: 'Hello!' }] })
+  console.log('It runs on the demo config: its models answer by rule and are no AI. Try:')
+  console.log(
+    `  curl ${origin}/v1/chat/completions -H 'Authorization: Bearer ${DEMO_KEY}' -H 'Content-Type: application/json' -d '${body}'`,
+  )
+}
+
+main().catch((error: unknown) => {
+  if (error instanceof ConfigError) for (const fault of error.faults) console.error(fault)
+  else console.error(error instanceof Error ? `${error.name}: ${error.message}` : error)
+  process.exit(1)
+})
