@@ -1,0 +1,159 @@
+import type { AttemptRecord, Call, DisconnectTrace, Elimination, Finish } from '../call/index.ts'
+import type { ErrorCode } from '../errors/index.ts'
+
+/** One call as the log keeps it and as `GET /v1/calls/{request_id}` answers it (spec 7.4). Times are milliseconds. */
+export interface CallLogEntry {
+  readonly id: string
+  readonly object: 'call'
+  /** ISO 8601. */
+  readonly created_at: string
+  readonly duration_ms: number
+  readonly account: string | null
+  readonly key: string | null
+  readonly client_ip: string | null
+  readonly client_request_id: string | null
+  readonly method: string
+  readonly path: string
+  readonly protocol: string
+  readonly model: string | null
+  readonly stream: boolean
+  readonly status: number
+  readonly error_code: ErrorCode | null
+  readonly outcome: Finish
+  /** A summary of the parameters; never prompt text. */
+  readonly request: RequestSummary | null
+  readonly routing: RoutingSummary | null
+  readonly usage: UsageSummary | null
+  readonly billing: BillingSummary | null
+  readonly limit: LimitSummary | null
+  readonly idempotency_key: string | null
+  readonly original_request_id: string | null
+  readonly response_body: string | null
+}
+
+export interface RequestSummary {
+  readonly messages: number
+  readonly tools: number
+  readonly images: number
+  readonly max_output_tokens: number | null
+  readonly estimated_input_tokens: number
+  /** The caller's provider constraint; null without one. */
+  readonly provider: unknown
+}
+
+export interface RoutingSummary {
+  readonly region: string
+  readonly strategy: string
+  readonly eliminated: readonly Elimination[]
+  readonly attempts: readonly AttemptSummary[]
+  readonly retry_budget_spent?: true
+  readonly disconnect?: DisconnectTrace
+}
+
+export interface AttemptSummary {
+  readonly line: string
+  readonly upstream_model: string
+  readonly upstream_status: number | null
+  readonly outcome: string
+  readonly timeout_phase: string | null
+  readonly detail: string | null
+  readonly connect_ms: number | null
+  readonly first_byte_ms: number | null
+  readonly duration_ms: number
+}
+
+export interface UsageSummary {
+  readonly input_tokens: number
+  readonly cached_input_tokens: number
+  readonly cache_write_tokens: number
+  readonly output_tokens: number
+  readonly source: 'measured' | 'estimated'
+}
+
+/** Amounts are decimal strings. */
+export interface BillingSummary {
+  readonly currency: string
+  readonly reserved: string | null
+  readonly charged: string | null
+  readonly required: string | null
+  readonly available: string | null
+}
+
+/** The limit that refused a call. */
+export interface LimitSummary {
+  readonly kind: string
+  readonly level: string
+  readonly subject: string
+  readonly limit: number
+  readonly retry_after: number
+}
+
+/** What the log keeps of a call that has ended. */
+export function entryOf(call: Call, now: number = Date.now()): CallLogEntry {
+  const { principal, request, usage, outcome } = call
+  return {
+    id: call.id,
+    object: 'call',
+    created_at: new Date(call.startedAt).toISOString(),
+    duration_ms: Math.max(0, now - call.startedAt),
+    account: principal?.accountId ?? null,
+    key: principal?.keyId ?? null,
+    client_ip: call.clientIp,
+    client_request_id: call.clientRequestId,
+    method: call.method,
+    path: call.path.slice(0, 500),
+    protocol: call.protocol.name,
+    model: call.model,
+    stream: request?.stream ?? false,
+    status: outcome?.status ?? 0,
+    error_code: outcome?.errorCode ?? null,
+    outcome: outcome?.finish ?? 'completed',
+    request: request && {
+      messages: request.messages,
+      tools: request.tools,
+      images: request.images,
+      max_output_tokens: request.maxOutputTokens ?? null,
+      estimated_input_tokens: request.estimatedInputTokens,
+      provider: request.body.json.provider ?? null,
+    },
+    routing: routingOf(call),
+    usage: usage && {
+      input_tokens: usage.inputTokens,
+      cached_input_tokens: usage.cachedInputTokens,
+      cache_write_tokens: usage.cacheWriteTokens,
+      output_tokens: usage.outputTokens,
+      source: usage.source,
+    },
+    billing: null,
+    limit: null,
+    idempotency_key: null,
+    original_request_id: null,
+    response_body: null,
+  }
+}
+
+function routingOf({ routing }: Call): RoutingSummary | null {
+  if (!routing) return null
+  return {
+    region: routing.region,
+    strategy: routing.strategy,
+    eliminated: routing.eliminated,
+    attempts: routing.attempts.map(attemptOf),
+    ...(routing.retryBudgetSpent && { retry_budget_spent: true }),
+    ...(routing.disconnect && { disconnect: routing.disconnect }),
+  }
+}
+
+function attemptOf(attempt: AttemptRecord): AttemptSummary {
+  return {
+    line: attempt.line,
+    upstream_model: attempt.upstreamModel,
+    upstream_status: attempt.upstreamStatus,
+    outcome: attempt.outcome,
+    timeout_phase: attempt.timeoutPhase,
+    detail: attempt.detail,
+    connect_ms: attempt.connectMs,
+    first_byte_ms: attempt.firstByteMs,
+    duration_ms: attempt.durationMs,
+  }
+}

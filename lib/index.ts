@@ -1,0 +1,15 @@
+export {
+  type AuthenticateOptions,
+  authenticate,
+  type KeyDirectory,
+  memoryKeyDirectory,
+} from './authenticate/index.ts'
+export { type BeginCallOptions, beginCall } from './begin-call/index.ts'
+export { type Call, callOf, type Logger, openCall } from './call/index.ts'
+export { CallLogWriter, callLog, callLogRoutes, MemoryCallStore } from './call-log/index.ts'
+export { type Catalog, ConfigError, type GatewayConfig, loadConfig } from './catalog/index.ts'
+export { type ErrorEnvelopeOptions, errorEnvelope, unknownPath } from './error-envelope/index.ts'
+export { ERROR_CODES, type ErrorCode, GatewayError } from './errors/index.ts'
+export { type ModelRoutesOptions, modelRoutes } from './models/index.ts'
+export { type ReadRequestOptions, readRequest } from './read-request/index.ts'
+export { LineRegistry, type RouteOptions, route, type Strategy } from './route/index.ts'

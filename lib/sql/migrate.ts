@@ -1,0 +1,19 @@
+import { type Migration, Migrator } from 'kysely/migration'
+import { up as accountsKeysCalls } from './migrations/0001-accounts-keys-calls.ts'
+import type { Database } from './tables.ts'
+
+/** In the order of their names. One that has been released is never edited: the next change is a new one. */
+const MIGRATIONS: Record<string, Migration> = {
+  '0001-accounts-keys-calls': { up: accountsKeysCalls },
+}
+
+/**
+ * Brings a database up to date. Processes that start at once wait for each other; one of them does the work.
+ *
+ * @throws when a migration fails, or the database is newer than this code. Nothing is changed then.
+ */
+export async function migrate(db: Database): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
+  const { error } = await migrator.migrateToLatest()
+  if (error) throw error
+}

@@ -1,0 +1,118 @@
+import { Worker } from 'node:worker_threads'
+import {
+  OPENED,
+  type SqliteAnswer,
+  type SqliteFault,
+  type SqliteRequest,
+  type SqliteResponse,
+  type SqliteWorkerOptions,
+} from './sqlite-protocol.ts'
+
+/** A statement that failed, or a database that is not there (any more). */
+export class SqliteError extends Error {
+  override readonly name = 'SqliteError'
+  /** `ERR_SQLITE_ERROR` for what SQLite itself refused; `ERR_SQLITE_CLOSED` and `ERR_SQLITE_WORKER` without a database. */
+  readonly code: string
+  /** SQLite's extended result code, such as 2067 for a broken unique constraint. */
+  readonly errcode: number | undefined
+
+  constructor(fault: SqliteFault) {
+    super(fault.message)
+    this.code = fault.code
+    this.errcode = fault.errcode
+  }
+}
+
+interface Waiting {
+  resolve(answer: SqliteAnswer): void
+  reject(error: Error): void
+}
+
+type Work<T = SqliteRequest> = T extends SqliteRequest ? Omit<T, 'id'> : never
+
+/** This file's own ending tells whether it runs from source or from the built package. */
+const WORKER = import.meta.url.endsWith('.ts')
+  ? new URL('./sqlite-worker.ts', import.meta.url)
+  : new URL('./sqlite-worker.js', import.meta.url)
+
+/** The caller's end of a database that lives in a worker thread. */
+export class SqliteClient {
+  readonly #worker: Worker
+  readonly #waiting = new Map<number, Waiting>()
+  #lastId = OPENED
+  #gone: SqliteError | undefined
+
+  private constructor(options: SqliteWorkerOptions) {
+    this.#worker = new Worker(WORKER, { workerData: options, name: 'sqlite' })
+    this.#worker.on('message', (response: SqliteResponse) => this.#settle(response))
+    this.#worker.on('error', (error: Error) => this.#lose(error.message))
+    this.#worker.on('exit', (code) => this.#lose(`exit code ${code}`))
+  }
+
+  /** @throws {SqliteError} when the file cannot be opened as a database. */
+  static async open(options: SqliteWorkerOptions): Promise<SqliteClient> {
+    const client = new SqliteClient(options)
+    await client.#expect(OPENED)
+    return client
+  }
+
+  /** Runs one statement, behind those asked for before. */
+  query(sql: string, parameters: readonly unknown[]): Promise<SqliteAnswer> {
+    return this.#ask({ kind: 'query', sql, parameters })
+  }
+
+  /** Undoes the transaction that is open, if one is. */
+  rollback(): Promise<SqliteAnswer> {
+    return this.#ask({ kind: 'rollback' })
+  }
+
+  /** Closes the database behind the statements asked for before; an open transaction is undone. */
+  async close(): Promise<void> {
+    if (this.#gone) return
+    const closing = this.#ask({ kind: 'close' })
+    this.#gone = new SqliteError({
+      message: 'the database is closed',
+      code: 'ERR_SQLITE_CLOSED',
+      errcode: undefined,
+    })
+    await closing
+    await this.#worker.terminate()
+  }
+
+  #ask(work: Work): Promise<SqliteAnswer> {
+    if (this.#gone) return Promise.reject(this.#gone)
+    const id = ++this.#lastId
+    const answer = this.#expect(id)
+    try {
+      this.#worker.postMessage({ ...work, id })
+    } catch (error) {
+      this.#take(id)?.reject(error as Error)
+    }
+    return answer
+  }
+
+  /** The thread keeps the process alive only while somebody waits for an answer. */
+  #expect(id: number): Promise<SqliteAnswer> {
+    if (this.#waiting.size === 0) this.#worker.ref()
+    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }))
+  }
+
+  #take(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (this.#waiting.size === 0) this.#worker.unref()
+    return waiting
+  }
+
+  #settle(response: SqliteResponse): void {
+    const waiting = this.#take(response.id)
+    if ('answer' in response) waiting?.resolve(response.answer)
+    else waiting?.reject(new SqliteError(response.fault))
+  }
+
+  #lose(why: string): void {
+    const message = `the database thread has ended (${why})`
+    this.#gone ??= new SqliteError({ message, code: 'ERR_SQLITE_WORKER', errcode: undefined })
+    for (const id of [...this.#waiting.keys()]) this.#take(id)?.reject(this.#gone)
+  }
+}

@@ -1,0 +1,44 @@
+/** What a parameter of a statement may be. */
+export type SqliteValue = string | number | bigint | null | Uint8Array
+
+/** How the worker opens its database. */
+export interface SqliteWorkerOptions {
+  readonly file: string
+  readonly readOnly: boolean
+  /** How long a statement waits for another process's write, in milliseconds. */
+  readonly busyTimeoutMs: number
+  /** Most prepared statements kept. */
+  readonly maxStatements: number
+}
+
+/** One piece of work for the worker; it does them one by one, in the order they came. */
+export type SqliteRequest =
+  | {
+      readonly id: number
+      readonly kind: 'query'
+      readonly sql: string
+      readonly parameters: readonly unknown[]
+    }
+  | { readonly id: number; readonly kind: 'rollback' }
+  | { readonly id: number; readonly kind: 'close' }
+
+/** What came of a statement. */
+export interface SqliteAnswer {
+  readonly rows: Record<string, SqliteValue>[]
+  /** Rows written; undefined for a statement that answers rows. */
+  readonly changes: bigint | undefined
+}
+
+/** An error in the form in which it crosses the thread. */
+export interface SqliteFault {
+  readonly message: string
+  readonly code: string
+  readonly errcode: number | undefined
+}
+
+/** Id of the answer that says whether the database could be opened. */
+export const OPENED = 0
+
+export type SqliteResponse =
+  | { readonly id: number; readonly answer: SqliteAnswer }
+  | { readonly id: number; readonly fault: SqliteFault }

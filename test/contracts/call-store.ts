@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import fc from 'fast-check'
+import { newRequestId } from '../../lib/call/index.ts'
+import type { CallLogEntry, CallQuery, CallStore } from '../../lib/call-log/index.ts'
+
+/** A store to try, and how to be done with it. */
+export interface CallStoreUnderTest {
+  store: CallStore
+  close(): Promise<void>
+}
+
+const NOON = Date.parse('2026-01-31T12:00:00Z')
+
+/** An entry of a call that began at a time. */
+export function entryAt(time: number, members: Partial<CallLogEntry> = {}): CallLogEntry {
+  return {
+    id: newRequestId(time),
+    object: 'call',
+    created_at: new Date(time).toISOString(),
+    duration_ms: 12,
+    account: 'acme',
+    key: 'key_acme',
+    client_ip: '127.0.0.1',
+    client_request_id: null,
+    method: 'POST',
+    path: '/v1/chat/completions',
+    protocol: 'openai',
+    model: 'chat-small',
+    stream: false,
+    status: 200,
+    error_code: null,
+    outcome: 'completed',
+    request: null,
+    routing: { region: 'local', strategy: 'priority', eliminated: [], attempts: [] },
+    usage: null,
+    billing: null,
+    limit: null,
+    idempotency_key: null,
+    original_request_id: null,
+    response_body: null,
+    ...members,
+  }
+}
+
+/** What every call store must do, whatever it keeps its entries in. */
+export function callStoreContract(name: string, open: () => Promise<CallStoreUnderTest>): void {
+  describe(`call store: ${name}`, () => {
+    let store: CallStore
+    let close: () => Promise<void>
+    const fresh = async () => {
+      await close?.()
+      const opened = await open()
+      store = opened.store
+      close = () => opened.close()
+    }
+    before(fresh)
+    after(() => close())
+
+    it('finds an entry by its exact id, whole', async () => {
+      const entry = entryAt(NOON, {
+        response_body: '{"né":"\u0000 \ud83d\ude00"}',
+        client_request_id: `"it's"`,
+      })
+      await store.append([entry, entryAt(NOON)])
+      assert.deepEqual(await store.find(entry.id), entry)
+      assert.equal(await store.find(entry.id.slice(0, -1)), undefined)
+      assert.equal(await store.find(newRequestId(NOON)), undefined)
+    })
+
+    it('leaves an entry that is there already as it is', async () => {
+      const entry = entryAt(NOON)
+      await store.append([entry])
+      await store.append([{ ...entry, status: 500 }, entryAt(NOON), { ...entry, status: 501 }])
+      assert.equal((await store.find(entry.id))?.status, 200)
+      const found = await store.list({ limit: 1000 })
+      assert.equal(found.filter(({ id }) => id === entry.id).length, 1)
+    })
+
+    it('leaves kept answers out of lists', async () => {
+      const entry = entryAt(NOON, { account: 'bodies', response_body: 'x'.repeat(100_000) })
+      await store.append([entry])
+      assert.deepEqual(await store.list({ account: 'bodies', limit: 10 }), [
+        { ...entry, response_body: null },
+      ])
+    })
+
+    it('takes a batch of any size at once', async () => {
+      await fresh()
+      const entries = Array.from({ length: 1234 }, (_, i) => entryAt(NOON + (i % 7)))
+      await store.append(entries)
+      await store.append([])
+      assert.equal((await store.list({ limit: 5000 })).length, 1234)
+    })
+
+    it('lists what a plain filter over all entries would, page by page', async () => {
+      await fresh()
+      const times = fc.integer({ min: NOON, max: NOON + 9 })
+      const entry = fc
+        .record({
+          time: times,
+          account: fc.constantFrom('acme', 'globex', null),
+          model: fc.constantFrom('chat-small', 'chat-large', null),
+          outcome: fc.constantFrom(
+            [200, null] as const,
+            [404, 'not_found'] as const,
+            [429, 'rate_limited'] as const,
+          ),
+        })
+        .map(({ time, outcome: [status, error_code], ...rest }) =>
+          entryAt(time, { ...rest, status, error_code }),
+        )
+      const optional = <T>(value: fc.Arbitrary<T>) => fc.oneof(fc.constant(undefined), value)
+      const query = fc.record({
+        account: optional(fc.constantFrom('acme', 'globex', 'nobody')),
+        model: optional(fc.constantFrom('chat-small', 'chat-large')),
+        status: optional(fc.constantFrom(200, 404, 429)),
+        code: optional(fc.constantFrom('not_found', 'rate_limited')),
+        from: optional(times),
+        to: optional(times),
+        limit: fc.integer({ min: 1, max: 9 }),
+      })
+      const known: CallLogEntry[] = []
+      await fc.assert(
+        fc.asyncProperty(fc.array(entry, { maxLength: 6 }), query, async (entries, asked) => {
+          known.push(...entries)
+          await store.append(entries)
+          const expected = known.filter((e) => matches(e, asked)).sort((a, b) => (a.id < b.id ? 1 : -1))
+          assert.deepEqual(ids(await allPages(store, asked)), ids(expected))
+        }),
+        { numRuns: 60 },
+      )
+      assert.ok(known.length > 50)
+    })
+
+    it('answers times that no id can tell with everything or nothing', async () => {
+      await fresh()
+      await store.append([entryAt(NOON)])
+      assert.equal((await store.list({ from: -1, to: 8.64e15, limit: 10 })).length, 1)
+      assert.equal((await store.list({ from: 8.64e15, limit: 10 })).length, 0)
+      assert.equal((await store.list({ to: -1, limit: 10 })).length, 0)
+    })
+
+    it('prunes the oldest in slices, and nothing else', async () => {
+      await fresh()
+      const entries = Array.from({ length: 10 }, (_, i) => entryAt(NOON + i))
+      await store.append([...entries].reverse())
+      assert.equal(await store.prune(NOON + 7, 5), 5)
+      assert.deepEqual(ids(await store.list({ limit: 20 })), ids(entries.slice(5).reverse()))
+      assert.equal(await store.prune(NOON + 7, 5), 2)
+      assert.equal(await store.prune(NOON + 7, 5), 0)
+      assert.deepEqual(ids(await store.list({ limit: 20 })), ids(entries.slice(7).reverse()))
+      assert.equal(await store.find(entries[6]!.id), undefined)
+    })
+  })
+}
+
+function matches(entry: CallLogEntry, query: CallQuery): boolean {
+  const time = Date.parse(entry.created_at)
+  return (
+    [undefined, entry.account].includes(query.account) &&
+    [undefined, entry.model].includes(query.model) &&
+    [undefined, entry.status].includes(query.status) &&
+    [undefined, entry.error_code as string | null].includes(query.code) &&
+    time >= (query.from ?? 0) &&
+    time < (query.to ?? Number.POSITIVE_INFINITY)
+  )
+}
+
+async function allPages(store: CallStore, query: CallQuery): Promise<CallLogEntry[]> {
+  const all: CallLogEntry[] = []
+  for (let before: string | undefined; ; before = all.at(-1)?.id) {
+    const page = await store.list({ ...query, before })
+    assert.ok(page.length <= query.limit)
+    all.push(...page)
+    if (page.length < query.limit) return all
+  }
+}
+
+function ids(entries: readonly CallLogEntry[]): string[] {
+  return entries.map(({ id }) => id)
+}

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { hashSecret, type KeyDirectory, type KeySeed } from '../../lib/authenticate/index.ts'
+
+/** A directory to try, and how to be done with it. */
+export interface KeyDirectoryUnderTest {
+  keys: KeyDirectory
+  close(): Promise<void>
+}
+
+const SEED: KeySeed = {
+  accounts: [
+    { id: 'plain' },
+    {
+      id: 'full',
+      limits: { rpm: 600, tpm: 5_000_000_000, concurrency: 20 },
+      regions: ['local'],
+      lineRegions: ['us', 'eu'],
+    },
+  ],
+  keys: [
+    { id: 'key_plain', account: 'plain', secret: 'sk-plain' },
+    {
+      id: 'key_full',
+      account: 'full',
+      secret: 'sk-full',
+      enabled: false,
+      expiresAt: '2027-01-01T01:00:00+01:00',
+      allowIps: ['10.0.0.0/8'],
+      allowModels: [],
+      limits: { rpm: 60, tpm: null },
+    },
+  ],
+}
+
+/** What every key directory must answer for the same accounts and keys. */
+export function keyDirectoryContract(
+  name: string,
+  open: (seed: KeySeed) => Promise<KeyDirectoryUnderTest>,
+): void {
+  describe(`key directory: ${name}`, () => {
+    let opened: KeyDirectoryUnderTest
+    before(async () => {
+      opened = await open(SEED)
+    })
+    after(() => opened.close())
+    const find = async (secret: string) => opened.keys.find(hashSecret(secret))
+
+    it('fills in what was not given: enabled, unlimited, no lists', async () => {
+      assert.deepEqual(await find('sk-plain'), {
+        id: 'key_plain',
+        account: {
+          id: 'plain',
+          limits: { rpm: null, tpm: null, concurrency: null },
+          regions: null,
+          lineRegions: null,
+        },
+        enabled: true,
+        expiresAt: null,
+        allowIps: null,
+        allowModels: null,
+        limits: { rpm: null, tpm: null },
+      })
+    })
+
+    it('answers a key with its account, an empty list staying an empty list', async () => {
+      assert.deepEqual(await find('sk-full'), {
+        id: 'key_full',
+        account: {
+          id: 'full',
+          limits: { rpm: 600, tpm: 5_000_000_000, concurrency: 20 },
+          regions: ['local'],
+          lineRegions: ['us', 'eu'],
+        },
+        enabled: false,
+        expiresAt: Date.parse('2027-01-01T00:00:00Z'),
+        allowIps: ['10.0.0.0/8'],
+        allowModels: [],
+        limits: { rpm: 60, tpm: null },
+      })
+    })
+
+    it('knows no secret itself, no id and no other hash', async () => {
+      assert.equal(await opened.keys.find('sk-plain'), undefined)
+      assert.equal(await opened.keys.find('key_plain'), undefined)
+      assert.equal(await opened.keys.find(''), undefined)
+      assert.equal(await find('sk-else'), undefined)
+    })
+  })
+}
