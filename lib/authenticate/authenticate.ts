@@ -1,7 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type Principal } from '../call/index.ts'
 import { compileAllowList } from '../catalog/index.ts'
-import type { GatewayError } from '../errors/index.ts'
+import { GatewayError } from '../errors/index.ts'
 import { readCredential } from './credential.ts'
 import { compileIpAllowList } from './ip-allow-list.ts'
 import { KeyCache } from './key-cache.ts'
@@ -14,14 +14,16 @@ export interface AuthenticateOptions {
   /** The region this gateway runs in; accounts may exclude it. Defaults to none: no account is refused for its region. */
   region?: string
   /**
-   * How long an answer of the directory is used, in milliseconds; at most 5000. 0 asks it on every request. Defaults
-   * to 4000, so that a change is visible within 5 s.
+   * How long an answer of the directory is used, in milliseconds; at most 5000. 0 asks it on every request, and waits for
+   * it. Defaults to 4000, so that a change is visible within 5 s.
    */
   cacheMs?: number
   /** Most keys remembered. Defaults to 10000. */
   cacheEntries?: number
   /** How old an answer may be while the directory cannot be reached, in milliseconds. Defaults to 10 minutes. */
   staleMs?: number
+  /** After how long without an answer the directory counts as away, in milliseconds. Defaults to 2000. */
+  lookupMs?: number
 }
 
 /** A record with what is computed from it once. */
@@ -52,9 +54,19 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
       next(call.refuse(credential.kind === 'missing' ? 'missing_credential' : 'invalid_credential'))
       return
     }
-    const found = keys.find(hashSecret(credential.secret))
-    if (found instanceof Promise) found.then((record) => next(admit(call, record)), next)
-    else next(admit(call, found))
+    const refusal = check(call, credential.secret)
+    if (refusal instanceof Promise) void refusal.then(next)
+    else next(refusal)
+  }
+
+  function check(call: Call, secret: string): GatewayError | undefined | Promise<GatewayError | undefined> {
+    try {
+      const found = keys.find(hashSecret(secret))
+      if (!(found instanceof Promise)) return admit(call, found)
+      return found.then((record) => admit(call, record)).catch((error: unknown) => unjudged(call, error))
+    } catch (error) {
+      return unjudged(call, error)
+    }
   }
 
   /** Notes who calls, even where it is refused: the call log should know. */
@@ -72,8 +84,13 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
   }
 }
 
+/** Nobody can say whether the key is good: never a 401, whatever status the directory's own error carries. */
+function unjudged(call: Call, error: unknown): GatewayError {
+  return error instanceof GatewayError ? call.stamp(error) : call.refuse('internal_error', { cause: error })
+}
+
 function directoryOf(options: AuthenticateOptions): KeyDirectory {
-  const { keys, cacheMs = 4000, cacheEntries = 10_000, staleMs = 600_000 } = options
+  const { keys, cacheMs = 4000, cacheEntries = 10_000, staleMs = 600_000, lookupMs = 2000 } = options
   if (typeof keys?.find !== 'function') {
     throw new TypeError(
       'authenticate: "keys" must be a KeyDirectory, such as memoryKeyDirectory({ accounts, keys })',
@@ -82,8 +99,10 @@ function directoryOf(options: AuthenticateOptions): KeyDirectory {
   if (!(cacheMs >= 0 && cacheMs <= 5000))
     throw new TypeError('authenticate: "cacheMs" must be between 0 and 5000')
   if (!(cacheEntries >= 1)) throw new TypeError('authenticate: "cacheEntries" must be at least 1')
+  if (!(lookupMs > 0 && lookupMs <= 60_000))
+    throw new TypeError('authenticate: "lookupMs" must be above 0 and at most 60000')
   if (cacheMs === 0) return keys
-  return new KeyCache(keys, { freshMs: cacheMs, staleMs, maxEntries: cacheEntries })
+  return new KeyCache(keys, { freshMs: cacheMs, staleMs, lookupMs, maxEntries: cacheEntries })
 }
 
 const resolved = new WeakMap<KeyRecord, ResolvedKey>()

@@ -28,7 +28,7 @@ export class MemoryKeyDirectory implements KeyDirectory {
 /**
  * A {@link MemoryKeyDirectory} with the accounts and keys of a config.
  *
- * @throws TypeError when a key names an account that is not there.
+ * @throws TypeError when a key names an account that is not there, or its expiry is no date.
  * @example
  * const keys = memoryKeyDirectory({ accounts: [{ id: 'acme' }], keys: [{ id: 'k1', account: 'acme', secret: 'sk-…' }] })
  */
@@ -58,9 +58,16 @@ function toKeyRecord(key: KeySeed['keys'][number], account: AccountRecord): KeyR
     id: key.id,
     account,
     enabled: key.enabled ?? true,
-    expiresAt: key.expiresAt === undefined ? null : Date.parse(key.expiresAt),
+    expiresAt: key.expiresAt === undefined ? null : parseExpiry(key.id, key.expiresAt),
     allowIps: key.allowIps ?? null,
     allowModels: key.allowModels ?? null,
     limits: key.limits ?? { rpm: null, tpm: null },
   }
+}
+
+/** A date that cannot be read would be one that never comes. */
+function parseExpiry(keyId: string, expiresAt: string): number {
+  const time = Date.parse(expiresAt)
+  if (Number.isNaN(time)) throw new TypeError(`key "${keyId}": "expiresAt" must be a date in ISO 8601`)
+  return time
 }

@@ -33,7 +33,7 @@ export function crossFaults(config: ParsedConfig): string[] {
   }
   for (const [i, line] of config.lines.entries()) {
     const url = new URL(line.baseUrl)
-    if (url.search !== '' || url.hash !== '' || url.username !== '') {
+    if (url.search + url.hash + url.username + url.password !== '') {
       faults.push(`lines[${i}].baseUrl: must not have a query, a fragment or credentials`)
     }
     for (const model of Object.keys(line.models)) {
@@ -42,8 +42,10 @@ export function crossFaults(config: ParsedConfig): string[] {
     for (const [name, value] of Object.entries(line.headers)) {
       if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name))
         faults.push(`lines[${i}].headers.${name}: is not a header name`)
-      if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
-        faults.push(`lines[${i}].headers.${name}: is not a header value`)
+      if (NOT_IN_A_HEADER.test(value)) faults.push(`lines[${i}].headers.${name}: is not a header value`)
+    }
+    if (NOT_IN_A_HEADER.test(line.apiKey ?? '')) {
+      faults.push(`lines[${i}].apiKey: has characters that a header cannot hold, such as a line break`)
     }
   }
   for (const [i, rule] of config.passThrough.entries()) {
@@ -59,6 +61,8 @@ export function crossFaults(config: ParsedConfig): string[] {
   }
   return faults
 }
+
+const NOT_IN_A_HEADER = /[^\t\x20-\x7e\x80-\xff]/
 
 function duplicates<K extends string>(
   list: string,

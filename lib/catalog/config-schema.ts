@@ -123,7 +123,9 @@ export const configSchema = z.strictObject({
   onStoreError: z.enum(['local', 'refuse']).default('local'),
   onLedgerAway: z.enum(['hold', 'deliver']).default('hold'),
   trustProxy: z
-    .union([z.boolean(), z.int().min(0), z.string(), z.array(z.string())])
+    .union([z.boolean(), z.int().min(0), z.string(), z.array(z.string())], {
+      error: 'must be false, true, a number of hops, or addresses',
+    })
     .default(false)
     .describe("Express's own setting: false, a number of hops, or addresses."),
   urlSigningSecret: z.string().min(16).optional(),

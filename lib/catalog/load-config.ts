@@ -18,9 +18,15 @@ export class ConfigError extends Error {
   readonly faults: readonly string[]
 
   constructor(faults: readonly string[]) {
-    super(faults.join('\n'))
-    this.faults = faults
+    const lines = faults.map(onOneLine)
+    super(lines.join('\n'))
+    this.faults = lines
   }
+}
+
+/** Names out of the config stand in the faults, and a name can hold a line break. */
+function onOneLine(fault: string): string {
+  return fault.replace(/[\p{Cc}\u2028\u2029]/gu, (char) => JSON.stringify(char).slice(1, -1))
 }
 
 /** The config of a gateway: validated, secrets read, models and lines as a {@link Catalog}. */

@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type Logger } from '../call/index.ts'
 import { type GatewayError, isUnforeseen, toGatewayError } from '../errors/index.ts'
+import { endWhileUploading } from './end-while-uploading.ts'
 
 /** Options of {@link errorEnvelope}. */
 export interface ErrorEnvelopeOptions {
@@ -20,7 +21,8 @@ export function errorEnvelope(options: ErrorEnvelopeOptions = {}): ErrorRequestH
   return function errorEnvelope(thrown: unknown, req: Request, res: Response, _next: NextFunction): void {
     const call = callOf(req)
     const error = call.stamp(toGatewayError(thrown))
-    if (isUnforeseen(error)) {
+    // Another library's 5xx is foreseen by nobody here either, whatever status it came with.
+    if (isUnforeseen(error) || (error !== thrown && error.status >= 500)) {
       const logger = options.logger ?? call.logger
       logger.error(
         { err: error.cause ?? error, requestId: call.id, method: call.method, path: call.path },
@@ -46,21 +48,56 @@ export function unknownPath(): RequestHandler {
 function sendEnvelope(req: Request, res: Response, call: Call, error: GatewayError): void {
   if (res.destroyed) return
   const body = Buffer.from(JSON.stringify(call.protocol.errorBody(error, call.id)))
-  for (const name of ['content-encoding', 'etag', 'last-modified', 'cache-control']) res.removeHeader(name)
+  for (const name of HEADERS_OF_ANOTHER_BODY) res.removeHeader(name)
   res.statusCode = error.status
+  res.statusMessage = ''
   for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
   res.setHeader('content-type', 'application/json; charset=utf-8')
   res.setHeader('content-length', body.length)
-  // What is left of an oversized or broken-off body is not worth reading.
-  if (!req.complete) res.setHeader('connection', 'close')
-  res.end(req.method === 'HEAD' ? undefined : body)
+  const sent = req.method === 'HEAD' ? undefined : body
+  if (leavesMuchUnread(req)) endWhileUploading(req, res, sent)
+  else res.end(sent)
 }
+
+/** What a handler may have set for the answer that it then did not give. */
+const HEADERS_OF_ANOTHER_BODY = [
+  'cache-control',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'content-range',
+  'etag',
+  'last-modified',
+  'trailer',
+  'transfer-encoding',
+]
+
+/** Up to here the rest of a refused body is read and thrown away, which is cheaper than a new connection. */
+const MOST_DISCARDED_BYTES = 64 * 1024
+
+/** Whether what is left of the body is not worth reading. */
+function leavesMuchUnread(req: Request): boolean {
+  if (req.complete) return false
+  const declared = req.headers['content-length']
+  if (declared === undefined) return req.headers['transfer-encoding'] !== undefined
+  return !(Number(declared) <= MOST_DISCARDED_BYTES)
+}
+
+/** How long a caller may take to read the last bytes of a broken answer, in milliseconds. */
+const LAST_BYTES_MS = 5000
 
 function endBroken(res: Response, call: Call, error: GatewayError): void {
   if (res.destroyed || res.writableEnded) return
   const isEventStream = String(res.getHeader('content-type') ?? '').startsWith('text/event-stream')
   if (isEventStream) res.write(call.protocol.streamError(error, call.id))
   // Not res.end(): that would write the terminating chunk and make the answer look whole.
-  if (res.socket) res.socket.destroySoon()
-  else res.destroy()
+  const { socket } = res
+  if (!socket) {
+    res.destroy()
+    return
+  }
+  socket.destroySoon()
+  // A caller that reads no more must not keep its call, and what that holds, open.
+  const timer = setTimeout(() => socket.destroy(), LAST_BYTES_MS).unref()
+  socket.once('close', () => clearTimeout(timer))
 }

@@ -7,6 +7,7 @@ const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   402: 'insufficient_balance',
   403: 'model_not_allowed',
   404: 'not_found',
+  405: 'not_found',
   409: 'conflict',
   413: 'request_too_large',
   429: 'rate_limited',
@@ -17,20 +18,23 @@ const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 }
 
 /** body-parser's `type` of an error, where it says more than the status. */
-const BODY_PARSER_FAULTS: Readonly<Record<string, { code: ErrorCode; message?: string }>> = {
-  'entity.too.large': { code: 'request_too_large' },
-  'entity.parse.failed': { code: 'invalid_request', message: 'The request body is not valid JSON.' },
-  'encoding.unsupported': {
-    code: 'invalid_request',
-    message: 'The content encoding of the body is not supported.',
-  },
-  'charset.unsupported': { code: 'invalid_request', message: 'The body must be encoded in UTF-8.' },
-  'request.size.invalid': {
-    code: 'invalid_request',
-    message: 'The body is not as long as Content-Length says.',
-  },
-  'request.aborted': { code: 'client_closed_request' },
-}
+const BODY_PARSER_FAULTS: ReadonlyMap<unknown, { code: ErrorCode; message?: string }> = new Map([
+  ['entity.too.large', { code: 'request_too_large' }],
+  ['entity.parse.failed', { code: 'invalid_request', message: 'The request body is not valid JSON.' }],
+  [
+    'encoding.unsupported',
+    { code: 'invalid_request', message: 'The content encoding of the body is not supported.' },
+  ],
+  ['charset.unsupported', { code: 'invalid_request', message: 'The body must be encoded in UTF-8.' }],
+  [
+    'request.size.invalid',
+    { code: 'invalid_request', message: 'The body is not as long as Content-Length says.' },
+  ],
+  ['request.aborted', { code: 'client_closed_request' }],
+])
+
+/** The row that stands for every 403 speaks of a model, which need not be true of another library's. */
+const MESSAGE_BY_STATUS: Readonly<Record<number, string>> = { 403: 'This request is not allowed here.' }
 
 interface HttpLikeError {
   status?: unknown
@@ -51,12 +55,13 @@ export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   if (error === null || typeof error !== 'object') return new GatewayError('internal_error', { cause: error })
   const foreign = error as HttpLikeError
-  const fault = typeof foreign.type === 'string' ? BODY_PARSER_FAULTS[foreign.type] : undefined
+  const fault = BODY_PARSER_FAULTS.get(foreign.type)
   if (fault) return new GatewayError(fault.code, { message: fault.message, cause: error })
   const status = statusOf(foreign)
   if (status === undefined) return new GatewayError('internal_error', { cause: error })
-  return new GatewayError(codeFor(status, foreign.code), {
-    message: exposedMessage(foreign, status),
+  const claimed = claimedCode(status, foreign.code)
+  return new GatewayError(claimed ?? codeOf(status), {
+    message: exposedMessage(foreign, status) ?? (claimed ? undefined : MESSAGE_BY_STATUS[status]),
     retryAfterMs: retryAfterOf(foreign.headers),
     cause: error,
   })
@@ -67,8 +72,11 @@ function statusOf(error: HttpLikeError): number | undefined {
   return typeof status === 'number' && status >= 400 && status <= 599 ? status : undefined
 }
 
-function codeFor(status: number, claimed: unknown): ErrorCode {
-  if (isErrorCode(claimed) && errorRow(claimed).status === status) return claimed
+function claimedCode(status: number, claimed: unknown): ErrorCode | undefined {
+  return isErrorCode(claimed) && errorRow(claimed).status === status ? claimed : undefined
+}
+
+function codeOf(status: number): ErrorCode {
   return CODE_BY_STATUS[status] ?? (status < 500 ? 'invalid_request' : 'internal_error')
 }
 

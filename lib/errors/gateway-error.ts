@@ -58,7 +58,7 @@ export class GatewayError extends Error {
 
 /** Every 429 tells how long to wait, even where nobody knows better than the minimum (spec 8.2). */
 function waitOf(status: number, retryAfterMs: number | undefined): number | undefined {
-  if (retryAfterMs === undefined) return status === 429 ? 1000 : undefined
+  if (retryAfterMs === undefined || !Number.isFinite(retryAfterMs)) return status === 429 ? 1000 : undefined
   return Math.max(1, Math.ceil(retryAfterMs))
 }
 

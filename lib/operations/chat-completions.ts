@@ -3,6 +3,7 @@ import type { Feature } from '../catalog/index.ts'
 import { readChatAnswer } from './chat-answer.ts'
 import { ChatStreamReader } from './chat-stream.ts'
 import { editMembers, memberText } from './json-members.ts'
+import { listOf } from './list-of.ts'
 import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
 import { providerConstraintSchema } from './provider-constraint.ts'
 import {
@@ -21,15 +22,15 @@ const part = z.looseObject({
 const message = z.looseObject({
   role: z.enum(['developer', 'system', 'user', 'assistant', 'tool', 'function']),
   content: z
-    .union([z.string(), z.array(part)], { error: 'must be a string or a list of content parts' })
+    .union([z.string(), listOf(part)], { error: 'must be a string or a list of content parts' })
     .nullish(),
-  tool_calls: z.array(z.looseObject({})).nullish(),
+  tool_calls: listOf(z.looseObject({})).nullish(),
 })
 
 /** What the gateway needs of a chat completion request; unknown members pass through untouched. */
 const schema = z.looseObject({
   model: z.string().min(1),
-  messages: z.array(message).min(1),
+  messages: listOf(message, 1),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
   n: z.int().min(1).max(128).nullish(),
@@ -37,8 +38,8 @@ const schema = z.looseObject({
   max_completion_tokens: z.int().min(1).nullish(),
   temperature: z.number().min(0).max(2).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
-  tools: z.array(z.looseObject({ type: z.string() })).nullish(),
-  functions: z.array(z.looseObject({ name: z.string() })).nullish(),
+  tools: listOf(z.looseObject({ type: z.string() })).nullish(),
+  functions: listOf(z.looseObject({ name: z.string() })).nullish(),
   response_format: z.looseObject({ type: z.string() }).nullish(),
   reasoning_effort: z.string().nullish(),
   provider: providerConstraintSchema.nullish(),
@@ -62,7 +63,7 @@ export const chatCompletions: Operation = {
     if (model !== body.model) edits.model = JSON.stringify(model)
     if ('provider' in body) edits.provider = null
     if (body.stream === true && body.stream_options?.include_usage !== true) {
-      edits.stream_options = JSON.stringify({ ...body.stream_options, include_usage: true })
+      edits.stream_options = withUsage(body.stream_options ? memberText(raw, 'stream_options') : undefined)
     }
     return editMembers(raw, edits)
   },
@@ -70,6 +71,11 @@ export const chatCompletions: Operation = {
   streamTerminator: 'data: [DONE]\n\n',
   streamReader: ({ json, answers }) =>
     new ChatStreamReader({ answers, relayUsage: (json as ChatBody).stream_options?.include_usage === true }),
+}
+
+/** The caller's stream options with the usage chunk asked for; what else they hold stays as it was written. */
+function withUsage(streamOptions = '{}'): string {
+  return editMembers(Buffer.from(streamOptions), { include_usage: 'true' }).toString()
 }
 
 function chatFacts(body: ChatBody, raw: Buffer, estimateTokens: TokenEstimator): RequestFacts {

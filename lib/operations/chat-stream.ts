@@ -1,10 +1,16 @@
 import type { StreamEvent } from '../protocols/index.ts'
 import { hasOutput, hasRefusal, outputText, readChatUsage } from './chat-answer.ts'
-import type { FrameReading, ReportedUsage, StreamReader, Substance } from './operation.ts'
-import { countTextDelta } from './text-delta.ts'
-import { estimateTokens } from './token-estimate.ts'
+import {
+  type FrameReading,
+  newReading,
+  type ReportedUsage,
+  type StreamReader,
+  type Substance,
+} from './operation.ts'
+import { countRawText, countText, soleTextMember } from './text-delta.ts'
 
 interface ChatChunk {
+  object?: unknown
   choices?: unknown
   usage?: unknown
   error?: unknown
@@ -16,13 +22,7 @@ interface ChunkChoice {
   finish_reason?: unknown
 }
 
-const DELTA = '"delta":{'
-const TEXT_MEMBERS = [
-  '"content":"',
-  '"reasoning_content":"',
-  '"reasoning":"',
-  '"content":null,"reasoning_content":"',
-] as const
+const TEXT_MEMBERS: ReadonlySet<string> = new Set(['content', 'reasoning_content', 'reasoning'])
 
 /** Reads an OpenAI-style chat completion stream as it passes. */
 export class ChatStreamReader implements StreamReader {
@@ -50,19 +50,22 @@ export class ChatStreamReader implements StreamReader {
     return this.#filtered ? 'filtered' : 'empty'
   }
 
-  read({ data }: StreamEvent): FrameReading {
-    const reading = { output: false, relay: true, finished: false, last: false, error: undefined as unknown }
+  read({ event, data }: StreamEvent): FrameReading {
+    const reading = newReading()
     if (data === '') return reading
     if (data.trim() === '[DONE]') return { ...reading, last: true }
     const chunk = JSON.parse(data) as ChatChunk | null
     if (typeof chunk !== 'object' || chunk === null) throw new SyntaxError('a stream event is not an object')
-    if (chunk.error) return { ...reading, error: chunk.error }
+    // Some upstreams name the event, or the object, instead of wrapping the error in a member.
+    if (chunk.error || event === 'error' || chunk.object === 'error')
+      return { ...reading, error: chunk.error ?? chunk }
     const hasUsage = typeof chunk.usage === 'object' && chunk.usage !== null
     if (hasUsage) this.usage = readChatUsage(chunk.usage)
     const choices = Array.isArray(chunk.choices) ? (chunk.choices as (ChunkChoice | null)[]) : []
     for (const choice of choices) if (choice && this.#readChoice(choice)) reading.output = true
     reading.finished = this.#finishedChoices.size >= this.#answers
     reading.relay = this.#relayUsage || !hasUsage || choices.length > 0
+    if (!hasUsage && choices.length === 1) reading.textMember = plainTextMember(choices[0] ?? {})
     return reading
   }
 
@@ -72,7 +75,7 @@ export class ChatStreamReader implements StreamReader {
     if (output) {
       this.#output = true
       this.#refused ||= hasRefusal(delta)
-      this.estimatedOutput += estimateTokens(outputText(delta))
+      this.estimatedOutput += countText(outputText(delta))
     }
     if (choice.finish_reason) {
       this.#finishedChoices.add(choice.index ?? 0)
@@ -81,31 +84,13 @@ export class ChatStreamReader implements StreamReader {
     return output
   }
 
-  /** A quiet event is one text delta in the shape all providers send, without finish reason, usage or error. */
-  skim(text: string, from: number): number {
-    let at = from
-    const finish = nextSet(text, '"finish_reason"', from)
-    const usage = nextSet(text, '"usage"', from)
-    while (at < text.length) {
-      const end = text.indexOf('\n\n', at) + 2
-      if (end < 2) return at
-      if (!text.startsWith('data:', at)) return at
-      const delta = text.indexOf(DELTA, at)
-      if (finish < end || usage < end || delta < 0 || delta > end) return at
-      const tokens = countTextDelta(text, delta + DELTA.length, end, TEXT_MEMBERS)
-      if (tokens === undefined) return at
-      this.#output ||= tokens > 0
-      this.estimatedOutput += tokens
-      at = end
-    }
-    return at
+  countText(delta: string): void {
+    this.estimatedOutput += countRawText(delta)
   }
 }
 
-/** Where `member` next stands with a value other than null; the text's length when nowhere. */
-function nextSet(text: string, member: string, from: number): number {
-  for (let at = text.indexOf(member, from); at >= 0; at = text.indexOf(member, at + member.length)) {
-    if (!text.startsWith(':null', at + member.length)) return at
-  }
-  return text.length
+/** The text member of a choice that carries text and nothing else of note. */
+function plainTextMember(choice: ChunkChoice): string | undefined {
+  if (choice.finish_reason || !choice.delta) return undefined
+  return soleTextMember(choice.delta, TEXT_MEMBERS)
 }

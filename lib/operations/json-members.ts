@@ -123,11 +123,12 @@ export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
   let lastKept: JsonMember | undefined
   for (let i = 0; i < members.length; i++) {
     const member = members[i] as JsonMember
-    seen.add(member.key)
     if (!removed(member)) {
       lastKept = member
       const text = editOf(edits, member.key)
-      if (typeof text === 'string') cut(member.valueStart, member.valueEnd, text)
+      if (typeof text !== 'string') continue
+      seen.add(member.key)
+      cut(member.valueStart, member.valueEnd, text)
       continue
     }
     let end = i

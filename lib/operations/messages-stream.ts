@@ -1,8 +1,13 @@
 import type { StreamEvent } from '../protocols/index.ts'
 import { type AnswerBlock, blockHasOutput, blockText, readMessageUsage } from './messages-answer.ts'
-import type { FrameReading, ReportedUsage, StreamReader, Substance } from './operation.ts'
-import { countTextDelta } from './text-delta.ts'
-import { estimateTokens } from './token-estimate.ts'
+import {
+  type FrameReading,
+  newReading,
+  type ReportedUsage,
+  type StreamReader,
+  type Substance,
+} from './operation.ts'
+import { countRawText, countText, soleTextMember } from './text-delta.ts'
 
 interface MessageEvent {
   type?: unknown
@@ -19,9 +24,7 @@ interface MessageEvent {
   error?: unknown
 }
 
-const DELTA_EVENT = 'event: content_block_delta\n'
-const DELTA = '"delta":{'
-const TEXT_MEMBERS = ['"type":"text_delta","text":"', '"type":"thinking_delta","thinking":"'] as const
+const TEXT_MEMBERS: ReadonlySet<string> = new Set(['text', 'thinking', 'partial_json'])
 
 /** Reads an Anthropic-style message stream as it passes. */
 export class MessageStreamReader implements StreamReader {
@@ -37,13 +40,8 @@ export class MessageStreamReader implements StreamReader {
   }
 
   read({ data }: StreamEvent): FrameReading {
-    const reading = {
-      output: false,
-      relay: true,
-      finished: this.#finished,
-      last: false,
-      error: undefined as unknown,
-    }
+    const reading = newReading()
+    reading.finished = this.#finished
     if (data === '') return reading
     const event = JSON.parse(data) as MessageEvent | null
     if (typeof event !== 'object' || event === null) throw new SyntaxError('a stream event is not an object')
@@ -57,6 +55,7 @@ export class MessageStreamReader implements StreamReader {
         break
       case 'content_block_delta':
         reading.output = this.#count(deltaText(event.delta))
+        if (event.delta) reading.textMember = soleTextMember(event.delta, TEXT_MEMBERS)
         break
       case 'message_delta':
         this.#report(event.usage)
@@ -75,25 +74,13 @@ export class MessageStreamReader implements StreamReader {
     return { ...reading, finished: this.#finished }
   }
 
-  skim(text: string, from: number): number {
-    let at = from
-    while (text.startsWith(DELTA_EVENT, at)) {
-      const end = text.indexOf('\n\n', at) + 2
-      if (end < 2) return at
-      const delta = text.indexOf(DELTA, at)
-      if (delta < 0 || delta > end) return at
-      const tokens = countTextDelta(text, delta + DELTA.length, end, TEXT_MEMBERS)
-      if (tokens === undefined) return at
-      this.#output ||= tokens > 0
-      this.estimatedOutput += tokens
-      at = end
-    }
-    return at
+  countText(delta: string): void {
+    this.estimatedOutput += countRawText(delta)
   }
 
   #count(text: string): boolean {
     if (text === '') return false
-    this.estimatedOutput += estimateTokens(text)
+    this.estimatedOutput += countText(text)
     return true
   }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Feature } from '../catalog/index.ts'
 import { editMembers, memberText } from './json-members.ts'
+import { listOf } from './list-of.ts'
 import { readMessageAnswer } from './messages-answer.ts'
 import { MessageStreamReader } from './messages-stream.ts'
 import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
@@ -13,7 +14,7 @@ import {
 } from './token-estimate.ts'
 
 const block = z.looseObject({ type: z.string(), text: z.string().optional() })
-const content = z.union([z.string(), z.array(block)], {
+const content = z.union([z.string(), listOf(block)], {
   error: 'must be a string or a list of content blocks',
 })
 
@@ -21,12 +22,12 @@ const content = z.union([z.string(), z.array(block)], {
 const schema = z.looseObject({
   model: z.string().min(1),
   max_tokens: z.int().min(1),
-  messages: z.array(z.looseObject({ role: z.enum(['user', 'assistant', 'system']), content })).min(1),
+  messages: listOf(z.looseObject({ role: z.enum(['user', 'assistant', 'system']), content }), 1),
   system: content.nullish(),
   stream: z.boolean().nullish(),
   temperature: z.number().min(0).max(1).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
-  tools: z.array(z.looseObject({})).nullish(),
+  tools: listOf(z.looseObject({})).nullish(),
   thinking: z.looseObject({ type: z.string() }).nullish(),
   output_config: z.looseObject({ format: z.looseObject({ type: z.string() }).nullish() }).nullish(),
   provider: providerConstraintSchema.nullish(),

@@ -66,6 +66,13 @@ export interface FrameReading {
   readonly last: boolean
   /** The upstream's error object, when the event is one. */
   readonly error: unknown
+  /** The member that holds the event's text, where the event carries that and nothing else of note. */
+  readonly textMember: string | undefined
+}
+
+/** The reading of an event that means nothing; readers fill in what theirs does. */
+export function newReading(): { -readonly [member in keyof FrameReading]: FrameReading[member] } {
+  return { output: false, relay: true, finished: false, last: false, error: undefined, textMember: undefined }
 }
 
 /** Reads one stream as it passes; keeps only counts. */
@@ -73,13 +80,11 @@ export interface StreamReader {
   /** Reads one event with care. Throws SyntaxError when its data is not what the protocol sends. */
   read(event: StreamEvent): FrameReading
   /**
-   * Passes over as many whole, unremarkable output events as it can and counts their output.
+   * Counts the output of an event that differs from one read before only in its text.
    *
-   * @param text whole events, UTF-8 read as latin1.
-   * @param from where to begin: the start of an event.
-   * @returns where the first event starts that needs {@link read}; `text.length` when none does.
+   * @param delta the text as it stands in the event's JSON, UTF-8 read as latin1.
    */
-  skim(text: string, from: number): number
+  countText(delta: string): void
   /** What the stream amounts to so far. */
   readonly substance: Substance
   /** Usage reported so far. */

@@ -1,34 +1,48 @@
 import { estimateTokens } from './token-estimate.ts'
 
+/** Providers cut streams at the ends of tokens: a plain delta as short as this is one token nearly always. */
+const ONE_TOKEN_CHARS = 8
+
+/** Counts the tokens of a text delta. */
+export function countText(text: string): number {
+  if (text === '') return 0
+  return text.length <= ONE_TOKEN_CHARS && isAscii(text) ? 1 : estimateTokens(text)
+}
+
 /**
- * Counts the tokens of a text delta without parsing the event around it.
+ * The same for the text as it stands in the JSON of an event.
  *
- * @param text events as latin1.
- * @param at where the first member of the delta object stands.
- * @param end where the event ends.
- * @param prefixes what may stand there, each up to and with the opening quote of the text.
- * @returns the tokens; undefined when the delta has another shape, so that the event has to be parsed.
+ * @param delta UTF-8 read as latin1, escapes and all.
  */
-export function countTextDelta(
-  text: string,
-  at: number,
-  end: number,
-  prefixes: readonly string[],
-): number | undefined {
-  const prefix = prefixes.find((candidate) => text.startsWith(candidate, at))
-  if (prefix === undefined) return undefined
-  const start = at + prefix.length
-  const close = text.indexOf('"', start)
-  if (close < 0 || close >= end) return undefined
-  const value = text.slice(start, close)
-  // An escape may hide a quote or a character: leave it to the parser. Anything behind the text but the end of the
-  // delta is another member of it, output perhaps.
-  if (value.includes('\\') || text[close + 1] !== '}') return undefined
-  if (value === '') return 0
-  return estimateTokens(isAscii(value) ? value : Buffer.from(value, 'latin1').toString('utf8'))
+export function countRawText(delta: string): number {
+  if (isAscii(delta)) return countText(delta.includes('\\') ? unescaped(delta) : delta)
+  return countText(unescaped(Buffer.from(delta, 'latin1').toString()))
 }
 
 function isAscii(text: string): boolean {
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return false
   return true
+}
+
+function unescaped(text: string): string {
+  try {
+    return JSON.parse(`"${text}"`) as string
+  } catch {
+    return text
+  }
+}
+
+/**
+ * The one member of a delta that holds text; undefined when the delta holds anything else of note.
+ *
+ * @param known members that hold text in this protocol.
+ */
+export function soleTextMember(delta: object, known: ReadonlySet<string>): string | undefined {
+  let sole: string | undefined
+  for (const [member, value] of Object.entries(delta)) {
+    if (value === null || value === '' || member === 'role' || member === 'type') continue
+    if (sole !== undefined || typeof value !== 'string' || !known.has(member)) return undefined
+    sole = member
+  }
+  return sole
 }

@@ -6,9 +6,9 @@ import type { Protocol, ProtocolName } from './protocol.ts'
 /** Every protocol by its name. */
 export const PROTOCOLS: Readonly<Record<ProtocolName, Protocol>> = { openai: openAi, anthropic, ark }
 
-/** Matches a path segment sequence wherever a gateway is mounted, `/llm/v1/messages` included. */
-const ANTHROPIC_PATH = /\/v1\/messages(?:\/|$)/
-const ARK_PATH = /\/api\/v3(?:\/|$)/
+/** Matches a path segment sequence wherever a gateway is mounted, `/llm/v1/messages` included; case as in Express. */
+const ANTHROPIC_PATH = /\/v1\/messages(?:\/|$)/i
+const ARK_PATH = /\/api\/v3(?:\/|$)/i
 
 /** The inbound protocol of a path (spec 4): `/v1/messages…` Anthropic-style, `/api/v3/…` task-style, else OpenAI-style. */
 export function protocolByPath(path: string): Protocol {

@@ -35,15 +35,24 @@ export function bodyReader(
       return
     }
     inflate(req, res, (error?: unknown) => {
-      if (error) receive(error)
+      if (isDecompressionFault(error)) receive(call.refuse('invalid_request', { message: BROKEN_ENCODING }))
+      else if (error) receive(error)
       else parse(req.body as Buffer | undefined, call, receive)
     })
   }
 }
 
+const BROKEN_ENCODING = 'The body cannot be decompressed: it is not what Content-Encoding says, or not whole.'
+
+/** zlib's own codes: `Z_DATA_ERROR`, `ERR__ERROR_FORMAT_…` (Brotli), `ZSTD_error_…`. */
+function isDecompressionFault(error: unknown): boolean {
+  const code = (error as { code?: unknown } | undefined)?.code
+  return typeof code === 'string' && /^(?:Z_|ERR__|ZSTD_)/.test(code)
+}
+
 /** A JSON type, or none at all. */
-const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json *(?:;|$)/i
-const FOREIGN_CHARSET = /charset *= *"?(?!utf-?8)/i
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/i
+const FOREIGN_CHARSET = /charset[ \t]*=(?![ \t]*"?utf-?8\b)/i
 
 function refuseType(req: Request, call: Call): GatewayError | undefined {
   const type = req.headers['content-type']
@@ -54,8 +63,18 @@ function refuseType(req: Request, call: Call): GatewayError | undefined {
 }
 
 function takeOver(parsed: unknown, call: Call, receive: BodyReceiver): void {
-  if (Buffer.isBuffer(parsed)) parse(parsed, call, receive)
-  else parse(Buffer.from(typeof parsed === 'string' ? parsed : JSON.stringify(parsed)), call, receive)
+  const raw = Buffer.isBuffer(parsed) ? parsed : bytesOf(parsed)
+  if (raw) parse(raw, call, receive)
+  else receive(call.refuse('invalid_request', { message: 'The request body is nested too deeply.' }))
+}
+
+/** JSON.stringify recurses and JSON.parse does not: what another parser could read may overflow here. */
+function bytesOf(parsed: unknown): Buffer | undefined {
+  try {
+    return Buffer.from(typeof parsed === 'string' ? parsed : JSON.stringify(parsed))
+  } catch {
+    return undefined
+  }
 }
 
 function parse(raw: Buffer | undefined, call: Call, receive: BodyReceiver): void {

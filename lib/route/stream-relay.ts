@@ -1,5 +1,6 @@
 import type { StreamReader } from '../operations/index.ts'
 import { endOfFrame, endOfLastFrame, readFrame } from '../protocols/index.ts'
+import { DeltaTemplate } from './delta-template.ts'
 import { emptyAnswer, type Failure, failureOfEvent, filteredAnswer, malformed } from './outcome.ts'
 
 /** One event, or what came before the first output, may be this long; beyond, the stream is taken for broken. */
@@ -29,6 +30,8 @@ export class StreamRelay {
   readonly #reader: StreamReader
   readonly #terminator: string
   readonly #sink: RelaySink
+  readonly #template = new DeltaTemplate()
+  readonly #countText: (delta: string) => void
   #state: 'waiting' | 'flowing' | 'holding' | 'ended' = 'waiting'
   /** The beginning of an event whose end has not come yet. */
   #partial: Buffer | undefined
@@ -43,6 +46,7 @@ export class StreamRelay {
     this.#reader = reader
     this.#terminator = terminator
     this.#sink = sink
+    this.#countText = (delta) => reader.countText(delta)
   }
 
   /** Whether real output has gone out. */
@@ -85,19 +89,17 @@ export class StreamRelay {
 
   /** Relays whole events; `text` is `bytes` up to the end of the last one, as latin1. */
   #relay(bytes: Buffer, text: string): RelayEnd | undefined {
-    // Readers skim events that end in LF LF; others are read one by one.
-    const skims = !text.includes('\r')
     let at = 0
     /** Where the run of events begins that goes out in one write. */
     let run = 0
     while (at < text.length && !this.#end) {
-      if (skims && this.#state === 'flowing') {
-        at = this.#reader.skim(text, at)
+      if (this.#state === 'flowing') {
+        at = this.#template.skim(text, at, this.#countText)
         if (at >= text.length) break
       }
       const found = endOfFrame(text, at)
       const end = found < 0 ? text.length : found
-      const passes = this.#relayEvent(bytes.subarray(at, end))
+      const passes = this.#relayEvent(bytes.subarray(at, end), text.slice(at, end))
       if (!passes) {
         if (at > run) this.#sink.write(bytes.subarray(run, at))
         run = end
@@ -109,7 +111,7 @@ export class StreamRelay {
   }
 
   /** Reads one event with care; true when it goes out right away. */
-  #relayEvent(frame: Buffer): boolean {
+  #relayEvent(frame: Buffer, text: string): boolean {
     let reading: ReturnType<StreamReader['read']>
     try {
       reading = this.#reader.read(readFrame(frame.toString()))
@@ -130,6 +132,7 @@ export class StreamRelay {
       this.#sawLast = true
       if (!this.#end) this.#complete()
     }
+    if (flows && reading.textMember !== undefined) this.#template.learn(text, reading.textMember)
     return flows && reading.relay
   }
 
