@@ -109,6 +109,7 @@ export type MemberEdits = Readonly<Record<string, string | null>>
  * that stands twice is edited twice, so that no reader of duplicates sees the old value.
  */
 export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
+  if (Object.keys(edits).length === 0) return raw
   const members = topLevelMembers(raw)
   const pieces: Buffer[] = []
   const seen = new Set<string>()

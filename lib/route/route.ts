@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf } from '../call/index.ts'
+import { type Call, type CallRequest, callOf } from '../call/index.ts'
 import type { Catalog } from '../catalog/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import { CandidateTable } from './candidate.ts'
@@ -48,25 +48,29 @@ export function route(options: RouteOptions): RequestHandler {
       return
     }
     const release = call.hold()
-    serve(call, req, res).then(release, (error: unknown) => {
+    const fail = (error: unknown): void => {
       if (!call.left) next(error instanceof GatewayError ? call.stamp(error) : error)
       else if (!(error instanceof GatewayError)) {
         call.logger.error({ err: error, requestId: call.id }, 'routing failed')
       }
       release()
-    })
+    }
+    try {
+      serve(call, call.request, req, res).then(release, fail)
+    } catch (error) {
+      fail(error)
+    }
   }
 
-  async function serve(call: Call, req: Request, res: Response): Promise<void> {
-    const { request, principal } = call
-    if (!request) return
+  function serve(call: Call, request: CallRequest, req: Request, res: Response): Promise<void> {
     const { model } = request
+    const context = { request, principal: call.principal }
     call.routing = { region: settings.region, strategy: strategyName, eliminated: [], attempts: [] }
-    const kept = filterCandidates(table.of(catalog(), model), { request, principal }, call.routing.eliminated)
+    const kept = filterCandidates(table.of(catalog(), model), context, call.routing.eliminated)
     const budget = budgetOf(model.id)
     budget.noteCall()
     const ordered = orderCandidates(kept, strategy, call)
-    await new RoutedCall(call, req.headers, res, { ...settings, budget }).run(ordered)
+    return new RoutedCall(call, req.headers, res, settings, budget).run(ordered)
   }
 
   function budgetOf(modelId: string): RetryBudget {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Call, CallRequest, DisconnectTrace, RoutingTrace } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
+import type { StreamReader } from '../operations/index.ts'
 import { Attempt, type AttemptEnd } from './attempt.ts'
 import { CallerStream } from './caller-stream.ts'
 import type { Candidate } from './candidate.ts'
@@ -21,8 +22,10 @@ export interface DisconnectPolicy {
 /** What a routed call works with. */
 export interface RoutedCallOptions extends DisconnectPolicy {
   readonly maxAttempts: number
-  readonly budget: RetryBudget
 }
+
+/** How an attempt ended that is not to be followed by another. */
+type LastEnd = Exclude<AttemptEnd, { kind: 'failed'; committed: false }>
 
 /** One call on its way over the candidates: attempts until one answers, then the answer to the caller. */
 export class RoutedCall {
@@ -32,16 +35,23 @@ export class RoutedCall {
   readonly #inbound: IncomingHttpHeaders
   readonly #res: ServerResponse
   readonly #options: RoutedCallOptions
+  readonly #budget: RetryBudget
   readonly #failures: Failure[] = []
-  #pass: CircuitPass | undefined
 
-  constructor(call: Call, inbound: IncomingHttpHeaders, res: ServerResponse, options: RoutedCallOptions) {
+  constructor(
+    call: Call,
+    inbound: IncomingHttpHeaders,
+    res: ServerResponse,
+    options: RoutedCallOptions,
+    budget: RetryBudget,
+  ) {
     this.#call = call
     this.#request = call.request as CallRequest
     this.#trace = call.routing as RoutingTrace
     this.#inbound = inbound
     this.#res = res
     this.#options = options
+    this.#budget = budget
   }
 
   /**
@@ -50,125 +60,117 @@ export class RoutedCall {
    * @throws {GatewayError} the verdict; after the first byte, what the stream has to end with.
    */
   async run(candidates: readonly Candidate[]): Promise<void> {
-    const totals = candidates.map(({ line }) => line.timeouts.totalMs)
-    const deadline = performance.now() + Math.max(...totals)
+    const deadline = performance.now() + longestTotal(candidates)
     for (const candidate of candidates) {
       if (this.#call.left) return
-      if (!this.#mayStart(candidate, deadline)) continue
-      const over = await this.#attempt(candidate, deadline)
-      if (over) return
+      const pass = this.#enter(candidate, deadline)
+      if (!pass) continue
+      const stream = new CallerStream(this.#res, () => pass.success())
+      const upstream = upstreamRequest(candidate, this.#request, this.#inbound)
+      const attempt = new Attempt(candidate, this.#request, upstream, deadline, stream)
+      stream.attach(attempt)
+      const watch = new DisconnectWatch(this.#call, attempt, stream, this.#options)
+      const end = await attempt.run()
+      watch.stop(end)
+      this.#trace.attempts.push(attempt.record)
+      if (watch.trace) this.#trace.disconnect = watch.trace
+      if (end.kind === 'failed' && !end.committed) {
+        this.#note(candidate, pass, end.failure)
+        continue
+      }
+      this.#meter(attempt, pass, end)
+      const settling = this.#call.settle()
+      if (settling) await settling
+      this.#finish(end)
+      return
     }
-    if (this.#failures.length > 0) throw verdict(this.#failures, this.#request.body)
-    throw emptied(
-      this.#trace.eliminated.at(-1)?.reason === 'resting' ? 'resting' : 'circuit_open',
-      candidates,
-    )
+    throw this.#verdict(candidates)
   }
 
-  /** Whether an attempt on this candidate may start now; takes its circuit's pass and, for a retry, the budget. */
-  #mayStart({ line, state }: Candidate, deadline: number): boolean {
+  /** The circuit's pass for an attempt on this candidate now, if it may start; a retry takes from the budget. */
+  #enter({ line, state }: Candidate, deadline: number): CircuitPass | undefined {
     const retry = this.#failures.length > 0
-    if (retry && (this.#failures.length >= this.#options.maxAttempts || this.#trace.retryBudgetSpent))
-      return false
-    if (retry && performance.now() >= deadline) return false
+    if (retry && (this.#failures.length >= this.#options.maxAttempts || this.#trace.retryBudgetSpent)) return
+    if (retry && performance.now() >= deadline) return
+    const { eliminated } = this.#trace
     if (state.restMs > 0) {
-      this.#trace.eliminated.push({ line: line.id, reason: 'resting', detail: 'answered 429 a moment ago' })
-      return false
+      eliminated.push({ line: line.id, reason: 'resting', detail: 'answered 429 a moment ago' })
+      return
     }
     if (!state.circuit.admits) {
-      this.#trace.eliminated.push({
-        line: line.id,
-        reason: 'circuit_open',
-        detail: circuitDetail(state.circuit.state),
-      })
-      return false
+      eliminated.push({ line: line.id, reason: 'circuit_open', detail: circuitDetail(state.circuit.state) })
+      return
     }
-    if (retry && !this.#options.budget.takeRetry()) {
+    if (retry && !this.#budget.takeRetry()) {
       this.#trace.retryBudgetSpent = true
-      return false
+      return
     }
-    this.#pass = state.circuit.enter()
-    return this.#pass !== undefined
+    return state.circuit.enter()
   }
 
-  /** One attempt; true when the call is over with it. */
-  async #attempt(candidate: Candidate, deadline: number): Promise<boolean> {
-    const pass = this.#pass as CircuitPass
-    const upstream = upstreamRequest(candidate, this.#request, this.#inbound)
-    const stream = new CallerStream(this.#res, () => pass.success())
-    const attempt = new Attempt(candidate, this.#request, upstream, deadline, stream)
-    stream.attach(attempt)
-    const watch = new DisconnectWatch(this.#call, attempt, stream, this.#options)
-    const end = await attempt.run()
-    watch.stop(end)
-    this.#trace.attempts.push(attempt.record)
-    if (watch.trace) this.#trace.disconnect = watch.trace
-    switch (end.kind) {
-      case 'answer':
-        pass.success()
-        this.#observe(attempt)
-        this.#call.usage = usageOfWhole(this.#request, end.reading.usage, end.reading.estimateOutput)
-        await this.#finish(end.body)
-        return true
-      case 'streamed':
-        this.#observe(attempt)
-        this.#call.usage = usageOfWhole(this.#request, end.reader.usage, () => end.reader.estimatedOutput)
-        observeThroughput(attempt, this.#call.usage.outputTokens)
-        await this.#finish(end.tail)
-        return true
-      case 'abandoned':
-        pass.abandon()
-        this.#meterPart(end)
-        await this.#call.settle()
-        return true
-      case 'failed':
-        return this.#fail(candidate, pass, end)
-    }
-  }
-
-  async #fail(
-    candidate: Candidate,
-    pass: CircuitPass,
-    end: AttemptEnd & { kind: 'failed' },
-  ): Promise<boolean> {
-    const { failure, committed } = end
-    if (failure.retryAfterMs !== undefined) candidate.state.rest(failure.retryAfterMs)
-    if (committed) {
-      if (failure.blame) candidate.state.circuit.failLate(pass)
-      this.#meterPart(end)
-      await this.#call.settle()
-      throw new GatewayError(failure.code)
-    }
+  /** An attempt failed with nothing sent: the next may start unless the failure is the request's own. */
+  #note({ state }: Candidate, pass: CircuitPass, failure: Failure): void {
+    if (failure.retryAfterMs !== undefined) state.rest(failure.retryAfterMs)
     if (failure.blame) pass.failure()
     else pass.abandon()
     this.#failures.push(failure)
     if (!failure.retryable) throw verdict(this.#failures, this.#request.body)
-    return false
   }
 
-  /** Hands over the last bytes, once what has to be durable is. */
-  async #finish(tail: string | Buffer): Promise<void> {
-    const settling = this.#call.settle()
-    if (settling) await settling
-    if (this.#call.left) return
-    if (!this.#res.headersSent) {
-      this.#res.writeHead(200, {
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(tail),
-      })
+  #verdict(candidates: readonly Candidate[]): GatewayError {
+    if (this.#failures.length > 0) return verdict(this.#failures, this.#request.body)
+    return emptied(this.#trace.eliminated.at(-1)?.reason ?? 'circuit_open', candidates)
+  }
+
+  /** Notes what the call used, and what is learned about the line. */
+  #meter(attempt: Attempt, pass: CircuitPass, end: LastEnd): void {
+    const { state } = attempt.candidate
+    switch (end.kind) {
+      case 'answer':
+        pass.success()
+        this.#call.usage = usageOfWhole(this.#request, end.reading.usage, end.reading.estimateOutput)
+        break
+      case 'streamed':
+        this.#call.usage = usageOfWhole(this.#request, end.reader.usage, () => end.reader.estimatedOutput)
+        observeThroughput(attempt, this.#call.usage.outputTokens)
+        break
+      case 'abandoned':
+        pass.abandon()
+        if (end.reader && hasProduced(end.reader)) this.#call.usage = usageOfPart(this.#request, end.reader)
+        return
+      case 'failed':
+        if (end.failure.blame) state.circuit.failLate(pass)
+        if (end.reader) this.#call.usage = usageOfPart(this.#request, end.reader)
+        return
     }
-    this.#res.end(tail)
+    if (attempt.firstByteMs !== null) state.observeFirstByte(attempt.firstByteMs)
   }
 
-  #meterPart(end: AttemptEnd & { kind: 'failed' | 'abandoned' }): void {
-    if (end.reader?.substance === 'output' || end.reader?.substance === 'refusal') {
-      this.#call.usage = usageOfPart(this.#request, end.reader)
+  /** Hands over the last bytes; what has to be durable is by now. */
+  #finish(end: LastEnd): void {
+    if (end.kind === 'failed') throw new GatewayError(end.failure.code)
+    if (end.kind === 'abandoned' || this.#call.left) return
+    if (end.kind === 'streamed') {
+      this.#res.end(end.tail)
+      return
     }
+    const { body } = end
+    this.#res.writeHead(200, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+    })
+    this.#res.end(body)
   }
+}
 
-  #observe(attempt: Attempt): void {
-    if (attempt.firstByteMs !== null) attempt.candidate.state.observeFirstByte(attempt.firstByteMs)
-  }
+function longestTotal(candidates: readonly Candidate[]): number {
+  let longest = 0
+  for (const { line } of candidates) longest = Math.max(longest, line.timeouts.totalMs)
+  return longest
+}
+
+function hasProduced({ substance }: StreamReader): boolean {
+  return substance === 'output' || substance === 'refusal'
 }
 
 function observeThroughput(attempt: Attempt, outputTokens: number): void {
