@@ -7,17 +7,6 @@ export interface MemoryCallStoreOptions {
   maxEntries?: number
 }
 
-/** What is searched by, and the entry as text: a hundred thousand object trees would keep the collector busy. */
-interface Kept {
-  readonly id: string
-  readonly createdAt: number
-  readonly account: string | null
-  readonly model: string | null
-  readonly status: number
-  readonly code: string | null
-  readonly text: string
-}
-
 /**
  * A call log in this process's memory: bounded, gone with the process.
  *
@@ -27,9 +16,8 @@ interface Kept {
  */
 export class MemoryCallStore implements CallStore {
   readonly #maxEntries: number
-  readonly #byId = new Map<string, Kept>()
   /** Ascending by id. What stands before `#start` is gone; taking it off each time would move all the others. */
-  #kept: (Kept | undefined)[] = []
+  #kept: (CallLogEntry | undefined)[] = []
   #start = 0
 
   constructor(options: MemoryCallStoreOptions = {}) {
@@ -40,40 +28,49 @@ export class MemoryCallStore implements CallStore {
 
   async append(entries: readonly CallLogEntry[]): Promise<void> {
     for (const entry of entries) {
-      if (this.#byId.has(entry.id)) continue
-      const kept = keep(entry)
-      this.#byId.set(entry.id, kept)
-      // Calls end in another order than they began, but not by much: the place is near the end.
-      this.#kept.splice(this.#placeOf(entry.id), 0, kept)
-      if (this.#byId.size > this.#maxEntries) this.#dropOldest()
+      this.#insert(entry)
+      if (this.#kept.length - this.#start > this.#maxEntries) this.#dropOldest()
     }
   }
 
   async find(id: string): Promise<CallLogEntry | undefined> {
-    const kept = this.#byId.get(id)
-    return kept && read(kept)
+    const entry = this.#kept[this.#placeOf(id)]
+    return entry?.id === id ? entry : undefined
   }
 
   async list(query: CallQuery): Promise<CallLogEntry[]> {
     const found: CallLogEntry[] = []
-    const { from = Number.NEGATIVE_INFINITY, limit } = query
+    const from = query.from === undefined ? '' : isoOf(query.from)
+    const to = query.to === undefined ? undefined : isoOf(query.to)
     let at = query.before === undefined ? this.#kept.length : this.#placeOf(query.before)
-    while (--at >= this.#start && found.length < limit) {
-      const kept = this.#kept[at] as Kept
-      if (kept.createdAt < from) break
-      if (matches(kept, query)) found.push(withoutBody(read(kept)))
+    while (--at >= this.#start && found.length < query.limit) {
+      const entry = this.#kept[at] as CallLogEntry
+      if (entry.created_at < from) break
+      if ((to === undefined || entry.created_at < to) && matches(entry, query)) found.push(withoutBody(entry))
     }
     return found
   }
 
   async prune(before: number, limit: number): Promise<number> {
+    const end = isoOf(before)
     let pruned = 0
     while (pruned < limit && this.#start < this.#kept.length) {
-      if ((this.#kept[this.#start] as Kept).createdAt >= before) break
+      if ((this.#kept[this.#start] as CallLogEntry).created_at >= end) break
       this.#dropOldest()
       pruned++
     }
     return pruned
+  }
+
+  /** Calls end in another order than they began, but not by much: the place is at the end, or near it. */
+  #insert(entry: CallLogEntry): void {
+    const last = this.#kept.at(-1)
+    if (last === undefined || last.id < entry.id) {
+      this.#kept.push(entry)
+      return
+    }
+    const place = this.#placeOf(entry.id)
+    if (this.#kept[place]?.id !== entry.id) this.#kept.splice(place, 0, entry)
   }
 
   /** Where an id stands, or would stand. */
@@ -82,14 +79,13 @@ export class MemoryCallStore implements CallStore {
     let high = this.#kept.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      if ((this.#kept[middle] as Kept).id < id) low = middle + 1
+      if ((this.#kept[middle] as CallLogEntry).id < id) low = middle + 1
       else high = middle
     }
     return low
   }
 
   #dropOldest(): void {
-    this.#byId.delete((this.#kept[this.#start] as Kept).id)
     this.#kept[this.#start++] = undefined
     if (this.#start * 2 < this.#kept.length) return
     this.#kept = this.#kept.slice(this.#start)
@@ -97,29 +93,20 @@ export class MemoryCallStore implements CallStore {
   }
 }
 
-function keep(entry: CallLogEntry): Kept {
-  return {
-    id: entry.id,
-    createdAt: Date.parse(entry.created_at),
-    account: entry.account,
-    model: entry.model,
-    status: entry.status,
-    code: entry.error_code,
-    text: JSON.stringify(entry),
-  }
+const YEAR_10000 = 253_402_300_800_000
+
+/** A time in the form entries have; texts of this form sort by time. What no entry can be is before or behind them all. */
+function isoOf(time: number): string {
+  if (time < 0) return ''
+  return time < YEAR_10000 ? new Date(time).toISOString() : '~'
 }
 
-function read({ text }: Kept): CallLogEntry {
-  return JSON.parse(text) as CallLogEntry
-}
-
-function matches(kept: Kept, query: CallQuery): boolean {
+function matches(entry: CallLogEntry, query: CallQuery): boolean {
   return (
-    (query.account === undefined || kept.account === query.account) &&
-    (query.model === undefined || kept.model === query.model) &&
-    (query.status === undefined || kept.status === query.status) &&
-    (query.code === undefined || kept.code === query.code) &&
-    (query.to === undefined || kept.createdAt < query.to)
+    (query.account === undefined || entry.account === query.account) &&
+    (query.model === undefined || entry.model === query.model) &&
+    (query.status === undefined || entry.status === query.status) &&
+    (query.code === undefined || entry.error_code === query.code)
   )
 }
 
