@@ -125,10 +125,16 @@ export function entryOf(call: Call, now: number = Date.now()): CallLogEntry {
       source: usage.source,
     },
     billing: null,
-    limit: null,
-    idempotency_key: null,
-    original_request_id: null,
-    response_body: null,
+    limit: call.limit && {
+      kind: call.limit.kind,
+      level: call.limit.level,
+      subject: call.limit.subject,
+      limit: call.limit.limit,
+      retry_after: call.limit.retryAfter,
+    },
+    idempotency_key: call.idempotency?.key ?? null,
+    original_request_id: call.idempotency?.originalRequestId ?? null,
+    response_body: call.idempotency?.responseBody ?? null,
   }
 }
 

@@ -3,7 +3,16 @@ import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../error
 import { type Protocol, protocolByPath } from '../protocols/index.ts'
 import { type CallTarget, Lifecycle } from './lifecycle.ts'
 import { consoleLogger, type Logger } from './logger.ts'
-import type { CallOutcome, CallRequest, Finish, Principal, RoutingTrace, Usage } from './parts.ts'
+import type {
+  CallOutcome,
+  CallRequest,
+  Finish,
+  IdempotencyTrace,
+  LimitRefusal,
+  Principal,
+  RoutingTrace,
+  Usage,
+} from './parts.ts'
 import { newRequestId } from './request-id.ts'
 
 /** How a call is opened; every member has a default. */
@@ -40,10 +49,14 @@ export class Call {
   routing: RoutingTrace | null = null
   usage: Usage | null = null
   outcome: CallOutcome | null = null
+  /** The limit that refused the call. */
+  limit: LimitRefusal | null = null
+  idempotency: IdempotencyTrace | null = null
 
   readonly #target: CallTarget
   readonly #lifecycle: Lifecycle
   #settlers: (() => Promise<void>)[] | undefined
+  #proofs: (() => void)[] | undefined
 
   constructor(req: IncomingMessage, target: CallTarget, options: CallOptions = {}) {
     this.startedAt = Date.now()
@@ -118,6 +131,23 @@ export class Call {
   }
 
   /**
+   * Registers a check that the call may still go on, such as that a claim is still its own. It throws when not.
+   */
+  onProve(check: () => void): void {
+    this.#proofs ??= []
+    this.#proofs.push(check)
+  }
+
+  /**
+   * Runs the checks; before each attempt and before the last byte.
+   *
+   * @throws what a check throws: nothing further may be sent.
+   */
+  prove(): void {
+    if (this.#proofs) for (const check of this.#proofs) check()
+  }
+
+  /**
    * Makes the error that refuses this call. It carries the request id as a header, so that it is right in a plain
    * Express app too.
    *
@@ -139,7 +169,9 @@ export class Call {
     if (this.outcome) return
     const sent = this.#headersSent()
     const interrupted = sent || error.code === 'client_closed_request'
-    const finish: Finish = interrupted ? 'interrupted' : this.routing?.attempts.length ? 'failed' : 'refused'
+    const tried = this.routing !== null && this.routing.attempts.length > 0
+    const failed = tried || error.code === 'internal_error'
+    const finish: Finish = interrupted ? 'interrupted' : failed ? 'failed' : 'refused'
     this.outcome = { status: sent ? this.#status() : error.status, errorCode: error.code, finish }
   }
 

@@ -106,6 +106,25 @@ export interface RoutingTrace {
   disconnect?: DisconnectTrace
 }
 
+/** The limit that refused a call (spec 8). */
+export interface LimitRefusal {
+  readonly kind: 'rpm' | 'tpm' | 'concurrency'
+  readonly level: string
+  readonly subject: string
+  readonly limit: number
+  /** Seconds. */
+  readonly retryAfter: number
+}
+
+/** What a call's Idempotency-Key came to. */
+export interface IdempotencyTrace {
+  readonly key: string
+  /** The call that ran first with this key, where this one did not run for it. */
+  originalRequestId: string | null
+  /** What the caller was sent, or as much of it as is kept. Set when the call ends. */
+  responseBody: string | null
+}
+
 /** How a call ended. */
 export type Finish = 'completed' | 'refused' | 'failed' | 'interrupted'
 

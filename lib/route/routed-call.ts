@@ -65,6 +65,7 @@ export class RoutedCall {
       if (this.#call.left) return
       const pass = this.#enter(candidate, deadline)
       if (!pass) continue
+      this.#proveOrLeave(pass)
       const stream = new CallerStream(this.#res, () => pass.success())
       const upstream = upstreamRequest(candidate, this.#request, this.#inbound)
       const attempt = new Attempt(candidate, this.#request, upstream, deadline, stream)
@@ -81,6 +82,7 @@ export class RoutedCall {
       this.#meter(attempt, pass, end)
       const settling = this.#call.settle()
       if (settling) await settling
+      if (end.kind === 'answer' || end.kind === 'streamed') this.#call.prove()
       this.#finish(end)
       return
     }
@@ -108,6 +110,16 @@ export class RoutedCall {
     return state.circuit.enter()
   }
 
+  /** A call that may not go on leaves the circuit as it found it. */
+  #proveOrLeave(pass: CircuitPass): void {
+    try {
+      this.#call.prove()
+    } catch (error) {
+      pass.abandon()
+      throw error
+    }
+  }
+
   /** An attempt failed with nothing sent: the next may start unless the failure is the request's own. */
   #note({ state }: Candidate, pass: CircuitPass, failure: Failure): void {
     if (failure.retryAfterMs !== undefined) state.rest(failure.retryAfterMs)
@@ -119,6 +131,8 @@ export class RoutedCall {
 
   #verdict(candidates: readonly Candidate[]): GatewayError {
     if (this.#failures.length > 0) return verdict(this.#failures, this.#request.body)
+    // A strategy may leave out what it does not want tried.
+    if (candidates.length === 0) return new GatewayError('no_candidate')
     return emptied(this.#trace.eliminated.at(-1)?.reason ?? 'circuit_open', candidates)
   }
 

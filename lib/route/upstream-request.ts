@@ -24,33 +24,38 @@ export function upstreamRequest(
 ): UpstreamRequest {
   const { line, upstreamModel } = candidate
   const { operation, body } = request
+  const headers: string[] = []
+  const add = (name: string, value: string): void => {
+    if (!Object.hasOwn(line.headers, name)) headers.push(name, value)
+  }
+  add('content-type', 'application/json')
+  add('accept', request.stream ? 'text/event-stream' : 'application/json')
+  // Answers are read on their way through.
+  add('accept-encoding', 'identity')
+  add('user-agent', 'express-model-gateway')
+  addProtocolHeaders(line, inbound, add)
+  for (const name in line.headers) headers.push(name, line.headers[name] as string)
   return {
     path: line.basePath + operation.upstreamPath,
-    headers: [
-      'content-type',
-      'application/json',
-      'accept',
-      request.stream ? 'text/event-stream' : 'application/json',
-      // Answers are read on their way through.
-      'accept-encoding',
-      'identity',
-      'user-agent',
-      'express-model-gateway',
-      ...protocolHeaders(line, inbound),
-      ...Object.entries(line.headers).flat(),
-    ],
+    headers,
     body: operation.upstreamBody(body.raw, body.json, { model: upstreamModel }),
   }
 }
 
-function protocolHeaders(line: Line, inbound: IncomingHttpHeaders): string[] {
-  if (line.protocol !== 'anthropic')
-    return line.apiKey === undefined ? [] : ['authorization', `Bearer ${line.apiKey}`]
-  const headers = ['anthropic-version', single(inbound['anthropic-version']) ?? ANTHROPIC_VERSION]
+function addProtocolHeaders(
+  line: Line,
+  inbound: IncomingHttpHeaders,
+  add: (name: string, value: string) => void,
+): void {
+  const { apiKey } = line
+  if (line.protocol !== 'anthropic') {
+    if (apiKey !== undefined) add('authorization', `Bearer ${apiKey}`)
+    return
+  }
+  add('anthropic-version', single(inbound['anthropic-version']) ?? ANTHROPIC_VERSION)
   const beta = single(inbound['anthropic-beta'])
-  if (beta !== undefined) headers.push('anthropic-beta', beta)
-  if (line.apiKey !== undefined) headers.push('x-api-key', line.apiKey)
-  return headers
+  if (beta !== undefined) add('anthropic-beta', beta)
+  if (apiKey !== undefined) add('x-api-key', apiKey)
 }
 
 function single(value: string | string[] | undefined): string | undefined {

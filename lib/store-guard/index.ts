@@ -1,0 +1,1 @@
+export { StoreAway, StoreGuard, type StoreGuardOptions } from './store-guard.ts'
