@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type Logger } from '../call/index.ts'
 import { type GatewayError, isUnforeseen, toGatewayError } from '../errors/index.ts'
@@ -91,11 +92,13 @@ function endBroken(res: Response, call: Call, error: GatewayError): void {
   const isEventStream = String(res.getHeader('content-type') ?? '').startsWith('text/event-stream')
   if (isEventStream) res.write(call.protocol.streamError(error, call.id))
   // Not res.end(): that would write the terminating chunk and make the answer look whole.
-  const { socket } = res
-  if (!socket) {
-    res.destroy()
-    return
-  }
+  if (res.socket) cutOff(res.socket)
+  // Pipelined: queued behind another answer of the connection, which goes out whole first.
+  else res.once('socket', (socket: Socket) => process.nextTick(cutOff, socket))
+}
+
+/** Closes the connection behind what has been written. */
+function cutOff(socket: Socket): void {
   socket.destroySoon()
   // A caller that reads no more must not keep its call, and what that holds, open.
   const timer = setTimeout(() => socket.destroy(), LAST_BYTES_MS).unref()
