@@ -69,7 +69,7 @@ export interface Line {
   readonly models: ReadonlyMap<string, string>
   readonly timeouts: Timeouts
   readonly circuit: CircuitSettings
-  /** Sent with every request to this line. */
+  /** Sent with every request to this line, in place of the gateway's own of the same name; names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   /** Prices that replace the model's, member by member. */
   readonly price: Partial<Price>

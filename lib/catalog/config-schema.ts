@@ -3,7 +3,6 @@ import { isAmount } from './money.ts'
 
 const id = z
   .string()
-  .min(1)
   .max(200)
   .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
 const amount = z
@@ -18,7 +17,7 @@ const milliseconds = z.int().min(1).max(86_400_000)
 const keyLimits = z.strictObject({ rpm: limit.default(null), tpm: limit.default(null) })
 const accountLimits = z.strictObject({ ...keyLimits.shape, concurrency: limit.default(null) })
 
-export const featureSchema = z.enum(['stream', 'tools', 'vision', 'json', 'reasoning'])
+const featureSchema = z.enum(['stream', 'tools', 'vision', 'json', 'reasoning'])
 const protocolSchema = z.enum(['openai', 'anthropic', 'ark'])
 
 const prices = {
@@ -45,7 +44,11 @@ const account = z.strictObject({
 const key = z.strictObject({
   id,
   account: id,
-  secret: z.string().min(1).describe('The API key itself, or "env:NAME". Stored as its SHA-256 only.'),
+  secret: z
+    .string()
+    .max(512)
+    .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
+    .describe('The API key itself, or "env:NAME". Stored as its SHA-256 only.'),
   enabled: z.boolean().default(true),
   expiresAt: z.iso.datetime({ offset: true }).optional(),
   quota: price.optional().describe('What the key may spend in all. Absent: no quota.'),

@@ -26,7 +26,9 @@ export class ConfigError extends Error {
 
 /** Names out of the config stand in the faults, and a name can hold a line break. */
 function onOneLine(fault: string): string {
-  return fault.replace(/[\p{Cc}\u2028\u2029]/gu, (char) => JSON.stringify(char).slice(1, -1))
+  return fault.replace(/[\p{Cc}\u2028\u2029]/gu, (char) => {
+    return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
 }
 
 /** The config of a gateway: validated, secrets read, models and lines as a {@link Catalog}. */
@@ -173,7 +175,7 @@ function toLine(line: ParsedLine): Line {
     models: new Map(Object.entries(line.models)),
     timeouts: line.timeouts,
     circuit: line.circuit,
-    headers: line.headers,
+    headers: Object.fromEntries(Object.entries(line.headers).map(([name, v]) => [name.toLowerCase(), v])),
     price: toPrice(line.price),
     features: line.features && new Set(line.features),
     contextWindow: line.contextWindow,

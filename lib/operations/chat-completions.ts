@@ -15,8 +15,8 @@ import {
 
 const part = z.looseObject({
   type: z.string(),
-  text: z.string().optional(),
-  image_url: z.looseObject({ url: z.string() }).optional(),
+  text: z.string().nullish(),
+  image_url: z.looseObject({ url: z.string() }).nullish(),
 })
 
 const message = z.looseObject({
@@ -93,12 +93,13 @@ function chatFacts(body: ChatBody, raw: Buffer, estimateTokens: TokenEstimator):
           tokens += TOKENS_PER_IMAGE
           if (!featureParams.has('vision')) featureParams.set('vision', `messages[${i}].content[${j}]`)
         } else if (typeof item.text === 'string') tokens += estimateTokens(item.text)
+        else if (typeof item.refusal === 'string') tokens += estimateTokens(item.refusal)
         else tokens += TOKENS_PER_FILE
       }
     }
     if (calls) for (const call of calls) tokens += estimateTokens(callText(call))
   }
-  const tools = body.tools?.length ?? body.functions?.length ?? 0
+  const tools = body.tools?.length || body.functions?.length || 0
   if (tools > 0) {
     const member = body.tools?.length ? 'tools' : 'functions'
     featureParams.set('tools', member)

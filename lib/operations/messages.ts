@@ -13,7 +13,7 @@ import {
   TOKENS_PER_REQUEST,
 } from './token-estimate.ts'
 
-const block = z.looseObject({ type: z.string(), text: z.string().optional() })
+const block = z.looseObject({ type: z.string(), text: z.string().nullish() })
 const content = z.union([z.string(), listOf(block)], {
   error: 'must be a string or a list of content blocks',
 })

@@ -18,7 +18,7 @@ export function readFrame(frame: string): StreamEvent {
     const field = colon < 0 ? line : line.slice(0, colon)
     const value = colon < 0 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
     if (field === 'data') data = data === undefined ? value : `${data}\n${value}`
-    else if (field === 'event') event = value
+    else if (field === 'event') event = value === '' ? undefined : value
   }
   return { event, data: data ?? '' }
 }

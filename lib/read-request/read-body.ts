@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import express, { type Request, type Response } from 'express'
+import type { Request } from 'express'
 import type { Call, RequestBody } from '../call/index.ts'
 import type { GatewayError } from '../errors/index.ts'
+import { decompress, decompressorOf } from './decompress.ts'
 import { receiveBody } from './receive-body.ts'
 
 /** Hands over the body, or the error that refuses it. */
@@ -11,11 +12,8 @@ export type BodyReceiver = (error: unknown, body?: RequestBody) => void
  * Makes the reader of JSON bodies: at most `limit` bytes after decompression, UTF-8, an object at its top. A body that
  * another parser has already read is taken over.
  */
-export function bodyReader(
-  limit: number,
-): (req: Request, res: Response, call: Call, receive: BodyReceiver) => void {
-  const inflate = express.raw({ type: () => true, limit })
-  return function readBody(req, res, call, receive) {
+export function bodyReader(limit: number): (req: Request, call: Call, receive: BodyReceiver) => void {
+  return function readBody(req, call, receive) {
     const refusal = refuseType(req, call)
     if (refusal) {
       receive(refusal)
@@ -26,28 +24,22 @@ export function bodyReader(
       takeOver(parsed, call, receive)
       return
     }
-    const encoding = req.headers['content-encoding']
-    if (encoding === undefined || encoding === 'identity') {
-      receiveBody(req, limit, (error, bytes) => {
-        if (error) receive(error)
-        else parse(bytes, call, receive)
-      })
+    const decompressor = decompressorOf(req.headers['content-encoding'])
+    if (!decompressor) {
+      receive(
+        call.refuse('invalid_request', { message: 'The content encoding of the body is not supported.' }),
+      )
       return
     }
-    inflate(req, res, (error?: unknown) => {
-      if (isDecompressionFault(error)) receive(call.refuse('invalid_request', { message: BROKEN_ENCODING }))
-      else if (error) receive(error)
-      else parse(req.body as Buffer | undefined, call, receive)
+    const take = (error: unknown, whole?: Buffer): void => {
+      if (error) receive(error)
+      else parse(whole, call, receive)
+    }
+    receiveBody(req, limit, (error, bytes) => {
+      if (bytes?.length) decompress(decompressor, bytes, limit, take)
+      else take(error, bytes)
     })
   }
-}
-
-const BROKEN_ENCODING = 'The body cannot be decompressed: it is not what Content-Encoding says, or not whole.'
-
-/** zlib's own codes: `Z_DATA_ERROR`, `ERR__ERROR_FORMAT_…` (Brotli), `ZSTD_error_…`. */
-function isDecompressionFault(error: unknown): boolean {
-  const code = (error as { code?: unknown } | undefined)?.code
-  return typeof code === 'string' && /^(?:Z_|ERR__|ZSTD_)/.test(code)
 }
 
 /** A JSON type, or none at all. */

@@ -1,7 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type RequestBody } from '../call/index.ts'
 import { type Catalog, type Feature, type Model, windowNeeded, windowOn } from '../catalog/index.ts'
-import { GatewayError } from '../errors/index.ts'
+import { GatewayError, toGatewayError } from '../errors/index.ts'
 import {
   ENDPOINT_BY_KIND,
   estimateTokens,
@@ -47,16 +47,16 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   const catalogNow = typeof catalog === 'function' ? catalog : () => catalog
   const readBody = bodyReader(bodyLimitBytes)
 
-  return function readRequest(req: Request, res: Response, next: NextFunction): void {
+  return function readRequest(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
     const operation = options.operation ?? operationByPath(call.path)
     if (!operation) {
       next(call.refuse('not_found'))
       return
     }
-    readBody(req, res, call, (error, body) => {
+    readBody(req, call, (error, body) => {
       if (!body) {
-        next(error)
+        next(call.stamp(toGatewayError(error)))
         return
       }
       try {
