@@ -40,7 +40,8 @@ export interface Measurement {
   cpuMicrosPerUnit: number | null
 }
 
-const WARM_UP_SECONDS = 2
+/** The optimising compiler shares the one core with the target: before this it has not seen to all of a large program. */
+const WARM_UP_SECONDS = 10
 
 /** @returns for each target its measurements, one a round. A single wrong answer fails the run. */
 export async function measureThroughput(
