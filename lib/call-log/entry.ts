@@ -94,7 +94,7 @@ export function entryOf(call: Call, now: number = Date.now()): CallLogEntry {
   return {
     id: call.id,
     object: 'call',
-    created_at: new Date(call.startedAt).toISOString(),
+    created_at: isoTime(call.startedAt),
     duration_ms: Math.max(0, now - call.startedAt),
     account: principal?.accountId ?? null,
     key: principal?.keyId ?? null,
@@ -136,6 +136,18 @@ export function entryOf(call: Call, now: number = Date.now()): CallLogEntry {
     original_request_id: call.idempotency?.originalRequestId ?? null,
     response_body: call.idempotency?.responseBody ?? null,
   }
+}
+
+let lastTime = -1
+let lastText = ''
+
+/** Calls that began in the same millisecond share the text. */
+function isoTime(time: number): string {
+  if (time !== lastTime) {
+    lastTime = time
+    lastText = new Date(time).toISOString()
+  }
+  return lastText
 }
 
 function routingOf({ routing }: Call): RoutingSummary | null {

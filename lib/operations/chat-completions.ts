@@ -59,8 +59,8 @@ export const chatCompletions: Operation = {
   promptPrefix: (json) => promptPrefix((json as ChatBody).messages),
   upstreamBody(raw, json, { model }) {
     const body = json as ChatBody
-    const edits: Record<string, string | null> = {}
-    if (model !== body.model) edits.model = JSON.stringify(model)
+    // Even where it is the same: the member may stand twice, and the upstream may read the other one.
+    const edits: Record<string, string | null> = { model: JSON.stringify(model) }
     if ('provider' in body) edits.provider = null
     if (body.stream === true && body.stream_options?.include_usage !== true) {
       edits.stream_options = withUsage(body.stream_options ? memberText(raw, 'stream_options') : undefined)

@@ -47,8 +47,8 @@ export const messages: Operation = {
   facts: (json, raw, estimate) => new MessageCounter(json as MessagesBody, raw, estimate).facts(),
   promptPrefix: (json) => promptPrefix(json as MessagesBody),
   upstreamBody(raw, json, { model }) {
-    const edits: Record<string, string | null> = {}
-    if (model !== json.model) edits.model = JSON.stringify(model)
+    // Even where it is the same: the member may stand twice, and the upstream may read the other one.
+    const edits: Record<string, string | null> = { model: JSON.stringify(model) }
     if ('provider' in json) edits.provider = null
     return editMembers(raw, edits)
   },

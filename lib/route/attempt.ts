@@ -30,7 +30,7 @@ export class Attempt implements ConnectionAware {
   readonly #intake: AnswerIntake
   readonly #clocks: AttemptClocks
   readonly #startedAt = performance.now()
-  readonly #ended = Promise.withResolvers<AttemptEnd>()
+  #onEnd: (end: AttemptEnd) => void = () => {}
   #over = false
   #triedFresh = false
   #onReusedConnection = false
@@ -63,10 +63,12 @@ export class Attempt implements ConnectionAware {
 
   /** Sends the request. Resolves once, never rejects. */
   run(): Promise<AttemptEnd> {
-    this.#clocks.start()
-    this.candidate.state.inFlight++
-    this.candidate.state.pool.dispatch(this.#options, this)
-    return this.#ended.promise
+    return new Promise((resolve) => {
+      this.#onEnd = resolve
+      this.#clocks.start()
+      this.candidate.state.inFlight++
+      this.candidate.state.pool.dispatch(this.#options, this)
+    })
   }
 
   /** Stops reading while the caller is slower than the upstream. */
@@ -196,7 +198,7 @@ export class Attempt implements ConnectionAware {
       if (controller?.paused) controller.resume()
       this.#clocks.linger(LINGER_MS, () => controller?.abort(OVER))
     }
-    this.#ended.resolve(end)
+    this.#onEnd(end)
   }
 }
 

@@ -118,14 +118,20 @@ export function filterCandidates(
   const filters = FILTERS.filter((filter) => filter.applies(context))
   const kept: Candidate[] = []
   let last = -1
+  /** Those that the last filter removed: only their waits tell when a retry makes sense. */
+  let lastRemoved: Candidate[] = []
   for (const candidate of candidates) {
     const at = firstRemoving(filters, candidate, context, eliminated)
     if (at < 0) kept.push(candidate)
-    else last = Math.max(last, at)
+    else if (at === last) lastRemoved.push(candidate)
+    else if (at > last) {
+      last = at
+      lastRemoved = [candidate]
+    }
   }
   if (kept.length > 0) return kept
   const emptying = filters[last]
-  throw emptying ? emptied(emptying.reason, candidates) : new GatewayError('no_candidate')
+  throw emptying ? emptied(emptying.reason, lastRemoved) : new GatewayError('no_candidate')
 }
 
 /** The index of the first filter that removes a candidate, or -1. */

@@ -1,0 +1,85 @@
+import type { ServerResponse } from 'node:http'
+import { OPENAI, OPENAI_STREAM } from '../support/exchange.ts'
+import { type OutcomeRow, SECRET, testOutcomes } from '../support/outcome-row.ts'
+import { answerJson } from '../support/scripted-upstream.ts'
+
+const body = { error: { type: 'rate_limit_error', message: SECRET } }
+const says =
+  (headers: Record<string, string | (() => string)>, json: unknown = body) =>
+  (res: ServerResponse) =>
+    answerJson(
+      res,
+      429,
+      json,
+      Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? value : value()]),
+      ),
+    )
+
+const limited: Omit<OutcomeRow, 'does' | 'script'> = {
+  code: 'upstream_rate_limited',
+  upstreamStatus: 429,
+  failsOver: true,
+  blames: false,
+}
+const date = (inMs: number) => () => new Date(Date.now() + inMs).toUTCString()
+const google = (delay: string) => ({
+  error: {
+    code: 429,
+    status: 'RESOURCE_EXHAUSTED',
+    message: SECRET,
+    details: [
+      { '@type': 'type.googleapis.com/google.rpc.Help' },
+      { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: delay },
+    ],
+  },
+})
+
+testOutcomes('a line that answers 429', [
+  { ...limited, does: 'does not say how long', script: says({}) },
+  {
+    ...limited,
+    does: 'says it in seconds',
+    script: says({ 'retry-after': '17' }),
+    retryAfterMs: [16_999, 17_000],
+  },
+])
+
+testOutcomes('a line that answers 429, in every notation', [
+  ...[
+    {
+      does: 'says it as a date',
+      script: says({ 'retry-after': date(30_000) }),
+      retryAfterMs: [28_000, 30_000],
+    },
+    { does: 'says a date gone by', script: says({ 'retry-after': date(-30_000) }), retryAfterMs: [1, 1] },
+    { does: 'says zero', script: says({ 'retry-after': '0' }), retryAfterMs: [1, 1] },
+    { does: 'says less than zero', script: says({ 'retry-after': '-5' }), retryAfterMs: [1, 1] },
+    {
+      does: 'says it in milliseconds too, which are finer',
+      script: says({ 'retry-after': '3', 'retry-after-ms': '2345' }),
+      retryAfterMs: [2345, 2345],
+    },
+    {
+      does: 'says it in seconds, and nonsense in milliseconds',
+      script: says({ 'retry-after': '3', 'retry-after-ms': 'soon' }),
+      retryAfterMs: [3000, 3000],
+    },
+    { does: 'says nonsense', script: says({ 'retry-after': 'later' }) },
+    {
+      does: 'says it as RetryInfo in the body',
+      script: says({}, google('34.4s')),
+      retryAfterMs: [34_400, 34_400],
+    },
+    {
+      does: 'says it as RetryInfo in a list',
+      script: says({}, [google('7s')]),
+      retryAfterMs: [7000, 7000],
+    },
+    {
+      does: 'says it in the header and in the body',
+      script: says({ 'retry-after': '5' }, google('34.4s')),
+      retryAfterMs: [5000, 5000],
+    },
+  ].map((row) => ({ ...limited, modes: [OPENAI, OPENAI_STREAM], ...row }) as OutcomeRow),
+])
