@@ -114,7 +114,7 @@ export function entryOf(call: Call, now: number = Date.now()): CallLogEntry {
       images: request.images,
       max_output_tokens: request.maxOutputTokens ?? null,
       estimated_input_tokens: request.estimatedInputTokens,
-      provider: request.body.json.provider ?? null,
+      provider: request.provider ?? null,
     },
     routing: routingOf(call),
     usage: usage && {

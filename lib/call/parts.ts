@@ -47,6 +47,8 @@ export interface CallRequest {
   readonly tools: number
   readonly images: number
   readonly constraint: ProviderConstraint | undefined
+  /** The constraint as the caller wrote it, in the body or in the header. */
+  readonly provider: unknown
 }
 
 /** Why a line was not tried. */
@@ -116,6 +118,27 @@ export interface LimitRefusal {
   readonly retryAfter: number
 }
 
+/**
+ * The record that a call holds while it runs for its Idempotency-Key. The owner is the call's id and the record's
+ * generation: whoever takes an expired record over has another.
+ */
+export interface IdempotencyClaim {
+  readonly id: string
+  readonly owner: string
+}
+
+/** A claim and what has become of it. */
+export interface RunningClaim extends IdempotencyClaim {
+  /**
+   * - `running`: held and renewed; given back at the end of the call if it produced nothing.
+   * - `settling`: being completed, or nobody knows whether it is; it stays held until that is known.
+   * - `completed`: noted as run, durably.
+   * - `releasing`, `released`: given back; the key is free.
+   * - `lost`: taken over by a later call.
+   */
+  state: 'running' | 'settling' | 'completed' | 'releasing' | 'released' | 'lost'
+}
+
 /** What a call's Idempotency-Key came to. */
 export interface IdempotencyTrace {
   readonly key: string
@@ -123,6 +146,10 @@ export interface IdempotencyTrace {
   originalRequestId: string | null
   /** What the caller was sent, or as much of it as is kept. Set when the call ends. */
   responseBody: string | null
+  /** What this call runs under; null where it was refused for its key. */
+  claim: RunningClaim | null
+  /** Takes output that was produced and not sent, such as to a caller who has left: it belongs to the kept body. */
+  readonly keep: (output: Buffer | string) => void
 }
 
 /** How a call ended. */

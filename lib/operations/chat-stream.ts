@@ -28,6 +28,7 @@ const TEXT_MEMBERS: ReadonlySet<string> = new Set(['content', 'reasoning_content
 export class ChatStreamReader implements StreamReader {
   #answers: number
   #relayUsage: boolean
+  #choices = new Set<unknown>()
   #finishedChoices = new Set<unknown>()
   #output = false
   #filtered = false
@@ -42,6 +43,11 @@ export class ChatStreamReader implements StreamReader {
   constructor(options: { answers: number; relayUsage: boolean }) {
     this.#answers = options.answers
     this.#relayUsage = options.relayUsage
+  }
+
+  /** An upstream may give fewer choices than were asked for. */
+  get whole(): boolean {
+    return this.#finishedChoices.size > 0 && this.#finishedChoices.size === this.#choices.size
   }
 
   get substance(): Substance {
@@ -70,6 +76,7 @@ export class ChatStreamReader implements StreamReader {
   }
 
   #readChoice(choice: ChunkChoice): boolean {
+    this.#choices.add(choice.index ?? 0)
     const delta = choice.delta ?? {}
     const output = hasOutput(delta)
     if (output) {

@@ -34,6 +34,10 @@ export class MessageStreamReader implements StreamReader {
   usage: ReportedUsage = {}
   estimatedOutput = 0
 
+  get whole(): boolean {
+    return this.#finished
+  }
+
   get substance(): Substance {
     if (this.#refused) return 'refusal'
     return this.#output ? 'output' : 'empty'
@@ -47,7 +51,8 @@ export class MessageStreamReader implements StreamReader {
     if (typeof event !== 'object' || event === null) throw new SyntaxError('a stream event is not an object')
     switch (event.type) {
       case 'message_start':
-        this.#report(event.message?.usage)
+        // Its output count is provisional.
+        this.#report({ ...readMessageUsage(event.message?.usage), outputTokens: undefined })
         break
       case 'content_block_start':
         reading.output = this.#count(event.content_block ? blockText(event.content_block) : '')
@@ -58,7 +63,7 @@ export class MessageStreamReader implements StreamReader {
         if (event.delta) reading.textMember = soleTextMember(event.delta, TEXT_MEMBERS)
         break
       case 'message_delta':
-        this.#report(event.usage)
+        this.#report(readMessageUsage(event.usage))
         if (event.delta?.stop_reason) {
           this.#finished = true
           this.#refused = event.delta.stop_reason === 'refusal'
@@ -85,8 +90,7 @@ export class MessageStreamReader implements StreamReader {
   }
 
   /** The start reports the input, the end the output; each may correct the other. */
-  #report(usage: unknown): void {
-    const reported = readMessageUsage(usage)
+  #report(reported: ReportedUsage): void {
     const known = Object.entries(reported).filter(([, tokens]) => tokens !== undefined)
     this.usage = { ...this.usage, ...Object.fromEntries(known) }
   }

@@ -85,6 +85,8 @@ export interface StreamReader {
    * @param delta the text as it stands in the event's JSON, UTF-8 read as latin1.
    */
   countText(delta: string): void
+  /** Whether all of the answer that has begun is finished, so that the stream may end here. */
+  readonly whole: boolean
   /** What the stream amounts to so far. */
   readonly substance: Substance
   /** Usage reported so far. */

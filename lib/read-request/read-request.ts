@@ -79,6 +79,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     const facts = operation.facts(body.json, body.raw, estimate)
     call.model = facts.model.slice(0, 200)
     const model = modelOf(catalogNow(), facts, operation, call)
+    const given = givenConstraint(body.json.provider, providerHeader)
     call.request = {
       operation,
       body,
@@ -91,7 +92,8 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       messages: facts.messages,
       tools: facts.tools,
       images: facts.images,
-      constraint: constraintOf(body.json.provider, providerHeader),
+      constraint: given && constraintOf(given),
+      provider: given?.provider,
     }
     requireFeatures(model, facts)
     requireWindow(catalogNow(), model, facts)
@@ -115,18 +117,26 @@ function modelOf(catalog: Catalog, facts: RequestFacts, operation: Operation, ca
   return model
 }
 
+/** A provider constraint as it was sent. */
+interface GivenConstraint {
+  readonly provider: unknown
+  /** What its faults are named after. */
+  readonly source: 'provider' | 'X-Gateway-Provider'
+}
+
 /** The body's `provider`, else the header, for protocols whose SDK refuses members it does not know. */
-function constraintOf(
+function givenConstraint(
   member: unknown,
   header: string | string[] | undefined,
-): ProviderConstraint | undefined {
-  // The operation's schema has already accepted the member.
-  if (member !== undefined && member !== null)
-    return toProviderConstraint(providerConstraintSchema.parse(member))
-  if (header === undefined) return undefined
-  const checked = providerConstraintSchema.safeParse(parseHeader(header))
+): GivenConstraint | undefined {
+  if (member !== undefined && member !== null) return { provider: member, source: 'provider' }
+  return header === undefined ? undefined : { provider: parseHeader(header), source: 'X-Gateway-Provider' }
+}
+
+function constraintOf({ provider, source }: GivenConstraint): ProviderConstraint {
+  const checked = providerConstraintSchema.safeParse(provider)
   if (checked.success) return toProviderConstraint(checked.data)
-  throw new GatewayError('invalid_request', describeIssue(checked.error, ['X-Gateway-Provider']))
+  throw new GatewayError('invalid_request', describeIssue(checked.error, [source]))
 }
 
 function parseHeader(header: string | string[]): unknown {

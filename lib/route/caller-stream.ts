@@ -11,14 +11,19 @@ export interface Pausable {
 export class CallerStream implements RelaySink {
   readonly #res: ServerResponse
   readonly #onCommit: () => void
+  readonly #onUnsent: ((bytes: Buffer) => void) | undefined
   #source: Pausable | undefined
   #waiting = false
   #discarding = false
 
-  /** @param onCommit told right before the first bytes go out. */
-  constructor(res: ServerResponse, onCommit: () => void) {
+  /**
+   * @param onCommit told right before the first bytes go out.
+   * @param onUnsent takes what comes for a caller who has left.
+   */
+  constructor(res: ServerResponse, onCommit: () => void, onUnsent?: (bytes: Buffer) => void) {
     this.#res = res
     this.#onCommit = onCommit
+    this.#onUnsent = onUnsent
   }
 
   /** The attempt that writes here now. */
@@ -43,7 +48,11 @@ export class CallerStream implements RelaySink {
   }
 
   write(bytes: Buffer): void {
-    if (this.#discarding || this.#res.write(bytes) || this.#waiting) return
+    if (this.#discarding) {
+      this.#onUnsent?.(bytes)
+      return
+    }
+    if (this.#res.write(bytes) || this.#waiting) return
     this.#waiting = true
     this.#source?.pause()
     this.#res.once('drain', () => {

@@ -111,7 +111,7 @@ export class Circuit {
   #probePass(): CircuitPass {
     const breaker = this.#breaker
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    breaker.fire(promise).catch(ignoreVerdict)
+    this.#fire(promise)
     let reported = false
     const once = (report: () => void) => (): void => {
       if (reported) return
@@ -131,7 +131,13 @@ export class Circuit {
    */
   #report(good: boolean): void {
     if (good) (this.#breaker.status as unknown as RollingCounts).increment('fires')
-    else this.#breaker.fire(Promise.reject(FAILED)).catch(ignoreVerdict)
+    else this.#fire(Promise.reject(FAILED))
+  }
+
+  /** A breaker that is shut down never looks at the verdict, and a rejection nobody looks at ends the process. */
+  #fire(verdict: Promise<void>): void {
+    verdict.catch(ignoreVerdict)
+    this.#breaker.fire(verdict).catch(ignoreVerdict)
   }
 }
 

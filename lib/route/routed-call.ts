@@ -66,7 +66,7 @@ export class RoutedCall {
       const pass = this.#enter(candidate, deadline)
       if (!pass) continue
       this.#proveOrLeave(pass)
-      const stream = new CallerStream(this.#res, () => pass.success())
+      const stream = new CallerStream(this.#res, () => pass.success(), this.#call.idempotency?.keep)
       const upstream = upstreamRequest(candidate, this.#request, this.#inbound)
       const attempt = new Attempt(candidate, this.#request, upstream, deadline, stream)
       stream.attach(attempt)
@@ -80,7 +80,7 @@ export class RoutedCall {
         continue
       }
       this.#meter(attempt, pass, end)
-      const settling = this.#call.settle()
+      const settling = this.#settle(end)
       if (settling) await settling
       if (end.kind === 'answer' || end.kind === 'streamed') this.#call.prove()
       this.#finish(end)
@@ -160,10 +160,28 @@ export class RoutedCall {
     if (attempt.firstByteMs !== null) state.observeFirstByte(attempt.firstByteMs)
   }
 
+  /** Makes durable what has to be. Undefined where that is nothing, so that the usual path awaits nothing. */
+  #settle(end: LastEnd): Promise<void> | undefined {
+    return this.#call.settle()?.catch((error: unknown) => {
+      this.#keepUnsent(end)
+      throw error
+    })
+  }
+
+  /** What was produced and is not sent belongs to the body that an Idempotency-Key keeps. */
+  #keepUnsent(end: LastEnd): void {
+    if (end.kind === 'answer') this.#call.idempotency?.keep(end.body)
+    else if (end.kind === 'streamed') this.#call.idempotency?.keep(end.tail)
+  }
+
   /** Hands over the last bytes; what has to be durable is by now. */
   #finish(end: LastEnd): void {
     if (end.kind === 'failed') throw new GatewayError(end.failure.code)
-    if (end.kind === 'abandoned' || this.#call.left) return
+    if (end.kind === 'abandoned') return
+    if (this.#call.left) {
+      this.#keepUnsent(end)
+      return
+    }
     if (end.kind === 'streamed') {
       this.#res.end(end.tail)
       return

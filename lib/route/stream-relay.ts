@@ -77,14 +77,14 @@ export class StreamRelay {
       const end = this.#relay(closed, closed.toString('latin1'))
       if (end) return end
     }
-    if (this.#state === 'holding') return this.#complete()
+    if (this.whole) return this.#complete()
     if (this.#state === 'flowing') return this.#fail(malformed('the stream ended without a finish reason'))
     return this.#fail(malformed('the stream ended before it began'))
   }
 
   /** Whether the answer is whole although the upstream's stream did not end regularly. */
   get whole(): boolean {
-    return this.#state === 'holding'
+    return this.#state === 'holding' || (this.#state === 'flowing' && this.#reader.whole)
   }
 
   /** Relays whole events; `text` is `bytes` up to the end of the last one, as latin1. */

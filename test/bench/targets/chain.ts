@@ -36,7 +36,12 @@ const { catalog } = config
 const app = express()
 app.disable('x-powered-by')
 app.use(beginCall(), callLog({ writer: new CallLogWriter({ store: new MemoryCallStore() }) }))
-app.post(PATH, authenticate({ keys: memoryKeyDirectory(config) }), readRequest({ catalog }), route({ catalog }))
+app.post(
+  PATH,
+  authenticate({ keys: memoryKeyDirectory(config) }),
+  readRequest({ catalog }),
+  route({ catalog }),
+)
 app.use(unknownPath(), errorEnvelope())
 const server = app.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
   console.log(`listening ${(server.address() as AddressInfo).port}`)
