@@ -2,6 +2,7 @@ import express, { type Express } from 'express'
 import {
   authenticate,
   beginCall,
+  type Call,
   CallLogWriter,
   callLog,
   callLogRoutes,
@@ -16,6 +17,7 @@ import {
 } from 'express-model-gateway'
 import { OPERATIONS } from 'express-model-gateway/operations'
 import { accessLog } from './access-log.ts'
+import { OpenCalls } from './open-calls.ts'
 import type { Readiness } from './readiness.ts'
 import type { Stores } from './stores.ts'
 
@@ -30,22 +32,31 @@ export interface GatewayParts {
 /** The gateway as an Express app, and how to end what it keeps open. */
 export interface Gateway {
   readonly app: Express
-  /** Writes what is queued and ends the connections to upstreams. */
+  /** Waits for calls that go on without their caller, ends the connections to upstreams, writes what is queued. */
   close(): Promise<void>
 }
+
+/** For calls whose caller has left and whose upstream is drained. */
+const CALLS_END_WITHIN_MS = 30_000
 
 /** Puts the middlewares into their order. */
 export function createGateway({ config, stores, logger, readiness }: GatewayParts): Gateway {
   const { catalog, region, routing, bodyLimitBytes } = config
   const lines = new LineRegistry()
   const writer = new CallLogWriter({ store: stores.calls, logger })
+  const openCalls = new OpenCalls()
+  const noteInAccessLog = accessLog(logger)
 
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
   app.set('trust proxy', config.trustProxy)
 
-  app.use(beginCall({ logger, onBegin: accessLog(logger) }))
+  const onBegin = (call: Call): void => {
+    noteInAccessLog(call)
+    openCalls.add(call)
+  }
+  app.use(beginCall({ logger, onBegin }))
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
   app.get('/readyz', readiness.handler())
 
@@ -64,8 +75,9 @@ export function createGateway({ config, stores, logger, readiness }: GatewayPart
   return {
     app,
     async close() {
-      await writer.close()
+      await openCalls.ended(CALLS_END_WITHIN_MS)
       await lines.close()
+      await writer.close()
     },
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway'
 import { pino } from 'pino'
@@ -22,7 +22,7 @@ interface LoadedConfig {
 async function loadGatewayConfig(settings: Settings): Promise<LoadedConfig> {
   const overrides = settings.region === undefined ? {} : { region: settings.region }
   if (settings.configFile !== undefined) {
-    const source = (await readConfigFile(settings.configFile)) as object
+    const source = await readConfigFile(settings.configFile)
     return { config: loadConfig({ ...source, ...overrides }, process.env), close: async () => {} }
   }
   const apiKey = randomUUID()
@@ -34,10 +34,12 @@ async function main(): Promise<void> {
   const settings = readSettings(process.env)
   const logger = pino({ level: settings.logLevel })
   const { config, close: closeConfig } = await loadGatewayConfig(settings)
-  const stores = await openStores(settings.databaseUrl, config, logger)
+  const stores = await openStores(settings.databaseUrl, config, logger).catch((error: unknown) => {
+    throw new ConfigError([`DATABASE_URL: the database cannot be opened (${messageOf(error)})`])
+  })
   const readiness = new Readiness(() => stores.ping())
   const gateway = createGateway({ config, stores, logger, readiness })
-  const server = await listen(gateway.app.listen(settings.port, settings.host))
+  const server = await listen(createServer(gateway.app), settings)
   announce(server, settings)
 
   const stop = async (signal: string): Promise<void> => {
@@ -48,13 +50,31 @@ async function main(): Promise<void> {
     await closeConfig()
     process.exit(0)
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal))
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      stop(signal).catch((error: unknown) => {
+        logger.fatal({ err: error }, 'stopping failed')
+        process.exit(1)
+      })
+    })
+  }
 }
 
-function listen(server: Server): Promise<Server> {
+/** @throws {ConfigError} when the address cannot be had. */
+function listen(server: Server, { port, host }: Settings): Promise<Server> {
   server.keepAliveTimeout = KEEP_ALIVE_MS
   return new Promise((resolve, reject) => {
-    server.once('listening', () => resolve(server)).once('error', reject)
+    const refuse = (error: NodeJS.ErrnoException): void => {
+      const fault =
+        error.code === 'EADDRINUSE'
+          ? `PORT: ${port} is in use on ${host}; choose another one`
+          : `${error.code === 'EACCES' ? 'PORT' : 'HOST'}: cannot listen on ${host}, port ${port} (${error.code})`
+      reject(new ConfigError([fault]))
+    }
+    server.once('error', refuse).listen(port, host, () => {
+      server.off('error', refuse)
+      resolve(server)
+    })
   })
 }
 
@@ -72,6 +92,11 @@ function announce(server: Server, settings: Settings): void {
 
 main().catch((error: unknown) => {
   if (error instanceof ConfigError) for (const fault of error.faults) console.error(fault)
-  else console.error(error instanceof Error ? `${error.name}: ${error.message}` : error)
+  else console.error(messageOf(error))
   process.exit(1)
 })
+
+/** One line, whatever was thrown. */
+function messageOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ')
+}

@@ -46,9 +46,9 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
 /**
  * Reads a config file.
  *
- * @throws {ConfigError} when it cannot be read or is not JSON.
+ * @throws {ConfigError} when it cannot be read or is no JSON object.
  */
-export async function readConfigFile(path: string): Promise<unknown> {
+export async function readConfigFile(path: string): Promise<object> {
   let text: string
   try {
     text = await readFile(path, 'utf8')
@@ -58,8 +58,24 @@ export async function readConfigFile(path: string): Promise<unknown> {
     ])
   }
   try {
-    return JSON.parse(text)
+    return asObject(JSON.parse(text), path)
   } catch (error) {
-    throw new ConfigError([`${path}: is not valid JSON (${(error as Error).message})`])
+    if (error instanceof ConfigError) throw error
+    throw new ConfigError([`GATEWAY_CONFIG: ${path} is not valid JSON${placeOf(error as Error, text)}`])
   }
+}
+
+function asObject(json: unknown, path: string): object {
+  if (typeof json === 'object' && json !== null && !Array.isArray(json)) return json
+  throw new ConfigError([`GATEWAY_CONFIG: ${path} must hold a JSON object`])
+}
+
+/** Where JSON.parse gave up. Its message is not told: it quotes the text around that place, which may be a secret. */
+function placeOf({ message }: Error, text: string): string {
+  const quoted = /, (\.\.\.)?"(.*)"(?:\.\.\.)? is not valid JSON$/s.exec(message)
+  // What V8 quotes begins ten characters before the place, if it does not begin with the text.
+  const found = quoted?.[1] ? text.indexOf(quoted[2] as string) + 10 : undefined
+  const told = /at position (\d+)/.exec(message)?.[1]
+  const at = told === undefined ? found : Number(told)
+  return at === undefined ? '' : `: look at line ${text.slice(0, at).split('\n').length}`
 }

@@ -11,7 +11,9 @@ const post = (key?: string) => {
 
 describe('an existing app with two middlewares', () => {
   it('serves its own pages without a key', async () => {
-    await request(app).get('/').expect(200, /A shop/)
+    await request(app)
+      .get('/')
+      .expect(200, /A shop/)
     await request(app).get('/orders/1').expect(200)
   })
 
@@ -37,7 +39,10 @@ describe('an existing app with two middlewares', () => {
   })
 
   it("words express.json()'s own error alike", async () => {
-    const answer = await post('sk-partner-1').set('content-type', 'application/json').send('{"text":').expect(400)
+    const answer = await post('sk-partner-1')
+      .set('content-type', 'application/json')
+      .send('{"text":')
+      .expect(400)
     assert.equal(answer.body.error.code, 'invalid_request')
   })
 })
