@@ -47,7 +47,12 @@ export function unknownPath(): RequestHandler {
 }
 
 function sendEnvelope(req: Request, res: Response, call: Call, error: GatewayError): void {
-  if (res.destroyed) return
+  if (res.destroyed) {
+    // Nobody reads it, but whoever waits for this answer's end learns that it failed.
+    res.statusCode = error.status
+    res.end()
+    return
+  }
   const body = Buffer.from(JSON.stringify(call.protocol.errorBody(error, call.id)))
   for (const name of HEADERS_OF_ANOTHER_BODY) res.removeHeader(name)
   res.statusCode = error.status

@@ -97,5 +97,5 @@ function retryAfterOf(headers: unknown): number | undefined {
 
 /** Whether an error is one that nobody foresaw, so that its stack belongs into the log. */
 export function isUnforeseen(error: GatewayError): boolean {
-  return error.code === 'internal_error'
+  return error.code === 'internal_error' && !error.foreseen
 }

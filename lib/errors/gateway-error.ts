@@ -16,6 +16,8 @@ export interface GatewayErrorOptions {
   headers?: Readonly<Record<string, string>> | undefined
   /** What went wrong inside: for the log, never for the caller. */
   cause?: unknown
+  /** The operator is told already, such as of an outage: an `internal_error` that is not logged each time. */
+  foreseen?: boolean | undefined
 }
 
 /**
@@ -34,6 +36,8 @@ export class GatewayError extends Error {
   readonly param: string | undefined
   readonly details: Readonly<Record<string, unknown>> | undefined
   readonly retryAfterMs: number | undefined
+  /** Whether the operator is told already. */
+  readonly foreseen: boolean
   /**
    * Response headers of this error: `retry-after`, `retry-after-ms`, `x-should-retry` where they apply. A call that
    * is refused adds its request id.
@@ -49,6 +53,7 @@ export class GatewayError extends Error {
     this.param = options.param
     this.details = options.details
     this.retryAfterMs = waitOf(row.status, options.retryAfterMs)
+    this.foreseen = options.foreseen ?? false
     this.headers = {
       ...options.headers,
       ...retryHeaders(this.retryAfterMs, options.shouldRetry ?? row.shouldRetry),

@@ -69,10 +69,9 @@ export class StoreGuard {
     }
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new StoreAway(`${this.#name} did not answer in ${this.#timeoutMs} ms`)),
-        this.#timeoutMs,
-      )
+      const giveUp = () => reject(new StoreAway(`${this.#name} did not answer in ${this.#timeoutMs} ms`))
+      // Where it was this process that was held up, the answer has come and is only to be read: not late.
+      timer = setTimeout(() => setImmediate(giveUp), this.#timeoutMs)
     })
     try {
       const answer = await Promise.race([operation(), late])
