@@ -76,7 +76,8 @@ export function startListening(
 }
 
 function stop(child: ChildProcess) {
-  if (child.exitCode === null) child.kill('SIGKILL')
+  // A target that started a server of its own ends that first.
+  if (child.exitCode === null) child.kill('SIGTERM')
 }
 
 function readProc(path: string): string | null {

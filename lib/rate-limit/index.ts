@@ -1,0 +1,15 @@
+export { accountLevel, keyLevel, type LimitLevel, type LimitValue, type OfRequest } from './demand.ts'
+export {
+  type Count,
+  type Demand,
+  GRACE_MS,
+  type Limit,
+  type LimitKind,
+  type LimitStore,
+  MOST_WAIT_MS,
+  PROLONG_MS,
+  SLOT_WAIT_MS,
+  type Verdict,
+} from './limit-store.ts'
+export { MemoryLimitStore } from './memory-limit-store.ts'
+export { type RateLimitOptions, rateLimit } from './rate-limit.ts'

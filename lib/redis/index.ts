@@ -1,0 +1,3 @@
+export { RedisIdempotencyStore, type RedisIdempotencyStoreOptions } from './redis-idempotency-store.ts'
+export { RedisLimitStore, type RedisLimitStoreOptions } from './redis-limit-store.ts'
+export type { RedisClient } from './redis-script.ts'

@@ -1,0 +1,105 @@
+/** Redis's own time, so that processes whose clocks differ agree; a test gives its own. */
+const CLOCK = `
+local now = tonumber(ARGV[1])
+if not now then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end`
+
+/**
+ * Admits or refuses a demand in one step, so that no process ever sees half of it: it looks at everything before it
+ * changes anything. Counters are laid out as rate-limiter-flexible does: an integer that expires with its window.
+ *
+ * KEYS: the sender's wait, the counters, the sets of slots.
+ * ARGV: now or '', window, number of counters, slot id, lease, most wait, wait for a slot, grace, prolongation, then
+ * cost and limit of each counter, then the limit of each set. Times are milliseconds.
+ * Returns: which refused (from 1; 0: none), the wait, now, then what is used and left of the window for each counter.
+ */
+export const ADMIT = `${CLOCK}
+local window, charges, id, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+local mostWait, slotWait, grace, prolongation = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
+local reply = { 0, 0, now }
+local refusedBy, wait = 0, 0
+
+for i = 1, charges do
+  local used = tonumber(redis.call('GET', KEYS[1 + i]) or 0)
+  local left = redis.call('PTTL', KEYS[1 + i])
+  if left <= 0 then used, left = 0, window end
+  if used + ARGV[8 + 2 * i] > tonumber(ARGV[9 + 2 * i]) and left > wait then refusedBy, wait = i, left end
+  reply[2 + 2 * i], reply[3 + 2 * i] = used, left
+end
+
+if charges > 0 then
+  local told = redis.call('HMGET', KEYS[1], 'since', 'until', 'by', 'prolonged')
+  local since, till = tonumber(told[1]), tonumber(told[2])
+  local waiting = till ~= nil and now < till
+  local early = waiting and now > since + grace
+  local owed = waiting and told[4] == '1'
+  if owed then
+    refusedBy = 1
+    for i = 1, charges do if KEYS[1 + i] == told[3] then refusedBy = i end end
+    if early then till = math.min(till + prolongation, now + mostWait) end
+    wait = till - now
+  elseif refusedBy > 0 then
+    local due = now + wait
+    if early then due = math.min(math.max(due, till) + prolongation, now + mostWait) end
+    till, wait = due, due - now
+  end
+  if refusedBy > 0 then
+    redis.call('HSET', KEYS[1], 'since', waiting and since or now, 'until', till, 'by', KEYS[1 + refusedBy],
+      'prolonged', (owed or early) and '1' or '0')
+    redis.call('PEXPIRE', KEYS[1], wait)
+  end
+end
+
+if refusedBy == 0 then
+  for i = 2 + charges, #KEYS do
+    redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now)
+    if redis.call('ZCARD', KEYS[i]) >= tonumber(ARGV[8 + charges + i]) and not redis.call('ZSCORE', KEYS[i], id) then
+      refusedBy, wait = i - 1, slotWait
+      break
+    end
+  end
+end
+
+reply[1], reply[2] = refusedBy, wait
+if refusedBy > 0 then return reply end
+
+for i = 1, charges do
+  local key, cost = KEYS[1 + i], ARGV[8 + 2 * i]
+  if redis.call('PTTL', key) > 0 then
+    reply[2 + 2 * i] = redis.call('INCRBY', key, cost)
+  else
+    redis.call('SET', key, cost, 'PX', window)
+    reply[2 + 2 * i] = tonumber(cost)
+  end
+end
+for i = 2 + charges, #KEYS do
+  redis.call('ZADD', KEYS[i], now + lease, id)
+  redis.call('PEXPIRE', KEYS[i], lease)
+end
+return reply`
+
+/**
+ * Renews leases, and takes those that are not there: a slot whose call runs counts, whatever Redis forgot meanwhile.
+ *
+ * KEYS: a set of slots. ARGV: now or '', lease, then the ids.
+ */
+export const RENEW = `${CLOCK}
+local lease = tonumber(ARGV[2])
+for i = 3, #ARGV do redis.call('ZADD', KEYS[1], now + lease, ARGV[i]) end
+redis.call('PEXPIRE', KEYS[1], lease)
+return redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)`
+
+/**
+ * Takes a charge back from the window that it was made in, unless that ends within 300 ms or is over: a count that
+ * were lowered in the next one would let too many through.
+ *
+ * KEYS: a counter. ARGV: now or '', cost, when its window ends.
+ */
+export const REFUND = `${CLOCK}
+local left = redis.call('PTTL', KEYS[1])
+local same = math.abs(now + left - ARGV[3]) <= 5
+if left <= 300 or not same or tonumber(redis.call('GET', KEYS[1])) < tonumber(ARGV[2]) then return 0 end
+redis.call('DECRBY', KEYS[1], ARGV[2])
+return 1`

@@ -1,0 +1,125 @@
+import { StoreAway, type StoreGuard } from '../store-guard/index.ts'
+
+/** What {@link SlotLeases} does on Redis; each for one set of slots. */
+export interface SlotCommands {
+  renew(key: string, ids: readonly string[]): Promise<unknown>
+  remove(key: string, ids: readonly string[]): Promise<unknown>
+}
+
+/** Most ids in one command: a script's arguments are copied to a stack of bounded size. */
+const BATCH = 1000
+
+type IdsByKey = Map<string, Set<string>>
+
+/**
+ * The slots that this process holds in Redis. Their leases are renewed while their calls run, so that those of a killed
+ * process end by themselves. What could not be given back while Redis was away is given back when it answers again,
+ * and what runs is taken again.
+ */
+export class SlotLeases {
+  readonly #commands: SlotCommands
+  readonly #guard: StoreGuard
+  readonly #renewMs: number
+  readonly #live: IdsByKey = new Map()
+  /** Those among the live ones that Redis cannot know: admitted while it was away. */
+  readonly #untold: IdsByKey = new Map()
+  /** Given back, and not yet confirmed by Redis. */
+  readonly #returned: IdsByKey = new Map()
+  /** Those among them that go out at the end of this turn of the event loop. */
+  #leaving: IdsByKey = new Map()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(commands: SlotCommands, guard: StoreGuard, renewMs: number) {
+    this.#commands = commands
+    this.#guard = guard
+    this.#renewMs = renewMs
+  }
+
+  /** @param told whether Redis was asked for it. */
+  hold(key: string, id: string, told: boolean): void {
+    add(this.#live, key, id)
+    if (!told) add(this.#untold, key, id)
+    this.#keepReconciling()
+  }
+
+  /**
+   * Gives a slot back, with all others that come back in the same turn of the event loop. What Redis cannot know is
+   * only forgotten: an outage may be long.
+   *
+   * @param told whether Redis was asked for it.
+   */
+  release(key: string, id: string, told: boolean): void {
+    const held = remove(this.#live, key, id)
+    if (remove(this.#untold, key, id) || !(held || told)) return
+    add(this.#returned, key, id)
+    this.#keepReconciling()
+    if (this.#leaving.size === 0) setImmediate(() => this.#flush())
+    add(this.#leaving, key, id)
+  }
+
+  /** Makes Redis agree with what this process holds. */
+  reconcile(): void {
+    this.#removeAll(this.#returned)
+    for (const [key, ids] of this.#live) {
+      for (const batch of batches(ids)) {
+        const renew = () => {
+          for (const id of batch) remove(this.#untold, key, id)
+          return this.#commands.renew(key, batch)
+        }
+        void this.#guard.run(renew).catch(ignoreOutage)
+      }
+    }
+    if (this.#live.size > 0 || this.#returned.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #keepReconciling(): void {
+    this.#timer ??= setInterval(() => this.reconcile(), this.#renewMs).unref()
+  }
+
+  #flush(): void {
+    const leaving = this.#leaving
+    this.#leaving = new Map()
+    this.#removeAll(leaving)
+  }
+
+  #removeAll(slots: IdsByKey): void {
+    for (const [key, ids] of slots) for (const batch of batches(ids)) void this.#remove(key, batch)
+  }
+
+  /** They stay on the list until Redis has confirmed them; removing twice does no harm. */
+  async #remove(key: string, ids: readonly string[]): Promise<void> {
+    try {
+      await this.#guard.run(() => this.#commands.remove(key, ids))
+      for (const id of ids) remove(this.#returned, key, id)
+    } catch (error) {
+      ignoreOutage(error)
+    }
+  }
+}
+
+/** The guard has told of it; the next reconciliation tries again. */
+function ignoreOutage(error: unknown): void {
+  if (!(error instanceof StoreAway)) throw error
+}
+
+function add(to: IdsByKey, key: string, id: string): void {
+  const ids = to.get(key)
+  if (ids) ids.add(id)
+  else to.set(key, new Set([id]))
+}
+
+/** Whether it was there. */
+function remove(from: IdsByKey, key: string, id: string): boolean {
+  const ids = from.get(key)
+  if (!ids?.delete(id)) return false
+  if (ids.size === 0) from.delete(key)
+  return true
+}
+
+function batches(ids: ReadonlySet<string>): string[][] {
+  const all = [...ids]
+  const count = Math.ceil(all.length / BATCH)
+  return Array.from({ length: count }, (_, i) => all.slice(i * BATCH, (i + 1) * BATCH))
+}

@@ -1,0 +1,12 @@
+/** The chain with idempotency, and limits in a Redis of its own, which shares the core with the target. */
+import { Redis } from 'ioredis'
+import { idempotency, rateLimit } from '../../../lib/index.ts'
+import { RedisLimitStore } from '../../../lib/redis/index.ts'
+import { startRedis } from '../../support/redis-server.ts'
+import { serveChain } from '../chain.ts'
+
+const { port } = await startRedis()
+const redis = new Redis(port, '127.0.0.1', { enableAutoPipelining: true })
+// The server goes when this process exits, which a signal alone does not count as.
+process.once('SIGTERM', () => process.exit())
+serveChain([idempotency(), rateLimit({ store: new RedisLimitStore({ redis }) })])

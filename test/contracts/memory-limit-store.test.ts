@@ -1,0 +1,16 @@
+import { mock } from 'node:test'
+import { MemoryLimitStore } from '../../lib/rate-limit/index.ts'
+import { limitCounterContract } from './limit-counter.ts'
+import { slotStoreContract } from './slot-store.ts'
+
+const open = async () => {
+  mock.timers.enable({ apis: ['Date', 'setTimeout'], now: Date.now() })
+  return {
+    store: new MemoryLimitStore(),
+    advance: (ms: number) => mock.timers.tick(ms),
+    close: () => mock.timers.reset(),
+  }
+}
+
+limitCounterContract('memory', open)
+slotStoreContract('memory', open)

@@ -1,0 +1,103 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+
+/** Why tests with Redis do not run here; false: they do. Fits the `skip` of a test's options. */
+export const WITHOUT_REDIS: string | false =
+  spawnSync('redis-server', ['--version']).status === 0 ? false : 'there is no redis-server on this machine'
+
+/** A real Redis of its own, without persistence, that a test may stop in any way. */
+export interface RedisServer {
+  readonly port: number
+  /** A client that reconnects at once; its connection errors are expected. Closed with the server. */
+  client(options?: { enableAutoPipelining?: boolean }): Redis
+  /** SIGKILL: everything it knew is gone. */
+  kill(): Promise<void>
+  /** Starts it again, on the same port. */
+  restart(): Promise<void>
+  /** SIGSTOP: connections stay open and nothing is answered. */
+  pause(): void
+  /** SIGCONT: what was asked meanwhile is answered now. */
+  resume(): void
+  close(): Promise<void>
+}
+
+/** Starts a Redis on a free port, in a folder of its own. */
+export async function startRedis(): Promise<RedisServer> {
+  const port = await freePort()
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-redis-'))
+  const clients: Redis[] = []
+  let child = await launch(port, folder)
+  // A test that fails must not leave it behind.
+  const atExit = () => child.kill('SIGKILL')
+  process.once('exit', atExit)
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const gone = new Promise((resolve) => child.once('exit', () => resolve(undefined)))
+    child.kill('SIGKILL')
+    await gone
+  }
+  return {
+    port,
+    client(options) {
+      const client = new Redis(port, '127.0.0.1', { retryStrategy: () => 50, ...options })
+      client.on('error', () => {})
+      clients.push(client)
+      return client
+    },
+    kill,
+    async restart() {
+      await kill()
+      child = await launch(port, folder)
+    },
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+    async close() {
+      for (const client of clients) client.disconnect()
+      await kill()
+      process.off('exit', atExit)
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function launch(port: number, folder: string): Promise<ChildProcess> {
+  const args = [
+    '--port',
+    `${port}`,
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    folder,
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+  ]
+  const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  return new Promise((resolve, reject) => {
+    let said = ''
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`redis-server ended with code ${code}: ${said}`)))
+    child.stdout.on('data', (chunk: Buffer) => {
+      said += chunk.toString()
+      if (!said.includes('Ready to accept connections')) return
+      child.removeAllListeners('exit')
+      child.stdout.removeAllListeners('data').resume()
+      resolve(child)
+    })
+  })
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}
