@@ -10,6 +10,14 @@ export { CallLogWriter, callLog, callLogRoutes, MemoryCallStore } from './call-l
 export { type Catalog, ConfigError, type GatewayConfig, loadConfig } from './catalog/index.ts'
 export { type ErrorEnvelopeOptions, errorEnvelope, unknownPath } from './error-envelope/index.ts'
 export { ERROR_CODES, type ErrorCode, GatewayError } from './errors/index.ts'
+export { type IdempotencyOptions, idempotency, MemoryIdempotencyStore } from './idempotency/index.ts'
 export { type ModelRoutesOptions, modelRoutes } from './models/index.ts'
+export {
+  type LimitLevel,
+  type LimitStore,
+  MemoryLimitStore,
+  type RateLimitOptions,
+  rateLimit,
+} from './rate-limit/index.ts'
 export { type ReadRequestOptions, readRequest } from './read-request/index.ts'
 export { LineRegistry, type RouteOptions, route, type Strategy } from './route/index.ts'

@@ -42,7 +42,8 @@ export class CallerStream implements RelaySink {
     if (this.#discarding) return
     this.#res.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
+      // Compressed on the way, events would wait for each other.
+      'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
     })
   }

@@ -1,5 +1,6 @@
 export { type OpenDatabaseOptions, openDatabase } from './open-database.ts'
 export { SqlCallStore, type SqlCallStoreOptions } from './sql-call-store.ts'
+export { SqlIdempotencyStore } from './sql-idempotency-store.ts'
 export { SqlKeyDirectory } from './sql-key-directory.ts'
 export { type Seeded, seedAccountsAndKeys } from './sql-seed.ts'
 export { SqliteError } from './sqlite-client.ts'

@@ -54,12 +54,23 @@ export interface CallsTable {
   response_body: string | null
 }
 
+export interface IdempotencyTable {
+  id: string
+  /** Request id of the call that holds the record, or that ran. */
+  owner: string
+  fingerprint: string
+  state: 'running' | 'completed'
+  /** While running: when the lease ends; then: when the record is forgotten. */
+  expires_at: bigint
+}
+
 /** Every table of the database. */
 export interface Tables {
   accounts: AccountsTable
   keys: KeysTable
   seeds: SeedsTable
   calls: CallsTable
+  idempotency: IdempotencyTable
 }
 
 /** An open database, as {@link openDatabase} answers it. */

@@ -51,7 +51,7 @@ describe('several processes', () => {
     assert.deepEqual([sum('accounts'), sum('keys')], [50, 50])
     const db = await open(t, url)
     const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
-    assert.deepEqual(rows, [{ name: '0001-accounts-keys-calls' }])
+    assert.deepEqual(rows, [{ name: '0001-accounts-keys-calls' }, { name: '0002-idempotency' }])
   })
 
   it('one killed in the middle of writing leaves a whole database with all that it was told is done', async (t) => {

@@ -1,0 +1,106 @@
+import { createHash, type Hash } from 'node:crypto'
+
+/** Short pieces are hashed together; what is longer than this is hashed where it lies. */
+const PIECES_LENGTH = 8192
+
+/**
+ * SHA-256 over a request's method, path and the JSON value of its body, as base64url: member order, white space and
+ * the way a number or a string is written do not count. One pass over the parsed value, without recursion.
+ *
+ * Numbers count as JavaScript reads them: integers beyond 2^53 that round to the same number are the same.
+ */
+export function fingerprintOf(method: string, path: string, body: unknown): string {
+  const sink = new PieceHash()
+  // Last in, first out. A key is written like any string; how many members follow tells them apart from values.
+  const ahead: unknown[] = [body, path, method]
+  while (ahead.length > 0) {
+    const value = ahead.pop()
+    switch (typeof value) {
+      case 'string':
+        sink.string(value)
+        break
+      case 'number':
+        // Not as JSON.stringify, which writes what overflows as null.
+        sink.add(`n${value === 0 ? 0 : value};`)
+        break
+      case 'object':
+        if (value === null) sink.add('z')
+        else addObject(value, ahead, sink)
+        break
+      case 'boolean':
+        sink.add(value ? 't' : 'f')
+        break
+      case 'bigint':
+        sink.add(`i${value};`)
+        break
+      default:
+        sink.add('u')
+    }
+  }
+  return sink.digest()
+}
+
+function addObject(value: object, ahead: unknown[], sink: PieceHash): void {
+  if (Array.isArray(value)) {
+    sink.add(`a${value.length};`)
+    for (let i = value.length - 1; i >= 0; i--) ahead.push(value[i])
+    return
+  }
+  if (value instanceof Uint8Array) {
+    sink.bytes(value)
+    return
+  }
+  const { toJSON } = value as { toJSON?: unknown }
+  if (typeof toJSON === 'function') {
+    // Nothing that JSON.parse makes: a date, say, of a parser that makes dates.
+    sink.add('j')
+    ahead.push(toJSON.call(value))
+    return
+  }
+  const keys = Object.keys(value).sort()
+  sink.add(`o${keys.length};`)
+  for (let i = keys.length - 1; i >= 0; i--) {
+    const key = keys[i] as string
+    ahead.push((value as Record<string, unknown>)[key], key)
+  }
+}
+
+/** Hashes a sequence of pieces, each of which says how long it is, so that no two sequences read alike. */
+class PieceHash {
+  readonly #hash: Hash = createHash('sha256')
+  #pieces = ''
+
+  add(piece: string): void {
+    this.#pieces += piece
+    if (this.#pieces.length > PIECES_LENGTH) this.#flush()
+  }
+
+  string(value: string): void {
+    // In UTF-8 all lone surrogates are the same.
+    const wellFormed = value.isWellFormed()
+    this.add(`${wellFormed ? 's' : 'w'}${value.length};`)
+    if (wellFormed && value.length <= PIECES_LENGTH) {
+      this.#pieces += value
+      return
+    }
+    this.#flush()
+    this.#hash.update(value, wellFormed ? 'utf8' : 'utf16le')
+  }
+
+  bytes(value: Uint8Array): void {
+    this.add(`b${value.byteLength};`)
+    this.#flush()
+    this.#hash.update(value)
+  }
+
+  digest(): string {
+    this.#flush()
+    return this.#hash.digest('base64url')
+  }
+
+  #flush(): void {
+    if (this.#pieces === '') return
+    this.#hash.update(this.#pieces)
+    this.#pieces = ''
+  }
+}
