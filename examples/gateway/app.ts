@@ -8,9 +8,11 @@ import {
   callLogRoutes,
   errorEnvelope,
   type GatewayConfig,
+  idempotency,
   LineRegistry,
   type Logger,
   modelRoutes,
+  rateLimit,
   readRequest,
   route,
   unknownPath,
@@ -19,12 +21,12 @@ import { OPERATIONS } from 'express-model-gateway/operations'
 import { accessLog } from './access-log.ts'
 import { OpenCalls } from './open-calls.ts'
 import type { Readiness } from './readiness.ts'
-import type { Stores } from './stores.ts'
+import type { DurableStores, LimitStores } from './stores.ts'
 
 /** What the gateway is put together from. */
 export interface GatewayParts {
   readonly config: GatewayConfig
-  readonly stores: Stores
+  readonly stores: DurableStores & Pick<LimitStores, 'limits'>
   readonly logger: Logger
   readonly readiness: Readiness
 }
@@ -64,6 +66,8 @@ export function createGateway({ config, stores, logger, readiness }: GatewayPart
   app.post(
     OPERATIONS.map(({ path }) => path),
     readRequest({ catalog, bodyLimitBytes }),
+    idempotency({ store: stores.claims, logger }),
+    rateLimit({ store: stores.limits, onStoreError: config.onStoreError }),
     route({ catalog, lines, region, ...routing }),
   )
   app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }))

@@ -9,10 +9,12 @@ import { startDemoModels } from './demo-models/server.ts'
 import { Readiness } from './readiness.ts'
 import { readConfigFile, readSettings, type Settings } from './settings.ts'
 import { drainServer } from './shutdown.ts'
-import { openStores } from './stores.ts'
+import { openDurableStores, openLimitStores } from './stores.ts'
 
 /** Longer than balancers keep an idle connection, so that they close it and not we. */
 const KEEP_ALIVE_MS = 65_000
+/** `npm start` hands on a Ctrl-C that the terminal has sent to this process too; only a later one is impatience. */
+const SAME_SIGNAL_MS = 1000
 
 interface LoadedConfig {
   readonly config: GatewayConfig
@@ -34,11 +36,12 @@ async function main(): Promise<void> {
   const settings = readSettings(process.env)
   const logger = pino({ level: settings.logLevel })
   const { config, close: closeConfig } = await loadGatewayConfig(settings)
-  const stores = await openStores(settings.databaseUrl, config, logger).catch((error: unknown) => {
+  const durable = await openDurableStores(settings.databaseUrl, config, logger).catch((error: unknown) => {
     throw new ConfigError([`DATABASE_URL: the database cannot be opened (${messageOf(error)})`])
   })
-  const readiness = new Readiness(() => stores.ping())
-  const gateway = createGateway({ config, stores, logger, readiness })
+  const { limits, close: closeLimits } = openLimitStores(settings.redisUrl, logger)
+  const readiness = new Readiness(() => durable.ping())
+  const gateway = createGateway({ config, stores: { ...durable, limits }, logger, readiness })
   const server = await listen(createServer(gateway.app), settings)
   announce(server, settings)
 
@@ -46,12 +49,19 @@ async function main(): Promise<void> {
     logger.info({ signal }, 'draining')
     await drainServer(server, readiness, logger)
     await gateway.close()
-    await stores.close()
+    closeLimits()
+    await durable.close()
     await closeConfig()
     process.exit(0)
   }
+  let stoppingSince: number | undefined
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
+    process.on(signal, () => {
+      if (stoppingSince !== undefined) {
+        if (performance.now() - stoppingSince > SAME_SIGNAL_MS) process.exit(1)
+        return
+      }
+      stoppingSince = performance.now()
       stop(signal).catch((error: unknown) => {
         logger.fatal({ err: error }, 'stopping failed')
         process.exit(1)

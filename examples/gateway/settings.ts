@@ -8,10 +8,16 @@ export interface Settings {
   /** Path of the config file; undefined = the demo config. */
   readonly configFile: string | undefined
   readonly databaseUrl: string
+  /** Where limits are counted when several processes share them; undefined = in this process. */
+  readonly redisUrl: string | undefined
   readonly logLevel: string
   /** Overrides the config's `region`. */
   readonly region: string | undefined
 }
+
+const DATABASE = 'sqlite:.data/gateway.db'
+/** Of its own: the demo's key is known to everybody, and a key once seeded stays valid in its database. */
+const DEMO_DATABASE = 'sqlite:.data/demo.db'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
@@ -27,17 +33,23 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     faults.push(`PORT: "${env.PORT}" is not a port number`)
   const logLevel = env.LOG_LEVEL ?? 'info'
   if (!LOG_LEVELS.includes(logLevel)) faults.push(`LOG_LEVEL: must be one of ${LOG_LEVELS.join(', ')}`)
-  const databaseUrl = env.DATABASE_URL ?? 'sqlite:.data/gateway.db'
+  const configFile = env.GATEWAY_CONFIG
+  const databaseUrl = env.DATABASE_URL ?? (configFile === undefined ? DEMO_DATABASE : DATABASE)
   if (databaseUrl !== 'memory:' && !/^sqlite:./.test(databaseUrl)) {
     // Not the value: a URL may hold a password.
     faults.push('DATABASE_URL: must be "sqlite:<path>" or "memory:"')
+  }
+  const redisUrl = env.REDIS_URL || undefined
+  if (redisUrl !== undefined && !/^rediss?:\/\/./.test(redisUrl)) {
+    faults.push('REDIS_URL: must be "redis://…" or "rediss://…"')
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return {
     port,
     host: env.HOST ?? '127.0.0.1',
-    configFile: env.GATEWAY_CONFIG,
+    configFile,
     databaseUrl,
+    redisUrl,
     logLevel,
     region: env.GATEWAY_REGION,
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { readSettings } from '../../examples/gateway/settings.ts'
 import {
   chat,
   type GatewayProcess,
@@ -52,6 +53,14 @@ async function configWith(keys: object[], extra: object = {}): Promise<Record<st
 }
 
 describe('what the gateway keeps', () => {
+  it('the key of the demo config, which everybody knows, does not open a gateway with a config of its own', () => {
+    const demo = readSettings({}).databaseUrl
+    const own = readSettings({ GATEWAY_CONFIG: 'gateway.json' }).databaseUrl
+    assert.notEqual(demo, own)
+    assert.match(demo, /^sqlite:\.data\//)
+    assert.match(own, /^sqlite:\.data\//)
+  })
+
   it('calls and keys survive a regular restart', async () => {
     const first = await start()
     const answer = await call(first.url, 'sk-demo')

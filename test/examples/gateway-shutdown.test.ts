@@ -103,6 +103,16 @@ describe('SIGTERM', () => {
     await watching
   })
 
+  it('takes the same signal twice at once for one, as npm hands a Ctrl-C on', async () => {
+    const answer = await post(gateway.url, chat('chat-small', 'Hi', { stream: true }))
+    gateway.kill('SIGINT')
+    await until(() => gateway.logged.some(({ msg }) => msg === 'draining'), 'the signal')
+    gateway.kill('SIGINT')
+    assert.match(await answer.text(), /data: \[DONE\]\s*$/)
+    const { code, signal } = await gateway.exited
+    assert.deepEqual({ code, signal }, { code: 0, signal: null })
+  })
+
   it('waits for a running stream, and for one that reads slowly', async () => {
     const body = JSON.stringify(chat('chat-small', 'Hi', { stream: true }))
     const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-demo\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`
