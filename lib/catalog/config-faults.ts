@@ -42,11 +42,17 @@ export function crossFaults(config: ParsedConfig): string[] {
     for (const [name, value] of Object.entries(line.headers)) {
       if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name))
         faults.push(`lines[${i}].headers.${name}: is not a header name`)
+      if (OF_THE_CONNECTION.has(name.toLowerCase()))
+        faults.push(`lines[${i}].headers.${name}: belongs to the connection and cannot be set`)
       if (NOT_IN_A_HEADER.test(value)) faults.push(`lines[${i}].headers.${name}: is not a header value`)
     }
     if (NOT_IN_A_HEADER.test(line.apiKey ?? '')) {
       faults.push(`lines[${i}].apiKey: has characters that a header cannot hold, such as a line break`)
     }
+  }
+  for (const entry of proxyEntries(config.trustProxy)) {
+    if (!EXPRESS_RANGES.has(entry) && !isAddressOrBlock(entry))
+      faults.push(`trustProxy: "${entry}" is neither an address nor a CIDR block`)
   }
   for (const [i, rule] of config.passThrough.entries()) {
     if ((rule.lines === undefined) === (rule.model === undefined)) {
@@ -61,6 +67,18 @@ export function crossFaults(config: ParsedConfig): string[] {
   }
   return faults
 }
+
+/** What the HTTP client words itself: with one of these set, it would refuse or garble every request. */
+const OF_THE_CONNECTION = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
 
 const NOT_IN_A_HEADER = /[^\t\x20-\x7e\x80-\xff]/
 
@@ -77,6 +95,14 @@ function duplicates<K extends string>(
     else faults.push(`${list}[${i}].${member}: is the same as that of ${list}[${first}]`)
   }
   return faults
+}
+
+/** Express's own names for ranges of addresses. */
+const EXPRESS_RANGES = new Set(['loopback', 'linklocal', 'uniquelocal'])
+
+function proxyEntries(trustProxy: ParsedConfig['trustProxy']): string[] {
+  if (typeof trustProxy === 'string') return trustProxy.split(',').map((entry) => entry.trim())
+  return Array.isArray(trustProxy) ? trustProxy : []
 }
 
 function isAddressOrBlock(entry: string): boolean {

@@ -21,7 +21,8 @@ const content = z.union([z.string(), listOf(block)], {
 /** What the gateway needs of a message request; unknown members pass through untouched. */
 const schema = z.looseObject({
   model: z.string().min(1),
-  max_tokens: z.int().min(1),
+  // 0 fills the prompt cache and asks for no answer.
+  max_tokens: z.int().min(0),
   messages: listOf(z.looseObject({ role: z.enum(['user', 'assistant', 'system']), content }), 1),
   system: content.nullish(),
   stream: z.boolean().nullish(),

@@ -8,11 +8,15 @@ export interface StreamEvent {
 
 const LINE_END = /\r\n|\n|\r/
 
+/** A stream may begin with it. */
+const BYTE_ORDER_MARK = '\ufeff'
+
 /** Reads one frame: the lines up to a blank line. Comments and unknown fields are passed over. */
 export function readFrame(frame: string): StreamEvent {
   let event: string | undefined
   let data: string | undefined
-  for (const line of frame.split(LINE_END)) {
+  const text = frame.startsWith(BYTE_ORDER_MARK) ? frame.slice(1) : frame
+  for (const line of text.split(LINE_END)) {
     if (line === '' || line.startsWith(':')) continue
     const colon = line.indexOf(':')
     const field = colon < 0 ? line : line.slice(0, colon)

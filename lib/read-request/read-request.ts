@@ -100,8 +100,10 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   }
 }
 
+/** Reads the path as Express does when it matches a route: in any case, with or without a slash at its end. */
 function operationByPath(path: string): Operation | undefined {
-  return OPERATIONS.find((operation) => path.endsWith(operation.path))
+  const plain = (path.endsWith('/') ? path.slice(0, -1) : path).toLowerCase()
+  return OPERATIONS.find((operation) => plain.endsWith(operation.path))
 }
 
 function modelOf(catalog: Catalog, facts: RequestFacts, operation: Operation, call: Call): Model {

@@ -64,7 +64,7 @@ export class AnswerIntake {
       return undefined
     }
     const encoding = headers['content-encoding']
-    const type = String(headers['content-type'] ?? '')
+    const type = String(headers['content-type'] ?? '').toLowerCase()
     const isStream = type.startsWith('text/event-stream')
     if (encoding !== undefined && encoding !== 'identity')
       return this.#failed(malformed(`encoded as ${encoding}`))
@@ -129,7 +129,9 @@ export class AnswerIntake {
     const text = bytes.toString()
     const reading = readPlain(text, this.#request.operation.readAnswer)
     if (isFailure(reading)) return this.#failed(reading)
-    if (reading.substance === 'empty') return this.#failed(emptyAnswer())
+    // A caller may ask for no output, to have the upstream's prompt cache filled.
+    if (reading.substance === 'empty' && this.#request.maxOutputTokens !== 0)
+      return this.#failed(emptyAnswer())
     if (reading.substance === 'filtered') return this.#failed(filteredAnswer())
     // As text, head and body leave in one write; bytes that are no UTF-8 have to stay what they are.
     return { kind: 'answer', body: isUtf8(bytes) ? text : bytes, reading }

@@ -7,6 +7,7 @@ import { AttemptClocks } from './attempt-clocks.ts'
 import type { Candidate } from './candidate.ts'
 import { connectionFailure, timedOut } from './outcome.ts'
 import type { RelaySink } from './stream-relay.ts'
+import { traceDetail } from './trace-detail.ts'
 import type { ConnectionAware, CountingConnection } from './upstream-pool.ts'
 import type { UpstreamRequest } from './upstream-request.ts'
 
@@ -107,7 +108,7 @@ export class Attempt implements ConnectionAware {
       upstreamStatus: this.#intake.status,
       outcome: outcomeOf(this.#end),
       timeoutPhase: failure?.timeoutPhase ?? null,
-      detail: failure?.detail ?? null,
+      detail: failure?.detail ? traceDetail(failure.detail, this.candidate.line) : null,
       connectMs: rounded(this.#connectMs),
       firstByteMs: rounded(this.#firstByteMs),
       durationMs: Math.round(this.#durationMs),

@@ -40,6 +40,15 @@ export class LineState {
     return this.#firstByteMs
   }
 
+  /**
+   * The wait that this line is worth trying for: its average, fading while nothing is measured. One slow answer would
+   * else keep every later call away, and with them the measurement that could show that it was the only one.
+   */
+  get expectedFirstByteMs(): number {
+    const idleMs = performance.now() - this.#firstByteAt
+    return (this.#firstByteMs ?? 0) * Math.exp(-idleMs / DECAY_MS)
+  }
+
   /** Moving average of the output tokens per second. */
   get tokensPerSecond(): number | undefined {
     return this.#tokensPerSecond

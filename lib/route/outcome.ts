@@ -100,13 +100,23 @@ export function filteredAnswer(): Failure {
   return { code: 'content_filtered', retryable: false, blame: false, detail: 'stopped by moderation' }
 }
 
+/** An error of undici, of the operating system (with the call that failed), or of TLS. */
+type ConnectionError = Error & { code?: string; syscall?: string }
+
 /** The connection could not be made or broke. */
-export function connectionFailure(error: Error & { code?: string }): Failure {
+export function connectionFailure(error: ConnectionError): Failure {
   if (error.code === 'UND_ERR_CONNECT_TIMEOUT') {
     return { ...malformed('connecting took too long'), code: 'upstream_timeout', timeoutPhase: 'connect' }
   }
-  const text = error.message === '' ? error.name : error.message
-  return malformed(error.code === undefined ? text : `${error.code}: ${text}`)
+  return malformed(connectionDetail(error))
+}
+
+/** The messages of the system and of TLS name the line's address, which is not for callers who read their call log. */
+function connectionDetail({ code, syscall, message, name }: ConnectionError): string {
+  const text = message === '' ? name : message
+  if (code === undefined) return text
+  if (syscall !== undefined) return `${code}: ${syscall}`
+  return code.startsWith('UND_ERR_') || code.startsWith('HPE_') ? `${code}: ${text}` : code
 }
 
 function classify(status: number, error: UpstreamErrorObject): Failure {
@@ -126,10 +136,18 @@ function classify(status: number, error: UpstreamErrorObject): Failure {
   return { ...passing, code: 'upstream_error', blame: true }
 }
 
+/** More than the trace keeps, so that a secret in it is still whole when it is taken out. */
+const LONGEST_DETAIL = 2000
+
+/** Answers that judge the request quote it, and prompt text is never kept. */
+const JUDGES_THE_REQUEST: ReadonlySet<number> = new Set([400, 413, 422])
+
 /** Upstream text stays in the call log; bounded, because an upstream may send a page. */
-function detailOf(status: number, { type, code, message }: UpstreamErrorObject): string {
-  const words = [type, code, message].filter((word) => word !== '').join(': ')
-  return (words === '' ? `status ${status}` : words).slice(0, 300)
+function detailOf(status: number, { type, code, message, param }: UpstreamErrorObject): string {
+  const words = [type, code, JUDGES_THE_REQUEST.has(status) ? (param ?? '') : message]
+    .filter((word) => word !== '')
+    .join(': ')
+  return (words === '' ? `status ${status}` : words).slice(0, LONGEST_DETAIL)
 }
 
 function errorObjectOf(body: unknown): UpstreamErrorObject {

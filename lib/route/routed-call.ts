@@ -24,6 +24,10 @@ export interface RoutedCallOptions extends DisconnectPolicy {
   readonly maxAttempts: number
 }
 
+/** Not the code's own text, which says to retry: what was produced would be produced, and billed, twice (spec 7.3). */
+const BROKEN_OFF =
+  'The upstream broke the answer off. Keep what has come: it is billed, and the whole request sent again is billed again.'
+
 /** How an attempt ended that is not to be followed by another. */
 type LastEnd = Exclude<AttemptEnd, { kind: 'failed'; committed: false }>
 
@@ -176,7 +180,7 @@ export class RoutedCall {
 
   /** Hands over the last bytes; what has to be durable is by now. */
   #finish(end: LastEnd): void {
-    if (end.kind === 'failed') throw new GatewayError(end.failure.code)
+    if (end.kind === 'failed') throw new GatewayError(end.failure.code, { message: BROKEN_OFF })
     if (end.kind === 'abandoned') return
     if (this.#call.left) {
       this.#keepUnsent(end)

@@ -36,7 +36,7 @@ const weighted: Strategy = (candidates) =>
 
 /** Least expected wait first: time to first byte × calls in flight. A line not yet measured is tried first. */
 const latency: Strategy = (candidates) =>
-  ascending(candidates, ({ state }) => (state.firstByteMs ?? 0) * (state.inFlight + 1))
+  ascending(candidates, ({ state }) => state.expectedFirstByteMs * (state.inFlight + 1))
 
 /** Cheapest first, for the tokens this call is expected to use. */
 const price: Strategy = (candidates, { request }) =>
@@ -81,7 +81,12 @@ export function orderCandidates(
     }
     return ascending(ordered, rank)
   }
-  return constraint.allowFallbacks ? ordered : ordered.slice(0, 1)
+  if (constraint.allowFallbacks) return ordered
+  for (const { line } of ordered.slice(1)) {
+    const detail = 'allow_fallbacks: false, and another line comes first'
+    call.routing?.eliminated.push({ line: line.id, reason: 'provider_constraint', detail })
+  }
+  return ordered.slice(0, 1)
 }
 
 /** Output is not known beforehand: the same number of tokens as the input, at most what was asked for. */

@@ -34,7 +34,7 @@ function finalRefusal(failure: Failure, body: RequestBody): GatewayError {
   const param = failure.param !== undefined && isOwnMember(failure.param, body) ? failure.param : undefined
   return new GatewayError('invalid_request', {
     param,
-    message: `The upstream does not accept ${param ?? 'a parameter of this request'}. The call log has its answer.`,
+    message: `The upstream does not accept ${param ?? 'a parameter of this request'}. The call log names its reason.`,
   })
 }
 

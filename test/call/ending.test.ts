@@ -78,12 +78,12 @@ describe('a call ends once, with everything given back,', () => {
       () => {
         throw new Error('broken')
       },
-      { status: 500, errorCode: 'internal_error', finish: 'refused' },
+      { status: 500, errorCode: 'internal_error', finish: 'failed' },
     ],
     [
       'by a rejection',
       () => Promise.reject(new Error('broken')),
-      { status: 500, errorCode: 'internal_error', finish: 'refused' },
+      { status: 500, errorCode: 'internal_error', finish: 'failed' },
     ],
   ]
   for (const [how, run, outcome] of answers) {

@@ -75,6 +75,7 @@ describe('a member that the gateway needs and cannot use is named as the caller 
 
   const message: [param: string, body: Record<string, unknown>][] = [
     ['max_tokens', { max_tokens: undefined }],
+    ['max_tokens', { max_tokens: -1 }],
     ['messages[1].role', { messages: [...user('hi'), { role: 'tool', content: 'hi' }] }],
     ['messages[0].content', { messages: user(undefined) }],
     ['messages[0].content[0].type', { messages: user([{ text: 'hi' }]) }],

@@ -15,6 +15,20 @@ const ENDPOINTS = {
 const KINDS = Object.keys(ENDPOINTS) as (keyof typeof ENDPOINTS)[]
 const words = (tokens: number) => ' the'.repeat(tokens)
 
+describe('the path of a request', () => {
+  it('is read as Express reads it: in any case, with or without a slash at its end', async (t) => {
+    const upstream = await startUpstream()
+    t.after(() => upstream.close())
+    const gateway = await startGateway({ lines: [{ url: upstream.url }] })
+    t.after(() => gateway.close())
+    for (const path of [`${CHAT}/`, '/V1/Chat/Completions', `${CHAT}/?beta=true`]) {
+      assert.equal((await gateway.post(path, chatBody())).status, 200, path)
+    }
+    assert.equal((await gateway.post(`${CHAT}//`, chatBody())).status, 404)
+    assert.equal(upstream.requests.length, 3)
+  })
+})
+
 describe('the model of a request', () => {
   let upstream: ScriptedUpstream
   let gateway: TestGateway

@@ -99,6 +99,20 @@ describe('a strategy', () => {
     assert.ok(lines.includes('slow'), 'twenty at once do not all wait for the fast one')
   })
 
+  it('"latency": a line that was slow once is tried again after a while', async (t) => {
+    const gateway = await over(t, [{ id: 'slow' }, { id: 'fast' }], 'latency')
+    const [slow, fast] = gateway.config.catalog.lines.map((line) => gateway.lines.stateOf(line))
+    slow?.observeFirstByte(1000)
+    fast?.observeFirstByte(20)
+    assert.equal(await chosen(gateway), 'fast')
+    const now = performance.now()
+    t.mock.method(performance, 'now', () => now + 60_000)
+    fast?.observeFirstByte(20)
+    const chosenThen = await chosen(gateway)
+    t.mock.restoreAll()
+    assert.equal(chosenThen, 'slow')
+  })
+
   it('"price": the cheapest for the tokens of the call', async (t) => {
     const gateway = await over(
       t,

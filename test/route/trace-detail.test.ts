@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { ANTHROPIC, exchange, gatewayFor, OPENAI } from '../support/exchange.ts'
+import { answerJson, closedPort, startUpstream } from '../support/scripted-upstream.ts'
+
+const detailOf = (entry: { routing: { attempts: readonly { detail: string | null }[] } | null }) =>
+  entry.routing?.attempts[0]?.detail
+
+for (const mode of [OPENAI, ANTHROPIC]) {
+  it(`the trace does not hold the key that an upstream quotes (${mode.protocol})`, async (t) => {
+    const upstream = await startUpstream((res, { headers }) => {
+      const key = headers.authorization ?? headers['x-api-key']
+      const message = `Incorrect API key: ${key} for ${headers['x-tenant']}. ${'x'.repeat(270)}${key}`
+      answerJson(res, 401, { error: { type: 'authentication_error', message } })
+    })
+    t.after(() => upstream.close())
+    const gateway = await gatewayFor(t, {
+      lines: [
+        {
+          url: upstream.url,
+          protocol: mode.protocol,
+          apiKey: 'sk-provider-0123456789',
+          headers: { 'x-tenant': 'Token tenant-secret-1' },
+        },
+      ],
+    })
+    const entry = await gateway.entry((await exchange(gateway, mode)).requestId)
+    assert.doesNotMatch(JSON.stringify(entry), /sk-provider|tenant-secret/)
+    assert.match(
+      detailOf(entry) ?? '',
+      /^authentication_error: Incorrect API key: .*\*\*\* for Token \*\*\*\. x/,
+    )
+    assert.equal(detailOf(entry)?.length, 300)
+  })
+}
+
+it('the trace says that a line cannot be reached, and not where it is', async (t) => {
+  const port = await closedPort()
+  const gateway = await gatewayFor(t, {
+    lines: [
+      { url: `http://127.0.0.1:${port}` },
+      // Two dots in a row: the resolver refuses the name itself, without asking anybody.
+      { url: 'http://no..such.host' },
+    ],
+  })
+  const { routing } = await gateway.entry((await exchange(gateway)).requestId)
+  assert.deepEqual(
+    routing?.attempts.map(({ detail }) => detail),
+    ['ECONNREFUSED: connect', 'ENOTFOUND: getaddrinfo'],
+  )
+})
+
+it('the trace names what a request was refused for, and quotes nothing of the prompt', async (t) => {
+  const upstream = await startUpstream((res, { json }) => {
+    const message = `Cannot read "${json.messages[0].content}"`
+    answerJson(res, 400, {
+      error: { type: 'invalid_request_error', code: 'bad_content', param: 'messages', message },
+    })
+  })
+  t.after(() => upstream.close())
+  const gateway = await gatewayFor(t, { lines: [{ url: upstream.url }] })
+  const messages = [{ role: 'user', content: 'a secret prompt' }]
+  const response = await gateway.post('/v1/chat/completions', { model: 'chat', messages })
+  assert.equal(response.status, 400)
+  const entry = await gateway.entry(response.headers.get('x-request-id'))
+  assert.equal(detailOf(entry), 'invalid_request_error: bad_content: messages')
+  assert.doesNotMatch(JSON.stringify(entry), /secret prompt/)
+})
