@@ -40,7 +40,8 @@ function answerStream(res: ServerResponse, body: string, includeUsage: boolean) 
   const which = includeUsage ? 'withUsage' : 'bare'
   const parts = pace === 'coalesced' ? writes[which] : frames[which]
   if (pace === 'hold') {
-    res.socket?.write(parts[0] as Buffer)
+    // The role, and the first output: a gateway holds back what comes before it.
+    for (const part of parts.slice(0, 2)) res.socket?.write(part)
     return
   }
   let next = 0
