@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto'
+import { after, before, describe } from 'node:test'
+import { type IdempotencyStore, MemoryIdempotencyStore } from '../../lib/idempotency/index.ts'
+import { type LimitStore, MemoryLimitStore } from '../../lib/rate-limit/index.ts'
+import { RedisLimitStore } from '../../lib/redis/index.ts'
+import { openDatabase, SqlIdempotencyStore } from '../../lib/sql/index.ts'
+import { temporaryFolder } from '../sql/temporary-database.ts'
+import { STORE_TIMEOUT_MS } from '../support/limited-gateway.ts'
+import { startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
+
+/** The stores of one gateway: nothing is counted in them yet. */
+export interface ChainStores {
+  readonly limits: LimitStore
+  readonly claims: IdempotencyStore
+}
+
+/** Runs a suite on the memory stores, and with limits in a real Redis and claims in SQLite. */
+export function onEveryBackend(name: string, suite: (fresh: () => ChainStores) => void): void {
+  describe(`${name}, memory`, () => {
+    suite(() => ({ limits: new MemoryLimitStore(), claims: new MemoryIdempotencyStore() }))
+  })
+
+  describe(`${name}, Redis and SQLite`, { skip: WITHOUT_REDIS }, () => {
+    let fresh: (() => ChainStores) | undefined
+    let close = async (): Promise<void> => {}
+    before(async () => {
+      const server = await startRedis()
+      const redis = server.client({ enableAutoPipelining: true })
+      const { url, remove } = await temporaryFolder()
+      const db = await openDatabase(url)
+      const claims = new SqlIdempotencyStore(db)
+      fresh = () => ({
+        limits: new RedisLimitStore({
+          redis,
+          prefix: `test:{${randomUUID()}}`,
+          timeoutMs: STORE_TIMEOUT_MS,
+        }),
+        claims,
+      })
+      close = async () => {
+        await db.destroy()
+        await server.close()
+        await remove()
+      }
+    })
+    after(() => close())
+    suite(() => {
+      if (!fresh) throw new Error('the stores are not open yet')
+      return fresh()
+    })
+  })
+}
