@@ -31,11 +31,11 @@ export class Readiness {
   async #storeFault(): Promise<string | undefined> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<string>((resolve) => {
-      timer = setTimeout(() => resolve('database'), PATIENCE_MS)
+      timer = setTimeout(() => resolve('store'), PATIENCE_MS)
     })
     const asked = this.#ping().then(
       () => undefined,
-      () => 'database',
+      () => 'store',
     )
     const fault = await Promise.race([asked, late])
     clearTimeout(timer)

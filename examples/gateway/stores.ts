@@ -34,6 +34,8 @@ export interface DurableStores {
 /** What may be lost with Redis, or with the process. */
 export interface LimitStores {
   readonly limits: LimitStore
+  /** Whether they are away, as far as is known. */
+  away(): boolean
   close(): void
 }
 
@@ -73,9 +75,10 @@ export async function openDurableStores(
 
 /** Counts in Redis when there is one, so that limits hold over all processes; else in this process. */
 export function openLimitStores(url: string | undefined, logger: Logger): LimitStores {
-  if (url === undefined) return { limits: new MemoryLimitStore(), close: () => {} }
+  if (url === undefined) return { limits: new MemoryLimitStore(), away: () => false, close: () => {} }
   const redis = new Redis(url, { enableAutoPipelining: true })
   // The store says when Redis goes away and when it is back; each try to reconnect need not be told.
   redis.on('error', () => {})
-  return { limits: new RedisLimitStore({ redis, logger }), close: () => redis.disconnect() }
+  const limits = new RedisLimitStore({ redis, logger })
+  return { limits, away: () => limits.away, close: () => redis.disconnect() }
 }

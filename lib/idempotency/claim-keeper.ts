@@ -17,6 +17,8 @@ const RENEWED_AT_ONCE = 500
 const RETRY_MS = 1000
 const PRUNE_MS = 60_000
 const PRUNED_AT_ONCE = 500
+/** Longest that one round prunes. */
+const PRUNING_MS = 1000
 
 /**
  * Makes claims, renews those that are held with one timer for all of them, and sees to the end what the store did not
@@ -51,6 +53,7 @@ export class ClaimKeeper {
    * @throws {StoreAway} when nobody knows; what may have been claimed is given back.
    */
   async claim(claim: IdempotencyClaim, fingerprint: string): Promise<HeldClaim | IdempotencyRecord> {
+    await this.#settleFirst(claim.id)
     const askedAt = momentNow()
     const held = new HeldClaim(claim, askedAt)
     const { wall: now } = askedAt
@@ -71,6 +74,21 @@ export class ClaimKeeper {
     this.#held.add(held)
     this.#wake(this.#renewMs)
     return held
+  }
+
+  /**
+   * A completion that the store has not confirmed stands before the next claim on its key once its lease may be over:
+   * what has run must not run again. Until then the record itself stands in the way.
+   *
+   * @throws {StoreAway} while the store still does not answer.
+   */
+  async #settleFirst(id: string): Promise<void> {
+    for (const unsettled of this.#unanswered) {
+      if (unsettled.id !== id || unsettled.state !== 'settling') continue
+      if (unsettled.age < this.#leaseMs * 0.75) continue
+      await this.#askToComplete(unsettled)
+      this.#unanswered.delete(unsettled)
+    }
   }
 
   /** Whether a call may go on: its key cannot be another's by now. */
@@ -196,10 +214,12 @@ export class ClaimKeeper {
   async #prune(): Promise<void> {
     const now = Date.now()
     if (now - this.#prunedAt < PRUNE_MS) return
-    this.#prunedAt = now
+    // What is left after a long time away is for the next rounds: renewals do not wait for it.
+    const until = performance.now() + PRUNING_MS
     let pruned = PRUNED_AT_ONCE
-    while (pruned === PRUNED_AT_ONCE) {
+    while (pruned === PRUNED_AT_ONCE && performance.now() < until) {
       pruned = await this.#guard.run(() => this.#store.prune(now, PRUNED_AT_ONCE))
     }
+    if (pruned < PRUNED_AT_ONCE) this.#prunedAt = now
   }
 }

@@ -111,7 +111,7 @@ export class KeyedCall {
 
   /** A handler that knows nothing of calls goes on when its caller has left; ours, and those that hold a call, do not. */
   get #mayStillRun(): boolean {
-    return this.#call.left && !this.#answered && this.#call.request === null
+    return this.#call.left && !this.#answered && this.#call.routing === null
   }
 }
 

@@ -49,8 +49,8 @@ export interface Verdict {
 
 /**
  * Keeps counts and slots. A refused demand leaves no trace in either; a window is fixed and begins with its first hit.
- * A sender that comes back more than a second after its refusal and before the time it was told waits a second longer
- * for each time it does, at most {@link MOST_WAIT_MS}.
+ * A sender that comes back more than a second after its refusal and before the time it was first told waits a second
+ * longer for each time it does, at most {@link MOST_WAIT_MS}.
  */
 export interface LimitStore {
   /**

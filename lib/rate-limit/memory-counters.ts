@@ -23,11 +23,16 @@ export class MemoryCounters extends RateLimiterMemory {
     const found = this._memoryStorage.get(key)
     // A window that is over may still be there: the timer that removes it can be late.
     if (!found || found.msBeforeNext <= 0) return { used: 0, resetMs: windowMs }
-    return { used: found.consumedPoints, resetMs: found.msBeforeNext }
+    return { used: found.consumedPoints, resetMs: withinWindow(found, windowMs) }
   }
 
   charge({ key, cost }: Limit, windowMs: number): Count {
     const after = this._memoryStorage.incrby(key, cost, windowMs / 1000)
-    return { used: after.consumedPoints, resetMs: after.msBeforeNext }
+    return { used: after.consumedPoints, resetMs: withinWindow(after, windowMs) }
   }
+}
+
+/** The timer that ends a window takes no notice when the clock is set back. */
+function withinWindow({ msBeforeNext }: RateLimiterRes, windowMs: number): number {
+  return Math.min(msBeforeNext, windowMs)
 }

@@ -3,6 +3,8 @@ import { GRACE_MS, MOST_WAIT_MS, PROLONG_MS } from './limit-store.ts'
 interface Wait {
   /** When the refusal came that began it. */
   readonly since: number
+  /** The time that was told first. Whoever comes from then on may have waited: that is no offence. */
+  readonly told: number
   /** When its time is up. */
   readonly until: number
   /** The key of the limit that refused. */
@@ -18,10 +20,10 @@ export class Waits {
 
   /** The wait that a sender still has to serve whatever its limits say; asking for it early is one more offence. */
   owed(sender: string, now: number): { waitMs: number; by: string } | undefined {
-    const wait = this.#bySender.get(sender)
-    if (!wait?.prolonged || now >= wait.until) return undefined
+    const wait = this.#running(sender, now)
+    if (!wait?.prolonged) return undefined
     let { until } = wait
-    if (now > wait.since + GRACE_MS) {
+    if (isEarly(wait, now)) {
       until = Math.min(until + PROLONG_MS, now + MOST_WAIT_MS)
       this.#bySender.set(sender, { ...wait, until })
     }
@@ -30,14 +32,23 @@ export class Waits {
 
   /** Notes a refusal. Returns the wait to tell, in milliseconds. */
   refused(sender: string, by: string, waitMs: number, now: number): number {
-    const wait = this.#bySender.get(sender)
-    const running = wait !== undefined && now < wait.until
-    const prolonged = running && now > wait.since + GRACE_MS
+    const wait = this.#running(sender, now)
     const due = now + waitMs
-    const until = prolonged ? Math.min(Math.max(due, wait.until) + PROLONG_MS, now + MOST_WAIT_MS) : due
     this.#sweep(now)
-    this.#bySender.set(sender, { since: running ? wait.since : now, until, by, prolonged })
+    if (wait === undefined || now >= wait.told) {
+      this.#bySender.set(sender, { since: now, told: due, until: due, by, prolonged: false })
+      return waitMs
+    }
+    const prolonged = isEarly(wait, now)
+    const until = prolonged ? Math.min(Math.max(due, wait.until) + PROLONG_MS, now + MOST_WAIT_MS) : due
+    this.#bySender.set(sender, { ...wait, told: Math.min(wait.told, due), until, by, prolonged })
     return until - now
+  }
+
+  /** None is longer than that: one that seems to be was noted before the clock was set back. */
+  #running(sender: string, now: number): Wait | undefined {
+    const wait = this.#bySender.get(sender)
+    return wait && now < wait.until && wait.until - now <= MOST_WAIT_MS ? wait : undefined
   }
 
   /** Forgets waits that are over, whenever their number has doubled. */
@@ -46,4 +57,8 @@ export class Waits {
     for (const [sender, wait] of this.#bySender) if (wait.until <= now) this.#bySender.delete(sender)
     this.#sweepAt = Math.max(1024, this.#bySender.size * 2)
   }
+}
+
+function isEarly({ since, told }: Wait, now: number): boolean {
+  return now > since + GRACE_MS && now < told
 }

@@ -25,28 +25,36 @@ for i = 1, charges do
   local used = tonumber(redis.call('GET', KEYS[1 + i]) or 0)
   local left = redis.call('PTTL', KEYS[1 + i])
   if left <= 0 then used, left = 0, window end
+  if left > window then
+    -- The clock was set back: the window ends when it is as long as it may be.
+    left = window
+    redis.call('PEXPIRE', KEYS[1 + i], window)
+  end
   if used + ARGV[8 + 2 * i] > tonumber(ARGV[9 + 2 * i]) and left > wait then refusedBy, wait = i, left end
   reply[2 + 2 * i], reply[3 + 2 * i] = used, left
 end
 
 if charges > 0 then
-  local told = redis.call('HMGET', KEYS[1], 'since', 'until', 'by', 'prolonged')
-  local since, till = tonumber(told[1]), tonumber(told[2])
-  local waiting = till ~= nil and now < till
-  local early = waiting and now > since + grace
-  local owed = waiting and told[4] == '1'
+  local noted = redis.call('HMGET', KEYS[1], 'since', 'told', 'until', 'by', 'prolonged')
+  local since, told, till = tonumber(noted[1]), tonumber(noted[2]), tonumber(noted[3])
+  -- None is longer than that: one that seems to be was noted before the clock was set back.
+  local waiting = told ~= nil and now < till and till - now <= mostWait
+  -- Whoever comes from the time on that was told first may have waited.
+  local early = waiting and now > since + grace and now < told
+  local owed = waiting and noted[5] == '1'
   if owed then
     refusedBy = 1
-    for i = 1, charges do if KEYS[1 + i] == told[3] then refusedBy = i end end
+    for i = 1, charges do if KEYS[1 + i] == noted[4] then refusedBy = i end end
     if early then till = math.min(till + prolongation, now + mostWait) end
     wait = till - now
   elseif refusedBy > 0 then
     local due = now + wait
+    if waiting and now < told then told = math.min(told, due) else since, told = now, due end
     if early then due = math.min(math.max(due, till) + prolongation, now + mostWait) end
     till, wait = due, due - now
   end
   if refusedBy > 0 then
-    redis.call('HSET', KEYS[1], 'since', waiting and since or now, 'until', till, 'by', KEYS[1 + refusedBy],
+    redis.call('HSET', KEYS[1], 'since', since, 'told', told, 'until', till, 'by', KEYS[1 + refusedBy],
       'prolonged', (owed or early) and '1' or '0')
     redis.call('PEXPIRE', KEYS[1], wait)
   end

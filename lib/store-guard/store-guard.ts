@@ -91,7 +91,7 @@ export class StoreGuard {
     this.#nextProbe = performance.now() + this.#probeMs
     this.#outages++
     this.#logger.error({ err: error, store: this.#name }, 'store is away')
-    this.#onChange(true)
+    this.#tell(true)
   }
 
   #back(): void {
@@ -99,6 +99,15 @@ export class StoreGuard {
     const forMs = Date.now() - this.#awaySince
     this.#awaySince = undefined
     this.#logger.warn({ store: this.#name, forMs }, 'store is back')
-    this.#onChange(false)
+    this.#tell(false)
+  }
+
+  /** A listener that fails is not the store's failure. */
+  #tell(away: boolean): void {
+    try {
+      this.#onChange(away)
+    } catch (error) {
+      this.#logger.error({ err: error, store: this.#name }, 'a listener to store outages failed')
+    }
   }
 }

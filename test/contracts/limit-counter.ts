@@ -122,9 +122,26 @@ export function limitCounterContract(
       // The window is over, the wait is not.
       const refused = await ask([rpm], subject)
       assert.deepEqual(refused.refusedBy, rpm)
-      about(refused.waitMs, 2500)
-      await opened.advance(2500)
+      about(refused.waitMs, 1500)
+      await opened.advance(1500)
       assert.ok(await admitted([rpm], subject))
+    })
+
+    it('lets one of several callers of a sender through who all wait as they were told', async () => {
+      const subject = fresh()
+      const rpm = limit('rpm', subject, 1)
+      await ask([rpm], subject)
+      const callers = [1, 2, 3].map((i) => ({ at: i * 5000 }))
+      let now = 0
+      for (let asked = 0; asked < 9; asked++) {
+        const [next] = callers.sort((one, other) => one.at - other.at)
+        await opened.advance((next?.at as number) - now)
+        now = next?.at as number
+        const { refusedBy, waitMs } = await ask([rpm], subject)
+        if (!refusedBy) return
+        if (next) next.at = now + Math.ceil(waitMs / 1000) * 1000
+      }
+      assert.fail('they keep each other out')
     })
 
     it('never tells a wait over 60 seconds', async () => {
