@@ -24,7 +24,8 @@ export class Consumer {
     const pack = ['pack', '--json', '--ignore-scripts', '--pack-destination', this.folder]
     const [tarball] = JSON.parse(npm(root, pack)) as [{ filename: string }]
     this.write('package.json', JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
-    const others = ['express', '@types/express', '@types/node'].map(
+    // ioredis: only who imports ./redis needs it, and this project imports everything.
+    const others = ['express', 'ioredis', '@types/express', '@types/node'].map(
       (name) => `${name}@${manifest.devDependencies[name]}`,
     )
     const quiet = ['--prefer-offline', '--ignore-scripts', '--loglevel=error', '--strict-peer-deps']
