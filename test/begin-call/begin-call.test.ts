@@ -7,6 +7,7 @@ import { type Call, callOf, isRequestId } from '../../lib/call/index.ts'
 import { errorEnvelope, unknownPath } from '../../lib/error-envelope/index.ts'
 import { GatewayError } from '../../lib/errors/index.ts'
 import { PROTOCOLS } from '../../lib/protocols/index.ts'
+import { envelopeOf, jsonOf } from '../support/answer-bodies.ts'
 import { type AppServer, serveApp } from '../support/app-server.ts'
 
 let app: AppServer
@@ -72,7 +73,7 @@ describe('beginCall', () => {
       const res = await fetch(`${app.url}/llm/a`, { headers: { 'x-request-id': own } })
       assert.notEqual(res.headers.get('x-request-id'), own)
       assert.equal(calls.at(-1)?.clientRequestId, own)
-      assert.equal(((await res.json()) as any).id, res.headers.get('x-request-id'))
+      assert.equal((await jsonOf<{ id: string }>(res)).id, res.headers.get('x-request-id'))
     }
     await fetch(`${app.url}/llm/a`)
     assert.equal(calls.at(-1)?.clientRequestId, null)
@@ -99,14 +100,14 @@ describe('beginCall', () => {
   it('opens one call per request, however often it is mounted', async () => {
     const res = await fetch(`${app.url}/llm/a`)
     assert.equal(calls.length, 1)
-    assert.equal(((await res.json()) as any).id, calls[0]?.id)
+    assert.equal((await jsonOf<{ id: string }>(res)).id, calls[0]?.id)
     assert.equal(calls[0]?.protocol.name, 'openai')
   })
 
   it('lets onBegin refuse the call', async () => {
     const res = await fetch(`${app.url}/llm/a`, { headers: { 'x-refuse': '1' } })
     assert.equal(res.status, 403)
-    assert.equal(((await res.json()) as any).request_id, calls[0]?.id)
+    assert.equal((await envelopeOf(res)).request_id, calls[0]?.id)
     assert.equal(handled, 0)
   })
 
@@ -119,7 +120,7 @@ describe('beginCall', () => {
       }
       app.use(beginCall({ protocol }), unknownPath(), errorEnvelope())
     })
-    const ask = async (path: string) => (await (await fetch(own.url + path)).json()) as any
+    const ask = async (path: string) => envelopeOf(await fetch(own.url + path))
     assert.equal((await ask('/claude/ask?x=1')).type, 'error')
     assert.equal((await ask('/v1/messages')).error.code, 'not_found')
     assert.deepEqual(paths, ['/claude/ask', '/v1/messages'])
@@ -135,7 +136,7 @@ describe('beginCall', () => {
       app.use(unknownPath(), errorEnvelope())
     })
     const res = await fetch(own.url)
-    assert.equal(res.headers.get('x-request-id'), ((await res.json()) as any).request_id)
+    assert.equal(res.headers.get('x-request-id'), (await envelopeOf(res)).request_id)
     await own.close()
   })
 })

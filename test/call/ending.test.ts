@@ -1,47 +1,19 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Response as ExpressResponse, RequestHandler } from 'express'
-import { beginCall } from '../../lib/begin-call/index.ts'
-import type { Call, CallOutcome } from '../../lib/call/index.ts'
-import { errorEnvelope } from '../../lib/error-envelope/index.ts'
+import type { CallOutcome } from '../../lib/call/index.ts'
 import { GatewayError } from '../../lib/errors/index.ts'
-import { type AppServer, eventually, rawClient, serveApp } from '../support/app-server.ts'
+import { eventually, rawClient } from '../support/app-server.ts'
+import { GET, LEFT, type ObservedApp, serveObserved, settleDown } from './observed-app.ts'
 
-let app: AppServer
-let handler: RequestHandler
-/** What happened, in order. */
-let happened: string[] = []
-let calls: Call[] = []
-
+let app: ObservedApp
 before(async () => {
-  app = await serveApp((app) => {
-    const onBegin = (call: Call) => {
-      calls.push(call)
-      call.onEnd('first', () => void happened.push('first given back'))
-      call.onEnd('second', () => void happened.push('second given back'))
-      call.onLeave(() => void happened.push('left'))
-    }
-    app.use(beginCall({ onBegin, logger: { info() {}, warn() {}, error() {} } }))
-    app.use((req, res, next) => handler(req, res, next))
-    app.use(errorEnvelope())
-  })
+  app = await serveObserved(['first given back', 'second given back'])
 })
 after(() => app.close())
-beforeEach(() => {
-  happened = []
-  calls = []
-})
+beforeEach(() => app.reset())
 
-const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
-const ended = () =>
-  eventually(() => calls.length > 0 && calls.every((call) => call.ended), 'the end of the call')
 const GIVEN_BACK = ['second given back', 'first given back']
-const LEFT: CallOutcome = { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
-
-/** Waits a few turns more: what would happen twice would have by then. */
-const settleDown = async () => {
-  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
-}
 
 describe('a call ends once, with everything given back,', () => {
   const answers: [string, RequestHandler, CallOutcome][] = [
@@ -88,14 +60,14 @@ describe('a call ends once, with everything given back,', () => {
   ]
   for (const [how, run, outcome] of answers) {
     it(how, async () => {
-      handler = run
+      app.handler = run
       const res = await fetch(app.url)
       await res.arrayBuffer()
-      await ended()
+      await app.ended()
       await settleDown()
-      assert.deepEqual(happened, GIVEN_BACK)
-      assert.deepEqual(calls[0]?.outcome, outcome)
-      assert.equal(calls[0]?.left, false)
+      assert.deepEqual(app.happened, GIVEN_BACK)
+      assert.deepEqual(app.calls[0]?.outcome, outcome)
+      assert.equal(app.calls[0]?.left, false)
     })
   }
 
@@ -115,25 +87,29 @@ describe('a call ends once, with everything given back,', () => {
   ]
   for (const [how, run, outcome] of breaks) {
     it(how, async () => {
-      handler = (_req, res) => run(res)
+      app.handler = (_req, res) => run(res)
       await rawClient(app.port, GET).end()
-      await ended()
+      await app.ended()
       await settleDown()
-      assert.deepEqual(happened, ['left', ...GIVEN_BACK])
-      assert.deepEqual(calls[0]?.outcome, outcome)
-      assert.equal(calls[0]?.left, true)
+      assert.deepEqual(app.happened, ['left', ...GIVEN_BACK])
+      assert.deepEqual(app.calls[0]?.outcome, outcome)
+      assert.equal(app.calls[0]?.left, true)
     })
   }
 
   it('by an error after the first byte: it is interrupted, with the status that was sent', async () => {
-    handler = (_req, res, next) => {
+    app.handler = (_req, res, next) => {
       res.write('part')
       next(new GatewayError('upstream_error'))
     }
     await rawClient(app.port, GET).end()
-    await ended()
-    assert.deepEqual(happened, ['left', ...GIVEN_BACK])
-    assert.deepEqual(calls[0]?.outcome, { status: 200, errorCode: 'upstream_error', finish: 'interrupted' })
+    await app.ended()
+    assert.deepEqual(app.happened, ['left', ...GIVEN_BACK])
+    assert.deepEqual(app.calls[0]?.outcome, {
+      status: 200,
+      errorCode: 'upstream_error',
+      finish: 'interrupted',
+    })
   })
 
   for (const [when, run] of [
@@ -144,54 +120,54 @@ describe('a call ends once, with everything given back,', () => {
     ['with a whole answer unread', (res: ExpressResponse) => void res.end('x'.repeat(20_000_000))],
   ] as [string, (res: ExpressResponse) => void][]) {
     it(`by a caller that leaves ${when}`, async () => {
-      handler = (_req, res) => run(res)
+      app.handler = (_req, res) => run(res)
       const client = rawClient(app.port)
       client.socket.pause()
       client.socket.write(GET)
-      await eventually(() => calls.length === 1)
+      await eventually(() => app.calls.length === 1)
       await settleDown()
-      assert.deepEqual(happened, [])
+      assert.deepEqual(app.happened, [])
       client.socket.destroy()
-      await ended()
+      await app.ended()
       await settleDown()
-      assert.deepEqual(happened, ['left', ...GIVEN_BACK])
-      assert.deepEqual(calls[0]?.outcome, LEFT)
+      assert.deepEqual(app.happened, ['left', ...GIVEN_BACK])
+      assert.deepEqual(app.calls[0]?.outcome, LEFT)
     })
   }
 
   it('by a caller that leaves while it still sends its body', async () => {
-    handler = (req) => void req.resume()
+    app.handler = (req) => void req.resume()
     const client = rawClient(app.port, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf')
-    await eventually(() => calls.length === 1)
+    await eventually(() => app.calls.length === 1)
     client.socket.destroy()
-    await ended()
-    assert.deepEqual(happened, ['left', ...GIVEN_BACK])
+    await app.ended()
+    assert.deepEqual(app.happened, ['left', ...GIVEN_BACK])
   })
 
   it('by a caller that resets the connection', async () => {
-    handler = (_req, res) => void res.write('part')
+    app.handler = (_req, res) => void res.write('part')
     const client = rawClient(app.port, GET)
     await client.until('part')
     client.socket.resetAndDestroy()
-    await ended()
-    assert.deepEqual(happened, ['left', ...GIVEN_BACK])
+    await app.ended()
+    assert.deepEqual(app.happened, ['left', ...GIVEN_BACK])
   })
 
   it('writing to a caller that has gone does no harm', async () => {
     let written = false
-    handler = (_req, res) => {
-      calls[0]?.onEnd('writer', () => {
+    app.handler = (_req, res) => {
+      app.calls[0]?.onEnd('writer', () => {
         res.write('more')
         res.end('end')
         written = true
       })
     }
     const client = rawClient(app.port, GET)
-    await eventually(() => calls.length === 1)
+    await eventually(() => app.calls.length === 1)
     client.socket.destroy()
-    await ended()
+    await app.ended()
     await settleDown()
     assert.equal(written, true)
-    assert.deepEqual(calls[0]?.outcome, LEFT)
+    assert.deepEqual(app.calls[0]?.outcome, LEFT)
   })
 })

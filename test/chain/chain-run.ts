@@ -159,7 +159,7 @@ export class ChainRun {
   /** The protocols without a code in the envelope have it in the log. */
   assertCode(got: Exchange, code: string, status: number): void {
     assert.equal(got.status, status, got.text)
-    if (this.mode.protocol === 'openai') assert.equal(got.json.error.code, code)
+    if (this.mode.protocol === 'openai') assert.equal(got.errorCode, code)
   }
 
   /** Waits until every call has ended: of a connection that broke, the caller may know before the gateway does. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { CallLogEntry } from '../../lib/call-log/index.ts'
-import { answer, eventsOf, MODES, type Mode, modeName, STREAMS } from '../support/exchange.ts'
-import { stream } from '../support/scripted-upstream.ts'
+import { answer, MODES, type Mode, modeName, STREAMS } from '../support/exchange.ts'
 import { onEveryBackend } from './backends.ts'
 import { ChainRun, remaining } from './chain-run.ts'
+import { heldStream } from './held-stream.ts'
 
 /** A request that is refused before anything was taken. */
 interface EarlyRefusal {
@@ -126,21 +126,12 @@ onEveryBackend('a request refused before the limits takes nothing', (fresh) => {
     mode: Mode,
     during: (run: ChainRun, original: string) => Promise<void>,
   ): Promise<void> {
-    const go = Promise.withResolvers<void>()
-    const run = await ChainRun.start(t, fresh(), {
-      mode,
-      script: async (res) => {
-        const events = eventsOf(mode, ['Hello', 'again'])
-        await stream(res, events.slice(0, 5), { end: false })
-        await go.promise
-        for (const event of events.slice(5)) res.write(event)
-        res.end()
-      },
-    })
+    const { script, go } = heldStream(mode)
+    const run = await ChainRun.start(t, fresh(), { mode, script })
     const first = await run.gateway.post(mode, run.body(), { key: run.key })
     const original = first.headers.get('x-request-id') ?? ''
     await during(run, original)
-    go.resolve()
+    go()
     const text = await first.text()
     await run.book(original)
     run.upstream.script = (res) => answer(res, mode)

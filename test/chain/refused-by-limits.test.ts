@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { eventsOf, MODES, modeName, STREAMS } from '../support/exchange.ts'
+import { MODES, modeName, STREAMS } from '../support/exchange.ts'
 import { KEY } from '../support/gateway.ts'
-import { stream } from '../support/scripted-upstream.ts'
 import { onEveryBackend } from './backends.ts'
 import { ChainRun, remaining, SIBLING_KEY } from './chain-run.ts'
+import { heldStream } from './held-stream.ts'
 
 /** Tokens that one short chat fits into and two do not: its estimate is between 8 and 14. */
 const ONE_CHAT = 15
@@ -61,17 +61,8 @@ onEveryBackend('a request refused by a limit takes nothing', (fresh) => {
 
   for (const mode of STREAMS) {
     it(`concurrency of the account: nothing is counted, and the key runs later (${modeName(mode)})`, async (t) => {
-      const go = Promise.withResolvers<void>()
-      const run = await ChainRun.start(t, fresh(), {
-        mode,
-        script: async (res) => {
-          const events = eventsOf(mode, ['Hello', 'again'])
-          await stream(res, events.slice(0, 5), { end: false })
-          await go.promise
-          for (const event of events.slice(5)) res.write(event)
-          res.end()
-        },
-      })
+      const { script, go } = heldStream(mode)
+      const run = await ChainRun.start(t, fresh(), { mode, script })
       const running = await run.gateway.post(mode, run.body())
       for (const secret of [KEY, SIBLING_KEY, KEY]) {
         const refused = await run.exchange(run.body(), { key: run.key, secret })
@@ -89,7 +80,7 @@ onEveryBackend('a request refused by a limit takes nothing', (fresh) => {
         assert.deepEqual([original_request_id, response_body, routing], [null, refused.text, null])
       }
       assert.equal(run.upstream.requests.length, 1)
-      go.resolve()
+      go()
       await running.text()
       await run.book(running.headers.get('x-request-id') ?? '')
       await run.assertKeyFree()

@@ -20,7 +20,7 @@ describe('lines that are closed while calls run', () => {
     await new Promise((resolve) => setTimeout(resolve, 50))
     await gateway.lines.close()
     const [plain, ...streams] = await Promise.all(running)
-    assert.equal(plain?.json.error.code, 'upstream_error')
+    assert.equal(plain?.errorCode, 'upstream_error')
     for (const { text, broken } of streams) {
       assert.match(text, /"code":"upstream_error"/)
       assert.ok(broken)

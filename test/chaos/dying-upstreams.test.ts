@@ -62,7 +62,7 @@ describe('upstreams that die at random moments under load', () => {
     const judge = (mode: Mode, got: Exchange): void => {
       if (got.status !== 200) {
         assert.equal(got.broken, false)
-        assert.equal(got.json.request_id, got.requestId)
+        assert.equal(got.envelope().request_id, got.requestId)
         tally.envelope++
         return
       }

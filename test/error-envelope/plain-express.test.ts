@@ -10,6 +10,7 @@ import { modelRoutes } from '../../lib/models/index.ts'
 import { chatCompletions } from '../../lib/operations/index.ts'
 import { readRequest } from '../../lib/read-request/index.ts'
 import { LineRegistry, route } from '../../lib/route/index.ts'
+import { jsonOf } from '../support/answer-bodies.ts'
 import { type AppServer, serveApp } from '../support/app-server.ts'
 import { closedPort } from '../support/scripted-upstream.ts'
 
@@ -73,7 +74,7 @@ describe('one middleware in a plain Express app', () => {
     expectHeaders(await fetch(url), 401, 'false')
     expectHeaders(await fetch(url, { headers: { 'x-api-key': 'sk-2' } }), 403, 'false')
     const res = await fetch(url, { headers: { 'x-api-key': 'sk-1' } })
-    assert.equal(res.headers.get('x-request-id'), ((await res.json()) as any).call)
+    assert.equal(res.headers.get('x-request-id'), (await jsonOf<{ call: string }>(res)).call)
     assert.equal(behind, 1)
   })
 
@@ -132,6 +133,6 @@ describe('one middleware in a plain Express app', () => {
 
   it('beginCall gives a plain handler’s answer its request id', async () => {
     const res = await fetch(await alone('/x', beginCall()))
-    assert.equal(res.headers.get('x-request-id'), ((await res.json()) as any).call)
+    assert.equal(res.headers.get('x-request-id'), (await jsonOf<{ call: string }>(res)).call)
   })
 })

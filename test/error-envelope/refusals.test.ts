@@ -5,6 +5,7 @@ import { beginCall } from '../../lib/begin-call/index.ts'
 import { errorEnvelope, unknownPath } from '../../lib/error-envelope/index.ts'
 import { type ErrorCode, GatewayError } from '../../lib/errors/index.ts'
 import { SPEC_CODES, TYPES_BY_STATUS } from '../errors/spec-codes.ts'
+import { envelopeIn, envelopeOf } from '../support/answer-bodies.ts'
 import { type AppServer, serveApp } from '../support/app-server.ts'
 
 const SECRET = 'sk-secret'
@@ -42,7 +43,7 @@ for (const [protocol, root] of Object.entries(ROOTS)) {
       it(`${code}: status, headers and body belong together and give nothing away`, async () => {
         const res = await fetch(`${app.url}${root}/fail/${code}?key=${SECRET}`, { method: 'POST' })
         const text = await res.text()
-        const body = JSON.parse(text)
+        const body = envelopeIn(JSON.parse(text))
         const types = TYPES_BY_STATUS[status]!
         assert.equal(res.status, status)
         assert.equal(body.error.type, types[protocol === 'anthropic' ? 1 : 0])
@@ -82,7 +83,7 @@ for (const [protocol, root] of Object.entries(ROOTS)) {
         ['GET', '/%F0%9F%8D%8B'],
       ]) {
         const res = await fetch(`${app.url}${root}${path}`, { method: method! })
-        const body: any = await res.json()
+        const body = await envelopeOf(res)
         assert.equal(res.status, 404)
         assert.equal(body.error.type, 'not_found_error')
         assert.equal(res.headers.get('x-request-id'), body.request_id)
@@ -104,7 +105,7 @@ for (const [protocol, root] of Object.entries(ROOTS)) {
 describe('error answers elsewhere', () => {
   it('knows the protocol under a sub-path too', async () => {
     const res = await fetch(`${app.url}/llm/v1/messages/fail/key_disabled`)
-    const body: any = await res.json()
+    const body = await envelopeOf(res)
     assert.equal(body.type, 'error')
     assert.equal(res.headers.get('request-id'), body.request_id)
   })
@@ -123,7 +124,7 @@ describe('error answers elsewhere', () => {
       ] as const) {
         const res = await fetch(bare.url + path)
         assert.equal(res.status, status)
-        assert.equal(((await res.json()) as any).request_id, res.headers.get('x-request-id'))
+        assert.equal((await envelopeOf(res)).request_id, res.headers.get('x-request-id'))
       }
     } finally {
       await bare.close()

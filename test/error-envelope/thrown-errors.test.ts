@@ -4,6 +4,7 @@ import express from 'express'
 import { beginCall } from '../../lib/begin-call/index.ts'
 import { errorEnvelope, unknownPath } from '../../lib/error-envelope/index.ts'
 import { ERROR_CODES, type ErrorCode, GatewayError } from '../../lib/errors/index.ts'
+import { envelopeOf } from '../support/answer-bodies.ts'
 import { type AppServer, rawClient, recordingLogger, serveApp } from '../support/app-server.ts'
 
 const logger = recordingLogger()
@@ -34,7 +35,7 @@ beforeEach(() => {
 })
 
 async function expectError(res: Response, code: ErrorCode, message?: string): Promise<void> {
-  const body: any = await res.json()
+  const body = await envelopeOf(res)
   assert.equal(body.error.code, code)
   assert.equal(res.status, ERROR_CODES[code].status)
   assert.equal(res.headers.get('x-request-id'), body.request_id)
@@ -67,7 +68,7 @@ describe('errors of Express and its body parser', () => {
     await expectError(charset, 'invalid_request', 'The body must be encoded in UTF-8.')
     const notGzip = await post('{}', { 'content-encoding': 'gzip' })
     assert.equal(notGzip.status, 400)
-    assert.equal(((await notGzip.json()) as any).error.code, 'invalid_request')
+    assert.equal((await envelopeOf(notGzip)).error.code, 'invalid_request')
     assert.equal(behind, 0)
   })
 
@@ -159,7 +160,7 @@ describe('errors that carry a status', () => {
   it('a whole range of statuses ends in envelopes of the same class', async () => {
     for (let status = 400; status <= 599; status += 7) {
       const res = await get(httpError(status, 'secret', { expose: false }))
-      const body: any = await res.json()
+      const body = await envelopeOf(res)
       assert.equal(Math.floor(res.status / 100), Math.floor(status / 100))
       assert.equal(body.request_id, res.headers.get('x-request-id'))
       assert.doesNotMatch(JSON.stringify(body), /secret/)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { GatewayError } from '../../lib/errors/index.ts'
 import { PROTOCOLS, protocolByPath, readFrame } from '../../lib/protocols/index.ts'
+import { envelopeIn } from '../support/answer-bodies.ts'
 import { SPEC_CODES, TYPES_BY_STATUS } from './spec-codes.ts'
 
 for (const [code, status] of SPEC_CODES) {
@@ -41,7 +42,7 @@ for (const [code, status] of SPEC_CODES) {
 }
 
 describe('optional members', () => {
-  const body = (error: GatewayError) => (PROTOCOLS.openai.errorBody(error, 'req_1') as any).error
+  const body = (error: GatewayError) => envelopeIn(PROTOCOLS.openai.errorBody(error, 'req_1')).error
 
   it('has param only where a field is at fault', () => {
     assert.equal(
@@ -59,7 +60,7 @@ describe('optional members', () => {
 
   it('has neither in the Anthropic-style envelope, which knows no such members', () => {
     const error = new GatewayError('invalid_request', { param: 'max_tokens', details: { a: 1 } })
-    const worded = PROTOCOLS.anthropic.errorBody(error, 'req_1') as any
+    const worded = envelopeIn(PROTOCOLS.anthropic.errorBody(error, 'req_1'))
     assert.deepEqual(Object.keys(worded).sort(), ['error', 'request_id', 'type'])
     assert.deepEqual(Object.keys(worded.error).sort(), ['message', 'type'])
   })

@@ -2,32 +2,23 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, describe, it } from 'node:test'
+import { after, describe, it } from 'node:test'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import express from 'express'
 import { beginCall } from '../../lib/begin-call/index.ts'
 import { callOf } from '../../lib/call/index.ts'
 import { errorEnvelope } from '../../lib/error-envelope/index.ts'
 import { readRequest } from '../../lib/read-request/index.ts'
-import { chatBody, KEY, listen, startGateway, type TestGateway } from '../support/gateway.ts'
-import { type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
+import { chatBody, KEY, listen } from '../support/gateway.ts'
+import { suiteGateway } from '../support/suite-gateway.ts'
 import { refusalOf } from './refusal.ts'
 
 const VALID = JSON.stringify(chatBody())
 const DEEP = 100_000
 const deep = (open: string, close: string) => open.repeat(DEEP) + close.repeat(DEEP)
 
-describe('the request body', () => {
-  let upstream: ScriptedUpstream
-  let gateway: TestGateway
-  before(async () => {
-    upstream = await startUpstream()
-    gateway = await startGateway({ lines: [{ url: upstream.url }] })
-  })
-  after(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
+describe('the request body', async () => {
+  const { upstream, gateway } = await suiteGateway()
 
   const send = (body: string | Uint8Array<ArrayBuffer> | undefined, headers: Record<string, string> = {}) =>
     fetch(`${gateway.url}/v1/chat/completions`, {
@@ -119,7 +110,7 @@ describe('the request body', () => {
         200,
         encoding,
       )
-      assert.equal(upstream.requests.at(-1)?.json.messages[0].content, 'hi')
+      assert.equal(upstream.requests.at(-1)?.json.messages[0]?.content, 'hi')
     }
   })
 

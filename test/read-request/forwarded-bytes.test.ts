@@ -1,42 +1,27 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
-import { startGateway, type TestGateway } from '../support/gateway.ts'
-import {
-  chatEvents,
-  messageAnswer,
-  type ScriptedUpstream,
-  startUpstream,
-  stream,
-} from '../support/scripted-upstream.ts'
+import { beforeEach, describe, it } from 'node:test'
+import { chatEvents, messageAnswer, stream } from '../support/scripted-upstream.ts'
+import { suiteGateway } from '../support/suite-gateway.ts'
 
-describe("the bytes that go upstream are the caller's, except where they must differ", () => {
-  let upstream: ScriptedUpstream
-  let gateway: TestGateway
-  before(async () => {
-    upstream = await startUpstream()
-    gateway = await startGateway({
-      lines: [
-        { url: upstream.url, models: { chat: 'upstream "chat"', same: 'same' } },
-        { url: upstream.url, protocol: 'anthropic', models: { chat: 'upstream-chat' } },
+describe("the bytes that go upstream are the caller's, except where they must differ", async () => {
+  const { upstream, gateway } = await suiteGateway((url) => ({
+    lines: [
+      { url, models: { chat: 'upstream "chat"', same: 'same' } },
+      { url, protocol: 'anthropic', models: { chat: 'upstream-chat' } },
+    ],
+    config: {
+      models: [
+        { id: 'chat', kind: 'chat' },
+        { id: 'same', kind: 'chat' },
       ],
-      config: {
-        models: [
-          { id: 'chat', kind: 'chat' },
-          { id: 'same', kind: 'chat' },
-        ],
-      },
-    })
-  })
+    },
+  }))
   beforeEach(() => {
     upstream.script = (res, { json, path }) => {
       if (json.stream === true) return stream(res, chatEvents(['Hi']))
       messageAnswer(res, 'Hi', { choices: [{ index: 0, message: { content: 'Hi' }, finish_reason: 'stop' }] })
       assert.ok(path)
     }
-  })
-  after(async () => {
-    await gateway.close()
-    await upstream.close()
   })
 
   async function forwarded(path: string, body: string): Promise<string> {

@@ -29,17 +29,17 @@ const mutated = fc
     return JSON.stringify(body)
   })
 
-function replaceAt(root: any, at: number, value: unknown): void {
-  const places: [any, string][] = []
-  const collect = (holder: any): void => {
-    for (const key of Object.keys(holder)) {
+function replaceAt(root: object, at: number, value: unknown): void {
+  const places: [holder: object, key: string][] = []
+  const collect = (holder: object): void => {
+    for (const [key, held] of Object.entries(holder)) {
       places.push([holder, key])
-      if (typeof holder[key] === 'object' && holder[key] !== null) collect(holder[key])
+      if (typeof held === 'object' && held !== null) collect(held)
     }
   }
   collect(root)
   const place = places[at % places.length]
-  if (place) place[0][place[1]] = value
+  if (place) Reflect.set(...place, value)
 }
 
 const body = fc.oneof(

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { after, before, describe, it } from 'node:test'
-import { KEY, startGateway, type TestGateway } from '../support/gateway.ts'
-import { type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
+import { describe, it } from 'node:test'
+import { KEY } from '../support/gateway.ts'
+import { suiteGateway } from '../support/suite-gateway.ts'
 
 // Node's own parser refuses these before there is a request, so no middleware runs and there is no envelope. What a
 // caller can rely on: an answer or a closed connection, nothing sent upstream, no call left open, and a server that
@@ -25,17 +25,8 @@ const malformed: [name: string, bytes: string, answer: RegExp][] = [
   ['CONNECT', 'CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n', /^$/],
 ]
 
-describe('malformed HTTP', () => {
-  let upstream: ScriptedUpstream
-  let gateway: TestGateway
-  before(async () => {
-    upstream = await startUpstream()
-    gateway = await startGateway({ lines: [{ url: upstream.url }] })
-  })
-  after(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
+describe('malformed HTTP', async () => {
+  const { upstream, gateway } = await suiteGateway()
 
   /** Sends bytes, ends its side, and resolves with all that came back. */
   function send(bytes: string): Promise<string> {

@@ -1,24 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { chatBody, messageBody, startGateway, type TestGateway } from '../support/gateway.ts'
-import { type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
+import { describe, it } from 'node:test'
+import { chatBody, messageBody } from '../support/gateway.ts'
+import { suiteGateway } from '../support/suite-gateway.ts'
 import { refusalOf } from './refusal.ts'
 
 const CHAT = '/v1/chat/completions'
 const MESSAGES = '/v1/messages'
 const user = (content: unknown) => [{ role: 'user', content }]
 
-describe('a member that the gateway needs and cannot use is named as the caller wrote it', () => {
-  let upstream: ScriptedUpstream
-  let gateway: TestGateway
-  before(async () => {
-    upstream = await startUpstream()
-    gateway = await startGateway({ lines: [{ url: upstream.url }] })
-  })
-  after(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
+describe('a member that the gateway needs and cannot use is named as the caller wrote it', async () => {
+  const { upstream, gateway } = await suiteGateway()
 
   const chat: [param: string, body: Record<string, unknown>][] = [
     ['model', { model: undefined }],
@@ -123,17 +114,8 @@ describe('a member that the gateway needs and cannot use is named as the caller 
   })
 })
 
-describe('the provider constraint in the header X-Gateway-Provider', () => {
-  let upstream: ScriptedUpstream
-  let gateway: TestGateway
-  before(async () => {
-    upstream = await startUpstream()
-    gateway = await startGateway({ lines: [{ url: upstream.url }, { url: upstream.url }] })
-  })
-  after(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
+describe('the provider constraint in the header X-Gateway-Provider', async () => {
+  const { upstream, gateway } = await suiteGateway((url) => ({ lines: [{ url }, { url }] }))
 
   const withHeader = (header: string, body: Record<string, unknown> = {}) =>
     gateway.post(CHAT, chatBody(body), { headers: { 'x-gateway-provider': header } })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { chatBody, messageBody, startGateway, type TestGateway } from '../support/gateway.ts'
-import { type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
+import { describe, it } from 'node:test'
+import { chatBody, messageBody, startGateway } from '../support/gateway.ts'
+import { startUpstream } from '../support/scripted-upstream.ts'
+import { suiteGateway } from '../support/suite-gateway.ts'
 import { refusalOf } from './refusal.ts'
 
 const CHAT = '/v1/chat/completions'
@@ -29,43 +30,34 @@ describe('the path of a request', () => {
   })
 })
 
-describe('the model of a request', () => {
-  let upstream: ScriptedUpstream
-  let gateway: TestGateway
-  before(async () => {
-    upstream = await startUpstream()
-    gateway = await startGateway({
-      lines: [
-        { url: upstream.url, models: { chat: 'a', plain: 'a', window: 'a', vast: 'a' }, contextWindow: 100 },
-        { url: upstream.url, models: { window: 'b', vast: 'b' } },
-        { url: upstream.url, models: { window: 'c' }, contextWindow: 5000 },
+describe('the model of a request', async () => {
+  const { upstream, gateway } = await suiteGateway((url) => ({
+    lines: [
+      { url, models: { chat: 'a', plain: 'a', window: 'a', vast: 'a' }, contextWindow: 100 },
+      { url, models: { window: 'b', vast: 'b' } },
+      { url, models: { window: 'c' }, contextWindow: 5000 },
+    ],
+    config: {
+      keys: [
+        { id: 'all', account: 'acme', secret: 'sk-all' },
+        {
+          id: 'some',
+          account: 'acme',
+          secret: 'sk-test-1',
+          allowModels: ['chat', 'plain', 'video*', 'w*', 'vast'],
+        },
       ],
-      config: {
-        keys: [
-          { id: 'all', account: 'acme', secret: 'sk-all' },
-          {
-            id: 'some',
-            account: 'acme',
-            secret: 'sk-test-1',
-            allowModels: ['chat', 'plain', 'video*', 'w*', 'vast'],
-          },
-        ],
-        models: [
-          { id: 'chat', kind: 'chat' },
-          { id: 'secret-chat', kind: 'chat' },
-          { id: 'plain', kind: 'chat', features: [] },
-          { id: 'window', kind: 'chat', contextWindow: 1000 },
-          { id: 'vast', kind: 'chat' },
-          { id: 'unserved', kind: 'chat', contextWindow: 50 },
-          ...KINDS.map((kind) => ({ id: `${kind}-1`, kind })),
-        ],
-      },
-    })
-  })
-  after(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
+      models: [
+        { id: 'chat', kind: 'chat' },
+        { id: 'secret-chat', kind: 'chat' },
+        { id: 'plain', kind: 'chat', features: [] },
+        { id: 'window', kind: 'chat', contextWindow: 1000 },
+        { id: 'vast', kind: 'chat' },
+        { id: 'unserved', kind: 'chat', contextWindow: 50 },
+        ...KINDS.map((kind) => ({ id: `${kind}-1`, kind })),
+      ],
+    },
+  }))
 
   const ask = async (path: string, body: object, secret = 'sk-test-1') => {
     const before = upstream.requests.length

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { envelopeIn } from '../support/answer-bodies.ts'
 
 /** What a caller reads off a refusal. */
 export interface Refusal {
@@ -18,7 +19,7 @@ export async function refusalOf(response: Response): Promise<Refusal> {
 
 /** The same for an answer whose body was read by hand. */
 export function checkEnvelope(status: number, requestId: unknown, text: string): Refusal {
-  const body = JSON.parse(text)
+  const body = envelopeIn(JSON.parse(text))
   assert.ok(status >= 400, `a refusal, not ${status}: ${text}`)
   assert.match(String(requestId), /^req_/)
   assert.equal(body.request_id, requestId)

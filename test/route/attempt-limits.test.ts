@@ -15,7 +15,7 @@ describe('the attempts of a call', () => {
     const got = await exchange(gateway, OPENAI)
     const took = performance.now() - start
     assert.equal(got.status, 504)
-    assert.equal(got.json.error.code, 'upstream_timeout')
+    assert.equal(got.errorCode, 'upstream_timeout')
     assert.ok(took >= 290 && took < 550, `${took} ms`)
     const { routing } = await gateway.entry(got.requestId)
     assert.deepEqual(
@@ -71,7 +71,7 @@ describe('the attempts of a call', () => {
     assert.ok(retries <= CALLS * 0.2 + 10 * seconds, `${retries} retries in ${seconds} s`)
     for (const { status } of answers) assert.equal(status, 502)
     // One line tried: its own outcome, not all_candidates_failed.
-    const withheld = answers.find(({ json }) => json.error.code === 'upstream_error')
+    const withheld = answers.find(({ errorCode }) => errorCode === 'upstream_error')
     assert.ok(withheld)
     const { routing } = await gateway.entry(withheld.requestId)
     assert.equal(routing?.retry_budget_spent, true)

@@ -1,52 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it, type TestContext } from 'node:test'
-import { bodyOf, exchange, gatewayFor, OPENAI, OPENAI_STREAM, pathOf } from '../support/exchange.ts'
+import { describe, it } from 'node:test'
+import { bodyOf, exchange, OPENAI, OPENAI_STREAM, pathOf } from '../support/exchange.ts'
 import type { TestGateway } from '../support/gateway.ts'
-import {
-  answerJson,
-  chatAnswer,
-  chatEvents,
-  type ScriptedUpstream,
-  startUpstream,
-  stream,
-  type UpstreamScript,
-} from '../support/scripted-upstream.ts'
+import { answerJson, chatAnswer, chatEvents, stream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
-
-const RESET_MS = 250
-const fails: UpstreamScript = (res) => answerJson(res, 500, {})
+import { closedCircuit, fails, openCircuit, stateOf } from './circuit-line.ts'
 
 describe('the probe of a half-open circuit', () => {
-  let upstream: ScriptedUpstream
-  before(async () => {
-    upstream = await startUpstream()
-  })
-  beforeEach(() => {
-    upstream.script = (res) => chatAnswer(res)
-    upstream.requests.length = 0
-  })
-  after(() => upstream.close())
-
-  const over = (t: TestContext, circuit: Record<string, number>, line: Record<string, unknown> = {}) =>
-    gatewayFor(t, {
-      lines: [{ url: upstream.url, circuit: { errorPercent: 50, resetMs: RESET_MS, ...circuit }, ...line }],
-    })
-  const stateOf = (gateway: TestGateway): string => {
-    const [line] = gateway.config.catalog.lines
-    assert.ok(line)
-    return gateway.lines.status(line).circuit
-  }
-  const opened = async (t: TestContext): Promise<TestGateway> => {
-    const gateway = await over(t, { minimumCalls: 1 })
-    upstream.script = fails
-    await exchange(gateway)
-    assert.equal(stateOf(gateway), 'open')
-    return gateway
-  }
   const halfOpen = (gateway: TestGateway) => until(() => stateOf(gateway) === 'half_open', 'half open')
 
   it('lets exactly one probe through, and closes when it succeeds', async (t) => {
-    const gateway = await opened(t)
+    const { upstream, gateway } = await openCircuit(t)
     await halfOpen(gateway)
     const probe = Promise.withResolvers<void>()
     upstream.script = async (res) => {
@@ -62,16 +26,16 @@ describe('the probe of a half-open circuit', () => {
     probe.resolve()
     const answers = await Promise.all(calls)
     assert.equal(answers.filter(({ status }) => status === 200).length, 1)
-    for (const { status, json, headers } of answers) {
+    for (const { status, errorCode, headers } of answers) {
       if (status === 200) continue
-      assert.equal(json.error.code, 'circuit_open')
+      assert.equal(errorCode, 'circuit_open')
       assert.ok(Number(headers.get('retry-after')) >= 1)
     }
     assert.equal(stateOf(gateway), 'closed')
   })
 
   it('is not opened again by the failures of before', async (t) => {
-    const gateway = await over(t, { minimumCalls: 4 })
+    const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 4 })
     upstream.script = fails
     for (let i = 0; i < 4; i++) await exchange(gateway)
     await halfOpen(gateway)
@@ -84,11 +48,11 @@ describe('the probe of a half-open circuit', () => {
   })
 
   it('opens again when the probe fails, for the whole time', async (t) => {
-    const gateway = await opened(t)
+    const { upstream, gateway } = await openCircuit(t)
     await halfOpen(gateway)
     await exchange(gateway)
     assert.equal(stateOf(gateway), 'open')
-    assert.equal((await exchange(gateway)).json.error.code, 'circuit_open')
+    assert.equal((await exchange(gateway)).errorCode, 'circuit_open')
     assert.equal(upstream.requests.length, 2)
     await halfOpen(gateway)
     upstream.script = (res) => chatAnswer(res)
@@ -97,7 +61,7 @@ describe('the probe of a half-open circuit', () => {
   })
 
   it('opens again when the caller leaves during the probe, and is probed once more', async (t) => {
-    const gateway = await opened(t)
+    const { upstream, gateway } = await openCircuit(t)
     await halfOpen(gateway)
     upstream.script = () => {}
     const leaving = new AbortController()
@@ -113,16 +77,16 @@ describe('the probe of a half-open circuit', () => {
   })
 
   it('takes a 429 of the probe for no verdict, and is not stuck half-open', async (t) => {
-    const gateway = await opened(t)
+    const { upstream, gateway } = await openCircuit(t)
     await halfOpen(gateway)
     upstream.script = (res) => answerJson(res, 429, {})
-    assert.equal((await exchange(gateway)).json.error.code, 'upstream_rate_limited')
+    assert.equal((await exchange(gateway)).errorCode, 'upstream_rate_limited')
     assert.equal(stateOf(gateway), 'open')
     await halfOpen(gateway)
   })
 
   it('does not hear of results that began before it opened', async (t) => {
-    const gateway = await over(t, { minimumCalls: 1 })
+    const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 1 })
     const early = Promise.withResolvers<boolean>()
     upstream.script = async (res, request, index) => {
       if (index < 2) await early.promise
@@ -144,7 +108,7 @@ describe('the probe of a half-open circuit', () => {
   })
 
   it('closes at the first output of a streamed probe, and counts its failure behind that', async (t) => {
-    const gateway = await opened(t)
+    const { upstream, gateway } = await openCircuit(t)
     await halfOpen(gateway)
     const breakOff = Promise.withResolvers<void>()
     upstream.script = async (res) => {

@@ -1,51 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { exchange, gatewayFor, OPENAI_STREAM } from '../support/exchange.ts'
-import type { TestGateway } from '../support/gateway.ts'
-import {
-  answerJson,
-  chatAnswer,
-  chatEvents,
-  type ScriptedUpstream,
-  startUpstream,
-  stream,
-  type UpstreamScript,
-} from '../support/scripted-upstream.ts'
-
-const RESET_MS = 250
-const fails: UpstreamScript = (res) => answerJson(res, 500, {})
+import { answerJson, chatAnswer, chatEvents, startUpstream, stream } from '../support/scripted-upstream.ts'
+import { closedCircuit, fails, openCircuit, stateOf } from './circuit-line.ts'
 
 describe('the circuit of a line', () => {
-  let upstream: ScriptedUpstream
-  before(async () => {
-    upstream = await startUpstream()
-  })
-  beforeEach(() => {
-    upstream.script = (res) => chatAnswer(res)
-    upstream.requests.length = 0
-  })
-  after(() => upstream.close())
-
-  const over = (t: TestContext, circuit: Record<string, number>, line: Record<string, unknown> = {}) =>
-    gatewayFor(t, {
-      lines: [{ url: upstream.url, circuit: { errorPercent: 50, resetMs: RESET_MS, ...circuit }, ...line }],
-    })
-  const stateOf = (gateway: TestGateway): string => {
-    const [line] = gateway.config.catalog.lines
-    assert.ok(line)
-    return gateway.lines.status(line).circuit
-  }
-  const opened = async (t: TestContext): Promise<TestGateway> => {
-    const gateway = await over(t, { minimumCalls: 1 })
-    upstream.script = fails
-    await exchange(gateway)
-    assert.equal(stateOf(gateway), 'open')
-    return gateway
-  }
-
   it('stays closed below the minimum of calls', async (t) => {
-    const gateway = await over(t, { minimumCalls: 4 })
+    const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 4 })
     upstream.script = fails
     for (let i = 0; i < 3; i++) await exchange(gateway)
     assert.equal(stateOf(gateway), 'closed')
@@ -54,7 +16,7 @@ describe('the circuit of a line', () => {
   })
 
   it('opens at exactly the share, and not below it', async (t) => {
-    const gateway = await over(t, { minimumCalls: 5 })
+    const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 5 })
     for (const good of [true, true, true, false, false]) {
       upstream.script = good ? (res) => chatAnswer(res) : fails
       await exchange(gateway)
@@ -66,7 +28,7 @@ describe('the circuit of a line', () => {
   })
 
   it('forgets what lies before its window', async (t) => {
-    const gateway = await over(t, { minimumCalls: 2, windowMs: 100 })
+    const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 2, windowMs: 100 })
     upstream.script = fails
     await exchange(gateway)
     await sleep(250)
@@ -75,12 +37,12 @@ describe('the circuit of a line', () => {
   })
 
   it('refuses with circuit_open and the time until the probe, without asking the line', async (t) => {
-    const gateway = await over(t, { minimumCalls: 1, resetMs: 30_000 })
+    const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 1, resetMs: 30_000 })
     upstream.script = fails
     await exchange(gateway)
     const got = await exchange(gateway)
     assert.equal(got.status, 503)
-    assert.equal(got.json.error.code, 'circuit_open')
+    assert.equal(got.errorCode, 'circuit_open')
     const seconds = Number(got.headers.get('retry-after'))
     assert.ok(seconds > 20 && seconds <= 30, `${seconds}`)
     assert.equal(upstream.requests.length, 1)
@@ -90,13 +52,13 @@ describe('the circuit of a line', () => {
   })
 
   it('shows in the routing of the model', async (t) => {
-    const gateway = await opened(t)
+    const { gateway } = await openCircuit(t)
     const response = await gateway.post('/v1/models/chat/routing', undefined, { method: 'GET' })
     assert.match(await response.text(), /"open"/)
   })
 
   it('counts neither a 429 nor a refusal of the request', async (t) => {
-    const gateway = await over(t, { minimumCalls: 1 })
+    const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 1 })
     for (const status of [429, 400, 413, 422]) {
       upstream.script = (res) => answerJson(res, status, {})
       await exchange(gateway)
@@ -109,7 +71,7 @@ describe('the circuit of a line', () => {
   })
 
   it('counts an answer that breaks off behind its first output', async (t) => {
-    const gateway = await over(t, { minimumCalls: 4 })
+    const { upstream, gateway } = await closedCircuit(t, { minimumCalls: 4 })
     upstream.script = async (res) => {
       await stream(res, chatEvents(['Hello']).slice(0, 2), { paceMs: 5, end: false })
       res.socket?.resetAndDestroy()
@@ -121,9 +83,9 @@ describe('the circuit of a line', () => {
   })
 
   it('of one line leaves the others alone', async (t) => {
+    const upstream = await startUpstream(fails)
     const other = await startUpstream()
-    t.after(() => other.close())
-    upstream.script = fails
+    t.after(() => Promise.all([upstream.close(), other.close()]))
     const gateway = await gatewayFor(t, {
       lines: [{ url: upstream.url, circuit: { minimumCalls: 1, resetMs: 30_000 } }, { url: other.url }],
     })

@@ -99,6 +99,7 @@ describe('a line that fails behind the first output', async () => {
         assert.doesNotMatch(got.text, new RegExp(SECRET))
         assert.doesNotMatch(got.text, /\[DONE\]|message_stop/)
         const last = dataOf(got.text).at(-1)
+        assert.ok(last?.error)
         assert.equal(last.request_id, got.requestId)
         if (protocol === 'openai') {
           assert.equal(last.error.code, code)

@@ -26,7 +26,7 @@ describe('the wait that a filter tells', async () => {
     const sent = removed.requests.length
     const got = await exchange(gateway, OPENAI, { provider: { only: ['a'] } })
     assert.equal(got.status, 429)
-    assert.equal(got.json.error.code, 'upstream_rate_limited')
+    assert.equal(got.errorCode, 'upstream_rate_limited')
     const seconds = Number(got.headers.get('retry-after'))
     assert.ok(seconds > 20 && seconds <= 25, `${seconds} s`)
     assert.equal(removed.requests.length, sent, 'a resting line is not asked')
@@ -53,7 +53,7 @@ describe('the wait that a filter tells', async () => {
     await exchange(gateway)
     const got = await exchange(gateway, OPENAI, { provider: { only: ['a'] } })
     assert.equal(got.status, 503)
-    assert.equal(got.json.error.code, 'circuit_open')
+    assert.equal(got.errorCode, 'circuit_open')
     const seconds = Number(got.headers.get('retry-after'))
     assert.ok(seconds > 30 && seconds <= 40, `${seconds} s`)
     assert.equal(got.headers.get('x-should-retry'), 'true')

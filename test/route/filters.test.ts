@@ -111,7 +111,7 @@ describe('a filter', async () => {
       const gateway = await gatewayFor(t, { lines: [{ url: removed.url, ...line }], config })
       const got = await exchange(gateway, mode, extra)
       assert.equal(got.status, status)
-      assert.equal(got.json.error.code, code)
+      assert.equal(got.errorCode, code)
       // Which line, which region and which price stay in the call log.
       assert.doesNotMatch(got.text, /line-0|provider-0|"eu"|"us"/)
       const entry = await gateway.entry(got.requestId)
@@ -148,7 +148,7 @@ describe('a filter', async () => {
     assert.equal((await exchange(gateway, OPENAI, { max_tokens: 2900 })).status, 200)
     const got = await exchange(gateway, OPENAI, { max_tokens: 3000 })
     assert.equal(got.status, 400)
-    assert.equal(got.json.error.code, 'context_too_long')
+    assert.equal(got.errorCode, 'context_too_long')
     const { routing } = await gateway.entry(got.requestId)
     assert.deepEqual(
       routing?.eliminated.map(({ reason }) => reason),
@@ -178,7 +178,7 @@ describe('a filter', async () => {
     })
     const provider = { ignore: ['elsewhere'], max_price: { prompt: 1 } }
     const got = await exchange(gateway, OPENAI_STREAM, { provider, max_tokens: 50 })
-    assert.equal(got.json.error.code, 'no_candidate', 'the filter that removed the last line decides')
+    assert.equal(got.errorCode, 'no_candidate', 'the filter that removed the last line decides')
     const { routing } = await gateway.entry(got.requestId)
     assert.deepEqual(
       routing?.eliminated.map(({ line, reason }) => [line, reason]),
@@ -206,7 +206,7 @@ describe('a filter', async () => {
     })
     const got = await exchange(gateway)
     assert.equal(got.status, 503)
-    assert.equal(got.json.error.code, 'no_candidate')
+    assert.equal(got.errorCode, 'no_candidate')
     assert.equal(got.headers.get('x-should-retry'), 'false')
   })
 })

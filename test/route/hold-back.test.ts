@@ -75,7 +75,7 @@ describe('the end of an answer', async () => {
       if (mode.stream) {
         assert.equal(got.status, 200)
         assert.equal(got.broken, true)
-        assert.equal(dataOf(got.text).at(-1).request_id, got.requestId)
+        assert.equal(dataOf(got.text).at(-1)?.request_id, got.requestId)
       } else {
         assert.equal(got.status, 503)
         assert.doesNotMatch(got.text, /Hello/)

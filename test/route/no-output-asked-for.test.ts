@@ -13,7 +13,7 @@ it('max_tokens: 0, which fills the prompt cache, gets its answer without output'
   const gateway = await gatewayFor(t, { lines })
   const { status, json, requestId } = await exchange(gateway, ANTHROPIC, { max_tokens: 0 })
   assert.equal(status, 200)
-  assert.deepEqual(json.content, [])
+  assert.deepEqual((json as { content: unknown }).content, [])
   assert.equal(upstream.requests.length, 1, 'no other line was tried')
   const { usage } = await gateway.entry(requestId)
   assert.equal(usage?.input_tokens, 4003)

@@ -79,7 +79,7 @@ describe('the provider constraint', () => {
           assert.equal('provider' in json, false)
           assert.equal('x-gateway-provider' in headers, false)
         }
-        if (tried.length === 0) assert.equal(got.json.error.code, 'no_candidate')
+        if (tried.length === 0) assert.equal(got.errorCode, 'no_candidate')
       })
     }
   }
@@ -101,11 +101,11 @@ describe('the provider constraint', () => {
       upstream.requests.length = 0
       const inBody = await exchange(gateway, OPENAI, { provider: JSON.parse(given) })
       assert.equal(inBody.status, 400)
-      assert.equal(inBody.json.error.code, 'invalid_request')
-      assert.equal(inBody.json.error.param, param)
+      assert.equal(inBody.errorCode, 'invalid_request')
+      assert.equal(inBody.envelope().error.param, param)
       const inHeader = await exchange(gateway, OPENAI, {}, { headers: { 'x-gateway-provider': given } })
-      assert.equal(inHeader.json.error.code, 'invalid_request')
-      assert.equal(inHeader.json.error.param, param.replace('provider', 'X-Gateway-Provider'))
+      assert.equal(inHeader.errorCode, 'invalid_request')
+      assert.equal(inHeader.envelope().error.param, param.replace('provider', 'X-Gateway-Provider'))
       assert.equal(upstream.requests.length, 0)
     })
   }
@@ -113,8 +113,8 @@ describe('the provider constraint', () => {
   it('refuses a header that is not JSON', async (t) => {
     const gateway = await started(t)
     const got = await exchange(gateway, OPENAI, {}, { headers: { 'x-gateway-provider': 'only=alpha' } })
-    assert.equal(got.json.error.code, 'invalid_request')
-    assert.equal(got.json.error.param, 'X-Gateway-Provider')
+    assert.equal(got.errorCode, 'invalid_request')
+    assert.equal(got.envelope().error.param, 'X-Gateway-Provider')
   })
 
   it('null is no constraint', async (t) => {

@@ -175,7 +175,7 @@ describe('a strategy', () => {
   it('that leaves nothing gives no_candidate', async (t) => {
     const gateway = await over(t, [{ id: 'a' }], () => [])
     const got = await exchange(gateway)
-    assert.equal(got.json.error.code, 'no_candidate')
+    assert.equal(got.errorCode, 'no_candidate')
     assert.equal(upstream.requests.length, 0)
   })
 
@@ -185,7 +185,7 @@ describe('a strategy', () => {
     })
     const got = await exchange(gateway)
     assert.equal(got.status, 500)
-    assert.equal(got.json.error.code, 'internal_error')
+    assert.equal(got.errorCode, 'internal_error')
     assert.doesNotMatch(got.text, /secret/)
     assert.equal(gateway.logged.length, 1)
     await until(() => gateway.openCalls.size === 0)

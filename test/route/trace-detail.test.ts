@@ -52,7 +52,7 @@ it('the trace says that a line cannot be reached, and not where it is', async (t
 
 it('the trace names what a request was refused for, and quotes nothing of the prompt', async (t) => {
   const upstream = await startUpstream((res, { json }) => {
-    const message = `Cannot read "${json.messages[0].content}"`
+    const message = `Cannot read "${json.messages[0]?.content}"`
     answerJson(res, 400, {
       error: { type: 'invalid_request_error', code: 'bad_content', param: 'messages', message },
     })

@@ -92,7 +92,7 @@ describe('the verdict after the last attempt', async () => {
       })
       const got = await exchange(gateway, OPENAI)
       assert.equal(got.status, status)
-      assert.equal(got.json.error.code, code)
+      assert.equal(got.errorCode, code)
       assert.equal(got.headers.get('retry-after'), retryAfter ?? null)
       const requests = upstreams.slice(0, lines.length).map((upstream) => upstream.requests.length)
       assert.deepEqual(

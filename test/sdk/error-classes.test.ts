@@ -6,9 +6,12 @@ import { ERROR_CODES, type ErrorCode } from '../../lib/errors/index.ts'
 import { anthropicOf, openaiOf, recordingClient, rejection, SDKS } from './clients.ts'
 import { SITUATIONS, type SituationGateway, startSituations } from './situations.ts'
 
+/** Both SDKs have their error classes on the client. */
+type ErrorClass = Extract<keyof typeof OpenAI & keyof typeof Anthropic, `${string}Error`>
+
 /** The class each SDK raises, and its `type`; the spec leaves the types open, DESIGN 4 chose them. */
 interface Expected {
-  readonly name: keyof typeof OpenAI & keyof typeof Anthropic
+  readonly name: ErrorClass
   readonly openai: string
   readonly anthropic: string
 }
@@ -81,19 +84,13 @@ function assertRaised(sdk: 'openai' | 'anthropic', error: unknown, code: ErrorCo
   assert.ok(expected)
   assert.match(requestIdOf(error), /^req_/)
   if (sdk === 'openai') {
-    assert.ok(
-      error instanceof OpenAI.APIError && error instanceof (OpenAI[expected.name] as any),
-      String(error),
-    )
+    assert.ok(error instanceof OpenAI.APIError && error instanceof OpenAI[expected.name], String(error))
     assert.equal(error.status, status)
     assert.equal(error.code, code)
     assert.equal(error.type, expected.openai)
     assert.equal(error.param, param)
   } else {
-    assert.ok(
-      error instanceof Anthropic.APIError && error instanceof (Anthropic[expected.name] as any),
-      String(error),
-    )
+    assert.ok(error instanceof Anthropic.APIError && error instanceof Anthropic[expected.name], String(error))
     assert.equal(error.status, status)
     assert.equal(error.type, expected.anthropic)
     const body = error.error as { request_id: string; error: { code?: string } }

@@ -81,7 +81,7 @@ describe('the OpenAI SDK, plain', () => {
       tools: [WEATHER],
     })
     assert.equal(second.choices[0]?.message.content, 'Sunny')
-    assert.deepEqual(upstream.requests[1]?.json.messages[1].tool_calls, [CALL])
+    assert.deepEqual(upstream.requests[1]?.json.messages[1]?.tool_calls, [CALL])
     assert.deepEqual(upstream.requests[1]?.json.messages[2], {
       role: 'tool',
       tool_call_id: 'call_1',

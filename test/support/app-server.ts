@@ -81,15 +81,22 @@ export function rawClient(port: number, bytes = ''): RawClient {
   }
 }
 
+/** What a logger was told. */
+export interface LoggedLine {
+  readonly level: string
+  readonly message: string
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
 /** A logger that keeps what it is told. */
 export interface RecordingLogger extends Logger {
-  readonly lines: { level: string; fields: any; message: string }[]
+  readonly lines: LoggedLine[]
 }
 
 export function recordingLogger(): RecordingLogger {
-  const lines: RecordingLogger['lines'] = []
+  const lines: LoggedLine[] = []
   const log = (level: string) => (fields: object, message: string) =>
-    void lines.push({ level, fields, message })
+    void lines.push({ level, message, fields: fields as LoggedLine['fields'] })
   return { lines, info: log('info'), warn: log('warn'), error: log('error') }
 }
 

@@ -1,5 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
+import {
+  type ChatAnswer,
+  type ErrorEnvelope,
+  envelopeIn,
+  isEnvelope,
+  type MessageAnswer,
+  type StreamedEvent,
+} from './answer-bodies.ts'
 import { chatBody, messageBody, startGateway, type TestGateway, type TestGatewayOptions } from './gateway.ts'
 import { chatAnswer, chatEvents, messageAnswer, messageEvents, stream } from './scripted-upstream.ts'
 
@@ -25,7 +33,11 @@ export interface Exchange {
   readonly headers: Headers
   readonly text: string
   /** The body as JSON; undefined when it is none. */
-  readonly json: any
+  readonly json: unknown
+  /** The body as an error; fails when it is none. */
+  envelope(): ErrorEnvelope
+  /** The code of the error in the body; undefined when there is none. */
+  readonly errorCode: string | undefined
   /** Whether the connection was cut before the regular end. */
   readonly broken: boolean
   readonly requestId: string
@@ -67,11 +79,14 @@ export async function readExchange(response: Response): Promise<Exchange> {
     broken = true
   }
   const text = Buffer.concat(chunks).toString()
+  const json = parsed(text)
   return {
     status: response.status,
     headers: response.headers,
     text,
-    json: parsed(text),
+    json,
+    envelope: () => envelopeIn(json),
+    errorCode: isEnvelope(json) ? json.error.code : undefined,
     broken,
     requestId: response.headers.get('x-request-id') ?? '',
   }
@@ -90,7 +105,11 @@ export const eventsOf = ({ protocol }: Mode, words: readonly string[]): string[]
 
 /** The text that an answer, or a stream, gave to the caller. */
 export function saidTo({ protocol, stream: streams }: Mode, { text, json }: Exchange): string {
-  if (!streams) return protocol === 'openai' ? json.choices[0].message.content : json.content[0].text
+  if (!streams) {
+    return protocol === 'openai'
+      ? (json as ChatAnswer).choices[0].message.content
+      : (json as MessageAnswer).content[0].text
+  }
   const events = dataOf(text)
   return events
     .map((event) => (protocol === 'openai' ? event.choices?.[0]?.delta?.content : event.delta?.text) ?? '')
@@ -98,7 +117,7 @@ export function saidTo({ protocol, stream: streams }: Mode, { text, json }: Exch
 }
 
 /** The JSON of each event of a stream, in their order; `[DONE]` is left out. */
-export function dataOf(text: string): any[] {
+export function dataOf(text: string): StreamedEvent[] {
   return [...text.matchAll(/^data: ?(.*)$/gm)]
     .map(([, data]) => data as string)
     .filter((data) => data !== '[DONE]')

@@ -1,41 +1,25 @@
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import express from 'express'
-import { authenticate, memoryKeyDirectory } from '../../lib/authenticate/index.ts'
-import { beginCall } from '../../lib/begin-call/index.ts'
-import type { Call, Logger } from '../../lib/call/index.ts'
-import {
-  type CallLogEntry,
-  CallLogWriter,
-  callLog,
-  callLogRoutes,
-  MemoryCallStore,
-} from '../../lib/call-log/index.ts'
+import type { Express } from 'express'
+import { callLogRoutes } from '../../lib/call-log/index.ts'
 import { type GatewayConfig, loadConfig } from '../../lib/catalog/index.ts'
 import { errorEnvelope, unknownPath } from '../../lib/error-envelope/index.ts'
 import { modelRoutes } from '../../lib/models/index.ts'
 import { OPERATIONS } from '../../lib/operations/index.ts'
 import { readRequest } from '../../lib/read-request/index.ts'
-import { LineRegistry, type RouteOptions, route } from '../../lib/route/index.ts'
+import { type RouteOptions, route } from '../../lib/route/index.ts'
+import type { LoggedLine } from './app-server.ts'
+import { type ChainServer, serveChain } from './chain-server.ts'
 
 /** The key every test gateway knows. */
 export const KEY = 'sk-test-1'
 
 /** A whole chain on loopback, with the memory stores. */
-export interface TestGateway {
-  readonly url: string
+export interface TestGateway extends ChainServer {
   readonly config: GatewayConfig
-  readonly lines: LineRegistry
-  readonly store: MemoryCallStore
-  /** Calls that have not ended. */
-  readonly openCalls: ReadonlySet<Call>
   /** What was logged: level, message and fields. */
-  readonly logged: { level: string; message: string; fields: any }[]
-  /** The log entry of a request id; waits for it. */
-  entry(requestId: string | null): Promise<CallLogEntry>
+  readonly logged: readonly LoggedLine[]
   /** POSTs JSON with the test key. */
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>
-  close(): Promise<void>
 }
 
 export interface TestGatewayOptions {
@@ -76,70 +60,36 @@ export async function startGateway({
     })),
     ...extra,
   })
-  const logged: TestGateway['logged'] = []
-  const log = (level: string) => (fields: object, message: string) =>
-    void logged.push({ level, message, fields })
-  const logger: Logger = { info: log('info'), warn: log('warn'), error: log('error') }
-  const store = new MemoryCallStore()
-  const writer = new CallLogWriter({ store })
-  const lines = new LineRegistry()
-  const openCalls = new Set<Call>()
-  const onBegin = (call: Call): void => {
-    openCalls.add(call)
-    call.onEnd('test', () => void openCalls.delete(call))
-  }
   const { catalog, region, bodyLimitBytes, routing } = config
-  const app = express()
-  app.disable('x-powered-by')
-  app.set('trust proxy', config.trustProxy)
-  app.use(
-    beginCall({ logger, onBegin }),
-    callLog({ writer }),
-    authenticate({ keys: memoryKeyDirectory(config), region }),
-  )
-  app.post(
-    OPERATIONS.map(({ path }) => path),
-    readRequest({ catalog, bodyLimitBytes }),
-    route({ catalog, lines, region, ...routing, ...routeOptions }),
-  )
-  app.use('/v1', callLogRoutes({ store }), modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }))
-  app.use(unknownPath(), errorEnvelope())
-  const server = await listen(app)
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const chain = await serveChain(config, (app, { store, lines }) => {
+    app.post(
+      OPERATIONS.map(({ path }) => path),
+      readRequest({ catalog, bodyLimitBytes }),
+      route({ catalog, lines, region, ...routing, ...routeOptions }),
+    )
+    app.use(
+      '/v1',
+      callLogRoutes({ store }),
+      modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }),
+    )
+    app.use(unknownPath(), errorEnvelope())
+  })
   return {
-    url,
+    ...chain,
     config,
-    lines,
-    store,
-    openCalls,
-    logged,
-    async entry(requestId) {
-      for (let tries = 0; tries < 100; tries++) {
-        await writer.flush()
-        const found = await store.find(requestId ?? '')
-        if (found) return found
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
-      throw new Error(`no call-log entry for ${requestId}`)
-    },
+    logged: chain.logger.lines,
     post: (path, body, init = {}) =>
-      fetch(url + path, {
+      fetch(chain.url + path, {
         method: 'POST',
         body: typeof body === 'string' ? body : JSON.stringify(body),
         ...init,
         headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', ...init.headers },
       }),
-    async close() {
-      server.close()
-      server.closeAllConnections()
-      await lines.close()
-      await writer.close()
-    },
   }
 }
 
 /** Listens on a free port of loopback. */
-export function listen(app: express.Express): Promise<Server> {
+export function listen(app: Express): Promise<Server> {
   return new Promise((resolve) => {
     const server = app.listen(0, '127.0.0.1', () => resolve(server))
   })

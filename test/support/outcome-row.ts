@@ -123,14 +123,14 @@ function assertRefused(got: Exchange, row: OutcomeRow, { protocol }: Mode): void
   assert.equal(got.status, expected.status)
   assert.equal(got.broken, false)
   assert.match(got.headers.get('content-type') ?? '', /^application\/json/)
-  assert.equal(got.json.request_id, got.requestId)
+  assert.equal(got.envelope().request_id, got.requestId)
   assert.match(got.requestId, /^req_/)
   if (protocol === 'openai') {
-    assert.equal(got.json.error.code, row.code)
-    assert.equal(got.json.error.param, row.param)
+    assert.equal(got.errorCode, row.code)
+    assert.equal(got.envelope().error.param, row.param)
   } else {
-    assert.equal(got.json.type, 'error')
-    assert.equal('code' in got.json.error, false)
+    assert.equal(got.envelope().type, 'error')
+    assert.equal('code' in got.envelope().error, false)
   }
   assert.doesNotMatch(got.text, new RegExp(SECRET))
   assert.doesNotMatch(JSON.stringify([...got.headers]), new RegExp(SECRET))

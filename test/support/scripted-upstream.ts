@@ -2,13 +2,20 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
+/** What tests read of the body that a chat was sent with. */
+export interface ChatRequestBody {
+  readonly model: string
+  readonly messages: readonly { readonly content?: unknown; readonly tool_calls?: unknown }[]
+  readonly [member: string]: unknown
+}
+
 /** A request as an upstream received it. */
 export interface ReceivedRequest {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly raw: Buffer
-  readonly json: any
+  readonly json: ChatRequestBody
   /** Becomes true when the gateway cut the connection before the response was complete. */
   cut: boolean
 }
@@ -72,7 +79,7 @@ async function receive(req: IncomingMessage): Promise<ReceivedRequest> {
   const chunks: Buffer[] = []
   for await (const chunk of req) chunks.push(chunk as Buffer)
   const raw = Buffer.concat(chunks)
-  const json = raw.length > 0 ? JSON.parse(raw.toString()) : undefined
+  const json: ChatRequestBody = JSON.parse(raw.length > 0 ? raw.toString() : '{}')
   return { method: req.method ?? '', path: req.url ?? '', headers: req.headers, raw, json, cut: false }
 }
 
