@@ -34,8 +34,9 @@ export class AnswerBody {
     this.#add(chunk, Buffer.byteLength(chunk))
   }
 
-  /** Everything, as UTF-8; null when nothing was sent. A cut one says so at its end. */
-  text(): string | null {
+  /** Everything, and what is still to come, as UTF-8; null when that is nothing. A cut one says so at its end. */
+  text(toCome: Buffer | string | null = null): string | null {
+    if (toCome !== null) return this.#and(toCome).text()
     if (this.empty || this.#limit === 0) return null
     const decoder = new StringDecoder('utf8')
     let text = ''
@@ -43,6 +44,15 @@ export class AnswerBody {
       text += typeof chunk === 'string' ? decoder.end() + chunk : decoder.write(chunk)
     }
     return this.#cut ? `${text}\n[cut after ${this.#limit} bytes]` : text + decoder.end()
+  }
+
+  #and(toCome: Buffer | string): AnswerBody {
+    const body = new AnswerBody(this.#limit)
+    body.#chunks = [...this.#chunks]
+    body.#bytes = this.#bytes
+    body.#cut = this.#cut
+    if (!this.#hasUnsent) body.#add(toCome, Buffer.byteLength(toCome))
+    return body
   }
 
   /** In whatever charset it goes out, the text is the text; only these encodings are of bytes. */

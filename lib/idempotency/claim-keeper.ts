@@ -17,8 +17,8 @@ const RENEWED_AT_ONCE = 500
 const RETRY_MS = 1000
 const PRUNE_MS = 60_000
 const PRUNED_AT_ONCE = 500
-/** Longest that one round prunes. */
-const PRUNING_MS = 1000
+/** Longest that one round prunes, and that it asks for what was not answered: renewals do not wait for either. */
+const AT_A_STRETCH_MS = 1000
 
 /**
  * Makes claims, renews those that are held with one timer for all of them, and sees to the end what the store did not
@@ -34,6 +34,8 @@ export class ClaimKeeper {
   readonly #held = new Set<HeldClaim>()
   /** Claims whose completion or release was asked for and not answered. */
   readonly #unanswered = new Set<HeldClaim>()
+  /** Those among them of which the log knows. */
+  readonly #told = new WeakSet<HeldClaim>()
   #timer: NodeJS.Timeout | undefined
   #dueAt = 0
   #prunedAt = 0
@@ -55,7 +57,7 @@ export class ClaimKeeper {
   async claim(claim: IdempotencyClaim, fingerprint: string): Promise<HeldClaim | IdempotencyRecord> {
     await this.#settleFirst(claim.id)
     const askedAt = momentNow()
-    const held = new HeldClaim(claim, askedAt)
+    const held = new HeldClaim(claim, this.#keepMs, askedAt)
     const { wall: now } = askedAt
     let asked = false
     try {
@@ -86,8 +88,7 @@ export class ClaimKeeper {
     for (const unsettled of this.#unanswered) {
       if (unsettled.id !== id || unsettled.state !== 'settling') continue
       if (unsettled.age < this.#leaseMs * 0.75) continue
-      await this.#askToComplete(unsettled)
-      this.#unanswered.delete(unsettled)
+      await this.#ask(unsettled)
     }
   }
 
@@ -106,7 +107,8 @@ export class ClaimKeeper {
     this.#held.delete(held)
     held.state = 'settling'
     try {
-      await this.#askToComplete(held)
+      // Asked even while the store seems to be away: an answer that was made hangs on it.
+      this.#noteCompletion(held, await this.#guard.insist(() => this.#askToComplete(held)))
     } catch (error) {
       this.#answerLater(held)
       throw error
@@ -119,7 +121,8 @@ export class ClaimKeeper {
     this.#held.delete(held)
     held.state = 'releasing'
     try {
-      await this.#askToRelease(held)
+      await this.#guard.run(() => this.#store.release(held))
+      held.state = 'released'
     } catch {
       // The guard has told of the outage.
       this.#answerLater(held)
@@ -130,15 +133,17 @@ export class ClaimKeeper {
     return this.#leaseMs / 4
   }
 
-  async #askToComplete(held: HeldClaim): Promise<void> {
-    const kept = await this.#guard.run(() => this.#store.complete(held, Date.now() + this.#keepMs))
-    if (kept) held.state = 'completed'
-    else this.#lose(held)
+  get #stretchMs(): number {
+    return Math.min(AT_A_STRETCH_MS, this.#renewMs / 2)
   }
 
-  async #askToRelease(held: HeldClaim): Promise<void> {
-    await this.#guard.run(() => this.#store.release(held))
-    held.state = 'released'
+  #askToComplete(held: HeldClaim): Promise<boolean> {
+    return this.#store.complete(held, Date.now() + this.#keepMs)
+  }
+
+  #noteCompletion(held: HeldClaim, kept: boolean): void {
+    if (kept) held.state = 'completed'
+    else this.#lose(held)
   }
 
   #lose(held: HeldClaim): void {
@@ -163,20 +168,24 @@ export class ClaimKeeper {
   }
 
   async #round(): Promise<void> {
-    let answered = true
-    try {
-      await this.#renewHeld()
-      await this.#settleUnanswered()
-      await this.#prune()
-    } catch (error) {
-      answered = false
-      // Of an outage the guard has told.
-      if (!(error instanceof StoreAway))
-        this.#logger.error({ err: error }, 'idempotency: renewing claims failed')
-    }
+    const renewed = await this.#answered(this.#renewHeld())
+    await this.#answered(this.#settleUnanswered())
+    await this.#answered(this.#prune())
     this.#timer = undefined
-    if (!answered || this.#unanswered.size > 0) this.#wake(Math.min(RETRY_MS, this.#renewMs))
+    if (!renewed || this.#unanswered.size > 0) this.#wake(Math.min(RETRY_MS, this.#renewMs))
     else if (this.#held.size > 0) this.#wake(this.#renewMs)
+  }
+
+  async #answered(step: Promise<void>): Promise<boolean> {
+    try {
+      await step
+      return true
+    } catch (error) {
+      // Of an outage the guard has told.
+      if (!(error instanceof StoreAway && this.#guard.away))
+        this.#logger.error({ err: error }, 'idempotency: a round failed')
+      return false
+    }
   }
 
   async #renewHeld(): Promise<void> {
@@ -202,23 +211,48 @@ export class ClaimKeeper {
     }
   }
 
+  /** Each by itself, and what fails comes last the next time: one that can never be settled hinders no other. */
   async #settleUnanswered(): Promise<void> {
-    for (const held of this.#unanswered) {
-      if (held.state === 'settling') await this.#askToComplete(held)
-      // A lease that nobody has renewed is over by itself.
-      else if (held.age <= this.#leaseMs) await this.#askToRelease(held)
-      this.#unanswered.delete(held)
+    const until = performance.now() + this.#stretchMs
+    for (const held of [...this.#unanswered]) {
+      try {
+        await this.#ask(held)
+      } catch (error) {
+        this.#unanswered.delete(held)
+        this.#unanswered.add(held)
+        if (this.#guard.away) return
+        this.#tellOnce(held, error)
+      }
+      if (performance.now() > until) return
     }
+  }
+
+  /** @throws {StoreAway} when the store still does not answer. */
+  async #ask(unanswered: HeldClaim): Promise<void> {
+    if (unanswered.state === 'settling') {
+      this.#noteCompletion(unanswered, await this.#guard.retry(() => this.#askToComplete(unanswered)))
+    } else if (unanswered.age <= this.#leaseMs) {
+      // Else it is over by itself, as nobody has renewed it.
+      await this.#guard.retry(() => this.#store.release(unanswered))
+      unanswered.state = 'released'
+    }
+    this.#unanswered.delete(unanswered)
+  }
+
+  #tellOnce(held: HeldClaim, error: unknown): void {
+    if (this.#told.has(held)) return
+    this.#told.add(held)
+    this.#logger.error({ err: error, requestId: held.owner }, 'idempotency: a claim cannot be settled yet')
   }
 
   async #prune(): Promise<void> {
     const now = Date.now()
     if (now - this.#prunedAt < PRUNE_MS) return
     // What is left after a long time away is for the next rounds: renewals do not wait for it.
-    const until = performance.now() + PRUNING_MS
+    const until = performance.now() + this.#stretchMs
     let pruned = PRUNED_AT_ONCE
     while (pruned === PRUNED_AT_ONCE && performance.now() < until) {
-      pruned = await this.#guard.run(() => this.#store.prune(now, PRUNED_AT_ONCE))
+      pruned = await this.#guard.retry(() => this.#store.prune(now, PRUNED_AT_ONCE))
     }
     if (pruned < PRUNED_AT_ONCE) this.#prunedAt = now
   }

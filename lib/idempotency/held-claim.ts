@@ -14,13 +14,15 @@ export function momentNow(): Moment {
 export class HeldClaim implements RunningClaim {
   readonly id: string
   readonly owner: string
+  readonly keepMs: number
   state: RunningClaim['state'] = 'running'
   #confirmed: Moment
 
   /** @param askedAt when the claim was asked for: the lease cannot be younger than that. */
-  constructor({ id, owner }: IdempotencyClaim, askedAt: Moment) {
+  constructor({ id, owner }: IdempotencyClaim, keepMs: number, askedAt: Moment) {
     this.id = id
     this.owner = owner
+    this.keepMs = keepMs
     this.#confirmed = askedAt
   }
 

@@ -1,5 +1,12 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, consoleLogger, type IdempotencyTrace, type Logger } from '../call/index.ts'
+import {
+  type Call,
+  callOf,
+  consoleLogger,
+  holdEnd,
+  type IdempotencyTrace,
+  type Logger,
+} from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import { StoreGuard } from '../store-guard/index.ts'
 import { AnswerBody } from './answer-body.ts'
@@ -11,7 +18,6 @@ import type { IdempotencyStore } from './idempotency-store.ts'
 import { KeyedCall } from './keyed-call.ts'
 import { MemoryIdempotencyStore } from './memory-idempotency-store.ts'
 import { refuseFor, refuseUnchecked } from './refusals.ts'
-import { watchAnswer } from './watch-answer.ts'
 
 /** Options of {@link idempotency}. Times are milliseconds. */
 export interface IdempotencyOptions {
@@ -94,11 +100,15 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
       originalRequestId: null,
       responseBody: null,
       claim: null,
+      completedByLedger: !settings.completesHere,
+      bodyWith: (unsent) => body.text(unsent),
       keep: (output) => body.addUnsent(output),
     }
     call.idempotency = trace
-    const id = recordId(scope(req, call), call.method, call.path, key)
-    const fingerprint = fingerprintOf(call.method, call.path, contentOf(req, call))
+    // An app may take other spellings of an endpoint's path, too, such as one with a slash behind it.
+    const path = call.request?.operation.path ?? call.path
+    const id = recordId(scope(req, call), call.method, path, key)
+    const fingerprint = fingerprintOf(call.method, path, contentOf(req, call))
 
     const begin = (claimed: Awaited<ReturnType<ClaimKeeper['claim']>>): GatewayError | undefined => {
       if (!(claimed instanceof HeldClaim)) {
@@ -111,7 +121,11 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
       }
       const keyedCall = new KeyedCall(call, trace, claimed, body, res, keyed)
       keyedCall.begin()
-      watchAnswer(res, body, () => keyedCall.beforeEnd(), next)
+      holdEnd(res, {
+        beforeEnd: () => keyedCall.beforeEnd(),
+        next,
+        onSend: (chunk, encoding) => body.addSent(chunk, encoding),
+      })
       return undefined
     }
     void keeper

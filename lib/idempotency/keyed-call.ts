@@ -24,6 +24,8 @@ export class KeyedCall {
   readonly #options: KeyedCallOptions
   /** Set once a handler has ended its answer. */
   #answered = false
+  /** Set once a handler has thrown. */
+  #failed = false
 
   constructor(
     call: Call,
@@ -47,6 +49,7 @@ export class KeyedCall {
     const call = this.#call
     call.onProve(() => this.#prove())
     if (this.#options.completesHere) call.onSettle(() => this.#settle())
+    call.onFail(() => this.#fail())
     call.onEnd('idempotency claim', () => this.#end())
   }
 
@@ -62,7 +65,11 @@ export class KeyedCall {
     if (this.#res.statusCode >= 400) {
       return this.#produced ? undefined : this.#options.keeper.release(this.#held)
     }
-    const settling = this.#call.settle()
+    const { statusCode: status } = this.#res
+    const settling = this.#call.settle({
+      outcome: { status, errorCode: null, finish: 'completed' },
+      unsent: null,
+    })
     if (settling) return settling.then(() => this.#prove())
     this.#prove()
     return undefined
@@ -93,25 +100,29 @@ export class KeyedCall {
     if (!kept) throw refuseLost(this.#call)
   }
 
-  /** However the call ended: what it produced uses the key up, and a call that produced nothing frees it. */
   #end(): Promise<void> | undefined {
     this.#trace.responseBody = this.#body.text()
+    if (this.#produced || !this.#mayStillRun) return this.#giveBack()
+    setTimeout(() => void this.#giveBack(), this.#options.handlerMs).unref()
+    return undefined
+  }
+
+  /** A handler that went on without its caller has thrown. While the call runs its end gives the key back. */
+  #fail(): void {
+    this.#failed = true
+    if (this.#call.ended) void this.#giveBack()
+  }
+
+  /** However the call ended: what it produced uses the key up, and a call that produced nothing frees it. */
+  #giveBack(): Promise<void> | undefined {
+    if (this.#held.state !== 'running') return undefined
     const { keeper } = this.#options
-    const { state } = this.#held
-    if (state !== 'running') return undefined
-    if (this.#produced) return keeper.complete(this.#held).then(ignore, ignore)
-    if (this.#mayStillRun) {
-      setTimeout(() => {
-        if (this.#held.state === 'running') void keeper.release(this.#held)
-      }, this.#options.handlerMs).unref()
-      return undefined
-    }
-    return keeper.release(this.#held)
+    return this.#produced ? keeper.complete(this.#held).then(ignore, ignore) : keeper.release(this.#held)
   }
 
   /** A handler that knows nothing of calls goes on when its caller has left; ours, and those that hold a call, do not. */
   get #mayStillRun(): boolean {
-    return this.#call.left && !this.#answered && this.#call.routing === null
+    return this.#call.left && !this.#answered && !this.#failed && this.#call.routing === null
   }
 }
 

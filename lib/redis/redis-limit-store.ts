@@ -5,15 +5,20 @@ import {
   GRACE_MS,
   type LimitStore,
   MOST_WAIT_MS,
+  PARDON_MS,
   PROLONG_MS,
   SLOT_WAIT_MS,
   type Verdict,
 } from '../rate-limit/index.ts'
 import { StoreGuard } from '../store-guard/index.ts'
+import { CallEnds } from './call-ends.ts'
 import { type AdmitReply, LevelsLimiter } from './levels-limiter.ts'
-import { ADMIT, REFUND, RENEW } from './limit-scripts.ts'
+import { ADMIT, PARDON, REFUND, RENEW } from './limit-scripts.ts'
 import { type RedisClient, type RedisScript, redisScript } from './redis-script.ts'
 import { SlotLeases } from './slot-leases.ts'
+
+/** How much faster a caller's next request may be than the note that its call ended elsewhere, in milliseconds. */
+const PARDON_LATE_MS = 250
 
 /** Options of {@link RedisLimitStore}. */
 export interface RedisLimitStoreOptions {
@@ -42,10 +47,12 @@ export interface RedisLimitStoreOptions {
  * app.use(rateLimit({ store: new RedisLimitStore({ redis }) }))
  */
 export class RedisLimitStore implements LimitStore {
+  readonly #redis: RedisClient
   readonly #guard: StoreGuard
   readonly #limiter: LevelsLimiter
   readonly #refundScript: RedisScript
   readonly #leases: SlotLeases
+  readonly #ends: CallEnds
   readonly #leaseMs: number
   readonly #now: () => number | ''
   readonly #asked = new WeakSet<Demand>()
@@ -59,6 +66,7 @@ export class RedisLimitStore implements LimitStore {
       throw new TypeError('RedisLimitStore: "redis" must be a client of ioredis, such as new Redis(url)')
     if (!(leaseMs >= 1000 && leaseMs <= 30_000))
       throw new TypeError('RedisLimitStore: "leaseMs" must be between 1000 and 30000')
+    this.#redis = redis
     this.#leaseMs = leaseMs
     this.#now = options.now ?? (() => '')
     this.#guard = new StoreGuard({
@@ -82,6 +90,11 @@ export class RedisLimitStore implements LimitStore {
       this.#guard,
       leaseMs / 3,
     )
+    const pardon = redisScript(redis, 'gatewayLimitsPardon', PARDON)
+    this.#ends = new CallEnds((sender, calls) => {
+      const args = [this.#now(), MOST_WAIT_MS, PARDON_MS, PROLONG_MS, PARDON_LATE_MS, calls]
+      return pardon([this.#waitKey(sender)], args)
+    }, this.#guard)
   }
 
   /** Whether Redis is away as far as is known. */
@@ -92,6 +105,16 @@ export class RedisLimitStore implements LimitStore {
   /** Outages so far, for metrics. */
   get outages(): number {
     return this.#guard.outages
+  }
+
+  /**
+   * Asks Redis whether it is there, for a readiness check: a process that is sent no requests while Redis is away learns
+   * of its return only so.
+   *
+   * @throws {StoreAway} while it is not.
+   */
+  async ping(): Promise<void> {
+    await this.#guard.run(() => this.#redis.ping())
   }
 
   async admit(demand: Demand): Promise<Verdict> {
@@ -120,6 +143,14 @@ export class RedisLimitStore implements LimitStore {
     if (this.#unanswered.delete(demand)) this.#abandoned.add(demand)
     const asked = this.#asked.has(demand)
     for (const { key } of demand.slots) this.#leases.release(this.#limiter.getKey(key), demand.id, asked)
+  }
+
+  ended(sender: string): void {
+    this.#ends.note(sender)
+  }
+
+  #waitKey(sender: string): string {
+    return this.#limiter.getKey(`wait:${sender}`)
   }
 
   #hold(demand: Demand): void {
@@ -153,7 +184,7 @@ export class RedisLimitStore implements LimitStore {
   #ask(admit: RedisScript, { id, sender, windowMs, charges, slots }: Demand): Promise<AdmitReply> {
     const key = (name: string) => this.#limiter.getKey(name)
     const keys = [
-      key(`wait:${sender}`),
+      this.#waitKey(sender),
       ...charges.map((limit) => key(limit.key)),
       ...slots.map((limit) => key(limit.key)),
     ]

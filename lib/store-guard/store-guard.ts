@@ -5,6 +5,12 @@ export class StoreAway extends Error {
   override readonly name = 'StoreAway'
 }
 
+/**
+ * The bound is waited for in so many parts. While this process is held up no part passes, so that its own delay, which
+ * an operation of several steps meets several times, does not count as the store's.
+ */
+const SLICES = 10
+
 /** Options of {@link StoreGuard}. */
 export interface StoreGuardOptions {
   /** What the store is called in the log. */
@@ -35,6 +41,8 @@ export class StoreGuard {
   readonly #onChange: (away: boolean) => void
   #awaySince: number | undefined
   #nextProbe = 0
+  /** When an operation was last answered in time. */
+  #answeredAt = Number.NEGATIVE_INFINITY
   #outages = 0
 
   constructor(options: StoreGuardOptions) {
@@ -61,24 +69,62 @@ export class StoreGuard {
    * @throws {StoreAway} when it failed or did not answer in time, or when the store is away and it is not this
    *   operation's turn to try.
    */
-  async run<T>(operation: () => Promise<T>): Promise<T> {
+  run<T>(operation: () => Promise<T>): Promise<T> {
+    if (this.away && !this.#takesTurn()) return Promise.reject(new StoreAway(`${this.#name} is away`))
+    return this.#ask(operation, true)
+  }
+
+  /**
+   * {@link run} for what failed before and is asked again while nobody waits for it: it may end an outage, and it begins
+   * none. Where one thing cannot be done, ever, the store is not away for all others.
+   *
+   * @throws {StoreAway} as {@link run} does.
+   */
+  retry<T>(operation: () => Promise<T>): Promise<T> {
+    if (this.away && !this.#takesTurn()) return Promise.reject(new StoreAway(`${this.#name} is away`))
+    return this.#ask(operation, false)
+  }
+
+  /**
+   * {@link run} for what is worth the wait: it is asked whether the store is away or not.
+   *
+   * @throws {StoreAway} when it failed or did not answer in time.
+   */
+  insist<T>(operation: () => Promise<T>): Promise<T> {
+    return this.#ask(operation, true)
+  }
+
+  #takesTurn(): boolean {
     const now = performance.now()
-    if (this.away) {
-      if (now < this.#nextProbe) throw new StoreAway(`${this.#name} is away`)
-      this.#nextProbe = now + this.#probeMs
-    }
+    if (now < this.#nextProbe) return false
+    this.#nextProbe = now + this.#probeMs
+    return true
+  }
+
+  async #ask<T>(operation: () => Promise<T>, beginsOutage: boolean): Promise<T> {
+    const askedAt = performance.now()
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
       const giveUp = () => reject(new StoreAway(`${this.#name} did not answer in ${this.#timeoutMs} ms`))
-      // Where it was this process that was held up, the answer has come and is only to be read: not late.
-      timer = setTimeout(() => setImmediate(giveUp), this.#timeoutMs)
+      let slices = SLICES
+      const wait = () => {
+        timer = setTimeout(() => {
+          if (--slices > 0) wait()
+          // The answer may have come and only be still to be read.
+          else setImmediate(giveUp)
+        }, this.#timeoutMs / SLICES)
+      }
+      wait()
     })
     try {
       const answer = await Promise.race([operation(), late])
+      this.#answeredAt = performance.now()
       this.#back()
       return answer
     } catch (error) {
-      this.#gone(error)
+      // One that is late while others are answered is late, and the store is there.
+      const answers = error instanceof StoreAway && this.#answeredAt >= askedAt
+      if (beginsOutage && !answers) this.#gone(error)
       throw error instanceof StoreAway ? error : new StoreAway(`${this.#name} failed`, { cause: error })
     } finally {
       clearTimeout(timer)

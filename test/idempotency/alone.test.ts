@@ -191,23 +191,6 @@ describe('idempotency alone, before a handler of one’s own', () => {
     }
   })
 
-  it('says what the handler says last when that fails behind its answer', async (t) => {
-    const shop = await openShop(
-      t,
-      (_req, res) => {
-        res.json({ fine: true })
-        throw new Error('not so fine')
-      },
-      {},
-      true,
-    )
-    const first = await shop.order('k')
-    assert.equal(first.status, 500)
-    assert.equal(((await first.json()) as any).error.code, 'internal_error')
-    assert.equal((await shop.order('k')).status, 409, 'it did answer')
-    assert.equal(shop.orders.length, 1)
-  })
-
   it('leaves methods alone that may be repeated anyway', async (t) => {
     const shop = await openShop(t, (_req, res) => void res.json([]))
     for (const _ of [1, 2]) {

@@ -39,7 +39,7 @@ async function leave(gateway: KeyedGateway, when: Promise<unknown>, body: unknow
 async function later(gateway: KeyedGateway, body: unknown) {
   for (;;) {
     const got = await gateway.exchange('k', body)
-    if (got.json?.error?.code !== 'idempotency_key_in_use') return got
+    if (got.errorCode !== 'idempotency_key_in_use') return got
   }
 }
 
@@ -70,8 +70,8 @@ describe('the key of a call', () => {
     leaving.abort()
     await until(() => gateway.openCalls.size === 0, 'the end of the call')
     const got = await later(gateway, STREAM)
-    assert.equal(got.json.error.code, 'idempotency_key_replayed')
-    assert.equal(got.json.error.details.original_request_id, first)
+    assert.equal(got.errorCode, 'idempotency_key_replayed')
+    assert.equal(got.envelope().error.details?.original_request_id, first)
     const { response_body, outcome } = await gateway.entry(first)
     assert.equal(outcome, 'interrupted')
     assert.ok(response_body?.startsWith(Buffer.from(value!).toString()))
@@ -101,8 +101,10 @@ describe('the key of a call', () => {
       go.resolve()
       await until(() => gateway.openCalls.size === 0, 'the end of the call')
       const got = await later(gateway, body)
-      assert.equal(got.json.error.code, 'idempotency_key_replayed')
-      const { response_body } = await gateway.entry(got.json.error.details.original_request_id)
+      assert.equal(got.errorCode, 'idempotency_key_replayed')
+      const original = got.envelope().error.details?.original_request_id
+      assert.ok(original)
+      const { response_body } = await gateway.entry(original)
       for (const word of words) assert.match(response_body ?? '', new RegExp(word))
       if (streamed) assert.match(response_body ?? '', /data: \[DONE\]\n\n$/)
       else assert.equal(JSON.parse(response_body ?? '').choices[0].message.content, words.join())
@@ -116,7 +118,7 @@ describe('the key of a call', () => {
     const first = await gateway.exchange('k')
     assert.equal(first.status, 200)
     const second = await gateway.exchange('k')
-    assert.equal(second.json.error.code, 'idempotency_key_replayed')
+    assert.equal(second.errorCode, 'idempotency_key_replayed')
     assert.deepEqual([down.requests.length, good.requests.length], [1, 1])
     assert.equal((await gateway.entry(first.requestId)).response_body, first.text)
   })
@@ -131,7 +133,7 @@ describe('the key of a call', () => {
     assert.equal(first.broken, true)
     assert.match(first.text, /"code":"upstream_error"/)
     const second = await gateway.exchange('k', STREAM)
-    assert.equal(second.json.error.code, 'idempotency_key_replayed')
+    assert.equal(second.errorCode, 'idempotency_key_replayed')
     assert.equal(upstream.requests.length, 1)
     const { usage, response_body } = await gateway.entry(first.requestId)
     assert.ok(usage && usage.output_tokens > 0)
@@ -147,7 +149,7 @@ describe('the key of a call', () => {
     const upstream = await upstreamFor(t, (res, request, i) => answers[i]?.(res, request, i))
     const gateway = await keyedGateway(t, { lines: [upstream.url] })
     const codes: unknown[] = []
-    for (let i = 0; i < 4; i++) codes.push((await gateway.exchange('k', STREAM)).json?.error.code)
+    for (let i = 0; i < 4; i++) codes.push((await gateway.exchange('k', STREAM)).errorCode)
     assert.deepEqual(codes, ['upstream_error', 'empty_completion', undefined, 'idempotency_key_replayed'])
   })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { MemoryIdempotencyStore } from '../../lib/idempotency/index.ts'
+import { type IdempotencyStore, MemoryIdempotencyStore } from '../../lib/idempotency/index.ts'
 import { chatBody } from '../support/gateway.ts'
 import { answerJson, chatAnswer, chatEvents, startUpstream, stream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
@@ -35,25 +35,27 @@ async function upstreams(t: TestContext) {
   return [one, other] as const
 }
 
+/** A gateway whose first line answers nothing until it is told to `fail`; a failover goes to `other`. */
+async function hangingAttempt<Store extends IdempotencyStore>(t: TestContext, store: Store, leaseMs: number) {
+  const [one, other] = await upstreams(t)
+  let fail = () => {}
+  one.script = (res) => {
+    fail = () => answerJson(res, 500, {})
+  }
+  const gateway = await keyedGateway(t, { lines: [one.url, other.url], idempotency: { store, leaseMs } })
+  return { gateway, store, one, other, fail: () => fail() }
+}
+
 describe('a call whose claim was taken over', () => {
   it('starts no further attempt and ends in an error', async (t) => {
-    const [one, other] = await upstreams(t)
-    let fail = () => {}
-    one.script = (res) => {
-      fail = () => answerJson(res, 500, {})
-    }
-    const store = new WatchedStore()
-    const gateway = await keyedGateway(t, {
-      lines: [one.url, other.url],
-      idempotency: { store, leaseMs: 4000 },
-    })
+    const { gateway, store, one, other, fail } = await hangingAttempt(t, new WatchedStore(), 4000)
     const call = gateway.exchange('k')
     await until(() => one.requests.length === 1, 'the first attempt')
     await store.takeOver()
     await until(() => gateway.logger.lines.length > 0, 'the renewal noticing')
     fail()
     const got = await call
-    assert.equal(got.json.error.code, 'idempotency_key_in_use')
+    assert.equal(got.errorCode, 'idempotency_key_in_use')
     assert.equal(got.headers.get('x-should-retry'), 'true')
     assert.equal(other.requests.length, 0, 'no failover')
     await store.assertStillTaken()
@@ -80,7 +82,7 @@ describe('a call whose claim was taken over', () => {
         assert.match(got.text, /"code":"idempotency_key_in_use"/)
       } else {
         assert.equal(got.status, 409)
-        assert.equal(got.json.error.code, 'idempotency_key_in_use')
+        assert.equal(got.errorCode, 'idempotency_key_in_use')
       }
       await store.assertStillTaken()
     }
@@ -88,42 +90,26 @@ describe('a call whose claim was taken over', () => {
 })
 
 describe('a call whose claim is not renewed', () => {
+  const faulty = () => new FaultyStore(new MemoryIdempotencyStore())
+
   it('starts no attempt once the last renewal is older than three quarters of the lease', async (t) => {
-    const [one, other] = await upstreams(t)
-    let fail = () => {}
-    one.script = (res) => {
-      fail = () => answerJson(res, 500, {})
-    }
-    const store = new FaultyStore(new MemoryIdempotencyStore())
-    const gateway = await keyedGateway(t, {
-      lines: [one.url, other.url],
-      idempotency: { store, leaseMs: 1000 },
-    })
+    const { gateway, store, one, other, fail } = await hangingAttempt(t, faulty(), 1000)
     const asked = performance.now()
     const call = gateway.exchange('k')
     await until(() => one.requests.length === 1, 'the first attempt')
     store.faults.set('renew', 'fails')
     await until(() => performance.now() - asked > 1050, 'the end of the lease')
     fail()
-    assert.equal((await call).json.error.code, 'idempotency_key_in_use')
+    assert.equal((await call).errorCode, 'idempotency_key_in_use')
     assert.equal(other.requests.length, 0)
   })
 
   it('goes on when it is renewed, however long it takes', async (t) => {
-    const [one, other] = await upstreams(t)
-    let fail = () => {}
-    one.script = (res) => {
-      fail = () => answerJson(res, 500, {})
-    }
-    const store = new FaultyStore(new MemoryIdempotencyStore())
-    const gateway = await keyedGateway(t, {
-      lines: [one.url, other.url],
-      idempotency: { store, leaseMs: 1000 },
-    })
+    const { gateway, store, other, fail } = await hangingAttempt(t, faulty(), 1000)
     const asked = performance.now()
     const call = gateway.exchange('k')
     await until(() => performance.now() - asked > 1300, 'more than a lease')
-    assert.equal((await gateway.exchange('k')).json.error.code, 'idempotency_key_in_use')
+    assert.equal((await gateway.exchange('k')).errorCode, 'idempotency_key_in_use')
     fail()
     assert.equal((await call).status, 200)
     assert.equal(other.requests.length, 1)

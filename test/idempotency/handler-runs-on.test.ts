@@ -6,6 +6,7 @@ import { loadConfig } from '../../lib/catalog/index.ts'
 import { errorEnvelope } from '../../lib/error-envelope/index.ts'
 import { idempotency } from '../../lib/idempotency/index.ts'
 import { readRequest } from '../../lib/read-request/index.ts'
+import { envelopeOf } from '../support/answer-bodies.ts'
 import { chatBody, listen } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -47,6 +48,6 @@ it('a handler behind readRequest that goes on without its caller is not run a se
 
   const second = await ask()
   assert.equal(second.status, 409)
-  assert.equal(((await second.json()) as any).error.code, 'idempotency_key_in_use')
+  assert.equal((await envelopeOf(second)).error.code, 'idempotency_key_in_use')
   assert.equal(running.length, 1)
 })

@@ -1,20 +1,14 @@
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
-import express, { type RequestHandler } from 'express'
-import { authenticate, memoryKeyDirectory } from '../../lib/authenticate/index.ts'
-import { beginCall } from '../../lib/begin-call/index.ts'
-import type { Call } from '../../lib/call/index.ts'
-import { type CallLogEntry, CallLogWriter, callLog, MemoryCallStore } from '../../lib/call-log/index.ts'
+import type { RequestHandler } from 'express'
 import { loadConfig } from '../../lib/catalog/index.ts'
 import { errorEnvelope } from '../../lib/error-envelope/index.ts'
 import { type IdempotencyOptions, idempotency } from '../../lib/idempotency/index.ts'
 import { OPERATIONS } from '../../lib/operations/index.ts'
 import { readRequest } from '../../lib/read-request/index.ts'
-import { LineRegistry, type RouteOptions, route } from '../../lib/route/index.ts'
-import { type RecordingLogger, recordingLogger } from '../support/app-server.ts'
+import { type RouteOptions, route } from '../../lib/route/index.ts'
+import { type ChainServer, serveChain } from '../support/chain-server.ts'
 import { type Exchange, readExchange } from '../support/exchange.ts'
-import { chatBody, KEY, listen } from '../support/gateway.ts'
+import { chatBody, KEY } from '../support/gateway.ts'
 
 export const OTHER_KEY = 'sk-test-other'
 export const CHAT = '/v1/chat/completions'
@@ -31,18 +25,11 @@ export interface KeyedGatewayOptions {
 }
 
 /** A gateway with `idempotency` in its chain. */
-export interface KeyedGateway {
-  readonly url: string
-  readonly logger: RecordingLogger
-  /** Calls that have not ended. */
-  readonly openCalls: ReadonlySet<Call>
+export interface KeyedGateway extends ChainServer {
   /** POSTs a chat with an Idempotency-Key, if one is given. */
   post(key: string | undefined, body?: unknown, init?: RequestInit): Promise<Response>
   /** The same, read to its end. */
   exchange(key: string | undefined, body?: unknown, init?: RequestInit): Promise<Exchange>
-  /** The log entry of a request id; waits for it. */
-  entry(requestId: string): Promise<CallLogEntry>
-  close(): Promise<void>
 }
 
 export async function startKeyedGateway(options: KeyedGatewayOptions): Promise<KeyedGateway> {
@@ -65,54 +52,23 @@ export async function startKeyedGateway(options: KeyedGatewayOptions): Promise<K
     })),
   })
   const { catalog } = config
-  const logger = recordingLogger()
-  const store = new MemoryCallStore()
-  const writer = new CallLogWriter({ store })
-  const lines = new LineRegistry()
-  const openCalls = new Set<Call>()
-  const onBegin = (call: Call): void => {
-    openCalls.add(call)
-    call.onEnd('test', () => void openCalls.delete(call))
-  }
   const pass: RequestHandler = (_req, _res, next) => next()
-  const app = express()
-  app.use(
-    beginCall({ logger, onBegin }),
-    callLog({ writer }),
-    authenticate({ keys: memoryKeyDirectory(config) }),
-  )
-  app.post(
-    OPERATIONS.map(({ path }) => path),
-    readRequest({ catalog }),
-    idempotency({ logger, ...options.idempotency }),
-    options.further ?? pass,
-    route({ catalog, lines, ...options.route }),
-  )
-  app.use(errorEnvelope())
-  const server: Server = await listen(app)
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const chain = await serveChain(config, (app, { logger, lines }) => {
+    app.post(
+      OPERATIONS.map(({ path }) => path),
+      readRequest({ catalog }),
+      idempotency({ logger, ...options.idempotency }),
+      options.further ?? pass,
+      route({ catalog, lines, ...options.route }),
+    )
+    app.use(errorEnvelope())
+  })
   const post = (key: string | undefined, body: unknown = chatBody(), init: RequestInit = {}) =>
-    postTo(url, key, body, init)
+    postTo(chain.url, key, body, init)
   return {
-    url,
-    logger,
-    openCalls,
+    ...chain,
     post,
     exchange: async (key, body, init) => readExchange(await post(key, body, init)),
-    async entry(requestId) {
-      for (;;) {
-        await writer.flush()
-        const found = await store.find(requestId)
-        if (found) return found
-        await new Promise((resolve) => setTimeout(resolve, 5))
-      }
-    },
-    async close() {
-      server.close()
-      server.closeAllConnections()
-      await lines.close()
-      await writer.close()
-    },
   }
 }
 

@@ -34,7 +34,7 @@ async function patiently(
   const deadline = performance.now() + within
   for (;;) {
     const got = await gateway.exchange('k', body)
-    if (!codes.includes(got.json?.error?.code) || performance.now() > deadline) return got
+    if (!codes.includes(got.errorCode ?? '') || performance.now() > deadline) return got
     await new Promise((resolve) => setTimeout(resolve, 25))
   }
 }
@@ -52,8 +52,8 @@ describe('while the store is away', () => {
         const refused = await gateway.exchange('k')
         assert.ok(performance.now() - asked < 1000)
         assert.equal(refused.status, 500)
-        assert.equal(refused.json.error.code, 'internal_error')
-        assert.match(refused.json.error.message, /nothing was run/)
+        assert.equal(refused.errorCode, 'internal_error')
+        assert.match(refused.envelope().error.message, /nothing was run/)
         assert.equal(refused.headers.get('x-should-retry'), null)
       }
       assert.equal(upstream.requests.length, 0)
@@ -86,17 +86,17 @@ describe('while the store is away', () => {
           assert.match(first.text, /"code":"internal_error"/)
         } else {
           assert.equal(first.status, 500)
-          assert.equal(first.json.error.code, 'internal_error')
-          assert.match(first.json.error.message, /not run or charged twice/)
+          assert.equal(first.errorCode, 'internal_error')
+          assert.match(first.envelope().error.message, /not run or charged twice/)
         }
         if (fault === 'fails') {
           const meanwhile = await patiently(gateway, body, ['internal_error'])
-          assert.equal(meanwhile.json.error.code, 'idempotency_key_in_use')
+          assert.equal(meanwhile.errorCode, 'idempotency_key_in_use')
         }
         store.faults.clear()
         const second = await patiently(gateway, body, ['idempotency_key_in_use', 'internal_error'])
-        assert.equal(second.json.error.code, 'idempotency_key_replayed')
-        assert.equal(second.json.error.details.original_request_id, first.requestId)
+        assert.equal(second.errorCode, 'idempotency_key_replayed')
+        assert.equal(second.envelope().error.details?.original_request_id, first.requestId)
         assert.equal(upstream.requests.length, 1)
         const { response_body } = await gateway.entry(first.requestId)
         assert.match(response_body ?? '', /there|Hello/, 'what was produced is in the call log')
@@ -111,7 +111,7 @@ describe('while the store is away', () => {
     upstream.script = (res) => void res.writeHead(400).end('{}')
     store.faults.set('release', 'fails')
     const first = await gateway.exchange('k')
-    assert.equal(first.json.error.code, 'invalid_request')
+    assert.equal(first.errorCode, 'invalid_request')
     store.faults.clear()
     upstream.script = (res) => chatAnswer(res)
     const codes = ['idempotency_key_in_use', 'internal_error']
@@ -131,7 +131,7 @@ describe('Redis in the middle of calls', { skip: WITHOUT_REDIS }, () => {
       idempotency: { store, leaseMs: LEASE, storeTimeoutMs: 400 },
     })
     assert.equal((await gateway.exchange('before')).status, 200)
-    assert.equal((await gateway.exchange('before')).json.error.code, 'idempotency_key_replayed')
+    assert.equal((await gateway.exchange('before')).errorCode, 'idempotency_key_replayed')
 
     let finish = () => {}
     upstream.script = (res) => {
@@ -141,17 +141,17 @@ describe('Redis in the middle of calls', { skip: WITHOUT_REDIS }, () => {
     await until(() => upstream.requests.length === 2, 'the call in the middle')
     await redis.kill()
     const asked = performance.now()
-    assert.equal((await gateway.exchange('other')).json.error.code, 'internal_error')
+    assert.equal((await gateway.exchange('other')).errorCode, 'internal_error')
     assert.ok(performance.now() - asked < 1500)
     finish()
-    assert.equal((await running).json.error.code, 'internal_error', 'its record cannot be completed')
+    assert.equal((await running).errorCode, 'internal_error', 'its record cannot be completed')
     upstream.script = (res) => chatAnswer(res)
     assert.equal((await gateway.exchange(undefined)).status, 200)
 
     await redis.restart()
     const again = await patiently(gateway, chatBody(), ['internal_error', 'idempotency_key_in_use'])
     assert.equal(again.status, 200, 'without persistence a restart frees every key')
-    assert.equal((await gateway.exchange('k')).json.error.code, 'idempotency_key_replayed')
+    assert.equal((await gateway.exchange('k')).errorCode, 'idempotency_key_replayed')
   })
 
   it('paused for a while: a call that runs through it completes its record', async (t) => {
@@ -171,13 +171,13 @@ describe('Redis in the middle of calls', { skip: WITHOUT_REDIS }, () => {
     const running = gateway.exchange('k')
     await until(() => upstream.requests.length === 1, 'the call')
     redis.pause()
-    assert.equal((await gateway.exchange('k')).json.error.code, 'internal_error')
+    assert.equal((await gateway.exchange('k')).errorCode, 'internal_error')
     redis.resume()
     const meanwhile = await patiently(gateway, chatBody(), ['internal_error'])
-    assert.equal(meanwhile.json.error.code, 'idempotency_key_in_use')
+    assert.equal(meanwhile.errorCode, 'idempotency_key_in_use')
     finish()
     assert.equal((await running).status, 200)
-    assert.equal((await gateway.exchange('k')).json.error.code, 'idempotency_key_replayed')
+    assert.equal((await gateway.exchange('k')).errorCode, 'idempotency_key_replayed')
     assert.equal(upstream.requests.length, 1)
   })
 })

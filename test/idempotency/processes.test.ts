@@ -4,9 +4,11 @@ import { createInterface } from 'node:readline'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { postgresUrl } from '../sql/postgres-database.ts'
 import { databaseUrl } from '../sql/temporary-database.ts'
 import { type Exchange, readExchange } from '../support/exchange.ts'
 import { chatBody } from '../support/gateway.ts'
+import { WITHOUT_POSTGRES } from '../support/postgres-server.ts'
 import { startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
 import { answerJson, chatAnswer, type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
@@ -51,6 +53,7 @@ async function redisUrl(t: TestContext): Promise<string> {
 
 const BACKENDS = [
   { name: 'one SQLite file', open: databaseUrl, skip: false as const },
+  { name: 'one Postgres', open: postgresUrl, skip: WITHOUT_POSTGRES },
   { name: 'one Redis', open: redisUrl, skip: WITHOUT_REDIS },
 ]
 
@@ -69,12 +72,12 @@ for (const { name, open, skip } of BACKENDS) {
       const winners = all.filter(({ status }) => status === 200)
       assert.equal(upstream.requests.length, 1)
       assert.equal(winners.length, 1)
-      const codes = new Set(all.filter(({ status }) => status !== 200).map(({ json }) => json.error.code))
-      for (const code of codes) assert.match(code, /^idempotency_key_(in_use|replayed)$/)
+      const codes = new Set(all.filter(({ status }) => status !== 200).map(({ errorCode }) => errorCode))
+      for (const code of codes) assert.match(code ?? '', /^idempotency_key_(in_use|replayed)$/)
       for (const { exchange } of gateways) {
         const later = await exchange('k')
-        assert.equal(later.json.error.code, 'idempotency_key_replayed')
-        assert.equal(later.json.error.details.original_request_id, winners[0]?.requestId)
+        assert.equal(later.errorCode, 'idempotency_key_replayed')
+        assert.equal(later.envelope().error.details?.original_request_id, winners[0]?.requestId)
       }
       assert.equal(upstream.requests.length, 1)
     })
@@ -93,7 +96,7 @@ for (const { name, open, skip } of BACKENDS) {
       for (;;) {
         const got = await second.exchange('k')
         if (got.status === 200) break
-        assert.equal(got.json.error.code, 'idempotency_key_in_use')
+        assert.equal(got.errorCode, 'idempotency_key_in_use')
         assert.ok(Date.now() - asked < 10 * LEASE, 'it is freed')
         await sleep(20)
       }
@@ -118,17 +121,17 @@ for (const { name, open, skip } of BACKENDS) {
       do {
         await sleep(50)
         got = await second.exchange('k')
-      } while (got.json?.error?.code === 'idempotency_key_in_use')
+      } while (got.errorCode === 'idempotency_key_in_use')
       assert.equal(got.status, 200)
       fail()
       first.child.kill('SIGCONT')
       const fenced = await paused
       assert.equal(fenced.status, 409)
-      assert.equal(fenced.json.error.code, 'idempotency_key_in_use')
+      assert.equal(fenced.errorCode, 'idempotency_key_in_use')
       assert.equal(other.requests.length, 0, 'it started no further attempt')
       const replayed = await second.exchange('k')
-      assert.equal(replayed.json.error.code, 'idempotency_key_replayed')
-      assert.equal(replayed.json.error.details.original_request_id, got.requestId)
+      assert.equal(replayed.errorCode, 'idempotency_key_replayed')
+      assert.equal(replayed.envelope().error.details?.original_request_id, got.requestId)
     })
 
     it('keep an owner that stood still beyond its lease from handing its answer over', async (t) => {
@@ -151,7 +154,7 @@ for (const { name, open, skip } of BACKENDS) {
         for (;;) {
           await sleep(50)
           const got = await second.exchange('k')
-          if (got.json?.error?.code !== 'idempotency_key_in_use') return got
+          if (got.errorCode !== 'idempotency_key_in_use') return got
         }
       })()
       await until(() => upstream.requests.length === 2, 'the second call', 20_000)
@@ -163,7 +166,7 @@ for (const { name, open, skip } of BACKENDS) {
       const got = await taking
       assert.equal(got.status, 200)
       const replayed = await second.exchange('k')
-      assert.equal(replayed.json.error.details.original_request_id, got.requestId)
+      assert.equal(replayed.envelope().error.details?.original_request_id, got.requestId)
     })
   })
 }

@@ -3,7 +3,9 @@ import { MemoryIdempotencyStore } from '../../lib/idempotency/index.ts'
 import { RedisIdempotencyStore } from '../../lib/redis/index.ts'
 import { openDatabase, SqlIdempotencyStore } from '../../lib/sql/index.ts'
 import { idempotencyStoreContract } from '../contracts/idempotency-store.ts'
+import { postgresUrl } from '../sql/postgres-database.ts'
 import { temporaryFolder } from '../sql/temporary-database.ts'
+import { WITHOUT_POSTGRES } from '../support/postgres-server.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
 
 idempotencyStoreContract('memory', async () => ({
@@ -18,6 +20,18 @@ idempotencyStoreContract('SQLite', async () => {
   const close = () => Promise.all(handles.map((db) => db.destroy())).then(remove)
   return { stores: [new SqlIdempotencyStore(one), new SqlIdempotencyStore(other)], close }
 })
+
+const openPostgres = async () => {
+  const url = await postgresUrl()
+  const handles = [await openDatabase(url), await openDatabase(url)] as const
+  const [one, other] = handles
+  const close = async () => {
+    for (const db of handles) await db.destroy()
+  }
+  return { stores: [new SqlIdempotencyStore(one), new SqlIdempotencyStore(other)] as const, close }
+}
+
+idempotencyStoreContract('Postgres', openPostgres, WITHOUT_POSTGRES)
 
 let server: RedisServer | undefined
 after(() => server?.close())

@@ -12,9 +12,9 @@ import { CHAT, keyedGateway, OTHER_KEY } from './keyed-gateway.ts'
 
 function assertRefused(got: Exchange, status: number, code: string, shouldRetry: string): void {
   assert.equal(got.status, status)
-  assert.equal(got.json.error.code, code)
-  assert.equal(got.json.error.type, 'invalid_request_error')
-  assert.equal(got.json.request_id, got.requestId)
+  assert.equal(got.errorCode, code)
+  assert.equal(got.envelope().error.type, 'invalid_request_error')
+  assert.equal(got.envelope().request_id, got.requestId)
   assert.equal(got.headers.get('x-should-retry'), shouldRetry)
 }
 
@@ -38,7 +38,7 @@ describe('a second request with the same Idempotency-Key', () => {
     const second = await gateway.exchange('k')
     assertRefused(second, 409, 'idempotency_key_in_use', 'true')
     assert.ok(Number(second.headers.get('retry-after')) >= 1)
-    assert.equal('details' in second.json.error, false)
+    assert.equal('details' in second.envelope().error, false)
     const changed = await gateway.exchange('k', chatBody({ temperature: 1 }))
     assertRefused(changed, 400, 'idempotency_key_reused', 'false')
     finish()
@@ -64,12 +64,12 @@ describe('a second request with the same Idempotency-Key', () => {
       assert.equal(first.status, 200)
       const second = await gateway.exchange('k', body)
       assertRefused(second, 409, 'idempotency_key_replayed', 'false')
-      assert.deepEqual(second.json.error.details, { original_request_id: first.requestId })
+      assert.deepEqual(second.envelope().error.details, { original_request_id: first.requestId })
       assert.equal(second.headers.get('x-original-request-id'), first.requestId)
       assert.equal(second.headers.get('retry-after'), null)
       const changed = await gateway.exchange('k', { ...body, temperature: 1 })
       assertRefused(changed, 400, 'idempotency_key_reused', 'false')
-      assert.equal('details' in changed.json.error, false)
+      assert.equal('details' in changed.envelope().error, false)
       assert.equal(upstream.requests.length, 1)
 
       const original = await gateway.entry(first.requestId)
@@ -134,7 +134,7 @@ describe('a second request with the same Idempotency-Key', () => {
     const same =
       ' { "messages" : [ { "content":"h\\u00e9" , "role":"user" } ],\n"temperature":1,"model":"chat" } '
     assert.equal((await gateway.exchange('k', one)).status, 200)
-    assert.equal((await gateway.exchange('k', same)).json.error.code, 'idempotency_key_replayed')
+    assert.equal((await gateway.exchange('k', same)).errorCode, 'idempotency_key_replayed')
   })
 })
 
@@ -146,8 +146,8 @@ describe('the Idempotency-Key', () => {
     for (const key of ['', 'x'.repeat(256), 'a\tb', 'caf\u00e9']) {
       const got = await gateway.exchange(key)
       assert.equal(got.status, 400, JSON.stringify(key))
-      assert.equal(got.json.error.code, 'invalid_request')
-      assert.equal(got.json.error.param, 'Idempotency-Key')
+      assert.equal(got.errorCode, 'invalid_request')
+      assert.equal(got.envelope().error.param, 'Idempotency-Key')
     }
     const headers = `Host: x\r\nAuthorization: Bearer ${KEY}\r\nIdempotency-Key: a\r\nIdempotency-Key: b\r\n`
     const body = JSON.stringify(chatBody())

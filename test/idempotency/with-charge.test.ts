@@ -69,7 +69,7 @@ describe('a record in the transaction of its charge', () => {
     assert.equal(first.status, 200)
     assert.equal(committed, 1)
     const second = await gateway.exchange('k')
-    assert.equal(second.json.error.details.original_request_id, first.requestId)
+    assert.equal(second.envelope().error.details?.original_request_id, first.requestId)
     assert.equal(upstream.requests.length, 1)
   })
 })

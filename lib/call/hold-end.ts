@@ -1,0 +1,96 @@
+import type { ServerResponse } from 'node:http'
+
+type EndArguments = Parameters<ServerResponse['end']>
+
+/** What {@link holdEnd} works with. */
+export interface HeldEndOptions {
+  /** What the end has to wait for; what it throws, or rejects with, is answered instead. Undefined: nothing. */
+  readonly beforeEnd: () => Promise<void> | undefined
+  /** Takes that error: Express's `next`. */
+  readonly next: (error: unknown) => void
+  /** Sees what is sent. */
+  readonly onSend?: (chunk: unknown, encoding: unknown) => void
+}
+
+/**
+ * Holds the end of an answer back until what has to be durable is. Meanwhile the answer counts as given, as it would
+ * without this: whatever else the handler, or an error handler behind it, says then is not part of it.
+ */
+export function holdEnd(res: ServerResponse, { beforeEnd, next, onSend }: HeldEndOptions): void {
+  const { write, end } = res
+  let progress: 'open' | 'held back' | 'over' = 'open'
+
+  const replace = (error: unknown): void => {
+    progress = 'over'
+    next(error)
+  }
+
+  res.write = function heldWrite(this: ServerResponse, ...given: Parameters<ServerResponse['write']>) {
+    if (progress === 'held back') return true
+    if (progress === 'open') onSend?.(given[0], given[1])
+    return write.apply(this, given)
+  } as ServerResponse['write']
+
+  res.end = function heldEnd(this: ServerResponse, ...given: EndArguments) {
+    if (progress === 'held back') return res
+    if (progress === 'over') return end.apply(res, given)
+    onSend?.(given[0], given[1])
+    let waiting: Promise<void> | undefined
+    try {
+      waiting = beforeEnd()
+    } catch (error) {
+      replace(error)
+      return res
+    }
+    progress = waiting ? 'held back' : 'over'
+    if (!waiting) return end.apply(res, given)
+    const head = new FrozenHead(res)
+    const hand = (): void => {
+      progress = 'over'
+      head.restore()
+      end.apply(res, given)
+    }
+    const handOther = (error: unknown): void => {
+      head.melt()
+      replace(error)
+    }
+    waiting.then(hand, handOther)
+    return res
+  } as ServerResponse['end']
+}
+
+/** The head of an answer as it was when that was ended. */
+class FrozenHead {
+  readonly #res: ServerResponse
+  readonly #statusCode: number
+  readonly #statusMessage: string
+  readonly #headers: ReturnType<ServerResponse['getHeaders']>
+  readonly #writeHead: ServerResponse['writeHead']
+
+  constructor(res: ServerResponse) {
+    this.#res = res
+    this.#statusCode = res.statusCode
+    this.#statusMessage = res.statusMessage
+    this.#headers = res.getHeaders()
+    this.#writeHead = res.writeHead
+    res.writeHead = () => res
+  }
+
+  /** Lets another answer be given. */
+  melt(): void {
+    this.#res.writeHead = this.#writeHead
+  }
+
+  /** Undoes what was changed meanwhile. */
+  restore(): void {
+    this.melt()
+    const res = this.#res
+    res.statusCode = this.#statusCode
+    if (res.headersSent) return
+    res.statusMessage = this.#statusMessage
+    for (const name of res.getHeaderNames()) if (!(name in this.#headers)) res.removeHeader(name)
+    for (const [name, value] of Object.entries(this.#headers)) {
+      if (value !== undefined && res.getHeader(name) !== value) res.setHeader(name, value)
+    }
+  }
+}
