@@ -1,3 +1,4 @@
+import { isPostgres } from './is-postgres.ts'
 import type { Database } from './tables.ts'
 
 interface Waiting {
@@ -14,21 +15,27 @@ const LARGEST_GROUP = 200
  * Does the writes that wait in one transaction: as soon as one group is committed the next takes all that came
  * meanwhile. Under load that is one commit, and one wait for other processes, for many writes; alone a write goes out
  * at once. A group succeeds or fails as a whole.
+ *
+ * So on SQLite, where one writes at a time. Postgres gathers the commits of its connections itself; there each write
+ * goes its own way and waits for no other's round trips.
  */
 export class GroupedWrites {
   readonly #db: Database
+  readonly #together: boolean
   readonly #waiting: Waiting[] = []
   #writing = false
 
   constructor(db: Database) {
     this.#db = db
+    this.#together = !isPostgres(db)
   }
 
   /**
    * @param key what the write locks: groups lock in this order, so that two processes never wait for each other.
-   * @param write asks the database that it is given.
+   * @param write asks the database that it is given; one statement after the other, as there may be no transaction.
    */
   run<T>(key: string, write: (db: Database) => Promise<T>): Promise<T> {
+    if (!this.#together) return write(this.#db)
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     this.#waiting.push({ key, write, resolve: (result) => resolve(result as T), reject })
     if (!this.#writing) void this.#writeAll()

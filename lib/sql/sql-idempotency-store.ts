@@ -1,8 +1,9 @@
-import type { CompiledQuery, UpdateResult } from 'kysely'
+import type { CompiledQuery, ExpressionBuilder, UpdateResult } from 'kysely'
 import type { IdempotencyClaim } from '../call/index.ts'
 import type { ClaimRequest, IdempotencyRecord, IdempotencyStore } from '../idempotency/index.ts'
 import { GroupedWrites } from './grouped-writes.ts'
-import type { Database } from './tables.ts'
+import { isPostgres } from './is-postgres.ts'
+import type { Database, Tables } from './tables.ts'
 
 /** Far below the depth an expression may have. */
 const CHUNK_CLAIMS = 100
@@ -45,13 +46,23 @@ export class SqlIdempotencyStore implements IdempotencyStore {
     const held = new Set<string>()
     for (let at = 0; at < claims.length; at += CHUNK_CLAIMS) {
       const chunk = claims.slice(at, at + CHUNK_CLAIMS)
-      const rows = await this.#db
+      const stillHeld = (eb: ExpressionBuilder<Tables, 'idempotency'>) =>
+        eb.and([eb('state', '=', 'running'), eb.or(chunk.map(({ id, owner }) => eb.and({ id, owner })))])
+      let renewal = this.#db
         .updateTable('idempotency')
         .set({ expires_at: BigInt(leaseUntil) })
-        .where('state', '=', 'running')
-        .where(({ and, or }) => or(chunk.map(({ id, owner }) => and({ id, owner }))))
-        .returning(['id', 'owner'])
-        .execute()
+        .where(stillHeld)
+      if (isPostgres(this.#db)) {
+        // All who write several records lock them in the order of their ids, so that no two wait for each other.
+        const locked = this.#db
+          .selectFrom('idempotency')
+          .select('id')
+          .where(stillHeld)
+          .orderBy('id')
+          .forUpdate()
+        renewal = renewal.where('id', 'in', locked)
+      }
+      const rows = await renewal.returning(['id', 'owner']).execute()
       for (const { id, owner } of rows) held.add(`${id} ${owner}`)
     }
     return claims.map(({ id, owner }) => held.has(`${id} ${owner}`))
@@ -89,15 +100,16 @@ export class SqlIdempotencyStore implements IdempotencyStore {
   }
 
   async prune(now: number, limit: number): Promise<number> {
-    const expired = this.#db
+    let expired = this.#db
       .selectFrom('idempotency')
       .select('id')
       .where('expires_at', '<=', BigInt(now))
       .limit(limit)
+    if (isPostgres(this.#db)) expired = expired.forUpdate().skipLocked()
     const { numDeletedRows } = await this.#db
       .deleteFrom('idempotency')
       .where('id', 'in', expired)
-      // Postgres looks at a row again that was taken over meanwhile.
+      // Postgres looks again at a record that was taken over meanwhile.
       .where('expires_at', '<=', BigInt(now))
       .executeTakeFirst()
     return Number(numDeletedRows)
@@ -150,7 +162,11 @@ function completeQuery(db: Database) {
 }
 
 async function find(db: Database, id: string): Promise<IdempotencyRecord | undefined> {
-  const row = await db.selectFrom('idempotency').selectAll().where('id', '=', id).executeTakeFirst()
+  const row = await db
+    .selectFrom('idempotency')
+    .select(['owner', 'fingerprint', 'state', 'expires_at'])
+    .where('id', '=', id)
+    .executeTakeFirst()
   if (!row) return undefined
   const { owner, fingerprint, state, expires_at } = row
   return { owner, fingerprint, state, expiresAt: Number(expires_at) }

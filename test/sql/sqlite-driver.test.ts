@@ -10,9 +10,9 @@ import { databaseUrl, open } from './temporary-database.ts'
 
 const LARGEST = 2n ** 63n - 1n
 
-function account(id: string, balance: bigint | null = 0n) {
-  const none = { name: null, rpm: null, tpm: null, concurrency: null, regions: null, line_regions: null }
-  return { ...none, id, balance, created_at: 1n }
+function account(id: string, rpm: bigint | null = 0n) {
+  const none = { name: null, tpm: null, concurrency: null, regions: null, line_regions: null }
+  return { ...none, id, rpm, created_at: 1n }
 }
 
 async function fresh(t: TestContext): Promise<Database> {
@@ -64,15 +64,15 @@ describe('transactions', () => {
     await handles[0]!.insertInto('accounts').values(account('acme', 0n)).execute()
     const deposit = (db: Database) =>
       db.transaction().execute(async (trx) => {
-        const { balance } = await trx.selectFrom('accounts').select('balance').executeTakeFirstOrThrow()
+        const { rpm } = await trx.selectFrom('accounts').select('rpm').executeTakeFirstOrThrow()
         await trx
           .updateTable('accounts')
-          .set({ balance: balance! + 1n })
+          .set({ rpm: rpm! + 1n })
           .execute()
       })
     await Promise.all(handles.flatMap((db) => Array.from({ length: 20 }, () => deposit(db))))
-    const { balance } = await handles[1]!.selectFrom('accounts').select('balance').executeTakeFirstOrThrow()
-    assert.equal(balance, 60n)
+    const { rpm } = await handles[1]!.selectFrom('accounts').select('rpm').executeTakeFirstOrThrow()
+    assert.equal(rpm, 60n)
   })
 
   it('that fail at a statement leave the database usable', async (t) => {
@@ -99,14 +99,14 @@ describe('values', () => {
         account('d', 9_007_199_254_740_993n),
       ])
       .execute()
-    const rows = await db.selectFrom('accounts').select('balance').orderBy('id').execute()
+    const rows = await db.selectFrom('accounts').select('rpm').orderBy('id').execute()
     assert.deepEqual(
-      rows.map(({ balance }) => balance),
+      rows.map(({ rpm }) => rpm),
       [LARGEST, -LARGEST, null, 9_007_199_254_740_993n],
     )
     const { total, count } = await db
       .selectFrom('accounts')
-      .select(({ fn }) => [fn.sum<bigint>('balance').as('total'), fn.countAll<bigint>().as('count')])
+      .select(({ fn }) => [fn.sum<bigint>('rpm').as('total'), fn.countAll<bigint>().as('count')])
       .executeTakeFirstOrThrow()
     assert.equal(total, 9_007_199_254_740_993n)
     assert.equal(count, 4n)
@@ -155,7 +155,7 @@ describe('faults', () => {
 
   it('a key without its account is refused', async (t) => {
     const db = await fresh(t)
-    const none = { expires_at: null, quota: null, allow_ips: null, allow_models: null, rpm: null, tpm: null }
+    const none = { expires_at: null, allow_ips: null, allow_models: null, rpm: null, tpm: null }
     const key = { ...none, id: 'k', account: 'nobody', secret_hash: 'x', enabled: 1, created_at: 1n }
     await assert.rejects(db.insertInto('keys').values(key).execute(), /FOREIGN KEY/)
   })

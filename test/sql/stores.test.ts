@@ -1,6 +1,8 @@
 import { openDatabase, SqlCallStore, SqlKeyDirectory, seedAccountsAndKeys } from '../../lib/sql/index.ts'
 import { callStoreContract } from '../contracts/call-store.ts'
 import { keyDirectoryContract } from '../contracts/key-directory.ts'
+import { WITHOUT_POSTGRES } from '../support/postgres-server.ts'
+import { postgresUrl } from './postgres-database.ts'
 import { temporaryFolder } from './temporary-database.ts'
 
 callStoreContract('SQLite', async () => {
@@ -25,3 +27,34 @@ keyDirectoryContract('SQLite', async (seed) => {
   const close = () => db.destroy().then(remove)
   return { keys: new SqlKeyDirectory(db), close }
 })
+
+callStoreContract(
+  'Postgres',
+  async () => {
+    const db = await openDatabase(await postgresUrl())
+    return { store: new SqlCallStore(db), close: () => db.destroy() }
+  },
+  WITHOUT_POSTGRES,
+)
+
+callStoreContract(
+  'Postgres, searched through a handle of its own',
+  async () => {
+    const url = await postgresUrl()
+    const db = await openDatabase(url)
+    const searches = await openDatabase(url, { readOnly: true })
+    const close = () => Promise.all([db.destroy(), searches.destroy()]).then(() => {})
+    return { store: new SqlCallStore(db, { searches }), close }
+  },
+  WITHOUT_POSTGRES,
+)
+
+keyDirectoryContract(
+  'Postgres',
+  async (seed) => {
+    const db = await openDatabase(await postgresUrl())
+    await seedAccountsAndKeys(db, seed)
+    return { keys: new SqlKeyDirectory(db), close: () => db.destroy() }
+  },
+  WITHOUT_POSTGRES,
+)

@@ -1,0 +1,143 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const STARTS_WITHIN_MS = 30_000
+
+/** A Postgres: the process that listens, and those that it starts. */
+export class PostgresProcess {
+  readonly #program: string
+  readonly #user: { uid: number; gid: number } | undefined
+  readonly #settings: Readonly<Record<string, string | number>>
+  #child: ChildProcess | undefined
+
+  constructor(
+    program: string,
+    user: { uid: number; gid: number } | undefined,
+    settings: Readonly<Record<string, string | number>>,
+  ) {
+    this.#program = program
+    this.#user = user
+    this.#settings = settings
+  }
+
+  /** Resolves when it accepts connections. */
+  async start(): Promise<void> {
+    if (this.#running) return
+    const deadline = performance.now() + STARTS_WITHIN_MS
+    for (;;) {
+      const failure = await this.#launch()
+      if (failure === undefined) return
+      // The processes of one that was killed may take a moment to go.
+      const again = /still in use|already exists|could not bind/.test(failure) && performance.now() < deadline
+      if (!again) throw new Error(`postgres did not start: ${failure}`)
+      await sleep(50)
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#end(() => this.#child?.kill('SIGINT'))
+  }
+
+  async kill(): Promise<void> {
+    await this.#end(() => this.killAll())
+  }
+
+  killAll(): void {
+    // A process that starts another in the middle of this cannot: it is stopped first.
+    this.signalAll('SIGSTOP')
+    this.signalAll('SIGKILL')
+  }
+
+  signalAll(signal: NodeJS.Signals): void {
+    const pid = this.#running?.pid
+    if (pid === undefined) return
+    if (signal === 'SIGSTOP') process.kill(pid, signal)
+    for (const child of childrenOf(pid)) signalIfThere(child, signal)
+    if (signal !== 'SIGSTOP') process.kill(pid, signal)
+  }
+
+  get #running(): ChildProcess | undefined {
+    const child = this.#child
+    return child && child.exitCode === null && child.signalCode === null ? child : undefined
+  }
+
+  async #end(how: () => void): Promise<void> {
+    const child = this.#running
+    if (!child) return
+    const gone = new Promise((resolve) => child.once('exit', resolve))
+    how()
+    await gone
+  }
+
+  /** What it said when it did not start. */
+  #launch(): Promise<string | undefined> {
+    const given = Object.entries(this.#settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    const data = `${this.#settings.data_directory}`
+    const child = spawn(this.#program, ['-D', data, ...given], {
+      ...this.#user,
+      cwd: data,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    this.#child = child
+    return new Promise((resolve, reject) => {
+      let said = ''
+      child.once('error', reject)
+      child.once('exit', () => resolve(said))
+      child.stderr.on('data', (chunk: Buffer) => {
+        said += chunk.toString()
+        if (!said.includes('database system is ready to accept connections')) return
+        child.removeAllListeners('exit')
+        child.stderr.removeAllListeners('data').resume()
+        resolve(undefined)
+      })
+    })
+  }
+}
+
+function childrenOf(parent: number): number[] {
+  return pidsAndParents()
+    .filter(([, of]) => of === parent)
+    .map(([pid]) => pid)
+}
+
+function pidsAndParents(): [pid: number, parent: number][] {
+  // A bare Debian has no ps.
+  if (existsSync('/proc/self/stat'))
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .flatMap(readStat)
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')
+  return lines.map((line) => line.trim().split(/\s+/).map(Number) as [number, number])
+}
+
+/** Nothing for a process that has ended meanwhile. */
+function readStat(pid: string): [pid: number, parent: number][] {
+  try {
+    // The name in parentheses may hold anything; state and parent follow it.
+    const [, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
+    return [[Number(pid), Number(parent)]]
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes(`${(error as NodeJS.ErrnoException).code}`)) return []
+    throw error
+  }
+}
+
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+/** A port that was free a moment ago. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+}

@@ -1,0 +1,105 @@
+import { execFileSync } from 'node:child_process'
+import { chownSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { freePort, PostgresProcess } from './postgres-process.ts'
+import { POSTGRES, WITHOUT_POSTGRES } from './postgres-programs.ts'
+
+export { WITHOUT_POSTGRES }
+
+/** A real Postgres of its own, that a test may stop in any way. */
+export interface PostgresServer {
+  readonly port: number
+  /** Of an empty database that everybody who asks for it shares. */
+  readonly url: string
+  /** Makes an empty database and answers its URL. */
+  createDatabase(): Promise<string>
+  /** Runs one statement as the superuser, in the database of a URL or in the shared one; answers its rows. */
+  query(statement: string, url?: string): Promise<Record<string, unknown>[]>
+  /** Ends it in good order: connections are cut, what was committed is written. */
+  stop(): Promise<void>
+  /** SIGKILL to it and all its processes, as when the machine loses power, but for what the system still writes. */
+  kill(): Promise<void>
+  /** Starts it again, on the same port, with the same data. */
+  start(): Promise<void>
+  /** SIGSTOP to it and all its processes: connections stay open and nothing is answered. */
+  freeze(): void
+  /** SIGCONT: what was asked meanwhile is done now. */
+  thaw(): void
+  close(): Promise<void>
+}
+
+/** Options of {@link startPostgres}. */
+export interface PostgresServerOptions {
+  /** Waits for the disk at every commit, as a real one does. Defaults to false, which is much faster. */
+  fsync?: boolean
+  /** Further settings, by their name. */
+  settings?: Record<string, string | number>
+}
+
+/**
+ * Starts a Postgres on a free port, in a folder of its own. Its language is not "C" but American English, in which texts
+ * do not sort by their bytes.
+ */
+export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
+  if (!POSTGRES) throw new Error(`${WITHOUT_POSTGRES}`)
+  const { folder: programs, user } = POSTGRES
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-postgres-'))
+  if (user) chownSync(folder, user.uid, user.gid)
+  const data = join(folder, 'data')
+  const locale = ['--locale=C.UTF-8', '--locale-provider=icu', '--icu-locale=en-US', '--encoding=UTF8']
+  const quick = ['--no-sync', '--no-instructions', '--auth=trust', '--username=postgres']
+  execFileSync(join(programs, 'initdb'), ['--pgdata', data, ...locale, ...quick], { ...user, stdio: 'pipe' })
+  const port = await freePort()
+  const { fsync = false, settings = {} } = options
+  const server = new PostgresProcess(join(programs, 'postgres'), user, {
+    data_directory: data,
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    port,
+    max_connections: 200,
+    fsync: fsync ? 'on' : 'off',
+    ...settings,
+  })
+  // A test that fails must not leave it behind.
+  const atExit = () => {
+    server.killAll()
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+  process.once('exit', atExit)
+  await server.start()
+
+  const urlOf = (database: string) => `postgres://postgres@127.0.0.1:${port}/${database}`
+  const query = async (statement: string, url = urlOf('postgres')) => {
+    const client = new Client({ connectionString: url })
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      return (await client.query(statement)).rows as Record<string, unknown>[]
+    } finally {
+      await client.end()
+    }
+  }
+  let databases = 0
+  return {
+    port,
+    url: urlOf('postgres'),
+    query,
+    async createDatabase() {
+      const name = `test_${++databases}`
+      await query(`create database ${name}`)
+      return urlOf(name)
+    },
+    stop: () => server.stop(),
+    kill: () => server.kill(),
+    start: () => server.start(),
+    freeze: () => server.signalAll('SIGSTOP'),
+    thaw: () => server.signalAll('SIGCONT'),
+    async close() {
+      await server.kill()
+      process.off('exit', atExit)
+      rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+    },
+  }
+}
