@@ -7,6 +7,7 @@ export {
   type LimitKind,
   type LimitStore,
   MOST_WAIT_MS,
+  PARDON_MS,
   PROLONG_MS,
   SLOT_WAIT_MS,
   type Verdict,

@@ -41,7 +41,10 @@ export interface Count {
 export interface Verdict {
   /** The limit that refused it, the one with the longest wait; undefined: admitted. */
   readonly refusedBy: Limit | undefined
-  /** Milliseconds until that limit lets this demand through. */
+  /**
+   * Milliseconds until that limit lets this demand through. Of an admitted one: how long its sender, of which a larger
+   * one was refused, still has to wait with that; 0: no wait is on.
+   */
   readonly waitMs: number
   /** One for each charge, in their order. */
   readonly counts: readonly Count[]
@@ -50,7 +53,8 @@ export interface Verdict {
 /**
  * Keeps counts and slots. A refused demand leaves no trace in either; a window is fixed and begins with its first hit.
  * A sender that comes back more than a second after its refusal and before the time it was first told waits a second
- * longer for each time it does, at most {@link MOST_WAIT_MS}.
+ * longer for each time it does, at most {@link MOST_WAIT_MS}. Each call of it that ended during the wait pardons one
+ * such request.
  */
 export interface LimitStore {
   /**
@@ -59,7 +63,7 @@ export interface LimitStore {
    * @throws StoreAway (by rejecting) when the store does not answer. It may have admitted the demand all the same, so
    *   what follows is {@link hold} where the call runs, and {@link release} in any case.
    */
-  admit(demand: Demand): Verdict | Promise<Verdict>
+  admit(demand: Demand): Verdict | PromiseLike<Verdict>
   /** Takes slots without asking, for a call that runs although the store was away when it was asked. */
   hold(demand: Demand): void
   /**
@@ -67,6 +71,11 @@ export interface LimitStore {
    * nor held, an admission that comes to light later is undone.
    */
   release(demand: Demand): void
+  /**
+   * An admitted call of this sender ended. If it did so during a wait of its sender, whoever made it could not know: the
+   * next request of the sender is pardoned. A store that prolongs no wait needs none of this.
+   */
+  ended?(sender: string): void
 }
 
 /** The longest wait that a caller is told, in milliseconds: official SDKs ignore more. */
@@ -77,6 +86,12 @@ export const SLOT_WAIT_MS = 1000
 
 /** Requests sent up to this long after a refusal were on their way already, in milliseconds. */
 export const GRACE_MS = 1000
+
+/**
+ * A call that ends sooner than this after the refusal pardons nothing, in milliseconds: what its caller sends next comes
+ * within {@link GRACE_MS} anyway.
+ */
+export const PARDON_MS = 500
 
 /** What each request that does not honour its wait adds to it, in milliseconds. */
 export const PROLONG_MS = 1000

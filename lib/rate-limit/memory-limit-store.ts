@@ -23,7 +23,7 @@ export class MemoryLimitStore implements LimitStore {
     this.hold(demand)
     return {
       refusedBy: undefined,
-      waitMs: 0,
+      waitMs: this.#waits.admitted(demand.sender),
       counts: charges.map((charge) => this.#counters.charge(charge, windowMs)),
     }
   }
@@ -43,13 +43,17 @@ export class MemoryLimitStore implements LimitStore {
     }
   }
 
+  ended(sender: string): void {
+    this.#waits.ended(sender, Date.now())
+  }
+
   #refusal(
     { id, sender, charges, slots }: Demand,
     counts: readonly Count[],
   ): { refusedBy: Limit; waitMs: number } | undefined {
     const [first] = charges
+    const now = Date.now()
     if (first) {
-      const now = Date.now()
       const owed = this.#waits.owed(sender, now)
       if (owed) return { refusedBy: charges.find(({ key }) => key === owed.by) ?? first, waitMs: owed.waitMs }
       const longest = longestRefusal(charges, counts)
@@ -62,7 +66,9 @@ export class MemoryLimitStore implements LimitStore {
       const held = this.#slots.get(key)
       return held !== undefined && held.size >= most && !held.has(id)
     })
-    return full && { refusedBy: full, waitMs: SLOT_WAIT_MS }
+    if (!full) return undefined
+    if (first) this.#waits.slotRefused(sender, now)
+    return { refusedBy: full, waitMs: SLOT_WAIT_MS }
   }
 }
 

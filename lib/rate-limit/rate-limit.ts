@@ -4,7 +4,14 @@ import type { GatewayError } from '../errors/index.ts'
 import { StoreAway } from '../store-guard/index.ts'
 import { accountLevel, type DemandPlan, demandOf, keyLevel, type LimitLevel, neverPassed } from './demand.ts'
 import { limitHeaders } from './limit-headers.ts'
-import { type Demand, type Limit, type LimitStore, MOST_WAIT_MS, type Verdict } from './limit-store.ts'
+import {
+  type Demand,
+  type Limit,
+  type LimitStore,
+  MOST_WAIT_MS,
+  PARDON_MS,
+  type Verdict,
+} from './limit-store.ts'
 import { MemoryLimitStore } from './memory-limit-store.ts'
 import { NamesOfLevel } from './subject-names.ts'
 
@@ -45,6 +52,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
   const countLocally = (options.onStoreError ?? 'local') === 'local'
   const local = new MemoryLimitStore()
   const store = options.store ?? local
+  const stores: readonly LimitStore[] = store === local ? [local] : [store, local]
   return function rateLimit(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
     const demand = demandOf(plan, req, call)
@@ -58,8 +66,9 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
       return
     }
     const verdict = store.admit(demand)
-    if (verdict instanceof Promise) {
-      verdict
+    // Whatever makes it: a promise need not be the runtime's own.
+    if ('then' in verdict) {
+      Promise.resolve(verdict)
         .catch((error: unknown) => withoutStore(demand, error))
         .then((answer) => afterWaiting(call, demand, answer, res))
         .catch((error: unknown) =>
@@ -72,11 +81,10 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
   /** Undefined: the request may go on. */
   function apply(call: Call, demand: Demand, verdict: Verdict, res: Response): GatewayError | undefined {
     if (verdict.refusedBy) return refuse(call, demand, verdict, verdict.refusedBy)
-    if (demand.slots.length > 0) {
-      // Should the store go away meanwhile, what runs here has to count.
-      if (store !== local) local.hold(demand)
-      call.onEnd('slot', () => release(demand))
-    }
+    // Should the store go away meanwhile, what runs here has to count.
+    if (demand.slots.length > 0 && store !== local) local.hold(demand)
+    const duringWait = verdict.waitMs > 0
+    call.onEnd('limits', () => end(call, demand, duringWait))
     if (!res.headersSent)
       limitHeaders(call.protocol.name, demand, verdict, (name, value) => res.setHeader(name, value))
     return undefined
@@ -103,9 +111,14 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
     return verdict
   }
 
-  function release(demand: Demand): void {
-    store.release(demand)
-    if (store !== local) local.release(demand)
+  function end({ startedAt }: Call, demand: Demand, duringWait: boolean): void {
+    // A call that was shorter cannot have ended that long after a refusal that it outlived.
+    const outlives = duringWait || Date.now() - startedAt >= PARDON_MS
+    const pardons = demand.charges.length > 0 && outlives
+    for (const each of stores) {
+      if (demand.slots.length > 0) each.release(demand)
+      if (pardons) each.ended?.(demand.sender)
+    }
   }
 }
 

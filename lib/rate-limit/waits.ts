@@ -1,4 +1,4 @@
-import { GRACE_MS, MOST_WAIT_MS, PROLONG_MS } from './limit-store.ts'
+import { GRACE_MS, MOST_WAIT_MS, PARDON_MS, PROLONG_MS, SLOT_WAIT_MS } from './limit-store.ts'
 
 interface Wait {
   /** When the refusal came that began it. */
@@ -11,11 +11,15 @@ interface Wait {
   readonly by: string
   /** Whether the sender came back before the time was up; from then on the wait itself refuses. */
   readonly prolonged: boolean
+  /** Calls that ended during the wait and whose caller has not sent its next request yet, which is no offence. */
+  readonly pardons: number
 }
 
 /** The waits that senders were told, and what becomes of them when one does not wait (spec 8.2). */
 export class Waits {
   readonly #bySender = new Map<string, Wait>()
+  /** When senders that were last refused a slot were told to come back: that may be within a wait begun meanwhile. */
+  readonly #slotDue = new Map<string, number>()
   #sweepAt = 1024
 
   /** The wait that a sender still has to serve whatever its limits say; asking for it early is one more offence. */
@@ -23,10 +27,8 @@ export class Waits {
     const wait = this.#running(sender, now)
     if (!wait?.prolonged) return undefined
     let { until } = wait
-    if (isEarly(wait, now)) {
-      until = Math.min(until + PROLONG_MS, now + MOST_WAIT_MS)
-      this.#bySender.set(sender, { ...wait, until })
-    }
+    if (this.#isEarly(sender, wait, now)) until = Math.min(until + PROLONG_MS, now + MOST_WAIT_MS)
+    this.#bySender.set(sender, { ...usePardon(wait), until })
     return { waitMs: until - now, by: wait.by }
   }
 
@@ -36,13 +38,41 @@ export class Waits {
     const due = now + waitMs
     this.#sweep(now)
     if (wait === undefined || now >= wait.told) {
-      this.#bySender.set(sender, { since: now, told: due, until: due, by, prolonged: false })
+      this.#bySender.set(sender, { since: now, told: due, until: due, by, prolonged: false, pardons: 0 })
       return waitMs
     }
-    const prolonged = isEarly(wait, now)
+    const prolonged = this.#isEarly(sender, wait, now)
     const until = prolonged ? Math.min(Math.max(due, wait.until) + PROLONG_MS, now + MOST_WAIT_MS) : due
-    this.#bySender.set(sender, { ...wait, told: Math.min(wait.told, due), until, by, prolonged })
+    const told = Math.min(wait.told, due)
+    this.#bySender.set(sender, { ...usePardon(wait), told, until, by, prolonged })
     return until - now
+  }
+
+  /** Notes that a sender was told to come back for a slot. */
+  slotRefused(sender: string, now: number): void {
+    this.#sweep(now)
+    this.#slotDue.set(sender, now + SLOT_WAIT_MS)
+  }
+
+  /**
+   * A caller whose call ended during the wait may have come back, and was not refused this time either.
+   *
+   * @returns the rest of the wait as it was told first, in milliseconds.
+   */
+  admitted(sender: string): number {
+    if (this.#bySender.size === 0) return 0
+    const now = Date.now()
+    const wait = this.#running(sender, now)
+    if (!wait) return 0
+    if (wait.pardons > 0) this.#bySender.set(sender, usePardon(wait))
+    return Math.max(0, wait.told - now)
+  }
+
+  /** A call ended; if that was during a wait, whoever made it has not been told of it. */
+  ended(sender: string, now: number): void {
+    const wait = this.#running(sender, now)
+    if (wait && now >= wait.since + PARDON_MS && now < wait.told)
+      this.#bySender.set(sender, { ...wait, pardons: wait.pardons + 1 })
   }
 
   /** None is longer than that: one that seems to be was noted before the clock was set back. */
@@ -51,14 +81,21 @@ export class Waits {
     return wait && now < wait.until && wait.until - now <= MOST_WAIT_MS ? wait : undefined
   }
 
-  /** Forgets waits that are over, whenever their number has doubled. */
+  #isEarly(sender: string, { since, told, pardons }: Wait, now: number): boolean {
+    const due = this.#slotDue.get(sender)
+    const calm = due !== undefined && due <= now + SLOT_WAIT_MS ? Math.max(since, due) : since
+    return pardons === 0 && now > calm + GRACE_MS && now < told
+  }
+
+  /** Forgets what is over, whenever its amount has doubled. */
   #sweep(now: number): void {
-    if (this.#bySender.size < this.#sweepAt) return
+    if (this.#bySender.size + this.#slotDue.size < this.#sweepAt) return
     for (const [sender, wait] of this.#bySender) if (wait.until <= now) this.#bySender.delete(sender)
-    this.#sweepAt = Math.max(1024, this.#bySender.size * 2)
+    for (const [sender, due] of this.#slotDue) if (due + GRACE_MS <= now) this.#slotDue.delete(sender)
+    this.#sweepAt = Math.max(1024, (this.#bySender.size + this.#slotDue.size) * 2)
   }
 }
 
-function isEarly({ since, told }: Wait, now: number): boolean {
-  return now > since + GRACE_MS && now < told
+function usePardon(wait: Wait): Wait {
+  return wait.pardons > 0 ? { ...wait, pardons: wait.pardons - 1 } : wait
 }

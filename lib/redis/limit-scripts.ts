@@ -13,13 +13,13 @@ end`
  * KEYS: the sender's wait, the counters, the sets of slots.
  * ARGV: now or '', window, number of counters, slot id, lease, most wait, wait for a slot, grace, prolongation, then
  * cost and limit of each counter, then the limit of each set. Times are milliseconds.
- * Returns: which refused (from 1; 0: none), the wait, now, then what is used and left of the window for each counter.
+ * Returns: which refused (from 1; 0: none), the wait or what is left of the sender's, now, then what is used and left of the window for each counter.
  */
 export const ADMIT = `${CLOCK}
 local window, charges, id, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local mostWait, slotWait, grace, prolongation = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local reply = { 0, 0, now }
-local refusedBy, wait = 0, 0
+local refusedBy, wait, pardons, rest = 0, 0, 0, 0
 
 for i = 1, charges do
   local used = tonumber(redis.call('GET', KEYS[1 + i]) or 0)
@@ -35,12 +35,18 @@ for i = 1, charges do
 end
 
 if charges > 0 then
-  local noted = redis.call('HMGET', KEYS[1], 'since', 'told', 'until', 'by', 'prolonged')
+  local noted = redis.call('HMGET', KEYS[1], 'since', 'told', 'until', 'by', 'prolonged', 'pardons', 'slotDue')
   local since, told, till = tonumber(noted[1]), tonumber(noted[2]), tonumber(noted[3])
   -- None is longer than that: one that seems to be was noted before the clock was set back.
   local waiting = told ~= nil and now < till and till - now <= mostWait
+  pardons = waiting and tonumber(noted[6]) or 0
+  rest = waiting and math.max(0, told - now) or 0
+  local calm = since
+  -- Whoever was refused a slot was told to come back then.
+  local slotDue = tonumber(noted[7])
+  if waiting and slotDue and slotDue <= now + slotWait then calm = math.max(since, slotDue) end
   -- Whoever comes from the time on that was told first may have waited.
-  local early = waiting and now > since + grace and now < told
+  local early = waiting and pardons == 0 and now > calm + grace and now < told
   local owed = waiting and noted[5] == '1'
   if owed then
     refusedBy = 1
@@ -49,13 +55,14 @@ if charges > 0 then
     wait = till - now
   elseif refusedBy > 0 then
     local due = now + wait
-    if waiting and now < told then told = math.min(told, due) else since, told = now, due end
+    if waiting and now < told then told = math.min(told, due) else since, told, pardons = now, due, 0 end
     if early then due = math.min(math.max(due, till) + prolongation, now + mostWait) end
     till, wait = due, due - now
   end
   if refusedBy > 0 then
     redis.call('HSET', KEYS[1], 'since', since, 'told', told, 'until', till, 'by', KEYS[1 + refusedBy],
-      'prolonged', (owed or early) and '1' or '0')
+      'prolonged', (owed or early) and '1' or '0', 'pardons', math.max(pardons - 1, 0))
+    if early then redis.call('HSET', KEYS[1], 'earlyAt', now) end
     redis.call('PEXPIRE', KEYS[1], wait)
   end
 end
@@ -65,14 +72,19 @@ if refusedBy == 0 then
     redis.call('ZREMRANGEBYSCORE', KEYS[i], '-inf', now)
     if redis.call('ZCARD', KEYS[i]) >= tonumber(ARGV[8 + charges + i]) and not redis.call('ZSCORE', KEYS[i], id) then
       refusedBy, wait = i - 1, slotWait
+      if charges > 0 then
+        redis.call('HSET', KEYS[1], 'slotDue', now + slotWait)
+        if redis.call('PTTL', KEYS[1]) < slotWait + grace then redis.call('PEXPIRE', KEYS[1], slotWait + grace) end
+      end
       break
     end
   end
 end
 
-reply[1], reply[2] = refusedBy, wait
+reply[1], reply[2] = refusedBy, refusedBy > 0 and wait or rest
 if refusedBy > 0 then return reply end
 
+if pardons > 0 then redis.call('HINCRBY', KEYS[1], 'pardons', -1) end
 for i = 1, charges do
   local key, cost = KEYS[1 + i], ARGV[8 + 2 * i]
   if redis.call('PTTL', key) > 0 then
@@ -87,6 +99,26 @@ for i = 2 + charges, #KEYS do
   redis.call('PEXPIRE', KEYS[i], lease)
 end
 return reply`
+
+/**
+ * Notes that calls ended during a wait, which whoever made them has not been told of: see `ended` of a limit store. The
+ * caller of such a call may have been faster at another process than this note of it: where a request has just been
+ * counted as early, that is taken back.
+ *
+ * KEYS: the sender's wait. ARGV: now or '', most wait, how long after the refusal it counts, prolongation, how late it
+ * may come, number of calls.
+ */
+export const PARDON = `${CLOCK}
+local noted = redis.call('HMGET', KEYS[1], 'since', 'told', 'until', 'earlyAt')
+local since, told, till, earlyAt = tonumber(noted[1]), tonumber(noted[2]), tonumber(noted[3]), tonumber(noted[4])
+local calls = tonumber(ARGV[6])
+if not told or now < since + ARGV[3] or now >= told or till - now > tonumber(ARGV[2]) then return 0 end
+if earlyAt and now - earlyAt <= tonumber(ARGV[5]) then
+  redis.call('HSET', KEYS[1], 'until', math.max(told, till - ARGV[4]))
+  redis.call('HDEL', KEYS[1], 'earlyAt')
+  calls = calls - 1
+end
+return redis.call('HINCRBY', KEYS[1], 'pardons', calls)`
 
 /**
  * Renews leases, and takes those that are not there: a slot whose call runs counts, whatever Redis forgot meanwhile.

@@ -15,7 +15,7 @@ export interface LimitStoreUnderTest {
 }
 
 /** Real time passes too where the store is not in this process. */
-const about = (actual: number, expected: number) =>
+export const about = (actual: number, expected: number) =>
   assert.ok(actual <= expected && actual > expected - 2000, `${actual} should be about ${expected}`)
 
 /** What every limit store must do about counted limits, whatever it keeps them in. */
@@ -96,81 +96,6 @@ export function limitCounterContract(
       const refused = await ask([early, late])
       assert.deepEqual(refused.refusedBy, late)
       about(refused.waitMs, WINDOW_MS)
-    })
-
-    it('does not prolong the wait of a sender that was on its way or that waits', async () => {
-      const subject = fresh()
-      const rpm = limit('rpm', subject, 1)
-      await ask([rpm], subject)
-      const { waitMs } = await ask([rpm], subject)
-      await opened.advance(900)
-      about((await ask([rpm], subject)).waitMs, waitMs - 900)
-      await opened.advance(waitMs - 900)
-      assert.ok(await admitted([rpm], subject))
-    })
-
-    it('prolongs the wait by a second for each request sent before its time', async () => {
-      const subject = fresh()
-      const rpm = limit('rpm', subject, 1)
-      await ask([rpm], subject)
-      await opened.advance(20_000)
-      about((await ask([rpm], subject)).waitMs, 40_000)
-      await opened.advance(10_000)
-      about((await ask([rpm], subject)).waitMs, 31_000)
-      about((await ask([rpm], subject)).waitMs, 32_000)
-      await opened.advance(30_500)
-      // The window is over, the wait is not.
-      const refused = await ask([rpm], subject)
-      assert.deepEqual(refused.refusedBy, rpm)
-      about(refused.waitMs, 1500)
-      await opened.advance(1500)
-      assert.ok(await admitted([rpm], subject))
-    })
-
-    it('lets one of several callers of a sender through who all wait as they were told', async () => {
-      const subject = fresh()
-      const rpm = limit('rpm', subject, 1)
-      await ask([rpm], subject)
-      const callers = [1, 2, 3].map((i) => ({ at: i * 5000 }))
-      let now = 0
-      for (let asked = 0; asked < 9; asked++) {
-        const [next] = callers.sort((one, other) => one.at - other.at)
-        await opened.advance((next?.at as number) - now)
-        now = next?.at as number
-        const { refusedBy, waitMs } = await ask([rpm], subject)
-        if (!refusedBy) return
-        if (next) next.at = now + Math.ceil(waitMs / 1000) * 1000
-      }
-      assert.fail('they keep each other out')
-    })
-
-    it('never tells a wait over 60 seconds', async () => {
-      const subject = fresh()
-      const rpm = limit('rpm', subject, 1)
-      for (let i = 0; i < 2; i++) await ask([rpm], subject)
-      await opened.advance(1500)
-      for (let i = 0; i < 100; i++) assert.ok((await ask([rpm], subject)).waitMs <= 60_000)
-    })
-
-    it("does not prolong anybody's wait but the sender's", async () => {
-      const account = limit('rpm', fresh(), 1)
-      const [patient, impatient] = [fresh(), fresh()]
-      await ask([account], fresh())
-      const { waitMs } = await ask([account], patient)
-      await ask([account], impatient)
-      await opened.advance(2000)
-      for (let i = 0; i < 10; i++) await ask([account], impatient)
-      await opened.advance(waitMs - 2000)
-      assert.ok(!(await admitted([account], impatient)))
-      assert.ok(await admitted([account], patient))
-    })
-
-    it('lets a small request of a sender through while a larger one of it waits', async () => {
-      const subject = fresh()
-      await ask([limit('tpm', subject, 100, 50)], subject)
-      assert.ok(!(await admitted([limit('tpm', subject, 100, 60)], subject)))
-      await opened.advance(5000)
-      assert.ok(await admitted([limit('tpm', subject, 100, 10)], subject))
     })
 
     it('decides a wave of requests at once as if they came one after the other', async () => {

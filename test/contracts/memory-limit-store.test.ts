@@ -1,6 +1,7 @@
 import { mock } from 'node:test'
 import { MemoryLimitStore } from '../../lib/rate-limit/index.ts'
 import { limitCounterContract } from './limit-counter.ts'
+import { limitWaitContract } from './limit-wait.ts'
 import { slotStoreContract } from './slot-store.ts'
 
 const open = async () => {
@@ -13,4 +14,5 @@ const open = async () => {
 }
 
 limitCounterContract('memory', open)
+limitWaitContract('memory', open)
 slotStoreContract('memory', open)

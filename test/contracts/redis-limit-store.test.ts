@@ -6,6 +6,7 @@ import { demand, limit, WINDOW_MS } from '../rate-limit/demands.ts'
 import { PREFIX, RedisClock } from '../rate-limit/redis-clock.ts'
 import { startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
 import { limitCounterContract } from './limit-counter.ts'
+import { limitWaitContract } from './limit-wait.ts'
 import { slotStoreContract } from './slot-store.ts'
 
 const open = async () => {
@@ -19,6 +20,7 @@ const open = async () => {
 }
 
 limitCounterContract('Redis', open, { skip: WITHOUT_REDIS })
+limitWaitContract('Redis', open, { skip: WITHOUT_REDIS })
 slotStoreContract('Redis', open, { skip: WITHOUT_REDIS })
 
 it("an operator reads and resets counters with rate-limiter-flexible's own limiter", {

@@ -9,6 +9,8 @@ export interface LimitSettings {
   tpm?: number
   concurrency?: number
   windowMs?: number
+  /** Whose limits they are. Defaults to `shared`. */
+  subject?: string
 }
 
 /** A running limited-process.ts. */
@@ -18,10 +20,10 @@ export interface LimitedProcess {
   kill(): Promise<void>
 }
 
-/** Starts a process whose limits are kept in the Redis of that port. */
-export function startLimited(redisPort: number, settings: LimitSettings): Promise<LimitedProcess> {
+/** Starts a process whose limits are kept in the Redis of that port, or in its own memory. */
+export function startLimited(store: number | 'memory', settings: LimitSettings): Promise<LimitedProcess> {
   const script = fileURLToPath(new URL('./limited-process.ts', import.meta.url))
-  const child = fork(script, [`${redisPort}`, JSON.stringify(settings)])
+  const child = fork(script, [`${store}`, JSON.stringify(settings)])
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   return new Promise((resolve, reject) => {
     child.once('error', reject)
@@ -48,13 +50,17 @@ export interface Reply {
   readonly remainingRequests: number
   readonly remainingTokens: number
   readonly running: number | undefined
+  /** By the clock of the machine, in milliseconds; undefined: it was refused. */
+  readonly admittedAt: number | undefined
+  /** What an admitted one cost. */
+  readonly tokens: number
 }
 
 export interface Load {
   readonly urls: readonly string[]
   /** Callers, each of which sends one request after the other and honours Retry-After. */
   readonly callers: number
-  readonly headers?: Record<string, string>
+  readonly headers?: Record<string, string> | (() => Record<string, string>)
   /** Milliseconds between an answer and the caller's next request. Defaults to 0. */
   readonly pauseMs?: number
   /** Milliseconds over which the callers begin. Defaults to 0: all at once. */
@@ -80,8 +86,12 @@ export async function load({
     await sleep((caller * spreadMs) / callers)
     for (let i = caller; !over.signal.aborted; i++) {
       const started = performance.now()
-      const answer = await request(urls[i % urls.length]!, { method: 'POST', headers, dispatcher: agent })
-      const body = (await answer.body.json()) as { running?: number }
+      const answer = await request(urls[i % urls.length]!, {
+        method: 'POST',
+        headers: typeof headers === 'function' ? headers() : headers,
+        dispatcher: agent,
+      })
+      const body = (await answer.body.json()) as Partial<Pick<Reply, 'running' | 'admittedAt' | 'tokens'>>
       const reply: Reply = {
         status: answer.statusCode,
         took: performance.now() - started,
@@ -89,6 +99,8 @@ export async function load({
         remainingRequests: Number(answer.headers['x-ratelimit-remaining-requests']),
         remainingTokens: Number(answer.headers['x-ratelimit-remaining-tokens']),
         running: body.running,
+        admittedAt: body.admittedAt,
+        tokens: body.tokens ?? 0,
       }
       replies.push(reply)
       if (done(reply, replies)) over.abort()
