@@ -1,6 +1,5 @@
-import { consoleLogger, type Logger } from '../call/index.ts'
+import { type CallLogEntry, consoleLogger, type Logger } from '../call/index.ts'
 import type { CallStore } from './call-store.ts'
-import type { CallLogEntry } from './entry.ts'
 import { Retention } from './retention.ts'
 
 /** Options of {@link CallLogWriter}. */

@@ -1,11 +1,15 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { callOf } from '../call/index.ts'
-import { type CallLogEntry, entryOf } from './entry.ts'
+import { type CallLogEntry, callOf, entryOf } from '../call/index.ts'
 
 /** Options of {@link callLog}. */
 export interface CallLogOptions {
   /** Takes the entries: a `CallLogWriter`, or anything whose `add` neither throws nor waits. */
   writer: { add(entry: CallLogEntry): void }
+  /**
+   * Who writes the entries of calls that are charged: the `writer`, or the `ledger` in the transaction of the charge.
+   * Defaults to `writer`.
+   */
+  settledBy?: 'writer' | 'ledger'
 }
 
 /**
@@ -17,13 +21,16 @@ export interface CallLogOptions {
  * app.use(beginCall(), callLog({ writer: new CallLogWriter({ store: new MemoryCallStore() }) }))
  */
 export function callLog(options: CallLogOptions): RequestHandler {
-  const { writer } = options
+  const { writer, settledBy = 'writer' } = options
   if (typeof writer?.add !== 'function') {
     throw new TypeError('callLog: "writer" must have an add method, such as new CallLogWriter({ store })')
   }
   return function callLog(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
-    call.onEnd('call log', () => writer.add(entryOf(call)))
+    call.entryBy = settledBy
+    call.onEnd('call log', () => {
+      if (call.entryBy !== 'written') writer.add(entryOf(call))
+    })
     next()
   }
 }

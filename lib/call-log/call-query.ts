@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import type { CallLogEntry } from '../call/index.ts'
 import { isRequestId } from '../call/index.ts'
 import { isErrorCode } from '../errors/index.ts'
-import type { CallLogEntry } from './entry.ts'
 
 const DEFAULT_LIMIT = 20
 const MOST_LIMIT = 100

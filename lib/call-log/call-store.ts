@@ -1,4 +1,4 @@
-import type { CallLogEntry } from './entry.ts'
+import type { CallLogEntry } from '../call/index.ts'
 
 /** Which calls to list; members left out do not narrow. */
 export interface CallQuery {

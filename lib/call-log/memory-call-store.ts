@@ -1,5 +1,5 @@
+import type { CallLogEntry } from '../call/index.ts'
 import type { CallQuery, CallStore } from './call-store.ts'
-import type { CallLogEntry } from './entry.ts'
 
 /** Options of {@link MemoryCallStore}. */
 export interface MemoryCallStoreOptions {

@@ -1,5 +1,15 @@
-import type { AttemptRecord, Call, DisconnectTrace, Elimination, Finish } from '../call/index.ts'
+import { formatAmount } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
+import type { Call } from './call.ts'
+import type {
+  AttemptRecord,
+  BillingTrace,
+  CallEnding,
+  ChargeItem,
+  DisconnectTrace,
+  Elimination,
+  Finish,
+} from './parts.ts'
 
 /** One call as the log keeps it and as `GET /v1/calls/{request_id}` answers it (spec 7.4). Times are milliseconds. */
 export interface CallLogEntry {
@@ -67,6 +77,9 @@ export interface UsageSummary {
   readonly cached_input_tokens: number
   readonly cache_write_tokens: number
   readonly output_tokens: number
+  readonly images?: number
+  /** Of video. */
+  readonly seconds?: number
   readonly source: 'measured' | 'estimated'
 }
 
@@ -77,6 +90,15 @@ export interface BillingSummary {
   readonly charged: string | null
   readonly required: string | null
   readonly available: string | null
+  /** How the charge came about; its terms add up to it before rounding. */
+  readonly items: readonly ChargeItemSummary[]
+}
+
+export interface ChargeItemSummary {
+  readonly unit: ChargeItem['unit']
+  readonly quantity: number
+  /** Per million for tokens, else for one. */
+  readonly price: string
 }
 
 /** The limit that refused a call. */
@@ -88,14 +110,19 @@ export interface LimitSummary {
   readonly retry_after: number
 }
 
-/** What the log keeps of a call that has ended. */
-export function entryOf(call: Call, now: number = Date.now()): CallLogEntry {
-  const { principal, request, usage, outcome } = call
+/**
+ * What the log keeps of a call that has ended.
+ *
+ * @param ending of a call that is about to end: how it will.
+ */
+export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
+  const { principal, request, usage, idempotency } = call
+  const outcome = ending ? ending.outcome : call.outcome
   return {
     id: call.id,
     object: 'call',
     created_at: isoTime(call.startedAt),
-    duration_ms: Math.max(0, now - call.startedAt),
+    duration_ms: Math.max(0, Date.now() - call.startedAt),
     account: principal?.accountId ?? null,
     key: principal?.keyId ?? null,
     client_ip: call.clientIp,
@@ -122,9 +149,11 @@ export function entryOf(call: Call, now: number = Date.now()): CallLogEntry {
       cached_input_tokens: usage.cachedInputTokens,
       cache_write_tokens: usage.cacheWriteTokens,
       output_tokens: usage.outputTokens,
+      ...(usage.images !== undefined && { images: usage.images }),
+      ...(usage.seconds !== undefined && { seconds: usage.seconds }),
       source: usage.source,
     },
-    billing: null,
+    billing: call.billing && billingOf(call.billing),
     limit: call.limit && {
       kind: call.limit.kind,
       level: call.limit.level,
@@ -132,10 +161,28 @@ export function entryOf(call: Call, now: number = Date.now()): CallLogEntry {
       limit: call.limit.limit,
       retry_after: call.limit.retryAfter,
     },
-    idempotency_key: call.idempotency?.key ?? null,
-    original_request_id: call.idempotency?.originalRequestId ?? null,
-    response_body: call.idempotency?.responseBody ?? null,
+    idempotency_key: idempotency?.key ?? null,
+    original_request_id: idempotency?.originalRequestId ?? null,
+    response_body: (ending ? idempotency?.bodyWith(ending.unsent) : idempotency?.responseBody) ?? null,
   }
+}
+
+/** The one currency that all amounts are in. */
+const CURRENCY = 'USD'
+
+function billingOf({ reserved, charged, required, available, items }: BillingTrace): BillingSummary {
+  return {
+    currency: CURRENCY,
+    reserved: amountOf(reserved),
+    charged: amountOf(charged),
+    required: amountOf(required),
+    available: amountOf(available),
+    items: items.map(({ unit, quantity, price }) => ({ unit, quantity, price: formatAmount(price) })),
+  }
+}
+
+function amountOf(nanos: bigint | null): string | null {
+  return nanos === null ? null : formatAmount(nanos)
 }
 
 let lastTime = -1

@@ -1,9 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { parseAmount } from '../catalog/index.ts'
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../errors/index.ts'
 import { type Protocol, protocolByPath } from '../protocols/index.ts'
+import { clientIpOf, clientRequestIdOf, pathOf } from './inbound-request.ts'
 import { type CallTarget, Lifecycle } from './lifecycle.ts'
 import { consoleLogger, type Logger } from './logger.ts'
 import type {
+  BillingTrace,
+  CallEnding,
   CallOutcome,
   CallRequest,
   Finish,
@@ -11,6 +15,7 @@ import type {
   LimitRefusal,
   Principal,
   RoutingTrace,
+  ServedBy,
   Usage,
 } from './parts.ts'
 import { newRequestId } from './request-id.ts'
@@ -22,6 +27,9 @@ export interface CallOptions {
   /** Where faults of the call's own machinery are told. Defaults to the console. */
   logger?: Logger | undefined
 }
+
+/** Durable work before the end of an answer; what it throws, or rejects with, is answered instead. */
+export type Settler = (ending: CallEnding) => Promise<void> | undefined
 
 /**
  * What one request knows about itself, handed from middleware to middleware. Each writes its own part and reads what
@@ -48,15 +56,23 @@ export class Call {
   request: CallRequest | null = null
   routing: RoutingTrace | null = null
   usage: Usage | null = null
+  servedBy: ServedBy | null = null
+  billing: BillingTrace | null = null
   outcome: CallOutcome | null = null
   /** The limit that refused the call. */
   limit: LimitRefusal | null = null
   idempotency: IdempotencyTrace | null = null
+  /**
+   * Who writes the log entry of a call that is settled: the log's own `writer`, or the `ledger`, which then sets
+   * `written`. Null without a call log.
+   */
+  entryBy: 'writer' | 'ledger' | 'written' | null = null
 
   readonly #target: CallTarget
   readonly #lifecycle: Lifecycle
-  #settlers: (() => Promise<void>)[] | undefined
+  #settlers: Settler[] | undefined
   #proofs: (() => void)[] | undefined
+  #failListeners: (() => void)[] | undefined
 
   constructor(req: IncomingMessage, target: CallTarget, options: CallOptions = {}) {
     this.startedAt = Date.now()
@@ -111,23 +127,43 @@ export class Call {
   }
 
   /** Registers durable work that must be done before the last event of an answer goes out. */
-  onSettle(run: () => Promise<void>): void {
+  onSettle(run: Settler): void {
     this.#settlers ??= []
     this.#settlers.push(run)
   }
 
   /**
-   * Runs the settling work, each once; undefined when there is none, so that the usual path awaits nothing.
+   * Runs the settling work, each once, in the order it was registered; undefined when nothing of it waits, so that the
+   * usual path awaits nothing.
    *
-   * @throws what a settler throws: the answer must then not be finished.
+   * @throws what a settler throws, at once or as a rejection: the answer must then not be finished.
    */
-  settle(): Promise<void> | undefined {
+  settle(ending: CallEnding): Promise<void> | undefined {
     const settlers = this.#settlers
     if (!settlers) return undefined
     this.#settlers = undefined
-    return (async () => {
-      for (const run of settlers) await run()
-    })()
+    return runAll(settlers, 0, ending)
+  }
+
+  /**
+   * Charges the call for what your own handler did (spec 7.2, "billing and quota"); charging again adds. It is written
+   * when the answer ends, and only if that is a success or some of it was sent.
+   *
+   * @param amount a decimal string in units of the currency, or a bigint of nano-units; not negative.
+   * @throws TypeError when `billingGuard` does not stand before the handler, or the call has been settled.
+   * @throws RangeError when the amount is none.
+   * @example
+   * app.post('/maps', billingGuard({ pool, reserve: () => '0.02' }), (req, res) => {
+   *   callOf(req).charge('0.015')
+   *   res.json(drawMap(req.body))
+   * })
+   */
+  charge(amount: bigint | string): void {
+    const nanos = typeof amount === 'string' ? parseAmount(amount) : amount
+    if (nanos < 0n) throw new RangeError(`charge: ${amount} is negative`)
+    if (!this.billing) throw new TypeError('charge: mount billingGuard before the handler that charges')
+    if (this.billing.charged !== null) throw new TypeError('charge: the call has been settled already')
+    this.billing.own = (this.billing.own ?? 0n) + nanos
   }
 
   /**
@@ -164,8 +200,19 @@ export class Call {
     return error
   }
 
+  /** Calls `listener` whenever an error of this call is worded: whoever threw it does not go on. Also after its end. */
+  onFail(listener: () => void): void {
+    this.#failListeners ??= []
+    this.#failListeners.push(listener)
+  }
+
   /** Notes how the call failed; the first failure stands. Called by whoever words the error. */
   fail(error: GatewayError): void {
+    this.#noteFailure(error)
+    if (this.#failListeners) for (const listener of this.#failListeners) listener()
+  }
+
+  #noteFailure(error: GatewayError): void {
     if (this.outcome) return
     const sent = this.#headersSent()
     const interrupted = sent || error.code === 'client_closed_request'
@@ -191,28 +238,15 @@ export class Call {
   }
 }
 
+/** Without a promise where none is needed. */
+function runAll(settlers: readonly Settler[], from: number, ending: CallEnding): Promise<void> | undefined {
+  for (let i = from; i < settlers.length; i++) {
+    const running = settlers[i]?.(ending)
+    if (running) return running.then(() => runAll(settlers, i + 1, ending))
+  }
+  return undefined
+}
+
 function isResponse(target: CallTarget): target is ServerResponse {
   return 'setHeader' in target
-}
-
-function pathOf(req: IncomingMessage): string {
-  const url = (req as { originalUrl?: string }).originalUrl ?? req.url ?? '/'
-  const query = url.indexOf('?')
-  return query < 0 ? url : url.slice(0, query)
-}
-
-/** An IPv4 address that came over an IPv6 socket is the IPv4 address. */
-function clientIpOf(req: IncomingMessage): string | null {
-  const { app } = req as { app?: { enabled?(setting: string): boolean } }
-  // Express works out req.ip anew at every look, even where no proxy is trusted and the answer is the socket's.
-  const trusting = app?.enabled?.('trust proxy') ?? false
-  const ip = (trusting ? (req as { ip?: string }).ip : undefined) ?? req.socket.remoteAddress ?? null
-  return ip?.startsWith('::ffff:') && ip.includes('.') ? ip.slice(7) : ip
-}
-
-/** Bounded and printable: it ends up in logs. */
-function clientRequestIdOf(req: IncomingMessage): string | null {
-  const value = req.headers['x-request-id']
-  if (typeof value !== 'string' || value === '') return null
-  return value.replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
 }

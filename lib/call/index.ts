@@ -1,5 +1,16 @@
-export { Call, type CallOptions } from './call.ts'
+export { Call, type CallOptions, type Settler } from './call.ts'
+export {
+  type AttemptSummary,
+  type BillingSummary,
+  type CallLogEntry,
+  entryOf,
+  type LimitSummary,
+  type RequestSummary,
+  type RoutingSummary,
+  type UsageSummary,
+} from './call-entry.ts'
 export { callOf, openCall } from './call-of.ts'
+export { type HeldEndOptions, holdEnd } from './hold-end.ts'
 export type { CallTarget } from './lifecycle.ts'
 export { consoleLogger, type Logger } from './logger.ts'
 export type * from './parts.ts'

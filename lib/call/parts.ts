@@ -1,4 +1,4 @@
-import type { Feature, Model } from '../catalog/index.ts'
+import type { Feature, Model, Price } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
 import type { Operation, ProviderConstraint, Usage } from '../operations/index.ts'
 
@@ -129,6 +129,8 @@ export interface IdempotencyClaim {
 
 /** A claim and what has become of it. */
 export interface RunningClaim extends IdempotencyClaim {
+  /** How long the record of a completed call is kept, in milliseconds. */
+  readonly keepMs: number
   /**
    * - `running`: held and renewed; given back at the end of the call if it produced nothing.
    * - `settling`: being completed, or nobody knows whether it is; it stays held until that is known.
@@ -137,6 +139,42 @@ export interface RunningClaim extends IdempotencyClaim {
    * - `lost`: taken over by a later call.
    */
   state: 'running' | 'settling' | 'completed' | 'releasing' | 'released' | 'lost'
+}
+
+/** The line whose answer the call's usage is of, at what it costs there. Written by `route`. */
+export interface ServedBy {
+  readonly line: string
+  readonly price: Price
+}
+
+/** One term of what a call costs. */
+export interface ChargeItem {
+  readonly unit: 'input' | 'cached_input' | 'cache_write' | 'output' | 'request' | 'image' | 'second' | 'own'
+  readonly quantity: number
+  /** Nano-units: per million for tokens, else for one. */
+  readonly price: bigint
+}
+
+/** What a call's money came to. Written by `billingGuard`. Amounts are nano-units. */
+export interface BillingTrace {
+  /** The most the call could cost, held for it while it ran; null where it was refused. */
+  reserved: bigint | null
+  /** null while nothing is charged. */
+  charged: bigint | null
+  /** Of a refused call: what it needed, and what there was. */
+  required: bigint | null
+  available: bigint | null
+  /** How the charge came about. */
+  items: readonly ChargeItem[]
+  /** What the call's own handler has charged so far; undefined while it has charged nothing. */
+  own: bigint | undefined
+}
+
+/** How a call is about to end, told to what has to be durable before it does. */
+export interface CallEnding {
+  readonly outcome: CallOutcome
+  /** The last of the answer, which goes out only afterwards. */
+  readonly unsent: Buffer | string | null
 }
 
 /** What a call's Idempotency-Key came to. */
@@ -148,6 +186,10 @@ export interface IdempotencyTrace {
   responseBody: string | null
   /** What this call runs under; null where it was refused for its key. */
   claim: RunningClaim | null
+  /** Whether a ledger completes the record, in the transaction of the charge. */
+  readonly completedByLedger: boolean
+  /** What the caller has been sent by now, and what is still to be sent. */
+  bodyWith(unsent: Buffer | string | null): string | null
   /** Takes output that was produced and not sent, such as to a caller who has left: it belongs to the kept body. */
   readonly keep: (output: Buffer | string) => void
 }

@@ -1,4 +1,5 @@
-import type { AnswerReading, ReportedUsage, Substance } from './operation.ts'
+import { readChatUsage } from './chat-usage.ts'
+import type { AnswerReading, Substance } from './operation.ts'
 import { estimateTokens } from './token-estimate.ts'
 
 /** The members of a choice's message or delta that carry output, whatever the upstream calls them. */
@@ -84,25 +85,3 @@ function textIn(value: unknown, member: string): string {
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 const isFilled = (value: unknown): boolean => Array.isArray(value) && value.length > 0
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
-
-/** Reads OpenAI-style `usage`. `prompt_tokens` includes the cached ones. */
-export function readChatUsage(usage: unknown): ReportedUsage {
-  if (!isObject(usage)) return {}
-  const {
-    prompt_tokens: input,
-    completion_tokens: output,
-    prompt_tokens_details: details,
-  } = usage as Record<string, unknown>
-  const cache = isObject(details) ? (details as Record<string, unknown>) : {}
-  return {
-    inputTokens: count(input),
-    outputTokens: count(output),
-    cachedInputTokens:
-      count(cache.cached_tokens) ?? count((usage as Record<string, unknown>).prompt_cache_hit_tokens),
-    cacheWriteTokens: count(cache.cache_write_tokens),
-  }
-}
-
-function count(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : undefined
-}

@@ -1,5 +1,6 @@
 import type { StreamEvent } from '../protocols/index.ts'
-import { hasOutput, hasRefusal, outputText, readChatUsage } from './chat-answer.ts'
+import { hasOutput, hasRefusal, outputText } from './chat-answer.ts'
+import { laterChatUsage, readChatUsage } from './chat-usage.ts'
 import {
   type FrameReading,
   newReading,
@@ -35,6 +36,7 @@ export class ChatStreamReader implements StreamReader {
   #refused = false
   usage: ReportedUsage = {}
   estimatedOutput = 0
+  unreportedOutput = 0
 
   /**
    * @param options.answers how many choices were asked for.
@@ -66,9 +68,9 @@ export class ChatStreamReader implements StreamReader {
     if (chunk.error || event === 'error' || chunk.object === 'error')
       return { ...reading, error: chunk.error ?? chunk }
     const hasUsage = typeof chunk.usage === 'object' && chunk.usage !== null
-    if (hasUsage) this.usage = readChatUsage(chunk.usage)
     const choices = Array.isArray(chunk.choices) ? (chunk.choices as (ChunkChoice | null)[]) : []
     for (const choice of choices) if (choice && this.#readChoice(choice)) reading.output = true
+    if (hasUsage) this.#report(readChatUsage(chunk.usage))
     reading.finished = this.#finishedChoices.size >= this.#answers
     reading.relay = this.#relayUsage || !hasUsage || choices.length > 0
     if (!hasUsage && choices.length === 1) reading.textMember = plainTextMember(choices[0] ?? {})
@@ -82,7 +84,7 @@ export class ChatStreamReader implements StreamReader {
     if (output) {
       this.#output = true
       this.#refused ||= hasRefusal(delta)
-      this.estimatedOutput += countText(outputText(delta))
+      this.#count(countText(outputText(delta)))
     }
     if (choice.finish_reason) {
       this.#finishedChoices.add(choice.index ?? 0)
@@ -92,7 +94,20 @@ export class ChatStreamReader implements StreamReader {
   }
 
   countText(delta: string): void {
-    this.estimatedOutput += countRawText(delta)
+    this.#count(countRawText(delta))
+  }
+
+  #count(tokens: number): void {
+    this.estimatedOutput += tokens
+    this.unreportedOutput += tokens
+  }
+
+  /** Some upstreams report in every chunk; until the finish reason a zero only means that they have not counted yet. */
+  #report(report: ReportedUsage): void {
+    const { outputTokens } = report
+    const counted = outputTokens !== undefined && (outputTokens > 0 || this.whole)
+    this.usage = laterChatUsage(this.usage, counted ? report : { ...report, outputTokens: undefined })
+    if (counted && this.usage.outputTokens === outputTokens) this.unreportedOutput = 0
   }
 }
 

@@ -1,4 +1,5 @@
-import type { AnswerReading, ReportedUsage, Substance } from './operation.ts'
+import { messageUsage, readMessageCounts } from './messages-usage.ts'
+import type { AnswerReading, Substance } from './operation.ts'
 import { estimateTokens } from './token-estimate.ts'
 
 /** A content block of an answer, as far as counting needs it. */
@@ -21,7 +22,7 @@ export function readMessageAnswer(json: unknown): AnswerReading {
   )
   return {
     substance: substanceOf(blocks, answer.stop_reason),
-    usage: readMessageUsage(answer.usage),
+    usage: messageUsage(readMessageCounts(answer.usage)),
     estimateOutput: () => blocks.reduce((sum, block) => sum + estimateTokens(blockText(block)), 0),
   }
 }
@@ -53,23 +54,4 @@ function textOf(value: unknown): string {
   } catch {
     return ''
   }
-}
-
-/** Reads Anthropic-style `usage`, whose `input_tokens` leave out what was read from or written to the cache. */
-export function readMessageUsage(usage: unknown): ReportedUsage {
-  if (typeof usage !== 'object' || usage === null) return {}
-  const counts = usage as Record<string, unknown>
-  const fresh = count(counts.input_tokens)
-  const cached = count(counts.cache_read_input_tokens)
-  const written = count(counts.cache_creation_input_tokens)
-  return {
-    inputTokens: fresh === undefined ? undefined : fresh + (cached ?? 0) + (written ?? 0),
-    cachedInputTokens: cached,
-    cacheWriteTokens: written,
-    outputTokens: count(counts.output_tokens),
-  }
-}
-
-function count(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.round(value) : undefined
 }

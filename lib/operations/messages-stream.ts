@@ -1,5 +1,6 @@
 import type { StreamEvent } from '../protocols/index.ts'
-import { type AnswerBlock, blockHasOutput, blockText, readMessageUsage } from './messages-answer.ts'
+import { type AnswerBlock, blockHasOutput, blockText } from './messages-answer.ts'
+import { laterMessageCounts, type MessageCounts, messageUsage, readMessageCounts } from './messages-usage.ts'
 import {
   type FrameReading,
   newReading,
@@ -31,8 +32,9 @@ export class MessageStreamReader implements StreamReader {
   #output = false
   #refused = false
   #finished = false
-  usage: ReportedUsage = {}
+  #counts: MessageCounts = {}
   estimatedOutput = 0
+  unreportedOutput = 0
 
   get whole(): boolean {
     return this.#finished
@@ -41,6 +43,10 @@ export class MessageStreamReader implements StreamReader {
   get substance(): Substance {
     if (this.#refused) return 'refusal'
     return this.#output ? 'output' : 'empty'
+  }
+
+  get usage(): ReportedUsage {
+    return messageUsage(this.#counts)
   }
 
   read({ data }: StreamEvent): FrameReading {
@@ -52,7 +58,7 @@ export class MessageStreamReader implements StreamReader {
     switch (event.type) {
       case 'message_start':
         // Its output count is provisional.
-        this.#report({ ...readMessageUsage(event.message?.usage), outputTokens: undefined })
+        this.#report({ ...readMessageCounts(event.message?.usage), output: undefined })
         break
       case 'content_block_start':
         reading.output = this.#count(event.content_block ? blockText(event.content_block) : '')
@@ -63,11 +69,11 @@ export class MessageStreamReader implements StreamReader {
         if (event.delta) reading.textMember = soleTextMember(event.delta, TEXT_MEMBERS)
         break
       case 'message_delta':
-        this.#report(readMessageUsage(event.usage))
         if (event.delta?.stop_reason) {
           this.#finished = true
           this.#refused = event.delta.stop_reason === 'refusal'
         }
+        this.#report(readMessageCounts(event.usage))
         break
       case 'message_stop':
         reading.last = true
@@ -80,19 +86,26 @@ export class MessageStreamReader implements StreamReader {
   }
 
   countText(delta: string): void {
-    this.estimatedOutput += countRawText(delta)
+    this.#add(countRawText(delta))
   }
 
   #count(text: string): boolean {
     if (text === '') return false
-    this.estimatedOutput += countText(text)
+    this.#add(countText(text))
     return true
   }
 
-  /** The start reports the input, the end the output; each may correct the other. */
-  #report(reported: ReportedUsage): void {
-    const known = Object.entries(reported).filter(([, tokens]) => tokens !== undefined)
-    this.usage = { ...this.usage, ...Object.fromEntries(known) }
+  #add(tokens: number): void {
+    this.estimatedOutput += tokens
+    this.unreportedOutput += tokens
+  }
+
+  /** The start reports the input, the end the output; each may correct the other. Until the end a zero means nothing. */
+  #report(report: MessageCounts): void {
+    const { output } = report
+    const counted = output !== undefined && (output > 0 || this.#finished)
+    this.#counts = laterMessageCounts(this.#counts, counted ? report : { ...report, output: undefined })
+    if (counted && this.#counts.output === output) this.unreportedOutput = 0
   }
 }
 

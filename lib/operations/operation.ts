@@ -8,7 +8,12 @@ export interface Usage {
   readonly inputTokens: number
   readonly cachedInputTokens: number
   readonly cacheWriteTokens: number
+  /** All output tokens, those of reasoning included. */
   readonly outputTokens: number
+  /** Images made. */
+  readonly images?: number
+  /** Seconds of video made. */
+  readonly seconds?: number
   /** `measured`: as the upstream reported; `estimated`: counted by the gateway because nothing was reported. */
   readonly source: 'measured' | 'estimated'
 }
@@ -93,6 +98,8 @@ export interface StreamReader {
   readonly usage: ReportedUsage
   /** Output tokens of the events read so far, as the gateway estimates them. */
   readonly estimatedOutput: number
+  /** The same of the events since output was last reported: what `usage` does not know of yet. */
+  readonly unreportedOutput: number
 }
 
 /** Estimates the tokens of a text. */

@@ -1,36 +1,69 @@
 import type { CallRequest } from '../call/index.ts'
-import type { ReportedUsage, StreamReader, Usage } from '../operations/index.ts'
+import type { AnswerReading, ReportedUsage, StreamReader, Usage } from '../operations/index.ts'
 
 /**
- * The usage of an answer that is whole: what the upstream reported, a reported zero included. What it did not report
- * is estimated, and the usage marked so.
+ * More tokens than this no answer takes or makes, unless the model's window is wider: ten windows of a million, for
+ * tools that a provider runs itself and whose every round reads the input again. A report beyond it is a fault.
  */
-export function usageOfWhole(
+const MOST_TOKENS = 10_000_000
+
+/**
+ * The usage of an answer that came whole: what the upstream reported, a reported zero included. What it did not report,
+ * or not credibly, is estimated, and the usage marked so.
+ */
+export function usageOfAnswer(
   request: CallRequest,
-  reported: ReportedUsage,
-  estimateOutput: () => number,
+  { usage, estimateOutput }: Pick<AnswerReading, 'usage' | 'estimateOutput'>,
 ): Usage {
-  const { inputTokens, outputTokens } = reported
-  const measured = inputTokens !== undefined && outputTokens !== undefined
-  return {
-    inputTokens: inputTokens ?? request.estimatedInputTokens,
-    cachedInputTokens: reported.cachedInputTokens ?? 0,
-    cacheWriteTokens: reported.cacheWriteTokens ?? 0,
-    outputTokens: outputTokens ?? estimateOutput(),
-    source: measured ? 'measured' : 'estimated',
-  }
+  const reported = credible(request, usage)
+  const { outputTokens } = reported
+  return usageOf(request, reported, outputTokens ?? estimateOutput(), outputTokens !== undefined)
 }
 
 /**
- * The usage of a stream that broke off after output: its input, and what was produced so far. A count that the upstream
- * reported on the way may lag behind what has passed through, so the greater one stands.
+ * The usage of a stream, whole or broken off: its input, and what was produced. What came behind the last report is
+ * estimated on top of it. A count reported on the way may lag behind what has passed through, so of a stream that broke
+ * off the greater of the two counts stands.
  */
-export function usageOfPart(request: CallRequest, { usage: reported, estimatedOutput }: StreamReader): Usage {
+export function usageOfStream(request: CallRequest, reader: StreamReader): Usage {
+  const { whole, estimatedOutput, unreportedOutput } = reader
+  const reported = credible(request, reader.usage)
+  const { outputTokens } = reported
+  const counted = outputTokens === undefined ? estimatedOutput : outputTokens + unreportedOutput
+  const output = whole ? counted : Math.max(counted, estimatedOutput)
+  return usageOf(request, reported, output, whole && outputTokens !== undefined && unreportedOutput === 0)
+}
+
+/** @param outputMeasured whether `outputTokens` is what the upstream reported. */
+function usageOf(
+  { estimatedInputTokens }: CallRequest,
+  { inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 }: ReportedUsage,
+  outputTokens: number,
+  outputMeasured: boolean,
+): Usage {
+  const input = inputTokens ?? Math.max(estimatedInputTokens, cachedInputTokens + cacheWriteTokens)
+  // A part is never more than the whole.
+  const cached = Math.min(cachedInputTokens, input)
   return {
-    inputTokens: reported.inputTokens ?? request.estimatedInputTokens,
-    cachedInputTokens: reported.cachedInputTokens ?? 0,
-    cacheWriteTokens: reported.cacheWriteTokens ?? 0,
-    outputTokens: Math.max(reported.outputTokens ?? 0, estimatedOutput),
-    source: 'estimated',
+    inputTokens: input,
+    cachedInputTokens: cached,
+    cacheWriteTokens: Math.min(cacheWriteTokens, input - cached),
+    outputTokens,
+    source: outputMeasured && inputTokens !== undefined ? 'measured' : 'estimated',
   }
+}
+
+/** The report without the counts that cannot be. */
+function credible({ model, answers }: CallRequest, reported: ReportedUsage): ReportedUsage {
+  const most = Math.max(MOST_TOKENS, model.contextWindow ?? 0)
+  return {
+    inputTokens: atMost(most, reported.inputTokens),
+    cachedInputTokens: atMost(most, reported.cachedInputTokens),
+    cacheWriteTokens: atMost(most, reported.cacheWriteTokens),
+    outputTokens: atMost(most * answers, reported.outputTokens),
+  }
+}
+
+function atMost(most: number, tokens: number | undefined): number | undefined {
+  return tokens === undefined || tokens > most ? undefined : tokens
 }

@@ -1,23 +1,18 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { Call, CallRequest, DisconnectTrace, RoutingTrace } from '../call/index.ts'
+import type { Call, CallEnding, CallOutcome, CallRequest, RoutingTrace } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import type { StreamReader } from '../operations/index.ts'
 import { Attempt, type AttemptEnd } from './attempt.ts'
 import { CallerStream } from './caller-stream.ts'
 import type { Candidate } from './candidate.ts'
 import type { CircuitPass } from './circuit.ts'
+import { type DisconnectPolicy, DisconnectWatch } from './disconnect-watch.ts'
 import { circuitDetail, emptied } from './filters.ts'
-import { usageOfPart, usageOfWhole } from './metering.ts'
+import { usageOfAnswer, usageOfStream } from './metering.ts'
 import type { Failure } from './outcome.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import { upstreamRequest } from './upstream-request.ts'
 import { verdict } from './verdict.ts'
-
-/** What happens to a running attempt when its caller leaves. */
-export interface DisconnectPolicy {
-  readonly onDisconnect: 'abort' | 'drain'
-  readonly drainMs: number
-}
 
 /** What a routed call works with. */
 export interface RoutedCallOptions extends DisconnectPolicy {
@@ -142,23 +137,24 @@ export class RoutedCall {
 
   /** Notes what the call used, and what is learned about the line. */
   #meter(attempt: Attempt, pass: CircuitPass, end: LastEnd): void {
-    const { state } = attempt.candidate
+    const { state, line, price } = attempt.candidate
+    this.#call.servedBy = { line: line.id, price }
     switch (end.kind) {
       case 'answer':
         pass.success()
-        this.#call.usage = usageOfWhole(this.#request, end.reading.usage, end.reading.estimateOutput)
+        this.#call.usage = usageOfAnswer(this.#request, end.reading)
         break
       case 'streamed':
-        this.#call.usage = usageOfWhole(this.#request, end.reader.usage, () => end.reader.estimatedOutput)
+        this.#call.usage = usageOfStream(this.#request, end.reader)
         observeThroughput(attempt, this.#call.usage.outputTokens)
         break
       case 'abandoned':
         pass.abandon()
-        if (end.reader && hasProduced(end.reader)) this.#call.usage = usageOfPart(this.#request, end.reader)
+        if (end.reader && hasProduced(end.reader)) this.#call.usage = usageOfStream(this.#request, end.reader)
         return
       case 'failed':
         if (end.failure.blame) state.circuit.failLate(pass)
-        if (end.reader) this.#call.usage = usageOfPart(this.#request, end.reader)
+        if (end.reader) this.#call.usage = usageOfStream(this.#request, end.reader)
         return
     }
     if (attempt.firstByteMs !== null) state.observeFirstByte(attempt.firstByteMs)
@@ -166,10 +162,21 @@ export class RoutedCall {
 
   /** Makes durable what has to be. Undefined where that is nothing, so that the usual path awaits nothing. */
   #settle(end: LastEnd): Promise<void> | undefined {
-    return this.#call.settle()?.catch((error: unknown) => {
+    return this.#call.settle(this.#ending(end))?.catch((error: unknown) => {
       this.#keepUnsent(end)
       throw error
     })
+  }
+
+  #ending(end: LastEnd): CallEnding {
+    const unsent = end.kind === 'answer' ? end.body : end.kind === 'streamed' ? end.tail : null
+    return { outcome: this.#outcome(end), unsent }
+  }
+
+  #outcome(end: LastEnd): CallOutcome {
+    if (end.kind === 'failed') return { status: 200, errorCode: end.failure.code, finish: 'interrupted' }
+    if (this.#call.left) return { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
+    return { status: 200, errorCode: null, finish: 'completed' }
   }
 
   /** What was produced and is not sent belongs to the body that an Idempotency-Key keeps. */
@@ -213,40 +220,4 @@ function observeThroughput(attempt: Attempt, outputTokens: number): void {
   const streamedMs = attempt.durationMs - (attempt.firstByteMs ?? 0)
   if (streamedMs > 0 && outputTokens > 0)
     attempt.candidate.state.observeThroughput((outputTokens * 1000) / streamedMs)
-}
-
-/** Acts when the caller leaves during an attempt: ends it at once, or reads on for a while without the caller. */
-class DisconnectWatch {
-  readonly #policy: DisconnectPolicy
-  readonly #attempt: Attempt
-  readonly #stream: CallerStream
-  readonly #remove: () => void
-  #left = false
-  #timer: NodeJS.Timeout | undefined
-  trace: DisconnectTrace | undefined
-
-  constructor(call: Call, attempt: Attempt, stream: CallerStream, policy: DisconnectPolicy) {
-    this.#policy = policy
-    this.#attempt = attempt
-    this.#stream = stream
-    this.#remove = call.onLeave(() => this.#leave())
-  }
-
-  /** The attempt is over. */
-  stop(end: AttemptEnd): void {
-    this.#remove()
-    clearTimeout(this.#timer)
-    if (!this.#left) return
-    const { onDisconnect: policy } = this.#policy
-    if (end.kind === 'failed') this.trace = { policy, ended: 'upstream_failed' }
-    else if (end.kind !== 'abandoned') this.trace = { policy, ended: 'drained' }
-    else this.trace = { policy, ended: policy === 'drain' ? 'drain_timeout' : 'aborted' }
-  }
-
-  #leave(): void {
-    this.#left = true
-    this.#stream.discard()
-    if (this.#policy.onDisconnect === 'abort') this.#attempt.abandon()
-    else this.#timer = setTimeout(() => this.#attempt.abandon(), this.#policy.drainMs)
-  }
 }

@@ -1,6 +1,7 @@
 import { CompiledQuery } from 'kysely'
 import { newRequestId } from '../call/index.ts'
 import type { CallLogEntry, CallQuery, CallStore } from '../call-log/index.ts'
+import { isPostgres } from './is-postgres.ts'
 import type { CallsTable, Database } from './tables.ts'
 
 /** Options of {@link SqlCallStore}. */
@@ -44,6 +45,7 @@ export class SqlCallStore implements CallStore {
   readonly #searches: Database
   /** The text of the insert for each number of rows, as wording one takes longer than filling it in. */
   readonly #inserts = new Map<number, string>()
+  readonly #replacements = new Map<number, string>()
 
   constructor(db: Database, options: SqlCallStoreOptions = {}) {
     this.#db = db
@@ -52,12 +54,23 @@ export class SqlCallStore implements CallStore {
 
   async append(entries: readonly CallLogEntry[]): Promise<void> {
     if (entries.length === 0) return
-    if (entries.length <= CHUNK_ROWS) return this.#insert(this.#db, entries)
-    await this.#db.transaction().execute(async (trx) => {
-      for (let at = 0; at < entries.length; at += CHUNK_ROWS) {
-        await this.#insert(trx, entries.slice(at, at + CHUNK_ROWS))
-      }
-    })
+    if (entries.length <= CHUNK_ROWS) return this.#insert(this.#db, entries, false)
+    await this.#db.transaction().execute((trx) => this.#insertAll(trx, entries, false))
+  }
+
+  /**
+   * Adds entries as a part of somebody else's transaction. Each takes the place of an earlier one with its id: what
+   * settles a call knows best what became of it.
+   *
+   * @example
+   * await db.transaction().execute(async (trx) => {
+   *   await writeCharge(trx)
+   *   await store.appendWithin(trx, [entry])
+   * })
+   */
+  async appendWithin(trx: Database, entries: readonly CallLogEntry[]): Promise<void> {
+    const last = new Map(entries.map((entry) => [entry.id, entry]))
+    await this.#insertAll(trx, [...last.values()], true)
   }
 
   async find(id: string): Promise<CallLogEntry | undefined> {
@@ -86,19 +99,28 @@ export class SqlCallStore implements CallStore {
   }
 
   async prune(before: number, limit: number): Promise<number> {
-    const oldest = this.#db
+    let oldest = this.#db
       .selectFrom('calls')
       .select('id')
       .where('id', '<', firstIdOf(before))
       .orderBy('id')
       .limit(limit)
+    // Of several processes that prune at once each takes others.
+    if (isPostgres(this.#db)) oldest = oldest.forUpdate().skipLocked()
     const { numDeletedRows } = await this.#db.deleteFrom('calls').where('id', 'in', oldest).executeTakeFirst()
     return Number(numDeletedRows)
   }
 
-  async #insert(db: Database, entries: readonly CallLogEntry[]): Promise<void> {
-    const text = this.#inserts.get(entries.length) ?? insertOf(this.#db, entries.length)
-    this.#inserts.set(entries.length, text)
+  async #insertAll(trx: Database, entries: readonly CallLogEntry[], replace: boolean): Promise<void> {
+    for (let at = 0; at < entries.length; at += CHUNK_ROWS) {
+      await this.#insert(trx, entries.slice(at, at + CHUNK_ROWS), replace)
+    }
+  }
+
+  async #insert(db: Database, entries: readonly CallLogEntry[], replace: boolean): Promise<void> {
+    const known = replace ? this.#replacements : this.#inserts
+    const text = known.get(entries.length) ?? insertOf(this.#db, entries.length, replace)
+    known.set(entries.length, text)
     const parameters: unknown[] = []
     for (const entry of entries) pushRow(parameters, entry)
     await db.executeQuery(CompiledQuery.raw(text, parameters))
@@ -119,10 +141,18 @@ function hasIndex({ account, model, status, code }: CallQuery): boolean {
   return account !== undefined && [model, status, code].filter((filter) => filter !== undefined).length === 1
 }
 
-function insertOf(db: Database, rows: number): string {
+function insertOf(db: Database, rows: number, replace: boolean): string {
   const row = Object.fromEntries(COLUMNS.map((column) => [column, ''])) as unknown as CallsTable
   const insert = db.insertInto('calls').values(Array.from({ length: rows }, () => row))
-  return insert.onConflict((conflict) => conflict.column('id').doNothing()).compile().sql
+  const settled = insert.onConflict((conflict) => {
+    if (!replace) return conflict.column('id').doNothing()
+    return conflict
+      .column('id')
+      .doUpdateSet(({ ref }) =>
+        Object.fromEntries(COLUMNS.map((column) => [column, ref(`excluded.${column}`)])),
+      )
+  })
+  return settled.compile().sql
 }
 
 /** In the order of {@link COLUMNS}. */

@@ -1,6 +1,8 @@
 import { hashSecret, type KeySeed } from '../authenticate/index.ts'
+import { LARGEST_AMOUNT } from '../billing-guard/amounts.ts'
 import { consoleLogger, type Logger } from '../call/index.ts'
 import { parseAmount } from '../catalog/index.ts'
+import { openAccountWallets, openKeyWallets } from './sql-seed-wallets.ts'
 import type { AccountsTable, Database, KeysTable, SeedsTable } from './tables.ts'
 
 type AccountSeed = KeySeed['accounts'][number]
@@ -13,10 +15,9 @@ export interface Seeded {
 }
 
 const CHUNK_ROWS = 500
-const LARGEST_AMOUNT = 2n ** 63n - 1n
 
 /**
- * Puts the accounts and keys of a config into the database: each id once, ever. What is there already stays as it is,
+ * Puts the accounts and keys of a config into the database, and opens their wallets: each id once, ever. What is there already stays as it is,
  * and what was deleted does not come back. All or nothing; processes that start at once add each row once.
  *
  * A key whose account was deleted, or whose secret another key has by now, is left out with a warning.
@@ -44,12 +45,24 @@ export async function seedAccountsAndKeys(
 async function seedAccounts(trx: Database, accounts: readonly AccountSeed[]): Promise<number> {
   const fresh = await claim(trx, 'account', accounts)
   if (fresh.length === 0) return 0
-  const { numInsertedOrUpdatedRows } = await trx
+  const rows = fresh.map(toAccountRow)
+  const openings = fresh.map(({ id, balance }) => ({
+    id,
+    amount: toNanos(balance, `account "${id}": balance`),
+  }))
+  const inserted = await trx
     .insertInto('accounts')
-    .values(fresh.map(toAccountRow))
+    .values(rows)
     .onConflict((conflict) => conflict.column('id').doNothing())
-    .executeTakeFirst()
-  return Number(numInsertedOrUpdatedRows)
+    .returning('id')
+    .execute()
+  const added = new Set(idsOf(inserted))
+  if (added.size > 0)
+    await openAccountWallets(
+      trx,
+      openings.filter(({ id }) => added.has(id)),
+    )
+  return added.size
 }
 
 async function seedKeys(trx: Database, keys: readonly SecretSeed[], logger: Logger): Promise<number> {
@@ -61,6 +74,7 @@ async function seedKeys(trx: Database, keys: readonly SecretSeed[], logger: Logg
     keys.filter(({ account }) => known.has(account)),
   )
   const rows = fresh.map(toKeyRow)
+  const openings = fresh.map(({ id, quota }) => ({ id, amount: toNanos(quota, `key "${id}": quota`) }))
   if (homeless.length > 0 && (await unseeded(trx, homeless))) {
     logger.warn({ keys: idsOf(homeless) }, 'keys not seeded: their account was deleted from the database')
   }
@@ -71,12 +85,17 @@ async function seedKeys(trx: Database, keys: readonly SecretSeed[], logger: Logg
     .onConflict((conflict) => conflict.doNothing())
     .returning('id')
     .execute()
-  if (inserted.length < rows.length) {
-    const done = new Set(inserted.map(({ id }) => id))
-    const left = idsOf(fresh).filter((id) => !done.has(id))
+  const added = new Set(idsOf(inserted))
+  if (added.size > 0)
+    await openKeyWallets(
+      trx,
+      openings.filter(({ id }) => added.has(id)),
+    )
+  if (added.size < rows.length) {
+    const left = idsOf(fresh).filter((id) => !added.has(id))
     logger.warn({ keys: left }, 'keys not seeded: the database has a key with this id or secret')
   }
-  return inserted.length
+  return added.size
 }
 
 /** Marks ids as seeded; answers the items whose id was not, however many processes ask. */
@@ -118,7 +137,6 @@ function toAccountRow(account: AccountSeed): AccountsTable {
   return {
     id: account.id,
     name: account.name ?? null,
-    balance: toNanos(account.balance, `account "${account.id}": balance`),
     rpm: toBigint(account.limits?.rpm),
     tpm: toBigint(account.limits?.tpm),
     concurrency: toBigint(account.limits?.concurrency),
@@ -135,7 +153,6 @@ function toKeyRow(key: SecretSeed): KeysTable {
     secret_hash: hashSecret(key.secret),
     enabled: key.enabled === false ? 0 : 1,
     expires_at: key.expiresAt === undefined ? null : BigInt(Date.parse(key.expiresAt)),
-    quota: toNanos(key.quota, `key "${key.id}": quota`),
     allow_ips: toJson(key.allowIps),
     allow_models: toJson(key.allowModels),
     rpm: toBigint(key.limits?.rpm),
@@ -164,6 +181,8 @@ function idsOf(items: readonly { id: string }[]): string[] {
   return items.map(({ id }) => id)
 }
 
-function* chunksOf<T>(items: readonly T[]): Generator<readonly T[]> {
-  for (let at = 0; at < items.length; at += CHUNK_ROWS) yield items.slice(at, at + CHUNK_ROWS)
+/** In the order of their ids: processes whose configs differ in theirs would wait for each other. */
+function* chunksOf<T extends { id: string }>(items: readonly T[]): Generator<readonly T[]> {
+  const sorted = [...items].sort((one, other) => (one.id < other.id ? -1 : one.id > other.id ? 1 : 0))
+  for (let at = 0; at < sorted.length; at += CHUNK_ROWS) yield sorted.slice(at, at + CHUNK_ROWS)
 }

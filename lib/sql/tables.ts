@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import type { WalletId } from '../billing-guard/index.ts'
 
 /*
  * Types as both databases can hold them: times are milliseconds since the epoch, amounts nano-units, lists and entries
@@ -8,8 +9,6 @@ import type { Kysely } from 'kysely'
 export interface AccountsTable {
   id: string
   name: string | null
-  /** Prepaid balance as it was seeded, in nano-units; null = postpaid. */
-  balance: bigint | null
   rpm: bigint | null
   tpm: bigint | null
   concurrency: bigint | null
@@ -24,8 +23,6 @@ export interface KeysTable {
   secret_hash: string
   enabled: number
   expires_at: bigint | null
-  /** What the key may spend in all as it was seeded, in nano-units; null = no quota. */
-  quota: bigint | null
   allow_ips: string | null
   allow_models: string | null
   rpm: bigint | null
@@ -64,6 +61,77 @@ export interface IdempotencyTable {
   expires_at: bigint
 }
 
+/** What an account has, or what a key may spend. Its figures are sums of the rows of the other tables. */
+export interface WalletsTable {
+  /** `account:<id>` or `key:<id>`. */
+  id: WalletId
+  /** 0: postpaid, or without a quota. */
+  limited: number
+  /** Deposits, or the key's quota. */
+  funds: bigint
+  /** Charges less voids. */
+  spent: bigint
+  /** What its leases hold. */
+  leased: bigint
+  overrun: bigint
+}
+
+export interface DepositsTable {
+  account: string
+  reference: string
+  amount: bigint
+  at: bigint
+}
+
+/** What processes hold of wallets. One that has ended holds nothing, and stays a while to be told of. */
+export interface LeasesTable {
+  id: string
+  wallet: WalletId
+  owner: string
+  held: bigint
+  /** Number of the last change, and what it moved. */
+  seq: number
+  last_moved: bigint
+  beats: number
+  renewed_at: bigint
+  ended: 'closed' | 'swept' | null
+  ended_at: bigint | null
+}
+
+/** Only ever added to. */
+export interface ChargesTable {
+  request_id: string
+  account: string
+  key: string | null
+  amount: bigint
+  at: bigint
+  /** How the amount came about, as JSON. */
+  basis: string | null
+}
+
+/** Undone charges; of those that came before any charge the amount is 0. Only ever added to. */
+export interface VoidsTable {
+  request_id: string
+  account: string
+  key: string | null
+  amount: bigint
+  at: bigint
+}
+
+/** What operators changed. Only ever added to. */
+export interface AdminChangesTable {
+  /** Request id of the change. */
+  id: string
+  at: bigint
+  actor: string
+  action: 'account.created' | 'account.changed' | 'account.deposited'
+  /** Id of the account. */
+  subject: string
+  /** As JSON; null for what was not there. */
+  before: string | null
+  after: string
+}
+
 /** Every table of the database. */
 export interface Tables {
   accounts: AccountsTable
@@ -71,6 +139,12 @@ export interface Tables {
   seeds: SeedsTable
   calls: CallsTable
   idempotency: IdempotencyTable
+  wallets: WalletsTable
+  deposits: DepositsTable
+  leases: LeasesTable
+  charges: ChargesTable
+  voids: VoidsTable
+  admin_changes: AdminChangesTable
 }
 
 /** An open database, as {@link openDatabase} answers it. */

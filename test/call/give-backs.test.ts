@@ -4,6 +4,8 @@ import type { Response as ExpressResponse } from 'express'
 import { type Call, callOf, openCall } from '../../lib/call/index.ts'
 import { type AppServer, eventually, rawClient, recordingLogger, serveApp } from '../support/app-server.ts'
 
+const ENDING = { outcome: { status: 200, errorCode: null, finish: 'completed' }, unsent: null } as const
+
 const logger = recordingLogger()
 let app: AppServer
 let handler: (call: Call, res: ExpressResponse) => void
@@ -211,7 +213,7 @@ describe('settle', () => {
   it('is nothing to wait for without settling work, and each work is done once, in order', async () => {
     let settled: unknown
     const call = await run((call) => {
-      settled = call.settle()
+      settled = call.settle(ENDING)
     })
     assert.equal(settled, undefined)
     call.onSettle(async () => {
@@ -219,8 +221,8 @@ describe('settle', () => {
       happened.push('charge')
     })
     call.onSettle(async () => void happened.push('log'))
-    await Promise.all([call.settle(), call.settle()])
-    await call.settle()
+    await Promise.all([call.settle(ENDING), call.settle(ENDING)])
+    await call.settle(ENDING)
     assert.deepEqual(happened, ['charge', 'log'])
   })
 
@@ -228,7 +230,7 @@ describe('settle', () => {
     const call = await run(() => {})
     call.onSettle(() => Promise.reject(new Error('ledger away')))
     call.onSettle(async () => void happened.push('never reached'))
-    await assert.rejects(async () => call.settle(), /ledger away/)
+    await assert.rejects(async () => call.settle(ENDING), /ledger away/)
     assert.deepEqual(happened, [])
   })
 })

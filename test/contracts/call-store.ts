@@ -44,8 +44,12 @@ export function entryAt(time: number, members: Partial<CallLogEntry> = {}): Call
 }
 
 /** What every call store must do, whatever it keeps its entries in. */
-export function callStoreContract(name: string, open: () => Promise<CallStoreUnderTest>): void {
-  describe(`call store: ${name}`, () => {
+export function callStoreContract(
+  name: string,
+  open: () => Promise<CallStoreUnderTest>,
+  skip: string | false = false,
+): void {
+  describe(`call store: ${name}`, { skip }, () => {
     let store: CallStore
     let close: () => Promise<void>
     const fresh = async () => {
@@ -66,6 +70,29 @@ export function callStoreContract(name: string, open: () => Promise<CallStoreUnd
       assert.deepEqual(await store.find(entry.id), entry)
       assert.equal(await store.find(entry.id.slice(0, -1)), undefined)
       assert.equal(await store.find(newRequestId(NOON)), undefined)
+    })
+
+    it('keeps texts apart, and finds them, whatever characters a caller has put into them', async () => {
+      const models = [
+        'a\u0000b',
+        'a\u24000b',
+        'a\u2400b',
+        'a\u2400\u2400b',
+        'ab',
+        "'a\\0b\u{10ffff}",
+        '\u0000',
+      ]
+      const entries = models.map((model, i) =>
+        entryAt(NOON + i, { account: 'odd', model, path: `/v1/${model}`, response_body: `${model}${model}` }),
+      )
+      await store.append(entries)
+      for (const entry of entries) {
+        assert.deepEqual(await store.find(entry.id), entry)
+        const listed = await store.list({ account: 'odd', model: entry.model as string, limit: 10 })
+        assert.deepEqual(listed, [{ ...entry, response_body: null }])
+      }
+      assert.equal(await store.find('req_\u0000'), undefined)
+      assert.deepEqual(await store.list({ account: 'od\u0000d', limit: 10 }), [])
     })
 
     it('leaves an entry that is there already as it is', async () => {

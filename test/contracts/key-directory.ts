@@ -37,8 +37,9 @@ const SEED: KeySeed = {
 export function keyDirectoryContract(
   name: string,
   open: (seed: KeySeed) => Promise<KeyDirectoryUnderTest>,
+  skip: string | false = false,
 ): void {
-  describe(`key directory: ${name}`, () => {
+  describe(`key directory: ${name}`, { skip }, () => {
     let opened: KeyDirectoryUnderTest
     before(async () => {
       opened = await open(SEED)

@@ -1,0 +1,41 @@
+import type { LeaseChange, Settlement } from './ledger.ts'
+import type { WalletId } from './wallet.ts'
+
+/** The most that an amount or a figure may come to, so that every ledger can keep it in 64 bits. */
+export const LARGEST_AMOUNT = 2n ** 63n - 1n
+
+/** @throws RangeError when a figure, whose sign is free, is beyond what 64 bits hold. */
+export function assertFigure(figure: bigint, what: string): bigint {
+  if (figure <= LARGEST_AMOUNT && figure >= -LARGEST_AMOUNT) return figure
+  throw new RangeError(`${what} would be ${figure} nano-units, more than 64 bits hold`)
+}
+
+/** @throws RangeError when an amount of a change is not one, or its `seq` is not. */
+export function assertChange({ lease, seq, change }: LeaseChange): void {
+  if (!(Number.isSafeInteger(seq) && seq >= 1))
+    throw new RangeError(`lease "${lease}": seq must be at least 1`)
+  const amounts = change.kind === 'take' ? [change.need, change.want] : [change.amount]
+  for (const amount of amounts) assertAmount(amount, `lease "${lease}"`)
+}
+
+/** @throws RangeError when an amount of a settlement is not one. */
+export function assertSettlement({ requestId, amount, draws }: Settlement): void {
+  assertAmount(amount, requestId)
+  for (const draw of draws) assertAmount(draw.amount, requestId)
+}
+
+/**
+ * @throws TypeError when an account is given a quota.
+ * @throws RangeError when the quota is not an amount.
+ */
+export function assertLimit(wallet: WalletId, { quota }: { readonly quota?: bigint }): void {
+  if (quota === undefined) return
+  if (wallet.startsWith('account:'))
+    throw new TypeError(`wallet "${wallet}": an account's funds change by deposits`)
+  assertAmount(quota, `wallet "${wallet}"`)
+}
+
+function assertAmount(amount: bigint, what: string): void {
+  if (amount >= 0n && amount <= LARGEST_AMOUNT) return
+  throw new RangeError(`${what}: an amount must be from 0 to ${LARGEST_AMOUNT} nano-units, and is ${amount}`)
+}

@@ -1,0 +1,54 @@
+import type { ChargeItem, Usage } from '../call/index.ts'
+import type { Price } from '../catalog/index.ts'
+
+/** What a call costs, in nano-units, and the terms that add up to it. */
+export interface Cost {
+  readonly amount: bigint
+  readonly items: readonly ChargeItem[]
+}
+
+const MILLION = 1_000_000
+const TOKEN_UNITS: ReadonlySet<ChargeItem['unit']> = new Set([
+  'input',
+  'cached_input',
+  'cache_write',
+  'output',
+])
+
+/**
+ * The cost of what a call used, at a line's price (DESIGN 8): exact, and rounded half up to the nano-unit once.
+ *
+ * @example
+ * costOf({ inputTokens: 40, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 11, source: 'measured' }, price)
+ */
+export function costOf(usage: Usage, price: Price): Cost {
+  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, images = 0, seconds = 0 } = usage
+  const plainInput = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens)
+  return sumOf([
+    { unit: 'input', quantity: plainInput, price: price.inputPerMillion },
+    { unit: 'cached_input', quantity: cachedInputTokens, price: price.cachedInputPerMillion },
+    { unit: 'cache_write', quantity: cacheWriteTokens, price: price.cacheWritePerMillion },
+    { unit: 'output', quantity: outputTokens, price: price.outputPerMillion },
+    { unit: 'request', quantity: 1, price: price.perRequest },
+    { unit: 'image', quantity: images, price: price.perImage },
+    { unit: 'second', quantity: seconds, price: price.perSecond },
+  ])
+}
+
+/** The sum of some terms; those that cost nothing are left out. */
+export function sumOf(terms: readonly ChargeItem[]): Cost {
+  let millionths = 0n
+  const items: ChargeItem[] = []
+  for (const item of terms) {
+    if (item.price === 0n || !(item.quantity > 0)) continue
+    items.push(item)
+    const quantity = TOKEN_UNITS.has(item.unit) ? item.quantity : item.quantity * MILLION
+    millionths += BigInt(Math.round(quantity)) * item.price
+  }
+  return { amount: roundHalfUp(millionths), items }
+}
+
+/** Millionths of a nano-unit to whole ones. */
+function roundHalfUp(millionths: bigint): bigint {
+  return (millionths + 500_000n) / 1_000_000n
+}

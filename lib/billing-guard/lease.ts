@@ -1,0 +1,125 @@
+import type { LeaseAnswer, LeaseChange, WalletState } from './ledger.ts'
+import type { WalletId } from './wallet.ts'
+
+/*
+ * What a change or a draw does to a lease and its wallet: the rules that every ledger keeps, whatever it keeps its
+ * figures in. Who calls them has both for itself meanwhile.
+ */
+
+/** The figures of a wallet, to be changed. */
+export interface WalletFigures {
+  limited: boolean
+  funds: bigint
+  spent: bigint
+  leased: bigint
+  overrun: bigint
+}
+
+/** A lease, to be changed. Once ended it holds nothing, and is remembered for a while so that it can be told of. */
+export interface LeaseRecord {
+  readonly id: string
+  readonly wallet: WalletId
+  readonly owner: string
+  held: bigint
+  /** Of the last change. */
+  seq: number
+  /** What the last change moved. */
+  lastMoved: bigint
+  beats: number
+  renewedAt: number
+  /** How it ended: given back whole by its owner, or swept; null while it is open. */
+  ended: 'closed' | 'swept' | null
+  endedAt: number | null
+}
+
+/** How long an ended lease is remembered: by then nobody repeats a change of it any more. */
+export const ENDED_KEPT_MS = 600_000
+
+/** What became of a change, and of its lease. */
+export interface Changed {
+  readonly answer: LeaseAnswer
+  /** As it is now, to be kept; undefined where nothing changed. */
+  readonly lease: LeaseRecord | undefined
+}
+
+/** Makes one change. Both `wallet` and `lease` are altered where it moves something. */
+export function changeLease(
+  wallet: WalletFigures | undefined,
+  lease: LeaseRecord | undefined,
+  asked: LeaseChange & { readonly owner: string },
+  now: number,
+): Changed {
+  const { seq, change } = asked
+  const answer = (moved: bigint, lost = false): LeaseAnswer => ({
+    moved,
+    lost,
+    state: wallet && stateOf(wallet),
+  })
+  if (!wallet) return { answer: answer(0n), lease: undefined }
+  if (!lease) {
+    if (change.kind === 'give' || seq !== 1) return { answer: answer(0n, true), lease: undefined }
+    const moved = mayTake(wallet, change)
+    if (moved === 0n) return { answer: answer(0n), lease: undefined }
+    wallet.leased += moved
+    return { answer: answer(moved), lease: opened(asked, moved, now) }
+  }
+  if (lease.wallet !== asked.wallet || lease.ended === 'swept')
+    return { answer: answer(0n, true), lease: undefined }
+  // Asked for again, or so late that changes after it have been made already.
+  if (seq <= lease.seq) return { answer: answer(seq === lease.seq ? lease.lastMoved : 0n), lease: undefined }
+  if (lease.ended) return { answer: answer(0n, true), lease: undefined }
+  const moved = change.kind === 'take' ? mayTake(wallet, change) : least(change.amount, lease.held)
+  const step = change.kind === 'take' ? moved : -moved
+  lease.held += step
+  wallet.leased += step
+  Object.assign(lease, { seq, lastMoved: moved, beats: lease.beats + 1, renewedAt: now })
+  if (change.kind === 'give' && lease.held === 0n) Object.assign(lease, { ended: 'closed', endedAt: now })
+  return { answer: answer(moved), lease }
+}
+
+/** Takes what a charge was held for out of its lease. What the lease does not hold is an overrun of the wallet. */
+export function drawLease(
+  wallet: WalletFigures,
+  lease: LeaseRecord | undefined,
+  draw: { readonly wallet: WalletId; readonly amount: bigint },
+): void {
+  const drawn = lease?.wallet === draw.wallet ? least(draw.amount, lease.held) : 0n
+  if (lease && drawn > 0n) lease.held -= drawn
+  wallet.leased -= drawn
+  wallet.overrun += draw.amount - drawn
+}
+
+/** Returns all that a lease holds to its wallet, and ends it. */
+export function sweepLease(wallet: WalletFigures, lease: LeaseRecord, now: number): void {
+  wallet.leased -= lease.held
+  Object.assign(lease, { held: 0n, ended: 'swept', endedAt: now })
+}
+
+/** What others see of a wallet. */
+export function stateOf({ limited, funds, spent, leased }: WalletFigures): WalletState {
+  return { limited, funds, spent, leased }
+}
+
+function mayTake(
+  { limited, funds, spent, leased }: WalletFigures,
+  ask: { need: bigint; want: bigint },
+): bigint {
+  const available = funds - spent - leased
+  if (!limited || available <= 0n || available < ask.need) return 0n
+  const tenth = available / 10n
+  return greatest(ask.need, least(ask.want, tenth))
+}
+
+function opened(asked: LeaseChange & { readonly owner: string }, held: bigint, now: number): LeaseRecord {
+  const { lease: id, wallet, owner, seq } = asked
+  const fresh = { lastMoved: held, beats: 1, renewedAt: now, ended: null, endedAt: null }
+  return { id, wallet, owner, held, seq, ...fresh }
+}
+
+function least(one: bigint, other: bigint): bigint {
+  return one < other ? one : other
+}
+
+function greatest(one: bigint, other: bigint): bigint {
+  return one > other ? one : other
+}

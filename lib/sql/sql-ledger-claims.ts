@@ -1,0 +1,59 @@
+import { sql } from 'kysely'
+import type { IdempotencyClaim } from '../call/index.ts'
+import { isPostgres } from './is-postgres.ts'
+import { RowStatement } from './row-statement.ts'
+import type { Database, IdempotencyTable } from './tables.ts'
+
+/** The Idempotency-Keys of settlements: what `SqlIdempotencyStore` does with one, for many at a time. */
+export class ClaimRows {
+  readonly #complete: RowStatement<Pick<IdempotencyTable, 'id' | 'owner'>>
+  readonly #free: RowStatement
+
+  constructor(db: Database) {
+    // Locked in the order of their ids, as by all who write several.
+    const locked = isPostgres(db) ? sql`order by record.id for update of record` : sql``
+    const own = sql`given join idempotency as record on record.id = given.id and record.owner = given.owner`
+    this.#complete = new RowStatement(
+      db,
+      { id: 'text', owner: 'text', keep_until: 'bigint' },
+      sql`
+      update idempotency set state = 'completed', expires_at = held.keep_until
+      from (select record.id, given.keep_until from ${own} ${locked}) as held
+      where idempotency.id = held.id returning idempotency.id, idempotency.owner`,
+    )
+    this.#free = new RowStatement(
+      db,
+      { id: 'text', owner: 'text' },
+      sql`delete from idempotency where id in (select record.id from ${own} ${locked})`,
+    )
+  }
+
+  /**
+   * Completes records within a transaction.
+   *
+   * @returns those that are still their owner's, each as {@link claimName}.
+   */
+  async complete(
+    trx: Database,
+    claims: readonly (IdempotencyClaim & { readonly keepUntil: number })[],
+  ): Promise<Set<string>> {
+    const rows = await this.#complete.run(
+      trx,
+      claims.map(({ id, owner, keepUntil }) => [id, owner, keepUntil]),
+    )
+    return new Set(rows.map(claimName))
+  }
+
+  /** Frees those records that are still their owner's, completed or not. */
+  async free(trx: Database, claims: readonly IdempotencyClaim[]): Promise<void> {
+    await this.#free.run(
+      trx,
+      claims.map(({ id, owner }) => [id, owner]),
+    )
+  }
+}
+
+/** One name for a record and its owner. */
+export function claimName({ id, owner }: IdempotencyClaim): string {
+  return `${id} ${owner}`
+}

@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { accountWallet, keyWallet, type WalletId } from '../../lib/billing-guard/index.ts'
+import {
+  assertSound,
+  charge,
+  draw,
+  figures,
+  fresh,
+  give,
+  keyOf,
+  type LedgerUnderTest,
+  leaseOf,
+  prepaid,
+  statement,
+  take,
+} from './ledger-money.ts'
+
+/** What a ledger does about the leases of processes. */
+export function leasesContract(tested: () => LedgerUnderTest): void {
+  const first = () => tested().ledgers[0]
+  const openLease = async (id: string) => (await first().leases()).find((lease) => lease.id === id)
+
+  describe('leases', () => {
+    const sizes: [funds: bigint, need: bigint, want: bigint, moved: bigint][] = [
+      [1000n, 1n, 50n, 50n],
+      [1000n, 1n, 100n, 100n],
+      [1000n, 1n, 101n, 100n],
+      [1000n, 300n, 900n, 300n],
+      [1000n, 1000n, 1000n, 1000n],
+      [1000n, 1001n, 1001n, 0n],
+      [9n, 1n, 9n, 1n],
+      [0n, 1n, 1n, 0n],
+      [-5n, 0n, 10n, 0n],
+    ]
+    for (const [funds, need, want, moved] of sizes) {
+      it(`of ${funds} available, a take that needs ${need} and wants ${want} gets ${moved}`, async () => {
+        const wallet = accountWallet(await prepaid(first(), funds))
+        const [answer] = await first().change('p', [take(fresh('lease'), wallet, need, { want })])
+        assert.deepEqual(answer, {
+          moved,
+          lost: false,
+          state: { limited: true, funds, spent: 0n, leased: moved },
+        })
+      })
+    }
+
+    it('what is spent and what others hold is not available', async () => {
+      const account = await prepaid(first(), 1000n)
+      await first().settle([charge(account, 500n)])
+      await leaseOf(first(), accountWallet(account), 300n)
+      const lease = fresh('lease')
+      const asked = (need: bigint) => first().change('q', [take(lease, accountWallet(account), need)])
+      assert.equal((await asked(201n))[0]?.moved, 0n)
+      assert.equal((await asked(200n))[0]?.moved, 200n)
+      assert.deepEqual(await figures(first(), account), [1000n, 500n, 500n, 0n])
+    })
+
+    it('a take that gets nothing opens nothing, and its number may be used again', async () => {
+      const account = await prepaid(first(), 10n)
+      const lease = fresh('lease')
+      assert.equal((await first().change('p', [take(lease, accountWallet(account), 11n)]))[0]?.moved, 0n)
+      assert.equal(await openLease(lease), undefined)
+      await first().deposit(account, 1n, 'more', 2)
+      assert.equal((await first().change('p', [take(lease, accountWallet(account), 11n)]))[0]?.moved, 11n)
+    })
+
+    it('of a wallet that is not limited nothing is held', async () => {
+      const key = keyWallet(await keyOf(first()))
+      const lease = fresh('lease')
+      const [answer] = await first().change('p', [take(lease, key, 5n)])
+      assert.deepEqual(answer, {
+        moved: 0n,
+        lost: false,
+        state: { limited: false, funds: 0n, spent: 0n, leased: 0n },
+      })
+      assert.equal(await openLease(lease), undefined)
+    })
+
+    it('a wallet that is not there has no state, and is not opened by asking', async () => {
+      const wallet = accountWallet(fresh('nobody'))
+      const answer = await first().change('p', [take(fresh('lease'), wallet, 5n)])
+      assert.deepEqual(answer, [{ moved: 0n, lost: false, state: undefined }])
+      assert.deepEqual(await first().wallets([wallet]), [])
+    })
+
+    it('each change of a batch is made for itself, in their order', async () => {
+      const wallet = accountWallet(await prepaid(first(), 100n))
+      const quota = keyWallet(await keyOf(first(), 30n))
+      const [one, other] = [fresh('lease'), fresh('lease')]
+      const answers = await first().change('p', [
+        take(other, quota, 20n),
+        take(one, wallet, 60n),
+        take(fresh('lease'), wallet, 60n),
+        give(one, wallet, 50n),
+        take(fresh('lease'), wallet, 60n),
+        take(fresh('lease'), accountWallet(fresh('nobody')), 1n),
+      ])
+      assert.deepEqual(
+        answers.map(({ moved }) => moved),
+        [20n, 60n, 0n, 50n, 60n, 0n],
+      )
+      assert.equal(answers[4]?.state?.leased, 70n)
+      assert.deepEqual(await first().change('p', []), [])
+    })
+
+    it('what is given is available again; more than is held is not given', async () => {
+      const account = await prepaid(first(), 100n)
+      const wallet = accountWallet(account)
+      const lease = await leaseOf(first(), wallet, 60n)
+      assert.equal((await first().change('p', [give(lease, wallet, 20n)]))[0]?.moved, 20n)
+      assert.deepEqual(await figures(first(), account), [100n, 0n, 40n, 0n])
+      const [answer] = await first().change('p', [give(lease, wallet, 41n, 3)])
+      assert.deepEqual([answer?.moved, answer?.state?.leased], [40n, 0n])
+      assert.equal(await openLease(lease), undefined)
+    })
+
+    it('a change asked for again, also by another way, answers as it did and moves nothing', async () => {
+      const account = await prepaid(first(), 100n)
+      const wallet = accountWallet(account)
+      const lease = fresh('lease')
+      const changes = [
+        take(lease, wallet, 50n),
+        take(lease, wallet, 10n, { seq: 2 }),
+        give(lease, wallet, 45n, 3),
+        take(lease, wallet, 90n, { seq: 4 }),
+        give(lease, wallet, 15n, 5),
+      ]
+      for (const change of changes) {
+        const [answer] = await first().change('p', [change])
+        const stands = await figures(first(), account)
+        const beats = (await openLease(lease))?.beats
+        for (const ledger of tested().ledgers) {
+          assert.deepEqual(await ledger.change('p', [change, change]), [answer, answer])
+        }
+        assert.deepEqual(await figures(first(), account), stands)
+        assert.equal((await openLease(lease))?.beats, beats)
+      }
+      // One that was long under way, when others came after it.
+      assert.equal((await first().change('p', [changes[0] as never]))[0]?.moved, 0n)
+      assert.deepEqual(await figures(first(), account), [100n, 0n, 0n, 0n])
+    })
+
+    it('a change of a lease that is not there any more says so and moves nothing', async () => {
+      const account = await prepaid(first(), 100n)
+      const wallet = accountWallet(account)
+      const swept = await leaseOf(first(), wallet, 50n)
+      assert.equal(await first().sweep(swept, 1), true)
+      const never = fresh('lease')
+      const answers = await first().change('p', [
+        take(swept, wallet, 10n, { seq: 2 }),
+        give(swept, wallet, 10n, 3),
+        take(never, wallet, 10n, { seq: 2 }),
+        give(never, wallet, 10n, 1),
+      ])
+      const state = { limited: true, funds: 100n, spent: 0n, leased: 0n }
+      assert.deepEqual(
+        answers,
+        answers.map(() => ({ moved: 0n, lost: true, state })),
+      )
+    })
+
+    it('an open lease is seen by everybody, with what it holds and who has it', async () => {
+      const wallet = accountWallet(await prepaid(first(), 100n))
+      const lease = fresh('lease')
+      await first().change('owner 7', [take(lease, wallet, 40n)])
+      await first().change('owner 7', [take(lease, wallet, 5n, { seq: 2 })])
+      assert.deepEqual([...(await first().renew([lease, fresh('lease'), lease], 123_456))], [lease])
+      for (const ledger of tested().ledgers) {
+        const found = (await ledger.leases()).find(({ id }) => id === lease)
+        assert.deepEqual(found, {
+          id: lease,
+          wallet,
+          owner: 'owner 7',
+          held: 45n,
+          beats: 3,
+          renewedAt: 123_456,
+        })
+      }
+      assert.deepEqual([...(await first().renew([], 1))], [])
+    })
+
+    it('many leases are renewed at once, and only those that are there', async () => {
+      const wallet = accountWallet(await prepaid(first(), 10_000n))
+      const ids = Array.from({ length: 1500 }, () => fresh('lease'))
+      await first().change(
+        'p',
+        ids.map((id) => take(id, wallet, 1n)),
+      )
+      const asked = ids.flatMap((id, i) => (i % 2 === 0 ? [id, fresh('lease')] : []))
+      const kept = await first().renew(asked, 9)
+      assert.deepEqual([...kept].sort(), ids.filter((_, i) => i % 2 === 0).sort())
+    })
+
+    it('a sweep returns what a lease holds, unless somebody renewed it', async () => {
+      const account = await prepaid(first(), 100n)
+      const wallet = accountWallet(account)
+      const lease = await leaseOf(first(), wallet, 50n)
+      const seen = (await openLease(lease))?.beats ?? 0
+      await first().renew([lease], 5)
+      assert.equal(await first().sweep(lease, seen), false)
+      assert.equal(await first().sweep(fresh('lease'), 1), false)
+      assert.deepEqual(await figures(first(), account), [100n, 0n, 50n, 0n])
+      assert.equal(await first().sweep(lease, seen + 1), true)
+      assert.equal(await first().sweep(lease, seen + 1), true, 'asked for again')
+      assert.equal(await first().sweep(lease, seen), false)
+      assert.deepEqual(await figures(first(), account), [100n, 0n, 0n, 0n])
+      assert.equal(await openLease(lease), undefined)
+      assert.deepEqual([...(await first().renew([lease], 6))], [])
+    })
+
+    it('a lease that its charges have emptied stays open', async () => {
+      const account = await prepaid(first(), 100n)
+      const wallet = accountWallet(account)
+      const lease = await leaseOf(first(), wallet, 50n)
+      await first().settle([charge(account, 50n, { draws: [draw(lease, wallet, 50n)] })])
+      assert.equal((await openLease(lease))?.held, 0n)
+      assert.equal((await first().change('p', [take(lease, wallet, 50n, { seq: 2 })]))[0]?.moved, 50n)
+    })
+
+    it('many processes that take at once never hold more than there is', async () => {
+      const account = await prepaid(first(), 1000n)
+      const wallet = accountWallet(account)
+      const quota = keyWallet(await keyOf(first(), 500n))
+      const { ledgers } = tested()
+      const answers = await Promise.all(
+        Array.from({ length: 120 }, (_, i) => {
+          const ledger = ledgers[i % ledgers.length] ?? ledgers[0]
+          const changes = [take(fresh('lease'), wallet, 30n), take(fresh('lease'), quota, 30n)]
+          return ledger.change(`p${i}`, i % 3 === 0 ? changes.reverse() : changes)
+        }),
+      )
+      const moved = (id: WalletId) =>
+        answers.flat().filter(({ state }) => state?.funds === (id === wallet ? 1000n : 500n))
+      const sum = (id: WalletId) => moved(id).reduce((total, answer) => total + answer.moved, 0n)
+      assert.deepEqual([sum(wallet), sum(quota)], [990n, 480n])
+      assert.equal((await statement(first(), wallet)).leased, 990n)
+      assert.equal((await statement(first(), quota)).leased, 480n)
+      await assertSound(first())
+    })
+
+    it('what is no amount is refused, and changes nothing', async () => {
+      const account = await prepaid(first(), 100n)
+      const wallet = accountWallet(account)
+      const wrong = [
+        take(fresh('lease'), wallet, -1n),
+        take(fresh('lease'), wallet, 1n, { want: 2n ** 63n }),
+        take(fresh('lease'), wallet, 1n, { seq: 0 }),
+        give(fresh('lease'), wallet, -1n),
+      ]
+      for (const change of wrong) {
+        await assert.rejects(first().change('p', [take(fresh('lease'), wallet, 1n), change]), RangeError)
+      }
+      assert.deepEqual(await figures(first(), account), [100n, 0n, 0n, 0n])
+    })
+  })
+}

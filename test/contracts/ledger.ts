@@ -1,0 +1,28 @@
+import { after, before, describe } from 'node:test'
+import { booksContract } from './ledger-books.ts'
+import { leasesContract } from './ledger-leases.ts'
+import { modelContract } from './ledger-model.ts'
+import type { LedgerUnderTest } from './ledger-money.ts'
+import { recordsContract } from './ledger-records.ts'
+import { settlementsContract } from './ledger-settlements.ts'
+
+/** What every ledger must do, whatever it keeps its money in. Nothing in here waits for a time. */
+export function ledgerContract(
+  name: string,
+  open: () => Promise<LedgerUnderTest>,
+  skip: string | false = false,
+): void {
+  describe(`ledger: ${name}`, { skip }, () => {
+    let tested: LedgerUnderTest
+    before(async () => {
+      tested = await open()
+    })
+    after(() => tested.close())
+
+    leasesContract(() => tested)
+    settlementsContract(() => tested)
+    recordsContract(() => tested)
+    booksContract(() => tested)
+    modelContract(() => tested)
+  })
+}

@@ -1,0 +1,9 @@
+import { MemoryAccountStore } from '../../lib/admin/index.ts'
+import { MemoryLedger } from '../../lib/billing-guard/index.ts'
+import { accountStoreContract } from './account-store.ts'
+
+accountStoreContract('memory', async () => {
+  const ledger = new MemoryLedger()
+  const accounts = new MemoryAccountStore({ ledger })
+  return { accounts, ledger, changes: async () => accounts.changes, close: async () => {} }
+})
