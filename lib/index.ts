@@ -1,10 +1,26 @@
 export {
+  type AccountStore,
+  type AdminRoutesOptions,
+  adminAccess,
+  adminRoutes,
+  MemoryAccountStore,
+} from './admin/index.ts'
+export {
   type AuthenticateOptions,
   authenticate,
   type KeyDirectory,
   memoryKeyDirectory,
 } from './authenticate/index.ts'
 export { type BeginCallOptions, beginCall } from './begin-call/index.ts'
+export {
+  type BillingGuardOptions,
+  billingGuard,
+  LeasePool,
+  type LeasePoolOptions,
+  type Ledger,
+  type LedgerBooks,
+  MemoryLedger,
+} from './billing-guard/index.ts'
 export { type Call, callOf, type Logger, openCall } from './call/index.ts'
 export { CallLogWriter, callLog, callLogRoutes, MemoryCallStore } from './call-log/index.ts'
 export { type Catalog, ConfigError, type GatewayConfig, loadConfig } from './catalog/index.ts'

@@ -1,7 +1,10 @@
 import express, { type Express } from 'express'
 import {
+  adminAccess,
+  adminRoutes,
   authenticate,
   beginCall,
+  billingGuard,
   type Call,
   CallLogWriter,
   callLog,
@@ -9,6 +12,7 @@ import {
   errorEnvelope,
   type GatewayConfig,
   idempotency,
+  LeasePool,
   LineRegistry,
   type Logger,
   modelRoutes,
@@ -29,6 +33,8 @@ export interface GatewayParts {
   readonly stores: DurableStores & Pick<LimitStores, 'limits'>
   readonly logger: Logger
   readonly readiness: Readiness
+  /** What opens the admin API; undefined = there is none. */
+  readonly adminToken: string | undefined
 }
 
 /** The gateway as an Express app, and how to end what it keeps open. */
@@ -42,10 +48,12 @@ export interface Gateway {
 const CALLS_END_WITHIN_MS = 30_000
 
 /** Puts the middlewares into their order. */
-export function createGateway({ config, stores, logger, readiness }: GatewayParts): Gateway {
+export function createGateway({ config, stores, logger, readiness, adminToken }: GatewayParts): Gateway {
   const { catalog, region, routing, bodyLimitBytes } = config
   const lines = new LineRegistry()
   const writer = new CallLogWriter({ store: stores.calls, logger })
+  const pool = new LeasePool({ ledger: stores.ledger, logger, onLedgerAway: config.onLedgerAway })
+  const settledBy = stores.settledByLedger ? 'ledger' : 'writer'
   const openCalls = new OpenCalls()
   const noteInAccessLog = accessLog(logger)
 
@@ -62,16 +70,26 @@ export function createGateway({ config, stores, logger, readiness }: GatewayPart
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
   app.get('/readyz', readiness.handler())
 
-  app.use(['/v1', '/api/v3'], callLog({ writer }), authenticate({ keys: stores.keys, region }))
+  app.use(['/v1', '/api/v3'], callLog({ writer, settledBy }), authenticate({ keys: stores.keys, region }))
   app.post(
     OPERATIONS.map(({ path }) => path),
     readRequest({ catalog, bodyLimitBytes }),
-    idempotency({ store: stores.claims, logger }),
+    idempotency({
+      store: stores.claims,
+      logger,
+      completedBy: stores.settledByLedger ? 'ledger' : 'store',
+    }),
     rateLimit({ store: stores.limits, onStoreError: config.onStoreError }),
+    billingGuard({ pool, catalog }),
     route({ catalog, lines, region, ...routing }),
   )
   app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }))
   app.use('/v1', callLogRoutes({ store: stores.calls }))
+  app.use(
+    '/admin',
+    adminAccess({ token: adminToken }),
+    adminRoutes({ accounts: stores.accounts, ledger: stores.ledger }),
+  )
 
   app.use(unknownPath())
   app.use(errorEnvelope({ logger }))
@@ -81,6 +99,7 @@ export function createGateway({ config, stores, logger, readiness }: GatewayPart
     async close() {
       await openCalls.ended(CALLS_END_WITHIN_MS)
       await lines.close()
+      await pool.close()
       await writer.close()
     },
   }

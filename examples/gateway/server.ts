@@ -39,13 +39,19 @@ async function main(): Promise<void> {
   const durable = await openDurableStores(settings.databaseUrl, config, logger).catch((error: unknown) => {
     throw new ConfigError([`DATABASE_URL: the database cannot be opened (${messageOf(error)})`])
   })
-  const { limits, away: limitsAway, close: closeLimits } = openLimitStores(settings.redisUrl, logger)
+  const { limits, ping: pingLimits, close: closeLimits } = openLimitStores(settings.redisUrl, logger)
   const readiness = new Readiness(async () => {
     await durable.ping()
     // Where nothing is counted locally, every limited call is refused meanwhile.
-    if (config.onStoreError === 'refuse' && limitsAway()) throw new Error('the limits are away')
+    if (config.onStoreError === 'refuse') await pingLimits()
   })
-  const gateway = createGateway({ config, stores: { ...durable, limits }, logger, readiness })
+  const gateway = createGateway({
+    config,
+    stores: { ...durable, limits },
+    logger,
+    readiness,
+    adminToken: settings.adminToken,
+  })
   const server = await listen(createServer(gateway.app), settings)
   announce(server, settings)
 

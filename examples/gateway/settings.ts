@@ -10,6 +10,8 @@ export interface Settings {
   readonly databaseUrl: string
   /** Where limits are counted when several processes share them; undefined = in this process. */
   readonly redisUrl: string | undefined
+  /** What opens the admin API; undefined = there is none. */
+  readonly adminToken: string | undefined
   readonly logLevel: string
   /** Overrides the config's `region`. */
   readonly region: string | undefined
@@ -35,13 +37,17 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
   if (!LOG_LEVELS.includes(logLevel)) faults.push(`LOG_LEVEL: must be one of ${LOG_LEVELS.join(', ')}`)
   const configFile = env.GATEWAY_CONFIG
   const databaseUrl = env.DATABASE_URL ?? (configFile === undefined ? DEMO_DATABASE : DATABASE)
-  if (databaseUrl !== 'memory:' && !/^sqlite:./.test(databaseUrl)) {
+  if (databaseUrl !== 'memory:' && !/^(sqlite:|postgres(ql)?:\/\/)./.test(databaseUrl)) {
     // Not the value: a URL may hold a password.
-    faults.push('DATABASE_URL: must be "sqlite:<path>" or "memory:"')
+    faults.push('DATABASE_URL: must be "sqlite:<path>", "postgres://…" or "memory:"')
   }
   const redisUrl = env.REDIS_URL || undefined
   if (redisUrl !== undefined && !/^rediss?:\/\/./.test(redisUrl)) {
     faults.push('REDIS_URL: must be "redis://…" or "rediss://…"')
+  }
+  const adminToken = env.ADMIN_TOKEN || undefined
+  if (adminToken !== undefined && !/^[\x21-\x7e]+$/.test(adminToken)) {
+    faults.push('ADMIN_TOKEN: must be printable ASCII without spaces')
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return {
@@ -50,6 +56,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     configFile,
     databaseUrl,
     redisUrl,
+    adminToken,
     logLevel,
     region: env.GATEWAY_REGION,
   }

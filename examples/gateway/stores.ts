@@ -1,9 +1,14 @@
 import {
+  type AccountStore,
   type KeyDirectory,
+  type Ledger,
+  type LedgerBooks,
   type LimitStore,
   type Logger,
+  MemoryAccountStore,
   MemoryCallStore,
   MemoryIdempotencyStore,
+  MemoryLedger,
   MemoryLimitStore,
   memoryKeyDirectory,
 } from 'express-model-gateway'
@@ -13,9 +18,11 @@ import type { IdempotencyStore } from 'express-model-gateway/idempotency'
 import { RedisLimitStore } from 'express-model-gateway/redis'
 import {
   openDatabase,
+  SqlAccountStore,
   SqlCallStore,
   SqlIdempotencyStore,
   SqlKeyDirectory,
+  SqlLedger,
   seedAccountsAndKeys,
 } from 'express-model-gateway/sql'
 import { Redis } from 'ioredis'
@@ -26,6 +33,11 @@ export interface DurableStores {
   readonly calls: CallStore
   /** In the database even where there is a Redis: whether a call ran is as durable as its record. */
   readonly claims: IdempotencyStore
+  readonly ledger: Ledger & LedgerBooks
+  /** For the admin API. */
+  readonly accounts: AccountStore
+  /** Whether the ledger completes claims and writes log entries in the transaction of a charge. */
+  readonly settledByLedger: boolean
   /** Rejects while the database cannot be reached. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -34,8 +46,8 @@ export interface DurableStores {
 /** What may be lost with Redis, or with the process. */
 export interface LimitStores {
   readonly limits: LimitStore
-  /** Whether they are away, as far as is known. */
-  away(): boolean
+  /** Rejects while they cannot be reached. */
+  ping(): Promise<void>
   close(): void
 }
 
@@ -47,27 +59,41 @@ export async function openDurableStores(
 ): Promise<DurableStores> {
   if (url === 'memory:') {
     const nothing = async (): Promise<void> => {}
+    const keys = memoryKeyDirectory(config)
+    const ledger = new MemoryLedger(config)
     return {
-      keys: memoryKeyDirectory(config),
+      keys,
       calls: new MemoryCallStore(),
       claims: new MemoryIdempotencyStore(),
+      ledger,
+      accounts: new MemoryAccountStore({ ledger, keys, accounts: config.accounts }),
+      settledByLedger: false,
       ping: nothing,
       close: nothing,
     }
   }
   const db = await openDatabase(url, { logger })
   await seedAccountsAndKeys(db, config, { logger })
-  // Searches of the call log may be long; with a handle of their own they hold up no write.
-  const reader = await openDatabase(url, { logger, readOnly: true })
+  // A handle does one thing at a time, with Postgres a few. Searches of the call log may be long, and must hold up no
+  // write; a write may wait for another process's, and must hold up no key.
+  const searches = await openDatabase(url, { logger, readOnly: true, poolSize: 2 })
+  const lookUps = await openDatabase(url, { logger, readOnly: true, poolSize: 2 })
+  // The end of every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
+  const money = await openDatabase(url, { logger, poolSize: 4 })
   return {
-    keys: new SqlKeyDirectory(db),
-    calls: new SqlCallStore(db, { searches: reader }),
+    keys: new SqlKeyDirectory(lookUps),
+    calls: new SqlCallStore(db, { searches }),
     claims: new SqlIdempotencyStore(db),
+    ledger: new SqlLedger(money, { checks: searches }),
+    accounts: new SqlAccountStore(db),
+    settledByLedger: true,
     async ping() {
       await db.selectFrom('seeds').select('id').limit(1).execute()
     },
     async close() {
-      await reader.destroy()
+      await money.destroy()
+      await lookUps.destroy()
+      await searches.destroy()
       await db.destroy()
     },
   }
@@ -75,10 +101,10 @@ export async function openDurableStores(
 
 /** Counts in Redis when there is one, so that limits hold over all processes; else in this process. */
 export function openLimitStores(url: string | undefined, logger: Logger): LimitStores {
-  if (url === undefined) return { limits: new MemoryLimitStore(), away: () => false, close: () => {} }
+  if (url === undefined) return { limits: new MemoryLimitStore(), ping: async () => {}, close: () => {} }
   const redis = new Redis(url, { enableAutoPipelining: true })
   // The store says when Redis goes away and when it is back; each try to reconnect need not be told.
   redis.on('error', () => {})
   const limits = new RedisLimitStore({ redis, logger })
-  return { limits, away: () => limits.away, close: () => redis.disconnect() }
+  return { limits, ping: () => limits.ping(), close: () => redis.disconnect() }
 }

@@ -23,6 +23,13 @@ export class MemoryKeyDirectory implements KeyDirectory {
   delete(secretHash: string): void {
     this.#bySecretHash.delete(secretHash)
   }
+
+  /** Replaces the account of all its keys. */
+  setAccount(account: AccountRecord): void {
+    for (const [secretHash, record] of this.#bySecretHash) {
+      if (record.account.id === account.id) this.#bySecretHash.set(secretHash, { ...record, account })
+    }
+  }
 }
 
 /**

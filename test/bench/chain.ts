@@ -1,11 +1,14 @@
 import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
+import type { CallStore } from '../../lib/call-log/index.ts'
 import {
   authenticate,
   beginCall,
   CallLogWriter,
   callLog,
   errorEnvelope,
+  type GatewayConfig,
+  type KeyDirectory,
   loadConfig,
   MemoryCallStore,
   memoryKeyDirectory,
@@ -18,16 +21,32 @@ import { BENCH_KEY, BENCH_MODEL, PATH } from './workload.ts'
 /** Set, so that they are counted, and out of reach. */
 const FAR = { rpm: 1_000_000_000, tpm: 1_000_000_000_000 }
 
-/**
- * Serves the chain as a target: call, call log (memory), key, body, routing, envelope.
- *
- * @param guards what stands between `readRequest` and `route`.
- */
-export function serveChain(guards: readonly RequestHandler[] = []): void {
-  const config = loadConfig({
-    accounts: [{ id: 'bench', limits: { ...FAR, concurrency: 1_000_000 } }],
-    keys: [{ id: 'key_bench', account: 'bench', secret: BENCH_KEY, limits: FAR }],
-    models: [{ id: BENCH_MODEL, kind: 'chat', contextWindow: 128_000, features: ['stream', 'tools'] }],
+/** What differs from target to target. */
+export interface ChainParts {
+  /** What stands between `readRequest` and `route`. */
+  readonly guards: readonly RequestHandler[]
+  /** Defaults to this process's memory. */
+  readonly keys?: KeyDirectory
+  readonly calls?: CallStore
+  /** Who writes the entries of calls that are charged. Defaults to `writer`. */
+  readonly settledBy?: 'writer' | 'ledger'
+}
+
+/** The config of all targets: limits and money are counted, and out of reach. */
+export function benchConfig(): GatewayConfig {
+  return loadConfig({
+    accounts: [{ id: 'bench', balance: '1000000000', limits: { ...FAR, concurrency: 1_000_000 } }],
+    keys: [{ id: 'key_bench', account: 'bench', secret: BENCH_KEY, quota: '1000000000', limits: FAR }],
+    models: [
+      {
+        id: BENCH_MODEL,
+        kind: 'chat',
+        contextWindow: 128_000,
+        maxOutputTokens: 4096,
+        features: ['stream', 'tools'],
+        price: { inputPerMillion: '0.15', outputPerMillion: '0.60' },
+      },
+    ],
     lines: [
       {
         id: 'upstream',
@@ -39,11 +58,20 @@ export function serveChain(guards: readonly RequestHandler[] = []): void {
       },
     ],
   })
+}
+
+/** Serves a chain as a target: call, call log, key, body, what guards it, routing, envelope. */
+export function serveChain(config: GatewayConfig, parts: ChainParts = { guards: [] }): void {
   const { catalog } = config
-  const keys = memoryKeyDirectory(config)
+  const {
+    guards,
+    keys = memoryKeyDirectory(config),
+    calls = new MemoryCallStore(),
+    settledBy = 'writer',
+  } = parts
   const app = express()
   app.disable('x-powered-by')
-  app.use(beginCall(), callLog({ writer: new CallLogWriter({ store: new MemoryCallStore() }) }))
+  app.use(beginCall(), callLog({ writer: new CallLogWriter({ store: calls }), settledBy }))
   app.post(PATH, authenticate({ keys }), readRequest({ catalog }), ...guards, route({ catalog }))
   app.use(unknownPath(), errorEnvelope())
   const server = app.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { readSettings } from '../../examples/gateway/settings.ts'
+import { envelopeOf } from '../support/answer-bodies.ts'
 import {
   chat,
   type GatewayProcess,
@@ -118,7 +119,7 @@ describe('what the gateway keeps', () => {
     await here.stop()
     const elsewhere = await start({ ...config, GATEWAY_REGION: 'mars' })
     const refused = await post(elsewhere.url, chat('m'), { authorization: 'Bearer sk-1' })
-    assert.equal(((await refused.json()) as any).error.code, 'region_denied')
+    assert.equal((await envelopeOf(refused)).error.code, 'region_denied')
     assert.equal(refused.status, 403)
   })
 })
@@ -175,7 +176,8 @@ describe('what the gateway logs', () => {
       ],
     )
     for (const entry of gateway.logged) {
-      if ('path' in entry || 'method' in entry || 'model' in entry) assert.match(entry.requestId, /^req_/)
+      if ('path' in entry || 'method' in entry || 'model' in entry)
+        assert.match(String(entry.requestId), /^req_/)
     }
   })
 })

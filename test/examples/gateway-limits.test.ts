@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { envelopeOf } from '../support/answer-bodies.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
 import { chatAnswer, type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
 import { type GatewayProcess, lookUp, post, startGatewayProcess, temporaryFolder } from './gateway-process.ts'
@@ -60,14 +61,14 @@ describe('two gateways on one Redis and one database', { skip: WITHOUT_REDIS }, 
     assert.equal(refused.length, 20 - RPM)
     assert.equal(upstream.requests.length, RPM)
     for (const answer of refused) {
-      assert.equal(((await answer.json()) as any).error.code, 'rate_limited')
+      assert.equal((await envelopeOf(answer)).error.code, 'rate_limited')
       assert.ok(Number(answer.headers.get('retry-after')) >= 1)
     }
     const [first] = refused
     const from = gateways.find(({ url }) => first?.url.startsWith(url)) as GatewayProcess
     const entry = await lookUp(from.url, first?.headers.get('x-request-id') ?? null, KEY)
     assert.deepEqual(
-      [entry.limit.kind, entry.limit.level, entry.limit.subject, entry.limit.limit],
+      [entry.limit?.kind, entry.limit?.level, entry.limit?.subject, entry.limit?.limit],
       ['rpm', 'key', 'limited', RPM],
     )
   })
@@ -82,10 +83,10 @@ describe('two gateways on one Redis and one database', { skip: WITHOUT_REDIS }, 
 
     const first = answers.find(({ status }) => status === 200) as Response
     const replay = await ask(1, headers)
-    const { error } = (await replay.json()) as any
+    const { error } = await envelopeOf(replay)
     assert.equal(error.code, 'idempotency_key_replayed')
-    const original = error.details.original_request_id
-    assert.equal(original, first.headers.get('x-request-id'))
+    const original = first.headers.get('x-request-id')
+    assert.equal(error.details?.original_request_id, original)
     const entry = await lookUp((gateways[0] as GatewayProcess).url, original, 'sk-free')
     assert.equal(entry.response_body, await first.text())
   })

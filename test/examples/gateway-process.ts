@@ -4,6 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { CallLogEntry } from '../../lib/call-log/index.ts'
+import { jsonOf } from '../support/answer-bodies.ts'
 
 const SERVER = fileURLToPath(new URL('../../examples/gateway/server.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -17,6 +19,12 @@ export interface Exit {
   readonly stderr: string
 }
 
+/** A line of its log. */
+export interface LogLine {
+  readonly msg: string
+  readonly [field: string]: unknown
+}
+
 /** The assembled gateway in a process of its own, ready. */
 export interface GatewayProcess {
   readonly url: string
@@ -25,7 +33,7 @@ export interface GatewayProcess {
   readonly stdout: string
   readonly stderr: string
   /** The log lines among it. */
-  readonly logged: any[]
+  readonly logged: readonly LogLine[]
   kill(signal: NodeJS.Signals): void
   /** Resolves when it has ended. */
   readonly exited: Promise<Exit>
@@ -134,13 +142,13 @@ export const chat = (model = 'chat-small', content = 'Hello!', extra: object = {
 })
 
 /** Looks a call up in the call log; it has to be there within a second. */
-export async function lookUp(url: string, requestId: string | null, key = 'sk-demo'): Promise<any> {
+export async function lookUp(url: string, requestId: string | null, key = 'sk-demo'): Promise<CallLogEntry> {
   const started = performance.now()
   for (;;) {
     const response = await fetch(`${url}/v1/calls/${requestId}`, {
       headers: { authorization: `Bearer ${key}` },
     })
-    if (response.status === 200) return response.json()
+    if (response.status === 200) return jsonOf<CallLogEntry>(response)
     if (performance.now() - started > 1000) throw new Error(`not in the call log after 1 s: ${requestId}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }

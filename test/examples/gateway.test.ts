@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
+import { type ChatAnswer, envelopeOf, jsonOf } from '../support/answer-bodies.ts'
 import { until } from '../support/until.ts'
 import { chat, type GatewayProcess, lookUp, post, startGatewayProcess } from './gateway-process.ts'
 
@@ -21,7 +22,7 @@ describe('the assembled gateway on its demo config', () => {
     const headers = { [name1]: value1, [name2]: value2 }
     const response = await fetch(url, { method: 'POST', headers, body })
     assert.equal(response.status, 200)
-    const answer: any = await response.json()
+    const answer = await jsonOf<ChatAnswer>(response)
     assert.equal(answer.object, 'chat.completion')
     assert.match(answer.choices[0].message.content, /demo/i)
   })
@@ -65,7 +66,7 @@ describe('the assembled gateway on its demo config', () => {
     await response.arrayBuffer()
     const { routing } = await lookUp(gateway.url, response.headers.get('x-request-id'))
     assert.deepEqual(
-      routing.attempts.map(({ line, outcome }: any) => [line, outcome]),
+      routing?.attempts.map(({ line, outcome }) => [line, outcome]),
       [
         ['broken-openai', 'upstream_error'],
         ['demo-eu', 'completed'],
@@ -79,7 +80,7 @@ describe('the assembled gateway on its demo config', () => {
   it('knows no other path, in the error envelope', async () => {
     const response = await fetch(`${gateway.url}/v2/nothing`)
     assert.equal(response.status, 404)
-    const body: any = await response.json()
+    const body = await envelopeOf(response)
     assert.equal(body.error.code, 'not_found')
     assert.equal(body.request_id, response.headers.get('x-request-id'))
   })
@@ -99,13 +100,13 @@ describe('the demo situations', { concurrency: true }, () => {
   ] as const) {
     it(`${model}: ${code}`, async () => {
       const response = await post(gateway.url, chat(model))
-      const body: any = await response.json()
+      const body = await envelopeOf(response)
       assert.equal(body.error.code, code)
       assert.equal(response.status, status)
       assert.equal(response.headers.get('x-request-id'), body.request_id)
       const entry = await lookUp(gateway.url, body.request_id)
       assert.equal(entry.error_code, code)
-      assert.equal(entry.routing.attempts.at(-1).line, `${model}-openai`)
+      assert.equal(entry.routing?.attempts.at(-1)?.line, `${model}-openai`)
       if (code === 'upstream_rate_limited') assert.equal(response.headers.get('retry-after'), '3')
     })
   }
@@ -135,7 +136,7 @@ describe('the demo situations', { concurrency: true }, () => {
     const { text } = await readBroken(response)
     assert.match(text, /"code":"upstream_timeout"/)
     const entry = await lookUp(gateway.url, response.headers.get('x-request-id'))
-    assert.equal(entry.routing.attempts[0].timeout_phase, 'idle')
+    assert.equal(entry.routing?.attempts[0]?.timeout_phase, 'idle')
   })
 })
 

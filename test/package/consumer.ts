@@ -24,7 +24,7 @@ export class Consumer {
     const pack = ['pack', '--json', '--ignore-scripts', '--pack-destination', this.folder]
     const [tarball] = JSON.parse(npm(root, pack)) as [{ filename: string }]
     this.write('package.json', JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
-    // ioredis: only who imports ./redis needs it, and this project imports everything.
+    // ioredis: only who imports ./redis needs it, and this project imports everything. pg: only who opens a Postgres.
     const others = ['express', 'ioredis', '@types/express', '@types/node'].map(
       (name) => `${name}@${manifest.devDependencies[name]}`,
     )

@@ -61,6 +61,20 @@ describe('the packed tarball, installed in an empty project', () => {
     )
   })
 
+  test('without pg, SQLite works and a postgres:// database says in one line what to install', () => {
+    assert.ok(!existsSync(join(consumer.folder, 'node_modules', 'pg')))
+    consumer.write(
+      'databases.js',
+      `import { openDatabase } from 'express-model-gateway/sql'
+      await (await openDatabase('sqlite:gateway.db')).destroy()
+      await openDatabase('postgres://127.0.0.1/gateway').catch(({ message }) => console.log(message))`,
+    )
+    assert.equal(
+      consumer.node(['databases.js']),
+      'a postgres:// database needs the package pg: npm install pg\n',
+    )
+  })
+
   test('what is not exported cannot be imported', () => {
     consumer.write('reach.js', `await import('express-model-gateway/dist/index.js')`)
     assert.throws(() => consumer.node(['reach.js']), /ERR_PACKAGE_PATH_NOT_EXPORTED/)

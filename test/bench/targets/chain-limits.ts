@@ -1,5 +1,5 @@
 /** The chain with idempotency and limits, both in memory. */
 import { idempotency, rateLimit } from '../../../lib/index.ts'
-import { serveChain } from '../chain.ts'
+import { benchConfig, serveChain } from '../chain.ts'
 
-serveChain([idempotency(), rateLimit()])
+serveChain(benchConfig(), { guards: [idempotency(), rateLimit()] })

@@ -3,10 +3,10 @@ import { Redis } from 'ioredis'
 import { idempotency, rateLimit } from '../../../lib/index.ts'
 import { RedisLimitStore } from '../../../lib/redis/index.ts'
 import { startRedis } from '../../support/redis-server.ts'
-import { serveChain } from '../chain.ts'
+import { benchConfig, serveChain } from '../chain.ts'
 
 const { port } = await startRedis()
 const redis = new Redis(port, '127.0.0.1', { enableAutoPipelining: true })
 // The server goes when this process exits, which a signal alone does not count as.
 process.once('SIGTERM', () => process.exit())
-serveChain([idempotency(), rateLimit({ store: new RedisLimitStore({ redis }) })])
+serveChain(benchConfig(), { guards: [idempotency(), rateLimit({ store: new RedisLimitStore({ redis }) })] })

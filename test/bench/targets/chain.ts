@@ -1,4 +1,4 @@
 /** The chain without limits and billing. */
-import { serveChain } from '../chain.ts'
+import { benchConfig, serveChain } from '../chain.ts'
 
-serveChain()
+serveChain(benchConfig())

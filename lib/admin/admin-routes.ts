@@ -1,0 +1,44 @@
+import { type NextFunction, type Request, type Response, Router } from 'express'
+import { accountRoutes } from './account-routes.ts'
+import type { AccountStore } from './account-store.ts'
+import { actorOfHeader } from './change-origin.ts'
+import { ledgerRoutes } from './ledger-routes.ts'
+import type { LedgerView } from './ledger-view.ts'
+
+/** Options of {@link adminRoutes}. */
+export interface AdminRoutesOptions {
+  /** Where accounts are kept and changed. */
+  accounts: AccountStore
+  /** Where their money is kept; `MemoryLedger` and `SqlLedger` fit. */
+  ledger: LedgerView
+  /**
+   * Who makes a change, recorded with it. Defaults to the header `X-Admin-Actor`, in which whoever has the token names
+   * himself, else `admin`.
+   */
+  actor?: (req: Request) => string
+}
+
+/**
+ * The admin API: accounts, deposits, leases, and the check of the ledger. Every change is recorded with time, actor and
+ * before and after. It asks nobody who they are: mount it behind {@link adminAccess}, or your own authentication.
+ *
+ * @throws TypeError at construction without a store or a ledger.
+ * @example
+ * app.use('/admin', adminAccess({ token: process.env.ADMIN_TOKEN }), adminRoutes({ accounts, ledger }))
+ */
+export function adminRoutes(options: AdminRoutesOptions): Router {
+  const { accounts, ledger, actor = actorOfHeader } = options
+  if (typeof accounts?.deposit !== 'function')
+    throw new TypeError('adminRoutes: "accounts" must be an AccountStore, such as a MemoryAccountStore')
+  if (typeof ledger?.check !== 'function')
+    throw new TypeError('adminRoutes: "ledger" must be the ledger that the billing guard uses')
+  return Router()
+    .use(keepFromCaches)
+    .use(accountRoutes({ accounts, ledger, actor }))
+    .use(ledgerRoutes(ledger))
+}
+
+function keepFromCaches(_req: Request, res: Response, next: NextFunction): void {
+  res.setHeader('cache-control', 'private, no-store')
+  next()
+}

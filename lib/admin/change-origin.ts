@@ -1,0 +1,20 @@
+import type { Request } from 'express'
+import { callOf } from '../call/index.ts'
+import type { ChangeOrigin } from './account-store.ts'
+
+const ACTOR = /^[\x20-\x7e]{1,200}$/
+
+/** Who makes a change: the header `X-Admin-Actor`, in which whoever has the token names himself; else `admin`. */
+export function actorOfHeader(req: Request): string {
+  const actor = req.get('x-admin-actor')
+  if (actor === undefined) return 'admin'
+  if (ACTOR.test(actor)) return actor
+  const message = 'The header X-Admin-Actor must be 1 to 200 printable ASCII characters.'
+  throw callOf(req).refuse('invalid_request', { message })
+}
+
+/** What is recorded with the change that a request makes. */
+export function changeOrigin(req: Request, actorOf: (req: Request) => string): ChangeOrigin {
+  const { id, startedAt } = callOf(req)
+  return { requestId: id, actor: actorOf(req), at: startedAt }
+}

@@ -1,0 +1,38 @@
+import express, { type Request, type RequestHandler } from 'express'
+import { z } from 'zod'
+import { callOf } from '../call/index.ts'
+
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/i
+
+/** Reads JSON bodies; one without a type is taken for JSON. */
+export const jsonBody: RequestHandler = express.json({
+  limit: 64 * 1024,
+  strict: false,
+  type: ({ headers }) => JSON_TYPE.test(headers['content-type'] ?? 'application/json'),
+})
+
+/**
+ * The body as its schema reads it.
+ *
+ * @throws {GatewayError} `invalid_request`, `param` naming the member.
+ */
+export function readBody<T extends z.ZodType>(req: Request, schema: T): z.output<T> {
+  const parsed = schema.safeParse(req.body)
+  if (parsed.success) return parsed.data
+  throw callOf(req).refuse('invalid_request', faultOf(parsed.error))
+}
+
+function faultOf({ issues: [issue] }: z.ZodError): { param?: string; message: string } {
+  if (issue?.code === 'unrecognized_keys') {
+    const param = nameOf([...issue.path, issue.keys[0] ?? ''])
+    return { param, message: `${param} is not a known member.` }
+  }
+  if (!issue || issue.path.length === 0)
+    return { message: 'The body must be a JSON object, sent with "Content-Type: application/json".' }
+  const param = nameOf(issue.path)
+  return { param, message: `${param}: ${issue.message}.` }
+}
+
+function nameOf(path: readonly PropertyKey[]): string {
+  return z.core.toDotPath(path).slice(0, 200)
+}
