@@ -40,10 +40,19 @@ export class BilledCall {
   settle(ending: CallEnding): Promise<void> | undefined {
     const cost = this.#costOf(ending)
     if (!cost || this.#settled) return undefined
+    if (this.#isFree(cost)) return undefined
     const outcome = this.#charge(cost, ending)
     if (outcome instanceof Promise) return outcome.then((known) => this.#goOn(known))
     this.#goOn(outcome)
     return undefined
+  }
+
+  /** What is free and hangs on no claim needs no ledger, and goes on without one. */
+  #isFree({ amount }: Cost): boolean {
+    const { billing, idempotency } = this.#call
+    if (amount > 0n || this.#reservation.amount > 0n || idempotency?.claim) return false
+    if (billing) billing.charged = 0n
+    return true
   }
 
   /** @throws {GatewayError} where the answer must not be finished. */
@@ -151,7 +160,7 @@ export class BilledCall {
     const { outcome } = this.#call
     if (!this.#settled && outcome) {
       const cost = this.#costOf({ outcome, unsent: null })
-      if (cost) {
+      if (cost && !this.#isFree(cost)) {
         void this.#charge(cost, { outcome, unsent: null })
         return
       }
