@@ -10,12 +10,18 @@ export class BilledCall {
   readonly #call: Call
   readonly #res: ServerResponse
   readonly #reservation: Reservation
+  readonly #handlerMs: number
   #settled = false
+  /** Whether a handler has ended its answer. */
+  #answered = false
+  #patience: NodeJS.Timeout | undefined
 
-  constructor(call: Call, res: ServerResponse, reservation: Reservation) {
+  /** @param handlerMs how long a handler may go on whose caller has left, with its money held, in milliseconds. */
+  constructor(call: Call, res: ServerResponse, reservation: Reservation, handlerMs: number) {
     this.#call = call
     this.#res = res
     this.#reservation = reservation
+    this.#handlerMs = handlerMs
     call.billing = {
       reserved: reservation.amount,
       charged: null,
@@ -29,7 +35,27 @@ export class BilledCall {
   /** From here on the money follows the call. */
   begin(): void {
     this.#call.onSettle((ending) => this.settle(ending))
+    this.#call.onFail(() => this.#fail())
     this.#call.onEnd('reservation', () => this.#end())
+  }
+
+  /**
+   * What the end of an answer has to wait for; undefined: nothing. Of one that is an error nothing has to be durable.
+   *
+   * @throws {GatewayError} what has to be answered instead; as a rejection, too.
+   */
+  beforeEnd(): Promise<void> | undefined {
+    this.#answered = true
+    const { statusCode: status } = this.#res
+    if (status < 400) {
+      const settling = this.#call.settle({
+        outcome: { status, errorCode: null, finish: 'completed' },
+        unsent: null,
+      })
+      if (settling) return settling
+    }
+    if (this.#call.ended) this.#giveBack()
+    return undefined
   }
 
   /**
@@ -59,6 +85,7 @@ export class BilledCall {
   #goOn(outcome: SettleOutcome): void {
     if (outcome !== 'unconfirmed') this.#conclude(outcome)
     else if (this.#reservation.onLedgerAway === 'hold') this.#holdBack()
+    else this.#conclude('confirmed')
     // The call's key is another's by now: whoever holds it says so.
     if (outcome === 'fenced') this.#call.prove()
   }
@@ -157,14 +184,38 @@ export class BilledCall {
 
   /** However the call ended: what it used is charged, though nobody waits for it; else all is given back. */
   #end(): void {
-    const { outcome } = this.#call
-    if (!this.#settled && outcome) {
-      const cost = this.#costOf({ outcome, unsent: null })
-      if (cost && !this.#isFree(cost)) {
-        void this.#charge(cost, { outcome, unsent: null })
-        return
-      }
+    if (!this.#mayStillRun) {
+      this.#giveBack()
+      return
     }
-    this.#reservation.release()
+    this.#patience = setTimeout(() => {
+      this.#answered = true
+      this.#giveBack()
+    }, this.#handlerMs).unref()
+  }
+
+  /** A handler that went on without its caller has thrown. While the call runs, its end gives back. */
+  #fail(): void {
+    this.#answered = true
+    if (this.#call.ended) this.#giveBack()
+  }
+
+  /**
+   * A handler that knows nothing of calls goes on when its caller has left, and may yet charge. What it has charged for
+   * by then, with some of the answer sent, is all that the caller gets.
+   */
+  get #mayStillRun(): boolean {
+    const { left, routing, billing } = this.#call
+    if (!left || this.#answered || this.#settled || routing !== null) return false
+    return !(this.#res.headersSent && billing?.own !== undefined)
+  }
+
+  #giveBack(): void {
+    clearTimeout(this.#patience)
+    const { outcome } = this.#call
+    const ending = outcome && { outcome, unsent: null }
+    const cost = ending && !this.#settled ? this.#costOf(ending) : undefined
+    if (ending && cost && !this.#isFree(cost)) void this.#charge(cost, ending)
+    else this.#reservation.release()
   }
 }

@@ -26,6 +26,11 @@ export interface BillingGuardOptions {
   account?: (req: Request, call: Call) => string | undefined
   /** Whose quota counts too; null = nobody's. Defaults to the key that `authenticate` found. */
   key?: (req: Request, call: Call) => string | null
+  /**
+   * How long money stays held for a handler of your own whose caller has left and which has not answered yet, in
+   * milliseconds. Defaults to 5 minutes.
+   */
+  handlerMs?: number
 }
 
 /**
@@ -46,7 +51,7 @@ export interface BillingGuardOptions {
  * })
  */
 export function billingGuard(options: BillingGuardOptions): RequestHandler {
-  const { pool, reserve, account, key } = validate(options)
+  const { pool, reserve, account, key, handlerMs } = validate(options)
 
   return function billingGuard(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -59,28 +64,22 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler {
     if (held instanceof Promise) void held.then((answer) => begin(call, answer, res, next)).catch(next)
     else begin(call, held, res, next)
   }
-}
 
-function begin(call: Call, held: Reservation | ReserveRefusal, res: Response, next: NextFunction): void {
-  if (!(held instanceof Reservation)) {
-    next(refuse(call, held))
-    return
+  function begin(call: Call, held: Reservation | ReserveRefusal, res: Response, next: NextFunction): void {
+    if (!(held instanceof Reservation)) {
+      next(refuse(call, held))
+      return
+    }
+    if (call.left) {
+      held.release()
+      next(call.refuse('client_closed_request'))
+      return
+    }
+    const billed = new BilledCall(call, res, held, handlerMs)
+    billed.begin()
+    holdEnd(res, { beforeEnd: () => billed.beforeEnd(), next })
+    next()
   }
-  const billed = new BilledCall(call, res, held)
-  billed.begin()
-  if (call.left) {
-    next(call.refuse('client_closed_request'))
-    return
-  }
-  holdEnd(res, { beforeEnd: () => beforeEnd(call, res), next })
-  next()
-}
-
-/** Of an answer that is an error nothing has to be durable. */
-function beforeEnd(call: Call, res: Response): Promise<void> | undefined {
-  const { statusCode: status } = res
-  if (status >= 400) return undefined
-  return call.settle({ outcome: { status, errorCode: null, finish: 'completed' }, unsent: null })
 }
 
 /** The amounts are for the call log only (spec 2.5). */
@@ -90,7 +89,7 @@ function refuse(call: Call, { refused, required, available }: ReserveRefusal): G
 }
 
 function validate(options: BillingGuardOptions) {
-  const { pool = ownPool(), catalog, account = accountOf, key = keyOf } = options
+  const { pool = ownPool(), catalog, account = accountOf, key = keyOf, handlerMs = 300_000 } = options
   if (!options.reserve && !catalog) {
     throw new TypeError(
       'billingGuard: give "catalog", or "reserve", a function that answers the most a request can cost',
@@ -102,7 +101,9 @@ function validate(options: BillingGuardOptions) {
   for (const [name, value] of Object.entries({ account, key, reserve: options.reserve ?? accountOf })) {
     if (typeof value !== 'function') throw new TypeError(`billingGuard: "${name}" must be a function`)
   }
-  return { pool, account, key, reserve: reserveOf(options) }
+  if (!(Number.isSafeInteger(handlerMs) && handlerMs > 0))
+    throw new TypeError('billingGuard: "handlerMs" must be a positive whole number of milliseconds')
+  return { pool, account, key, handlerMs, reserve: reserveOf(options) }
 }
 
 function reserveOf({ reserve, catalog }: BillingGuardOptions): (req: Request, call: Call) => bigint {

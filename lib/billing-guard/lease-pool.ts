@@ -40,6 +40,8 @@ export interface LeasePoolStats {
   readonly setAside: number
   /** Calls that wait to be admitted. */
   readonly waiting: number
+  /** Accounts and keys that are remembered: those used in the last ten seconds. */
+  readonly wallets: number
   /** Leases that this process has. */
   readonly leases: number
   /** Leases that were swept although this process lives. */
@@ -141,6 +143,7 @@ export class LeasePool {
       queued: this.#queue.size,
       setAside: this.#queue.setAside,
       waiting: admissions.size,
+      wallets: [...this.#wallets()].length,
       leases: this.#openLeases().size,
       leasesLost: figures.lost,
       overruns: figures.overruns,

@@ -26,6 +26,9 @@ const PRICE = {
   outputPerMillion: '10',
 }
 
+/** Of the model, and so of no line here. */
+const DEAR = { inputPerMillion: '700', outputPerMillion: '900' }
+
 /** A whole chain that charges, on the memory ledger. */
 export interface BilledGateway extends Pick<ChainServer, 'url' | 'openCalls' | 'lines' | 'entry'> {
   readonly ledger: Ledger & LedgerBooks
@@ -53,7 +56,7 @@ export async function billedGateway(
   const config = loadConfig({
     accounts: [{ id: 'acme' }],
     keys: [{ id: 'key_acme', account: 'acme', secret: KEY }],
-    models: [{ id: 'chat', kind: 'chat', maxOutputTokens: 1000, price: PRICE }],
+    models: [{ id: 'chat', kind: 'chat', maxOutputTokens: 1000, price: DEAR }],
     lines: seeds.map(({ url, ...line }, i) => ({
       id: `line-${i}`,
       provider: `provider-${i}`,
@@ -61,6 +64,7 @@ export async function billedGateway(
       baseUrl: `${url}/v1`,
       priority: i,
       models: { chat: 'upstream-chat' },
+      price: PRICE,
       ...line,
     })),
   })

@@ -83,6 +83,51 @@ describe('billingGuard before a handler of one’s own', () => {
     assert.equal((await app.account('acme')).spent, '0.25')
   })
 
+  it('holds the money of a caller who has left until the handler has answered, and charges it', async () => {
+    const finish: (() => void)[] = []
+    const app = await serve({
+      balance: '1',
+      handler(req, res) {
+        finish.push(() => {
+          callOf(req).charge('0.75')
+          res.json({})
+        })
+      },
+    })
+    for (let i = 0; i < 3; i++) {
+      const leaving = new AbortController()
+      const answer = fetch(app.url, { headers: { 'x-account': 'acme' }, signal: leaving.signal })
+      if (i === 0) await eventually(() => finish.length === 1, 'the first call')
+      else assert.equal((await answer).status, 503)
+      leaving.abort()
+      await answer.catch(() => {})
+    }
+    await eventually(() => app.handled[0]?.ended === true, 'the end of the call')
+    finish[0]?.()
+    await eventually(() => app.handled[0]?.billing?.charged === 750_000_000n, 'the charge')
+    assert.equal((await app.get()).status, 402)
+    assert.equal(finish.length, 1)
+  })
+
+  it('gives back the money of a caller who has left when the handler answers with an error', async () => {
+    let fail = (): void => {}
+    const app = await serve({
+      balance: '1',
+      handler(_req, res) {
+        if (app.handled.length === 1) fail = () => res.status(500).json({})
+        else res.json({})
+      },
+    })
+    const leaving = new AbortController()
+    const answer = fetch(app.url, { headers: { 'x-account': 'acme' }, signal: leaving.signal })
+    await eventually(() => app.handled.length === 1, 'the call')
+    leaving.abort()
+    await answer.catch(() => {})
+    await eventually(() => app.handled[0]?.ended === true, 'the end of the call')
+    fail()
+    assert.equal((await app.get()).status, 200)
+  })
+
   it('refuses an account whose balance cannot cover it: the handler does not run, and no amount is told', async () => {
     const app = await serve({ balance: '0.5', handler: (_req, res) => res.json({}) })
     const answer = await app.get()

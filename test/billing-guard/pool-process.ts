@@ -5,6 +5,8 @@ import { recordingLogger } from '../support/app-server.ts'
 import { FaultyLedger } from './faulty-ledger.ts'
 import { turns, VirtualClock } from './virtual-clock.ts'
 
+let opened = 0
+
 export interface PoolProcessOptions extends Partial<LeasePoolOptions> {
   clock?: VirtualClock
   settlesRecords?: boolean
@@ -16,11 +18,18 @@ export class PoolProcess {
   readonly ledger: FaultyLedger
   readonly logger = recordingLogger()
   readonly pool: LeasePool
+  readonly owner = `process-${++opened}`
 
   constructor(shared: MemoryLedger, { settlesRecords = false, ...options }: PoolProcessOptions = {}) {
     this.clock = options.clock ?? new VirtualClock()
     this.ledger = new FaultyLedger(shared, settlesRecords)
-    this.pool = new LeasePool({ ledger: this.ledger, logger: this.logger, ...options, clock: this.clock })
+    this.pool = new LeasePool({
+      ledger: this.ledger,
+      logger: this.logger,
+      owner: this.owner,
+      ...options,
+      clock: this.clock,
+    })
   }
 
   /** What came of a claim, once that needs no more time. */
@@ -57,7 +66,7 @@ export async function tally(
   const all = await Promise.all(answers)
   return {
     admitted: all.filter((answer) => answer instanceof Reservation),
-    refused: all.filter((answer) => !(answer instanceof Reservation)),
+    refused: all.filter((answer) => 'refused' in answer),
   }
 }
 

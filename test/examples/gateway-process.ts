@@ -29,6 +29,7 @@ export interface LogLine {
 export interface GatewayProcess {
   readonly url: string
   readonly port: number
+  readonly pid: number
   /** Everything it has said so far. */
   readonly stdout: string
   readonly stderr: string
@@ -43,15 +44,23 @@ export interface GatewayProcess {
 
 export type Environment = Record<string, string | undefined>
 
-/** Starts the gateway on a free port and waits until it says that it is ready. */
-export async function startGatewayProcess(env: Environment = {}): Promise<GatewayProcess> {
-  const running = run(env)
+/**
+ * Starts the gateway on a free port and waits until it says that it is ready.
+ *
+ * @param through a program, with its arguments, that turns into the one that it is given.
+ */
+export async function startGatewayProcess(
+  env: Environment = {},
+  through: readonly string[] = [],
+): Promise<GatewayProcess> {
+  const running = run(env, through)
   const ready = await Promise.race([running.ready, running.exited])
   if (typeof ready !== 'string') throw new Error(`the gateway ended with ${ready.code}: ${ready.stderr}`)
   const { port } = new URL(ready)
   return {
     url: ready,
     port: Number(port),
+    pid: running.child.pid as number,
     get stdout() {
       return running.said.stdout
     },
@@ -74,20 +83,18 @@ export async function startGatewayProcess(env: Environment = {}): Promise<Gatewa
 }
 
 /** Runs a gateway that is expected to end by itself. */
-export function runToExit(env: Environment): Promise<Exit> {
-  return run(env).exited
+export function runToExit(env: Environment, through: readonly string[] = []): Promise<Exit> {
+  return run(env, through).exited
 }
 
-function run(env: Environment) {
-  const child: ChildProcess = spawn(
-    process.execPath,
-    ['--conditions=@express-model-gateway/source', SERVER],
-    {
-      cwd: ROOT,
-      env: { PATH: process.env.PATH, PORT: '0', DATABASE_URL: 'memory:', ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
+function run(env: Environment, through: readonly string[]) {
+  const gateway = [process.execPath, '--conditions=@express-model-gateway/source', SERVER]
+  const [program, ...given] = [...through, ...gateway] as [string, ...string[]]
+  const child: ChildProcess = spawn(program, given, {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, PORT: '0', DATABASE_URL: 'memory:', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const said = { stdout: '', stderr: '' }
   const ready = Promise.withResolvers<string>()
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { after, beforeEach, describe, it, type TestContext } from 'node:test'
@@ -27,77 +26,7 @@ import {
   type Tokens,
 } from './billed-gateway.ts'
 import { LateLedger } from './late-ledger.ts'
-
-const WORDS = ['Once', ' upon']
-/** The events up to and with the first that holds a text. */
-const upTo = (mode: Mode, text: string): string[] => {
-  const events = eventsOf(mode, WORDS)
-  return events.slice(0, events.findIndex((event) => event.includes(text)) + 1)
-}
-/** Of a stream that broke off: a message stream reports its input at the start, a chat stream at the very end. */
-const twoWords = ({ protocol }: Mode): Tokens => [protocol === 'anthropic' ? 7 : null, 0, 0, 2]
-
-/** Reads a response; whether it ends before it is whole. `onSeen` is told when a text has come. */
-async function breaksOff(response: Response, text: string, onSeen = () => {}): Promise<boolean> {
-  let received = ''
-  try {
-    for await (const chunk of response.body ?? []) {
-      received += Buffer.from(chunk as Uint8Array).toString()
-      if (received.includes(text)) onSeen()
-    }
-    return false
-  } catch {
-    assert.ok(received.includes(text))
-    return true
-  }
-}
-
-describe('a stream that its line breaks off', async () => {
-  const upstream = await startUpstream()
-  after(() => upstream.close())
-
-  const BREAKS: [does: string, breaks: (res: ServerResponse, mode: Mode) => void, timeouts?: object][] = [
-    ['resets the connection', (res) => res.socket?.resetAndDestroy()],
-    ['ends without a finish reason', (res) => res.end()],
-    ['sends an error event', (res) => res.write('event: error\ndata: {"type":"error","error":{}}\n\n')],
-    ['falls silent', () => {}, { idleMs: 60 }],
-    ['is out of time', () => {}, { totalMs: 400 }],
-  ]
-  for (const [does, breaks, timeouts] of BREAKS) {
-    for (const mode of STREAMS) {
-      it(`is charged for what it said, once: the line ${does} (${modeName(mode)})`, async (t) => {
-        const seen = Promise.withResolvers<void>()
-        upstream.script = async (res) => {
-          // In one write, so that no clock runs out between two events.
-          await stream(res, [upTo(mode, ' upon').join('')], { end: false })
-          await seen.promise
-          breaks(res, mode)
-        }
-        const { protocol } = mode
-        const gateway = await billedGateway(t, { lines: [{ url: upstream.url, protocol, timeouts }] })
-        const response = await gateway.post(pathOf(mode), bodyOf(mode))
-        assert.equal(await breaksOff(response, ' upon', seen.resolve), true)
-        const entry = await gateway.entry(response.headers.get('x-request-id'))
-        assert.deepEqual([entry.status, entry.outcome], [200, 'interrupted'])
-        await assertCharged(gateway, entry, twoWords(mode), 'estimated')
-      })
-    }
-  }
-
-  it('is charged for what was counted on the way, and an estimate of what came behind', async (t) => {
-    const usage = { prompt_tokens: 100, completion_tokens: 30, prompt_tokens_details: { cached_tokens: 60 } }
-    upstream.script = async (res) => {
-      const events = [chatChunk({ content: 'Once' }, null, { usage }), chatChunk({ content: ' upon' })]
-      await stream(res, events, { end: false })
-      res.socket?.end()
-    }
-    const gateway = await billedGateway(t, { lines: [{ url: upstream.url }] })
-    const response = await gateway.post(pathOf(OPENAI_STREAM), bodyOf(OPENAI_STREAM))
-    assert.equal(await breaksOff(response, ' upon'), true)
-    const entry = await gateway.entry(response.headers.get('x-request-id'))
-    await assertCharged(gateway, entry, [100, 60, 0, 31], 'estimated')
-  })
-})
+import { twoWords, upTo, WORDS } from './two-words.ts'
 
 describe('a call whose caller leaves', async () => {
   const upstream = await startUpstream()

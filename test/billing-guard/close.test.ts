@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ledgerOf, units } from './faulty-ledger.ts'
+import { PoolProcess, settle, tally } from './pool-process.ts'
+import { turns } from './virtual-clock.ts'
+
+const ONE = units(1)
+
+describe('closing a pool', () => {
+  it('admits nobody, waits for charges, and gives all leases back', async () => {
+    const shared = ledgerOf('100', { k: '50' })
+    const process = new PoolProcess(shared)
+    const { pool, ledger, clock } = process
+    const { admitted } = await tally(
+      Array.from({ length: 10 }, () => pool.reserve({ account: 'acme', key: 'k', amount: ONE })),
+    )
+    const [running, ...others] = admitted
+    ledger.faults.set('settle', 'waits')
+    for (const [i, held] of others.entries()) settle(held, `req-${i}`, ONE / 2n)
+    let closed = false
+    const closing = pool.close().then(() => {
+      closed = true
+    })
+    await clock.advance(400)
+    assert.equal(closed, false)
+    assert.deepEqual(pool.reserve({ account: 'acme', key: null, amount: ONE }), {
+      refused: 'billing_unavailable',
+      required: ONE,
+      available: null,
+    })
+    ledger.mend()
+    await closing
+    const { spent, leased } = await shared.check()
+    assert.deepEqual([spent, leased], [units(4.5), ONE])
+    // A call that still ran gives back what it held when it ends.
+    running?.release()
+    await turns(20)
+    assert.deepEqual(await shared.leases(), [])
+  })
+
+  it('answers those that wait', async () => {
+    const process = new PoolProcess(ledgerOf('100'))
+    process.ledger.faults.set('change', 'waits')
+    const waiting = process.pool.reserve({ account: 'acme', key: null, amount: ONE })
+    await turns()
+    const closing = process.pool.close(100)
+    assert.deepEqual(await waiting, { refused: 'billing_unavailable', required: ONE, available: null })
+    await process.clock.advance(200)
+    await closing
+  })
+
+  it('does not wait for a ledger that stays away, and tells of each charge', async () => {
+    const process = new PoolProcess(ledgerOf('100'))
+    const held = await process.admitted(ONE)
+    process.ledger.breakDown()
+    settle(held, 'req', ONE / 2n)
+    const closing = process.pool.close(3000)
+    await process.clock.advance(3100)
+    await closing
+    const [line] = process.logger.lines.filter(({ message }) => message.includes('end of the process'))
+    const { requestId, amount } = (line?.fields as { settlement: Record<string, unknown> }).settlement
+    assert.deepEqual([requestId, amount], ['req', '0.5'])
+  })
+})
