@@ -36,7 +36,7 @@ export function costOf(usage: Usage, price: Price): Cost {
 }
 
 /** The sum of some terms; those that cost nothing are left out. */
-export function sumOf(terms: readonly ChargeItem[]): Cost {
+function sumOf(terms: readonly ChargeItem[]): Cost {
   let millionths = 0n
   const items: ChargeItem[] = []
   for (const item of terms) {

@@ -54,6 +54,7 @@ export class WaitingSettlements {
   /** Failed alone, and are tried again alone. */
   #suspects: Place[] = []
   readonly #setAside = new Set<Place>()
+  #suspectsTurn = false
   /** Fewer after a failure, so that one that fails is soon alone. */
   #atOnce = AT_ONCE
 
@@ -94,7 +95,9 @@ export class WaitingSettlements {
   /** Takes those that go next; none where none is due yet. */
   take(now: number): readonly Place[] {
     const suspect = this.#suspects[0]
-    if (suspect && suspect.retryAt <= now) return this.#suspects.splice(0, 1)
+    // In turn with the others: whether they are settled shows which of them is at fault.
+    this.#suspectsTurn = !this.#suspectsTurn || this.#line.length === 0
+    if (this.#suspectsTurn && suspect && suspect.retryAt <= now) return this.#suspects.splice(0, 1)
     if (this.#line.length > 0) {
       if (this.#line.length > this.#atOnce) return this.#line.splice(0, this.#atOnce)
       const all = this.#line

@@ -98,7 +98,18 @@ export function createCatalog(models: readonly Model[], lines: readonly Line[]):
   return { models: byId, lines, linesOf: (modelId) => byModel.get(modelId) ?? [] }
 }
 
-/** The price of a model on a line: the line's members over the model's. */
-export function priceOn(model: Model, line: Line): Price {
-  return { ...model.price, ...line.price }
+/**
+ * The price of a model on a line: the line's members over the model's. A cache price that is the model's input price is
+ * the line's input price on a line that has one of its own.
+ */
+export function priceOn({ price: base }: Model, { price: own }: Line): Price {
+  const price = { ...base, ...own }
+  const { inputPerMillion } = own
+  if (inputPerMillion === undefined) return price
+  const follow = (cache: bigint): bigint => (cache === base.inputPerMillion ? inputPerMillion : cache)
+  return {
+    ...price,
+    cachedInputPerMillion: own.cachedInputPerMillion ?? follow(base.cachedInputPerMillion),
+    cacheWritePerMillion: own.cacheWritePerMillion ?? follow(base.cacheWritePerMillion),
+  }
 }

@@ -41,6 +41,8 @@ export class SqliteClient {
   readonly #waiting = new Map<number, Waiting>()
   #lastId = OPENED
   #gone: SqliteError | undefined
+  /** A transaction that is to be opened, by the statement that comes next: a message less for each. */
+  #begin: 'begin' | 'begin immediate' | undefined
 
   private constructor(options: SqliteWorkerOptions) {
     this.#worker = new Worker(WORKER, { workerData: options, name: 'sqlite' })
@@ -58,12 +60,26 @@ export class SqliteClient {
 
   /** Runs one statement, behind those asked for before. */
   query(sql: string, parameters: readonly unknown[]): Promise<SqliteAnswer> {
-    return this.#ask({ kind: 'query', sql, parameters })
+    const begin = this.#begin
+    this.#begin = undefined
+    return this.#ask({ kind: 'query', begin, sql, parameters })
+  }
+
+  /** Opens a transaction with the statement that comes next. */
+  begin(how: 'begin' | 'begin immediate'): void {
+    this.#begin = how
+  }
+
+  /** Ends the transaction. One in which nothing was asked has never been opened. */
+  async commit(): Promise<void> {
+    if (this.#begin) this.#begin = undefined
+    else await this.query('commit', [])
   }
 
   /** Undoes the transaction that is open, if one is. */
-  rollback(): Promise<SqliteAnswer> {
-    return this.#ask({ kind: 'rollback' })
+  async rollback(): Promise<void> {
+    if (this.#begin) this.#begin = undefined
+    else await this.#ask({ kind: 'rollback' })
   }
 
   /** Closes the database behind the statements asked for before; an open transaction is undone. */

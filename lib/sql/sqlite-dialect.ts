@@ -69,11 +69,11 @@ class NodeSqliteDriver implements Driver {
 
   /** Immediate: a transaction that reads first and writes later would otherwise fail where another process wrote. */
   async beginTransaction(_connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
-    await this.#client.query(settings.accessMode === 'read only' ? 'begin' : 'begin immediate', [])
+    this.#client.begin(settings.accessMode === 'read only' ? 'begin' : 'begin immediate')
   }
 
   async commitTransaction(): Promise<void> {
-    await this.#client.query('commit', [])
+    await this.#client.commit()
   }
 
   async rollbackTransaction(): Promise<void> {

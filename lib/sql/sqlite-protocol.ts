@@ -16,6 +16,8 @@ export type SqliteRequest =
   | {
       readonly id: number
       readonly kind: 'query'
+      /** Opens a transaction first. A statement whose transaction cannot be opened is not run. */
+      readonly begin: 'begin' | 'begin immediate' | undefined
       readonly sql: string
       readonly parameters: readonly unknown[]
     }

@@ -43,7 +43,10 @@ function serve(db: DatabaseSync): void {
 }
 
 function perform(db: DatabaseSync, statements: SqliteStatements, request: SqliteRequest) {
-  if (request.kind === 'query') return statements.run(request.sql, request.parameters)
+  if (request.kind === 'query') {
+    if (request.begin) db.exec(request.begin)
+    return statements.run(request.sql, request.parameters)
+  }
   // A full disk, among others, rolls back by itself; a second rollback would be an error.
   if (db.isTransaction) db.exec('rollback')
   if (request.kind === 'close') db.close()

@@ -58,7 +58,8 @@ describe('closing a pool', () => {
     await process.clock.advance(3100)
     await closing
     const [line] = process.logger.lines.filter(({ message }) => message.includes('end of the process'))
-    const { requestId, amount } = (line?.fields as { settlement: Record<string, unknown> }).settlement
+    assert.ok(line)
+    const { requestId, amount } = (line.fields as { settlement: Record<string, unknown> }).settlement
     assert.deepEqual([requestId, amount], ['req', '0.5'])
   })
 })

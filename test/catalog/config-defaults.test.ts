@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { loadConfig, priceOn } from '../../lib/catalog/index.ts'
+import { formatAmount, loadConfig, priceOn } from '../../lib/catalog/index.ts'
 import { configWith, LINE, MODEL } from './config.ts'
 
 const PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60' }
@@ -100,5 +100,27 @@ describe('the catalogue', () => {
     assert.equal(chat.price.perRequest, 0n)
     assert.equal(priceOn(chat, line).inputPerMillion, 100_000_000n)
     assert.equal(priceOn(chat, line).outputPerMillion, 600_000_000n)
+  })
+
+  it('lets cache prices that nobody has set follow the input price of the line', () => {
+    const on = (model: object, line: object) => {
+      const { catalog: one } = loadConfig(
+        configWith({
+          models: [{ id: 'chat', kind: 'chat', price: model }],
+          lines: [{ ...LINE, price: line }],
+        }),
+      )
+      const [chat] = one.models.values()
+      const [only] = one.lines
+      assert.ok(chat && only)
+      const { cachedInputPerMillion, cacheWritePerMillion } = priceOn(chat, only)
+      return [formatAmount(cachedInputPerMillion), formatAmount(cacheWritePerMillion)]
+    }
+    assert.deepEqual(on({}, { inputPerMillion: '3' }), ['3', '3'])
+    assert.deepEqual(on({ inputPerMillion: '3' }, { inputPerMillion: '2' }), ['2', '2'])
+    const cached = { inputPerMillion: '3', cachedInputPerMillion: '0.3' }
+    assert.deepEqual(on(cached, { inputPerMillion: '2' }), ['0.3', '2'])
+    assert.deepEqual(on(cached, { cacheWritePerMillion: '2.5' }), ['0.3', '2.5'])
+    assert.deepEqual(on({}, { inputPerMillion: '3', cachedInputPerMillion: '0' }), ['0', '3'])
   })
 })

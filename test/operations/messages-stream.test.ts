@@ -63,7 +63,7 @@ describe('an Anthropic-style message stream', () => {
   it('lets the end correct what was reported at the start, whose output is provisional', () => {
     const corrected = { ...end('end_turn'), usage: { input_tokens: 80, output_tokens: 0 } }
     const { usage } = read(start, corrected).reader
-    assert.deepEqual([usage.inputTokens, usage.outputTokens], [80, 0])
+    assert.deepEqual([usage.inputTokens, usage.cachedInputTokens, usage.outputTokens], [86, 6, 0])
     const unreported = read(start, { ...end('end_turn'), usage: null }).reader.usage
     assert.notEqual(unreported.inputTokens, undefined)
     assert.equal(unreported.outputTokens, undefined)

@@ -1,58 +1,8 @@
-import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
-import { estimateTokens } from '../../lib/operations/token-estimate.ts'
-import {
-  ANTHROPIC,
-  ANTHROPIC_STREAM,
-  exchange,
-  gatewayFor,
-  type Mode,
-  modeName,
-  OPENAI,
-  OPENAI_STREAM,
-} from '../support/exchange.ts'
-import {
-  chatAnswer,
-  chatChunk,
-  messageAnswer,
-  messageEvent,
-  startUpstream,
-  stream,
-  type UpstreamScript,
-} from '../support/scripted-upstream.ts'
+import { ANTHROPIC, ANTHROPIC_STREAM, OPENAI, OPENAI_STREAM } from '../support/exchange.ts'
+import { chatAnswer, messageAnswer } from '../support/scripted-upstream.ts'
+import { chatStream, describeUsage, type MeteredRow, messageStream, TEXT, TOKENS } from './metered-rows.ts'
 
-const TEXT = 'The quick brown fox jumps over the lazy dog.'
-const TOKENS = estimateTokens(TEXT)
-
-const chatStream =
-  (usage?: object): UpstreamScript =>
-  (res) =>
-    stream(res, [
-      chatChunk({ content: TEXT }),
-      chatChunk({}, 'stop'),
-      ...(usage ? [`data: ${JSON.stringify({ choices: [], usage })}\n\n`] : []),
-      'data: [DONE]\n\n',
-    ])
-const messageStream =
-  (atStart?: object, atEnd?: object): UpstreamScript =>
-  (res) =>
-    stream(res, [
-      messageEvent('message_start', { message: { type: 'message', usage: atStart } }),
-      messageEvent('content_block_delta', { index: 0, delta: { type: 'text_delta', text: TEXT } }),
-      messageEvent('message_delta', { delta: { stop_reason: 'end_turn' }, usage: atEnd }),
-      messageEvent('message_stop'),
-    ])
-
-interface Row {
-  name: string
-  mode: Mode
-  script: UpstreamScript
-  /** Input, cached, written to the cache, output; null stands for the estimate of the input. */
-  tokens: [number | null, number, number, number]
-  source: 'measured' | 'estimated'
-}
-
-const ROWS: Row[] = [
+const ROWS: MeteredRow[] = [
   {
     name: 'as reported',
     mode: OPENAI,
@@ -178,25 +128,4 @@ const ROWS: Row[] = [
   },
 ]
 
-describe('the usage of a completed call', async () => {
-  const upstream = await startUpstream()
-  after(() => upstream.close())
-  for (const { name, mode, script, tokens, source } of ROWS) {
-    it(`is ${name} (${modeName(mode)})`, async (t) => {
-      upstream.script = script
-      const gateway = await gatewayFor(t, { lines: [{ url: upstream.url, protocol: mode.protocol }] })
-      const got = await exchange(gateway, mode)
-      assert.equal(got.status, 200)
-      const { usage, request } = await gateway.entry(got.requestId)
-      assert.ok(request && request.estimated_input_tokens > 0)
-      const [input, cached, written, output] = tokens
-      assert.deepEqual(usage, {
-        input_tokens: input ?? request.estimated_input_tokens,
-        cached_input_tokens: cached,
-        cache_write_tokens: written,
-        output_tokens: output,
-        source,
-      })
-    })
-  }
-})
+describeUsage('the usage of a completed call', ROWS)
