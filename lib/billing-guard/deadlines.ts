@@ -25,11 +25,7 @@ export class Deadlines<T> {
     this.#due.delete(what)
   }
 
-  /** What is waited for. */
-  waiting(): IterableIterator<T> {
-    return this.#due.keys()
-  }
-
+  /** How much is waited for. */
   get size(): number {
     return this.#due.size
   }

@@ -1,7 +1,7 @@
 import type { Clock, Moment } from './clock.ts'
 
 /** The owner stops using a lease that long after it asked for its last confirmed renewal, in milliseconds. */
-export const USABLE_MS = 25_000
+const USABLE_MS = 25_000
 
 /** For metrics; counted over the life of the pool. */
 export interface LeaseFigures {

@@ -1,14 +1,14 @@
-import type { Logger } from '../call/index.ts'
 import { type Clock, momentOf } from './clock.ts'
 import type { HeldLease } from './held-lease.ts'
 import type { Ledger } from './ledger.ts'
+import type { LedgerContact } from './ledger-contact.ts'
 import type { WalletLease } from './wallet-lease.ts'
 
 /** What a {@link LeaseKeeper} works with. */
 export interface LeaseKeeperOptions {
   readonly ledger: Pick<Ledger, 'renew'>
   readonly clock: Clock
-  readonly logger: Logger
+  readonly contact: LedgerContact
   /** The wallets that this process has leases on. */
   readonly wallets: () => Iterable<WalletLease>
 }
@@ -22,7 +22,6 @@ const AT_ONCE = 500
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions
   #callOff: (() => void) | undefined
-  #failed = false
   #closed = false
 
   constructor(options: LeaseKeeperOptions) {
@@ -43,32 +42,38 @@ export class LeaseKeeper {
     try {
       const held = [...this.#held()]
       for (let at = 0; at < held.length; at += AT_ONCE) await this.#renew(held.slice(at, at + AT_ONCE))
-      this.#failed = false
       this.#renewIn(RENEW_MS)
     } catch (error) {
-      // Leases that are not renewed in time are not used; that they are not is told once per outage.
-      if (!this.#failed) this.#options.logger.warn({ err: error }, 'leases could not be renewed yet')
-      this.#failed = true
+      // What is not renewed in time is not used.
+      this.#options.contact.failed(error)
       this.#renewIn(RETRY_MS)
     }
   }
 
-  *#held(): Iterable<[WalletLease, HeldLease]> {
+  *#held(): Iterable<Renewed> {
     for (const wallet of this.#options.wallets()) {
-      const { lease } = wallet
-      if (lease) yield [wallet, lease]
+      const { lease, isAsking } = wallet
+      if (lease) yield { wallet, lease, isAsking }
     }
   }
 
-  async #renew(held: readonly (readonly [WalletLease, HeldLease])[]): Promise<void> {
-    const { ledger, clock } = this.#options
+  async #renew(held: readonly Renewed[]): Promise<void> {
+    const { ledger, clock, contact } = this.#options
     const asked = momentOf(clock)
-    const ids = held.map(([, { id }]) => id)
+    const ids = held.map(({ lease }) => lease.id)
     const kept = await ledger.renew(ids, asked.wall)
-    for (const [wallet, lease] of held) {
+    contact.answered()
+    for (const { wallet, lease, isAsking } of held) {
       if (kept.has(lease.id)) lease.confirm(asked)
-      // What was given back meanwhile is rightly not there.
-      else if (wallet.lease === lease) wallet.drop(lease)
+      // One that was being opened or closed is rightly not there: the answer to that tells.
+      else if (wallet.lease === lease && !isAsking && !wallet.isAsking) wallet.drop(lease)
     }
   }
+}
+
+/** A lease that is renewed, and whether a change of it was under way when that was asked for. */
+interface Renewed {
+  readonly wallet: WalletLease
+  readonly lease: HeldLease
+  readonly isAsking: boolean
 }

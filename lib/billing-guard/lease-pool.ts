@@ -108,8 +108,12 @@ export class LeasePool {
       newLeaseId: () => `${generation}.${++leases}`,
       isClosing: () => this.#closing,
     }
-    this.#keeper = new LeaseKeeper({ ledger, clock, logger, wallets: () => this.#wallets() })
-    this.#sweeper = new LeaseSweeper({ ledger, clock, logger, kept: () => this.#openLeases() })
+    this.#keeper = new LeaseKeeper({ ledger, clock, contact: this.#contact, wallets: () => this.#wallets() })
+    this.#sweeper = new LeaseSweeper({
+      ...given,
+      isAway: () => this.away,
+      kept: () => this.#openLeases(),
+    })
     this.#callOffTick = this.#tickLater()
   }
 

@@ -7,6 +7,8 @@ export interface LeaseSweeperOptions {
   readonly ledger: Pick<Ledger, 'leases' | 'sweep'>
   readonly clock: Clock
   readonly logger: Logger
+  /** Whether it is told already that the ledger is away. */
+  readonly isAway: () => boolean
   /** The leases that this process renews. */
   readonly kept: () => ReadonlySet<string>
 }
@@ -28,7 +30,7 @@ export class LeaseSweeper {
   readonly #watched = new Map<string, { beats: number; since: number }>()
   #seenAt = Number.NEGATIVE_INFINITY
   #callOff: (() => void) | undefined
-  #failed = false
+  #failures = 0
   #closed = false
   #swept = 0
 
@@ -54,11 +56,11 @@ export class LeaseSweeper {
   async #round(): Promise<void> {
     try {
       await this.#sweep(await this.#poll())
-      this.#failed = false
+      this.#failures = 0
     } catch (error) {
       this.#watched.clear()
-      if (!this.#failed) this.#options.logger.warn({ err: error }, 'leases could not be watched')
-      this.#failed = true
+      const { isAway, logger } = this.#options
+      if (++this.#failures === 2 && !isAway()) logger.warn({ err: error }, 'leases cannot be watched')
     }
     this.#pollIn(POLL_MS)
   }

@@ -67,9 +67,14 @@ export class WalletLease {
     this.#sizing = new LeaseSizing(this.#usedAt)
   }
 
-  /** The lease that calls are admitted on, once the ledger has it. */
+  /** The lease that calls are admitted on, once the ledger was asked for it. */
   get lease(): HeldLease | undefined {
     return this.#lease?.seq ? this.#lease : undefined
+  }
+
+  /** Whether the ledger was asked for a change that it has not answered yet. */
+  get isAsking(): boolean {
+    return this.#asked !== undefined
   }
 
   /** Whether a call of that cost can be admitted at once. */
