@@ -33,7 +33,7 @@ describe('what an admitted request gives back when a later step ends it', () => 
       // With one slot, each but the first gets in only because the one before gave it back.
       for (let i = 0; i < 3; i++) {
         const code = await app.ask({ tokens: 10 }).then(
-          ({ body }) => body.error.code,
+          ({ envelope }) => envelope.error.code ?? 'none',
           () => 'cut',
         )
         assert.doesNotMatch(code, /limited$/.test(name) ? /concurrency_limited/ : /limited$/)
@@ -41,7 +41,7 @@ describe('what an admitted request gives back when a later step ends it', () => 
         while (!app.calls[i]?.ended) await new Promise((resolve) => setImmediate(resolve))
       }
       const refused = await app.ask({ tokens: 10 })
-      assert.equal(refused.body.error.code, 'rate_limited')
+      assert.equal(refused.envelope.error.code, 'rate_limited')
       assert.equal(refused.headers.get('x-ratelimit-remaining-requests'), '0')
       assert.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '0')
       assert.equal(app.handled, 0)

@@ -6,7 +6,8 @@ import { beginCall } from '../../lib/begin-call/index.ts'
 import { type Call, callOf } from '../../lib/call/index.ts'
 import { errorEnvelope } from '../../lib/error-envelope/index.ts'
 import { type RateLimitOptions, rateLimit } from '../../lib/rate-limit/index.ts'
-import { recordingLogger } from '../support/app-server.ts'
+import { type ErrorEnvelope, envelopeIn } from '../support/answer-bodies.ts'
+import { type LoggedLine, recordingLogger } from '../support/app-server.ts'
 import { listen } from '../support/gateway.ts'
 
 /** An app with one limited route for any path; who calls stands in `x-key` and `x-account`. */
@@ -17,7 +18,7 @@ export interface LimitedApp {
   readonly handled: number
   /** Every call, in the order they came. */
   readonly calls: Call[]
-  readonly logged: { level: string; fields: any; message: string }[]
+  readonly logged: readonly LoggedLine[]
   ask(members?: {
     key?: string
     account?: string
@@ -31,7 +32,9 @@ export interface LimitedApp {
 export interface Answer {
   readonly status: number
   readonly headers: Headers
-  readonly body: any
+  readonly body: unknown
+  /** The error body; fails when there is another. */
+  readonly envelope: ErrorEnvelope
 }
 
 export interface LimitedAppOptions extends RateLimitOptions {
@@ -91,7 +94,15 @@ export async function limitedApp(t: TestContext, options: LimitedAppOptions = {}
     async ask({ key = 'k1', account = 'a1', tokens = 0, path = '/v1/chat/completions', signal } = {}) {
       const headers = { 'x-key': key, 'x-account': account, 'x-tokens': `${tokens}` }
       const response = await fetch(url + path, { method: 'POST', headers, signal: signal ?? null })
-      return { status: response.status, headers: response.headers, body: await response.json() }
+      const body: unknown = await response.json()
+      return {
+        status: response.status,
+        headers: response.headers,
+        body,
+        get envelope() {
+          return envelopeIn(body)
+        },
+      }
     },
   }
 }

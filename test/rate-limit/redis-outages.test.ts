@@ -68,8 +68,8 @@ describe('limits while Redis is away', { skip: WITHOUT_REDIS }, () => {
     for (let i = 0; i < 5; i++) {
       const refused = await ask()
       assert.equal(refused.status, 500)
-      assert.equal(refused.body.error.code, 'internal_error')
-      assert.equal(refused.headers.get('x-request-id'), refused.body.request_id)
+      assert.equal(refused.envelope.error.code, 'internal_error')
+      assert.equal(refused.headers.get('x-request-id'), refused.envelope.request_id)
     }
     assert.equal(app.handled, 1)
   })
@@ -108,7 +108,7 @@ describe('limits while Redis is away', { skip: WITHOUT_REDIS }, () => {
     running.push(app.ask())
     await until(() => waiting.length === 3)
     const full = await ask()
-    assert.equal(full.body.error.code, 'concurrency_limited')
+    assert.equal(full.envelope.error.code, 'concurrency_limited')
     await server.restart()
     await until(() => redis.status === 'ready')
     for (let i = 0; store.away && i < 100; i++) {
@@ -116,7 +116,7 @@ describe('limits while Redis is away', { skip: WITHOUT_REDIS }, () => {
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
     // A fresh Redis has heard of all three.
-    assert.equal((await ask()).body.error.code, 'concurrency_limited')
+    assert.equal((await ask()).envelope.error.code, 'concurrency_limited')
     assert.equal(await redis.zcard(SLOTS), 3)
     for (const answer of waiting) answer()
     await Promise.all(running)

@@ -119,7 +119,7 @@ describe('Retry-After', () => {
     const running = app.ask()
     while (waiting.length === 0) await new Promise((resolve) => setImmediate(resolve))
     const refused = await app.ask()
-    assert.equal(refused.body.error.code, 'concurrency_limited')
+    assert.equal(refused.envelope.error.code, 'concurrency_limited')
     assert.equal(waitOf(refused), 1)
     waiting[0]?.()
     await running

@@ -23,7 +23,7 @@ describe('concurrency slots', () => {
     const answers = await Promise.all([0, 1].map(() => fetch(app.url)))
     const refused = await app.ask()
     assert.equal(refused.status, 429)
-    assert.equal(refused.body.error.code, 'concurrency_limited')
+    assert.equal(refused.envelope.error.code, 'concurrency_limited')
     assert.equal(refused.headers.get('x-should-retry'), 'true')
     assert.deepEqual(app.calls[2]?.limit, {
       kind: 'concurrency',
@@ -70,7 +70,8 @@ describe('concurrency slots', () => {
   it('are not taken by a request that another limit refuses', async (t) => {
     const app = await limitedApp(t, { concurrency: 1, keyRpm: 1 })
     await app.ask({ key: 'k1' })
-    for (let i = 0; i < 5; i++) assert.equal((await app.ask({ key: 'k1' })).body.error.code, 'rate_limited')
+    for (let i = 0; i < 5; i++)
+      assert.equal((await app.ask({ key: 'k1' })).envelope.error.code, 'rate_limited')
     assert.equal((await app.ask({ key: 'k2' })).status, 200)
   })
 
@@ -78,7 +79,7 @@ describe('concurrency slots', () => {
     const { open, handler } = streams()
     const app = await limitedApp(t, { concurrency: 1, rpm: 3, handler })
     const first = await fetch(app.url)
-    for (let i = 0; i < 5; i++) assert.equal((await app.ask()).body.error.code, 'concurrency_limited')
+    for (let i = 0; i < 5; i++) assert.equal((await app.ask()).envelope.error.code, 'concurrency_limited')
     await first.body?.cancel()
     await until(() => app.calls[0]?.ended === true)
     const second = await fetch(app.url)

@@ -28,6 +28,6 @@ it('a failure of such a store is one of the store', async (t) => {
   const store = new ThenableStore()
   store.away = true
   const app = await limitedApp(t, { keyRpm: 2, store, onStoreError: 'refuse' })
-  assert.equal((await app.ask()).body.error.code, 'internal_error')
+  assert.equal((await app.ask()).envelope.error.code, 'internal_error')
   assert.equal(app.handled, 0)
 })

@@ -1,0 +1,112 @@
+import type { CallLogEntry } from '../../../lib/call-log/index.ts'
+import type { Books } from './books.ts'
+import type { Send, Wanted } from './exchange.ts'
+import type { BenchUpstream, ServedAttempt } from './upstream.ts'
+
+/** Some calls, what the ledger has of them, and what the upstream counted. Amounts are nano-units. */
+export interface Tally {
+  calls: number
+  ledger: bigint
+  upstream: bigint
+}
+
+/** How the ledger compares with what the upstream served and what callers saw. */
+export interface MoneyShare {
+  /** Ended completed, and the upstream told its counts. */
+  readonly completed: Tally
+  /** Ended completed, and the upstream told no counts: the gateway estimated. */
+  readonly estimated: Tally
+  /** Streams that broke off behind their first output, whoever did it. */
+  readonly interrupted: Tally
+  /** What breaks a promise, by its name: the calls concerned. */
+  readonly broken: Readonly<Record<Breach, readonly string[]>>
+}
+
+const BREACHES = [
+  'differing from the upstream',
+  'charged twice',
+  'seen to its end, not charged',
+  'seen to its end, never finished upstream',
+  'refused, and charged',
+  'charged to nobody',
+] as const
+
+/** A promise about money that did not hold. */
+export type Breach = (typeof BREACHES)[number]
+
+interface Told {
+  readonly wanted: Wanted
+  readonly send: Send
+  readonly entry: CallLogEntry | undefined
+  readonly attempts: readonly ServedAttempt[]
+  /** Charged less what was undone; undefined: never charged. */
+  readonly charged: bigint | undefined
+}
+
+/** Compares three witnesses of each request: its caller, the lines that served it, and the ledger. */
+export function shareOfMoney(
+  wanted: readonly Wanted[],
+  served: BenchUpstream['served'],
+  books: Books,
+): MoneyShare {
+  const tally = (): Tally => ({ calls: 0, ledger: 0n, upstream: 0n })
+  const share = { completed: tally(), estimated: tally(), interrupted: tally() }
+  const broken = Object.fromEntries(BREACHES.map((name) => [name, []])) as unknown as Record<Breach, string[]>
+  const known = new Set<string>()
+  for (const each of wanted) {
+    const told = toldOf(each, served.get(each.name) ?? [], books)
+    for (const one of told) {
+      if (one.entry) known.add(one.entry.id)
+      judge(one, share, broken)
+    }
+    const paid = told.filter(({ charged = 0n }) => charged > 0n)
+    if (paid.length > 1) broken['charged twice'].push(each.name)
+  }
+  for (const id of books.charges.keys()) if (!known.has(id)) broken['charged to nobody'].push(id)
+  return { ...share, broken }
+}
+
+/** The requests that one was sent as, each with the attempts that were made for it. */
+function toldOf(wanted: Wanted, attempts: readonly ServedAttempt[], books: Books): Told[] {
+  return wanted.sends.map((send, i) => {
+    const next = wanted.sends[i + 1]?.sentAt ?? Number.POSITIVE_INFINITY
+    const entry = books.callsByClientId.get(send.id)
+    const id = entry?.id ?? send.requestId
+    const charge = id === null ? undefined : books.charges.get(id)
+    return {
+      wanted,
+      send,
+      entry,
+      attempts: attempts.filter(({ receivedAt }) => receivedAt >= send.sentAt && receivedAt < next),
+      charged: id === null || charge === undefined ? undefined : charge - (books.voids.get(id) ?? 0n),
+    }
+  })
+}
+
+function judge(
+  { wanted, send, entry, attempts, charged }: Told,
+  share: Pick<MoneyShare, 'completed' | 'estimated' | 'interrupted'>,
+  broken: Record<Breach, string[]>,
+): void {
+  const name = entry?.id ?? send.requestId ?? send.id
+  const last = attempts.at(-1)
+  const finished = attempts.findLast(({ finishedAt }) => finishedAt !== null)
+  const completed = send.sawEnd || (entry?.outcome === 'completed' && charged !== undefined)
+  if (send.sawEnd && charged === undefined) broken['seen to its end, not charged'].push(name)
+  if (completed && !finished) broken['seen to its end, never finished upstream'].push(name)
+  if (send.status !== null && send.status >= 400 && (charged ?? 0n) > 0n)
+    broken['refused, and charged'].push(name)
+  if (completed && finished) {
+    const reported = finished.fault !== 'no usage'
+    add(reported ? share.completed : share.estimated, charged ?? 0n, finished.cost())
+    if (reported && charged !== finished.cost()) broken['differing from the upstream'].push(name)
+  } else if (wanted.stream && (last?.produced() ?? 0) > 0) {
+    add(share.interrupted, charged ?? 0n, last?.cost() ?? 0n)
+  }
+}
+
+function add(tally: Tally, ledger: bigint, upstream: bigint): void {
+  tally.calls++
+  tally.ledger += ledger
+  tally.upstream += upstream
+}

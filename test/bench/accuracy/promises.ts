@@ -1,0 +1,133 @@
+import type { LimitShare } from './limits.ts'
+import type { Breach, MoneyShare, Tally } from './money.ts'
+
+/** One line of the table. */
+export interface Figure {
+  readonly name: string
+  readonly value: number
+  /** What it was taken from. */
+  readonly of: string
+  /** What is promised; null: nothing, it is told for what it is. */
+  readonly promise: string | null
+  readonly kept: boolean
+}
+
+/** What a run is judged by, apart from its limits and its money. */
+export interface Remains {
+  readonly slots: number
+  readonly leasesLeft: number
+  readonly leasesLost: number
+  readonly claims: number
+  readonly violations: number
+  /** Accounts that spent more than they have. */
+  readonly overspent: number
+  /** Processes that did not end in good order. */
+  readonly badExits: number
+}
+
+/** The figures of DESIGN 10.5, in the order in which they are told. */
+export function figuresOf(
+  limits: readonly LimitShare[],
+  money: MoneyShare,
+  remains: Remains,
+  processes: number,
+): Figure[] {
+  return [
+    ...limitFigures(limits),
+    ...outageFigures(limits, 2 + processes),
+    ...moneyFigures(money),
+    none('slots leaked', remains.slots, 'in Redis, when nobody calls'),
+    none('leases lost', remains.leasesLost, 'of processes that lived'),
+    none('leases left', remains.leasesLeft, 'when all have ended'),
+    none('claims leaked', remains.claims, 'when all have ended'),
+    none('violations', remains.violations, "of the ledger's own check"),
+    none('accounts overspent', remains.overspent, 'prepaid'),
+    none('bad exits', remains.badExits, 'after SIGTERM'),
+  ]
+}
+
+const KINDS = { rpm: 'requests', tpm: 'tokens', concurrency: 'slots' } as const
+
+function limitFigures(limits: readonly LimitShare[]): Figure[] {
+  return (['rpm', 'tpm', 'concurrency'] as const).flatMap((kind) => {
+    const shares = limits.filter(({ subject, windows }) => subject.kind === kind && windows > 0)
+    const windows = shares.reduce((sum, share) => sum + share.windows, 0)
+    const average = shares.reduce((sum, share) => sum + share.average * share.windows, 0) / windows
+    const most = Math.max(
+      0,
+      ...limits.filter(({ subject }) => subject.kind === kind).map((share) => share.most),
+    )
+    const [one, of] =
+      kind === 'concurrency'
+        ? ['most at a time', `${windows} calls`]
+        : ['fullest window', `${windows} windows`]
+    return [
+      told(`${KINDS[kind]} admitted ÷ limit, average`, average, of),
+      atMost(`${KINDS[kind]} admitted ÷ limit, ${one}`, most, of, 1),
+    ]
+  })
+}
+
+function outageFigures(limits: readonly LimitShare[], most: number): Figure[] {
+  return (['rpm', 'tpm', 'concurrency'] as const).flatMap((kind) => {
+    const met = limits.flatMap(({ subject, inOutage }) =>
+      subject.kind === kind && inOutage !== null ? inOutage : [],
+    )
+    if (met.length === 0) return []
+    return atMost(
+      `${KINDS[kind]} admitted ÷ limit, Redis killed`,
+      Math.max(...met),
+      `${met.length} limits`,
+      most,
+    )
+  })
+}
+
+function moneyFigures({ completed, estimated, interrupted, broken }: MoneyShare): Figure[] {
+  const ratio = ({ ledger, upstream }: Tally) => Number(ledger) / Number(upstream)
+  const apart = (name: string, tally: Tally) =>
+    tally.calls === 0 ? [] : told(`ledger ÷ upstream, ${name}`, ratio(tally), `${tally.calls} calls`)
+  return [
+    {
+      name: 'ledger ÷ upstream, completed',
+      value: ratio(completed),
+      of: `${completed.calls} calls`,
+      promise: '1',
+      kept: completed.ledger === completed.upstream && completed.calls > 0,
+    },
+    ...[apart('completed, usage not told', estimated), apart('interrupted', interrupted)].flat(),
+    ...Object.entries(broken).map(([name, concerned]) =>
+      none(WORDING[name as Breach], concerned.length, concerned.slice(0, 3).join(' ') || 'requests'),
+    ),
+  ]
+}
+
+const WORDING: Readonly<Record<Breach, string>> = {
+  'differing from the upstream': 'charges that differ from the upstream',
+  'charged twice': 'requests charged twice',
+  'seen to its end, not charged': 'charges missing for answers seen to their end',
+  'seen to its end, never finished upstream': 'answers ended that the upstream did not end',
+  'refused, and charged': 'requests answered with an error, and charged',
+  'charged to nobody': 'charges for requests that nobody sent',
+}
+
+function told(name: string, value: number, of: string): Figure {
+  return { name, value, of, promise: null, kept: true }
+}
+
+function none(name: string, value: number, of: string): Figure {
+  return { name, value, of, promise: '0', kept: value === 0 }
+}
+
+function atMost(name: string, value: number, of: string, most: number): Figure {
+  return { name, value, of, promise: `≤ ${most}`, kept: value <= most }
+}
+
+/** A markdown table. */
+export function figureTable(figures: readonly Figure[]): string {
+  const rows = figures.map(({ name, value, of, promise, kept }) => {
+    const shown = Number.isInteger(value) ? `${value}` : value.toFixed(4)
+    return `| ${name} | ${shown} | ${promise ?? '–'} | ${kept ? '' : '**broken** '}${of} |`
+  })
+  return ['| figure | measured | promised | of |', '| --- | --- | --- | --- |', ...rows].join('\n')
+}
