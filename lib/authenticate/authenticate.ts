@@ -22,7 +22,10 @@ export interface AuthenticateOptions {
   cacheEntries?: number
   /** How old an answer may be while the directory cannot be reached, in milliseconds. Defaults to 10 minutes. */
   staleMs?: number
-  /** After how long without an answer the directory counts as away, in milliseconds. Defaults to 2000. */
+  /**
+   * After how long without an answer the directory counts as away, in milliseconds. Defaults to 2000. A key that it has
+   * told of lately waits for 500 at most.
+   */
   lookupMs?: number
 }
 

@@ -6,11 +6,14 @@ export interface KeyCacheOptions {
   freshMs: number
   /** While the directory cannot be reached, an answer this old is still used. */
   staleMs: number
-  /** After this long without an answer, in milliseconds, the directory counts as away. */
+  /** After this long without an answer, in milliseconds, the directory counts as away; sooner for a key that it told of. */
   lookupMs: number
   /** Most keys remembered; unknown secrets have a store of a tenth of it, so that guesses cannot push out keys. */
   maxEntries: number
 }
+
+/** Where an earlier answer can stand in, no request waits for a new one for longer than this, in milliseconds. */
+const STAND_IN_AFTER_MS = 500
 
 interface Entry {
   readonly record: KeyRecord | undefined
@@ -29,6 +32,9 @@ export class KeyCache implements KeyDirectory {
   readonly #options: KeyCacheOptions
   readonly #known = new Map<string, Entry>()
   readonly #unknown = new Map<string, Entry>()
+  /** One of each for good: a new one would each time walk over all that was deleted before. */
+  readonly #oldestKnown = this.#known.keys()
+  readonly #oldestUnknown = this.#unknown.keys()
   readonly #pending = new Map<string, Promise<KeyRecord | undefined>>()
 
   constructor(directory: KeyDirectory, options: KeyCacheOptions) {
@@ -62,15 +68,21 @@ export class KeyCache implements KeyDirectory {
       this.#remember(secretHash, { record, askedAt })
       return record
     })
-    const pending = within(this.#options.lookupMs, remembered)
+    const { lookupMs } = this.#options
+    const patience = this.#mayStandIn(last, askedAt) ? Math.min(lookupMs, STAND_IN_AFTER_MS) : lookupMs
+    const pending = within(patience, remembered)
       .catch((error: unknown) => this.#standIn(last, askedAt, error))
       .finally(() => this.#pending.delete(secretHash))
     this.#pending.set(secretHash, pending)
     return pending
   }
 
+  #mayStandIn(last: Entry | undefined, askedAt: number): last is Entry & { record: KeyRecord } {
+    return last?.record !== undefined && askedAt - last.askedAt < this.#options.staleMs
+  }
+
   #standIn(last: Entry | undefined, askedAt: number, error: unknown): KeyRecord {
-    if (last?.record && askedAt - last.askedAt < this.#options.staleMs) return last.record
+    if (this.#mayStandIn(last, askedAt)) return last.record
     throw error
   }
 
@@ -83,7 +95,12 @@ export class KeyCache implements KeyDirectory {
     const store = entry.record ? this.#known : this.#unknown
     store.set(secretHash, entry)
     const most = entry.record ? this.#options.maxEntries : Math.ceil(this.#options.maxEntries / 10)
-    if (store.size > most) store.delete(store.keys().next().value as string)
+    if (store.size > most) this.#forgetOldest(store)
+  }
+
+  #forgetOldest(store: Map<string, Entry>): void {
+    const oldest = (store === this.#known ? this.#oldestKnown : this.#oldestUnknown).next().value
+    if (oldest !== undefined) store.delete(oldest)
   }
 }
 

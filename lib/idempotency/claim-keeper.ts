@@ -34,7 +34,6 @@ export class ClaimKeeper {
   readonly #held = new Set<HeldClaim>()
   /** Claims whose completion or release was asked for and not answered. */
   readonly #unanswered = new Set<HeldClaim>()
-  /** Those among them of which the log knows. */
   readonly #told = new WeakSet<HeldClaim>()
   #timer: NodeJS.Timeout | undefined
   #dueAt = 0
@@ -65,7 +64,7 @@ export class ClaimKeeper {
         asked = true
         return this.#store.claim({ ...claim, fingerprint, now, leaseUntil: now + this.#leaseMs })
       })
-      if (standing) return standing
+      if (standing) return this.#isSettling(standing) ? { ...standing, state: 'running' } : standing
     } catch (error) {
       if (asked) {
         held.state = 'releasing'
@@ -76,6 +75,11 @@ export class ClaimKeeper {
     this.#held.add(held)
     this.#wake(this.#renewMs)
     return held
+  }
+
+  /** Until a ledger has answered, its charge may yet be undone, and the record with it: that call runs still. */
+  #isSettling({ owner }: IdempotencyRecord): boolean {
+    return [...this.#held].some((held) => held.owner === owner && held.state === 'settling')
   }
 
   /**
@@ -108,7 +112,7 @@ export class ClaimKeeper {
     held.state = 'settling'
     try {
       // Asked even while the store seems to be away: an answer that was made hangs on it.
-      this.#noteCompletion(held, await this.#guard.insist(() => this.#askToComplete(held)))
+      await this.#askToComplete(held, 'insist')
     } catch (error) {
       this.#answerLater(held)
       throw error
@@ -137,11 +141,8 @@ export class ClaimKeeper {
     return Math.min(AT_A_STRETCH_MS, this.#renewMs / 2)
   }
 
-  #askToComplete(held: HeldClaim): Promise<boolean> {
-    return this.#store.complete(held, Date.now() + this.#keepMs)
-  }
-
-  #noteCompletion(held: HeldClaim, kept: boolean): void {
+  async #askToComplete(held: HeldClaim, how: 'insist' | 'retry'): Promise<void> {
+    const kept = await this.#guard[how](() => this.#store.complete(held, Date.now() + this.#keepMs))
     if (kept) held.state = 'completed'
     else this.#lose(held)
   }
@@ -199,15 +200,14 @@ export class ClaimKeeper {
     const askedAt: Moment = momentNow()
     const answers = await this.#guard.run(() => this.#store.renew(claims, askedAt.wall + this.#leaseMs))
     for (const [i, claim] of claims.entries()) {
-      // What has ended meanwhile was rightly not renewed.
+      // What has ended meanwhile was rightly not renewed, nor what is completed: of that the ledger has yet to tell.
       if (!this.#held.has(claim)) continue
       const over = claim.state !== 'running' && claim.state !== 'settling'
-      if (answers[i] && !over) {
-        claim.confirm(askedAt)
-        continue
+      if (answers[i] && !over) claim.confirm(askedAt)
+      else if (claim.state !== 'settling') {
+        this.#held.delete(claim)
+        if (!over) this.#lose(claim)
       }
-      this.#held.delete(claim)
-      if (!over) this.#lose(claim)
     }
   }
 
@@ -230,7 +230,7 @@ export class ClaimKeeper {
   /** @throws {StoreAway} when the store still does not answer. */
   async #ask(unanswered: HeldClaim): Promise<void> {
     if (unanswered.state === 'settling') {
-      this.#noteCompletion(unanswered, await this.#guard.retry(() => this.#askToComplete(unanswered)))
+      await this.#askToComplete(unanswered, 'retry')
     } else if (unanswered.age <= this.#leaseMs) {
       // Else it is over by itself, as nobody has renewed it.
       await this.#guard.retry(() => this.#store.release(unanswered))

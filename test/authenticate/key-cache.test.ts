@@ -178,6 +178,16 @@ describe('while the directory is away', () => {
     })
   }
 
+  it('a known key does not wait for as long as one that nobody can stand in for', async (t) => {
+    const { advance } = clock(t)
+    app = await guard({ keys: directory, lookupMs: 60_000 })
+    assert.equal(await errorOf('sk-1'), undefined)
+    directory.answer = 'never'
+    advance(5000)
+    assert.equal(await errorOf('sk-1'), undefined)
+    assert.equal(directory.asked.length, 2)
+  })
+
   it('a status that the directory’s own error carries is not the caller’s', async () => {
     for (const cacheMs of [0, 4000]) {
       for (const answer of ['rejects', 'throws'] as const) {

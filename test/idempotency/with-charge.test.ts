@@ -4,6 +4,7 @@ import { callOf } from '../../lib/call/index.ts'
 import { SqlIdempotencyStore } from '../../lib/sql/index.ts'
 import { databaseUrl, open } from '../sql/temporary-database.ts'
 import { startUpstream } from '../support/scripted-upstream.ts'
+import { until } from '../support/until.ts'
 import { keyedGateway } from './keyed-gateway.ts'
 
 const claimOf = (owner: string) => ({ id: 'record', owner })
@@ -71,5 +72,50 @@ describe('a record in the transaction of its charge', () => {
     const second = await gateway.exchange('k')
     assert.equal(second.envelope().error.details?.original_request_id, first.requestId)
     assert.equal(upstream.requests.length, 1)
+  })
+
+  it('is not told of while the ledger has not answered: what was committed unseen may yet be undone', async (t) => {
+    const db = await open(t, await databaseUrl(t))
+    let renewals = 0
+    class WatchedStore extends SqlIdempotencyStore {
+      override async renew(...given: Parameters<SqlIdempotencyStore['renew']>): Promise<boolean[]> {
+        const held = await super.renew(...given)
+        renewals++
+        return held
+      }
+    }
+    const store = new WatchedStore(db)
+    const upstream = await startUpstream()
+    t.after(() => upstream.close())
+    const ledger = Promise.withResolvers<void>()
+    const committed = Promise.withResolvers<void>()
+    const gateway = await keyedGateway(t, {
+      lines: [upstream.url],
+      idempotency: { store, completedBy: 'ledger', leaseMs: 400 },
+      further: (req, _res, next) => {
+        const call = callOf(req)
+        call.onSettle(async () => {
+          const { claim } = call.idempotency!
+          claim!.state = 'settling'
+          await db.transaction().execute((trx) => store.completeWithin(trx, claim!, Date.now() + 60_000))
+          committed.resolve()
+          await ledger.promise
+          claim!.state = 'completed'
+        })
+        next()
+      },
+    })
+    const first = gateway.exchange('k')
+    await committed.promise
+    assert.equal((await gateway.exchange('k')).errorCode, 'idempotency_key_in_use')
+    const seen = renewals
+    await until(() => renewals >= seen + 2, 'renewals of what is completed')
+    assert.equal((await gateway.exchange('k')).errorCode, 'idempotency_key_in_use')
+    ledger.resolve()
+    const { status, requestId } = await first
+    assert.equal(status, 200)
+    const replayed = await gateway.exchange('k')
+    assert.equal(replayed.errorCode, 'idempotency_key_replayed')
+    assert.equal(replayed.envelope().error.details?.original_request_id, requestId)
   })
 })
