@@ -155,6 +155,7 @@ export class BilledCall {
     }
     if (this.#call.billing) this.#call.billing.charged = null
     if (settling && outcome === 'fenced') claim.state = 'lost'
+    if (outcome === 'fenced' && !this.#res.headersSent) this.#call.idempotency?.discard()
     if (settling && outcome === 'voided') claim.state = 'released'
     // What the ledger has not written with the charge, the log writes itself.
     if (outcome === 'fenced' && this.#call.entryBy === 'written') this.#call.entryBy = 'ledger'
@@ -170,6 +171,8 @@ export class BilledCall {
     const error = call.refuse('billing_unavailable')
     if (!this.#res.headersSent) {
       if (call.billing) call.billing.charged = null
+      // Else the caller could read in the call log what nobody pays for.
+      call.idempotency?.discard()
       const { status, code } = error
       const ending: CallEnding = {
         outcome: { status, errorCode: code, finish: 'failed' },

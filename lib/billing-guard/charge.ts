@@ -71,7 +71,8 @@ export class Charge implements Settling {
 
   settlement(): Settlement {
     if (this.#state === 'waiting') this.#hand()
-    this.#built ??= this.#build()
+    // Handed again, its log entry tells how the call has ended since; all else is the same each time.
+    this.#built = this.#built ? this.#retold(this.#built) : this.#build()
     return this.#built
   }
 
@@ -161,6 +162,12 @@ export class Charge implements Settling {
     }
     const drawn = draws.map(({ lease, wallet, amount }) => ({ lease, wallet, amount }))
     return { ...common, draws: drawn, basis: this.#ask(basis), entry: this.#ask(entry) }
+  }
+
+  #retold(built: Settlement): Settlement {
+    if (!built.entry) return built
+    const { entry } = (this.#kind === 'void' && this.#revoked) || this.#bill
+    return { ...built, entry: this.#ask(entry) }
   }
 
   /** What cannot be told of a charge does not keep it from being charged. */

@@ -121,10 +121,12 @@ export class LeasePool {
    * Holds money for a call, on both wallets or on none: at once where the leases cover it, else when the ledger has
    * answered, which is waited for no longer than `admissionMs`.
    *
+   * @throws TypeError when the amount is no bigint, or the account or key no text.
    * @throws RangeError when the amount is below 0.
    */
   reserve(claim: ReserveClaim): Reservation | ReserveRefusal | Promise<Reservation | ReserveRefusal> {
     const { account, key, amount } = claim
+    assertClaim(claim)
     if (amount < 0n) throw new RangeError(`a call cannot cost ${amount} nano-units`)
     if (this.#closing || !this.#queue.admits()) return unavailable(amount)
     let desk = this.#desks.get(account)
@@ -206,6 +208,18 @@ export class LeasePool {
       if (++seen % AT_A_STRETCH === 0) await new Promise(setImmediate)
     }
   }
+}
+
+/** What is none would break whatever adds it up, for everybody. */
+function assertClaim({ account, key, amount }: ReserveClaim): void {
+  if (typeof amount !== 'bigint')
+    throw new TypeError(
+      `the most that a call can cost must be a bigint of nano-units, and is ${String(amount)}`,
+    )
+  if (typeof account !== 'string' || account === '')
+    throw new TypeError(`the account that pays must be named by a text, and is ${String(account)}`)
+  if (key !== null && typeof key !== 'string')
+    throw new TypeError(`the key whose quota counts must be a text or null, and is ${String(key)}`)
 }
 
 /** Nobody waits for longer. */

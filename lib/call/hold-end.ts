@@ -2,6 +2,13 @@ import type { ServerResponse } from 'node:http'
 
 type EndArguments = Parameters<ServerResponse['end']>
 
+const heldBack = new WeakSet<ServerResponse>()
+
+/** Whether an answer has been given whose end {@link holdEnd} holds back: what goes wrong behind it is not part of it. */
+export function isHeldBack(res: ServerResponse): boolean {
+  return heldBack.has(res)
+}
+
 /** What {@link holdEnd} works with. */
 export interface HeldEndOptions {
   /** What the end has to wait for; what it throws, or rejects with, is answered instead. Undefined: nothing. */
@@ -20,8 +27,12 @@ export function holdEnd(res: ServerResponse, { beforeEnd, next, onSend }: HeldEn
   const { write, end } = res
   let progress: 'open' | 'held back' | 'over' = 'open'
 
-  const replace = (error: unknown): void => {
+  const release = (): void => {
     progress = 'over'
+    heldBack.delete(res)
+  }
+  const replace = (error: unknown): void => {
+    release()
     next(error)
   }
 
@@ -44,9 +55,10 @@ export function holdEnd(res: ServerResponse, { beforeEnd, next, onSend }: HeldEn
     }
     progress = waiting ? 'held back' : 'over'
     if (!waiting) return end.apply(res, given)
+    heldBack.add(res)
     const head = new FrozenHead(res)
     const hand = (): void => {
-      progress = 'over'
+      release()
       head.restore()
       end.apply(res, given)
     }

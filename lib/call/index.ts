@@ -10,7 +10,7 @@ export {
   type UsageSummary,
 } from './call-entry.ts'
 export { callOf, openCall } from './call-of.ts'
-export { type HeldEndOptions, holdEnd } from './hold-end.ts'
+export { type HeldEndOptions, holdEnd, isHeldBack } from './hold-end.ts'
 export type { CallTarget } from './lifecycle.ts'
 export { consoleLogger, type Logger } from './logger.ts'
 export type * from './parts.ts'

@@ -192,6 +192,8 @@ export interface IdempotencyTrace {
   bodyWith(unsent: Buffer | string | null): string | null
   /** Takes output that was produced and not sent, such as to a caller who has left: it belongs to the kept body. */
   readonly keep: (output: Buffer | string) => void
+  /** Keeps nothing of the body: the call was not charged after all, and was sent nothing of it. */
+  readonly discard: () => void
 }
 
 /** How a call ended. */

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, type Logger } from '../call/index.ts'
+import { type Call, callOf, isHeldBack, type Logger } from '../call/index.ts'
 import { type GatewayError, isUnforeseen, toGatewayError } from '../errors/index.ts'
 import { endWhileUploading } from './end-while-uploading.ts'
 
@@ -30,6 +30,8 @@ export function errorEnvelope(options: ErrorEnvelopeOptions = {}): ErrorRequestH
         'unforeseen error',
       )
     }
+    // The answer was given, and only its end is still held back: it stands.
+    if (isHeldBack(res)) return
     call.fail(error)
     if (res.headersSent) endBroken(res, call, error)
     else sendEnvelope(req, res, call, error)

@@ -10,6 +10,7 @@ export class AnswerBody {
   #bytes = 0
   #cut = false
   #hasUnsent = false
+  #isDiscarded = false
 
   /** @param limit most bytes kept. */
   constructor(limit: number) {
@@ -34,6 +35,13 @@ export class AnswerBody {
     this.#add(chunk, Buffer.byteLength(chunk))
   }
 
+  /** Keeps nothing, from now on either. */
+  discard(): void {
+    this.#isDiscarded = true
+    this.#chunks = []
+    this.#bytes = 0
+  }
+
   /** Everything, and what is still to come, as UTF-8; null when that is nothing. A cut one says so at its end. */
   text(toCome: Buffer | string | null = null): string | null {
     if (toCome !== null) return this.#and(toCome).text()
@@ -51,6 +59,7 @@ export class AnswerBody {
     body.#chunks = [...this.#chunks]
     body.#bytes = this.#bytes
     body.#cut = this.#cut
+    body.#isDiscarded = this.#isDiscarded
     if (!this.#hasUnsent) body.#add(toCome, Buffer.byteLength(toCome))
     return body
   }
@@ -63,6 +72,7 @@ export class AnswerBody {
   }
 
   #add(chunk: Uint8Array | string, bytes: number): void {
+    if (this.#isDiscarded) return
     const room = this.#limit - this.#bytes
     this.#bytes += bytes
     if (this.#cut) return

@@ -103,6 +103,7 @@ export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
       completedByLedger: !settings.completesHere,
       bodyWith: (unsent) => body.text(unsent),
       keep: (output) => body.addUnsent(output),
+      discard: () => body.discard(),
     }
     call.idempotency = trace
     // An app may take other spellings of an endpoint's path, too, such as one with a slash behind it.

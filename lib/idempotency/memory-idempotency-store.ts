@@ -19,6 +19,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly #running = new Map<string, IdempotencyRecord>()
   /** In the order of their completion. */
   readonly #completed = new Map<string, IdempotencyRecord>()
+  /** One for good: a new one would each time walk over all that was deleted before. */
+  readonly #oldest = this.#completed.keys()
 
   constructor(options: MemoryIdempotencyStoreOptions = {}) {
     const { maxCompleted = 200_000 } = options
@@ -55,7 +57,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#running.delete(id)
     this.#completed.set(id, { ...record, state: 'completed', expiresAt: keepUntil })
     if (this.#completed.size > this.#maxCompleted) {
-      this.#completed.delete(this.#completed.keys().next().value as string)
+      const oldest = this.#oldest.next().value
+      if (oldest !== undefined) this.#completed.delete(oldest)
     }
     return true
   }

@@ -7,6 +7,7 @@ import { listOf } from './list-of.ts'
 import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
 import { providerConstraintSchema } from './provider-constraint.ts'
 import {
+  jsonText,
   TOKENS_PER_FILE,
   TOKENS_PER_IMAGE,
   TOKENS_PER_MESSAGE,
@@ -83,8 +84,11 @@ function chatFacts(body: ChatBody, raw: Buffer, estimateTokens: TokenEstimator):
   let tokens = TOKENS_PER_REQUEST
   let images = 0
   for (let i = 0; i < body.messages.length; i++) {
-    const { content, tool_calls: calls } = body.messages[i] as ChatBody['messages'][number]
+    const message = body.messages[i] as ChatBody['messages'][number]
+    const { content, tool_calls: calls } = message
     tokens += TOKENS_PER_MESSAGE
+    // A name, reasoning handed back, a function call of the older kind: models read it all.
+    for (const name in message) if (!COUNTED.has(name)) tokens += estimateTokens(jsonText(message[name]))
     if (typeof content === 'string') tokens += estimateTokens(content)
     else if (content) {
       for (const [j, item] of content.entries()) {
@@ -100,11 +104,13 @@ function chatFacts(body: ChatBody, raw: Buffer, estimateTokens: TokenEstimator):
     if (calls) for (const call of calls) tokens += estimateTokens(callText(call))
   }
   const tools = body.tools?.length || body.functions?.length || 0
-  if (tools > 0) {
-    const member = body.tools?.length ? 'tools' : 'functions'
-    featureParams.set('tools', member)
-    tokens += estimateTokens(memberText(raw, member) ?? '')
+  if (tools > 0) featureParams.set('tools', body.tools?.length ? 'tools' : 'functions')
+  for (const member of ['tools', 'functions', 'prediction']) {
+    if (body[member]) tokens += estimateTokens(memberText(raw, member) ?? '')
   }
+  // Others are a word to the upstream; this one is written into the prompt.
+  if (body.response_format?.type === 'json_schema')
+    tokens += estimateTokens(memberText(raw, 'response_format') ?? '')
   if (body.stream === true) featureParams.set('stream', 'stream')
   if (body.response_format && body.response_format.type !== 'text')
     featureParams.set('json', 'response_format')
@@ -116,12 +122,21 @@ function chatFacts(body: ChatBody, raw: Buffer, estimateTokens: TokenEstimator):
     features: new Set(featureParams.keys()),
     featureParams,
     estimatedInputTokens: tokens,
-    maxOutputTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
+    maxOutputTokens: largestOf(body.max_completion_tokens, body.max_tokens),
     answers: body.n ?? 1,
     messages: body.messages.length,
     tools,
     images,
   }
+}
+
+/** Members of a message that are counted each in its own way, or not at all. */
+const COUNTED: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls', 'tool_call_id'])
+
+/** Upstreams differ in which of the two they go by. */
+function largestOf(...limits: readonly (number | null | undefined)[]): number | undefined {
+  const given = limits.filter((limit) => typeof limit === 'number')
+  return given.length > 0 ? Math.max(...given) : undefined
 }
 
 /** Name and arguments of an earlier tool call, the part of it that is prompt text. */

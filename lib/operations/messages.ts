@@ -7,6 +7,7 @@ import { MessageStreamReader } from './messages-stream.ts'
 import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
 import { providerConstraintSchema } from './provider-constraint.ts'
 import {
+  jsonText,
   TOKENS_PER_FILE,
   TOKENS_PER_IMAGE,
   TOKENS_PER_MESSAGE,
@@ -85,6 +86,8 @@ class MessageCounter {
       this.#featureParams.set('tools', 'tools')
       this.#tokens += this.#estimate(memberText(this.#raw, 'tools') ?? '')
     }
+    if (body.output_config?.format)
+      this.#tokens += this.#estimate(memberText(this.#raw, 'output_config') ?? '')
     if (body.stream === true) this.#featureParams.set('stream', 'stream')
     if (body.output_config?.format) this.#featureParams.set('json', 'output_config.format')
     if (body.thinking && body.thinking.type !== 'disabled') this.#featureParams.set('reasoning', 'thinking')
@@ -114,10 +117,10 @@ class MessageCounter {
       this.#tokens += TOKENS_PER_IMAGE
       if (!this.#featureParams.has('vision')) this.#featureParams.set('vision', path)
     } else if (item.type === 'tool_result') this.#addToolResult(item.content, `${path}.content`)
-    else if (item.type === 'tool_use') this.#tokens += this.#estimate(inputText(item.input))
+    else if (item.type === 'tool_use') this.#tokens += this.#estimate(jsonText(item.input))
     else if (item.type === 'thinking' && typeof item.thinking === 'string')
       this.#tokens += this.#estimate(item.thinking)
-    else this.#tokens += TOKENS_PER_FILE
+    else this.#tokens += Math.max(TOKENS_PER_FILE, this.#estimate(sourceText(item)))
   }
 
   /** A result's own blocks are counted like any; a result inside a result is none, so that nesting ends here. */
@@ -130,17 +133,20 @@ class MessageCounter {
   }
 }
 
-function isBlock(value: unknown): value is Block {
+/** What a document says in plain text; what else it may be is not looked into. */
+function sourceText({ source, content: parts }: Block): string {
+  if (Array.isArray(parts)) return jsonText(parts)
+  if (!isSource(source)) return ''
+  if (source.type === 'text') return jsonText(source.data)
+  return source.type === 'content' ? jsonText(source.content) : ''
+}
+
+function isSource(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null
 }
 
-/** JSON.stringify recurses: an input nested beyond the stack counts like a file instead of overflowing. */
-function inputText(input: unknown): string {
-  try {
-    return JSON.stringify(input) ?? ''
-  } catch {
-    return 'x '.repeat(TOKENS_PER_FILE)
-  }
+function isBlock(value: unknown): value is Block {
+  return typeof value === 'object' && value !== null
 }
 
 const PREFIX_CHARS = 1024

@@ -20,6 +20,17 @@ export const TOKENS_PER_IMAGE = 1200
  */
 export const TOKENS_PER_FILE = 4000
 
+/** A JSON value as the text that a model reads. One nested beyond the stack counts like a file instead of overflowing. */
+export function jsonText(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (typeof value !== 'object' || value === null) return ''
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return 'x '.repeat(TOKENS_PER_FILE)
+  }
+}
+
 // Text this short is mostly a delta of a stream, cut where a token ends, so that a fraction over is no further token;
 // rounded to the nearest it would add up over the deltas.
 const SHORT = 16
