@@ -1,0 +1,99 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { type Call, openCall } from '../../../lib/call/index.ts'
+import { type Catalog, loadConfig, type Model } from '../../../lib/catalog/index.ts'
+import { chatCompletions } from '../../../lib/operations/index.ts'
+import { CandidateTable } from '../../../lib/route/candidate.ts'
+import { filterCandidates } from '../../../lib/route/filters.ts'
+import { LineRegistry } from '../../../lib/route/line-state.ts'
+import { orderCandidates, STRATEGIES, type StrategyName } from '../../../lib/route/strategies.ts'
+import { BENCH_MODEL, chatRequest } from '../workload.ts'
+import type { ScaleCase } from './rounds.ts'
+
+/** Lines of which all serve one model, and one serves another. */
+export interface LinesSide {
+  readonly lines: number
+  readonly catalog: Catalog
+  readonly table: CandidateTable
+  readonly calls: { readonly shared: Call; readonly alone: Call }
+}
+
+const ALONE_MODEL = 'chat-alone'
+const AT_ONCE = 20
+
+export const LINE_CASES: readonly ScaleCase<LinesSide>[] = [
+  choosing('priority', 'alone', 'filter and order, one line has the model'),
+  ...(Object.keys(STRATEGIES) as StrategyName[]).map((name) =>
+    choosing(name, 'shared', `filter and order by ${name}, all lines have it`),
+  ),
+]
+
+function choosing(
+  strategy: StrategyName,
+  which: keyof LinesSide['calls'],
+  name: string,
+): ScaleCase<LinesSide> {
+  return {
+    name,
+    times: 50,
+    atOnce: AT_ONCE,
+    run({ catalog, table, calls, lines }) {
+      const call = calls[which]
+      const { request, principal } = call
+      if (!request) throw new Error('the call has no request')
+      for (let i = 0; i < AT_ONCE; i++) {
+        const kept = filterCandidates(table.of(catalog, request.model), { request, principal }, [])
+        const ordered = orderCandidates(kept, STRATEGIES[strategy], call)
+        if (ordered.length !== (which === 'alone' ? 1 : lines)) throw new Error('lines are missing')
+      }
+    },
+  }
+}
+
+/** The config of a gateway with so many lines. */
+export function linesConfig(lines: number, origin = 'http://127.0.0.1:9') {
+  const model = { kind: 'chat', contextWindow: 128_000, maxOutputTokens: 4096, features: ['stream', 'tools'] }
+  const price = { inputPerMillion: '0.15', outputPerMillion: '0.60' }
+  return loadConfig({
+    accounts: [],
+    keys: [],
+    models: [BENCH_MODEL, ALONE_MODEL].map((id) => ({ id, ...model, price })),
+    lines: Array.from({ length: lines }, (_, i) => ({
+      id: `line-${i}`,
+      provider: `provider-${i % 20}`,
+      protocol: 'openai',
+      baseUrl: `${origin}/v1`,
+      weight: 1 + (i % 5),
+      models: { [BENCH_MODEL]: BENCH_MODEL, ...(i === lines - 1 && { [ALONE_MODEL]: BENCH_MODEL }) },
+    })),
+  })
+}
+
+export function withLines(lines: number): LinesSide {
+  const { catalog } = linesConfig(lines)
+  const callFor = (id: string) => chatCall(catalog.models.get(id) as Model)
+  const calls = { shared: callFor(BENCH_MODEL), alone: callFor(ALONE_MODEL) }
+  return { lines, catalog, table: new CandidateTable(new LineRegistry()), calls }
+}
+
+function chatCall(model: Model): Call {
+  const req = new IncomingMessage(new Socket())
+  const call = openCall(req, new ServerResponse(req))
+  const raw = Buffer.from(chatRequest(null))
+  call.request = {
+    operation: chatCompletions,
+    body: { raw, json: JSON.parse(raw.toString()) as Record<string, unknown> },
+    model,
+    stream: false,
+    features: new Set(),
+    estimatedInputTokens: 44,
+    maxOutputTokens: 256,
+    answers: 1,
+    messages: 2,
+    tools: 0,
+    images: 0,
+    constraint: undefined,
+    provider: null,
+  }
+  return call
+}
