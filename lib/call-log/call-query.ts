@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { CallLogEntry } from '../call/index.ts'
-import { isRequestId } from '../call/index.ts'
+import { type CallLogEntry, isRequestId } from '../call/index.ts'
 import { isErrorCode } from '../errors/index.ts'
 
 const DEFAULT_LIMIT = 20

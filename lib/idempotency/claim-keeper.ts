@@ -79,7 +79,8 @@ export class ClaimKeeper {
 
   /** Until a ledger has answered, its charge may yet be undone, and the record with it: that call runs still. */
   #isSettling({ owner }: IdempotencyRecord): boolean {
-    return [...this.#held].some((held) => held.owner === owner && held.state === 'settling')
+    for (const held of this.#held) if (held.owner === owner) return held.state === 'settling'
+    return false
   }
 
   /**
