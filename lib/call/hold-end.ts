@@ -36,13 +36,13 @@ export function holdEnd(res: ServerResponse, { beforeEnd, next, onSend }: HeldEn
     next(error)
   }
 
-  res.write = function heldWrite(this: ServerResponse, ...given: Parameters<ServerResponse['write']>) {
+  function heldWrite(this: ServerResponse, ...given: Parameters<ServerResponse['write']>): boolean {
     if (progress === 'held back') return true
     if (progress === 'open') onSend?.(given[0], given[1])
     return write.apply(this, given)
-  } as ServerResponse['write']
+  }
 
-  res.end = function heldEnd(this: ServerResponse, ...given: EndArguments) {
+  function heldEnd(this: ServerResponse, ...given: EndArguments): ServerResponse {
     if (progress === 'held back') return res
     if (progress === 'over') return end.apply(res, given)
     onSend?.(given[0], given[1])
@@ -68,7 +68,11 @@ export function holdEnd(res: ServerResponse, { beforeEnd, next, onSend }: HeldEn
     }
     waiting.then(hand, handOther)
     return res
-  } as ServerResponse['end']
+  }
+
+  // Not assigned as literals: V8 lets those live as old objects, and with them the whole call until a full collection.
+  res.write = heldWrite as ServerResponse['write']
+  res.end = heldEnd as ServerResponse['end']
 }
 
 /** The head of an answer as it was when that was ended. */
@@ -85,7 +89,8 @@ class FrozenHead {
     this.#statusMessage = res.statusMessage
     this.#headers = res.getHeaders()
     this.#writeHead = res.writeHead
-    res.writeHead = () => res
+    const keptHead: ServerResponse['writeHead'] = () => res
+    res.writeHead = keptHead
   }
 
   /** Lets another answer be given. */

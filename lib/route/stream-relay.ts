@@ -46,7 +46,9 @@ export class StreamRelay {
     this.#reader = reader
     this.#terminator = terminator
     this.#sink = sink
-    this.#countText = (delta) => reader.countText(delta)
+    const countText = (delta: string): void => reader.countText(delta)
+    // Not assigned as a literal: V8 lets those live as old objects, and what they hold with them.
+    this.#countText = countText
   }
 
   /** Whether real output has gone out. */
