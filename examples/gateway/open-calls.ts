@@ -1,21 +1,21 @@
 import type { Call } from 'express-model-gateway'
 
-/** The calls that have not ended, so that a shutdown can wait for them: some outlive their connection. */
+/** How many calls have not ended, so that a shutdown can wait for them: some outlive their connection. */
 export class OpenCalls {
-  readonly #open = new Set<Call>()
+  #open = 0
   #whenNone: (() => void) | undefined
 
   add(call: Call): void {
-    this.#open.add(call)
+    this.#open++
     call.onEnd('open calls', () => {
-      this.#open.delete(call)
-      if (this.#open.size === 0) this.#whenNone?.()
+      this.#open--
+      if (this.#open === 0) this.#whenNone?.()
     })
   }
 
   /** Resolves when all have ended, at the latest after `withinMs`. */
   async ended(withinMs: number): Promise<void> {
-    if (this.#open.size === 0) return
+    if (this.#open === 0) return
     let timer: NodeJS.Timeout | undefined
     await new Promise<void>((resolve) => {
       this.#whenNone = resolve

@@ -1,4 +1,4 @@
-import type { Deadlines } from './deadlines.ts'
+import type { Awaited, Deadlines } from './deadlines.ts'
 import type { LedgerContact } from './ledger-contact.ts'
 import { Reservation, type ReservationSurroundings } from './reservation.ts'
 import { accountWallet, keyWallet } from './wallet.ts'
@@ -18,7 +18,7 @@ export interface ReserveRefusal {
 }
 
 /** A call that waits for money. */
-export interface Waiter {
+export interface Waiter extends Awaited<Waiter> {
   readonly keyId: string | null
   readonly key: WalletLease | undefined
   readonly amount: bigint
@@ -57,7 +57,9 @@ export class AccountDesk implements Waiting {
     const key = keyId === null ? undefined : this.#key(keyId)
     if (this.#covered(key, amount)) return this.#hold(keyId, key, amount)
     if (!this.#around.contact.mayAsk()) return unavailable(amount)
-    return new Promise((answer) => this.#wait({ keyId, key, amount, answer, done: false }))
+    return new Promise((answer) =>
+      this.#wait({ keyId, key, amount, answer, done: false, deadline: undefined }),
+    )
   }
 
   amountsFor(wallet: WalletLease): readonly bigint[] {

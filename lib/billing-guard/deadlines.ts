@@ -1,12 +1,33 @@
 import type { Clock } from './clock.ts'
 
-/** Waits for many things, for the same time each, with one timer. */
-export class Deadlines<T> {
+/** When something is due; empty once it has come. */
+interface Deadline<T> {
+  what: T | undefined
+  readonly at: number
+}
+
+/** Something that is waited for, and knows its own deadline. */
+export interface Awaited<T> {
+  deadline: Deadline<T> | undefined
+}
+
+/** This many answered ones before the first that waits are dropped together. */
+const DROPPED_AT_ONCE = 256
+
+/**
+ * Waits for many things, for the same time each, with one timer.
+ *
+ * They stand in an array and not in a Map: one that thousands come to and leave again makes itself anew every few of
+ * them, and V8 keeps all that stood in each former one until a full collection.
+ */
+export class Deadlines<T extends Awaited<T>> {
   readonly #clock: Clock
   readonly #ms: number
   readonly #onDue: (what: T) => void
   /** In the order in which they are due. */
-  readonly #due = new Map<T, number>()
+  #line: Deadline<T>[] = []
+  #start = 0
+  #size = 0
   #armed = false
 
   constructor(clock: Clock, ms: number, onDue: (what: T) => void) {
@@ -16,18 +37,33 @@ export class Deadlines<T> {
   }
 
   add(what: T): void {
-    this.#due.set(what, this.#clock.now() + this.#ms)
+    what.deadline = { what, at: this.#clock.now() + this.#ms }
+    this.#line.push(what.deadline)
+    this.#size++
     this.#arm(this.#ms)
   }
 
   /** It has come: nothing is due any more. */
   delete(what: T): void {
-    this.#due.delete(what)
+    const { deadline } = what
+    if (!deadline) return
+    what.deadline = undefined
+    deadline.what = undefined
+    this.#size--
+    this.#dropAnswered()
   }
 
   /** How much is waited for. */
   get size(): number {
-    return this.#due.size
+    return this.#size
+  }
+
+  #dropAnswered(): void {
+    const line = this.#line
+    while (this.#start < line.length && line[this.#start]?.what === undefined) this.#start++
+    if (this.#start < DROPPED_AT_ONCE) return
+    this.#line = line.slice(this.#start)
+    this.#start = 0
   }
 
   /** Not called off when all has come: that would cost every call more than one idle timer does. */
@@ -42,13 +78,16 @@ export class Deadlines<T> {
 
   #check(): void {
     const now = this.#clock.now()
-    for (const [what, due] of this.#due) {
-      if (due > now) {
-        this.#arm(due - now)
+    for (let first = this.#line[this.#start]; first; first = this.#line[this.#start]) {
+      if (first.at > now) {
+        this.#arm(first.at - now)
         return
       }
-      this.#due.delete(what)
-      this.#onDue(what)
+      const { what } = first
+      if (what) {
+        this.delete(what)
+        this.#onDue(what)
+      } else this.#dropAnswered()
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { Awaited } from './deadlines.ts'
 import type { Settlement, SettlementResult } from './ledger.ts'
 
 /** Something to be settled. */
@@ -15,7 +16,7 @@ export interface Settling {
 }
 
 /** A settlement's place in the queue. Times are milliseconds. */
-export class Place {
+export class Place implements Awaited<Place> {
   readonly what: Settling
   readonly since: number
   /** How often it was handed to the ledger without an answer. */
@@ -28,6 +29,7 @@ export class Place {
   /** Whether the log knows that it is set aside. */
   told = false
   result: SettlementResult | undefined
+  deadline: Awaited<Place>['deadline']
   /** Tells whoever waits for it. */
   confirm: ((result: SettlementResult | 'late') => void) | undefined
 
