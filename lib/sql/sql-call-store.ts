@@ -1,8 +1,8 @@
-import { CompiledQuery } from 'kysely'
 import { newRequestId } from '../call/index.ts'
 import type { CallLogEntry, CallQuery, CallStore } from '../call-log/index.ts'
+import { CallRows, callRowOf } from './call-rows.ts'
 import { isPostgres } from './is-postgres.ts'
-import type { CallsTable, Database } from './tables.ts'
+import type { Database } from './tables.ts'
 
 /** Options of {@link SqlCallStore}. */
 export interface SqlCallStoreOptions {
@@ -12,21 +12,6 @@ export interface SqlCallStoreOptions {
    */
   searches?: Database
 }
-
-const COLUMNS = [
-  'id',
-  'account',
-  'key',
-  'model',
-  'status',
-  'error_code',
-  'created_at',
-  'entry',
-  'response_body',
-] as const satisfies (keyof CallsTable)[]
-
-/** Far below the parameters one statement may have, and little enough to be handed to another thread at once. */
-const CHUNK_ROWS = 250
 
 /** The last time that a request id can tell: ten characters of five bits, in milliseconds. */
 const LAST_TIME = 32 ** 10 - 1
@@ -43,34 +28,18 @@ const TIME_PREFIX = 'req_'.length + 10
 export class SqlCallStore implements CallStore {
   readonly #db: Database
   readonly #searches: Database
-  /** The text of the insert for each number of rows, as wording one takes longer than filling it in. */
-  readonly #inserts = new Map<number, string>()
-  readonly #replacements = new Map<number, string>()
+  readonly #rows: CallRows
 
   constructor(db: Database, options: SqlCallStoreOptions = {}) {
     this.#db = db
     this.#searches = options.searches ?? db
+    this.#rows = new CallRows(db, { replaces: false })
   }
 
   async append(entries: readonly CallLogEntry[]): Promise<void> {
-    if (entries.length === 0) return
-    if (entries.length <= CHUNK_ROWS) return this.#insert(this.#db, entries, false)
-    await this.#db.transaction().execute((trx) => this.#insertAll(trx, entries, false))
-  }
-
-  /**
-   * Adds entries as a part of somebody else's transaction. Each takes the place of an earlier one with its id: what
-   * settles a call knows best what became of it.
-   *
-   * @example
-   * await db.transaction().execute(async (trx) => {
-   *   await writeCharge(trx)
-   *   await store.appendWithin(trx, [entry])
-   * })
-   */
-  async appendWithin(trx: Database, entries: readonly CallLogEntry[]): Promise<void> {
-    const last = new Map(entries.map((entry) => [entry.id, entry]))
-    await this.#insertAll(trx, [...last.values()], true)
+    const rows = entries.map(callRowOf)
+    if (CallRows.fitsOneStatement(rows.length)) return this.#rows.insert(this.#db, rows)
+    await this.#db.transaction().execute((trx) => this.#rows.insert(trx, rows))
   }
 
   async find(id: string): Promise<CallLogEntry | undefined> {
@@ -110,21 +79,6 @@ export class SqlCallStore implements CallStore {
     const { numDeletedRows } = await this.#db.deleteFrom('calls').where('id', 'in', oldest).executeTakeFirst()
     return Number(numDeletedRows)
   }
-
-  async #insertAll(trx: Database, entries: readonly CallLogEntry[], replace: boolean): Promise<void> {
-    for (let at = 0; at < entries.length; at += CHUNK_ROWS) {
-      await this.#insert(trx, entries.slice(at, at + CHUNK_ROWS), replace)
-    }
-  }
-
-  async #insert(db: Database, entries: readonly CallLogEntry[], replace: boolean): Promise<void> {
-    const known = replace ? this.#replacements : this.#inserts
-    const text = known.get(entries.length) ?? insertOf(this.#db, entries.length, replace)
-    known.set(entries.length, text)
-    const parameters: unknown[] = []
-    for (const entry of entries) pushRow(parameters, entry)
-    await db.executeQuery(CompiledQuery.raw(text, parameters))
-  }
 }
 
 /** The least id of all that are made at a time or after it. */
@@ -139,28 +93,6 @@ function firstIdOf(time: number): string {
  */
 function hasIndex({ account, model, status, code }: CallQuery): boolean {
   return account !== undefined && [model, status, code].filter((filter) => filter !== undefined).length === 1
-}
-
-function insertOf(db: Database, rows: number, replace: boolean): string {
-  const row = Object.fromEntries(COLUMNS.map((column) => [column, ''])) as unknown as CallsTable
-  const insert = db.insertInto('calls').values(Array.from({ length: rows }, () => row))
-  const settled = insert.onConflict((conflict) => {
-    if (!replace) return conflict.column('id').doNothing()
-    return conflict
-      .column('id')
-      .doUpdateSet(({ ref }) =>
-        Object.fromEntries(COLUMNS.map((column) => [column, ref(`excluded.${column}`)])),
-      )
-  })
-  return settled.compile().sql
-}
-
-/** In the order of {@link COLUMNS}. */
-function pushRow(parameters: unknown[], entry: CallLogEntry): void {
-  const { response_body, ...rest } = entry
-  const createdAt = BigInt(Date.parse(entry.created_at))
-  parameters.push(entry.id, entry.account, entry.key, entry.model, entry.status, entry.error_code, createdAt)
-  parameters.push(JSON.stringify(rest), response_body)
 }
 
 function toEntry(json: string, responseBody: string | null): CallLogEntry {

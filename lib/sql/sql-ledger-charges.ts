@@ -12,6 +12,7 @@ export interface Standing {
 /** A charge that was undone. */
 export type UndoneCharge = Pick<ChargesTable, 'request_id' | 'account' | 'key' | 'amount'>
 
+type ChargeRow = Pick<Settlement, 'requestId' | 'account' | 'key' | 'amount' | 'at' | 'basis'>
 type StandingRow = { request_id: string } & Record<keyof Standing, number | bigint>
 
 const ENTRY = { request_id: 'text', account: 'text', key: 'text', amount: 'bigint', at: 'bigint' } as const
@@ -62,7 +63,7 @@ export class ChargeRows {
   }
 
   /** Writes charges that are neither there nor voided; answers the request ids of those. */
-  async insert(trx: Database, charges: readonly Settlement[]): Promise<Set<string>> {
+  async insert(trx: Database, charges: readonly ChargeRow[]): Promise<Set<string>> {
     const rows = await this.#insert.run(
       trx,
       charges.map(({ requestId, account, key, amount, at, basis }) => [
@@ -90,7 +91,7 @@ export class ChargeRows {
   /** Writes voids that are not there; answers the request ids of those, and the charges that they undo. */
   async void(
     trx: Database,
-    voids: readonly Settlement[],
+    voids: readonly ChargeRow[],
   ): Promise<{ written: Set<string>; undone: UndoneCharge[] }> {
     if (voids.length === 0) return { written: new Set(), undone: [] }
     const charges = await this.#find.run(

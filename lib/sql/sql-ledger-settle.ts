@@ -1,16 +1,24 @@
 import type { Settlement, SettlementResult } from '../billing-guard/index.ts'
 import { drawLease } from '../billing-guard/lease.ts'
 import { accountWallet, keyWallet, type WalletId } from '../billing-guard/wallet.ts'
-import type { CallLogEntry, IdempotencyClaim } from '../call/index.ts'
-import { SqlCallStore } from './sql-call-store.ts'
+import type { IdempotencyClaim } from '../call/index.ts'
+import { CallRows, callRowOf } from './call-rows.ts'
 import { ChargeRows, type Standing, type UndoneCharge } from './sql-ledger-charges.ts'
 import { ClaimRows, claimName } from './sql-ledger-claims.ts'
-import type { LeaseRows, LockedWallet, WalletRows } from './sql-ledger-rows.ts'
-import type { Database } from './tables.ts'
+import { LeaseRows, type LockedWallet, WalletRows } from './sql-ledger-rows.ts'
+import type { CallsTable, Database } from './tables.ts'
+
+/** A settlement whose log entry is worded as its table has it: what another thread is handed. */
+export type SettlementRow = Omit<Settlement, 'entry'> & { readonly entry: CallsTable | null }
+
+export function settlementRowOf(settlement: Settlement): SettlementRow {
+  const { entry } = settlement
+  return { ...settlement, entry: entry && callRowOf(entry) }
+}
 
 /** A settlement at its place in the batch. */
 interface Placed {
-  readonly settlement: Settlement
+  readonly settlement: SettlementRow
   readonly index: number
 }
 
@@ -18,9 +26,10 @@ interface Placed {
 interface Batch {
   readonly results: SettlementResult[]
   /** Charges that are new: they alone move money. */
-  readonly charged: Settlement[]
+  readonly charged: SettlementRow[]
   readonly undone: UndoneCharge[]
-  readonly entries: CallLogEntry[]
+  /** By their ids: what settles a call last knows best what became of it. */
+  readonly entries: Map<string, CallsTable>
 }
 
 /** Settles many calls in one transaction. */
@@ -29,25 +38,25 @@ export class Settling {
   readonly #leases: LeaseRows
   readonly #charges: ChargeRows
   readonly #claims: ClaimRows
-  readonly #calls: SqlCallStore
+  readonly #calls: CallRows
 
-  constructor(db: Database, wallets: WalletRows, leases: LeaseRows) {
-    this.#wallets = wallets
-    this.#leases = leases
+  constructor(db: Database) {
+    this.#wallets = new WalletRows(db)
+    this.#leases = new LeaseRows(db)
     this.#charges = new ChargeRows(db)
     this.#claims = new ClaimRows(db)
-    this.#calls = new SqlCallStore(db)
+    this.#calls = new CallRows(db, { replaces: true })
   }
 
-  async settle(trx: Database, settlements: readonly Settlement[]): Promise<readonly SettlementResult[]> {
+  async settle(trx: Database, settlements: readonly SettlementRow[]): Promise<readonly SettlementResult[]> {
     const wallets = await this.#wallets.lock(trx, settlements.flatMap(walletsOf))
-    const batch: Batch = { results: [], charged: [], undone: [], entries: [] }
+    const batch: Batch = { results: [], charged: [], undone: [], entries: new Map() }
     for (const { charges, voids } of roundsOf(settlements)) {
       if (charges.length > 0) await this.#charge(trx, charges, batch)
       if (voids.length > 0) await this.#void(trx, voids, batch)
     }
     await this.#move(trx, batch, wallets)
-    await this.#calls.appendWithin(trx, batch.entries)
+    await this.#calls.insert(trx, [...batch.entries.values()])
     return batch.results
   }
 
@@ -153,7 +162,7 @@ function walletsOfCharge({ account, key }: Charged): WalletId[] {
   return key === null ? [accountWallet(account)] : [accountWallet(account), keyWallet(key)]
 }
 
-function walletsOf(settlement: Settlement): WalletId[] {
+function walletsOf(settlement: SettlementRow): WalletId[] {
   return [...walletsOfCharge(settlement), ...settlement.draws.map(({ wallet }) => wallet)]
 }
 
@@ -161,7 +170,7 @@ function walletsOf(settlement: Settlement): WalletId[] {
  * What may be written at once: in each round a request id comes once at most, and what comes again comes in a later
  * one.
  */
-function roundsOf(settlements: readonly Settlement[]): { charges: Placed[]; voids: Placed[] }[] {
+function roundsOf(settlements: readonly SettlementRow[]): { charges: Placed[]; voids: Placed[] }[] {
   const rounds: { charges: Placed[]; voids: Placed[] }[] = []
   const seen = new Map<string, number>()
   for (const [index, settlement] of settlements.entries()) {
@@ -181,5 +190,5 @@ function conclude(
   logged = true,
 ): void {
   results[index] = result
-  if (entry && logged) entries.push(entry)
+  if (entry && logged) entries.set(entry.id, entry)
 }

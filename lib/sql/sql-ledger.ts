@@ -16,7 +16,8 @@ import { Books } from './sql-ledger-books.ts'
 import { checkLedger } from './sql-ledger-check.ts'
 import { Leasing } from './sql-ledger-leases.ts'
 import { LeaseRows, WalletRows } from './sql-ledger-rows.ts'
-import { Settling } from './sql-ledger-settle.ts'
+import { Settling, settlementRowOf } from './sql-ledger-settle.ts'
+import { threadOf } from './sqlite-dialect.ts'
 import type { Database } from './tables.ts'
 
 /** Options of {@link SqlLedger}. */
@@ -54,7 +55,7 @@ export class SqlLedger implements Ledger, LedgerBooks {
     this.#db = db
     this.#checks = options.checks ?? db
     this.#leasing = new Leasing(db, wallets, leases)
-    this.#settling = new Settling(db, wallets, leases)
+    this.#settling = new Settling(db)
     this.#books = new Books(wallets)
   }
 
@@ -71,7 +72,11 @@ export class SqlLedger implements Ledger, LedgerBooks {
   async settle(settlements: readonly Settlement[]): Promise<readonly SettlementResult[]> {
     settlements.forEach(assertSettlement)
     if (settlements.length === 0) return []
-    return this.#db.transaction().execute((trx) => this.#settling.settle(trx, settlements))
+    const rows = settlements.map(settlementRowOf)
+    const thread = threadOf(this.#db)
+    // One message there and back, instead of one for each statement.
+    if (thread) return this.#db.connection().execute(() => thread.settle(rows))
+    return this.#db.transaction().execute((trx) => this.#settling.settle(trx, rows))
   }
 
   leases(): Promise<readonly OpenLease[]> {

@@ -1,10 +1,13 @@
 import { Worker } from 'node:worker_threads'
+import type { SettlementResult } from '../billing-guard/index.ts'
+import type { SettlementRow } from './sql-ledger-settle.ts'
 import {
   OPENED,
   type SqliteAnswer,
   type SqliteFault,
   type SqliteRequest,
   type SqliteResponse,
+  type SqliteSession,
   type SqliteWorkerOptions,
 } from './sqlite-protocol.ts'
 
@@ -23,8 +26,10 @@ export class SqliteError extends Error {
   }
 }
 
+type Answer = Extract<SqliteResponse, { answer: unknown }>['answer']
+
 interface Waiting {
-  resolve(answer: SqliteAnswer): void
+  resolve(answer: Answer): void
   reject(error: Error): void
 }
 
@@ -36,7 +41,7 @@ const WORKER = import.meta.url.endsWith('.ts')
   : new URL('./sqlite-worker.js', import.meta.url)
 
 /** The caller's end of a database that lives in a worker thread. */
-export class SqliteClient {
+export class SqliteClient implements SqliteSession {
   readonly #worker: Worker
   readonly #waiting = new Map<number, Waiting>()
   #lastId = OPENED
@@ -58,31 +63,31 @@ export class SqliteClient {
     return client
   }
 
-  /** Runs one statement, behind those asked for before. */
   query(sql: string, parameters: readonly unknown[]): Promise<SqliteAnswer> {
     const begin = this.#begin
     this.#begin = undefined
-    return this.#ask({ kind: 'query', begin, sql, parameters })
+    return this.#ask<SqliteAnswer>({ kind: 'query', begin, sql, parameters })
   }
 
-  /** Opens a transaction with the statement that comes next. */
+  /** Settles in a transaction of its own, which is over when this resolves. */
+  settle(settlements: readonly SettlementRow[]): Promise<readonly SettlementResult[]> {
+    return this.#ask<readonly SettlementResult[]>({ kind: 'settle', settlements })
+  }
+
   begin(how: 'begin' | 'begin immediate'): void {
     this.#begin = how
   }
 
-  /** Ends the transaction. One in which nothing was asked has never been opened. */
   async commit(): Promise<void> {
     if (this.#begin) this.#begin = undefined
     else await this.query('commit', [])
   }
 
-  /** Undoes the transaction that is open, if one is. */
   async rollback(): Promise<void> {
     if (this.#begin) this.#begin = undefined
     else await this.#ask({ kind: 'rollback' })
   }
 
-  /** Closes the database behind the statements asked for before; an open transaction is undone. */
   async close(): Promise<void> {
     if (this.#gone) return
     const closing = this.#ask({ kind: 'close' })
@@ -95,10 +100,10 @@ export class SqliteClient {
     await this.#worker.terminate()
   }
 
-  #ask(work: Work): Promise<SqliteAnswer> {
+  #ask<T extends Answer>(work: Work): Promise<T> {
     if (this.#gone) return Promise.reject(this.#gone)
     const id = ++this.#lastId
-    const answer = this.#expect(id)
+    const answer = this.#expect<T>(id)
     try {
       this.#worker.postMessage({ ...work, id })
     } catch (error) {
@@ -108,9 +113,12 @@ export class SqliteClient {
   }
 
   /** The thread keeps the process alive only while somebody waits for an answer. */
-  #expect(id: number): Promise<SqliteAnswer> {
+  #expect<T extends Answer>(id: number): Promise<T> {
     if (this.#waiting.size === 0) this.#worker.ref()
-    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }))
+    // The thread answers each kind of work in its own way.
+    return new Promise((resolve, reject) =>
+      this.#waiting.set(id, { resolve: resolve as (answer: Answer) => void, reject }),
+    )
   }
 
   #take(id: number): Waiting | undefined {
@@ -123,7 +131,7 @@ export class SqliteClient {
   #settle(response: SqliteResponse): void {
     const waiting = this.#take(response.id)
     if ('answer' in response) waiting?.resolve(response.answer)
-    else waiting?.reject(new SqliteError(response.fault))
+    else waiting?.reject(errorOf(response.fault))
   }
 
   #lose(why: string): void {
@@ -131,4 +139,8 @@ export class SqliteClient {
     this.#gone ??= new SqliteError({ message, code: 'ERR_SQLITE_WORKER', errcode: undefined })
     for (const id of [...this.#waiting.keys()]) this.#take(id)?.reject(this.#gone)
   }
+}
+
+function errorOf(fault: SqliteFault): Error {
+  return fault.name === 'RangeError' ? new RangeError(fault.message) : new SqliteError(fault)
 }

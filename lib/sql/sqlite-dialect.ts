@@ -13,18 +13,20 @@ import {
   SqliteQueryCompiler,
   type TransactionSettings,
 } from 'kysely'
-import type { SqliteClient } from './sqlite-client.ts'
+import { SqliteClient } from './sqlite-client.ts'
+import type { SqliteSession } from './sqlite-protocol.ts'
+import type { Database } from './tables.ts'
 
-/** Kysely on `node:sqlite` in a worker thread. */
+/** Kysely on `node:sqlite`: in a worker thread, or within that thread. */
 export class NodeSqliteDialect implements Dialect {
-  readonly #client: SqliteClient
+  readonly #session: SqliteSession
 
-  constructor(client: SqliteClient) {
-    this.#client = client
+  constructor(session: SqliteSession) {
+    this.#session = session
   }
 
   createDriver(): Driver {
-    return new NodeSqliteDriver(this.#client)
+    return new NodeSqliteDriver(this.#session)
   }
 
   createQueryCompiler(): QueryCompiler {
@@ -32,7 +34,7 @@ export class NodeSqliteDialect implements Dialect {
   }
 
   createAdapter(): DialectAdapter {
-    return new NodeSqliteAdapter()
+    return new NodeSqliteAdapter(this.#session)
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: Kysely's own signature
@@ -47,18 +49,32 @@ export class NodeSqliteDialect implements Dialect {
  * their lock between processes too.
  */
 class NodeSqliteAdapter extends SqliteAdapter {
+  readonly session: SqliteSession
+
+  constructor(session: SqliteSession) {
+    super()
+    this.session = session
+  }
+
   override get supportsTransactionalDdl(): boolean {
     return true
   }
 }
 
+/** The thread in which a database is; undefined where it is in none. */
+export function threadOf(db: Database): SqliteClient | undefined {
+  const { adapter } = db.getExecutor()
+  if (!(adapter instanceof NodeSqliteAdapter)) return undefined
+  return adapter.session instanceof SqliteClient ? adapter.session : undefined
+}
+
 class NodeSqliteDriver implements Driver {
-  readonly #client: SqliteClient
+  readonly #session: SqliteSession
   readonly #connection: DatabaseConnection
 
-  constructor(client: SqliteClient) {
-    this.#client = client
-    this.#connection = new NodeSqliteConnection(client)
+  constructor(session: SqliteSession) {
+    this.#session = session
+    this.#connection = new NodeSqliteConnection(session)
   }
 
   async init(): Promise<void> {}
@@ -69,33 +85,33 @@ class NodeSqliteDriver implements Driver {
 
   /** Immediate: a transaction that reads first and writes later would otherwise fail where another process wrote. */
   async beginTransaction(_connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
-    this.#client.begin(settings.accessMode === 'read only' ? 'begin' : 'begin immediate')
+    this.#session.begin(settings.accessMode === 'read only' ? 'begin' : 'begin immediate')
   }
 
   async commitTransaction(): Promise<void> {
-    await this.#client.commit()
+    await this.#session.commit()
   }
 
   async rollbackTransaction(): Promise<void> {
-    await this.#client.rollback()
+    await this.#session.rollback()
   }
 
   async releaseConnection(): Promise<void> {}
 
   async destroy(): Promise<void> {
-    await this.#client.close()
+    await this.#session.close()
   }
 }
 
 class NodeSqliteConnection implements DatabaseConnection {
-  readonly #client: SqliteClient
+  readonly #session: SqliteSession
 
-  constructor(client: SqliteClient) {
-    this.#client = client
+  constructor(session: SqliteSession) {
+    this.#session = session
   }
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const { rows, changes } = await this.#client.query(sql, parameters)
+    const { rows, changes } = await this.#session.query(sql, parameters)
     return { rows: rows as R[], ...(changes !== undefined && { numAffectedRows: changes }) }
   }
 

@@ -1,3 +1,6 @@
+import type { SettlementResult } from '../billing-guard/index.ts'
+import type { SettlementRow } from './sql-ledger-settle.ts'
+
 /** What a parameter of a statement may be. */
 export type SqliteValue = string | number | bigint | null | Uint8Array
 
@@ -22,7 +25,23 @@ export type SqliteRequest =
       readonly parameters: readonly unknown[]
     }
   | { readonly id: number; readonly kind: 'rollback' }
+  /** A whole transaction, done within the thread. */
+  | { readonly id: number; readonly kind: 'settle'; readonly settlements: readonly SettlementRow[] }
   | { readonly id: number; readonly kind: 'close' }
+
+/** A database as Kysely's driver asks it. */
+export interface SqliteSession {
+  /** Runs one statement, behind those asked for before. */
+  query(sql: string, parameters: readonly unknown[]): Promise<SqliteAnswer>
+  /** Opens a transaction with the statement that comes next. */
+  begin(how: 'begin' | 'begin immediate'): void
+  /** Ends the transaction. One in which nothing was asked has never been opened. */
+  commit(): Promise<void>
+  /** Undoes the transaction that is open, if one is. */
+  rollback(): Promise<void>
+  /** Closes the database behind the statements asked for before; an open transaction is undone. */
+  close(): Promise<void>
+}
 
 /** What came of a statement. */
 export interface SqliteAnswer {
@@ -33,6 +52,8 @@ export interface SqliteAnswer {
 
 /** An error in the form in which it crosses the thread. */
 export interface SqliteFault {
+  /** That of the error: `RangeError` tells figures beyond what the database holds. */
+  readonly name?: string
   readonly message: string
   readonly code: string
   readonly errcode: number | undefined
@@ -42,5 +63,5 @@ export interface SqliteFault {
 export const OPENED = 0
 
 export type SqliteResponse =
-  | { readonly id: number; readonly answer: SqliteAnswer }
+  | { readonly id: number; readonly answer: SqliteAnswer | readonly SettlementResult[] }
   | { readonly id: number; readonly fault: SqliteFault }
