@@ -2,11 +2,12 @@ import { type Request, type Response, Router } from 'express'
 import type { z } from 'zod'
 import { callOf } from '../call/index.ts'
 import { formatAmount } from '../catalog/index.ts'
+import { listPage, readQuery } from '../list-page/index.ts'
 import { accountChangeSchema, depositSchema, newAccountSchema } from './account-schemas.ts'
 import type { Account, AccountSettings, AccountStore } from './account-store.ts'
 import { changeOrigin } from './change-origin.ts'
 import type { LedgerView, WalletFigures } from './ledger-view.ts'
-import { listPage, readPageQuery } from './list-page.ts'
+import { pageQuery } from './page-query.ts'
 import { jsonBody, readBody } from './read-body.ts'
 
 /** What {@link accountRoutes} works on. */
@@ -28,10 +29,10 @@ export function accountRoutes({ accounts, ledger, actor }: AccountRoutesParts): 
   return router
 
   async function listAccounts(req: Request, res: Response): Promise<void> {
-    const query = readPageQuery(req)
-    const found = await accounts.list(query.limit + 1, query.after)
+    const { limit, cursor } = readQuery(req, pageQuery)
+    const found = await accounts.list(limit + 1, cursor)
     const wallets = await walletsOf(found)
-    res.json(listPage(found, query, (account) => describeAccount(account, wallets.get(account.id))))
+    res.json(listPage(found, limit, (account) => describeAccount(account, wallets.get(account.id))))
   }
 
   async function createAccount(req: Request, res: Response): Promise<void> {

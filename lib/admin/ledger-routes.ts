@@ -1,7 +1,8 @@
 import { type Request, type Response, Router } from 'express'
 import { formatAmount } from '../catalog/index.ts'
+import { listPage, readQuery } from '../list-page/index.ts'
 import type { LeaseFigures, LedgerView } from './ledger-view.ts'
-import { listPage, readPageQuery } from './list-page.ts'
+import { pageQuery } from './page-query.ts'
 
 /** `/leases` and `/ledger/check`: what processes hold, and whether the books are right. */
 export function ledgerRoutes(ledger: LedgerView): Router {
@@ -11,10 +12,9 @@ export function ledgerRoutes(ledger: LedgerView): Router {
   return router
 
   async function listLeases(req: Request, res: Response): Promise<void> {
-    const query = readPageQuery(req)
-    const { after = '' } = query
-    const open = (await ledger.leases()).filter(({ id }) => id > after)
-    res.json(listPage(open.sort(byId), query, describeLease))
+    const { limit, cursor = '' } = readQuery(req, pageQuery)
+    const open = (await ledger.leases()).filter(({ id }) => id > cursor)
+    res.json(listPage(open.sort(byId), limit, describeLease))
   }
 
   async function checkLedger(_req: Request, res: Response): Promise<void> {

@@ -1,9 +1,7 @@
 import { z } from 'zod'
-import { type CallLogEntry, isRequestId } from '../call/index.ts'
+import { isRequestId } from '../call/index.ts'
 import { isErrorCode } from '../errors/index.ts'
-
-const DEFAULT_LIMIT = 20
-const MOST_LIMIT = 100
+import { pageMembers } from '../list-page/index.ts'
 
 const time = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], {
@@ -14,8 +12,6 @@ const time = z
 const modelError = 'must be one model id'
 const statusError = 'must be an HTTP status'
 const codeError = 'must be an error code of this service'
-const cursorError = 'must be the next_cursor of a list'
-const limitError = `must be a whole number from 1 to ${MOST_LIMIT}`
 
 /** The query of a list of calls; members that it does not know are ignored. */
 export const callQuerySchema = z.object({
@@ -28,29 +24,5 @@ export const callQuerySchema = z.object({
   code: z.string({ error: codeError }).refine(isErrorCode, { error: codeError }).optional(),
   from: time.optional(),
   to: time.optional(),
-  limit: z
-    .string({ error: limitError })
-    .regex(/^\d{1,3}$/, limitError)
-    .transform(Number)
-    .refine((limit) => limit >= 1 && limit <= MOST_LIMIT, { error: limitError })
-    .default(DEFAULT_LIMIT),
-  cursor: z
-    .string({ error: cursorError })
-    .transform((text, context) => {
-      const id = readCursor(text)
-      if (id === undefined) context.addIssue({ code: 'custom', message: cursorError })
-      return id ?? z.NEVER
-    })
-    .optional(),
+  ...pageMembers(isRequestId),
 })
-
-/** Where the next page begins: behind this entry. */
-export function cursorBehind(entry: CallLogEntry): string {
-  return Buffer.from(entry.id).toString('base64url')
-}
-
-/** The id in a cursor; undefined for what {@link cursorBehind} cannot have written. */
-function readCursor(cursor: string): string | undefined {
-  const id = Buffer.from(cursor, 'base64url').toString('latin1')
-  return isRequestId(id) && Buffer.from(id).toString('base64url') === cursor ? id : undefined
-}

@@ -1,6 +1,7 @@
 import { type Request, type Response, Router } from 'express'
 import { callOf, isRequestId } from '../call/index.ts'
-import { callQuerySchema, cursorBehind } from './call-query.ts'
+import { listPage, readQuery } from '../list-page/index.ts'
+import { callQuerySchema } from './call-query.ts'
 import type { CallStore } from './call-store.ts'
 
 /** Options of {@link callLogRoutes}. */
@@ -34,12 +35,13 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
 
   async function listCalls(req: Request, res: Response): Promise<void> {
     const scope = scopeOf(req)
-    const { cursor, limit, ...filters } = readQuery(req)
+    const { cursor, limit, ...filters } = readQuery(req, callQuerySchema)
     // One more than asked for tells whether there is a next page.
     const found = await store.list({ ...filters, ...scope, before: cursor, limit: limit + 1 })
-    const data = found.slice(0, limit)
-    const last = found.length > limit ? data.at(-1) : undefined
-    send(res, { object: 'list', data, next_cursor: last ? cursorBehind(last) : null })
+    send(
+      res,
+      listPage(found, limit, (entry) => entry),
+    )
   }
 
   async function findCall(req: Request, res: Response): Promise<void> {
@@ -58,17 +60,6 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
     if (own === undefined) throw callOf(req).refuse('missing_credential')
     return { account: own }
   }
-}
-
-function readQuery(req: Request) {
-  const parsed = callQuerySchema.safeParse(req.query)
-  if (parsed.success) return parsed.data
-  const issue = parsed.error.issues[0]
-  const param = String(issue?.path[0] ?? 'query')
-  throw callOf(req).refuse('invalid_request', {
-    param,
-    message: `The query parameter "${param}" ${issue?.message}.`,
-  })
 }
 
 /** What a key may see is for its holder alone. */

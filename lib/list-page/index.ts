@@ -1,0 +1,1 @@
+export { listPage, pageMembers, readQuery } from './list-page.ts'
