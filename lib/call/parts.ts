@@ -39,10 +39,14 @@ export interface CallRequest {
   readonly stream: boolean
   readonly features: ReadonlySet<Feature>
   readonly estimatedInputTokens: number
+  /** Tokens that have to fit into the model's window at a time. */
+  readonly windowTokens: number
   /** Maximum output the caller asked for, in tokens. */
   readonly maxOutputTokens: number | undefined
   /** How many answers were asked for (`n`). */
   readonly answers: number
+  /** The most of the operation's price unit that it can come to, where that is no token. */
+  readonly units: number
   readonly messages: number
   readonly tools: number
   readonly images: number

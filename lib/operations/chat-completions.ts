@@ -4,7 +4,7 @@ import { readChatAnswer } from './chat-answer.ts'
 import { ChatStreamReader } from './chat-stream.ts'
 import { editMembers, memberText } from './json-members.ts'
 import { listOf } from './list-of.ts'
-import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
+import type { RequestFacts, StreamingOperation, TokenEstimator } from './operation.ts'
 import { providerConstraintSchema } from './provider-constraint.ts'
 import {
   jsonText,
@@ -49,9 +49,10 @@ const schema = z.looseObject({
 type ChatBody = z.output<typeof schema>
 
 /** OpenAI-style chat completion: `POST /v1/chat/completions`. */
-export const chatCompletions: Operation = {
+export const chatCompletions: StreamingOperation = {
   name: 'chat.completions',
   kind: 'chat',
+  priceUnit: 'tokens',
   protocol: 'openai',
   path: '/v1/chat/completions',
   upstreamPath: '/chat/completions',

@@ -4,7 +4,7 @@ import { editMembers, memberText } from './json-members.ts'
 import { listOf } from './list-of.ts'
 import { readMessageAnswer } from './messages-answer.ts'
 import { MessageStreamReader } from './messages-stream.ts'
-import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
+import type { RequestFacts, StreamingOperation, TokenEstimator } from './operation.ts'
 import { providerConstraintSchema } from './provider-constraint.ts'
 import {
   jsonText,
@@ -39,9 +39,10 @@ type MessagesBody = z.output<typeof schema>
 type Block = z.output<typeof block>
 
 /** Anthropic-style message: `POST /v1/messages`. */
-export const messages: Operation = {
+export const messages: StreamingOperation = {
   name: 'messages',
   kind: 'chat',
+  priceUnit: 'tokens',
   protocol: 'anthropic',
   path: '/v1/messages',
   upstreamPath: '/messages',

@@ -14,17 +14,33 @@ export interface Usage {
   readonly images?: number
   /** Seconds of video made. */
   readonly seconds?: number
+  /** Searches that a rerank came to: of so many documents each. */
+  readonly searchUnits?: number
   /** `measured`: as the upstream reported; `estimated`: counted by the gateway because nothing was reported. */
   readonly source: 'measured' | 'estimated'
 }
 
-/** The token counts an upstream reports; undefined members were not reported, a reported zero is a zero. */
+/** The counts an upstream reports; undefined members were not reported, a reported zero is a zero. */
 export interface ReportedUsage {
   inputTokens?: number | undefined
   cachedInputTokens?: number | undefined
   cacheWriteTokens?: number | undefined
   outputTokens?: number | undefined
+  /** Images that the answer holds. */
+  images?: number | undefined
+  searchUnits?: number | undefined
 }
+
+/**
+ * What the calls of an endpoint are charged by, beside the price of a request.
+ *
+ * - `tokens`: input and output.
+ * - `input`: input only; there is no output that has tokens.
+ * - `images`: images made, or the tokens that they are reported to be.
+ * - `searches`: searches, or the tokens read.
+ * - `none`: nothing at all, the price of a request included; nothing is held either.
+ */
+export type PriceUnit = 'tokens' | 'input' | 'images' | 'searches' | 'none'
 
 /** What an endpoint's body says about itself. */
 export interface RequestFacts {
@@ -34,8 +50,12 @@ export interface RequestFacts {
   /** The member that asks for each feature, to name it in a refusal. */
   readonly featureParams: ReadonlyMap<Feature, string>
   readonly estimatedInputTokens: number
+  /** Tokens that have to fit into a model's window at a time. Defaults to all of the input. */
+  readonly windowTokens?: number
   readonly maxOutputTokens: number | undefined
   readonly answers: number
+  /** The most of its operation's price unit that the call can come to, where that is no token. */
+  readonly units?: number
   readonly messages: number
   readonly tools: number
   readonly images: number
@@ -124,6 +144,7 @@ export interface StreamReaderOptions {
 export interface Operation {
   readonly name: string
   readonly kind: ModelKind
+  readonly priceUnit: PriceUnit
   /** The wire protocol of the endpoint; a line of the same one gets the body nearly as it came. */
   readonly protocol: ProtocolName
   /** Inbound path. */
@@ -139,7 +160,19 @@ export interface Operation {
   upstreamBody(raw: Buffer, json: Readonly<Record<string, unknown>>, edit: UpstreamEdit): Buffer
   /** Reads a whole answer. Throws SyntaxError when it is not one. */
   readAnswer(json: unknown): AnswerReading
-  streamReader(options: StreamReaderOptions): StreamReader
+  /**
+   * Whether `readAnswer` is given a digest, in which long strings and lists of numbers are cut short: for answers of
+   * many megabytes that are data, of which no second copy is made then.
+   */
+  readonly answersData?: boolean
+  /** Absent: the endpoint does not stream. */
+  streamReader?(options: StreamReaderOptions): StreamReader
   /** The stream's last event, for an upstream that forgets it. */
+  readonly streamTerminator?: string
+}
+
+/** An endpoint that streams too. */
+export interface StreamingOperation extends Operation {
+  streamReader(options: StreamReaderOptions): StreamReader
   readonly streamTerminator: string
 }

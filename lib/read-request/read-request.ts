@@ -87,8 +87,10 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       stream: facts.stream,
       features: facts.features,
       estimatedInputTokens: facts.estimatedInputTokens,
+      windowTokens: facts.windowTokens ?? facts.estimatedInputTokens,
       maxOutputTokens: facts.maxOutputTokens,
       answers: facts.answers,
+      units: facts.units ?? 0,
       messages: facts.messages,
       tools: facts.tools,
       images: facts.images,
@@ -174,7 +176,7 @@ const FEATURE_WORDS: Readonly<Record<Feature, string>> = {
 
 /** Refuses early what fits no line at all; which of the lines it fits is the router's to say. */
 function requireWindow(catalog: Catalog, model: Model, facts: RequestFacts): void {
-  const needed = windowNeeded(facts.estimatedInputTokens, facts.maxOutputTokens)
+  const needed = windowNeeded(facts.windowTokens ?? facts.estimatedInputTokens, facts.maxOutputTokens)
   const lines = catalog.linesOf(model.id)
   const fits = (window: number | undefined): boolean => window === undefined || window >= needed
   const windows = lines.length > 0 ? lines.map((line) => windowOn(model, line)) : [model.contextWindow]

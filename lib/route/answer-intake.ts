@@ -69,15 +69,11 @@ export class AnswerIntake {
     if (encoding !== undefined && encoding !== 'identity')
       return this.#failed(malformed(`encoded as ${encoding}`))
     if (isStream !== this.#request.stream) return this.#failed(malformed(`the answer has the type "${type}"`))
-    if (isStream) this.#startRelay()
+    const { operation, body, answers } = this.#request
+    this.#reader = isStream ? operation.streamReader?.({ json: body.json, answers }) : undefined
+    if (this.#reader) this.#relay = new StreamRelay(this.#reader, operation.streamTerminator ?? '', this.#sink)
     else this.#body = new BodyCollector()
     return undefined
-  }
-
-  #startRelay(): void {
-    const { operation, body, answers } = this.#request
-    this.#reader = operation.streamReader({ json: body.json, answers })
-    this.#relay = new StreamRelay(this.#reader, operation.streamTerminator, this.#sink)
   }
 
   /**

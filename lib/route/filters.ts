@@ -72,7 +72,7 @@ const FILTERS: readonly Filter[] = [
     applies: always,
     removes: ({ contextWindow }, { request }) => {
       if (contextWindow === undefined) return undefined
-      const needed = windowNeeded(request.estimatedInputTokens, request.maxOutputTokens)
+      const needed = windowNeeded(request.windowTokens, request.maxOutputTokens)
       return contextWindow < needed ? `a window of ${contextWindow}, about ${needed} needed` : undefined
     },
   },
