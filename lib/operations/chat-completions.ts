@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Feature } from '../catalog/index.ts'
 import { readChatAnswer } from './chat-answer.ts'
 import { ChatStreamReader } from './chat-stream.ts'
-import { editMembers, memberText } from './json-members.ts'
+import { memberText } from './json-members.ts'
 import { listOf } from './list-of.ts'
 import type { RequestFacts, StreamingOperation, TokenEstimator } from './operation.ts'
 import { providerConstraintSchema } from './provider-constraint.ts'
@@ -13,6 +13,7 @@ import {
   TOKENS_PER_MESSAGE,
   TOKENS_PER_REQUEST,
 } from './token-estimate.ts'
+import { asksForUsage, meteredBody } from './upstream-body.ts'
 
 const part = z.looseObject({
   type: z.string(),
@@ -59,25 +60,10 @@ export const chatCompletions: StreamingOperation = {
   schema,
   facts: (json, raw, estimate) => chatFacts(json as ChatBody, raw, estimate),
   promptPrefix: (json) => promptPrefix((json as ChatBody).messages),
-  upstreamBody(raw, json, { model }) {
-    const body = json as ChatBody
-    // Even where it is the same: the member may stand twice, and the upstream may read the other one.
-    const edits: Record<string, string | null> = { model: JSON.stringify(model) }
-    if ('provider' in body) edits.provider = null
-    if (body.stream === true && body.stream_options?.include_usage !== true) {
-      edits.stream_options = withUsage(body.stream_options ? memberText(raw, 'stream_options') : undefined)
-    }
-    return editMembers(raw, edits)
-  },
+  upstreamBody: (raw, json, { model }) => meteredBody(raw, json, model),
   readAnswer: readChatAnswer,
   streamTerminator: 'data: [DONE]\n\n',
-  streamReader: ({ json, answers }) =>
-    new ChatStreamReader({ answers, relayUsage: (json as ChatBody).stream_options?.include_usage === true }),
-}
-
-/** The caller's stream options with the usage chunk asked for; what else they hold stays as it was written. */
-function withUsage(streamOptions = '{}'): string {
-  return editMembers(Buffer.from(streamOptions), { include_usage: 'true' }).toString()
+  streamReader: ({ json, answers }) => new ChatStreamReader({ answers, relayUsage: asksForUsage(json) }),
 }
 
 function chatFacts(body: ChatBody, raw: Buffer, estimateTokens: TokenEstimator): RequestFacts {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Feature } from '../catalog/index.ts'
-import { editMembers, memberText } from './json-members.ts'
+import { memberText } from './json-members.ts'
 import { listOf } from './list-of.ts'
 import { readMessageAnswer } from './messages-answer.ts'
 import { MessageStreamReader } from './messages-stream.ts'
@@ -13,6 +13,7 @@ import {
   TOKENS_PER_MESSAGE,
   TOKENS_PER_REQUEST,
 } from './token-estimate.ts'
+import { renamedBody } from './upstream-body.ts'
 
 const block = z.looseObject({ type: z.string(), text: z.string().nullish() })
 const content = z.union([z.string(), listOf(block)], {
@@ -49,12 +50,7 @@ export const messages: StreamingOperation = {
   schema,
   facts: (json, raw, estimate) => new MessageCounter(json as MessagesBody, raw, estimate).facts(),
   promptPrefix: (json) => promptPrefix(json as MessagesBody),
-  upstreamBody(raw, json, { model }) {
-    // Even where it is the same: the member may stand twice, and the upstream may read the other one.
-    const edits: Record<string, string | null> = { model: JSON.stringify(model) }
-    if ('provider' in json) edits.provider = null
-    return editMembers(raw, edits)
-  },
+  upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   readAnswer: readMessageAnswer,
   streamTerminator: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
   streamReader: () => new MessageStreamReader(),

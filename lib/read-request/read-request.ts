@@ -74,11 +74,12 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     body: RequestBody,
     providerHeader: string | string[] | undefined,
   ): void {
+    refuseOtherKind(catalogNow(), operation, body.json.model, call)
     const checked = operation.schema.safeParse(body.json)
     if (!checked.success) throw new GatewayError('invalid_request', describeIssue(checked.error))
     const facts = operation.facts(body.json, body.raw, estimate)
     call.model = facts.model.slice(0, 200)
-    const model = modelOf(catalogNow(), facts, operation, call)
+    const model = modelOf(catalogNow(), facts, call)
     const given = givenConstraint(body.json.provider, providerHeader)
     call.request = {
       operation,
@@ -97,6 +98,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       constraint: given && constraintOf(given),
       provider: given?.provider,
     }
+    requireStreaming(operation, facts)
     requireFeatures(model, facts)
     requireWindow(catalogNow(), model, facts)
   }
@@ -108,15 +110,20 @@ function operationByPath(path: string): Operation | undefined {
   return OPERATIONS.find((operation) => plain.endsWith(operation.path))
 }
 
-function modelOf(catalog: Catalog, facts: RequestFacts, operation: Operation, call: Call): Model {
+/** Before the rest of the body is looked at: it may be right for the endpoint that the model is served at (spec 4). */
+function refuseOtherKind(catalog: Catalog, operation: Operation, id: unknown, call: Call): void {
+  const model = typeof id === 'string' ? catalog.models.get(id) : undefined
+  if (!model || model.kind === operation.kind) return
+  call.model = model.id
+  throw new GatewayError('invalid_request', {
+    param: 'model',
+    message: `The model is of the kind "${model.kind}" and is not served here: use ${ENDPOINT_BY_KIND[model.kind]}.`,
+  })
+}
+
+function modelOf(catalog: Catalog, facts: RequestFacts, call: Call): Model {
   const model = catalog.models.get(facts.model)
   if (!model) throw new GatewayError('model_not_found', { param: 'model' })
-  if (model.kind !== operation.kind) {
-    throw new GatewayError('invalid_request', {
-      param: 'model',
-      message: `The model is of the kind "${model.kind}" and is not served here: use ${ENDPOINT_BY_KIND[model.kind]}.`,
-    })
-  }
   if (call.principal && !call.principal.mayUseModel(model.id)) throw new GatewayError('model_not_allowed')
   return model
 }
@@ -152,6 +159,14 @@ function parseHeader(header: string | string[]): unknown {
       message: 'The header X-Gateway-Provider must hold a JSON object.',
     })
   }
+}
+
+function requireStreaming({ streamReader }: Operation, { stream, featureParams }: RequestFacts): void {
+  if (!stream || streamReader) return
+  throw new GatewayError('unsupported_feature', {
+    param: featureParams.get('stream') ?? 'stream',
+    message: 'This endpoint does not stream. Leave "stream" out.',
+  })
 }
 
 function requireFeatures(model: Model, facts: RequestFacts): void {

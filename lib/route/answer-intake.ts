@@ -71,7 +71,8 @@ export class AnswerIntake {
     if (isStream !== this.#request.stream) return this.#failed(malformed(`the answer has the type "${type}"`))
     const { operation, body, answers } = this.#request
     this.#reader = isStream ? operation.streamReader?.({ json: body.json, answers }) : undefined
-    if (this.#reader) this.#relay = new StreamRelay(this.#reader, operation.streamTerminator ?? '', this.#sink)
+    if (this.#reader)
+      this.#relay = new StreamRelay(this.#reader, operation.streamTerminator ?? '', this.#sink)
     else this.#body = new BodyCollector()
     return undefined
   }
