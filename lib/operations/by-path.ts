@@ -1,9 +1,22 @@
 import { chatCompletions } from './chat-completions.ts'
+import { completions } from './completions.ts'
+import { countTokens } from './count-tokens.ts'
+import { embeddings } from './embeddings.ts'
+import { imageGenerations } from './images.ts'
 import { messages } from './messages.ts'
 import type { Operation } from './operation.ts'
+import { rerank } from './rerank.ts'
 
 /** Every endpoint that runs a model, one row each. */
-export const OPERATIONS: readonly Operation[] = [chatCompletions, messages]
+export const OPERATIONS: readonly Operation[] = [
+  chatCompletions,
+  completions,
+  embeddings,
+  imageGenerations,
+  rerank,
+  messages,
+  countTokens,
+]
 
 /** The endpoint that serves a kind of model, to point a caller to when the kinds do not match. */
 export const ENDPOINT_BY_KIND = {

@@ -3,7 +3,7 @@ import type { AnswerReading, Substance } from './operation.ts'
 import { estimateTokens } from './token-estimate.ts'
 
 /** The members of a choice's message or delta that carry output, whatever the upstream calls them. */
-interface ChatOutput {
+export interface ChatOutput {
   content?: unknown
   reasoning_content?: unknown
   reasoning?: unknown
@@ -14,13 +14,31 @@ interface ChatOutput {
   images?: unknown
 }
 
-interface ChatChoice {
-  message?: ChatOutput | null
-  finish_reason?: unknown
+/** A choice of an answer, or of a stream's chunk. */
+export interface ChatChoice {
+  readonly index?: unknown
+  readonly message?: ChatOutput | null
+  readonly delta?: ChatOutput | null
+  readonly finish_reason?: unknown
+  readonly [member: string]: unknown
 }
+
+/** Where a choice holds its output. */
+export interface ChoiceForm {
+  output(choice: ChatChoice): ChatOutput
+  /** The member that holds a chunk's text, where the choice carries that and nothing else of note. */
+  textMember(choice: ChatChoice): string | undefined
+}
+
+const MESSAGE_CHOICE: ChoiceForm = { output: ({ message }) => message ?? {}, textMember: () => undefined }
 
 /** Reads a whole OpenAI-style chat completion. Throws SyntaxError when it is not one. */
 export function readChatAnswer(json: unknown): AnswerReading {
+  return readChoices(json, MESSAGE_CHOICE)
+}
+
+/** Reads a whole answer of choices. Throws SyntaxError when it is not one. */
+export function readChoices(json: unknown, form: ChoiceForm): AnswerReading {
   const answer = json as { choices?: unknown; usage?: unknown } | null
   if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.choices)) {
     throw new SyntaxError('the answer has no "choices"')
@@ -28,17 +46,17 @@ export function readChatAnswer(json: unknown): AnswerReading {
   const choices = answer.choices.filter(
     (choice): choice is ChatChoice => typeof choice === 'object' && choice !== null,
   )
+  const outputs = choices.map(form.output)
   return {
-    substance: substanceOf(choices),
+    substance: substanceOf(choices, outputs),
     usage: readChatUsage(answer.usage),
-    estimateOutput: () =>
-      choices.reduce((sum, { message }) => sum + (message ? estimateTokens(outputText(message)) : 0), 0),
+    estimateOutput: () => outputs.reduce((sum, output) => sum + estimateTokens(outputText(output)), 0),
   }
 }
 
-function substanceOf(choices: readonly ChatChoice[]): Substance {
-  if (choices.some(({ message }) => message && hasRefusal(message))) return 'refusal'
-  if (choices.some(({ message }) => message && hasOutput(message))) return 'output'
+function substanceOf(choices: readonly ChatChoice[], outputs: readonly ChatOutput[]): Substance {
+  if (outputs.some(hasRefusal)) return 'refusal'
+  if (outputs.some(hasOutput)) return 'output'
   return choices.some((choice) => choice.finish_reason === 'content_filter') ? 'filtered' : 'empty'
 }
 

@@ -1,5 +1,5 @@
 import type { StreamEvent } from '../protocols/index.ts'
-import { hasOutput, hasRefusal, outputText } from './chat-answer.ts'
+import { type ChatChoice, type ChoiceForm, hasOutput, hasRefusal, outputText } from './chat-answer.ts'
 import { laterChatUsage, readChatUsage } from './chat-usage.ts'
 import {
   type FrameReading,
@@ -17,18 +17,15 @@ interface ChatChunk {
   error?: unknown
 }
 
-interface ChunkChoice {
-  index?: unknown
-  delta?: Parameters<typeof hasOutput>[0] | null
-  finish_reason?: unknown
-}
-
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['content', 'reasoning_content', 'reasoning'])
 
-/** Reads an OpenAI-style chat completion stream as it passes. */
+const DELTA_CHOICE: ChoiceForm = { output: ({ delta }) => delta ?? {}, textMember: plainTextMember }
+
+/** Reads an OpenAI-style stream of choices as it passes. */
 export class ChatStreamReader implements StreamReader {
   #answers: number
   #relayUsage: boolean
+  #form: ChoiceForm
   #choices = new Set<unknown>()
   #finishedChoices = new Set<unknown>()
   #output = false
@@ -41,10 +38,12 @@ export class ChatStreamReader implements StreamReader {
   /**
    * @param options.answers how many choices were asked for.
    * @param options.relayUsage whether the caller asked for the usage chunk.
+   * @param options.form where a choice holds its output. Defaults to a delta, as in chat.
    */
-  constructor(options: { answers: number; relayUsage: boolean }) {
+  constructor(options: { answers: number; relayUsage: boolean; form?: ChoiceForm }) {
     this.#answers = options.answers
     this.#relayUsage = options.relayUsage
+    this.#form = options.form ?? DELTA_CHOICE
   }
 
   /** An upstream may give fewer choices than were asked for. */
@@ -68,18 +67,18 @@ export class ChatStreamReader implements StreamReader {
     if (chunk.error || event === 'error' || chunk.object === 'error')
       return { ...reading, error: chunk.error ?? chunk }
     const hasUsage = typeof chunk.usage === 'object' && chunk.usage !== null
-    const choices = Array.isArray(chunk.choices) ? (chunk.choices as (ChunkChoice | null)[]) : []
+    const choices = Array.isArray(chunk.choices) ? (chunk.choices as (ChatChoice | null)[]) : []
     for (const choice of choices) if (choice && this.#readChoice(choice)) reading.output = true
     if (hasUsage) this.#report(readChatUsage(chunk.usage))
     reading.finished = this.#finishedChoices.size >= this.#answers
     reading.relay = this.#relayUsage || !hasUsage || choices.length > 0
-    if (!hasUsage && choices.length === 1) reading.textMember = plainTextMember(choices[0] ?? {})
+    if (!hasUsage && choices.length === 1) reading.textMember = this.#form.textMember(choices[0] ?? {})
     return reading
   }
 
-  #readChoice(choice: ChunkChoice): boolean {
+  #readChoice(choice: ChatChoice): boolean {
     this.#choices.add(choice.index ?? 0)
-    const delta = choice.delta ?? {}
+    const delta = this.#form.output(choice)
     const output = hasOutput(delta)
     if (output) {
       this.#output = true
@@ -112,7 +111,7 @@ export class ChatStreamReader implements StreamReader {
 }
 
 /** The text member of a choice that carries text and nothing else of note. */
-function plainTextMember(choice: ChunkChoice): string | undefined {
+function plainTextMember(choice: ChatChoice): string | undefined {
   if (choice.finish_reason || !choice.delta) return undefined
   return soleTextMember(choice.delta, TEXT_MEMBERS)
 }

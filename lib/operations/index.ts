@@ -1,5 +1,10 @@
 export { ENDPOINT_BY_KIND, OPERATIONS } from './by-path.ts'
 export { chatCompletions } from './chat-completions.ts'
+export { completions } from './completions.ts'
+export { countTokens } from './count-tokens.ts'
+export { embeddings } from './embeddings.ts'
+export { imageGenerations } from './images.ts'
+export { MOST_TOKENS_PER_IMAGE } from './images-answer.ts'
 export { messages } from './messages.ts'
 export type {
   AnswerReading,
@@ -22,4 +27,5 @@ export {
   providerConstraintSchema,
   toProviderConstraint,
 } from './provider-constraint.ts'
+export { rerank } from './rerank.ts'
 export { estimateTokens } from './token-estimate.ts'

@@ -21,7 +21,7 @@ const content = z.union([z.string(), listOf(block)], {
 })
 
 /** What the gateway needs of a message request; unknown members pass through untouched. */
-const schema = z.looseObject({
+export const messageSchema = z.looseObject({
   model: z.string().min(1),
   // 0 fills the prompt cache and asks for no answer.
   max_tokens: z.int().min(0),
@@ -36,7 +36,7 @@ const schema = z.looseObject({
   provider: providerConstraintSchema.nullish(),
 })
 
-type MessagesBody = z.output<typeof schema>
+type MessagesBody = z.output<typeof messageSchema>
 type Block = z.output<typeof block>
 
 /** Anthropic-style message: `POST /v1/messages`. */
@@ -47,13 +47,22 @@ export const messages: StreamingOperation = {
   protocol: 'anthropic',
   path: '/v1/messages',
   upstreamPath: '/messages',
-  schema,
-  facts: (json, raw, estimate) => new MessageCounter(json as MessagesBody, raw, estimate).facts(),
+  schema: messageSchema,
+  facts: messageFacts,
   promptPrefix: (json) => promptPrefix(json as MessagesBody),
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   readAnswer: readMessageAnswer,
   streamTerminator: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
   streamReader: () => new MessageStreamReader(),
+}
+
+/** The facts of a body that {@link messageSchema} accepts, or would but for `max_tokens`. */
+export function messageFacts(
+  json: Readonly<Record<string, unknown>>,
+  raw: Buffer,
+  estimate: TokenEstimator,
+): RequestFacts {
+  return new MessageCounter(json as MessagesBody, raw, estimate).facts()
 }
 
 /** Walks a body once, adding up tokens and images and noting which member asks for which feature. */
