@@ -60,7 +60,12 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler {
       next(new TypeError('billingGuard: nobody to charge; mount authenticate before it, or give "account"'))
       return
     }
-    const held = pool.reserve({ account: payer, key: key(req, call), amount: reserve(req, call) })
+    const amount = reserve(req, call)
+    if (amount === null) {
+      next()
+      return
+    }
+    const held = pool.reserve({ account: payer, key: key(req, call), amount })
     if (held instanceof Promise) void held.then((answer) => begin(call, answer, res, next)).catch(next)
     else begin(call, held, res, next)
   }
@@ -106,7 +111,8 @@ function validate(options: BillingGuardOptions) {
   return { pool, account, key, handlerMs, reserve: reserveOf(options) }
 }
 
-function reserveOf({ reserve, catalog }: BillingGuardOptions): (req: Request, call: Call) => bigint {
+/** The most that a call can cost; null: calls of its endpoint are never charged, and no money is looked at. */
+function reserveOf({ reserve, catalog }: BillingGuardOptions): (req: Request, call: Call) => bigint | null {
   if (reserve) {
     return (req, call) => {
       const most = reserve(req, call)
@@ -117,6 +123,7 @@ function reserveOf({ reserve, catalog }: BillingGuardOptions): (req: Request, ca
   return (_req, call) => {
     if (!call.request)
       throw new TypeError('billingGuard: there is no call.request; mount readRequest before it')
+    if (call.request.operation.priceUnit === 'none') return null
     const current = typeof catalog === 'function' ? catalog() : (catalog as Catalog)
     return worstCase.of(current, call.request, call.principal)
   }

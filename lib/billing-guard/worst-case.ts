@@ -1,37 +1,36 @@
 import type { CallRequest, Principal } from '../call/index.ts'
 import { type Catalog, type Line, type Model, priceOn } from '../catalog/index.ts'
+import { MOST_TOKENS_PER_IMAGE, type PriceUnit } from '../operations/index.ts'
 
 /** Output of a model of which neither the request nor the catalogue says how much it can be. */
 const UNBOUNDED_OUTPUT_TOKENS = 32_768
 
 /** The dearest that each unit can be for a model, in nano-units. */
 interface Dearest {
-  readonly inputPerMillion: bigint
-  readonly outputPerMillion: bigint
-  readonly perRequest: bigint
-  readonly perImage: bigint
+  inputPerMillion: bigint
+  outputPerMillion: bigint
+  perRequest: bigint
+  perImage: bigint
+  perSearchUnit: bigint
 }
 
 /**
  * Works out the most that calls can cost (DESIGN 8), over all lines that may serve them: 1.25 × the estimated input at
- * the dearest input or cache-write price, every answer at the longest it may be, and the prices by unit.
+ * the dearest input or cache-write price, every answer at the longest it may be or every image at the dearest, and the
+ * prices by unit.
  */
 export class WorstCase {
   readonly #byCatalog = new WeakMap<Catalog, Map<string, Dearest>>()
 
   /** Nano-units, rounded half up. */
   of(catalog: Catalog, request: CallRequest, principal: Principal | null): bigint {
-    const { model, operation, estimatedInputTokens, answers } = request
+    const { model, operation, estimatedInputTokens } = request
     const dearest = this.#dearestOf(catalog, model, principal)
-    const output =
-      request.maxOutputTokens ?? model.maxOutputTokens ?? model.contextWindow ?? UNBOUNDED_OUTPUT_TOKENS
-    const outputTokens = operation.kind === 'chat' ? answers * output : 0
-    const images = operation.kind === 'image' ? answers : 0
     // Five quarters of the input: the estimate may be short by as much. In quarters of millionths all is whole.
     const quarters =
       BigInt(estimatedInputTokens) * 5n * dearest.inputPerMillion +
-      BigInt(outputTokens) * 4n * dearest.outputPerMillion +
-      (dearest.perRequest + BigInt(images) * dearest.perImage) * 4_000_000n
+      MOST_MADE[operation.priceUnit](request, dearest) * 4n +
+      dearest.perRequest * 4_000_000n
     return (quarters + 2_000_000n) / 4_000_000n
   }
 
@@ -48,12 +47,35 @@ export class WorstCase {
   }
 }
 
+/** The most that a call can make, by what it is charged by, in millionths of nano-units. */
+const MOST_MADE: Readonly<Record<PriceUnit, (request: CallRequest, dearest: Dearest) => bigint>> = {
+  tokens: ({ answers, maxOutputTokens, model }, { outputPerMillion }) => {
+    const output = maxOutputTokens ?? model.maxOutputTokens ?? model.contextWindow ?? UNBOUNDED_OUTPUT_TOKENS
+    return BigInt(answers * output) * outputPerMillion
+  },
+  input: () => 0n,
+  images: ({ units, model }, { outputPerMillion, perImage }) => {
+    const tokens = BigInt(model.maxOutputTokens ?? MOST_TOKENS_PER_IMAGE)
+    return BigInt(units) * largest(tokens * outputPerMillion, perImage * 1_000_000n)
+  },
+  searches: ({ units }, { perSearchUnit }) => BigInt(units) * perSearchUnit * 1_000_000n,
+  none: () => 0n,
+}
+
 function isIn(regions: readonly string[]): (line: Line) => boolean {
   return ({ region }) => region !== undefined && regions.includes(region)
 }
 
+const NOTHING: Readonly<Dearest> = {
+  inputPerMillion: 0n,
+  outputPerMillion: 0n,
+  perRequest: 0n,
+  perImage: 0n,
+  perSearchUnit: 0n,
+}
+
 function dearestOf(model: Model, lines: readonly Line[]): Dearest {
-  const dearest = { inputPerMillion: 0n, outputPerMillion: 0n, perRequest: 0n, perImage: 0n }
+  const dearest: Dearest = { ...NOTHING }
   for (const line of lines) {
     const price = priceOn(model, line)
     // Only an Anthropic-style line writes its caches at a price of their own.
@@ -65,6 +87,7 @@ function dearestOf(model: Model, lines: readonly Line[]): Dearest {
     dearest.outputPerMillion = largest(dearest.outputPerMillion, price.outputPerMillion)
     dearest.perRequest = largest(dearest.perRequest, price.perRequest)
     dearest.perImage = largest(dearest.perImage, price.perImage)
+    dearest.perSearchUnit = largest(dearest.perSearchUnit, price.perSearchUnit)
   }
   return dearest
 }

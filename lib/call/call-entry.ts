@@ -80,6 +80,7 @@ export interface UsageSummary {
   readonly images?: number
   /** Of video. */
   readonly seconds?: number
+  readonly search_units?: number
   readonly source: 'measured' | 'estimated'
 }
 
@@ -151,6 +152,7 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
       output_tokens: usage.outputTokens,
       ...(usage.images !== undefined && { images: usage.images }),
       ...(usage.seconds !== undefined && { seconds: usage.seconds }),
+      ...(usage.searchUnits !== undefined && { search_units: usage.searchUnits }),
       source: usage.source,
     },
     billing: call.billing && billingOf(call.billing),

@@ -153,7 +153,16 @@ export interface ServedBy {
 
 /** One term of what a call costs. */
 export interface ChargeItem {
-  readonly unit: 'input' | 'cached_input' | 'cache_write' | 'output' | 'request' | 'image' | 'second' | 'own'
+  readonly unit:
+    | 'input'
+    | 'cached_input'
+    | 'cache_write'
+    | 'output'
+    | 'request'
+    | 'image'
+    | 'second'
+    | 'search_unit'
+    | 'own'
   readonly quantity: number
   /** Nano-units: per million for tokens, else for one. */
   readonly price: bigint
@@ -174,11 +183,14 @@ export interface BillingTrace {
   own: bigint | undefined
 }
 
+/** Bytes of an answer; what is large comes in pieces, so that it need not be copied into one. */
+export type AnswerBytes = Buffer | string | readonly Buffer[]
+
 /** How a call is about to end, told to what has to be durable before it does. */
 export interface CallEnding {
   readonly outcome: CallOutcome
   /** The last of the answer, which goes out only afterwards. */
-  readonly unsent: Buffer | string | null
+  readonly unsent: AnswerBytes | null
 }
 
 /** What a call's Idempotency-Key came to. */
@@ -193,9 +205,9 @@ export interface IdempotencyTrace {
   /** Whether a ledger completes the record, in the transaction of the charge. */
   readonly completedByLedger: boolean
   /** What the caller has been sent by now, and what is still to be sent. */
-  bodyWith(unsent: Buffer | string | null): string | null
+  bodyWith(unsent: AnswerBytes | null): string | null
   /** Takes output that was produced and not sent, such as to a caller who has left: it belongs to the kept body. */
-  readonly keep: (output: Buffer | string) => void
+  readonly keep: (output: AnswerBytes) => void
   /** Keeps nothing of the body: the call was not charged after all, and was sent nothing of it. */
   readonly discard: () => void
 }

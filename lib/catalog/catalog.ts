@@ -16,6 +16,8 @@ export interface Price {
   readonly perImage: bigint
   /** Per second of video. */
   readonly perSecond: bigint
+  /** Per search that a rerank comes to. */
+  readonly perSearchUnit: bigint
 }
 
 /** The clocks of one attempt, in milliseconds. */

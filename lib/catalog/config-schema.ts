@@ -28,6 +28,7 @@ const prices = {
   perRequest: price,
   perImage: price,
   perSecond: price,
+  perSearchUnit: price,
 }
 /** Every member optional: on a model what is absent is free, on a line it is the model's. */
 const priceSchema = z.strictObject(prices).partial()

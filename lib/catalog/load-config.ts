@@ -129,6 +129,7 @@ const FREE: Price = {
   perRequest: 0n,
   perImage: 0n,
   perSecond: 0n,
+  perSearchUnit: 0n,
 }
 
 function toPrice(price: ParsedModel['price']): Partial<Price> {

@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
+import type { AnswerBytes } from '../call/index.ts'
 
 /**
  * What a call has answered, kept by reference while it goes out and read as text only at the end: neither copies a
@@ -30,9 +31,9 @@ export class AnswerBody {
   }
 
   /** Takes what belongs to the answer and is not sent. */
-  addUnsent(chunk: Buffer | string): void {
+  addUnsent(output: AnswerBytes): void {
     this.#hasUnsent = true
-    this.#add(chunk, Buffer.byteLength(chunk))
+    this.#addAll(output)
   }
 
   /** Keeps nothing, from now on either. */
@@ -43,7 +44,7 @@ export class AnswerBody {
   }
 
   /** Everything, and what is still to come, as UTF-8; null when that is nothing. A cut one says so at its end. */
-  text(toCome: Buffer | string | null = null): string | null {
+  text(toCome: AnswerBytes | null = null): string | null {
     if (toCome !== null) return this.#and(toCome).text()
     if (this.empty || this.#limit === 0) return null
     const decoder = new StringDecoder('utf8')
@@ -54,13 +55,13 @@ export class AnswerBody {
     return this.#cut ? `${text}\n[cut after ${this.#limit} bytes]` : text + decoder.end()
   }
 
-  #and(toCome: Buffer | string): AnswerBody {
+  #and(toCome: AnswerBytes): AnswerBody {
     const body = new AnswerBody(this.#limit)
     body.#chunks = [...this.#chunks]
     body.#bytes = this.#bytes
     body.#cut = this.#cut
     body.#isDiscarded = this.#isDiscarded
-    if (!this.#hasUnsent) body.#add(toCome, Buffer.byteLength(toCome))
+    if (!this.#hasUnsent) body.#addAll(toCome)
     return body
   }
 
@@ -69,6 +70,11 @@ export class AnswerBody {
     const isBytes = typeof encoding === 'string' && /^(?:hex|base64(?:url)?)$/i.test(encoding)
     const chunk = isBytes ? Buffer.from(text, encoding as BufferEncoding) : text
     this.#add(chunk, Buffer.byteLength(chunk))
+  }
+
+  #addAll(output: AnswerBytes): void {
+    if (typeof output === 'string' || Buffer.isBuffer(output)) this.#add(output, Buffer.byteLength(output))
+    else for (const chunk of output) this.#add(chunk, chunk.length)
   }
 
   #add(chunk: Uint8Array | string, bytes: number): void {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { CallRequest } from '../call/index.ts'
+import type { AnswerBytes, CallRequest } from '../call/index.ts'
 import type { AnswerReading, StreamReader } from '../operations/index.ts'
 import {
   brokenOff,
@@ -10,12 +10,12 @@ import {
   filteredAnswer,
   malformed,
 } from './outcome.ts'
-import { BodyCollector, isFailure, parseJson, readPlain } from './plain-answer.ts'
+import { BodyCollector, DataCollector, isFailure, parseJson, readPlain } from './plain-answer.ts'
 import { type RelayEnd, type RelaySink, StreamRelay } from './stream-relay.ts'
 
 /** What an upstream's response came to. */
 export type IntakeEnd =
-  | { readonly kind: 'answer'; readonly body: string | Buffer; readonly reading: AnswerReading }
+  | { readonly kind: 'answer'; readonly body: AnswerBytes; readonly reading: AnswerReading }
   | { readonly kind: 'streamed'; readonly tail: Buffer; readonly reader: StreamReader }
   | {
       readonly kind: 'failed'
@@ -34,7 +34,7 @@ export class AnswerIntake {
   readonly #sink: RelaySink
   #status: number | null = null
   #headers: IncomingHttpHeaders = {}
-  #body: BodyCollector | undefined
+  #body: BodyCollector | DataCollector | undefined
   #relay: StreamRelay | undefined
   #reader: StreamReader | undefined
   /** Chunks of this turn of the event loop, relayed together. */
@@ -73,7 +73,7 @@ export class AnswerIntake {
     this.#reader = isStream ? operation.streamReader?.({ json: body.json, answers }) : undefined
     if (this.#reader)
       this.#relay = new StreamRelay(this.#reader, operation.streamTerminator ?? '', this.#sink)
-    else this.#body = new BodyCollector()
+    else this.#body = operation.answersData ? new DataCollector() : new BodyCollector()
     return undefined
   }
 
@@ -122,16 +122,22 @@ export class AnswerIntake {
   }
 
   #answered(): IntakeEnd {
-    const bytes = (this.#body as BodyCollector).take()
+    const body = this.#body
+    if (body instanceof DataCollector) return this.#judged(body.digest, () => body.chunks)
+    const bytes = (body as BodyCollector).take()
     const text = bytes.toString()
+    // As text, head and body leave in one write; bytes that are no UTF-8 have to stay what they are.
+    return this.#judged(text, () => (isUtf8(bytes) ? text : bytes))
+  }
+
+  #judged(text: string, body: () => AnswerBytes): IntakeEnd {
     const reading = readPlain(text, this.#request.operation.readAnswer)
     if (isFailure(reading)) return this.#failed(reading)
     // A caller may ask for no output, to have the upstream's prompt cache filled.
     if (reading.substance === 'empty' && this.#request.maxOutputTokens !== 0)
       return this.#failed(emptyAnswer())
     if (reading.substance === 'filtered') return this.#failed(filteredAnswer())
-    // As text, head and body leave in one write; bytes that are no UTF-8 have to stay what they are.
-    return { kind: 'answer', body: isUtf8(bytes) ? text : bytes, reading }
+    return { kind: 'answer', body: body(), reading }
   }
 
   /** A status other than 200, with as much of its body as came. */

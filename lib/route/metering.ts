@@ -1,4 +1,5 @@
 import type { CallRequest } from '../call/index.ts'
+import type { Price } from '../catalog/index.ts'
 import type { AnswerReading, ReportedUsage, StreamReader, Usage } from '../operations/index.ts'
 
 /**
@@ -10,14 +11,44 @@ const MOST_TOKENS = 10_000_000
 /**
  * The usage of an answer that came whole: what the upstream reported, a reported zero included. What it did not report,
  * or not credibly, is estimated, and the usage marked so.
+ *
+ * @param price of the line that answered: where it is by the piece, tokens that were not reported are none.
  */
 export function usageOfAnswer(
   request: CallRequest,
   { usage, estimateOutput }: Pick<AnswerReading, 'usage' | 'estimateOutput'>,
+  price: Price,
 ): Usage {
+  const { priceUnit } = request.operation
   const reported = credible(request, usage)
+  if (priceUnit === 'images' && price.perImage > 0n) return usageOfPieces(request, reported, usage)
+  if (priceUnit === 'searches' && price.perSearchUnit > 0n)
+    return usageOfSearches(request, reported, usage, price)
   const { outputTokens } = reported
-  return usageOf(request, reported, outputTokens ?? estimateOutput(), outputTokens !== undefined)
+  const tokens = usageOf(request, reported, outputTokens ?? estimateOutput(), outputTokens !== undefined)
+  return { ...tokens, ...piecesOf(usage) }
+}
+
+/** What is made, or searched, is counted; tokens only where they are reported. */
+function usageOfPieces(request: CallRequest, reported: ReportedUsage, pieces: ReportedUsage): Usage {
+  const { inputTokens = 0, outputTokens = 0 } = reported
+  return { ...usageOf(request, { ...reported, inputTokens }, outputTokens, true), ...piecesOf(pieces) }
+}
+
+/** Searches that are not reported are those that the request comes to, unless its tokens are paid. */
+function usageOfSearches(
+  request: CallRequest,
+  reported: ReportedUsage,
+  { searchUnits }: ReportedUsage,
+  { inputPerMillion }: Price,
+): Usage {
+  const paidByTokens = inputPerMillion > 0n && reported.inputTokens !== undefined && reported.inputTokens > 0
+  if (searchUnits !== undefined || paidByTokens) return usageOfPieces(request, reported, { searchUnits })
+  return { ...usageOfPieces(request, reported, { searchUnits: request.units }), source: 'estimated' }
+}
+
+function piecesOf({ images, searchUnits }: ReportedUsage): Pick<Usage, 'images' | 'searchUnits'> {
+  return { ...(images !== undefined && { images }), ...(searchUnits !== undefined && { searchUnits }) }
 }
 
 /**

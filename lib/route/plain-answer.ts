@@ -1,4 +1,6 @@
+import { Buffer } from 'node:buffer'
 import type { AnswerReading } from '../operations/index.ts'
+import { JsonDigest } from './json-digest.ts'
 import { type Failure, malformed } from './outcome.ts'
 
 /** Past this an answer is taken for broken. */
@@ -20,6 +22,10 @@ export class BodyCollector {
     return this.#overflowed
   }
 
+  get chunks(): readonly Buffer[] {
+    return this.#chunks
+  }
+
   /** False once the body is longer than the limit; what came before is kept. */
   push(chunk: Buffer): boolean {
     if (this.#overflowed || this.#size + chunk.length > this.#limit) {
@@ -34,6 +40,32 @@ export class BodyCollector {
   take(): Buffer {
     const [first] = this.#chunks
     return this.#chunks.length === 1 && first ? first : Buffer.concat(this.#chunks, this.#size)
+  }
+}
+
+/** Collects a body of which no copy is made: its chunks as they came, and what there is to read of it. */
+export class DataCollector {
+  readonly #body = new BodyCollector()
+  readonly #digest = new JsonDigest()
+
+  get overflowed(): boolean {
+    return this.#body.overflowed
+  }
+
+  push(chunk: Buffer): boolean {
+    const fits = this.#body.push(chunk)
+    if (fits) this.#digest.push(chunk)
+    return fits
+  }
+
+  /** The chunks, in their order. */
+  get chunks(): readonly Buffer[] {
+    return this.#body.chunks
+  }
+
+  /** JSON in which long strings and lists of numbers are cut short. */
+  get digest(): string {
+    return this.#digest.text()
   }
 }
 

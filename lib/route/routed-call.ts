@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { Call, CallEnding, CallOutcome, CallRequest, RoutingTrace } from '../call/index.ts'
+import type { AnswerBytes, Call, CallEnding, CallOutcome, CallRequest, RoutingTrace } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import type { StreamReader } from '../operations/index.ts'
 import { Attempt, type AttemptEnd } from './attempt.ts'
@@ -138,11 +138,11 @@ export class RoutedCall {
   /** Notes what the call used, and what is learned about the line. */
   #meter(attempt: Attempt, pass: CircuitPass, end: LastEnd): void {
     const { state, line, price } = attempt.candidate
-    this.#call.servedBy = { line: line.id, price }
+    if (this.#request.operation.priceUnit !== 'none') this.#call.servedBy = { line: line.id, price }
     switch (end.kind) {
       case 'answer':
         pass.success()
-        this.#call.usage = usageOfAnswer(this.#request, end.reading)
+        if (this.#call.servedBy) this.#call.usage = usageOfAnswer(this.#request, end.reading, price)
         break
       case 'streamed':
         this.#call.usage = usageOfStream(this.#request, end.reader)
@@ -197,13 +197,20 @@ export class RoutedCall {
       this.#res.end(end.tail)
       return
     }
-    const { body } = end
-    this.#res.writeHead(200, {
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(body),
-    })
-    this.#res.end(body)
+    writeAnswer(this.#res, end.body)
   }
+}
+
+function writeAnswer(res: ServerResponse, body: AnswerBytes): void {
+  const inPieces = typeof body !== 'string' && !Buffer.isBuffer(body)
+  const length = inPieces ? body.reduce((sum, piece) => sum + piece.length, 0) : Buffer.byteLength(body)
+  res.writeHead(200, { 'content-type': 'application/json', 'content-length': length })
+  if (!inPieces) {
+    res.end(body)
+    return
+  }
+  for (const piece of body.slice(0, -1)) res.write(piece)
+  res.end(body.at(-1))
 }
 
 function longestTotal(candidates: readonly Candidate[]): number {

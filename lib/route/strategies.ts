@@ -95,7 +95,8 @@ function expectedCost({ price: unit }: Candidate, request: CallRequest | null): 
   const input = request?.estimatedInputTokens ?? 1000
   const output = Math.min(input, request?.maxOutputTokens ?? input)
   const tokens = input * Number(unit.inputPerMillion) + output * Number(unit.outputPerMillion)
-  return tokens / 1_000_000 + Number(unit.perRequest) + Number(unit.perImage) + Number(unit.perSecond)
+  const pieces = [unit.perRequest, unit.perImage, unit.perSecond, unit.perSearchUnit]
+  return pieces.reduce((sum, price) => sum + Number(price), tokens / 1_000_000)
 }
 
 /** Weighted rendezvous hashing: adding or losing a line moves only the keys of that line. */

@@ -13,6 +13,7 @@ const FREE: Price = {
   perRequest: 0n,
   perImage: 0n,
   perSecond: 0n,
+  perSearchUnit: 0n,
 }
 
 function priced(prices: Partial<Record<keyof Price, string>>): Price {
