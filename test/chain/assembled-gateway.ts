@@ -1,0 +1,91 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createGateway } from '../../examples/gateway/app.ts'
+import { Readiness } from '../../examples/gateway/readiness.ts'
+import { type DurableStores, openDurableStores, openLimitStores } from '../../examples/gateway/stores.ts'
+import type { CallLogEntry } from '../../lib/call-log/index.ts'
+import { loadConfig } from '../../lib/catalog/index.ts'
+import type { ProtocolName } from '../../lib/protocols/index.ts'
+import { recordingLogger } from '../support/app-server.ts'
+import type { Endpoint } from '../support/endpoints.ts'
+import type { ScriptedUpstream } from '../support/scripted-upstream.ts'
+import type { Caller } from './refusals.ts'
+
+/** What every call here is held for and costs. */
+export const PRICE = '0.01'
+
+/** The assembled gateway, asked over one endpoint. */
+export interface AssembledGateway {
+  readonly ledger: DurableStores['ledger']
+  /** Sends the smallest request of the endpoint. */
+  send(headers?: Readonly<Record<string, string>>): Promise<Response>
+  /** The log entry of an answer; waits for it. */
+  entryOf(response: Response): Promise<CallLogEntry>
+}
+
+/** What stands around an endpoint. */
+export interface AssembledOptions {
+  readonly endpoint: Endpoint
+  readonly upstream: ScriptedUpstream
+  readonly caller?: Caller
+  /** What the one line speaks. Defaults to what the endpoint does. */
+  readonly lineProtocol?: ProtocolName
+}
+
+/** Starts it, with one model of the endpoint's kind on one line; closed at the end of the test. */
+export async function startAssembled(
+  t: TestContext,
+  { endpoint, upstream, caller = {}, lineProtocol = endpoint.protocol }: AssembledOptions,
+): Promise<AssembledGateway> {
+  const logger = recordingLogger()
+  const config = loadConfig({
+    accounts: [{ id: 'acme', ...caller.account }],
+    keys: [{ id: 'key_acme', account: 'acme', secret: 'sk-caller', ...caller.key }],
+    models: [{ id: 'model', kind: endpoint.kind, price: { perRequest: PRICE } }],
+    lines: [
+      {
+        id: 'line',
+        provider: 'provider',
+        protocol: lineProtocol,
+        baseUrl: `${upstream.url}/v1`,
+        models: { model: 'upstream-model' },
+      },
+    ],
+  })
+  const durable = await openDurableStores('memory:', config, logger)
+  const { limits } = openLimitStores(undefined, logger)
+  const gateway = createGateway({
+    config,
+    stores: { ...durable, limits },
+    logger,
+    readiness: new Readiness(durable.ping),
+    adminToken: undefined,
+  })
+  const server = createServer(gateway.app).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(async () => {
+    server.closeAllConnections()
+    server.close()
+    await gateway.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${endpoint.path}`
+  return {
+    ledger: durable.ledger,
+    send(headers = { authorization: 'Bearer sk-caller' }) {
+      const { method, body, headers: own } = endpoint.request('model')
+      return fetch(url, { method, body, headers: { ...own, ...headers } })
+    },
+    async entryOf(response) {
+      const id = response.headers.get('x-request-id') ?? ''
+      for (let tries = 0; tries < 1000; tries++) {
+        const entry = await durable.calls.find(id)
+        if (entry) return entry
+        await sleep(5)
+      }
+      throw new Error(`no call-log entry for ${id}`)
+    },
+  }
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { describe, it } from 'node:test'
+import { ERROR_CODES } from '../../lib/errors/index.ts'
+import { envelopeOf } from '../support/answer-bodies.ts'
+import { ENDPOINTS } from '../support/endpoints.ts'
+import { startUpstream } from '../support/scripted-upstream.ts'
+import { until } from '../support/until.ts'
+import { PRICE, startAssembled } from './assembled-gateway.ts'
+import { REFUSALS } from './refusals.ts'
+
+for (const endpoint of ENDPOINTS) {
+  const { path, protocol, free } = endpoint
+
+  describe(`a call of ${path} is refused in its envelope`, () => {
+    for (const { code, when, caller = {}, headers, before, money } of REFUSALS) {
+      if (money && free) continue
+      it(`${code}: ${when}`, async (t) => {
+        const upstream = await startUpstream(endpoint.answer)
+        t.after(() => upstream.close())
+        const gateway = await startAssembled(t, { endpoint, upstream, caller })
+        const { change } = gateway.ledger
+        if (before === 'the ledger goes away') gateway.ledger.change = () => Promise.reject(new Error('away'))
+        if (before === 'a call') assert.equal((await gateway.send()).status, 200)
+        let running: Promise<Response> | undefined
+        let finish = (): void => {}
+        if (before === 'a running call') {
+          upstream.script = (res: ServerResponse, request, index) => {
+            finish = () => void endpoint.answer(res, request, index)
+          }
+          running = gateway.send()
+          await until(() => upstream.requests.length === 1, 'the running call')
+        }
+        const asked = upstream.requests.length
+
+        const response = await gateway.send(headers)
+
+        const expected = ERROR_CODES[code]
+        assert.equal(response.status, expected.status)
+        const body = await envelopeOf(response)
+        assert.equal(body.request_id, response.headers.get('x-request-id'))
+        if (protocol === 'openai') {
+          assert.equal(body.error.code, code)
+          assert.equal('type' in body, false)
+        } else {
+          assert.equal(body.type, 'error')
+          assert.equal('code' in body.error, false)
+        }
+        assert.equal(typeof body.error.type, 'string')
+        assert.equal(typeof body.error.message, 'string')
+        const retryAfter = response.headers.get('retry-after')
+        if (expected.status === 429) assert.ok(Number(retryAfter) >= 1, `Retry-After: ${retryAfter}`)
+        assert.equal(upstream.requests.length, asked, 'no upstream was asked')
+
+        finish()
+        if (running) assert.equal((await running).status, 200)
+        gateway.ledger.change = change
+        const entry = await gateway.entryOf(response)
+        assert.equal(entry.error_code, code)
+        assert.equal(entry.path, path)
+        assert.equal(entry.usage, null)
+        assert.equal(entry.billing?.charged ?? null, null)
+      })
+    }
+  })
+
+  describe(`a call of ${path}`, () => {
+    it(`is answered, logged and ${free ? 'never charged, whatever there is' : 'charged'}`, async (t) => {
+      const upstream = await startUpstream(endpoint.answer)
+      t.after(() => upstream.close())
+      const caller = free ? { account: { balance: '0' }, key: { quota: '0' } } : {}
+      const gateway = await startAssembled(t, { endpoint, upstream, caller })
+      if (free) gateway.ledger.change = () => Promise.reject(new Error('away'))
+      const response = await gateway.send()
+      assert.equal(response.status, 200, await response.clone().text())
+      await response.arrayBuffer()
+      assert.equal(upstream.requests[0]?.path, path)
+      const entry = await gateway.entryOf(response)
+      assert.equal(entry.outcome, 'completed')
+      assert.deepEqual(
+        [entry.billing?.reserved, entry.billing?.charged],
+        free ? [undefined, undefined] : [PRICE, PRICE],
+      )
+      if (free) assert.equal(entry.usage, null)
+    })
+
+    it('has no candidate where its only line speaks another protocol', async (t) => {
+      const upstream = await startUpstream(endpoint.answer)
+      t.after(() => upstream.close())
+      for (const other of ['openai', 'anthropic', 'ark'] as const) {
+        if (other === protocol) continue
+        const gateway = await startAssembled(t, { endpoint, upstream, lineProtocol: other })
+        const response = await gateway.send()
+        assert.equal(response.status, 503)
+        const entry = await gateway.entryOf(response)
+        assert.equal(entry.error_code, 'no_candidate')
+        assert.deepEqual(
+          entry.routing?.eliminated.map(({ reason }) => reason),
+          ['protocol'],
+        )
+      }
+      assert.equal(upstream.requests.length, 0)
+    })
+  })
+}
