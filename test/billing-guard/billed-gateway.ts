@@ -41,6 +41,10 @@ export interface BilledGatewayOptions {
   lines: readonly LineSeed[]
   route?: Partial<RouteOptions>
   ledger?: (Ledger & LedgerBooks) | undefined
+  /** Replaces or adds members of the model "chat". */
+  model?: object
+  /** What the account has, and its key may spend. */
+  balance?: string
 }
 
 export const ACCOUNTS = {
@@ -48,15 +52,19 @@ export const ACCOUNTS = {
   keys: [{ id: 'key_acme', quota: '50' }],
 }
 
+const accountsWith = (balance: string) => ({
+  accounts: [{ id: 'acme', balance }],
+  keys: [{ id: 'key_acme', quota: balance }],
+})
+
 /** A gateway whose model "chat" is served by some lines, closed at the end of the test. */
-export async function billedGateway(
-  t: TestContext,
-  { lines: seeds, route: routing, ledger = new MemoryLedger(ACCOUNTS) }: BilledGatewayOptions,
-): Promise<BilledGateway> {
+export async function billedGateway(t: TestContext, options: BilledGatewayOptions): Promise<BilledGateway> {
+  const { lines: seeds, route: routing, model, balance } = options
+  const ledger = options.ledger ?? new MemoryLedger(balance === undefined ? ACCOUNTS : accountsWith(balance))
   const config = loadConfig({
     accounts: [{ id: 'acme' }],
     keys: [{ id: 'key_acme', account: 'acme', secret: KEY }],
-    models: [{ id: 'chat', kind: 'chat', maxOutputTokens: 1000, price: DEAR }],
+    models: [{ id: 'chat', kind: 'chat', maxOutputTokens: 1000, price: DEAR, ...model }],
     lines: seeds.map(({ url, ...line }, i) => ({
       id: `line-${i}`,
       provider: `provider-${i}`,
