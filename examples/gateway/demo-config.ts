@@ -6,12 +6,22 @@ export const DEMO_KEY = 'sk-demo'
 /** The model of a first request. */
 export const DEMO_MODEL = 'chat-small'
 
+/** Served by demo models of their own, as the models of every kind that answer. */
+const HEALTHY: ReadonlySet<string> = new Set([
+  'demo-chat',
+  'demo-claude',
+  'demo-embedding',
+  'demo-image',
+  'demo-rerank',
+])
+
 const CHAT_PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60', cachedInputPerMillion: '0.075' }
 
 /**
  * The config that is used without GATEWAY_CONFIG. Its lines are the demo model server of this example, which answers by
- * rule and is no AI. Besides two models that answer it has one that always needs its second line, and one for each
- * situation that the demo server can provoke, each on lines of its own, so that one circuit's trouble stays there.
+ * rule and is no AI. Besides models that answer, of every kind, it has one that always needs its second line, and one
+ * for each situation that the demo server can provoke, each on lines of its own, so that one circuit's trouble stays
+ * there.
  *
  * @param origin where the demo model server listens.
  * @param apiKey what it demands as a key.
@@ -31,9 +41,7 @@ export function demoConfig(origin: string, apiKey: string): object {
     models,
     ...extra,
   })
-  const situations = DEMO_MODELS.map(({ id }) => id).filter(
-    (id) => id !== 'demo-chat' && id !== 'demo-claude',
-  )
+  const situations = DEMO_MODELS.map(({ id }) => id).filter((id) => !HEALTHY.has(id))
   return {
     region: 'local',
     accounts: [
@@ -44,14 +52,28 @@ export function demoConfig(origin: string, apiKey: string): object {
       { id: DEMO_MODEL, kind: 'chat', contextWindow: 128_000, maxOutputTokens: 4096, price: CHAT_PRICE },
       { id: 'claude-demo', kind: 'chat', contextWindow: 200_000, maxOutputTokens: 8192, price: CHAT_PRICE },
       { id: 'chat-failover', kind: 'chat', price: CHAT_PRICE },
+      { id: 'embedding-small', kind: 'embedding', contextWindow: 8192, price: { inputPerMillion: '0.02' } },
+      { id: 'embedding-failover', kind: 'embedding', price: { inputPerMillion: '0.02' } },
+      { id: 'image-small', kind: 'image', price: { perImage: '0.011' } },
+      { id: 'rerank-small', kind: 'rerank', price: { perSearchUnit: '0.002' } },
       ...situations.map((id) => ({ id, kind: 'chat', price: CHAT_PRICE })),
     ],
     lines: [
-      line('demo-us', 'openai', { [DEMO_MODEL]: 'demo-chat' }, { region: 'us' }),
+      line(
+        'demo-us',
+        'openai',
+        {
+          [DEMO_MODEL]: 'demo-chat',
+          'embedding-small': 'demo-embedding',
+          'image-small': 'demo-image',
+          'rerank-small': 'demo-rerank',
+        },
+        { region: 'us' },
+      ),
       line(
         'demo-eu',
         'openai',
-        { [DEMO_MODEL]: 'demo-chat', 'chat-failover': 'demo-chat' },
+        { [DEMO_MODEL]: 'demo-chat', 'chat-failover': 'demo-chat', 'embedding-failover': 'demo-embedding' },
         { region: 'eu', priority: 1 },
       ),
       line(
@@ -60,7 +82,10 @@ export function demoConfig(origin: string, apiKey: string): object {
         { 'claude-demo': 'demo-claude', 'chat-failover': 'demo-claude' },
         { priority: 1 },
       ),
-      line('broken-openai', 'openai', { 'chat-failover': 'demo-failing' }),
+      line('broken-openai', 'openai', {
+        'chat-failover': 'demo-failing',
+        'embedding-failover': 'demo-empty',
+      }),
       line('broken-anthropic', 'anthropic', { 'chat-failover': 'demo-failing' }),
       ...situations.flatMap((id) => [
         line(`${id}-openai`, 'openai', { [id]: id }, { timeouts: { firstByteMs: 2000, idleMs: 5000 } }),

@@ -19,7 +19,7 @@ export interface DemoModel {
 }
 
 /**
- * Every demo model, healthy ones first. Each speaks both protocols, so any situation can be provoked on an
+ * Every demo model, healthy ones first. Each answers at every endpoint, so any situation can be provoked at each, on an
  * OpenAI-style and on an Anthropic-style line.
  *
  * @example
@@ -28,6 +28,9 @@ export interface DemoModel {
 export const DEMO_MODELS: readonly DemoModel[] = [
   { id: 'demo-chat', does: 'answers' },
   { id: 'demo-claude', does: 'answers' },
+  { id: 'demo-embedding', does: 'answers, for vectors' },
+  { id: 'demo-image', does: 'answers, for pictures' },
+  { id: 'demo-rerank', does: 'answers, for the order of documents' },
   { id: 'demo-slow', does: 'answers, its first byte after 5 seconds', slow: true },
   { id: 'demo-stall', does: 'starts its answer, then goes silent', breaksOff: 'silence' },
   { id: 'demo-cut', does: 'starts its answer, then resets the connection', breaksOff: 'reset' },

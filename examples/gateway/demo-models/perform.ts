@@ -3,7 +3,6 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { writeFrames } from './event-stream.ts'
 import type { DemoModel } from './models.ts'
-import type { Prompt } from './prompt.ts'
 import type { Rendering } from './wire.ts'
 
 /** How fast a model answers. */
@@ -20,13 +19,13 @@ const BEFORE_RESET_MS = 20
 /** Sends an answer the way this model sends them: whole or streamed, late, or broken off in the middle. */
 export async function perform(
   res: ServerResponse,
-  { prompt, model, rendering }: { prompt: Prompt; model: DemoModel; rendering: Rendering },
+  { stream, model, rendering }: { stream: boolean; model: DemoModel; rendering: Rendering },
   tempo: Tempo,
   left: AbortSignal,
 ): Promise<void> {
   if (model.slow) await pause(tempo.slowMs, undefined, { signal: left })
 
-  if (prompt.stream) {
+  if (stream) {
     res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' })
     await writeFrames(res, rendering.opening(), tempo.paceMs, left)
     if (model.breaksOff !== undefined) return breakOff(res, model.breaksOff, left)

@@ -3,15 +3,20 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { writeAnswers } from './answer.ts'
 import { chatCompletions } from './chat-completions.ts'
+import { completions } from './completions.ts'
+import type { DataWire } from './data-wire.ts'
+import { wholeAnswer } from './data-wire.ts'
+import { embeddings } from './embeddings.ts'
 import type { Provider } from './faults.ts'
 import { Fault, wordFault } from './faults.ts'
+import { images } from './images.ts'
 import { messages } from './messages.ts'
 import { getModel, listModels } from './model-list.ts'
 import type { DemoModel } from './models.ts'
 import { demoModel } from './models.ts'
 import { perform } from './perform.ts'
-import type { Prompt } from './prompt.ts'
 import { readBody } from './read-body.ts'
+import { rerank } from './rerank.ts'
 import type { Wire } from './wire.ts'
 import { newId } from './wire.ts'
 
@@ -41,14 +46,22 @@ export interface DemoModels {
 
 const WIRES: ReadonlyMap<string, Wire> = new Map([
   ['/v1/chat/completions', chatCompletions],
+  ['/v1/completions', completions],
   ['/v1/messages', messages],
+])
+
+const DATA_WIRES: ReadonlyMap<string, DataWire> = new Map([
+  ['/v1/embeddings', embeddings],
+  ['/v1/images/generations', images],
+  ['/v1/rerank', rerank],
 ])
 
 /**
  * Starts a small model server that speaks the OpenAI-style and the Anthropic-style protocol and says in every
- * answer that it is a demo. It serves `POST /v1/chat/completions`, `POST /v1/messages`,
- * `POST /v1/messages/count_tokens`, `GET /v1/models` and `GET /v1/models/{id}`; which model is asked for decides
- * what happens (`DEMO_MODELS`). Rejects if the address cannot be listened on.
+ * text that it is a demo. It serves `POST /v1/chat/completions`, `/v1/completions`, `/v1/embeddings`,
+ * `/v1/images/generations`, `/v1/rerank`, `/v1/messages` and `/v1/messages/count_tokens`, `GET /v1/models` and
+ * `GET /v1/models/{id}`; which model is asked for decides what happens (`DEMO_MODELS`). Rejects if the address cannot be
+ * listened on.
  *
  * @example
  * const demo = await startDemoModels({ port: 8790 })
@@ -66,6 +79,8 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
     if (req.method === 'GET' && path.startsWith('/v1/models/')) {
       return sendJson(res, getModel(path.slice('/v1/models/'.length), providerOf(req)))
     }
+    const dataWire = DATA_WIRES.get(path)
+    if (req.method === 'POST' && dataWire !== undefined) return sendData(req, res, dataWire, left)
     const counts = path === '/v1/messages/count_tokens'
     const wire = counts ? messages : WIRES.get(path)
     if (req.method !== 'POST' || wire === undefined) {
@@ -74,12 +89,24 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
     if (wire.provider === 'anthropic') requireVersion(req)
     const body = await readBody(req, bodyLimitBytes)
     const prompt = wire.read(counts ? { ...body, max_tokens: 1 } : body)
-    const model = demoModel(prompt.model)
-    if (model === undefined) throw new Fault('unknown_model', { model: prompt.model, param: 'model' })
+    const model = modelOf(prompt)
     if (counts) return sendJson(res, { input_tokens: prompt.inputTokens })
     refuseAsTheModelDoes(model, prompt, calls)
     const rendering = wire.render(prompt, writeAnswers(prompt, model))
-    await perform(res, { prompt, model, rendering }, { paceMs, slowMs }, left)
+    await perform(res, { stream: prompt.stream, model, rendering }, { paceMs, slowMs }, left)
+  }
+
+  async function sendData(
+    req: IncomingMessage,
+    res: ServerResponse,
+    wire: DataWire,
+    left: AbortSignal,
+  ): Promise<void> {
+    const asked = wire.read(await readBody(req, bodyLimitBytes))
+    const model = modelOf(asked)
+    refuseAsTheModelDoes(model, asked, calls)
+    const rendering = wholeAnswer(await asked.answer(model.withholds !== undefined))
+    await perform(res, { stream: false, model, rendering }, { paceMs, slowMs }, left)
   }
 
   const server = createServer((req, res) => {
@@ -136,11 +163,21 @@ function requireVersion(req: IncomingMessage): void {
   }
 }
 
-function refuseAsTheModelDoes(model: DemoModel, prompt: Prompt, calls: Map<string, number>): void {
+function modelOf({ model: id }: { readonly model: string }): DemoModel {
+  const model = demoModel(id)
+  if (model === undefined) throw new Fault('unknown_model', { model: id, param: 'model' })
+  return model
+}
+
+function refuseAsTheModelDoes(
+  model: DemoModel,
+  { inputTokens }: { readonly inputTokens: number },
+  calls: Map<string, number>,
+): void {
   const call = (calls.get(model.id) ?? 0) + 1
   calls.set(model.id, call)
   if (model.refuses === undefined || call % (model.everyNth ?? 1) !== 0) return
-  throw new Fault(model.refuses, { inputTokens: prompt.inputTokens })
+  throw new Fault(model.refuses, { inputTokens })
 }
 
 function sendJson(
