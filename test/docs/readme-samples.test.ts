@@ -9,7 +9,7 @@ import { SURROUNDING_NAMES, SURROUNDINGS } from './sample-surroundings.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** A `ts` block of a README. */
+/** A `ts` block of a README, or of a page beside one. */
 interface Sample {
   readonly readme: string
   /** Line of the README on which the code begins, from 1. */
@@ -17,7 +17,7 @@ interface Sample {
   readonly code: string
 }
 
-const readmes = globSync(['README.md', 'lib/**/README.md'], { cwd: root }).sort()
+const readmes = globSync(['README.md', 'lib/**/*.md'], { cwd: root }).sort()
 const samples = readmes.flatMap(samplesOf)
 
 function samplesOf(readme: string): Sample[] {
@@ -67,7 +67,7 @@ function faultsOf(output: string, file: string, { readme, line }: Sample): strin
   })
 }
 
-describe('code samples of the READMEs', () => {
+describe('code samples of the docs', () => {
   const ignored = join(root, '.data')
   let folder = ''
   let output = ''

@@ -60,6 +60,29 @@ describe('the assembled gateway on its demo config', () => {
     assert.equal(text(streamed), text(plain))
   })
 
+  it('answers the SDKs at its other endpoints, and charges what has a price', async () => {
+    const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'sk-demo', maxRetries: 0 })
+    const anthropic = new Anthropic({ baseURL: gateway.url, apiKey: 'sk-demo', maxRetries: 0 })
+    const messages = [{ role: 'user' as const, content: 'Hello!' }]
+    assert.ok((await anthropic.messages.countTokens({ model: 'claude-demo', messages })).input_tokens > 0)
+    const text = await openai.completions.create({ model: 'chat-small', prompt: 'Once upon a time' })
+    assert.ok(text.choices[0]?.text)
+    const vectors = await openai.embeddings
+      .create({ model: 'embedding-failover', input: 'words' })
+      .withResponse()
+    assert.equal(vectors.data.data[0]?.embedding.length, 256)
+    const { routing } = await lookUp(gateway.url, vectors.response.headers.get('x-request-id'))
+    assert.deepEqual(
+      routing?.attempts.map(({ outcome }) => outcome),
+      ['empty_completion', 'completed'],
+    )
+    const images = await openai.images
+      .generate({ model: 'image-small', prompt: 'waves', n: 3 })
+      .withResponse()
+    const { usage, billing } = await lookUp(gateway.url, images.response.headers.get('x-request-id'))
+    assert.deepEqual([images.data.data?.length, usage?.images, billing?.charged], [3, 3, '0.033'])
+  })
+
   it('serves "chat-failover" by its second line, on both protocols', async () => {
     const response = await post(gateway.url, chat('chat-failover'))
     assert.equal(response.status, 200)
