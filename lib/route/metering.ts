@@ -8,6 +8,9 @@ import type { AnswerReading, ReportedUsage, StreamReader, Usage } from '../opera
  */
 const MOST_TOKENS = 10_000_000
 
+/** Nor has a rerank so many times the searches that its documents come to. */
+const MOST_TIMES_THE_SEARCHES = 10
+
 /**
  * The usage of an answer that came whole: what the upstream reported, a reported zero included. What it did not report,
  * or not credibly, is estimated, and the usage marked so.
@@ -21,30 +24,26 @@ export function usageOfAnswer(
 ): Usage {
   const { priceUnit } = request.operation
   const reported = credible(request, usage)
-  if (priceUnit === 'images' && price.perImage > 0n) return usageOfPieces(request, reported, usage)
-  if (priceUnit === 'searches' && price.perSearchUnit > 0n)
-    return usageOfSearches(request, reported, usage, price)
+  if (priceUnit === 'images' && price.perImage > 0n) return usageOfPieces(request, reported)
+  if (priceUnit === 'searches' && price.perSearchUnit > 0n) return usageOfSearches(request, reported, price)
   const { outputTokens } = reported
   const tokens = usageOf(request, reported, outputTokens ?? estimateOutput(), outputTokens !== undefined)
-  return { ...tokens, ...piecesOf(usage) }
+  return priceUnit === 'tokens' ? tokens : { ...tokens, ...piecesOf(reported) }
 }
 
 /** What is made, or searched, is counted; tokens only where they are reported. */
-function usageOfPieces(request: CallRequest, reported: ReportedUsage, pieces: ReportedUsage): Usage {
+function usageOfPieces(request: CallRequest, reported: ReportedUsage): Usage {
   const { inputTokens = 0, outputTokens = 0 } = reported
-  return { ...usageOf(request, { ...reported, inputTokens }, outputTokens, true), ...piecesOf(pieces) }
+  return { ...usageOf(request, { ...reported, inputTokens }, outputTokens, true), ...piecesOf(reported) }
 }
 
 /** Searches that are not reported are those that the request comes to, unless its tokens are paid. */
-function usageOfSearches(
-  request: CallRequest,
-  reported: ReportedUsage,
-  { searchUnits }: ReportedUsage,
-  { inputPerMillion }: Price,
-): Usage {
-  const paidByTokens = inputPerMillion > 0n && reported.inputTokens !== undefined && reported.inputTokens > 0
-  if (searchUnits !== undefined || paidByTokens) return usageOfPieces(request, reported, { searchUnits })
-  return { ...usageOfPieces(request, reported, { searchUnits: request.units }), source: 'estimated' }
+function usageOfSearches(request: CallRequest, reported: ReportedUsage, { inputPerMillion }: Price): Usage {
+  const { searchUnits, inputTokens = 0 } = reported
+  const paidByTokens = inputPerMillion > 0n && inputTokens > 0
+  if (searchUnits !== undefined || paidByTokens) return usageOfPieces(request, reported)
+  const estimated = usageOfPieces(request, { ...reported, searchUnits: request.units })
+  return { ...estimated, source: 'estimated' }
 }
 
 function piecesOf({ images, searchUnits }: ReportedUsage): Pick<Usage, 'images' | 'searchUnits'> {
@@ -85,13 +84,15 @@ function usageOf(
 }
 
 /** The report without the counts that cannot be. */
-function credible({ model, answers }: CallRequest, reported: ReportedUsage): ReportedUsage {
+function credible({ model, answers, units }: CallRequest, reported: ReportedUsage): ReportedUsage {
   const most = Math.max(MOST_TOKENS, model.contextWindow ?? 0)
   return {
     inputTokens: atMost(most, reported.inputTokens),
     cachedInputTokens: atMost(most, reported.cachedInputTokens),
     cacheWriteTokens: atMost(most, reported.cacheWriteTokens),
     outputTokens: atMost(most * answers, reported.outputTokens),
+    images: reported.images,
+    searchUnits: atMost(MOST_TIMES_THE_SEARCHES * units, reported.searchUnits),
   }
 }
 

@@ -171,6 +171,17 @@ export const UNIT_ROWS: readonly UnitRow[] = [
     items: ['search_unit'],
   },
   {
+    what: 'by the searches that it comes to where more are reported than can be',
+    ...rerank,
+    price: { perSearchUnit: '0.002' },
+    body: { query: 'a', documents: ['b'] },
+    answer: rerankAnswer([1], { meta: { billed_units: { search_units: 5_000_000 } } }),
+    usage: { ...NONE, search_units: 1, source: 'estimated' },
+    reserved: '0.002',
+    charged: '0.002',
+    items: ['search_unit'],
+  },
+  {
     what: 'by tokens where these are reported and have a price',
     ...rerank,
     price: { perSearchUnit: '0.002', inputPerMillion: '1000000' },
