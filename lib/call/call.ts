@@ -12,7 +12,9 @@ import type {
   CallRequest,
   Finish,
   IdempotencyTrace,
+  KeptAnswer,
   LimitRefusal,
+  Pin,
   Principal,
   RoutingTrace,
   ServedBy,
@@ -54,7 +56,13 @@ export class Call {
   /** The model the caller asked for, whether it exists or not. */
   model: string | null = null
   request: CallRequest | null = null
+  /** The one line that may serve the call; null: any. */
+  pin: Pin | null = null
+  /** Notes an answer that its line keeps, before its id goes out; undefined: nothing to wait for. */
+  keepAnswer: ((answer: KeptAnswer) => Promise<void> | undefined) | null = null
   routing: RoutingTrace | null = null
+  /** The number of the event to come, in a stream whose events are numbered. Written by `route`. */
+  nextEventNumber: number | undefined
   usage: Usage | null = null
   servedBy: ServedBy | null = null
   billing: BillingTrace | null = null

@@ -31,6 +31,29 @@ export interface RequestBody {
   readonly json: Readonly<Record<string, unknown>>
 }
 
+/** Something that a line keeps, and what is asked about it. */
+export interface LineResource {
+  readonly method: 'GET' | 'DELETE'
+  /** Behind the line's base URL, with the query. */
+  readonly path: string
+}
+
+/** The one line that may serve a call, as it has what the call refers to. */
+export interface Pin {
+  readonly line: string
+  /** What it has, for the trace. */
+  readonly holds: string
+}
+
+/** An answer that its line keeps. */
+export interface KeptAnswer {
+  /** The upstream's id of it. */
+  readonly id: string
+  readonly line: string
+  /** About how many tokens it brings into a conversation that goes on from it: its input and its output. */
+  readonly tokens: number
+}
+
 /** What was read off the request. Written by `readRequest`. */
 export interface CallRequest {
   readonly operation: Operation
@@ -53,10 +76,13 @@ export interface CallRequest {
   readonly constraint: ProviderConstraint | undefined
   /** The constraint as the caller wrote it, in the body or in the header. */
   readonly provider: unknown
+  /** Set where no model is run, and something is asked about what a line keeps. */
+  readonly resource?: LineResource
 }
 
 /** Why a line was not tried. */
 export type EliminationReason =
+  | 'pinned'
   | 'disabled'
   | 'provider_constraint'
   | 'region'

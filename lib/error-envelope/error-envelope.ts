@@ -97,7 +97,7 @@ const LAST_BYTES_MS = 5000
 function endBroken(res: Response, call: Call, error: GatewayError): void {
   if (res.destroyed || res.writableEnded) return
   const isEventStream = String(res.getHeader('content-type') ?? '').startsWith('text/event-stream')
-  if (isEventStream) res.write(call.protocol.streamError(error, call.id))
+  if (isEventStream) res.write(call.protocol.streamError(error, call.id, call.nextEventNumber))
   // Not res.end(): that would write the terminating chunk and make the answer look whole.
   if (res.socket) cutOff(res.socket)
   // Pipelined: queued behind another answer of the connection, which goes out whole first.

@@ -6,11 +6,13 @@ import { imageGenerations } from './images.ts'
 import { messages } from './messages.ts'
 import type { Operation } from './operation.ts'
 import { rerank } from './rerank.ts'
+import { responses } from './responses.ts'
 
 /** Every endpoint that runs a model, one row each. */
 export const OPERATIONS: readonly Operation[] = [
   chatCompletions,
   completions,
+  responses,
   embeddings,
   imageGenerations,
   rerank,

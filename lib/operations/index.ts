@@ -28,4 +28,5 @@ export {
   toProviderConstraint,
 } from './provider-constraint.ts'
 export { rerank } from './rerank.ts'
+export { responses, storedResponses } from './responses.ts'
 export { estimateTokens } from './token-estimate.ts'

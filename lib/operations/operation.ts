@@ -77,6 +77,10 @@ export interface AnswerReading {
   readonly usage: ReportedUsage
   /** Output tokens as the gateway estimates them; computed only where usage is missing. */
   estimateOutput(): number
+  /** The upstream's error object, where the answer says that it failed. */
+  readonly error?: unknown
+  /** The id under which the upstream keeps the answer, so that a later request can refer to it. */
+  readonly keptId?: string | undefined
 }
 
 /** One event of a stream, read. */
@@ -120,6 +124,10 @@ export interface StreamReader {
   readonly estimatedOutput: number
   /** The same of the events since output was last reported: what `usage` does not know of yet. */
   readonly unreportedOutput: number
+  /** The id under which the upstream keeps the answer, once it has said so. */
+  readonly keptId?: string | undefined
+  /** The number of the event to come, in a protocol that numbers them. Those from the finish on are not counted. */
+  readonly nextEventNumber?: number
 }
 
 /** Estimates the tokens of a text. */

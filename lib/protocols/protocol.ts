@@ -13,6 +13,10 @@ export interface Protocol {
   readonly requestIdHeaders: readonly string[]
   /** The error body (spec 2.1, 2.2). */
   errorBody(error: GatewayError, requestId: string): object
-  /** The event that ends a stream which failed after its first byte, as the bytes to write. */
-  streamError(error: GatewayError, requestId: string): string
+  /**
+   * The event that ends a stream which failed after its first byte, as the bytes to write.
+   *
+   * @param eventNumber its number, where the stream's events are numbered.
+   */
+  streamError(error: GatewayError, requestId: string, eventNumber?: number): string
 }

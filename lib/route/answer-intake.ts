@@ -6,8 +6,10 @@ import {
   brokenOff,
   emptyAnswer,
   type Failure,
+  failureOfEvent,
   failureOfStatus,
   filteredAnswer,
+  goneFromLine,
   malformed,
 } from './outcome.ts'
 import { BodyCollector, DataCollector, isFailure, parseJson, readPlain } from './plain-answer.ts'
@@ -133,6 +135,7 @@ export class AnswerIntake {
   #judged(text: string, body: () => AnswerBytes): IntakeEnd {
     const reading = readPlain(text, this.#request.operation.readAnswer)
     if (isFailure(reading)) return this.#failed(reading)
+    if (reading.error !== undefined) return this.#failed(failureOfEvent(reading.error))
     // A caller may ask for no output, to have the upstream's prompt cache filled.
     if (reading.substance === 'empty' && this.#request.maxOutputTokens !== 0)
       return this.#failed(emptyAnswer())
@@ -142,6 +145,7 @@ export class AnswerIntake {
 
   /** A status other than 200, with as much of its body as came. */
   #refused(): IntakeEnd {
+    if (this.#status === 404 && this.#request.resource) return this.#failed(goneFromLine())
     const body = parseJson((this.#body as BodyCollector).take().toString())
     return this.#failed(failureOfStatus(this.#status as number, this.#headers, body))
   }

@@ -90,6 +90,11 @@ export class Attempt implements ConnectionAware {
     this.#conclude(end ?? { kind: 'abandoned', reader: this.#intake.reader }, CALLER_LEFT)
   }
 
+  /** The stream's reader, once there is a stream. */
+  get reader(): StreamReader | undefined {
+    return this.#intake.reader
+  }
+
   /** Milliseconds from sending to the first byte of the answer's body. */
   get firstByteMs(): number | null {
     return this.#firstByteMs
@@ -116,8 +121,7 @@ export class Attempt implements ConnectionAware {
   }
 
   get #options(): Dispatcher.DispatchOptions {
-    const { path, headers, body } = this.#upstream
-    return { method: 'POST', path, headers, body, idempotent: false }
+    return { ...this.#upstream, idempotent: false }
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -31,16 +31,28 @@ export class CandidateTable {
     return candidates
   }
 
+  /** The candidates of a model, and a line that has what the call refers to, although it may not serve the model now. */
+  withLine(catalog: Catalog, model: Model, lineId: string): readonly Candidate[] {
+    const candidates = this.of(catalog, model)
+    if (candidates.some(({ line }) => line.id === lineId)) return candidates
+    const line = catalog.lines.find(({ id }) => id === lineId)
+    return line ? [...candidates, this.#candidate(model, line)] : candidates
+  }
+
   #build(catalog: Catalog, model: Model): readonly Candidate[] {
     return catalog
       .linesOf(model.id)
-      .map((line) => ({
-        line,
-        upstreamModel: line.models.get(model.id) ?? model.id,
-        price: priceOn(model, line),
-        contextWindow: windowOn(model, line),
-        state: this.#registry.stateOf(line),
-      }))
+      .map((line) => this.#candidate(model, line))
       .sort((a, b) => a.line.priority - b.line.priority || b.line.weight - a.line.weight)
+  }
+
+  #candidate(model: Model, line: Line): Candidate {
+    return {
+      line,
+      upstreamModel: line.models.get(model.id) ?? model.id,
+      price: priceOn(model, line),
+      contextWindow: windowOn(model, line),
+      state: this.#registry.stateOf(line),
+    }
   }
 }

@@ -1,4 +1,4 @@
-import type { CallRequest, Elimination, EliminationReason, Principal } from '../call/index.ts'
+import type { CallRequest, Elimination, EliminationReason, Pin, Principal } from '../call/index.ts'
 import { windowNeeded } from '../catalog/index.ts'
 import { type ErrorCode, GatewayError } from '../errors/index.ts'
 import type { PriceCeiling, ProviderConstraint } from '../operations/index.ts'
@@ -8,6 +8,7 @@ import type { Candidate } from './candidate.ts'
 export interface FilterContext {
   readonly request: CallRequest
   readonly principal: Principal | null
+  readonly pin: Pin | null
 }
 
 /** One condition that a line must meet. */
@@ -25,6 +26,13 @@ const always = (): boolean => true
 
 /** In this order; the one that removes the last line decides the code. */
 const FILTERS: readonly Filter[] = [
+  {
+    // First, so that what keeps the one line away decides the code.
+    reason: 'pinned',
+    code: 'no_candidate',
+    applies: ({ pin }) => pin !== null,
+    removes: ({ line }, { pin }) => (line.id === pin?.line ? undefined : `another line has ${pin?.holds}`),
+  },
   {
     reason: 'disabled',
     code: 'no_candidate',

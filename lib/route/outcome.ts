@@ -39,7 +39,13 @@ const POLICY_CODES = new Set([
   'content_filter',
   'moderation_blocked',
   'responsible_ai_policy_violation',
+  'image_content_policy_violation',
+  'bio_policy',
+  'misalignment_policy_violation',
 ])
+/** Why a response fails, or a stream, although its request was taken: the request's own faults. */
+const REQUEST_CODES =
+  /^(?:invalid_(?:prompt|image|base64_image)|image_(?:too|parse|content|file)|empty_image|unsupported_image|failed_to_download_image)/
 
 /** Reads an upstream's answer that is not a success: a status other than 2xx with whatever body came along. */
 export function failureOfStatus(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
@@ -60,17 +66,24 @@ const STATUS_BY_TYPE: Readonly<Record<string, number>> = {
   request_too_large: 413,
   invalid_request_error: 400,
   timeout_error: 504,
+  server_is_overloaded: 503,
+  slow_down: 503,
 }
 
-/** Reads an error event inside a stream; there is no status, so its type, or a numeric code, stands in. */
+/**
+ * Reads an error that came with 200, as an event of a stream or as the answer itself; there is no status, so its type, or
+ * its code, stands in.
+ */
 export function failureOfEvent(error: unknown): Failure {
   const object = errorObjectOf({ error })
-  const numeric = Number(object.code)
-  const status =
-    numeric >= 400 && numeric <= 599
-      ? numeric
-      : (STATUS_BY_TYPE[object.type] ?? STATUS_BY_TYPE[object.code] ?? 500)
-  return classify(status, object)
+  return classify(statusOfEvent(object), object)
+}
+
+function statusOfEvent({ type, code }: UpstreamErrorObject): number {
+  const numeric = Number(code)
+  if (numeric >= 400 && numeric <= 599) return numeric
+  if (CONTEXT_CODES.has(code) || POLICY_CODES.has(code) || REQUEST_CODES.test(code)) return 400
+  return STATUS_BY_TYPE[type] ?? STATUS_BY_TYPE[code] ?? 500
 }
 
 /** An answer that is not what the protocol says, or that broke off. */
@@ -88,6 +101,11 @@ export function timedOut(phase: TimeoutPhase, afterMs: number): Failure {
 export function brokenOff(failure: Failure): Failure {
   if (failure.code === 'upstream_timeout') return { ...failure, retryable: false }
   return { ...malformed(failure.detail ?? failure.code), retryable: false }
+}
+
+/** The line does not have, or has no longer, what was made on it before. */
+export function goneFromLine(): Failure {
+  return { code: 'not_found', retryable: false, blame: false, detail: 'the line does not have it' }
 }
 
 /** 200 without any output. */
@@ -123,17 +141,28 @@ function classify(status: number, error: UpstreamErrorObject): Failure {
   const detail = detailOf(status, error)
   const passing = { retryable: true, detail }
   const final = { retryable: false, blame: false, detail }
+  if (refersToWhatIsGone(status, error)) return { ...goneFromLine(), param: error.param }
   if (status === 429) return { ...passing, code: 'upstream_rate_limited', blame: false }
   if (status === 503 || status === 529) return { ...passing, code: 'upstream_overloaded', blame: true }
   if (status === 504 || status === 408) return { ...passing, code: 'upstream_error', blame: true }
   if (status === 413) return { ...final, code: 'request_too_large' }
-  if (status === 400 || status === 422) {
+  if (status === 400 || status === 422 || judgesTheInput(status, error)) {
     if (CONTEXT_CODES.has(error.code) || CONTEXT_TEXT.test(error.message))
       return { ...final, code: 'context_too_long' }
     if (POLICY_CODES.has(error.code)) return { ...final, code: 'content_filtered' }
     return { ...final, code: 'invalid_request', param: error.param }
   }
   return { ...passing, code: 'upstream_error', blame: true }
+}
+
+/** The response that a request goes on from. */
+function refersToWhatIsGone(status: number, { code, param }: UpstreamErrorObject): boolean {
+  return code === 'previous_response_not_found' || (status === 404 && param === 'previous_response_id')
+}
+
+/** An item of the input names another that the upstream does not have: a 404 that is not about the line. */
+function judgesTheInput(status: number, { param }: UpstreamErrorObject): boolean {
+  return status === 404 && param === 'input'
 }
 
 /** More than the trace keeps, so that a secret in it is still whole when it is taken out. */

@@ -64,9 +64,11 @@ export function route(options: RouteOptions): RequestHandler {
 
   function serve(call: Call, request: CallRequest, req: Request, res: Response): Promise<void> {
     const { model } = request
-    const context = { request, principal: call.principal }
+    const { principal, pin } = call
     call.routing = { region: settings.region, strategy: strategyName, eliminated: [], attempts: [] }
-    const kept = filterCandidates(table.of(catalog(), model), context, call.routing.eliminated)
+    const candidates =
+      request.resource && pin ? table.withLine(catalog(), model, pin.line) : table.of(catalog(), model)
+    const kept = filterCandidates(candidates, { request, principal, pin }, call.routing.eliminated)
     const budget = budgetOf(model.id)
     budget.noteCall()
     const ordered = orderCandidates(kept, strategy, call)

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AnswerBytes, Call, CallEnding, CallOutcome, CallRequest, RoutingTrace } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import type { StreamReader } from '../operations/index.ts'
+import { AnswerKeeping } from './answer-keeping.ts'
 import { Attempt, type AttemptEnd } from './attempt.ts'
 import { CallerStream } from './caller-stream.ts'
 import type { Candidate } from './candidate.ts'
@@ -65,7 +66,12 @@ export class RoutedCall {
       const pass = this.#enter(candidate, deadline)
       if (!pass) continue
       this.#proveOrLeave(pass)
-      const stream = new CallerStream(this.#res, () => pass.success(), this.#call.idempotency?.keep)
+      const keeping = new AnswerKeeping(this.#call, candidate.line.id)
+      const stream = new CallerStream(this.#res, {
+        onCommit: () => pass.success(),
+        beforeHead: () => keeping.beforeHead(attempt.reader),
+        onUnsent: this.#call.idempotency?.keep,
+      })
       const upstream = upstreamRequest(candidate, this.#request, this.#inbound)
       const attempt = new Attempt(candidate, this.#request, upstream, deadline, stream)
       stream.attach(attempt)
@@ -78,7 +84,10 @@ export class RoutedCall {
         this.#note(candidate, pass, end.failure)
         continue
       }
+      if (stream.opened) await stream.opened
       this.#meter(attempt, pass, end)
+      const noting = this.#keep(keeping, end)
+      if (noting) await noting
       const settling = this.#settle(end)
       if (settling) await settling
       if (end.kind === 'answer' || end.kind === 'streamed') this.#call.prove()
@@ -138,6 +147,7 @@ export class RoutedCall {
   /** Notes what the call used, and what is learned about the line. */
   #meter(attempt: Attempt, pass: CircuitPass, end: LastEnd): void {
     const { state, line, price } = attempt.candidate
+    if (end.kind !== 'answer' && end.reader) this.#call.nextEventNumber = end.reader.nextEventNumber
     if (this.#request.operation.priceUnit !== 'none') this.#call.servedBy = { line: line.id, price }
     switch (end.kind) {
       case 'answer':
@@ -158,6 +168,16 @@ export class RoutedCall {
         return
     }
     if (attempt.firstByteMs !== null) state.observeFirstByte(attempt.firstByteMs)
+  }
+
+  /** An answer whose id could not be noted is not given, and not charged. */
+  #keep(keeping: AnswerKeeping, end: LastEnd): Promise<void> | undefined {
+    if (end.kind !== 'answer' && end.kind !== 'streamed') return undefined
+    const { keptId } = end.kind === 'answer' ? end.reading : end.reader
+    return keeping.beforeEnd(keptId)?.catch((error: unknown) => {
+      if (end.kind === 'answer') this.#call.usage = null
+      throw error
+    })
   }
 
   /** Makes durable what has to be. Undefined where that is nothing, so that the usual path awaits nothing. */

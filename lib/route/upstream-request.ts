@@ -5,10 +5,11 @@ import type { Candidate } from './candidate.ts'
 
 /** What goes out to a line. */
 export interface UpstreamRequest {
+  readonly method: 'POST' | 'GET' | 'DELETE'
   readonly path: string
   /** Names and values in turn. */
   readonly headers: string[]
-  readonly body: Buffer
+  readonly body: Buffer | null
 }
 
 const ANTHROPIC_VERSION = '2023-06-01'
@@ -23,19 +24,21 @@ export function upstreamRequest(
   inbound: IncomingHttpHeaders,
 ): UpstreamRequest {
   const { line, upstreamModel } = candidate
-  const { operation, body } = request
+  const { operation, body, resource } = request
   const headers: string[] = []
   const add = (name: string, value: string): void => {
     if (!Object.hasOwn(line.headers, name)) headers.push(name, value)
   }
-  add('content-type', 'application/json')
+  if (!resource) add('content-type', 'application/json')
   add('accept', request.stream ? 'text/event-stream' : 'application/json')
   // Answers are read on their way through.
   add('accept-encoding', 'identity')
   add('user-agent', 'express-model-gateway')
   addProtocolHeaders(line, inbound, add)
   for (const name in line.headers) headers.push(name, line.headers[name] as string)
+  if (resource) return { method: resource.method, path: line.basePath + resource.path, headers, body: null }
   return {
+    method: 'POST',
     path: line.basePath + operation.upstreamPath,
     headers,
     body: operation.upstreamBody(body.raw, body.json, { model: upstreamModel }),
