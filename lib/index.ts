@@ -36,4 +36,11 @@ export {
   rateLimit,
 } from './rate-limit/index.ts'
 export { type ReadRequestOptions, readRequest } from './read-request/index.ts'
+export {
+  MemoryResponseStore,
+  pinResponse,
+  ResponseKeeper,
+  STORED_RESPONSE_PATH,
+  storedResponse,
+} from './responses/index.ts'
 export { LineRegistry, type RouteOptions, route, type Strategy } from './route/index.ts'

@@ -16,9 +16,13 @@ import {
   LineRegistry,
   type Logger,
   modelRoutes,
+  pinResponse,
+  ResponseKeeper,
   rateLimit,
   readRequest,
   route,
+  STORED_RESPONSE_PATH,
+  storedResponse,
   unknownPath,
 } from 'express-model-gateway'
 import { OPERATIONS } from 'express-model-gateway/operations'
@@ -53,6 +57,7 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   const lines = new LineRegistry()
   const writer = new CallLogWriter({ store: stores.calls, logger })
   const pool = new LeasePool({ ledger: stores.ledger, logger, onLedgerAway: config.onLedgerAway })
+  const keeper = new ResponseKeeper({ store: stores.responses, logger })
   const settledBy = stores.settledByLedger ? 'ledger' : 'writer'
   const openCalls = new OpenCalls()
   const noteInAccessLog = accessLog(logger)
@@ -71,18 +76,22 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   app.get('/readyz', readiness.handler())
 
   app.use(['/v1', '/api/v3'], callLog({ writer, settledBy }), authenticate({ keys: stores.keys, region }))
+  const limit = rateLimit({ store: stores.limits, onStoreError: config.onStoreError })
+  const toLine = route({ catalog, lines, region, ...routing })
   app.post(
     OPERATIONS.map(({ path }) => path),
     readRequest({ catalog, bodyLimitBytes }),
+    pinResponse({ keeper }),
     idempotency({
       store: stores.claims,
       logger,
       completedBy: stores.settledByLedger ? 'ledger' : 'store',
     }),
-    rateLimit({ store: stores.limits, onStoreError: config.onStoreError }),
+    limit,
     billingGuard({ pool, catalog }),
-    route({ catalog, lines, region, ...routing }),
+    toLine,
   )
+  app.all(STORED_RESPONSE_PATH, limit, storedResponse({ keeper, catalog }), toLine)
   app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }))
   app.use('/v1', callLogRoutes({ store: stores.calls }))
   app.use(
@@ -98,6 +107,7 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
     app,
     async close() {
       await openCalls.ended(CALLS_END_WITHIN_MS)
+      keeper.close()
       await lines.close()
       await pool.close()
       await writer.close()

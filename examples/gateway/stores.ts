@@ -10,12 +10,14 @@ import {
   MemoryIdempotencyStore,
   MemoryLedger,
   MemoryLimitStore,
+  MemoryResponseStore,
   memoryKeyDirectory,
 } from 'express-model-gateway'
 import type { CallStore } from 'express-model-gateway/call-log'
 import type { GatewayConfig } from 'express-model-gateway/catalog'
 import type { IdempotencyStore } from 'express-model-gateway/idempotency'
 import { RedisLimitStore } from 'express-model-gateway/redis'
+import type { ResponseStore } from 'express-model-gateway/responses'
 import {
   openDatabase,
   SqlAccountStore,
@@ -23,6 +25,7 @@ import {
   SqlIdempotencyStore,
   SqlKeyDirectory,
   SqlLedger,
+  SqlResponseStore,
   seedAccountsAndKeys,
 } from 'express-model-gateway/sql'
 import { Redis } from 'ioredis'
@@ -34,6 +37,8 @@ export interface DurableStores {
   /** In the database even where there is a Redis: whether a call ran is as durable as its record. */
   readonly claims: IdempotencyStore
   readonly ledger: Ledger & LedgerBooks
+  /** Which line has which stored response. */
+  readonly responses: ResponseStore
   /** For the admin API. */
   readonly accounts: AccountStore
   /** Whether the ledger completes claims and writes log entries in the transaction of a charge. */
@@ -65,6 +70,7 @@ export async function openDurableStores(
       keys,
       calls: new MemoryCallStore(),
       claims: new MemoryIdempotencyStore(),
+      responses: new MemoryResponseStore(),
       ledger,
       accounts: new MemoryAccountStore({ ledger, keys, accounts: config.accounts }),
       settledByLedger: false,
@@ -84,6 +90,7 @@ export async function openDurableStores(
     keys: new SqlKeyDirectory(lookUps),
     calls: new SqlCallStore(db, { searches }),
     claims: new SqlIdempotencyStore(db),
+    responses: new SqlResponseStore(db),
     ledger: new SqlLedger(money, { checks: searches }),
     accounts: new SqlAccountStore(db),
     settledByLedger: true,

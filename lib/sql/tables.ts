@@ -132,6 +132,16 @@ export interface AdminChangesTable {
   after: string
 }
 
+/** Which line has which response. Ids are the upstreams'. */
+export interface ResponsesTable {
+  id: string
+  account: string
+  line: string
+  model: string
+  tokens: bigint
+  created_at: bigint
+}
+
 /** Every table of the database. */
 export interface Tables {
   accounts: AccountsTable
@@ -145,6 +155,7 @@ export interface Tables {
   charges: ChargesTable
   voids: VoidsTable
   admin_changes: AdminChangesTable
+  responses: ResponsesTable
 }
 
 /** An open database, as {@link openDatabase} answers it. */

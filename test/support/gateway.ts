@@ -6,6 +6,13 @@ import { errorEnvelope, unknownPath } from '../../lib/error-envelope/index.ts'
 import { modelRoutes } from '../../lib/models/index.ts'
 import { OPERATIONS } from '../../lib/operations/index.ts'
 import { readRequest } from '../../lib/read-request/index.ts'
+import {
+  pinResponse,
+  ResponseKeeper,
+  type ResponseStore,
+  STORED_RESPONSE_PATH,
+  storedResponse,
+} from '../../lib/responses/index.ts'
 import { type RouteOptions, route } from '../../lib/route/index.ts'
 import type { LoggedLine } from './app-server.ts'
 import { type ChainServer, serveChain } from './chain-server.ts'
@@ -29,6 +36,8 @@ export interface TestGatewayOptions {
   config?: Record<string, unknown>
   /** Further options of `route`. */
   route?: Partial<RouteOptions>
+  /** Where it is kept which line has which response; one in memory of its own else. */
+  responses?: ResponseStore
 }
 
 export interface LineSeed {
@@ -43,6 +52,7 @@ export async function startGateway({
   lines: seeds,
   config: extra,
   route: routeOptions,
+  responses,
 }: TestGatewayOptions): Promise<TestGateway> {
   const config = loadConfig({
     accounts: [{ id: 'acme' }],
@@ -61,12 +71,16 @@ export async function startGateway({
     ...extra,
   })
   const { catalog, region, bodyLimitBytes, routing } = config
-  const chain = await serveChain(config, (app, { store, lines }) => {
+  const chain = await serveChain(config, (app, { store, lines, logger }) => {
+    const keeper = new ResponseKeeper({ logger, ...(responses && { store: responses }) })
+    const toLine = route({ catalog, lines, region, ...routing, ...routeOptions })
     app.post(
       OPERATIONS.map(({ path }) => path),
       readRequest({ catalog, bodyLimitBytes }),
-      route({ catalog, lines, region, ...routing, ...routeOptions }),
+      pinResponse({ keeper }),
+      toLine,
     )
+    app.all(STORED_RESPONSE_PATH, storedResponse({ keeper, catalog }), toLine)
     app.use(
       '/v1',
       callLogRoutes({ store }),
