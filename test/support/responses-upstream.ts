@@ -65,10 +65,12 @@ export function responseBody(
 }
 
 /** Frames events, numbering them from 0. */
-export function numbered(events: readonly ({ type: string } & Readonly<Record<string, unknown>>)[]): string[] {
+export function numbered(
+  events: readonly ({ type: string } & Readonly<Record<string, unknown>>)[],
+): string[] {
   return events.map(
     (event, number) =>
-      `event: ${event.type}\ndata: ${JSON.stringify({ type: event.type, sequence_number: number, ...event })}\n\n`,
+      `event: ${event.type}\ndata: ${JSON.stringify({ sequence_number: number, ...event })}\n\n`,
   )
 }
 
@@ -143,7 +145,11 @@ function previousNotFound(res: ServerResponse, id: string): void {
   answerJson(res, 400, { error })
 }
 
-function askKept(kept: Map<string, ResponseBody>, res: ServerResponse, { method, path }: ReceivedRequest): void {
+function askKept(
+  kept: Map<string, ResponseBody>,
+  res: ServerResponse,
+  { method, path }: ReceivedRequest,
+): void {
   const [, id = '', part] = /^\/v1\/responses\/([^/?]+)(?:\/(\w+))?/.exec(path) ?? []
   const response = kept.get(id)
   if (!response) {
@@ -153,7 +159,18 @@ function askKept(kept: Map<string, ResponseBody>, res: ServerResponse, { method,
     kept.delete(id)
     answerJson(res, 200, { id, object: 'response.deleted', deleted: true })
   } else if (part === 'input_items') {
-    const item = { id: 'msg_in', type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi' }] }
-    answerJson(res, 200, { object: 'list', data: [item], first_id: 'msg_in', last_id: 'msg_in', has_more: false })
+    const item = {
+      id: 'msg_in',
+      type: 'message',
+      role: 'user',
+      content: [{ type: 'input_text', text: 'hi' }],
+    }
+    answerJson(res, 200, {
+      object: 'list',
+      data: [item],
+      first_id: 'msg_in',
+      last_id: 'msg_in',
+      has_more: false,
+    })
   } else answerJson(res, 200, response)
 }
