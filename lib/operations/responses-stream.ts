@@ -42,6 +42,8 @@ export class ResponseStreamReader implements StreamReader {
   #ended = false
   /** Tokens counted of each output item, by its index. */
   readonly #counted = new Map<unknown, number>()
+  /** Ids of the items that came in events of their own. */
+  readonly #seen = new Set<unknown>()
   usage: ReportedUsage = {}
   estimatedOutput = 0
   unreportedOutput = 0
@@ -100,7 +102,9 @@ export class ResponseStreamReader implements StreamReader {
 
   /** A call of a tool is output from its first event on, a message or reasoning once it says something. */
   #begin({ item, output_index: index }: ResponseEvent): boolean {
-    if (!item || item.type === 'message' || item.type === 'reasoning') return false
+    if (!item) return false
+    this.#seen.add(item.id)
+    if (item.type === 'message' || item.type === 'reasoning') return false
     const text = callText(item)
     if (text !== '') this.#count(index, estimateTokens(text))
     return itemHasOutput(item)
@@ -109,6 +113,7 @@ export class ResponseStreamReader implements StreamReader {
   /** Some upstreams send an item only whole, or some of it only with its end. */
   #finishItem({ item, output_index: index }: ResponseEvent): boolean {
     if (!item) return false
+    this.#seen.add(item.id)
     this.#countRest(index, item)
     this.#refused ||= itemRefuses(item)
     return itemHasOutput(item)
@@ -125,7 +130,7 @@ export class ResponseStreamReader implements StreamReader {
 
   #end(response: ResponseObject): void {
     for (const [index, item] of itemsOf(response.output).entries()) {
-      this.#countRest(index, item)
+      if (item.id === undefined || !this.#seen.has(item.id)) this.#countRest(index, item)
       this.#output ||= itemHasOutput(item)
       this.#refused ||= itemRefuses(item)
     }
