@@ -137,6 +137,7 @@ function formerModel(id: string): Model {
     perRequest: 0n,
     perImage: 0n,
     perSecond: 0n,
+    perSearchUnit: 0n,
   }
   return {
     id,
