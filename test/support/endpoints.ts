@@ -1,5 +1,6 @@
 import type { ModelKind } from '../../lib/catalog/index.ts'
 import { chatBody, messageBody } from './gateway.ts'
+import { messageItem, responseBody } from './responses-upstream.ts'
 import { answerJson, chatAnswer, messageAnswer, type UpstreamScript } from './scripted-upstream.ts'
 
 /** A request of an endpoint, as `fetch` takes it. */
@@ -90,6 +91,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
     request: json((model) => ({ model, prompt: 'Once upon a time' })),
     answer: says(completionAnswer(' there was')),
     answerEmpty: says(completionAnswer('')),
+  },
+  {
+    path: '/v1/responses',
+    kind: 'chat',
+    protocol: 'openai',
+    request: json((model) => ({ model, input: 'hi' })),
+    answer: says(responseBody([messageItem('Hello')])),
+    answerEmpty: says(responseBody([])),
   },
   {
     path: '/v1/embeddings',
