@@ -9,6 +9,7 @@ export type FaultKind =
   | 'too_large'
   | 'unknown_model'
   | 'unknown_path'
+  | 'unknown_previous'
   | 'context_too_long'
   | 'rate_limited'
   | 'overloaded'
@@ -82,6 +83,11 @@ const ROWS: Readonly<Record<FaultKind, Row>> = {
     openai: { status: 404, type: 'invalid_request_error', code: null },
     anthropic: { status: 404, type: 'not_found_error' },
     message: ({ message }) => message ?? 'There is nothing here.',
+  },
+  unknown_previous: {
+    openai: { status: 400, type: 'invalid_request_error', code: 'previous_response_not_found' },
+    anthropic: { status: 400, type: 'invalid_request_error' },
+    message: ({ message }) => message ?? 'The previous response is not there.',
   },
   context_too_long: {
     openai: { status: 400, type: 'invalid_request_error', code: 'context_length_exceeded' },

@@ -33,6 +33,17 @@ export interface Prompt {
   readonly json: 'object' | { readonly schema: unknown } | undefined
   readonly maxOutputTokens: number
   readonly inputTokens: number
+  /** Of a request for a response. */
+  readonly response?: AskedResponse
+}
+
+/** What a response is to go on from, and whether it is to be kept. */
+export interface AskedResponse {
+  readonly previousId: string | null
+  readonly stored: boolean
+  readonly input: readonly JsonObject[]
+  /** The conversation before the input. */
+  readonly before: readonly JsonObject[]
 }
 
 const TOKENS_PER_REQUEST = 3

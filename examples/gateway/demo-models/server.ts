@@ -10,6 +10,7 @@ import { embeddings } from './embeddings.ts'
 import type { Provider } from './faults.ts'
 import { Fault, wordFault } from './faults.ts'
 import { images } from './images.ts'
+import { KeptResponses } from './kept-responses.ts'
 import { messages } from './messages.ts'
 import { getModel, listModels } from './model-list.ts'
 import type { DemoModel } from './models.ts'
@@ -17,6 +18,7 @@ import { demoModel } from './models.ts'
 import { perform } from './perform.ts'
 import { readBody } from './read-body.ts'
 import { rerank } from './rerank.ts'
+import { responses } from './responses.ts'
 import type { Wire } from './wire.ts'
 import { newId } from './wire.ts'
 
@@ -58,10 +60,10 @@ const DATA_WIRES: ReadonlyMap<string, DataWire> = new Map([
 
 /**
  * Starts a small model server that speaks the OpenAI-style and the Anthropic-style protocol and says in every
- * text that it is a demo. It serves `POST /v1/chat/completions`, `/v1/completions`, `/v1/embeddings`,
- * `/v1/images/generations`, `/v1/rerank`, `/v1/messages` and `/v1/messages/count_tokens`, `GET /v1/models` and
- * `GET /v1/models/{id}`; which model is asked for decides what happens (`DEMO_MODELS`). Rejects if the address cannot be
- * listened on.
+ * text that it is a demo. It serves `POST /v1/chat/completions`, `/v1/completions`, `/v1/responses`, `/v1/embeddings`,
+ * `/v1/images/generations`, `/v1/rerank`, `/v1/messages` and `/v1/messages/count_tokens`, `GET` and `DELETE` of
+ * `/v1/responses/{id}`, `GET /v1/models` and `GET /v1/models/{id}`; which model is asked for decides what happens
+ * (`DEMO_MODELS`). Rejects if the address cannot be listened on.
  *
  * @example
  * const demo = await startDemoModels({ port: 8790 })
@@ -71,6 +73,8 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
   const { port = 0, host = '127.0.0.1', apiKey, paceMs = 15, slowMs = 5000 } = options
   const { bodyLimitBytes = 32 * 1024 * 1024 } = options
   const calls = new Map<string, number>()
+  const kept = new KeptResponses()
+  const wires = new Map([...WIRES, ['/v1/responses', responses(kept)]])
 
   async function respond(req: IncomingMessage, res: ServerResponse, left: AbortSignal): Promise<void> {
     const path = pathOf(req)
@@ -81,8 +85,9 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
     }
     const dataWire = DATA_WIRES.get(path)
     if (req.method === 'POST' && dataWire !== undefined) return sendData(req, res, dataWire, left)
+    if (path.startsWith('/v1/responses/')) return sendJson(res, kept.answer(req.method, path))
     const counts = path === '/v1/messages/count_tokens'
-    const wire = counts ? messages : WIRES.get(path)
+    const wire = counts ? messages : wires.get(path)
     if (req.method !== 'POST' || wire === undefined) {
       throw new Fault('unknown_path', { message: `The demo model server has no ${req.method} ${path}.` })
     }
