@@ -81,12 +81,12 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   app.post(
     OPERATIONS.map(({ path }) => path),
     readRequest({ catalog, bodyLimitBytes }),
-    pinResponse({ keeper }),
     idempotency({
       store: stores.claims,
       logger,
       completedBy: stores.settledByLedger ? 'ledger' : 'store',
     }),
+    pinResponse({ keeper }),
     limit,
     billingGuard({ pool, catalog }),
     toLine,

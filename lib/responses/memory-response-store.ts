@@ -17,6 +17,8 @@ export class MemoryResponseStore implements ResponseStore {
   readonly #maxIds: number
   /** In the order in which the ids came. */
   readonly #byId = new Map<string, readonly ResponseRecord[]>()
+  /** One for good: a new one would each time walk over all that was deleted before. */
+  readonly #oldest = this.#byId.keys()
 
   constructor(options: MemoryResponseStoreOptions = {}) {
     const { maxIds = 100_000 } = options
@@ -28,7 +30,7 @@ export class MemoryResponseStore implements ResponseStore {
     const others = this.#without(record.account, record.id)
     this.#byId.set(record.id, [...others, record])
     if (this.#byId.size <= this.#maxIds) return
-    const oldest = this.#byId.keys().next().value
+    const oldest = this.#oldest.next().value
     if (oldest !== undefined) this.#byId.delete(oldest)
   }
 

@@ -17,8 +17,8 @@ export interface PinResponseOptions {
  * made that response and to no other, and a response that the upstream stores is noted before its id goes out. Refuses with
  * `not_found` where the account has no such response, and with `internal_error` while the store is away.
  *
- * Mount it behind `readRequest`, and before `rateLimit` and `billingGuard`: what the conversation holds so far is input of
- * the request too. Requests of other endpoints pass.
+ * Mount it behind `readRequest` and `idempotency`, and before `rateLimit` and `billingGuard`: what the conversation holds so
+ * far is input of the request too. Requests of other endpoints pass.
  *
  * @throws TypeError at construction without a keeper.
  * @example
@@ -35,17 +35,22 @@ export function pinResponse({ keeper }: PinResponseOptions): RequestHandler {
       next()
       return
     }
-    const { store, previous_response_id: previous } = request.body.json
-    if (store !== false) call.keepAnswer = (answer) => keep(call, request, answer)
-    if (typeof previous !== 'string') {
+    const checking = pin(call, request)
+    if (!checking) {
       next()
       return
     }
-    void keeper
-      .find(accountOf(call), previous)
-      .then((record) => follow(call, request, record))
-      .catch((error: unknown) => refuseUnchecked(call, error))
-      .then(next)
+    void checking.catch((error: unknown) => refuseUnchecked(call, error)).then(next)
+  }
+
+  /** What refuses the call, if anything does. Undefined: there is nothing to wait for. */
+  function pin(call: Call, request: CallRequest): Promise<GatewayError | undefined> | undefined {
+    const { store, previous_response_id: previous } = request.body.json
+    if (store !== false) call.keepAnswer = (answer) => keep(call, request, answer)
+    if (typeof previous === 'string')
+      return keeper.find(accountOf(call), previous).then((record) => follow(call, request, record))
+    // Better now than when a line has made a response that nobody can note.
+    return store === false ? undefined : keeper.ready()?.then(() => undefined)
   }
 
   async function keep(call: Call, { model }: CallRequest, answer: KeptAnswer): Promise<void> {

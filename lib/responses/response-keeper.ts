@@ -59,6 +59,16 @@ export class ResponseKeeper {
     this.#schedule(ROUND_MS)
   }
 
+  /**
+   * Whether a response could be noted now. Undefined: yes, as far as is known; while the store is away it is asked.
+   *
+   * @throws {StoreAway} as a rejection, when it is still away.
+   */
+  ready(): Promise<void> | undefined {
+    if (!this.#guard.away) return undefined
+    return this.#guard.run(() => this.#store.find('', '')).then(() => {})
+  }
+
   /** @throws {StoreAway} when it is not known to be noted. */
   remember(record: ResponseRecord): Promise<void> {
     return this.#guard.run(() => this.#store.remember(record))

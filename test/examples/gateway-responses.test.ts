@@ -143,6 +143,16 @@ describe('responses in the assembled gateway, two processes on one database', ()
     assert.equal((await books()).charges, before.charges + 1)
   })
 
+  it('a repetition is told that it ran, although what it went on from is deleted by now', async () => {
+    const key = { 'idempotency-key': 'key-2' }
+    const body = { previous_response_id: idIn(await create(here)) }
+    const first = await create(here, body, key)
+    assert.equal(first.status, 200)
+    await ask(here, 'DELETE', `/${body.previous_response_id}`)
+    assert.equal((await create(there, body, key)).errorCode, 'idempotency_key_replayed')
+    assert.equal((await create(there, body, { 'idempotency-key': 'key-3' })).errorCode, 'not_found')
+  })
+
   it('what was noted is known after the process was killed', async () => {
     const id = idIn(await create(there))
     there.kill('SIGKILL')

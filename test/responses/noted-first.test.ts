@@ -109,6 +109,19 @@ describe('the id of a response', () => {
     })
   }
 
+  it('asks no line while the store is known to be away, unless nothing is to be stored', async (t) => {
+    const { store, upstream, gateway } = await heldGateway(t)
+    store.fail()
+    assert.equal((await gateway.create()).errorCode, 'internal_error')
+    store.find = () => Promise.reject(new Error('the store is gone'))
+    const asked = upstream.requests.length
+    for (const body of [{}, { stream: true }, { previous_response_id: 'resp_1' }])
+      assert.equal((await gateway.create(body)).errorCode, 'internal_error')
+    assert.equal((await gateway.ask('GET', 'resp_1')).errorCode, 'internal_error')
+    assert.equal(upstream.requests.length, asked)
+    assert.equal((await gateway.create({ store: false })).status, 200)
+  })
+
   it('is noted with what the conversation then holds', async (t) => {
     const { store, gateway } = await heldGateway(t)
     store.release()
