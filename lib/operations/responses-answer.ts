@@ -54,7 +54,7 @@ export function keptIdOf({ id, store }: ResponseObject): string | undefined {
 }
 
 /** What a response amounts to that has come to its end. */
-export function substanceOf(response: ResponseObject, items: readonly OutputItem[]): Substance {
+function substanceOf(response: ResponseObject, items: readonly OutputItem[]): Substance {
   if (items.some(itemRefuses)) return 'refusal'
   if (items.some(itemHasOutput)) return 'output'
   return stoppedByModeration(response) ? 'filtered' : 'empty'
