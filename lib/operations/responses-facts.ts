@@ -1,10 +1,8 @@
-import { z } from 'zod'
 import type { Feature } from '../catalog/index.ts'
 import { GatewayError } from '../errors/index.ts'
-import { memberText } from './json-members.ts'
-import { listOf } from './list-of.ts'
+import { memberText, topLevelMembers } from './json-members.ts'
 import type { RequestFacts, TokenEstimator } from './operation.ts'
-import { providerConstraintSchema } from './provider-constraint.ts'
+import type { ResponsesBody, ResponsesItem } from './responses-schema.ts'
 import {
   jsonText,
   TOKENS_PER_FILE,
@@ -13,54 +11,14 @@ import {
   TOKENS_PER_REQUEST,
 } from './token-estimate.ts'
 
-const part = z.looseObject({ type: z.string(), text: z.string().nullish() })
-
-/** Parts of a message, the output of a function call, the picture of a screen: what a member of an item holds. */
-const content = z.union([z.string(), listOf(part)], { error: 'must be a string or a list of content parts' })
-
-/** An item of the input. One without a type is a message. */
-const item = z.looseObject({
-  type: z.string().nullish(),
-  role: z.enum(['user', 'assistant', 'system', 'developer']).nullish(),
-  content: content.nullish(),
-})
-
-/** What the gateway needs of a response request; unknown members pass through untouched. */
-export const responsesSchema = z
-  .looseObject({
-    model: z.string().min(1),
-    input: z.union([z.string(), listOf(item)], { error: 'must be a string or a list of items' }).nullish(),
-    instructions: z.union([z.string(), listOf(item)], { error: 'must be a string' }).nullish(),
-    previous_response_id: z.string().min(1).max(1024).nullish(),
-    stream: z.boolean().nullish(),
-    store: z.boolean().nullish(),
-    background: z.boolean().nullish(),
-    max_output_tokens: z.int().min(1).nullish(),
-    temperature: z.number().min(0).max(2).nullish(),
-    top_p: z.number().min(0).max(1).nullish(),
-    tools: listOf(z.looseObject({ type: z.string() })).nullish(),
-    truncation: z.string().nullish(),
-    text: z.looseObject({ format: z.looseObject({ type: z.string() }).nullish() }).nullish(),
-    reasoning: z.looseObject({ effort: z.string().nullish(), summary: z.string().nullish() }).nullish(),
-    provider: providerConstraintSchema.nullish(),
-  })
-  .refine(({ input, previous_response_id: previous }) => (input ?? previous) != null, {
-    path: ['input'],
-    error: 'is needed, or "previous_response_id"',
-  })
-
-/** The body of a response request. */
-export type ResponsesBody = z.output<typeof responsesSchema>
-
-/** An item of its input. */
-export type ResponsesItem = z.output<typeof item>
-
 /**
  * Reads the facts off a response request.
  *
- * @throws {GatewayError} `unsupported_feature` where it asks for what the gateway cannot do.
+ * @throws {GatewayError} `unsupported_feature` where it asks for what the gateway cannot do; `invalid_request` where it can
+ *   be read in two ways.
  */
 export function responsesFacts(body: ResponsesBody, raw: Buffer, estimate: TokenEstimator): RequestFacts {
+  refuseRepeated(raw)
   refuseUnsupported(body)
   const featureParams = new Map<Feature, string>()
   const count = new InputCount(estimate)
@@ -94,6 +52,26 @@ export function responsesFacts(body: ResponsesBody, raw: Buffer, estimate: Token
     messages: count.messages,
     tools: body.tools?.length ?? 0,
     images: count.images,
+  }
+}
+
+/** Members that decide whose response is gone on from, and what is kept. */
+const JUDGED: ReadonlySet<string> = new Set([
+  'previous_response_id',
+  'input',
+  'conversation',
+  'prompt',
+  'background',
+  'store',
+])
+
+/** Of two members of one name the upstream may read the other one, which nobody has judged. */
+function refuseRepeated(raw: Buffer): void {
+  const seen = new Set<string>()
+  for (const { key } of topLevelMembers(raw)) {
+    if (seen.has(key) && JUDGED.has(key))
+      throw new GatewayError('invalid_request', { param: key, message: `"${key}" stands twice in the body.` })
+    seen.add(key)
   }
 }
 

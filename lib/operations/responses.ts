@@ -1,6 +1,7 @@
 import type { AnswerReading, Operation, StreamingOperation } from './operation.ts'
 import { readResponse } from './responses-answer.ts'
-import { type ResponsesBody, responsesFacts, responsesSchema } from './responses-facts.ts'
+import { responsesFacts } from './responses-facts.ts'
+import { type ResponsesBody, responsesSchema } from './responses-schema.ts'
 import { ResponseStreamReader } from './responses-stream.ts'
 import { renamedBody } from './upstream-body.ts'
 
