@@ -1,0 +1,5 @@
+export type { Fetch } from './repeatable-request.ts'
+export { ReplayError, type ReplayFault } from './replay.ts'
+export type { RetryEvent, RetryOptions } from './retry-options.ts'
+export { RETRY_TIERS } from './retry-tiers.ts'
+export { withRetries } from './with-retries.ts'
