@@ -22,7 +22,8 @@ export function namedWaitMs(headers: Headers): number | undefined {
   const text = headers.get('retry-after')
   const seconds = numberIn(text)
   if (seconds !== undefined) return seconds * 1000
-  const date = text === null ? Number.NaN : Date.parse(text)
+  // Of what is no date Date.parse makes one, such as of "-5".
+  const date = /^[a-z]+, \d/i.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
 }
 

@@ -1,6 +1,6 @@
-import { attempt, type Failed } from './attempt.ts'
+import { type Answered, attempt, discard, type Failed, type Replayed } from './attempt.ts'
 import { type Fetch, type RepeatableRequest, repeatableRequest } from './repeatable-request.ts'
-import { answerFrom, ReplayError } from './replay.ts'
+import { fetchReplayed } from './replayed-answer.ts'
 import { type RetryOptions, type RetryPolicy, retryPolicy } from './retry-options.ts'
 import { backoffMs, pause } from './waits.ts'
 
@@ -14,7 +14,7 @@ import { backoffMs, pause } from './waits.ts'
  *
  * @param fetch what sends requests.
  * @returns a function to be used in place of it. It resolves with the last answer, whatever its status, and rejects with the
- * error of `fetch` when there was none, with {@link ReplayError} when a request has run and its answer cannot be had, and
+ * error of `fetch` when there was none, with a `ReplayError` when a request has run and its answer cannot be had, and
  * with the signal's reason when it is aborted, in a wait too.
  * @throws TypeError when an option is unusable.
  * @example
