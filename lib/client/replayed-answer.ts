@@ -2,10 +2,13 @@ import { discard } from './attempt.ts'
 import type { Fetch, RepeatableRequest } from './repeatable-request.ts'
 import { answerFrom, ReplayError } from './replay.ts'
 import type { RetryPolicy } from './retry-options.ts'
-import { backoffMs, pause } from './waits.ts'
+import { pause } from './waits.ts'
 
 /** What the read of the call log carries of the request whose answer it fetches. */
 const CREDENTIALS = ['authorization', 'x-api-key']
+
+/** Entries are there within a second. */
+const ENTRY_WAITS_MS = [100, 400, 1600]
 
 /**
  * Fetches the answer of a request that has run before from the call log.
@@ -29,13 +32,12 @@ export async function fetchReplayed(
     const value = headers.get(name)
     if (value !== null) own.set(name, value)
   }
-  for (let made = 1; ; made++) {
+  for (const waitMs of [...ENTRY_WAITS_MS, undefined]) {
     const response = await read(entryUrl, { headers: own, signal: signal ?? null }).catch(unreadable)
     if (response.ok) return answerFrom(await response.json().catch(unreadable), originalRequestId)
     discard(response)
     if (response.status !== 404) unreadable(new Error(`GET ${entryUrl} answered ${response.status}`))
-    // An entry may take a second to be there.
-    if (made >= policy.attempts) throw new ReplayError('not_found', originalRequestId)
-    await pause(backoffMs(policy, made), signal)
+    if (waitMs !== undefined) await pause(waitMs, signal)
   }
+  throw new ReplayError('not_found', originalRequestId)
 }

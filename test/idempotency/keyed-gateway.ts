@@ -1,5 +1,6 @@
 import type { TestContext } from 'node:test'
 import type { RequestHandler } from 'express'
+import { callLogRoutes } from '../../lib/call-log/index.ts'
 import { loadConfig } from '../../lib/catalog/index.ts'
 import { errorEnvelope } from '../../lib/error-envelope/index.ts'
 import { type IdempotencyOptions, idempotency } from '../../lib/idempotency/index.ts'
@@ -53,7 +54,7 @@ export async function startKeyedGateway(options: KeyedGatewayOptions): Promise<K
   })
   const { catalog } = config
   const pass: RequestHandler = (_req, _res, next) => next()
-  const chain = await serveChain(config, (app, { logger, lines }) => {
+  const chain = await serveChain(config, (app, { logger, lines, store }) => {
     app.post(
       OPERATIONS.map(({ path }) => path),
       readRequest({ catalog }),
@@ -61,6 +62,7 @@ export async function startKeyedGateway(options: KeyedGatewayOptions): Promise<K
       options.further ?? pass,
       route({ catalog, lines, ...options.route }),
     )
+    app.use('/v1', callLogRoutes({ store }))
     app.use(errorEnvelope())
   })
   const post = (key: string | undefined, body: unknown = chatBody(), init: RequestInit = {}) =>
