@@ -17,8 +17,8 @@ export type Fate =
 /** A connection between clients and a gateway that breaks as a test says. */
 export interface CuttingProxy {
   readonly url: string
-  /** Where connections go from now on. */
-  targetPort: number
+  /** The port that the next connection goes to. */
+  target: () => number
   /** The fate of the next connection. */
   fate: () => Fate
 }
@@ -30,7 +30,7 @@ export async function cuttingProxy(t: Pick<TestContext, 'after'>, targetPort: nu
     client.on('error', () => {}).on('close', () => open.delete(client))
     const fate = proxy.fate()
     if (fate === 'refused') return void client.destroy()
-    const target = connect(proxy.targetPort, '127.0.0.1')
+    const target = connect(proxy.target(), '127.0.0.1')
     open.add(target)
     target.on('error', () => {}).on('close', () => open.delete(target))
     const cut = (): void => {
@@ -62,7 +62,7 @@ export async function cuttingProxy(t: Pick<TestContext, 'after'>, targetPort: nu
   )
   const proxy: CuttingProxy = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    targetPort,
+    target: () => targetPort,
     fate: () => 'pass',
   }
   return proxy
