@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway'
 import { pino } from 'pino'
 import { createGateway } from './app.ts'
 import { DEMO_KEY, DEMO_MODEL, demoConfig } from './demo-config.ts'
 import { startDemoModels } from './demo-models/server.ts'
+import { httpServer } from './http-server.ts'
 import { Readiness } from './readiness.ts'
 import { readConfigFile, readSettings, type Settings } from './settings.ts'
 import { drainServer } from './shutdown.ts'
 import { openDurableStores, openLimitStores } from './stores.ts'
 
-/** Longer than balancers keep an idle connection, so that they close it and not we. */
-const KEEP_ALIVE_MS = 65_000
 /** `npm start` hands on a Ctrl-C that the terminal has sent to this process too; only a later one is impatience. */
 const SAME_SIGNAL_MS = 1000
 
@@ -52,7 +51,7 @@ async function main(): Promise<void> {
     readiness,
     adminToken: settings.adminToken,
   })
-  const server = await listen(createServer(gateway.app), settings)
+  const server = await listen(httpServer(gateway.app), settings)
   announce(server, settings)
 
   const stop = async (signal: string): Promise<void> => {
@@ -82,7 +81,6 @@ async function main(): Promise<void> {
 
 /** @throws {ConfigError} when the address cannot be had. */
 function listen(server: Server, { port, host }: Settings): Promise<Server> {
-  server.keepAliveTimeout = KEEP_ALIVE_MS
   return new Promise((resolve, reject) => {
     const refuse = (error: NodeJS.ErrnoException): void => {
       const fault =
