@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway'
-import { pino } from 'pino'
 import { createGateway } from './app.ts'
 import { DEMO_KEY, DEMO_MODEL, demoConfig } from './demo-config.ts'
 import { startDemoModels } from './demo-models/server.ts'
 import { httpServer } from './http-server.ts'
+import { jsonLog } from './json-log.ts'
 import { Readiness } from './readiness.ts'
 import { readConfigFile, readSettings, type Settings } from './settings.ts'
 import { drainServer } from './shutdown.ts'
@@ -33,7 +33,7 @@ async function loadGatewayConfig(settings: Settings): Promise<LoadedConfig> {
 
 async function main(): Promise<void> {
   const settings = readSettings(process.env)
-  const logger = pino({ level: settings.logLevel })
+  const logger = jsonLog(settings.logLevel)
   const { config, close: closeConfig } = await loadGatewayConfig(settings)
   const durable = await openDurableStores(settings.databaseUrl, config, logger).catch((error: unknown) => {
     throw new ConfigError([`DATABASE_URL: the database cannot be opened (${messageOf(error)})`])
