@@ -113,7 +113,7 @@ export class Attempt implements ConnectionAware {
       upstreamStatus: this.#intake.status,
       outcome: outcomeOf(this.#end),
       timeoutPhase: failure?.timeoutPhase ?? null,
-      detail: failure?.detail ? traceDetail(failure.detail, this.candidate.line) : null,
+      detail: failure?.detail ? traceDetail(failure.detail, this.candidate.line, this.#upstream.body) : null,
       connectMs: rounded(this.#connectMs),
       firstByteMs: rounded(this.#firstByteMs),
       durationMs: Math.round(this.#durationMs),

@@ -27,7 +27,7 @@ export interface GuardedGateway {
 export async function guardedGateway(
   env: Environment = {},
   script?: UpstreamScript,
-  extra: object = {},
+  extra: (upstreamUrl: string) => object = () => ({}),
 ): Promise<GuardedGateway> {
   const folder = await temporaryFolder()
   const upstream = await startUpstream(script)
@@ -45,7 +45,7 @@ export async function guardedGateway(
       baseUrl: `${upstream.url}/v1`,
       models: { chat: 'upstream-chat' },
     })),
-    ...extra,
+    ...extra(upstream.url),
   }
   const configFile = join(folder.path, 'config.json')
   await writeFile(configFile, JSON.stringify(config))

@@ -66,3 +66,20 @@ it('the trace names what a request was refused for, and quotes nothing of the pr
   assert.equal(detailOf(entry), 'invalid_request_error: bad_content: messages')
   assert.doesNotMatch(JSON.stringify(entry), /secret prompt/)
 })
+
+it('the trace quotes nothing of a request from a fault of the upstream either, and keeps the rest of what it says', async (t) => {
+  const prompt = 'What I tell nobody else. '
+  const upstream = await startUpstream((res, { json }) => {
+    const quoted = String(json.messages[0]?.content).slice(0, 60)
+    answerJson(res, 500, { error: { message: `Worker 7 died over "${quoted}", restart it` } })
+  })
+  t.after(() => upstream.close())
+  const gateway = await gatewayFor(t, { lines: [{ url: upstream.url }] })
+  for (const content of [prompt, prompt.repeat(20_000)]) {
+    const messages = [{ role: 'user', content }]
+    const response = await gateway.post('/v1/chat/completions', { model: 'chat', messages })
+    assert.equal(response.status, 502)
+    const entry = await gateway.entry(response.headers.get('x-request-id'))
+    assert.match(detailOf(entry) ?? '', /^Worker 7 died over "?\*\*\*"?, restart it$/)
+  }
+})
