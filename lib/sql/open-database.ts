@@ -69,7 +69,7 @@ export async function openDatabase(url: string, options: OpenDatabaseOptions = {
 async function openSqlite(path: string, options: OpenDatabaseOptions): Promise<Database> {
   const { logger = consoleLogger, readOnly = false, busyTimeoutMs = 5000 } = options
   const file = resolve(path)
-  if (!readOnly) await mkdir(dirname(file), { recursive: true })
+  if (!readOnly) await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const client = await SqliteClient.open({ file, readOnly, busyTimeoutMs, maxStatements: MOST_STATEMENTS })
   const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(client) })
   try {
