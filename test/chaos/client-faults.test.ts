@@ -32,7 +32,7 @@ for (const { name, url, skip } of BACKENDS) {
       }
       const replays = ends.filter(({ kind, isReplay }) => kind === 'answered' && isReplay)
       assert.ok(replays.length > 0, `${replays.length} lost answers came from the call log`)
-      assert.ok(retries > 100 && kills > 2, 'there were faults')
+      assert.ok(retries > 100 && kills > 0, 'there were faults')
       const answered = ends.filter(({ kind }) => kind === 'answered').length
       assert.ok(answered > CALLS / 2, `${answered} answered`)
     })
