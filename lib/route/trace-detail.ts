@@ -13,12 +13,13 @@ const SEARCHED = 64 * 1024
  * What went wrong, as the trace keeps it. Upstreams like to quote the key they refuse, and the callers of the gateway,
  * who can read their calls in the log, must not learn it. Some quote the request, whose text is never kept.
  *
- * @param sent the body of the request.
+ * @param sent the body of the request; null without one.
  */
-export function traceDetail(detail: string, line: Line, sent: Buffer): string {
+export function traceDetail(detail: string, line: Line, sent: Buffer | null): string {
   let text = detail
   for (const secret of secretsOf(line)) text = text.replaceAll(secret, '***')
-  return withoutQuotations(text.slice(0, LONGEST), sent)
+  const kept = text.slice(0, LONGEST)
+  return sent ? withoutQuotations(kept, sent) : kept
 }
 
 function withoutQuotations(detail: string, sent: Buffer): string {
