@@ -140,12 +140,41 @@ describe('a stored response', () => {
     assert.equal(upstream.requests.length, 0)
   })
 
-  it('needs a key', async (t) => {
-    const { gateway, upstream, id } = await withResponse(t)
-    for (const method of ['GET', 'DELETE']) {
-      const response = await fetch(`${gateway.url}/v1/responses/${id}`, { method })
-      assert.equal(response.status, 401)
-    }
+  for (const [how, secret, key, code] of [
+    ['no key', '', {}, 'missing_credential'],
+    ['an unknown key', 'sk-nobody', {}, 'invalid_credential'],
+    ['a disabled key', OTHER_KEY, { enabled: false }, 'key_disabled'],
+    ['an expired key', OTHER_KEY, { expiresAt: '2020-01-01T00:00:00Z' }, 'key_expired'],
+    ['a key of other addresses', OTHER_KEY, { allowIps: ['192.0.2.1'] }, 'ip_not_allowed'],
+  ] as const) {
+    it(`is not shown to ${how}: ${code}`, async (t) => {
+      const { gateway, upstream, id } = await withResponse(t, {
+        keys: [
+          { id: 'key_acme', account: 'acme', secret: KEY },
+          { id: 'key_other', account: 'acme', secret: OTHER_KEY, ...key },
+        ],
+      })
+      for (const [method, rest] of [
+        ['GET', id],
+        ['DELETE', id],
+        ['GET', `${id}/input_items`],
+        ['POST', `${id}/cancel`],
+      ] as const)
+        assert.equal((await gateway.ask(method, rest, secret)).errorCode, code, `${method} ${rest}`)
+      assert.equal(upstream.requests.length, 0)
+    })
+  }
+
+  it('is not asked for outside the regions of the account', async (t) => {
+    const { upstream, store, id } = await withResponse(t)
+    const later = await responsesGateway(t, {
+      lines: [{ url: upstream.url, region: 'us' }],
+      config: { accounts: [{ id: 'acme', lineRegions: ['eu'] }, { id: 'globex' }] },
+      responses: store,
+    })
+    for (const method of ['GET', 'DELETE'])
+      assert.equal((await later.ask(method, id)).errorCode, 'region_denied')
+    assert.equal((await later.create({ previous_response_id: id })).errorCode, 'region_denied')
     assert.equal(upstream.requests.length, 0)
   })
 
