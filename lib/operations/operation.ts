@@ -164,6 +164,8 @@ export interface Operation {
   facts(json: Readonly<Record<string, unknown>>, raw: Buffer, estimate: TokenEstimator): RequestFacts
   /** The first characters of the prompt, which upstream prompt caches key on. */
   promptPrefix(json: Readonly<Record<string, unknown>>): string
+  /** The id of the answer that a request goes on from, which only the line that gave it has; undefined: of none. */
+  goesOnFrom?(json: Readonly<Record<string, unknown>>): string | undefined
   /** The bytes for a line: the caller's own, except where they must differ. */
   upstreamBody(raw: Buffer, json: Readonly<Record<string, unknown>>, edit: UpstreamEdit): Buffer
   /** Reads a whole answer. Throws SyntaxError when it is not one. */

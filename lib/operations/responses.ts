@@ -16,6 +16,7 @@ export const responses: StreamingOperation = {
   schema: responsesSchema,
   facts: (json, raw, estimate) => responsesFacts(json as ResponsesBody, raw, estimate),
   promptPrefix: (json) => promptPrefix(json as ResponsesBody),
+  goesOnFrom: (json) => (json as ResponsesBody).previous_response_id ?? undefined,
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   readAnswer: readResponse,
   streamReader: () => new ResponseStreamReader(),

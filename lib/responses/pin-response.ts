@@ -45,12 +45,13 @@ export function pinResponse({ keeper }: PinResponseOptions): RequestHandler {
 
   /** What refuses the call, if anything does. Undefined: there is nothing to wait for. */
   function pin(call: Call, request: CallRequest): Promise<GatewayError | undefined> | undefined {
-    const { store, previous_response_id: previous } = request.body.json
-    if (store !== false) call.keepAnswer = (answer) => keep(call, request, answer)
-    if (typeof previous === 'string')
+    const { json } = request.body
+    const previous = responses.goesOnFrom?.(json)
+    if (json.store !== false) call.keepAnswer = (answer) => keep(call, request, answer)
+    if (previous !== undefined)
       return keeper.find(accountOf(call), previous).then((record) => follow(call, request, record))
     // Better now than when a line has made a response that nobody can note.
-    return store === false ? undefined : keeper.ready()?.then(() => undefined)
+    return json.store === false ? undefined : keeper.ready()?.then(() => undefined)
   }
 
   async function keep(call: Call, { model }: CallRequest, answer: KeptAnswer): Promise<void> {

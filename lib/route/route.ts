@@ -65,6 +65,7 @@ export function route(options: RouteOptions): RequestHandler {
   function serve(call: Call, request: CallRequest, req: Request, res: Response): Promise<void> {
     const { model } = request
     const { principal, pin } = call
+    if (!pin) refuseUnpinned(request)
     call.routing = { region: settings.region, strategy: strategyName, eliminated: [], attempts: [] }
     const candidates =
       request.resource && pin ? table.withLine(catalog(), model, pin.line) : table.of(catalog(), model)
@@ -82,6 +83,19 @@ export function route(options: RouteOptions): RequestHandler {
     budgets.set(modelId, budget)
     return budget
   }
+}
+
+/**
+ * Sent to whichever line comes first, it would go on from what another account's call left there.
+ *
+ * @throws {GatewayError} `unsupported_feature` for a request that goes on from an answer, where nobody knows its line.
+ */
+function refuseUnpinned({ operation, body }: CallRequest): void {
+  if (operation.goesOnFrom?.(body.json) === undefined) return
+  throw new GatewayError('unsupported_feature', {
+    param: 'previous_response_id',
+    message: 'Stored responses are not kept track of here. Send the whole conversation as input.',
+  })
 }
 
 function validate(options: RouteOptions) {
