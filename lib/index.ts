@@ -43,4 +43,13 @@ export {
   STORED_RESPONSE_PATH,
   storedResponse,
 } from './responses/index.ts'
-export { LineRegistry, type RouteOptions, route, type Strategy } from './route/index.ts'
+export {
+  type ForwardOptions,
+  forward,
+  forwardTo,
+  LineRegistry,
+  type RouteOptions,
+  route,
+  type Strategy,
+} from './route/index.ts'
+export { isWebSocketRequest, type UpgradeHandler, upgradeHandler } from './upgrade/index.ts'

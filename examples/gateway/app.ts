@@ -23,11 +23,14 @@ import {
   route,
   STORED_RESPONSE_PATH,
   storedResponse,
+  type UpgradeHandler,
   unknownPath,
+  upgradeHandler,
 } from 'express-model-gateway'
 import { OPERATIONS } from 'express-model-gateway/operations'
 import { accessLog } from './access-log.ts'
 import { OpenCalls } from './open-calls.ts'
+import { mountPassThrough } from './pass-through.ts'
 import type { Readiness } from './readiness.ts'
 import type { DurableStores, LimitStores } from './stores.ts'
 
@@ -44,6 +47,8 @@ export interface GatewayParts {
 /** The gateway as an Express app, and how to end what it keeps open. */
 export interface Gateway {
   readonly app: Express
+  /** The same app for WebSockets. */
+  readonly upgrades: UpgradeHandler
   /** Waits for calls that go on without their caller, ends the connections to upstreams, writes what is queued. */
   close(): Promise<void>
 }
@@ -94,6 +99,7 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   app.all(STORED_RESPONSE_PATH, limit, storedResponse({ keeper, catalog }), toLine)
   app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }))
   app.use('/v1', callLogRoutes({ store: stores.calls }))
+  mountPassThrough(app, { config, catalog, lines, pool, limits: limit })
   app.use(
     '/admin',
     adminAccess({ token: adminToken }),
@@ -105,6 +111,7 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
 
   return {
     app,
+    upgrades: upgradeHandler(app),
     async close() {
       await openCalls.ended(CALLS_END_WITHIN_MS)
       keeper.close()

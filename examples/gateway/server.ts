@@ -51,12 +51,13 @@ async function main(): Promise<void> {
     readiness,
     adminToken: settings.adminToken,
   })
-  const server = await listen(httpServer(gateway.app), settings)
+  const http = httpServer(gateway.app).on('upgrade', gateway.upgrades.handle)
+  const server = await listen(http, settings)
   announce(server, settings)
 
   const stop = async (signal: string): Promise<void> => {
     logger.info({ signal }, 'draining')
-    await drainServer(server, readiness, logger)
+    await drainServer(server, gateway.upgrades, readiness, logger)
     await gateway.close()
     closeLimits()
     await durable.close()

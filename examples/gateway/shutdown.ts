@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import type { Logger } from 'express-model-gateway'
+import type { Logger, UpgradeHandler } from 'express-model-gateway'
 import type { Readiness } from './readiness.ts'
 
 /** Running calls are given this long to end. */
@@ -13,19 +13,26 @@ const NOTICE_MS = 250
  *
  * @returns whether everything ended in time.
  */
-export async function drainServer(server: Server, readiness: Readiness, logger: Logger): Promise<boolean> {
+export async function drainServer(
+  server: Server,
+  upgrades: UpgradeHandler,
+  readiness: Readiness,
+  logger: Logger,
+  patienceMs = PATIENCE_MS,
+): Promise<boolean> {
   readiness.drain()
   server.prependListener('request', (_req, res) => res.setHeader('connection', 'close'))
   await new Promise((resolve) => setTimeout(resolve, NOTICE_MS))
   const closed = new Promise<boolean>((resolve) => server.close(() => resolve(true)))
   // A connection kept alive by an answer that was on its way before closes once it is idle.
   const idle = setInterval(() => server.closeIdleConnections(), 100)
-  const late = new Promise<boolean>((resolve) => setTimeout(resolve, PATIENCE_MS, false).unref())
+  const late = new Promise<boolean>((resolve) => setTimeout(resolve, patienceMs, false).unref())
   const inTime = await Promise.race([closed, late])
   clearInterval(idle)
   if (!inTime) {
-    logger.warn({}, 'calls still running after 30 s are cut off')
+    logger.warn({}, `calls still running after ${patienceMs / 1000} s are cut off`)
     server.closeAllConnections()
+    upgrades.cutOff()
     await closed
   }
   return inTime

@@ -62,7 +62,7 @@ export interface RoutingSummary {
 
 export interface AttemptSummary {
   readonly line: string
-  readonly upstream_model: string
+  readonly upstream_model: string | null
   readonly upstream_status: number | null
   readonly outcome: string
   readonly timeout_phase: string | null

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Call, type CallOptions } from './call.ts'
 import type { CallTarget } from './lifecycle.ts'
+import { upgradeOf } from './upgraded.ts'
 
 const CALL = Symbol('express-model-gateway call')
 
@@ -9,11 +10,12 @@ type CallCarrier = IncomingMessage & { [CALL]?: Call; res?: ServerResponse }
 /**
  * Opens the call of a request; the one it already has stays.
  *
- * @param target the response, or the socket of an upgraded connection.
+ * @param target the response, or the socket of an upgraded connection; a request that `noteUpgrade` noted answers on
+ * its socket anyway.
  */
 export function openCall(req: IncomingMessage, target: CallTarget, options?: CallOptions): Call {
   const carrier = req as CallCarrier
-  carrier[CALL] ??= new Call(req, target, options)
+  carrier[CALL] ??= new Call(req, upgradeOf(req)?.socket ?? target, options)
   return carrier[CALL]
 }
 

@@ -109,7 +109,8 @@ export type AttemptOutcome = 'completed' | 'abandoned' | ErrorCode
 /** One exchange with one line. Times are milliseconds, rounded. */
 export interface AttemptRecord {
   readonly line: string
-  readonly upstreamModel: string
+  /** null where the call names no model. */
+  readonly upstreamModel: string | null
   readonly upstreamStatus: number | null
   readonly outcome: AttemptOutcome
   readonly timeoutPhase: TimeoutPhase | null

@@ -20,6 +20,18 @@ export interface Price {
   readonly perSearchUnit: bigint
 }
 
+/** Costs nothing. */
+export const FREE: Price = {
+  inputPerMillion: 0n,
+  outputPerMillion: 0n,
+  cachedInputPerMillion: 0n,
+  cacheWritePerMillion: 0n,
+  perRequest: 0n,
+  perImage: 0n,
+  perSecond: 0n,
+  perSearchUnit: 0n,
+}
+
 /** The clocks of one attempt, in milliseconds. */
 export interface Timeouts {
   readonly connectMs: number

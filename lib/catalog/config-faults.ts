@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import type { ParsedConfig } from './config-schema.ts'
+import { pathFault } from './pass-through-path.ts'
 
 /** Writes a path as the config's author would: `lines[2].baseUrl`. */
 export function formatPath(path: readonly PropertyKey[]): string {
@@ -22,6 +23,7 @@ export function crossFaults(config: ParsedConfig): string[] {
     ...duplicates('keys', config.keys, 'secret'),
     ...duplicates('models', config.models, 'id'),
     ...duplicates('lines', config.lines, 'id'),
+    ...duplicates('passThrough', config.passThrough, 'path'),
   ]
   for (const [i, key] of config.keys.entries()) {
     if (!accounts.has(key.account)) faults.push(`keys[${i}].account: there is no account "${key.account}"`)
@@ -55,6 +57,8 @@ export function crossFaults(config: ParsedConfig): string[] {
       faults.push(`trustProxy: "${entry}" is neither an address nor a CIDR block`)
   }
   for (const [i, rule] of config.passThrough.entries()) {
+    const fault = pathFault(rule.path)
+    if (fault !== undefined) faults.push(`passThrough[${i}].path: ${fault}`)
     if ((rule.lines === undefined) === (rule.model === undefined)) {
       faults.push(`passThrough[${i}]: needs either "lines" or "model"`)
     }

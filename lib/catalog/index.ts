@@ -3,6 +3,7 @@ export {
   type CircuitSettings,
   createCatalog,
   type Feature,
+  FREE,
   type Line,
   type Model,
   type ModelKind,

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { type Catalog, createCatalog, type Line, type Model, type Price } from './catalog.ts'
+import { type Catalog, createCatalog, FREE, type Line, type Model, type Price } from './catalog.ts'
 import { crossFaults, formatPath } from './config-faults.ts'
 import {
   configSchema,
@@ -119,17 +119,6 @@ function replace(
   edit: (value: unknown) => unknown,
 ): Record<string, unknown> {
   return Object.hasOwn(item, member) ? { ...item, [member]: edit(item[member]) } : item
-}
-
-const FREE: Price = {
-  inputPerMillion: 0n,
-  outputPerMillion: 0n,
-  cachedInputPerMillion: 0n,
-  cacheWritePerMillion: 0n,
-  perRequest: 0n,
-  perImage: 0n,
-  perSecond: 0n,
-  perSearchUnit: 0n,
 }
 
 function toPrice(price: ParsedModel['price']): Partial<Price> {

@@ -4,25 +4,63 @@ import { type ErrorCode, GatewayError } from '../errors/index.ts'
 import type { PriceCeiling, ProviderConstraint } from '../operations/index.ts'
 import type { Candidate } from './candidate.ts'
 
-/** What filters judge by. */
-export interface FilterContext {
-  readonly request: CallRequest
+/** What filters judge a line by that look at no request. */
+export interface LineContext {
   readonly principal: Principal | null
+}
+
+/** What filters judge by. */
+export interface FilterContext extends LineContext {
+  readonly request: CallRequest
   readonly pin: Pin | null
 }
 
 /** One condition that a line must meet. */
-interface Filter {
+interface Filter<Context = FilterContext> {
   readonly reason: EliminationReason
   /** The refusal when this filter removes the last line. */
   readonly code: ErrorCode
   /** Whether it can remove anything for this call. */
-  applies(context: FilterContext): boolean
+  applies(context: Context): boolean
   /** Why the line is removed, for the trace; undefined keeps it. */
-  removes(candidate: Candidate, context: FilterContext): string | undefined
+  removes(candidate: Candidate, context: Context): string | undefined
 }
 
 const always = (): boolean => true
+
+const DISABLED: Filter<LineContext> = {
+  reason: 'disabled',
+  code: 'no_candidate',
+  applies: always,
+  removes: ({ state }) => (state.enabled ? undefined : 'switched off'),
+}
+
+const REGION: Filter<LineContext> = {
+  reason: 'region',
+  code: 'region_denied',
+  applies: ({ principal }) => principal?.lineRegions !== undefined,
+  removes: ({ line }, { principal }) =>
+    includesName(principal?.lineRegions, line.region)
+      ? undefined
+      : `region ${line.region ?? 'unset'}; the account allows ${JSON.stringify(principal?.lineRegions)}`,
+}
+
+const RESTING: Filter<LineContext> = {
+  reason: 'resting',
+  code: 'upstream_rate_limited',
+  applies: always,
+  removes: ({ state }) => {
+    const ms = state.restMs
+    return ms > 0 ? `asked to be left alone for another ${Math.ceil(ms)} ms` : undefined
+  },
+}
+
+const CIRCUIT_OPEN: Filter<LineContext> = {
+  reason: 'circuit_open',
+  code: 'circuit_open',
+  applies: always,
+  removes: ({ state }) => (state.circuit.admits ? undefined : circuitDetail(state.circuit.state)),
+}
 
 /** In this order; the one that removes the last line decides the code. */
 const FILTERS: readonly Filter[] = [
@@ -33,12 +71,7 @@ const FILTERS: readonly Filter[] = [
     applies: ({ pin }) => pin !== null,
     removes: ({ line }, { pin }) => (line.id === pin?.line ? undefined : `another line has ${pin?.holds}`),
   },
-  {
-    reason: 'disabled',
-    code: 'no_candidate',
-    applies: always,
-    removes: ({ state }) => (state.enabled ? undefined : 'switched off'),
-  },
+  DISABLED,
   {
     reason: 'provider_constraint',
     code: 'no_candidate',
@@ -46,15 +79,7 @@ const FILTERS: readonly Filter[] = [
     removes: (candidate, { request }) =>
       constraintDetail(candidate, request.constraint as ProviderConstraint),
   },
-  {
-    reason: 'region',
-    code: 'region_denied',
-    applies: ({ principal }) => principal?.lineRegions !== undefined,
-    removes: ({ line }, { principal }) =>
-      includesName(principal?.lineRegions, line.region)
-        ? undefined
-        : `region ${line.region ?? 'unset'}; the account allows ${JSON.stringify(principal?.lineRegions)}`,
-  },
+  REGION,
   {
     reason: 'protocol',
     code: 'no_candidate',
@@ -91,22 +116,12 @@ const FILTERS: readonly Filter[] = [
     removes: (candidate, { request }) =>
       ceilingDetail(candidate, request.constraint?.maxPrice as PriceCeiling),
   },
-  {
-    reason: 'resting',
-    code: 'upstream_rate_limited',
-    applies: always,
-    removes: ({ state }) => {
-      const ms = state.restMs
-      return ms > 0 ? `asked to be left alone for another ${Math.ceil(ms)} ms` : undefined
-    },
-  },
-  {
-    reason: 'circuit_open',
-    code: 'circuit_open',
-    applies: always,
-    removes: ({ state }) => (state.circuit.admits ? undefined : circuitDetail(state.circuit.state)),
-  },
+  RESTING,
+  CIRCUIT_OPEN,
 ]
+
+/** Those that also judge a call whose body nobody reads. */
+const LINE_FILTERS: readonly Filter<LineContext>[] = [DISABLED, REGION, RESTING, CIRCUIT_OPEN]
 
 /** Words for a line that its circuit keeps away. */
 export function circuitDetail(state: string): string {
@@ -123,7 +138,25 @@ export function filterCandidates(
   context: FilterContext,
   eliminated: Elimination[],
 ): readonly Candidate[] {
-  const filters = FILTERS.filter((filter) => filter.applies(context))
+  return keptBy(FILTERS, candidates, context, eliminated)
+}
+
+/** The same for a call whose body is passed on unread: switched off, region, resting and circuit count. */
+export function filterLines(
+  candidates: readonly Candidate[],
+  context: LineContext,
+  eliminated: Elimination[],
+): readonly Candidate[] {
+  return keptBy(LINE_FILTERS, candidates, context, eliminated)
+}
+
+function keptBy<Context>(
+  all: readonly Filter<Context>[],
+  candidates: readonly Candidate[],
+  context: Context,
+  eliminated: Elimination[],
+): readonly Candidate[] {
+  const filters = all.filter((filter) => filter.applies(context))
   const kept: Candidate[] = []
   let last = -1
   /** Those that the last filter removed: only their waits tell when a retry makes sense. */
@@ -143,14 +176,14 @@ export function filterCandidates(
 }
 
 /** The index of the first filter that removes a candidate, or -1. */
-function firstRemoving(
-  filters: readonly Filter[],
+function firstRemoving<Context>(
+  filters: readonly Filter<Context>[],
   candidate: Candidate,
-  context: FilterContext,
+  context: Context,
   eliminated: Elimination[],
 ): number {
   for (let i = 0; i < filters.length; i++) {
-    const filter = filters[i] as Filter
+    const filter = filters[i] as Filter<Context>
     const detail = filter.removes(candidate, context)
     if (detail === undefined) continue
     eliminated.push({ line: candidate.line.id, reason: filter.reason, detail })

@@ -1,5 +1,13 @@
 export type { Candidate } from './candidate.ts'
 export type { CircuitState } from './circuit.ts'
+export {
+  type ForwardOptions,
+  type ForwardRule,
+  type ForwardTarget,
+  type ForwardToOptions,
+  forward,
+  forwardTo,
+} from './forward.ts'
 export { LineRegistry, type LineStatus } from './line-state.ts'
 export { type RouteOptions, route } from './route.ts'
 export type { Strategy, StrategyName } from './strategies.ts'

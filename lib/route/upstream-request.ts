@@ -45,7 +45,8 @@ export function upstreamRequest(
   }
 }
 
-function addProtocolHeaders(
+/** Adds the line's own credentials, and what else every request of its protocol carries. */
+export function addProtocolHeaders(
   line: Line,
   inbound: IncomingHttpHeaders,
   add: (name: string, value: string) => void,

@@ -1,0 +1,40 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { ErrorCode } from '../errors/index.ts'
+import { type Failure, failureOfStatus, malformed } from './outcome.ts'
+
+/**
+ * How an answer is passed on.
+ *
+ * - `whole`: with its body.
+ * - `bare`: its status and headers, no body: not modified, precondition failed, no such range.
+ * - `error`: as an error of the gateway's own.
+ */
+export type RelayManner = 'whole' | 'bare' | 'error'
+
+const BARE: ReadonlySet<number> = new Set([304, 412, 416])
+
+export function mannerOf(status: number): RelayManner {
+  if (status >= 200 && status < 300) return 'whole'
+  return BARE.has(status) ? 'bare' : 'error'
+}
+
+/** What a path that the caller chose can be answered with, where a model's own endpoint cannot. */
+const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
+  404: 'not_found',
+  405: 'not_found',
+  409: 'conflict',
+  410: 'not_found',
+  411: 'invalid_request',
+  414: 'invalid_request',
+  415: 'invalid_request',
+  428: 'invalid_request',
+  431: 'invalid_request',
+}
+
+/** Reads an answer that is not a success. A redirect is none either: it names a place that is the line's own affair. */
+export function failureOfRelayed(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
+  if (status < 400) return { ...malformed(`status ${status}`), retryable: false }
+  const failure = failureOfStatus(status, headers, body)
+  const code = CODE_BY_STATUS[status]
+  return code === undefined ? failure : { code, retryable: false, blame: false, detail: failure.detail }
+}

@@ -1,0 +1,1 @@
+export { isWebSocketRequest, type UpgradeHandler, upgradeHandler } from './upgrade-handler.ts'
