@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import type { Express } from 'express'
 import { authenticate, memoryKeyDirectory } from '../../lib/authenticate/index.ts'
 import { beginCall } from '../../lib/begin-call/index.ts'
@@ -17,6 +18,7 @@ export interface ChainParts {
 /** A chain that listens on loopback. */
 export interface ChainServer extends ChainParts {
   readonly url: string
+  readonly server: Server
   /** Calls that have not ended. */
   readonly openCalls: ReadonlySet<Call>
   /** The log entry of a request id; waits for it. */
@@ -54,6 +56,7 @@ export async function serveChain(
   return {
     ...parts,
     url: server.url,
+    server: server.server,
     openCalls,
     async entry(requestId) {
       for (let tries = 0; tries < 1000; tries++) {

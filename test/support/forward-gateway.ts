@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import {
+  accountWallet,
+  billingGuard,
+  LeasePool,
+  type Ledger,
+  type LedgerBooks,
+  MemoryLedger,
+} from '../../lib/billing-guard/index.ts'
+import { formatAmount, loadConfig } from '../../lib/catalog/index.ts'
+import { errorEnvelope, unknownPath } from '../../lib/error-envelope/index.ts'
+import { rateLimit } from '../../lib/rate-limit/index.ts'
+import { type ForwardRule, forward } from '../../lib/route/index.ts'
+import { type UpgradeHandler, upgradeHandler } from '../../lib/upgrade/index.ts'
+import { type ChainServer, serveChain } from './chain-server.ts'
+import { KEY } from './gateway.ts'
+
+/** A rule as the config writes it. */
+export interface RuleSeed extends ForwardRule {
+  path: string
+}
+
+export interface ForwardGatewayOptions {
+  /** Where the lines `line-0`, `line-1` … are, or members that replace their defaults. */
+  lines: readonly (string | { url: string; [member: string]: unknown })[]
+  /** Defaults to `/v1/files` and what is below it, on `line-0`, for 0.01 a request. */
+  rules?: readonly RuleSeed[]
+  /** Members of the account. */
+  account?: Record<string, unknown>
+  /** Members of the key. */
+  key?: Record<string, unknown>
+  ledger?: Ledger & LedgerBooks
+}
+
+/** The chain of a pass-through, with WebSockets, on memory stores. */
+export interface ForwardGateway extends ChainServer {
+  readonly port: number
+  readonly upgrades: UpgradeHandler
+  /** Asks with the test key. */
+  ask(path: string, init?: RequestInit): Promise<Response>
+  /** What the account has spent once all that is held has come back, and how many charges there are. */
+  books(): Promise<{ spent: string; charges: number }>
+}
+
+const FILE_RULES: readonly RuleSeed[] = ['/v1/files', '/v1/files/*rest'].map((path) => ({
+  path,
+  lines: ['line-0'],
+  price: { perRequest: '0.01' },
+}))
+
+/** Starts one that is closed at the end of the test. */
+export async function forwardGateway(
+  t: TestContext,
+  { lines: seeds, rules = FILE_RULES, account, key, ledger: given }: ForwardGatewayOptions,
+): Promise<ForwardGateway> {
+  const config = loadConfig({
+    accounts: [{ id: 'acme', ...account }],
+    keys: [{ id: 'key_acme', account: 'acme', secret: KEY, ...key }],
+    models: [{ id: 'voice', kind: 'chat' }],
+    lines: seeds.map((seed, i) => {
+      const { url, ...line } = typeof seed === 'string' ? { url: seed } : seed
+      return {
+        id: `line-${i}`,
+        provider: 'p',
+        protocol: 'openai',
+        baseUrl: `${url}/v1`,
+        apiKey: `upstream-key-${i}`,
+        priority: i,
+        models: {},
+        ...line,
+      }
+    }),
+    passThrough: rules,
+  })
+  const { catalog, region } = config
+  const ledger =
+    given ?? new MemoryLedger({ accounts: [{ id: 'acme', balance: '10' }], keys: [{ id: 'key_acme' }] })
+  let pool: LeasePool | undefined
+  let upgrades: UpgradeHandler | undefined
+  const chain = await serveChain(config, (app, { logger, lines }) => {
+    pool = new LeasePool({ ledger, logger })
+    upgrades = upgradeHandler(app)
+    const limits = rateLimit()
+    for (const rule of config.passThrough) {
+      const reserve = (): string => rule.price.perRequest ?? '0'
+      app.all(rule.path, limits, billingGuard({ pool, reserve }), forward({ catalog, rule, lines, region }))
+    }
+    app.use(unknownPath(), errorEnvelope({ logger }))
+  })
+  assert.ok(upgrades)
+  chain.server.on('upgrade', upgrades.handle)
+  t.after(async () => {
+    upgrades?.cutOff()
+    await chain.close()
+    await pool?.close()
+  })
+  return {
+    ...chain,
+    upgrades,
+    port: (chain.server.address() as AddressInfo).port,
+    ask: (path, init = {}) =>
+      fetch(chain.url + path, {
+        ...init,
+        headers: { authorization: `Bearer ${KEY}`, ...init.headers },
+      }),
+    async books() {
+      await pool?.close()
+      const { violations, charges, leased } = await ledger.check()
+      assert.deepEqual(violations, [])
+      assert.equal(leased, 0n, 'nothing is held any more')
+      const [wallet] = await ledger.wallets([accountWallet('acme')])
+      return { spent: formatAmount(wallet?.spent ?? 0n), charges }
+    },
+  }
+}
