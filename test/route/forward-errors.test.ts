@@ -119,7 +119,9 @@ describe('an upstream that does not answer', () => {
 
   it('is given up when it takes no more of an upload', async (t) => {
     const upstream = await byteUpstream(t, (req) => void req.pause())
-    const gateway = await forwardGateway(t, { lines: [{ url: upstream.url, timeouts: { firstByteMs: 150 } }] })
+    const gateway = await forwardGateway(t, {
+      lines: [{ url: upstream.url, timeouts: { firstByteMs: 150 } }],
+    })
     const response = await gateway.ask('/v1/files', { method: 'POST', body: Buffer.alloc(16_000_000) })
     assert.equal((await envelopeOf(response)).error.code, 'upstream_timeout')
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { describe, it } from 'node:test'
-import { byteUpstream, bytesOf } from '../support/byte-upstream.ts'
+import { bytesOf, byteUpstream } from '../support/byte-upstream.ts'
 import { forwardGateway } from '../support/forward-gateway.ts'
 import { KEY } from '../support/gateway.ts'
 
