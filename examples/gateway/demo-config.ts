@@ -92,5 +92,12 @@ export function demoConfig(origin: string, apiKey: string): object {
         line(`${id}-anthropic`, 'anthropic', { [id]: id }, { timeouts: { firstByteMs: 2000, idleMs: 5000 } }),
       ]),
     ],
+    passThrough: [
+      // What is stored at a line can only be asked for there.
+      { path: '/v1/files', lines: ['demo-us'], price: { perRequest: '0.0001' } },
+      { path: '/v1/files/*rest', lines: ['demo-us'], price: { perRequest: '0.0001' } },
+      { path: '/v1/audio/*rest', lines: ['demo-us', 'demo-eu'], price: { perRequest: '0.001' } },
+      { path: '/v1/realtime', lines: ['demo-us'], price: { perRequest: '0.01' } },
+    ],
   }
 }

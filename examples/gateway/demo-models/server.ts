@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { writeAnswers } from './answer.ts'
+import { serveAudio } from './audio.ts'
 import { chatCompletions } from './chat-completions.ts'
 import { completions } from './completions.ts'
 import type { DataWire } from './data-wire.ts'
@@ -11,6 +12,7 @@ import type { Provider } from './faults.ts'
 import { Fault, wordFault } from './faults.ts'
 import { images } from './images.ts'
 import { KeptResponses } from './kept-responses.ts'
+import { DemoFiles } from './files.ts'
 import { messages } from './messages.ts'
 import { getModel, listModels } from './model-list.ts'
 import type { DemoModel } from './models.ts'
@@ -19,6 +21,7 @@ import { perform } from './perform.ts'
 import { readBody } from './read-body.ts'
 import { rerank } from './rerank.ts'
 import { responses } from './responses.ts'
+import { DemoRealtime } from './realtime.ts'
 import type { Wire } from './wire.ts'
 import { newId } from './wire.ts'
 
@@ -62,7 +65,8 @@ const DATA_WIRES: ReadonlyMap<string, DataWire> = new Map([
  * Starts a small model server that speaks the OpenAI-style and the Anthropic-style protocol and says in every
  * text that it is a demo. It serves `POST /v1/chat/completions`, `/v1/completions`, `/v1/responses`, `/v1/embeddings`,
  * `/v1/images/generations`, `/v1/rerank`, `/v1/messages` and `/v1/messages/count_tokens`, `GET` and `DELETE` of
- * `/v1/responses/{id}`, `GET /v1/models` and `GET /v1/models/{id}`; which model is asked for decides what happens
+ * `/v1/responses/{id}`, `GET /v1/models` and `GET /v1/models/{id}`, `/v1/files`, `/v1/audio/speech`,
+ * `/v1/audio/transcriptions` and WebSockets on `/v1/realtime`; which model is asked for decides what happens
  * (`DEMO_MODELS`). Rejects if the address cannot be listened on.
  *
  * @example
@@ -75,6 +79,8 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
   const calls = new Map<string, number>()
   const kept = new KeptResponses()
   const wires = new Map([...WIRES, ['/v1/responses', responses(kept)]])
+  const files = new DemoFiles(bodyLimitBytes)
+  const realtime = new DemoRealtime()
 
   async function respond(req: IncomingMessage, res: ServerResponse, left: AbortSignal): Promise<void> {
     const path = pathOf(req)
@@ -86,6 +92,8 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
     const dataWire = DATA_WIRES.get(path)
     if (req.method === 'POST' && dataWire !== undefined) return sendData(req, res, dataWire, left)
     if (path.startsWith('/v1/responses/')) return sendJson(res, kept.answer(req.method, path))
+    if (await files.serve(req, res, path)) return
+    if (await serveAudio(req, res, path, bodyLimitBytes)) return
     const counts = path === '/v1/messages/count_tokens'
     const wire = counts ? messages : wires.get(path)
     if (req.method !== 'POST' || wire === undefined) {
@@ -114,7 +122,7 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
     await perform(res, { stream: false, model, rendering }, { paceMs, slowMs }, left)
   }
 
-  const server = createServer((req, res) => {
+  const server = createServer({ shouldUpgradeCallback: beginsRealtime }, (req, res) => {
     const left = new AbortController()
     res.once('close', () => left.abort())
     const provider = providerOf(req)
@@ -129,6 +137,14 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
       sendJson(res, body, status, headers)
     })
   })
+  server.on('upgrade', (req, socket, head) => {
+    try {
+      requireKey(req, apiKey)
+      realtime.accept(req, socket, head)
+    } catch {
+      socket.end('HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
+    }
+  })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(port, host, resolve)
   })
@@ -139,8 +155,13 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
       new Promise((resolve, reject) => {
         server.close((error) => (error === undefined ? resolve() : reject(error)))
         server.closeAllConnections()
+        realtime.close()
       }),
   }
+}
+
+function beginsRealtime(req: IncomingMessage): boolean {
+  return pathOf(req) === '/v1/realtime' && req.headers.upgrade?.toLowerCase() === 'websocket'
 }
 
 function pathOf(req: IncomingMessage): string {
