@@ -6,6 +6,7 @@ import { AttemptClocks } from './attempt-clocks.ts'
 import type { Candidate } from './candidate.ts'
 import { connectionFailure, type Failure, timedOut } from './outcome.ts'
 import { hasBody } from './relay-headers.ts'
+import { SpentPieces, SpentReads } from './spent-pieces.ts'
 import { traceDetail } from './trace-detail.ts'
 import { sendUpstream, type UpstreamEvents, type UpstreamTarget, upgradeUpstream } from './upstream-proxy.ts'
 
@@ -38,6 +39,10 @@ export class Relay implements UpstreamEvents {
   readonly #caller: IncomingMessage
   readonly #startedAt = performance.now()
   readonly #body = new PassThrough()
+  readonly #sent = new SpentPieces(
+    () => this.#body.writableLength + this.#body.readableLength + (this.#request?.writableLength ?? 0),
+  )
+  readonly #reads = new SpentReads()
   readonly #opening = Promise.withResolvers<Opening>()
   readonly #ending = Promise.withResolvers<RelayEnd>()
   #endUpstream: () => void = () => {}
@@ -82,7 +87,8 @@ export class Relay implements UpstreamEvents {
   }
 
   /** Something of the answer came. */
-  progress(): void {
+  progress(piece?: Buffer): void {
+    if (piece) this.#reads.compare(piece)
     const now = performance.now()
     this.#firstByteMs ??= now - this.#startedAt
     this.clocks.progress(now)
@@ -168,6 +174,7 @@ export class Relay implements UpstreamEvents {
 
   #watchConnecting(request: ClientRequest): void {
     const { socket } = request
+    if (socket) this.#reads.watch(socket)
     if (socket?.connecting) {
       socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', () => this.#connected())
     } else this.#connected()
@@ -187,6 +194,7 @@ export class Relay implements UpstreamEvents {
       return
     }
     this.#waitFor('caller')
+    this.#request?.on('drain', () => this.#sent.freeWritten())
     this.#caller.on('data', this.#onPiece).on('end', this.#onLastPiece)
     this.#body.on('drain', () => {
       if (this.#end) return
@@ -196,6 +204,7 @@ export class Relay implements UpstreamEvents {
   }
 
   readonly #onPiece = (piece: Buffer): void => {
+    this.#sent.add(piece)
     if (this.#body.write(piece)) return
     this.#caller.pause()
     this.#waitFor('line')

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Relay, RelayEnd } from './relay.ts'
+import { freeSpent } from './spent-pieces.ts'
 
 /**
  * Passes an answer's body on, as fast as the caller reads. The response is ended only where the whole body came;
@@ -11,8 +12,8 @@ export function relayAnswer(relay: Relay, response: IncomingMessage, res: Server
     response.resume()
   }
   response.on('data', (chunk: Buffer) => {
-    relay.progress()
-    if (res.write(chunk)) return
+    relay.progress(chunk)
+    if (res.write(chunk, () => freeSpent(chunk))) return
     response.pause()
     // Silence is the caller's now.
     relay.clocks.pause()
