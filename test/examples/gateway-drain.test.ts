@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, it } from 'node:test'
+import express from 'express'
+import { Readiness } from '../../examples/gateway/readiness.ts'
+import { drainServer } from '../../examples/gateway/shutdown.ts'
+import { upgradeOf } from '../../lib/call/index.ts'
+import { upgradeHandler } from '../../lib/upgrade/index.ts'
+import { rawClient, recordingLogger } from '../support/app-server.ts'
+import { until } from '../support/until.ts'
+
+async function webSocketServer() {
+  const app = express()
+  app.use((req) => {
+    const socket = upgradeOf(req)?.socket
+    socket?.on('error', () => {}).write('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+  })
+  const upgrades = upgradeHandler(app)
+  const server = createServer(app).on('upgrade', upgrades.handle)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const client = rawClient(
+    (server.address() as AddressInfo).port,
+    'GET /x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  )
+  await client.until('101')
+  return { server, upgrades, client, readiness: new Readiness(async () => {}) }
+}
+
+describe('a WebSocket while its gateway is drained', () => {
+  it('lives on until it ends by itself', async () => {
+    const { server, upgrades, client, readiness } = await webSocketServer()
+    const drained = drainServer(server, upgrades, readiness, recordingLogger())
+    await until(() => !server.listening, 'the door to close')
+    assert.equal(upgrades.size, 1)
+    assert.equal(client.socket.destroyed, false)
+    client.socket.resetAndDestroy()
+    assert.equal(await drained, true)
+  })
+
+  it('is cut off when the time is up', async () => {
+    const { server, upgrades, client, readiness } = await webSocketServer()
+    assert.equal(await drainServer(server, upgrades, readiness, recordingLogger(), 100), false)
+    await client.end()
+    await until(() => upgrades.size === 0)
+  })
+})
