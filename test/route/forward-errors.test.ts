@@ -92,6 +92,18 @@ describe('an upstream that answers with an error', () => {
   })
 })
 
+describe('an upstream that refuses an upload before it has read it', () => {
+  it('is heard', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => {
+      res.writeHead(413, { 'content-length': 2 }).end('{}')
+    })
+    const gateway = await forwardGateway(t, { lines: [upstream.url] })
+    const response = await gateway.ask('/v1/files', { method: 'POST', body: Buffer.alloc(8_000_000) })
+    assert.equal((await envelopeOf(response)).error.code, 'request_too_large')
+    assert.deepEqual(await gateway.books(), { spent: '0', charges: 0 })
+  })
+})
+
 describe('an upstream that does not answer', () => {
   for (const method of ['GET', 'POST']) {
     it(`is given up after the first-byte clock: ${method}`, async (t) => {

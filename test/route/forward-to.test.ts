@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
 import { loadConfig } from '../../lib/catalog/index.ts'
 import { errorEnvelope } from '../../lib/error-envelope/index.ts'
@@ -104,6 +106,41 @@ describe('forwardTo', () => {
     })
     const response = await server.get({ method: 'POST', body, duplex: 'half' } as RequestInit)
     assert.equal(hash(Buffer.from(await response.arrayBuffer())), hash(sent))
+  })
+})
+
+describe('a large body whose receiver is slow', () => {
+  const sent = randomBytes(30_000_000)
+
+  /** Reads a little, rests, and so on: what comes meanwhile waits wherever it is. */
+  async function readSlowly(from: IncomingMessage): Promise<string> {
+    const read = createHash('sha256')
+    let rested = 0
+    let bytes = 0
+    for await (const chunk of from) {
+      read.update(chunk as Buffer)
+      bytes += (chunk as Buffer).length
+      if (bytes - rested < 1_000_000) continue
+      rested = bytes
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    return read.digest('hex')
+  }
+
+  it('comes to the line exactly', async (t) => {
+    const upstream = await byteUpstream(t, async (req, res) => void res.end(await readSlowly(req)))
+    const server = await pinned(t, upstream.url, { path: '/files' })
+    const response = await server.get({ method: 'POST', body: sent })
+    assert.equal(await response.text(), hash(sent))
+  })
+
+  it('comes to the caller exactly', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => void res.end(sent))
+    const server = await pinned(t, upstream.url, { path: '/files' })
+    const headers = { authorization: `Bearer ${KEY}` }
+    const asking = request(`${server.url}/v1/clips/ours`, { headers }).end()
+    const [response] = await once(asking, 'response')
+    assert.equal(await readSlowly(response), hash(sent))
   })
 })
 
