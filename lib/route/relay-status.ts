@@ -34,7 +34,9 @@ const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 /** Reads an answer that is not a success. A redirect is none either: it names a place that is the line's own affair. */
 export function failureOfRelayed(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
   if (status < 400) return { ...malformed(`status ${status}`), retryable: false }
-  const failure = failureOfStatus(status, headers, body)
+  // Its words may quote the request, and nobody has read that to find out.
+  const detail = `status ${status}`
   const code = CODE_BY_STATUS[status]
-  return code === undefined ? failure : { code, retryable: false, blame: false, detail: failure.detail }
+  if (code !== undefined) return { code, retryable: false, blame: false, detail }
+  return { ...failureOfStatus(status, headers, body), detail }
 }

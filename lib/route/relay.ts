@@ -123,7 +123,7 @@ export class Relay implements UpstreamEvents {
       upstreamStatus: this.#status,
       outcome: outcomeOf(this.#end),
       timeoutPhase: failure?.timeoutPhase ?? null,
-      detail: failure?.detail ? traceDetail(failure.detail, line) : null,
+      detail: failure?.detail ? traceDetail(failure.detail, line, null) : null,
       connectMs: rounded(this.#connectMs),
       firstByteMs: rounded(this.#firstByteMs),
       durationMs: Math.round(this.#durationMs),

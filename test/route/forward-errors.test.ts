@@ -52,6 +52,7 @@ describe('an upstream that answers with an error', () => {
       if (status === 429) assert.equal(response.headers.get('retry-after'), '7')
       const entry = await gateway.entry(request_id)
       assert.equal(entry.routing?.attempts[0]?.upstream_status, status)
+      assert.doesNotMatch(JSON.stringify(entry), new RegExp(SECRET), 'it may quote what nobody has read')
       assert.equal(entry.billing?.charged, null)
       assert.equal(upstream.requests.length, 1, 'a redirect is not followed')
       assert.deepEqual(await gateway.books(), { spent: '0', charges: 0 })
