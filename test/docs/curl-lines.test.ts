@@ -46,8 +46,11 @@ function requestOf(words: readonly string[]): { url: string; init: RequestInit }
     else if (word === '-F') {
       const [name = '', ...value] = (words[++i] ?? '').split('=')
       body = body instanceof FormData ? body : new FormData()
-      body.append(name, value.join('='))
+      const [file] = value.join('=').match(/(?<=^@).+/) ?? []
+      if (file === undefined) body.append(name, value.join('='))
+      else body.append(name, new File(['what is in it'], file))
     } else if (word === '-X') method = words[++i]
+    else if (word === '-o') i++
     else if (word.startsWith('http')) url = word
     else assert.fail(`a page uses the option "${word}" of curl, which is not known here`)
   }
