@@ -9,8 +9,8 @@ import { isWebSocketRequest } from 'express-model-gateway'
 export const HTTP_BOUNDS: ServerOptions = {
   /** For the whole head of a request, from the first byte on or, on a new connection, from the beginning. */
   headersTimeout: 15_000,
-  /** For the whole request: 20 MiB take 120 s at 1.4 Mbit/s. An answer may take as long as it does. */
-  requestTimeout: 120_000,
+  /** For the whole request: an upload of 500 MB takes 600 s at 6.7 Mbit/s. An answer may take as long as it does. */
+  requestTimeout: 600_000,
   connectionsCheckingInterval: 2000,
   /** Longer than balancers keep an idle connection, so that they close it and not we. */
   keepAliveTimeout: 65_000,
