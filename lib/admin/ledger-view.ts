@@ -5,7 +5,7 @@ export interface WalletFigures {
   /** Deposited so far. */
   readonly funds: bigint
   readonly spent: bigint
-  /** Held by open leases of all processes. */
+  /** Held by open leases of all processes, and for video tasks that are not over. */
   readonly leased: bigint
 }
 

@@ -40,7 +40,7 @@ export class Audit {
     this.#of(wallet).voided += amount
   }
 
-  /** What leases of a wallet hold. */
+  /** What leases and holds of a wallet come to. */
   holds(wallet: WalletId, amount: bigint): void {
     this.#of(wallet).held += amount
   }
@@ -57,11 +57,17 @@ export class Audit {
     this.#violations.push(`lease "${id}"${state} holds ${formatAmount(held)} of wallet "${wallet}"`)
   }
 
+  /** A hold of nothing, or one whose request is charged already. */
+  wrongHold({ id, amount, charged }: { id: string; amount: bigint; charged: boolean }): void {
+    const state = charged ? ', which is charged,' : ''
+    this.#violations.push(`hold "${id}"${state} is of ${formatAmount(amount)}`)
+  }
+
   wallet(id: WalletId, { funds, spent, leased }: WalletFigures): void {
     const { deposited, charged, voided, held } = this.#sums.get(id) ?? NOTHING
     this.#sums.delete(id)
     this.#compare(id, 'spent', spent, 'its charges less voids come to', charged - voided)
-    this.#compare(id, 'leased', leased, 'its leases hold', held)
+    this.#compare(id, 'leased', leased, 'its leases and holds come to', held)
     if (!id.startsWith('account:')) return
     this.#compare(id, 'funds', funds, 'its deposits come to', deposited)
     this.#accounts += 1

@@ -1,4 +1,4 @@
-import type { ChargeItem, Usage } from '../call/index.ts'
+import { type ChargeItem, sumOfItems, type Usage } from '../call/index.ts'
 import type { Price } from '../catalog/index.ts'
 
 /** What a call costs, in nano-units, and the terms that add up to it. */
@@ -6,14 +6,6 @@ export interface Cost {
   readonly amount: bigint
   readonly items: readonly ChargeItem[]
 }
-
-const MILLION = 1_000_000
-const TOKEN_UNITS: ReadonlySet<ChargeItem['unit']> = new Set([
-  'input',
-  'cached_input',
-  'cache_write',
-  'output',
-])
 
 /**
  * The cost of what a call used, at a line's price (DESIGN 8): exact, and rounded half up to the nano-unit once. What is
@@ -29,7 +21,7 @@ export function costOf(usage: Usage, price: Price): Cost {
   const outputPaid = outputTokens > 0 && price.outputPerMillion > 0n
   const inputPaid = inputTokens > 0 && price.inputPerMillion > 0n
   const plainInput = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens)
-  return sumOf([
+  return sumOfItems([
     { unit: 'input', quantity: plainInput, price: price.inputPerMillion },
     { unit: 'cached_input', quantity: cachedInputTokens, price: price.cachedInputPerMillion },
     { unit: 'cache_write', quantity: cacheWriteTokens, price: price.cacheWritePerMillion },
@@ -39,22 +31,4 @@ export function costOf(usage: Usage, price: Price): Cost {
     { unit: 'second', quantity: outputPaid ? 0 : seconds, price: price.perSecond },
     { unit: 'search_unit', quantity: inputPaid ? 0 : searchUnits, price: price.perSearchUnit },
   ])
-}
-
-/** The sum of some terms; those that cost nothing are left out. */
-function sumOf(terms: readonly ChargeItem[]): Cost {
-  let millionths = 0n
-  const items: ChargeItem[] = []
-  for (const item of terms) {
-    if (item.price === 0n || !(item.quantity > 0)) continue
-    items.push(item)
-    const quantity = TOKEN_UNITS.has(item.unit) ? item.quantity : item.quantity * MILLION
-    millionths += BigInt(Math.round(quantity)) * item.price
-  }
-  return { amount: roundHalfUp(millionths), items }
-}
-
-/** Millionths of a nano-unit to whole ones. */
-function roundHalfUp(millionths: bigint): bigint {
-  return (millionths + 500_000n) / 1_000_000n
 }

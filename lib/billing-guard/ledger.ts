@@ -3,7 +3,8 @@ import type { WalletId } from './wallet.ts'
 
 /*
  * Every amount is a bigint of nano-units. A wallet's figures hold at every moment:
- *   available = funds − spent − leased,  leased = the sum of what its open leases hold,  spent = the sum of its charges.
+ *   available = funds − spent − leased,  spent = the sum of its charges,
+ *   leased = the sum of what its open leases, and the holds for video tasks that are not over, come to.
  */
 
 /** What a wallet comes to, as the ledger had it at one moment. */
@@ -13,7 +14,7 @@ export interface WalletState {
   /** Deposited, or the key's quota. */
   readonly funds: bigint
   readonly spent: bigint
-  /** Held by open leases of all processes. */
+  /** Held by open leases of all processes, and for video tasks that are not over. */
   readonly leased: bigint
 }
 
@@ -147,7 +148,10 @@ export interface Ledger {
 /** A wallet as those see it who run the service. */
 export interface WalletStatement extends WalletState {
   readonly wallet: WalletId
-  /** Spent beyond what was held for it, because the lease that held it had been swept. Part of `spent`. */
+  /**
+   * Spent beyond what was held for it, because the lease that held it had been swept, or a video cost more than was held
+   * for it. Part of `spent`.
+   */
   readonly overrun: bigint
 }
 

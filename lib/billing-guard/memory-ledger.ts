@@ -22,6 +22,7 @@ import type {
   WalletStatement,
 } from './ledger.ts'
 import { MemoryCharges } from './memory-charges.ts'
+import { MemoryHolds } from './memory-holds.ts'
 import { MemoryWallets } from './memory-wallets.ts'
 import type { WalletId } from './wallet.ts'
 
@@ -56,6 +57,8 @@ export interface MemoryLedgerOptions {
 export class MemoryLedger implements Ledger, LedgerBooks {
   /** Claims and log entries are kept elsewhere. */
   readonly settlesRecords = false
+  /** Money held for what goes on longer than a call: what a `MemoryTaskStore` is given. */
+  readonly holds: MemoryHolds
   readonly #postpaid: boolean
   readonly #wallets = new MemoryWallets()
   readonly #leases = new Map<string, LeaseRecord>()
@@ -69,6 +72,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     }
     this.#postpaid = unknownAccounts === 'postpaid'
     this.#charges = new MemoryCharges(maxCharges)
+    this.holds = new MemoryHolds(this.#wallets, this.#charges, this.#postpaid)
     for (const { id, balance } of accounts) {
       if (balance === undefined) this.#wallets.account(id)
       else this.#wallets.deposit(id, parseAmount(balance), 'opening', true)
@@ -143,6 +147,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     this.#wallets.addEntriesTo(audit)
     this.#charges.addEntriesTo(audit)
     for (const lease of this.#leases.values()) audit.holds(lease.wallet, lease.held)
+    this.holds.addEntriesTo(audit)
     this.#wallets.compareTo(audit)
     return audit.result()
   }

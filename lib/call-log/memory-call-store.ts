@@ -33,6 +33,13 @@ export class MemoryCallStore implements CallStore {
     }
   }
 
+  /** Changes an entry that is there, for a `MemoryTaskStore`: what a video task came to is known long after its call. */
+  amend(id: string, change: (entry: CallLogEntry) => CallLogEntry): void {
+    const place = this.#placeOf(id)
+    const entry = this.#kept[place]
+    if (entry?.id === id) this.#kept[place] = change(entry)
+  }
+
   async find(id: string): Promise<CallLogEntry | undefined> {
     const entry = this.#kept[this.#placeOf(id)]
     return entry?.id === id ? entry : undefined

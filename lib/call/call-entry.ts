@@ -170,7 +170,7 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
 }
 
 /** The one currency that all amounts are in. */
-const CURRENCY = 'USD'
+export const CURRENCY = 'USD'
 
 function billingOf({ reserved, charged, required, available, items }: BillingTrace): BillingSummary {
   return {

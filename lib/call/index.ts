@@ -10,7 +10,9 @@ export {
   type UsageSummary,
 } from './call-entry.ts'
 export { callOf, openCall } from './call-of.ts'
+export { sumOfItems } from './charge-items.ts'
 export { type HeldEndOptions, holdEnd, isHeldBack } from './hold-end.ts'
+export { type LateCharge, withLateCharge } from './late-charge.ts'
 export type { CallTarget } from './lifecycle.ts'
 export { consoleLogger, type Logger } from './logger.ts'
 export type * from './parts.ts'

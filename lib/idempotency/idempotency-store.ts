@@ -1,5 +1,11 @@
 import type { IdempotencyClaim } from '../call/index.ts'
 
+/**
+ * When the lease of a pinned claim ends: never by itself. Whoever pins one, because what it runs for outlives the call,
+ * completes or frees it later; its call's renewals and releases change nothing about it.
+ */
+export const PINNED_UNTIL = Date.UTC(9999, 0)
+
 /** What a key has come to: somebody runs it, or it has run. */
 export interface IdempotencyRecord {
   /** Request id of the call that holds it, or that ran. */

@@ -1,5 +1,10 @@
 import type { IdempotencyClaim } from '../call/index.ts'
-import type { ClaimRequest, IdempotencyRecord, IdempotencyStore } from './idempotency-store.ts'
+import {
+  type ClaimRequest,
+  type IdempotencyRecord,
+  type IdempotencyStore,
+  PINNED_UNTIL,
+} from './idempotency-store.ts'
 
 /** Options of {@link MemoryIdempotencyStore}. */
 export interface MemoryIdempotencyStoreOptions {
@@ -46,9 +51,27 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return claims.map(({ id, owner }) => {
       const record = this.#running.get(id)
       if (record?.owner !== owner) return false
-      this.#running.set(id, { ...record, expiresAt: leaseUntil })
+      if (record.expiresAt !== PINNED_UNTIL) this.#running.set(id, { ...record, expiresAt: leaseUntil })
       return true
     })
+  }
+
+  /**
+   * Keeps a claim from ending by itself, for a `MemoryTaskStore`: what became of a video task may be known long after
+   * its call, or never.
+   *
+   * @returns false when the claim was lost; nothing is changed then.
+   */
+  pin({ id, owner }: IdempotencyClaim): boolean {
+    const record = this.#running.get(id)
+    if (record?.owner !== owner) return false
+    this.#running.set(id, { ...record, expiresAt: PINNED_UNTIL })
+    return true
+  }
+
+  /** Frees the key of a claim, pinned or not, that is not completed; a lost one is left alone. */
+  free({ id, owner }: IdempotencyClaim): void {
+    if (this.#running.get(id)?.owner === owner) this.#running.delete(id)
   }
 
   async complete({ id, owner }: IdempotencyClaim, keepUntil: number): Promise<boolean> {
@@ -63,8 +86,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return true
   }
 
-  async release({ id, owner }: IdempotencyClaim): Promise<void> {
-    if (this.#running.get(id)?.owner === owner) this.#running.delete(id)
+  async release(claim: IdempotencyClaim): Promise<void> {
+    if (this.#running.get(claim.id)?.expiresAt !== PINNED_UNTIL) this.free(claim)
   }
 
   async prune(now: number, limit: number): Promise<number> {

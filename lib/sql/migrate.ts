@@ -4,6 +4,7 @@ import { up as idempotency } from './migrations/0002-idempotency.ts'
 import { up as ledger } from './migrations/0003-ledger.ts'
 import { up as adminChanges } from './migrations/0004-admin-changes.ts'
 import { up as responses } from './migrations/0005-responses.ts'
+import { up as videoTasks } from './migrations/0006-video-tasks.ts'
 import type { Database } from './tables.ts'
 
 /** In the order of their names. One that has been released is never edited: the next change is a new one. */
@@ -13,6 +14,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0003-ledger': { up: ledger },
   '0004-admin-changes': { up: adminChanges },
   '0005-responses': { up: responses },
+  '0006-video-tasks': { up: videoTasks },
 }
 
 /**

@@ -42,8 +42,13 @@ export class SqlCallStore implements CallStore {
     await this.#db.transaction().execute((trx) => this.#rows.insert(trx, rows))
   }
 
-  async find(id: string): Promise<CallLogEntry | undefined> {
-    const row = await this.#db
+  find(id: string): Promise<CallLogEntry | undefined> {
+    return this.findWithin(this.#db, id)
+  }
+
+  /** {@link CallStore.find} as a part of somebody else's transaction. */
+  async findWithin(trx: Database, id: string): Promise<CallLogEntry | undefined> {
+    const row = await trx
       .selectFrom('calls')
       .select(['entry', 'response_body'])
       .where('id', '=', id)

@@ -1,5 +1,6 @@
 import type { CompiledQuery, ExpressionBuilder, UpdateResult } from 'kysely'
 import type { IdempotencyClaim } from '../call/index.ts'
+import { PINNED_UNTIL } from '../idempotency/idempotency-store.ts'
 import type { ClaimRequest, IdempotencyRecord, IdempotencyStore } from '../idempotency/index.ts'
 import { GroupedWrites } from './grouped-writes.ts'
 import { isPostgres } from './is-postgres.ts'
@@ -7,6 +8,7 @@ import type { Database, Tables } from './tables.ts'
 
 /** Far below the depth an expression may have. */
 const CHUNK_CLAIMS = 100
+const PINNED = BigInt(PINNED_UNTIL)
 
 /**
  * The records of Idempotency-Keys in a database, for all processes that share it.
@@ -50,7 +52,14 @@ export class SqlIdempotencyStore implements IdempotencyStore {
         eb.and([eb('state', '=', 'running'), eb.or(chunk.map(({ id, owner }) => eb.and({ id, owner })))])
       let renewal = this.#db
         .updateTable('idempotency')
-        .set({ expires_at: BigInt(leaseUntil) })
+        .set(({ eb, ref }) => ({
+          expires_at: eb
+            .case()
+            .when('expires_at', '=', PINNED)
+            .then(ref('expires_at'))
+            .else(BigInt(leaseUntil))
+            .end(),
+        }))
         .where(stillHeld)
       if (isPostgres(this.#db)) {
         // All who write several records lock them in the order of their ids, so that no two wait for each other.
@@ -95,6 +104,7 @@ export class SqlIdempotencyStore implements IdempotencyStore {
         .where('id', '=', id)
         .where('owner', '=', owner)
         .where('state', '=', 'running')
+        .where('expires_at', '!=', PINNED)
         .execute(),
     )
   }

@@ -9,10 +9,12 @@ export interface Standing {
   readonly voided: boolean
 }
 
+/** A charge that is to be written. */
+export type NewCharge = Pick<Settlement, 'requestId' | 'account' | 'key' | 'amount' | 'at' | 'basis'>
+
 /** A charge that was undone. */
 export type UndoneCharge = Pick<ChargesTable, 'request_id' | 'account' | 'key' | 'amount'>
 
-type ChargeRow = Pick<Settlement, 'requestId' | 'account' | 'key' | 'amount' | 'at' | 'basis'>
 type StandingRow = { request_id: string } & Record<keyof Standing, number | bigint>
 
 const ENTRY = { request_id: 'text', account: 'text', key: 'text', amount: 'bigint', at: 'bigint' } as const
@@ -63,7 +65,7 @@ export class ChargeRows {
   }
 
   /** Writes charges that are neither there nor voided; answers the request ids of those. */
-  async insert(trx: Database, charges: readonly ChargeRow[]): Promise<Set<string>> {
+  async insert(trx: Database, charges: readonly NewCharge[]): Promise<Set<string>> {
     const rows = await this.#insert.run(
       trx,
       charges.map(({ requestId, account, key, amount, at, basis }) => [

@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
 import type { IdempotencyClaim } from '../call/index.ts'
+import { PINNED_UNTIL } from '../idempotency/idempotency-store.ts'
 import { isPostgres } from './is-postgres.ts'
 import { RowStatement } from './row-statement.ts'
 import type { Database, IdempotencyTable } from './tables.ts'
 
-/** The Idempotency-Keys of settlements: what `SqlIdempotencyStore` does with one, for many at a time. */
+/** The Idempotency-Keys of settlements and video tasks: what `SqlIdempotencyStore` does with one, for many at a time. */
 export class ClaimRows {
   readonly #complete: RowStatement<Pick<IdempotencyTable, 'id' | 'owner'>>
   readonly #free: RowStatement
@@ -42,6 +43,22 @@ export class ClaimRows {
       claims.map(({ id, owner, keepUntil }) => [id, owner, keepUntil]),
     )
     return new Set(rows.map(claimName))
+  }
+
+  /**
+   * Keeps a record from being free by itself, until it is completed or freed.
+   *
+   * @returns false where the claim is not its owner's any more.
+   */
+  async pin(trx: Database, { id, owner }: IdempotencyClaim): Promise<boolean> {
+    const { numUpdatedRows } = await trx
+      .updateTable('idempotency')
+      .set({ expires_at: BigInt(PINNED_UNTIL) })
+      .where('id', '=', id)
+      .where('owner', '=', owner)
+      .where('state', '=', 'running')
+      .executeTakeFirst()
+    return numUpdatedRows > 0n
   }
 
   /** Frees those records that are still their owner's, completed or not. */

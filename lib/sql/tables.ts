@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { WalletId } from '../billing-guard/index.ts'
+import type { TaskState, VideoTask } from '../video/index.ts'
 
 /*
  * Types as both databases can hold them: times are milliseconds since the epoch, amounts nano-units, lists and entries
@@ -71,7 +72,7 @@ export interface WalletsTable {
   funds: bigint
   /** Charges less voids. */
   spent: bigint
-  /** What its leases hold. */
+  /** What its leases and holds come to. */
   leased: bigint
   overrun: bigint
 }
@@ -118,6 +119,43 @@ export interface VoidsTable {
   at: bigint
 }
 
+/** Money held for video tasks that are not over. */
+export interface HoldsTable {
+  /** What it will be charged under. */
+  request_id: string
+  account: string
+  key: string | null
+  amount: bigint
+}
+
+export interface VideoTasksTable {
+  id: string
+  request_id: string
+  account: string
+  key: string | null
+  model: string
+  protocol: VideoTask['protocol']
+  line: string
+  /** null while the upstream has not told it. */
+  upstream_id: string | null
+  state: TaskState
+  hold: bigint
+  /** The members of a `VideoTask` that nobody searches for, as JSON. */
+  detail: string
+  /** The Idempotency-Key's record that is kept from being free; null once it is completed, or where there is none. */
+  claim_id: string | null
+  claim_owner: string | null
+  /** By when a create must have been answered; null once it was. */
+  answer_by: bigint | null
+  /** When it is to be polled, by anybody or by whoever has claimed it meanwhile; null where it is not. */
+  poll_at: bigint | null
+  poll_owner: string | null
+  missing_since: bigint | null
+  created_at: bigint
+  updated_at: bigint
+  finished_at: bigint | null
+}
+
 /** What operators changed. Only ever added to. */
 export interface AdminChangesTable {
   /** Request id of the change. */
@@ -154,6 +192,8 @@ export interface Tables {
   leases: LeasesTable
   charges: ChargesTable
   voids: VoidsTable
+  holds: HoldsTable
+  video_tasks: VideoTasksTable
   admin_changes: AdminChangesTable
   responses: ResponsesTable
 }

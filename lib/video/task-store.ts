@@ -68,6 +68,12 @@ export interface PollClaim {
   readonly limit: number
 }
 
+/** When a task that a process has claimed is due again, for anybody. */
+export interface PollAgain {
+  readonly owner: string
+  readonly next: number
+}
+
 /**
  * Where video tasks and the money held for them are kept. Each operation is one transaction, in one process and across
  * many, and may be repeated when its answer was lost: the second time changes nothing and answers the same. Rejects when
@@ -115,10 +121,10 @@ export interface TaskStore {
    * What a line tells of the task, by whomever it was asked: takes it forwards, and where it is over charges it, or frees
    * what was held. A success is charged once, under the creating call's request id.
    *
-   * @param next when a settler is to poll it again; left out by everybody else.
+   * @param poll by the process that has claimed it, when it is to be polled again; left out by everybody else.
    * @returns undefined where there is no such task.
    */
-  observe(id: string, observation: Observation, at: number, next?: number): Promise<Observed | undefined>
+  observe(id: string, observation: Observation, at: number, poll?: PollAgain): Promise<Observed | undefined>
 
   /** A task of this account. */
   find(account: string, id: string): Promise<VideoTask | undefined>
@@ -137,8 +143,8 @@ export interface TaskStore {
    */
   claimDue(claim: PollClaim): Promise<readonly VideoTask[]>
 
-  /** Gives up polling a task for now: it is due again at `next`. Only where it is still this owner's. */
-  putOff(id: string, owner: string, next: number): Promise<void>
+  /** Ends a claim without an observation. Only where it is still this owner's. */
+  putOff(id: string, again: PollAgain): Promise<void>
 
   /**
    * Takes intents whose create was not answered by its time as `unresolved`: their process died, or forgot them.
@@ -148,8 +154,8 @@ export interface TaskStore {
   doubtUnanswered(now: number, limit: number): Promise<readonly VideoTask[]>
 
   /**
-   * Ends those that are not over and were created before: `expired`, the money held for them free. An Idempotency-Key
-   * that was kept for one in doubt counts as used until `keepUntil`.
+   * Ends those that are not over and were created before, each by itself: `expired`, the money held for them free. An
+   * Idempotency-Key that was kept for one in doubt counts as used until `keepUntil`.
    *
    * @returns those that were ended now, at most `limit`.
    */

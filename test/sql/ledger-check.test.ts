@@ -34,14 +34,14 @@ const DAMAGES: [what: string, damage: RawBuilder<unknown>, violations: string[]]
   [
     'a lease that is gone',
     sql`delete from leases`,
-    ['wallet "account:acme": leased is 0.00000006, its leases hold 0'],
+    ['wallet "account:acme": leased is 0.00000006, its leases and holds come to 0'],
   ],
   [
     'a lease below nothing',
     sql`update leases set held = -1`,
     [
       'lease "L" holds -0.000000001 of wallet "account:acme"',
-      'wallet "account:acme": leased is 0.00000006, its leases hold -0.000000001',
+      'wallet "account:acme": leased is 0.00000006, its leases and holds come to -0.000000001',
     ],
   ],
   [

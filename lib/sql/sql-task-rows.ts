@@ -1,0 +1,145 @@
+import type { CallLogEntry } from '../call/index.ts'
+import type { Price } from '../catalog/index.ts'
+import type { VideoTask } from '../video/index.ts'
+import { basisOf, chargedEntry } from '../video/task-charge.ts'
+import type { Progress } from '../video/task-progress.ts'
+import { isPostgres } from './is-postgres.ts'
+import { SqlCallStore } from './sql-call-store.ts'
+import { ClaimRows } from './sql-ledger-claims.ts'
+import { HoldRows } from './sql-ledger-holds.ts'
+import type { Database, VideoTasksTable } from './tables.ts'
+
+/** The members of a task that are kept as JSON. */
+type Detail = Pick<
+  VideoTask,
+  'upstreamModel' | 'facts' | 'price' | 'usage' | 'charge' | 'error' | 'progress' | 'contentUrl'
+>
+
+/** The columns that follow from a task itself. */
+export type TaskColumns = Omit<
+  VideoTasksTable,
+  'claim_id' | 'claim_owner' | 'answer_by' | 'poll_at' | 'poll_owner'
+>
+
+export function toTask(row: TaskColumns): VideoTask {
+  return {
+    ...readDetail(row.detail),
+    id: row.id,
+    requestId: row.request_id,
+    account: row.account,
+    key: row.key,
+    model: row.model,
+    protocol: row.protocol,
+    line: row.line,
+    upstreamId: row.upstream_id,
+    state: row.state,
+    hold: row.hold,
+    missingSince: toNumber(row.missing_since),
+    createdAt: Number(row.created_at),
+    updatedAt: Number(row.updated_at),
+    finishedAt: toNumber(row.finished_at),
+  }
+}
+
+export function toColumns(task: VideoTask): TaskColumns {
+  const { upstreamModel, facts, price, usage, charge, error, progress, contentUrl } = task
+  return {
+    id: task.id,
+    request_id: task.requestId,
+    account: task.account,
+    key: task.key,
+    model: task.model,
+    protocol: task.protocol,
+    line: task.line,
+    upstream_id: task.upstreamId,
+    state: task.state,
+    hold: task.hold,
+    detail: writeDetail({ upstreamModel, facts, price, usage, charge, error, progress, contentUrl }),
+    missing_since: toBigint(task.missingSince),
+    created_at: BigInt(task.createdAt),
+    updated_at: BigInt(task.updatedAt),
+    finished_at: toBigint(task.finishedAt),
+  }
+}
+
+/** Amounts, whole numbers beyond what JSON holds, are written as text. */
+const AMOUNTS: ReadonlySet<string> = new Set<keyof Price | 'amount' | 'price'>([
+  'amount',
+  'price',
+  'inputPerMillion',
+  'outputPerMillion',
+  'cachedInputPerMillion',
+  'cacheWritePerMillion',
+  'perRequest',
+  'perImage',
+  'perSecond',
+])
+
+function writeDetail(detail: Detail): string {
+  return JSON.stringify(detail, (_name, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  )
+}
+
+function readDetail(json: string): Detail {
+  return JSON.parse(json, (name, value: unknown) =>
+    AMOUNTS.has(name) && typeof value === 'string' ? BigInt(value) : value,
+  )
+}
+
+function toNumber(value: bigint | null): number | null {
+  return value === null ? null : Number(value)
+}
+
+function toBigint(value: number | null): bigint | null {
+  return value === null ? null : BigInt(value)
+}
+
+/** Reads and writes tasks, and settles what they come to, within a transaction. */
+export class TaskRows {
+  readonly holds: HoldRows
+  readonly claims: ClaimRows
+  readonly #calls: SqlCallStore
+  readonly #locks: boolean
+
+  constructor(db: Database) {
+    this.holds = new HoldRows(db)
+    this.claims = new ClaimRows(db)
+    this.#calls = new SqlCallStore(db)
+    this.#locks = isPostgres(db)
+  }
+
+  /** The row of a task, locked before all that belongs to it: its wallets, its claim, its call. */
+  lock(trx: Database, id: string): Promise<VideoTasksTable | undefined> {
+    const row = trx.selectFrom('video_tasks').selectAll().where('id', '=', id)
+    return (this.#locks ? row.forUpdate() : row).executeTakeFirst()
+  }
+
+  async save(trx: Database, task: VideoTask, others: Partial<VideoTasksTable> = {}): Promise<void> {
+    await trx
+      .updateTable('video_tasks')
+      .set({ ...toColumns(task), ...others })
+      .where('id', '=', task.id)
+      .execute()
+  }
+
+  /** What becomes of the money that is held for a task. The log entry of its call tells of a charge, too. */
+  async settle(trx: Database, { task, money }: Progress, at: number): Promise<void> {
+    const { requestId, account, key, charge } = task
+    if (money === 'release') await this.holds.release(trx, requestId, task)
+    if (money !== 'charge' || !charge) return
+    const { amount } = charge
+    await this.holds.charge(trx, { requestId, account, key, amount, at, basis: basisOf(task) })
+  }
+
+  /** Writes the log entry of the call that creates a task. */
+  async log(trx: Database, entry: CallLogEntry): Promise<void> {
+    await this.#calls.appendWithin(trx, [entry])
+  }
+
+  /** Adds to the log entry what the task came to; nothing where it is not there any more. */
+  async logCharge(trx: Database, task: VideoTask): Promise<void> {
+    const entry = await this.#calls.findWithin(trx, task.requestId)
+    if (entry) await this.log(trx, chargedEntry(entry, task))
+  }
+}

@@ -1,0 +1,127 @@
+import type { IdempotencyClaim } from '../call/index.ts'
+import type {
+  CreatedTask,
+  Intended,
+  Observation,
+  Observed,
+  PollAgain,
+  PollClaim,
+  TaskIntent,
+  TaskPage,
+  TaskQuery,
+  TaskStore,
+  VideoTask,
+} from '../video/index.ts'
+import { TaskCreates } from './sql-task-creates.ts'
+import { countTasks, listTasks } from './sql-task-lists.ts'
+import { TaskPolls } from './sql-task-polls.ts'
+import { TaskRows, toTask } from './sql-task-rows.ts'
+import type { Database } from './tables.ts'
+
+/**
+ * Video tasks in a database, for all processes that share it, with the money of a `SqlLedger`, the Idempotency-Keys of a
+ * `SqlIdempotencyStore` and the entries of a `SqlCallStore` in the same one.
+ *
+ * @example
+ * const db = await openDatabase('postgres://gateway:secret@db.internal/gateway')
+ * const tasks = new SqlTaskStore(db)
+ */
+export class SqlTaskStore implements TaskStore {
+  readonly settlesRecords = true
+  readonly #db: Database
+  readonly #creates: TaskCreates
+  readonly #polls: TaskPolls
+
+  constructor(db: Database) {
+    const rows = new TaskRows(db)
+    this.#db = db
+    this.#creates = new TaskCreates(db, rows)
+    this.#polls = new TaskPolls(db, rows)
+  }
+
+  intend(intent: TaskIntent): Promise<Intended> {
+    return this.#within((trx) => this.#creates.intend(trx, intent))
+  }
+
+  redirect(
+    id: string,
+    target: Pick<VideoTask, 'line' | 'upstreamModel' | 'price'> & { readonly answerBy: number },
+  ): Promise<boolean> {
+    return this.#within((trx) => this.#creates.redirect(trx, id, target))
+  }
+
+  created(id: string, created: CreatedTask, at: number): Promise<VideoTask | undefined> {
+    return this.#within((trx) => this.#creates.created(trx, id, created, at))
+  }
+
+  withdraw(id: string, claim: IdempotencyClaim | null): Promise<void> {
+    return this.#within((trx) => this.#creates.withdraw(trx, id, claim))
+  }
+
+  async doubt(id: string, at: number): Promise<void> {
+    await this.#creates.doubt(this.#db, id, at)
+  }
+
+  observe(id: string, observation: Observation, at: number, poll?: PollAgain): Promise<Observed | undefined> {
+    return this.#within((trx) => this.#polls.observe(trx, id, observation, at, poll))
+  }
+
+  async find(account: string, id: string): Promise<VideoTask | undefined> {
+    const row = await this.#db
+      .selectFrom('video_tasks')
+      .selectAll()
+      .where('id', '=', id)
+      .where('account', '=', account)
+      .executeTakeFirst()
+    return row && toTask(row)
+  }
+
+  list(query: TaskQuery, page: TaskPage): Promise<readonly VideoTask[]> {
+    return listTasks(this.#db, query, page)
+  }
+
+  count(query: TaskQuery): Promise<number> {
+    return countTasks(this.#db, query)
+  }
+
+  async remove(account: string, id: string): Promise<'removed' | 'unfinished' | 'absent'> {
+    const { numDeletedRows } = await this.#db
+      .deleteFrom('video_tasks')
+      .where('id', '=', id)
+      .where('account', '=', account)
+      .where('finished_at', 'is not', null)
+      .executeTakeFirst()
+    if (numDeletedRows > 0n) return 'removed'
+    return (await this.find(account, id)) ? 'unfinished' : 'absent'
+  }
+
+  claimDue(claim: PollClaim): Promise<readonly VideoTask[]> {
+    return this.#polls.claimDue(this.#db, claim)
+  }
+
+  putOff(id: string, again: PollAgain): Promise<void> {
+    return this.#polls.putOff(this.#db, id, again)
+  }
+
+  doubtUnanswered(now: number, limit: number): Promise<readonly VideoTask[]> {
+    return this.#creates.doubtUnanswered(this.#db, now, limit)
+  }
+
+  async expire(
+    createdBefore: number,
+    at: number,
+    keepUntil: number,
+    limit: number,
+  ): Promise<readonly VideoTask[]> {
+    const ended: VideoTask[] = []
+    for (const id of await this.#polls.open(this.#db, createdBefore, limit)) {
+      const task = await this.#within((trx) => this.#polls.expire(trx, id, at, keepUntil))
+      if (task) ended.push(task)
+    }
+    return ended
+  }
+
+  #within<T>(write: (trx: Database) => Promise<T>): Promise<T> {
+    return this.#db.transaction().execute(write)
+  }
+}

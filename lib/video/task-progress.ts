@@ -1,0 +1,103 @@
+import { FORGOTTEN_MS, isFinished, type Observation, type TaskError, type VideoTask } from './task.ts'
+import { costOfTask } from './task-cost.ts'
+
+/** A task after an observation, and what becomes of the money held for it; null: it stays held. */
+export interface Progress {
+  readonly task: VideoTask
+  readonly money: 'charge' | 'release' | null
+}
+
+type Told = Exclude<Observation, { readonly state: 'missing' }>
+
+/**
+ * The one way a task goes on, whoever asked the line about it: never backwards, and not at all once it is over.
+ *
+ * @returns undefined where nothing changes.
+ */
+export function progressOf(task: VideoTask, observation: Observation, at: number): Progress | undefined {
+  if (isFinished(task) || task.upstreamId === null) return undefined
+  return observation.state === 'missing' ? missed(task, at) : told(task, observation, at)
+}
+
+/** It could not be followed any longer: its money goes back. */
+export function expiredTask(task: VideoTask, at: number): VideoTask {
+  return { ...task, state: 'expired', error: TOO_OLD, missingSince: null, updatedAt: at, finishedAt: at }
+}
+
+const MOST_REPORTED = 1_000_000_000
+
+const FAILED: TaskError = {
+  code: 'upstream_error',
+  message: 'The video could not be generated, and was not charged. Create it again, or change the prompt.',
+}
+const TOOK_TOO_LONG: TaskError = {
+  code: 'upstream_timeout',
+  message: 'The video was not generated in time, and was not charged. Create it again.',
+}
+const TOO_OLD: TaskError = {
+  code: 'upstream_timeout',
+  message: 'The video was not finished within two days, and was not charged. Create it again.',
+}
+const FORGOTTEN: TaskError = {
+  code: 'upstream_error',
+  message: 'The video was lost while it was generated, and was not charged. Create it again.',
+}
+
+/** Whether something changed that a caller would see. */
+export function hasChanged(before: VideoTask, after: VideoTask): boolean {
+  return before.state !== after.state || before.progress !== after.progress
+}
+
+/** For a moment a line may not know what it has just taken; it has lost what it does not know for long. */
+function missed(task: VideoTask, at: number): Progress {
+  const missingSince = task.missingSince ?? at
+  if (at - missingSince < FORGOTTEN_MS) return { task: { ...task, missingSince }, money: null }
+  const lost = { state: 'failed', error: FORGOTTEN, missingSince, updatedAt: at, finishedAt: at } as const
+  return { task: { ...task, ...lost }, money: 'release' }
+}
+
+function told(task: VideoTask, observation: Told, at: number): Progress {
+  const seen: VideoTask = {
+    ...task,
+    facts: { ...task.facts, ...observation.facts },
+    usage: {
+      seconds: quantityOf(observation.usage?.seconds) ?? task.usage.seconds,
+      tokens: quantityOf(observation.usage?.tokens) ?? task.usage.tokens,
+    },
+    progress: furthest(task.progress, observation.progress ?? null),
+    contentUrl: observation.contentUrl ?? task.contentUrl,
+    missingSince: null,
+    updatedAt: Math.max(task.updatedAt, at),
+  }
+  const over = { ...seen, finishedAt: at }
+  switch (observation.state) {
+    case 'queued':
+      return { task: seen, money: null }
+    case 'running':
+      return { task: { ...seen, state: 'running' }, money: null }
+    case 'succeeded':
+      return {
+        task: { ...over, state: 'succeeded', progress: 100, charge: costOfTask(seen) },
+        money: 'charge',
+      }
+    case 'failed':
+      return { task: { ...over, state: 'failed', error: observation.error ?? FAILED }, money: 'release' }
+    case 'cancelled':
+      return { task: { ...over, state: 'cancelled' }, money: 'release' }
+    case 'expired':
+      return {
+        task: { ...over, state: 'expired', error: observation.error ?? TOOK_TOO_LONG },
+        money: 'release',
+      }
+  }
+}
+
+/** What no video comes to was not reported. */
+function quantityOf(reported: number | null | undefined): number | null {
+  return typeof reported === 'number' && reported >= 0 && reported <= MOST_REPORTED ? reported : null
+}
+
+function furthest(before: number | null, now: number | null): number | null {
+  if (before === null || now === null) return now ?? before
+  return Math.max(before, now)
+}
