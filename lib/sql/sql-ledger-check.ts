@@ -17,6 +17,7 @@ export function checkLedger(db: Database): Promise<LedgerCheck> {
     await addCharges(trx, audit)
     await addVoids(trx, audit)
     await addLeases(trx, audit)
+    await addHolds(trx, audit)
     await compareWallets(trx, audit)
     return audit.result()
   })
@@ -114,6 +115,24 @@ async function addLeases(trx: Database, audit: Audit): Promise<void> {
   for await (const lease of rowsOf(page, ({ id }) => id)) {
     audit.holds(lease.wallet, lease.held)
     if (lease.held < 0n || (lease.ended !== null && lease.held !== 0n)) audit.wrongLease(lease)
+  }
+}
+
+async function addHolds(trx: Database, audit: Audit): Promise<void> {
+  const page = (after: string) =>
+    trx
+      .selectFrom('holds')
+      .leftJoin('charges', 'charges.request_id', 'holds.request_id')
+      .select(['holds.request_id as id', 'holds.account', 'holds.key', 'holds.amount'])
+      .select('charges.request_id as charged')
+      .where('holds.request_id', '>', after)
+      .orderBy('holds.request_id')
+      .limit(PAGE_ROWS)
+      .execute()
+  for await (const { id, account, key, amount, charged } of rowsOf(page, (row) => row.id)) {
+    audit.holds(accountWallet(account), amount)
+    if (key !== null) audit.holds(keyWallet(key), amount)
+    if (amount <= 0n || charged !== null) audit.wrongHold({ id, amount, charged: charged !== null })
   }
 }
 

@@ -50,6 +50,16 @@ const DAMAGES: [what: string, damage: RawBuilder<unknown>, violations: string[]]
     ['lease "L", which has ended, holds 0.00000006 of wallet "account:acme"'],
   ],
   [
+    'a hold that is not counted',
+    sql`insert into holds (request_id, account, key, amount) values ('req_8', 'acme', null, 7)`,
+    ['wallet "account:acme": leased is 0.00000006, its leases and holds come to 0.000000067'],
+  ],
+  [
+    'a hold of what is charged already, and one of nothing',
+    sql`insert into holds (request_id, account, key, amount) values ('req_1', 'acme', 'k', 0), ('req_7', 'acme', null, 0)`,
+    ['hold "req_1", which is charged, is of 0', 'hold "req_7" is of 0'],
+  ],
+  [
     'a void of another amount',
     sql`update voids set amount = 4 where request_id = 'req_2'`,
     [

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { FORGOTTEN_MS, type Observation, type ObservedState } from '../../lib/video/index.ts'
+import { entryAt } from './call-store.ts'
+import { assertSound } from './ledger-money.ts'
+import {
+  created,
+  FACTS,
+  HOUR,
+  intended,
+  intentOf,
+  leasedOf,
+  moneyOf,
+  NOON,
+  PRICE,
+  payer,
+  spentOf,
+  type TasksUnderTest,
+  taken,
+} from './task-samples.ts'
+
+const ENDINGS = ['succeeded', 'failed', 'cancelled', 'expired'] as const satisfies ObservedState[]
+
+/** How tasks go on and end, and what becomes of their money. */
+export function taskEndsContract(tested: () => TasksUnderTest): void {
+  const first = () => tested().stores[0]
+  const other = () => tested().stores.at(-1) ?? first()
+
+  describe('a task', () => {
+    it('goes forwards only', async () => {
+      const who = await payer(tested(), 1000n)
+      const { id } = await taken(first(), who)
+      const steps: [Observation, state: string, progress: number | null][] = [
+        [{ state: 'queued', progress: 10 }, 'queued', 10],
+        [{ state: 'running', progress: 40 }, 'running', 40],
+        [{ state: 'queued', progress: 5 }, 'running', 40],
+        [{ state: 'running' }, 'running', 40],
+        [{ state: 'running', progress: null, facts: { seed: 7 } }, 'running', 40],
+      ]
+      for (const [i, [observation, state, progress]] of steps.entries()) {
+        const { task } = (await first().observe(id, observation, NOON + i)) ?? {}
+        assert.deepEqual([task?.state, task?.progress], [state, progress])
+      }
+      const task = await other().find(who.account, id)
+      assert.deepEqual(task?.facts, { ...FACTS, seed: 7 })
+      assert.deepEqual([task?.updatedAt, task?.finishedAt], [NOON + 4, null])
+    })
+
+    it('that is over stays as it ended', async () => {
+      const who = await payer(tested(), 10_000n)
+      for (const ending of ENDINGS) {
+        const { id } = await taken(first(), who)
+        const over = await first().observe(id, { state: ending }, NOON)
+        assert.equal(over?.result, 'finished')
+        for (const state of [...ENDINGS, 'running', 'queued', 'missing'] as const) {
+          assert.deepEqual(await other().observe(id, { state }, NOON + 1), {
+            task: over?.task,
+            result: 'unchanged',
+          })
+        }
+      }
+      assert.deepEqual(await leasedOf(tested(), who), [0n, 0n])
+      assert.deepEqual(await spentOf(tested(), who), [85n, 85n])
+      await assertSound(tested().ledger)
+    })
+
+    it('that nobody has, or that is only intended, is not observed', async () => {
+      const who = await payer(tested(), 1000n)
+      const task = await intended(first(), intentOf(who))
+      assert.deepEqual(await first().observe(task.id, { state: 'succeeded' }, NOON), {
+        task,
+        result: 'unchanged',
+      })
+      assert.equal(await first().observe('video_none', { state: 'succeeded' }, NOON), undefined)
+      assert.deepEqual(await spentOf(tested(), who), [0n, 0n])
+    })
+
+    it('keeps what the line tells of it', async () => {
+      const who = await payer(tested(), 1000n)
+      const { id } = await taken(first(), who)
+      const error = { code: 'content_filtered', message: 'The prompt was refused.' } as const
+      await first().observe(id, { state: 'running', contentUrl: 'https://cdn.test/a.mp4' }, NOON)
+      await first().observe(id, { state: 'failed', error, usage: { tokens: 12 } }, NOON + 5)
+      const task = await other().find(who.account, id)
+      assert.deepEqual(
+        [task?.error, task?.usage, task?.contentUrl, task?.finishedAt],
+        [error, { seconds: null, tokens: 12 }, 'https://cdn.test/a.mp4', NOON + 5],
+      )
+    })
+  })
+
+  describe('a success', () => {
+    it('is charged once, at its true cost, and the rest of the hold is free', async () => {
+      const who = await payer(tested(), 1000n, 500n)
+      const { id, requestId } = await taken(first(), who)
+      const seen = { state: 'succeeded', usage: { seconds: 5 } } as const
+      const polls = Array.from({ length: 100 }, (_, i) => (i % 2 ? first() : other()))
+      const results = await Promise.all(polls.map((store) => store.observe(id, seen, NOON)))
+      assert.equal(results.filter((answer) => answer?.result === 'finished').length, 1)
+      assert.deepEqual(await moneyOf(tested(), who), [
+        [1000n, 55n, 0n, 0n],
+        [500n, 55n, 0n, 0n],
+      ])
+      const { task } = results[0] ?? {}
+      assert.deepEqual(task?.charge, {
+        amount: 55n,
+        items: [
+          { unit: 'request', quantity: 1, price: 5n },
+          { unit: 'second', quantity: 5, price: 10n },
+        ],
+        source: 'measured',
+      })
+      assert.deepEqual([task?.requestId, task?.progress], [requestId, 100])
+      await assertSound(tested().ledger)
+    })
+
+    it('that costs more than was held is charged all the same', async () => {
+      const who = await payer(tested(), 100n, 90n)
+      const { id } = await taken(first(), who)
+      await first().observe(id, { state: 'succeeded', usage: { seconds: 12 } }, NOON)
+      assert.deepEqual(await moneyOf(tested(), who), [
+        [100n, 125n, 0n, 40n],
+        [90n, 125n, 0n, 40n],
+      ])
+      await assertSound(tested().ledger)
+    })
+
+    it('of which no usage is reported is charged as it was asked for', async () => {
+      const who = await payer(tested(), 100n)
+      const { id } = await taken(first(), who)
+      const { task } = (await first().observe(id, { state: 'succeeded' }, NOON)) ?? {}
+      assert.deepEqual([task?.charge?.amount, task?.charge?.source], [85n, 'estimated'])
+    })
+
+    it('is charged by its tokens where they are reported and have a price', async () => {
+      const price = { ...PRICE, outputPerMillion: 2_000_000n }
+      const who = await payer(tested(), 1000n)
+      for (const [usage, amount] of [
+        [{ tokens: 3, seconds: 8 }, 11n],
+        [{ tokens: 0, seconds: 8 }, 5n],
+        [{ tokens: null, seconds: 8 }, 85n],
+      ] as const) {
+        const { id } = await taken(first(), who, { price })
+        const { task } = (await first().observe(id, { state: 'succeeded', usage }, NOON)) ?? {}
+        assert.equal(task?.charge?.amount, amount)
+      }
+    })
+
+    it('of which nonsense is reported is charged as it was asked for', async () => {
+      const who = await payer(tested(), 1000n)
+      for (const seconds of [-1, Number.NaN, Number.POSITIVE_INFINITY, 1e15]) {
+        const { id } = await taken(first(), who)
+        const { task } = (await first().observe(id, { state: 'succeeded', usage: { seconds } }, NOON)) ?? {}
+        assert.equal(task?.charge?.amount, 85n)
+      }
+    })
+
+    it('is told in the log entry of the call that created it', async () => {
+      const { calls } = tested()
+      const who = await payer(tested(), 1000n)
+      const intent = intentOf(who)
+      const entry = entryAt(NOON, { id: intent.requestId, response_body: '{"id":"video_1"}' })
+      await intended(first(), intent)
+      await first().created(intent.id, created({ entry }), NOON)
+      // Where the store does not write it, the log's own writer has.
+      if (!first().settlesRecords) await calls.append([entry])
+      await first().observe(intent.id, { state: 'succeeded', usage: { seconds: 5 } }, NOON)
+      const logged = await calls.find(intent.requestId)
+      assert.deepEqual(logged?.billing, {
+        currency: 'USD',
+        reserved: '0.000000085',
+        charged: '0.000000055',
+        required: null,
+        available: null,
+        items: [
+          { unit: 'request', quantity: 1, price: '0.000000005' },
+          { unit: 'second', quantity: 5, price: '0.00000001' },
+        ],
+      })
+      assert.deepEqual([logged?.usage?.seconds, logged?.usage?.source], [5, 'measured'])
+      assert.equal(logged?.response_body, '{"id":"video_1"}')
+    })
+  })
+
+  describe('money held for a task', () => {
+    it('is free when it fails, is cancelled or expires, and nothing is charged', async () => {
+      for (const state of ['failed', 'cancelled', 'expired'] as const) {
+        const who = await payer(tested(), 100n, 100n)
+        const { id } = await taken(first(), who)
+        await first().observe(id, { state }, NOON)
+        assert.deepEqual(await moneyOf(tested(), who), [
+          [100n, 0n, 0n, 0n],
+          [100n, 0n, 0n, 0n],
+        ])
+      }
+      await assertSound(tested().ledger)
+    })
+
+    it('is not swept, however long nobody renews it', async () => {
+      const who = await payer(tested(), 100n)
+      await taken(first(), who)
+      const ids = (await tested().ledger.leases()).filter(({ wallet }) => wallet.endsWith(who.account))
+      assert.deepEqual(ids, [])
+      assert.deepEqual(await leasedOf(tested(), who), [85n, 85n])
+    })
+
+    it('is free when the line has not known the task for long enough, and not before', async () => {
+      const who = await payer(tested(), 100n)
+      const { id } = await taken(first(), who)
+      const missing = { state: 'missing' } as const
+      const early = await first().observe(id, missing, NOON)
+      assert.deepEqual([early?.result, early?.task.missingSince], ['unchanged', NOON])
+      await first().observe(id, { state: 'running' }, NOON + 1000)
+      await first().observe(id, missing, NOON + 2000)
+      await other().observe(id, missing, NOON + 2000 + FORGOTTEN_MS - 1)
+      assert.deepEqual(await leasedOf(tested(), who), [85n, 85n])
+      const lost = await other().observe(id, missing, NOON + 2000 + FORGOTTEN_MS)
+      assert.deepEqual([lost?.task.state, lost?.task.error?.code], ['failed', 'upstream_error'])
+      assert.deepEqual(await leasedOf(tested(), who), [0n, 0n])
+      assert.deepEqual(await spentOf(tested(), who), [0n, 0n])
+    })
+
+    it('is free when the task has become too old, whatever its state, once', async () => {
+      const who = await payer(tested(), 1000n)
+      const [running, doubtful, waiting, done] = [
+        await taken(first(), who),
+        await intended(first(), intentOf(who)),
+        await intended(first(), intentOf(who)),
+        await taken(first(), who),
+      ]
+      const young = await taken(first(), who, { createdAt: NOON + 1 })
+      await first().observe(running.id, { state: 'running' }, NOON)
+      await first().doubt(doubtful.id, NOON)
+      await first().observe(done.id, { state: 'succeeded' }, NOON)
+      const both = await Promise.all([
+        first().expire(NOON + 1, NOON + 48 * HOUR, NOON + 72 * HOUR, 1000),
+        other().expire(NOON + 1, NOON + 48 * HOUR, NOON + 72 * HOUR, 1000),
+      ])
+      const own = both.flat().filter(({ account }) => account === who.account)
+      assert.deepEqual(
+        own.map(({ id, state, finishedAt }) => [id, state, finishedAt]).sort(),
+        [running, doubtful, waiting].map(({ id }) => [id, 'expired', NOON + 48 * HOUR]).sort(),
+      )
+      assert.deepEqual(await leasedOf(tested(), who), [young.hold, young.hold])
+      assert.deepEqual(await spentOf(tested(), who), [85n, 85n])
+      await first().observe(running.id, { state: 'succeeded' }, NOON + 49 * HOUR)
+      assert.deepEqual(await spentOf(tested(), who), [85n, 85n])
+      await assertSound(tested().ledger)
+    })
+  })
+}

@@ -1,0 +1,26 @@
+import { after, before, describe } from 'node:test'
+import { taskClaimsContract } from './task-claims.ts'
+import { taskCreatesContract } from './task-creates.ts'
+import { taskEndsContract } from './task-ends.ts'
+import { taskPollsContract } from './task-polls.ts'
+import type { TasksUnderTest } from './task-samples.ts'
+
+/** What every store of video tasks must do, whatever it keeps them in. Nothing in here waits for a time. */
+export function taskStoreContract(
+  name: string,
+  open: () => Promise<TasksUnderTest>,
+  skip: string | false = false,
+): void {
+  describe(`video task store: ${name}`, { skip }, () => {
+    let tested: TasksUnderTest
+    before(async () => {
+      tested = await open()
+    })
+    after(() => tested.close())
+
+    taskCreatesContract(() => tested)
+    taskClaimsContract(() => tested)
+    taskEndsContract(() => tested)
+    taskPollsContract(() => tested)
+  })
+}
