@@ -15,6 +15,7 @@ export {
   type TaskClaims,
   type TaskMoney,
 } from './memory-task-store.ts'
+export { RecordKeeper, type RecordKeeperOptions } from './record-keeper.ts'
 export {
   FORGOTTEN_MS,
   isFinished,
@@ -31,6 +32,7 @@ export {
   type VideoUsage,
 } from './task.ts'
 export { costOfTask, mostItCosts } from './task-cost.ts'
+export { TaskSettler, type TaskSettlerOptions } from './task-settler.ts'
 export type {
   CreatedTask,
   Intended,
