@@ -12,3 +12,16 @@ export async function until(
     await sleep(5)
   }
 }
+
+/** {@link until} for what has to be asked for; the questions do not overlap. */
+export async function untilAsync(
+  condition: () => Promise<boolean>,
+  what = 'the condition',
+  withinMs = 10_000,
+): Promise<void> {
+  const deadline = performance.now() + withinMs
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`${what} did not come true within ${withinMs} ms`)
+    await sleep(5)
+  }
+}
