@@ -3,6 +3,7 @@ import type { Price } from '../catalog/index.ts'
 import type { VideoTask } from '../video/index.ts'
 import { basisOf, chargedEntry } from '../video/task-charge.ts'
 import type { Progress } from '../video/task-progress.ts'
+import { CallRows, callRowOf } from './call-rows.ts'
 import { isPostgres } from './is-postgres.ts'
 import { SqlCallStore } from './sql-call-store.ts'
 import { ClaimRows } from './sql-ledger-claims.ts'
@@ -100,12 +101,14 @@ export class TaskRows {
   readonly holds: HoldRows
   readonly claims: ClaimRows
   readonly #calls: SqlCallStore
+  readonly #entries: CallRows
   readonly #locks: boolean
 
   constructor(db: Database) {
     this.holds = new HoldRows(db)
     this.claims = new ClaimRows(db)
     this.#calls = new SqlCallStore(db)
+    this.#entries = new CallRows(db, { replaces: true })
     this.#locks = isPostgres(db)
   }
 
@@ -134,7 +137,7 @@ export class TaskRows {
 
   /** Writes the log entry of the call that creates a task. */
   async log(trx: Database, entry: CallLogEntry): Promise<void> {
-    await this.#calls.appendWithin(trx, [entry])
+    await this.#entries.insert(trx, [callRowOf(entry)])
   }
 
   /** Adds to the log entry what the task came to; nothing where it is not there any more. */
