@@ -4,6 +4,8 @@ import type { AccountStore } from './account-store.ts'
 import { actorOfHeader } from './change-origin.ts'
 import { ledgerRoutes } from './ledger-routes.ts'
 import type { LedgerView } from './ledger-view.ts'
+import { videoTaskRoutes } from './video-task-routes.ts'
+import type { VideoTasksView } from './video-tasks-view.ts'
 
 /** Options of {@link adminRoutes}. */
 export interface AdminRoutesOptions {
@@ -11,6 +13,8 @@ export interface AdminRoutesOptions {
   accounts: AccountStore
   /** Where their money is kept; `MemoryLedger` and `SqlLedger` fit. */
   ledger: LedgerView
+  /** Where video tasks are kept; `MemoryTaskStore` and `SqlTaskStore` fit. Defaults to none: their paths are `not_found`. */
+  videoTasks?: VideoTasksView
   /**
    * Who makes a change, recorded with it. Defaults to the header `X-Admin-Actor`, in which whoever has the token names
    * himself, else `admin`.
@@ -19,7 +23,7 @@ export interface AdminRoutesOptions {
 }
 
 /**
- * The admin API: accounts, deposits, leases, and the check of the ledger. Every change is recorded with time, actor and
+ * The admin API: accounts, deposits, leases, the check of the ledger, and video tasks. Every change is recorded with time, actor and
  * before and after. It asks nobody who they are: mount it behind {@link adminAccess}, or your own authentication.
  *
  * @throws TypeError at construction without a store or a ledger.
@@ -27,15 +31,16 @@ export interface AdminRoutesOptions {
  * app.use('/admin', adminAccess({ token: process.env.ADMIN_TOKEN }), adminRoutes({ accounts, ledger }))
  */
 export function adminRoutes(options: AdminRoutesOptions): Router {
-  const { accounts, ledger, actor = actorOfHeader } = options
+  const { accounts, ledger, videoTasks, actor = actorOfHeader } = options
   if (typeof accounts?.deposit !== 'function')
     throw new TypeError('adminRoutes: "accounts" must be an AccountStore, such as a MemoryAccountStore')
   if (typeof ledger?.check !== 'function')
     throw new TypeError('adminRoutes: "ledger" must be the ledger that the billing guard uses')
-  return Router()
+  const router = Router()
     .use(keepFromCaches)
     .use(accountRoutes({ accounts, ledger, actor }))
     .use(ledgerRoutes(ledger))
+  return videoTasks ? router.use(videoTaskRoutes(videoTasks)) : router
 }
 
 function keepFromCaches(_req: Request, res: Response, next: NextFunction): void {

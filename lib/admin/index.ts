@@ -14,3 +14,4 @@ export {
   MemoryAccountStore,
   type MemoryAccountStoreOptions,
 } from './memory-account-store.ts'
+export type { VideoTaskFigures, VideoTasksView } from './video-tasks-view.ts'

@@ -93,7 +93,7 @@ export class ChargeRows {
   /** Writes voids that are not there; answers the request ids of those, and the charges that they undo. */
   async void(
     trx: Database,
-    voids: readonly ChargeRow[],
+    voids: readonly NewCharge[],
   ): Promise<{ written: Set<string>; undone: UndoneCharge[] }> {
     if (voids.length === 0) return { written: new Set(), undone: [] }
     const charges = await this.#find.run(
