@@ -1,6 +1,5 @@
-import type { IdempotencyClaim } from '../call/index.ts'
 import type { CreatedTask, Intended, TaskIntent, VideoTask } from '../video/index.ts'
-import { FIRST_POLL_MS, intendedTask, takenTask } from '../video/new-task.ts'
+import { FIRST_POLL_MS, intendedTask, KEPT_KEY_MS, takenTask } from '../video/new-task.ts'
 import { chargedEntry } from '../video/task-charge.ts'
 import { isPostgres } from './is-postgres.ts'
 import { type TaskRows, toColumns, toTask } from './sql-task-rows.ts'
@@ -65,8 +64,8 @@ export class TaskCreates {
     if (!taken) return before
     const { task, money } = taken
     await this.#rows.settle(trx, taken, at)
-    const { claim, entry } = created
-    if (claim) await this.#rows.claims.complete(trx, [claim])
+    await this.#rows.completeClaim(trx, row, created.claim?.keepUntil ?? at + KEPT_KEY_MS)
+    const { entry } = created
     if (entry) await this.#rows.log(trx, chargedEntry(entry, task))
     await this.#rows.save(trx, task, {
       answer_by: null,
@@ -77,12 +76,13 @@ export class TaskCreates {
     return task
   }
 
-  async withdraw(trx: Database, id: string, claim: IdempotencyClaim | null): Promise<void> {
+  async withdraw(trx: Database, id: string): Promise<void> {
     const row = await this.#rows.lock(trx, id)
     if (row && row.upstream_id === null && row.finished_at === null) {
       await this.#rows.holds.release(trx, row.request_id, row)
       await trx.deleteFrom('video_tasks').where('id', '=', id).execute()
-      if (claim) await this.#rows.claims.free(trx, [claim])
+      const { claim_id, claim_owner: owner } = row
+      if (claim_id !== null && owner !== null) await this.#rows.claims.free(trx, [{ id: claim_id, owner }])
     }
   }
 

@@ -79,10 +79,7 @@ export class TaskPolls {
     if (!row || row.finished_at !== null) return undefined
     const task = expiredTask(toTask(row), at)
     await this.#rows.settle(trx, { task, money: 'release' }, at)
-    const { claim_id, claim_owner: owner } = row
-    if (claim_id !== null && owner !== null) {
-      await this.#rows.claims.complete(trx, [{ id: claim_id, owner, keepUntil }])
-    }
+    await this.#rows.completeClaim(trx, row, keepUntil)
     await this.#rows.save(trx, task, { ...NOT_POLLED, answer_by: null, claim_id: null, claim_owner: null })
     return task
   }

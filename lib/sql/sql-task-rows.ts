@@ -135,6 +135,16 @@ export class TaskRows {
     await this.holds.charge(trx, { requestId, account, key, amount, at, basis: basisOf(task) })
   }
 
+  /** Notes that the Idempotency-Key that a task was intended with is used up. */
+  async completeClaim(
+    trx: Database,
+    { claim_id, claim_owner: owner }: VideoTasksTable,
+    keepUntil: number,
+  ): Promise<void> {
+    if (claim_id !== null && owner !== null)
+      await this.claims.complete(trx, [{ id: claim_id, owner, keepUntil }])
+  }
+
   /** Writes the log entry of the call that creates a task. */
   async log(trx: Database, entry: CallLogEntry): Promise<void> {
     await this.#entries.insert(trx, [callRowOf(entry)])

@@ -1,4 +1,3 @@
-import type { IdempotencyClaim } from '../call/index.ts'
 import type {
   CreatedTask,
   Intended,
@@ -12,6 +11,7 @@ import type {
   TaskStore,
   VideoTask,
 } from '../video/index.ts'
+import { isPostgres } from './is-postgres.ts'
 import { TaskCreates } from './sql-task-creates.ts'
 import { countTasks, listTasks } from './sql-task-lists.ts'
 import { TaskPolls } from './sql-task-polls.ts'
@@ -54,8 +54,8 @@ export class SqlTaskStore implements TaskStore {
     return this.#within((trx) => this.#creates.created(trx, id, created, at))
   }
 
-  withdraw(id: string, claim: IdempotencyClaim | null): Promise<void> {
-    return this.#within((trx) => this.#creates.withdraw(trx, id, claim))
+  withdraw(id: string): Promise<void> {
+    return this.#within((trx) => this.#creates.withdraw(trx, id))
   }
 
   async doubt(id: string, at: number): Promise<void> {
@@ -119,6 +119,22 @@ export class SqlTaskStore implements TaskStore {
       if (task) ended.push(task)
     }
     return ended
+  }
+
+  async prune(finishedBefore: number, limit: number): Promise<number> {
+    let old = this.#db
+      .selectFrom('video_tasks')
+      .select('id')
+      .where('finished_at', '<', BigInt(finishedBefore))
+      .orderBy('finished_at')
+      .limit(limit)
+    // Of several processes that prune at once each takes others.
+    if (isPostgres(this.#db)) old = old.forUpdate().skipLocked()
+    const { numDeletedRows } = await this.#db
+      .deleteFrom('video_tasks')
+      .where('id', 'in', old)
+      .executeTakeFirst()
+    return Number(numDeletedRows)
   }
 
   #within<T>(write: (trx: Database) => Promise<T>): Promise<T> {

@@ -50,6 +50,18 @@ export class KeptTasks {
     this.#finished.delete(id)
   }
 
+  prune(finishedBefore: number, limit: number): number {
+    let pruned = 0
+    for (const [id, { task }] of this.#finished) {
+      if (pruned >= limit) break
+      // Not in the order of their times: what ended is told late, now and then.
+      if ((task.finishedAt ?? 0) >= finishedBefore) continue
+      this.#finished.delete(id)
+      pruned++
+    }
+    return pruned
+  }
+
   unfinished(): KeptTask[] {
     return [...this.#open.values()]
   }

@@ -1,6 +1,6 @@
 import type { CallLogEntry, IdempotencyClaim } from '../call/index.ts'
 import { type KeptTask, KeptTasks } from './kept-tasks.ts'
-import { FIRST_POLL_MS, intendedTask, takenTask } from './new-task.ts'
+import { FIRST_POLL_MS, intendedTask, KEPT_KEY_MS, takenTask } from './new-task.ts'
 import { isFinished, type Observation, type TaskIntent, type VideoTask } from './task.ts'
 import { chargedEntry } from './task-charge.ts'
 import { expiredTask, hasChanged, type Progress, progressOf } from './task-progress.ts'
@@ -118,19 +118,19 @@ export class MemoryTaskStore implements TaskStore {
     const kept = this.#kept.get(id)
     const taken = kept && takenTask(kept.task, created, at)
     if (!taken) return kept?.task
-    const { claim } = created
-    if (claim) void this.#claims?.complete(claim, claim.keepUntil)
+    const keepUntil = created.claim?.keepUntil ?? at + KEPT_KEY_MS
+    if (kept.claim) void this.#claims?.complete(kept.claim, keepUntil)
     Object.assign(kept, { claim: null, answerBy: null, pollAt: at + FIRST_POLL_MS })
     this.#apply(kept, taken)
     return kept.task
   }
 
-  async withdraw(id: string, claim: IdempotencyClaim | null): Promise<void> {
+  async withdraw(id: string): Promise<void> {
     const kept = this.#kept.get(id)
     if (!kept || kept.task.upstreamId !== null || isFinished(kept.task)) return
     this.#money.release(kept.task.requestId)
     this.#kept.delete(id)
-    if (claim) this.#claims?.free(claim)
+    if (kept.claim) this.#claims?.free(kept.claim)
   }
 
   async doubt(id: string, at: number): Promise<void> {
@@ -204,6 +204,10 @@ export class MemoryTaskStore implements TaskStore {
       this.#apply(kept, { task: expiredTask(kept.task, at), money: 'release' })
       return kept.task
     })
+  }
+
+  async prune(finishedBefore: number, limit: number): Promise<number> {
+    return this.#kept.prune(finishedBefore, limit)
   }
 
   #apply(kept: KeptTask, { task, money }: Progress): void {

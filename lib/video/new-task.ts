@@ -5,6 +5,9 @@ import type { CreatedTask } from './task-store.ts'
 /** When a task is polled for the first time, after its create was answered. */
 export const FIRST_POLL_MS = 2000
 
+/** How long an Idempotency-Key counts as used where nobody says. */
+export const KEPT_KEY_MS = 86_400_000
+
 /** A task as it stands before its create is sent. */
 export function intendedTask({ answerBy: _answerBy, claim: _claim, ...intent }: TaskIntent): VideoTask {
   return {

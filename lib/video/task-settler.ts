@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { consoleLogger, type Logger } from '../call/index.ts'
 import type { LineClients, ReadOutcome } from './line-client.ts'
-import { FIRST_POLL_MS } from './new-task.ts'
+import { FIRST_POLL_MS, KEPT_KEY_MS } from './new-task.ts'
 import { LONGEST_HOLD_MS, type VideoTask } from './task.ts'
 import type { TaskStore } from './task-store.ts'
 
@@ -23,6 +23,8 @@ export interface TaskSettlerOptions {
   readMs?: number
   /** How often the store is asked for what is due. Defaults to 1000. */
   roundMs?: number
+  /** How long a task that is over is remembered. Defaults to 30 days. */
+  retainMs?: number
   /** How long the Idempotency-Key of a task that was given up counts as used. Defaults to 24 hours. */
   keepMs?: number
   /** Told of tasks in doubt, of those that are given up, and of outages. Defaults to the console. */
@@ -161,7 +163,7 @@ export class TaskSettler {
         'nobody knows whether this line took a video task: its create was not answered, or its process died',
       )
     }
-    const { keepMs } = this.#settings
+    const { keepMs, retainMs } = this.#settings
     const given = await this.#store.expire(now - LONGEST_HOLD_MS, now, now + keepMs, UPKEEP_TASKS)
     for (const { id, requestId, account, line, upstreamId } of given) {
       this.#logger.warn(
@@ -169,6 +171,7 @@ export class TaskSettler {
         'a video task was given up after 48 hours: the money held for it is free, and it is not charged',
       )
     }
+    await this.#store.prune(now - retainMs, UPKEEP_TASKS)
     this.#upkeepAt = now
   }
 
@@ -180,8 +183,9 @@ export class TaskSettler {
 }
 
 function validate(options: TaskSettlerOptions) {
-  const { store, clients, owner = randomUUID(), concurrency = 8, keepMs = 86_400_000 } = options
+  const { store, clients, owner = randomUUID(), concurrency = 8, keepMs = KEPT_KEY_MS } = options
   const { shortestPollMs = FIRST_POLL_MS, longestPollMs = 60_000, readMs = 10_000, roundMs = 1000 } = options
+  const { retainMs = 30 * 86_400_000 } = options
   if (typeof store?.claimDue !== 'function')
     throw new TypeError('TaskSettler: "store" must be a TaskStore, such as a MemoryTaskStore')
   if (typeof clients !== 'function')
@@ -192,6 +196,7 @@ function validate(options: TaskSettlerOptions) {
     longestPollMs,
     readMs,
     roundMs,
+    retainMs,
     keepMs,
   })) {
     if (!(Number.isSafeInteger(value) && value > 0))
@@ -204,6 +209,7 @@ function validate(options: TaskSettlerOptions) {
     longestPollMs,
     readMs,
     roundMs,
+    retainMs,
     keepMs,
     claimMs: readMs + CLAIM_SPARE_MS,
   }

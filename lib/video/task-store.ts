@@ -21,7 +21,10 @@ export interface CreatedTask {
   readonly upstreamId: string
   /** What it told of the task at once. */
   readonly observation: Exclude<Observation, { readonly state: 'missing' }>
-  /** The Idempotency-Key of the creating call, completed with the record and kept until then. */
+  /**
+   * The Idempotency-Key of the creating call, completed with the record and kept until then. null: the one that it was
+   * intended with, for a day.
+   */
   readonly claim: (IdempotencyClaim & { readonly keepUntil: number }) | null
   /** The creating call's log entry, written with the record. */
   readonly entry: CallLogEntry | null
@@ -111,8 +114,11 @@ export interface TaskStore {
    */
   created(id: string, created: CreatedTask, at: number): Promise<VideoTask | undefined>
 
-  /** No line took it: the task and the hold are gone, and its Idempotency-Key is free. Only of one that was not created. */
-  withdraw(id: string, claim: IdempotencyClaim | null): Promise<void>
+  /**
+   * No line took it: the task and the hold are gone, and the Idempotency-Key that it was intended with is free. Only of
+   * one that was not created.
+   */
+  withdraw(id: string): Promise<void>
 
   /** Nobody knows whether the upstream took it: it is `unresolved`, and its money stays held. */
   doubt(id: string, at: number): Promise<void>
@@ -160,4 +166,11 @@ export interface TaskStore {
    * @returns those that were ended now, at most `limit`.
    */
   expire(createdBefore: number, at: number, keepUntil: number, limit: number): Promise<readonly VideoTask[]>
+
+  /**
+   * Forgets tasks that were over before a time; their charges stay.
+   *
+   * @returns how many, at most `limit`.
+   */
+  prune(finishedBefore: number, limit: number): Promise<number>
 }

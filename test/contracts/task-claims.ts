@@ -55,10 +55,18 @@ export function taskClaimsContract(tested: () => TasksUnderTest): void {
       if (first().settlesRecords) assert.deepEqual(await tested().calls.find(intent.requestId), entry)
     })
 
+    it('is completed for a day where nobody says for how long', async () => {
+      const { claim, intent } = await claimed()
+      await intended(first(), intent)
+      await first().created(intent.id, created(), NOON)
+      assert.equal((await standing(claim.id, NOON + 24 * HOUR - 1))?.state, 'completed')
+      assert.equal(await standing(claim.id, NOON + 24 * HOUR), undefined)
+    })
+
     it('is free at once where no line took the task', async () => {
       const { claim, intent } = await claimed()
       await intended(first(), intent)
-      await first().withdraw(intent.id, claim)
+      await first().withdraw(intent.id)
       assert.equal(await standing(claim.id, NOON), undefined)
     })
 

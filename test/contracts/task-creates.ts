@@ -151,7 +151,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
       const who = await payer(tested(), 1000n)
       const intent = intentOf(who)
       await intended(first(), intent)
-      for (let times = 0; times < 2; times++) await other().withdraw(intent.id, null)
+      for (let times = 0; times < 2; times++) await other().withdraw(intent.id)
       assert.equal(await first().find(who.account, intent.id), undefined)
       assert.deepEqual(await leasedOf(tested(), who), [0n, 0n])
       assert.equal(await first().created(intent.id, created(), NOON), undefined)
@@ -162,7 +162,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
     it('that was recorded cannot be withdrawn', async () => {
       const who = await payer(tested(), 1000n)
       const task = await taken(first(), who)
-      await first().withdraw(task.id, null)
+      await first().withdraw(task.id)
       assert.deepEqual(await first().find(who.account, task.id), task)
       assert.deepEqual(await leasedOf(tested(), who), [85n, 85n])
     })

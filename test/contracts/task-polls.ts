@@ -147,5 +147,26 @@ export function taskPollsContract(tested: () => TasksUnderTest): void {
       )
       await assertSound(tested().ledger)
     })
+
+    it('are forgotten a while after they are over, the oldest first, and their charges stay', async () => {
+      const who = await payer(tested(), 1000n)
+      const tasks: VideoTask[] = []
+      for (let i = 0; i < 4; i++) tasks.push(await taken(first(), who))
+      // Long before all that other tests leave behind.
+      for (const [i, { id }] of tasks.slice(0, 3).entries()) {
+        await first().observe(id, { state: 'succeeded' }, 1000 + i)
+      }
+      const [one, two, three, open] = tasks.map(({ id }) => id)
+      const left = async () => (await listed({ account: who.account }, { order: 'oldest', limit: 10 })).sort()
+      assert.equal(await first().prune(1002, 1), 1)
+      assert.deepEqual(await left(), [two, three, open].sort())
+      assert.equal(await first().prune(1002, 10), 1)
+      assert.equal(await first().prune(1002, 10), 0)
+      assert.deepEqual(await left(), [three, open].sort())
+      assert.equal(await first().find(who.account, one ?? ''), undefined)
+      const [account] = await tested().ledger.wallets([accountWallet(who.account)])
+      assert.deepEqual([account?.spent, account?.leased], [255n, 85n])
+      await assertSound(tested().ledger)
+    })
   })
 }

@@ -73,6 +73,6 @@ it('the world can tell: money that is freed behind its back breaks it', async (t
   const [store] = tested.stores
   const [task] = await store.list({}, { order: 'oldest', limit: 1 })
   assert.ok(task)
-  await store.withdraw(task.id, null)
+  await store.withdraw(task.id)
   await assert.rejects(world.check())
 })

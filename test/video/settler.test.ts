@@ -191,6 +191,7 @@ describe('the settler', () => {
         if (++failures <= 5) return Promise.reject(new Error('connection refused'))
         return store.claimDue(...asked)
       },
+      prune: async () => 0,
       doubtUnanswered: async () => [],
       expire: async () => [],
       observe: (...asked: Parameters<TaskStore['observe']>) => store.observe(...asked),
@@ -201,6 +202,19 @@ describe('the settler', () => {
     await untilAsync(async () => (await stateOf(store, task)) === 'succeeded')
     assert.equal(logger.about(/their store is away/).length, 1)
     assert.equal(logger.about(/polled again/).length, 1)
+  })
+
+  it('forgets what has long been over', async (t) => {
+    const tested = await memory.open(t)
+    const [store] = tested.stores
+    const who = await payer(tested, 1000n)
+    const [old, young] = [await dueTask(store, who), await dueTask(store, who)]
+    await store.observe(old.id, { state: 'succeeded' }, Date.now() - 60_000)
+    await store.observe(young.id, { state: 'succeeded' }, Date.now())
+    settlerOn(t, store, new ScriptedLine(() => away), { retainMs: 30_000 })
+    await untilAsync(async () => (await stateOf(store, old)) === undefined)
+    assert.equal(await stateOf(store, young), 'succeeded')
+    assert.deepEqual(await spentOf(tested, who), [170n, 170n])
   })
 
   it('is not made with options that cannot work', async (t) => {

@@ -82,7 +82,7 @@ export class TaskWorld {
       case 'withdraw': {
         const task = this.#find(step.which)
         if (!task) return
-        await this.#store(step.at).withdraw(task.id, null)
+        await this.#store(step.at).withdraw(task.id)
         if (task.state === 'intended' || task.state === 'unresolved') this.#drop(task)
         return
       }

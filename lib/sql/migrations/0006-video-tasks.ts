@@ -54,4 +54,10 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .columns(['created_at'])
     .where('finished_at' as never, 'is', null)
     .execute()
+  await db.schema
+    .createIndex('video_tasks_finished')
+    .on('video_tasks')
+    .columns(['finished_at'])
+    .where('finished_at' as never, 'is not', null)
+    .execute()
 }
