@@ -1,5 +1,4 @@
 import type { CallLogEntry } from '../call/index.ts'
-import type { Price } from '../catalog/index.ts'
 import type { VideoTask } from '../video/index.ts'
 import { basisOf, chargedEntry } from '../video/task-charge.ts'
 import type { Progress } from '../video/task-progress.ts'
@@ -63,29 +62,23 @@ export function toColumns(task: VideoTask): TaskColumns {
   }
 }
 
-/** Amounts, whole numbers beyond what JSON holds, are written as text. */
-const AMOUNTS: ReadonlySet<string> = new Set<keyof Price | 'amount' | 'price'>([
-  'amount',
-  'price',
-  'inputPerMillion',
-  'outputPerMillion',
-  'cachedInputPerMillion',
-  'cacheWritePerMillion',
-  'perRequest',
-  'perImage',
-  'perSecond',
-])
+/** How an amount stands in JSON, which has no whole numbers of that size. */
+interface WrittenAmount {
+  readonly nanos: string
+}
 
 function writeDetail(detail: Detail): string {
   return JSON.stringify(detail, (_name, value: unknown) =>
-    typeof value === 'bigint' ? value.toString() : value,
+    typeof value === 'bigint' ? ({ nanos: value.toString() } satisfies WrittenAmount) : value,
   )
 }
 
 function readDetail(json: string): Detail {
-  return JSON.parse(json, (name, value: unknown) =>
-    AMOUNTS.has(name) && typeof value === 'string' ? BigInt(value) : value,
-  )
+  return JSON.parse(json, (_name, value: unknown) => (isWrittenAmount(value) ? BigInt(value.nanos) : value))
+}
+
+function isWrittenAmount(value: unknown): value is WrittenAmount {
+  return typeof value === 'object' && value !== null && 'nanos' in value
 }
 
 function toNumber(value: bigint | null): number | null {
