@@ -1,7 +1,8 @@
 import { type Request, type Response, Router } from 'express'
 import { callOf } from '../call/index.ts'
 import { formatAmount } from '../catalog/index.ts'
-import { listPage, readPageQuery } from './list-page.ts'
+import { listPage, readQuery } from '../list-page/index.ts'
+import { pageQuery } from './page-query.ts'
 import {
   VIDEO_TASK_STATES,
   type VideoTaskFigures,
@@ -17,10 +18,10 @@ export function videoTaskRoutes(tasks: VideoTasksView): Router {
   return router
 
   async function listTasks(req: Request, res: Response): Promise<void> {
-    const page = readPageQuery(req)
+    const page = readQuery(req, pageQuery)
     const query = { states: statesIn(req), account: accountIn(req) }
-    const found = await tasks.list(query, { order: 'newest', limit: page.limit + 1, after: page.after })
-    res.json(listPage(found, page, describeTask))
+    const found = await tasks.list(query, { order: 'newest', limit: page.limit + 1, after: page.cursor })
+    res.json(listPage(found, page.limit, describeTask))
   }
 
   async function showTask(req: Request, res: Response): Promise<void> {

@@ -33,6 +33,7 @@ export const PRICE: Price = {
   cacheWritePerMillion: 0n,
   perRequest: 5n,
   perImage: 0n,
+  perSearchUnit: 0n,
   perSecond: 10n,
 }
 
