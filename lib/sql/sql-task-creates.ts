@@ -3,7 +3,30 @@ import { FIRST_POLL_MS, intendedTask, KEPT_KEY_MS, takenTask } from '../video/ne
 import { chargedEntry } from '../video/task-charge.ts'
 import { isPostgres } from './is-postgres.ts'
 import { type TaskRows, toColumns, toTask } from './sql-task-rows.ts'
-import type { Database } from './tables.ts'
+import type { Database, VideoTasksTable } from './tables.ts'
+
+/** What stands in for a task within a transaction, and never outlives it. */
+const NO_TASK: Omit<VideoTasksTable, 'id'> = {
+  request_id: '',
+  account: '',
+  key: null,
+  model: '',
+  protocol: 'openai',
+  line: '',
+  upstream_id: null,
+  state: 'intended',
+  hold: 0n,
+  detail: '{}',
+  claim_id: null,
+  claim_owner: null,
+  answer_by: null,
+  poll_at: null,
+  poll_owner: null,
+  missing_since: null,
+  created_at: 0n,
+  updated_at: 0n,
+  finished_at: 0n,
+}
 
 /** The beginnings of tasks: intended, redirected, created, withdrawn, in doubt. */
 export class TaskCreates {
@@ -77,13 +100,29 @@ export class TaskCreates {
   }
 
   async withdraw(trx: Database, id: string): Promise<void> {
-    const row = await this.#rows.lock(trx, id)
+    const row = (await this.#rows.lock(trx, id)) ?? (await this.#lockLate(trx, id))
     if (row && row.upstream_id === null && row.finished_at === null) {
       await this.#rows.holds.release(trx, row.request_id, row)
       await trx.deleteFrom('video_tasks').where('id', '=', id).execute()
       const { claim_id, claim_owner: owner } = row
       if (claim_id !== null && owner !== null) await this.#rows.claims.free(trx, [{ id: claim_id, owner }])
     }
+  }
+
+  /**
+   * The row of an intent that is being committed at this moment, and whose answer nobody waited for: nobody sees it yet,
+   * but a row of the same id has to wait for it.
+   */
+  async #lockLate(trx: Database, id: string): Promise<VideoTasksTable | undefined> {
+    const free = await trx
+      .insertInto('video_tasks')
+      .values({ ...NO_TASK, id })
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .returning('id')
+      .executeTakeFirst()
+    if (!free) return this.#rows.lock(trx, id)
+    await trx.deleteFrom('video_tasks').where('id', '=', id).execute()
+    return undefined
   }
 
   async doubt(db: Database, id: string, at: number): Promise<void> {
