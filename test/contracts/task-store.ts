@@ -1,4 +1,5 @@
 import { after, before, describe } from 'node:test'
+import { taskChargesContract } from './task-charges.ts'
 import { taskClaimsContract } from './task-claims.ts'
 import { taskCreatesContract } from './task-creates.ts'
 import { taskEndsContract } from './task-ends.ts'
@@ -20,6 +21,7 @@ export function taskStoreContract(
 
     taskCreatesContract(() => tested)
     taskClaimsContract(() => tested)
+    taskChargesContract(() => tested)
     taskEndsContract(() => tested)
     taskPollsContract(() => tested)
   })

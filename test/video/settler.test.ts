@@ -70,7 +70,7 @@ for (const { name, skip, open } of TASK_BACKENDS) {
       const who = await payer(tested, 1000n)
       const task = await dueTask(store, who)
       const hanging = new ScriptedLine((_task, signal) => untilStopped(signal))
-      const settler = settlerOn(t, store, hanging)
+      const settler = settlerOn(t, store, hanging, { shortestPollMs: 600_000, longestPollMs: 600_000 })
       await untilAsync(async () => hanging.reads.length === 1)
       await settler.close()
       assert.equal(await stateOf(store, task), 'queued')

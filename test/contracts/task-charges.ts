@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Observed } from '../../lib/video/index.ts'
+import { entryAt } from './call-store.ts'
+import { assertSound, charge } from './ledger-money.ts'
+import {
+  created,
+  intended,
+  intentOf,
+  moneyOf,
+  NOON,
+  PRICE,
+  payer,
+  type TasksUnderTest,
+  taken,
+} from './task-samples.ts'
+
+/** What a task that succeeds is charged. */
+export function taskChargesContract(tested: () => TasksUnderTest): void {
+  const first = () => tested().stores[0]
+  const other = () => tested().stores.at(-1) ?? first()
+
+  describe('a success', () => {
+    it('is charged once, at its true cost, and the rest of the hold is free', async () => {
+      const who = await payer(tested(), 1000n, 500n)
+      const { id, requestId } = await taken(first(), who)
+      const seen = { state: 'succeeded', usage: { seconds: 5 } } as const
+      const results: (Observed | undefined)[] = []
+      for (let round = 0; round < 10; round++) {
+        const polls = Array.from({ length: 10 }, (_, i) => (i % 2 ? first() : other()))
+        results.push(...(await Promise.all(polls.map((store) => store.observe(id, seen, NOON)))))
+      }
+      assert.equal(results.filter((answer) => answer?.result === 'finished').length, 1)
+      assert.deepEqual(await moneyOf(tested(), who), [
+        [1000n, 55n, 0n, 0n],
+        [500n, 55n, 0n, 0n],
+      ])
+      const { task } = results[0] ?? {}
+      assert.deepEqual(task?.charge, {
+        amount: 55n,
+        items: [
+          { unit: 'request', quantity: 1, price: 5n },
+          { unit: 'second', quantity: 5, price: 10n },
+        ],
+        source: 'measured',
+      })
+      assert.deepEqual([task?.requestId, task?.progress], [requestId, 100])
+      await assertSound(tested().ledger)
+    })
+
+    it('of a request that is charged already is not charged again, and its hold is closed', async () => {
+      const who = await payer(tested(), 1000n)
+      const { id, requestId, ...task } = await taken(first(), who)
+      const before = charge(who.account, 5n, { requestId, key: task.key })
+      await tested().ledger.settle([before])
+      await first().observe(id, { state: 'succeeded' }, NOON)
+      assert.deepEqual(await moneyOf(tested(), who), [
+        [1000n, 5n, 0n, 0n],
+        [0n, 5n, 0n, 0n],
+      ])
+      await assertSound(tested().ledger)
+    })
+
+    it('that costs more than was held is charged all the same', async () => {
+      const who = await payer(tested(), 100n, 90n)
+      const { id } = await taken(first(), who)
+      await first().observe(id, { state: 'succeeded', usage: { seconds: 12 } }, NOON)
+      assert.deepEqual(await moneyOf(tested(), who), [
+        [100n, 125n, 0n, 40n],
+        [90n, 125n, 0n, 40n],
+      ])
+      await assertSound(tested().ledger)
+    })
+
+    it('of which no usage is reported is charged as it was asked for', async () => {
+      const who = await payer(tested(), 100n)
+      const { id } = await taken(first(), who)
+      const { task } = (await first().observe(id, { state: 'succeeded' }, NOON)) ?? {}
+      assert.deepEqual([task?.charge?.amount, task?.charge?.source], [85n, 'estimated'])
+    })
+
+    it('is charged by its tokens where they are reported and have a price', async () => {
+      const price = { ...PRICE, outputPerMillion: 2_000_000n }
+      const who = await payer(tested(), 1000n)
+      for (const [usage, amount] of [
+        [{ tokens: 3, seconds: 8 }, 11n],
+        [{ tokens: 0, seconds: 8 }, 5n],
+        [{ tokens: null, seconds: 8 }, 85n],
+      ] as const) {
+        const { id } = await taken(first(), who, { price })
+        const { task } = (await first().observe(id, { state: 'succeeded', usage }, NOON)) ?? {}
+        assert.equal(task?.charge?.amount, amount)
+      }
+    })
+
+    it('of which nonsense is reported is charged as it was asked for', async () => {
+      const who = await payer(tested(), 1000n)
+      for (const seconds of [-1, Number.NaN, Number.POSITIVE_INFINITY, 1e15]) {
+        const { id } = await taken(first(), who)
+        const { task } = (await first().observe(id, { state: 'succeeded', usage: { seconds } }, NOON)) ?? {}
+        assert.equal(task?.charge?.amount, 85n)
+      }
+    })
+
+    it('is told in the log entry of the call that created it', async () => {
+      const { calls } = tested()
+      const who = await payer(tested(), 1000n)
+      const intent = intentOf(who)
+      const entry = entryAt(NOON, { id: intent.requestId, response_body: '{"id":"video_1"}' })
+      await intended(first(), intent)
+      await first().created(intent.id, created({ entry }), NOON)
+      // Where the store does not write it, the log's own writer has.
+      if (!first().settlesRecords) await calls.append([entry])
+      await first().observe(intent.id, { state: 'succeeded', usage: { seconds: 5 } }, NOON)
+      const logged = await calls.find(intent.requestId)
+      assert.deepEqual(logged?.billing, {
+        currency: 'USD',
+        reserved: '0.000000085',
+        charged: '0.000000055',
+        required: null,
+        available: null,
+        items: [
+          { unit: 'request', quantity: 1, price: '0.000000005' },
+          { unit: 'second', quantity: 5, price: '0.00000001' },
+        ],
+      })
+      assert.deepEqual([logged?.usage?.seconds, logged?.usage?.source], [5, 'measured'])
+      assert.equal(logged?.response_body, '{"id":"video_1"}')
+    })
+  })
+}
