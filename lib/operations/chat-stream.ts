@@ -63,6 +63,7 @@ export class ChatStreamReader implements StreamReader {
     if (data.trim() === '[DONE]') return { ...reading, last: true }
     const chunk = JSON.parse(data) as ChatChunk | null
     if (typeof chunk !== 'object' || chunk === null) throw new SyntaxError('a stream event is not an object')
+    reading.json = chunk
     // Some upstreams name the event, or the object, instead of wrapping the error in a member.
     if (chunk.error || event === 'error' || chunk.object === 'error')
       return { ...reading, error: chunk.error ?? chunk }

@@ -55,6 +55,7 @@ export class MessageStreamReader implements StreamReader {
     if (data === '') return reading
     const event = JSON.parse(data) as MessageEvent | null
     if (typeof event !== 'object' || event === null) throw new SyntaxError('a stream event is not an object')
+    reading.json = event
     switch (event.type) {
       case 'message_start':
         // Its output count is provisional.

@@ -97,11 +97,21 @@ export interface FrameReading {
   readonly error: unknown
   /** The member that holds the event's text, where the event carries that and nothing else of note. */
   readonly textMember: string | undefined
+  /** The event's data, parsed, for who reads on; undefined where it is no JSON: a comment, or the last event. */
+  readonly json: object | undefined
 }
 
 /** The reading of an event that means nothing; readers fill in what theirs does. */
 export function newReading(): { -readonly [member in keyof FrameReading]: FrameReading[member] } {
-  return { output: false, relay: true, finished: false, last: false, error: undefined, textMember: undefined }
+  return {
+    output: false,
+    relay: true,
+    finished: false,
+    last: false,
+    error: undefined,
+    textMember: undefined,
+    json: undefined,
+  }
 }
 
 /** Reads one stream as it passes; keeps only counts. */

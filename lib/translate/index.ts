@@ -1,0 +1,11 @@
+export { translationOf } from './directions.ts'
+export type {
+  AnswerContext,
+  JsonObject,
+  RequestContext,
+  StreamTranslator,
+  TranslatedAnswer,
+  TranslatedUsage,
+  Translation,
+} from './translation.ts'
+export { Untranslatable } from './translation.ts'

@@ -1,0 +1,118 @@
+import { isObject, objectsIn, textIn } from '../json-object.ts'
+import { toolId } from '../tool-ids.ts'
+import { type JsonObject, Untranslatable } from '../translation.ts'
+import { openSeal } from './sealed-reasoning.ts'
+
+/**
+ * The input of a response request as the messages of a chat.
+ *
+ * @throws {Untranslatable} naming the item, or the part of one, without a counterpart.
+ */
+export function inputMessages(input: unknown): readonly JsonObject[] {
+  if (typeof input === 'string') return [{ role: 'user', content: input }]
+  const chat = new ChatInput()
+  for (const [i, item] of (Array.isArray(input) ? input : []).entries()) chat.add(item, `input[${i}]`)
+  return chat.end()
+}
+
+/** Puts together what a chat has in one message and a response in several items: what was thought, said and called. */
+class ChatInput {
+  readonly #messages: JsonObject[] = []
+  #assistant: Record<string, unknown> | undefined
+
+  add(item: unknown, path: string): void {
+    if (!isObject(item)) throw new Untranslatable(path)
+    switch (item.type ?? 'message') {
+      case 'message':
+        if (item.role === 'assistant') this.#say(item, path)
+        else this.#hear(item, path)
+        break
+      case 'function_call':
+        this.#call(item)
+        break
+      case 'function_call_output':
+        this.#result(item, path)
+        break
+      case 'reasoning':
+        this.#think(item)
+        break
+      default:
+        throw new Untranslatable(path)
+    }
+  }
+
+  end(): readonly JsonObject[] {
+    this.#close()
+    return this.#messages
+  }
+
+  #close(): void {
+    const turn = this.#assistant
+    this.#assistant = undefined
+    // Thinking that led to nothing is nothing a chat can hold.
+    if (turn && (turn.content !== null || turn.tool_calls !== undefined)) this.#messages.push(turn)
+  }
+
+  #turn(): Record<string, unknown> {
+    this.#assistant ??= { role: 'assistant', content: null }
+    return this.#assistant
+  }
+
+  #hear({ role, content }: JsonObject, path: string): void {
+    this.#close()
+    this.#messages.push({ role, content: chatContent(content, `${path}.content`) })
+  }
+
+  #say({ content }: JsonObject, path: string): void {
+    const turn = this.#turn()
+    turn.content = [...asParts(turn.content), ...asParts(chatContent(content, `${path}.content`))]
+  }
+
+  #call({ call_id: id, name, arguments: args }: JsonObject): void {
+    const turn = this.#turn()
+    const called = { name, arguments: typeof args === 'string' ? args : '{}' }
+    const call = { id: toolId(String(id)), type: 'function', function: called }
+    turn.tool_calls = [...objectsIn(turn.tool_calls), call]
+  }
+
+  #result({ call_id: id, output }: JsonObject, path: string): void {
+    this.#close()
+    const content = chatContent(output, `${path}.output`)
+    // Results of a chat are text.
+    if (objectsIn(content).some(({ type }) => type !== 'text')) throw new Untranslatable(`${path}.output`)
+    this.#messages.push({ role: 'tool', tool_call_id: toolId(String(id)), content })
+  }
+
+  /** A chat has the reasoning of a turn in one text, whatever was said or called in between. */
+  #think(item: JsonObject): void {
+    const turn = this.#turn()
+    const parts = objectsIn(item.content).length > 0 ? item.content : item.summary
+    const thought = objectsIn(parts).map(({ text }) => textIn(text) ?? '')
+    const reasoning = `${textIn(turn.reasoning_content) ?? ''}${thought.join('')}`
+    if (reasoning !== '') turn.reasoning_content = reasoning
+    const details = [...objectsIn(turn.reasoning_details), ...openSeal(item.encrypted_content)]
+    if (details.length > 0) turn.reasoning_details = details
+  }
+}
+
+const asParts = (content: unknown): readonly JsonObject[] =>
+  typeof content === 'string' ? [{ type: 'text', text: content }] : objectsIn(content)
+
+function chatContent(content: unknown, path: string): string | readonly JsonObject[] {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) throw new Untranslatable(path)
+  return content.map((part: unknown, i) => chatPart(part, `${path}[${i}]`))
+}
+
+function chatPart(part: unknown, path: string): JsonObject {
+  if (isObject(part)) {
+    const { type, text, refusal, image_url: url, detail, file_data: data, filename } = part
+    if (type === 'input_text' || type === 'output_text' || type === 'text') return { type: 'text', text }
+    if (type === 'refusal') return { type, refusal }
+    if (type === 'input_image' && typeof url === 'string')
+      return { type: 'image_url', image_url: { url, ...(typeof detail === 'string' && { detail }) } }
+    if (type === 'input_file' && typeof data === 'string')
+      return { type: 'file', file: { file_data: data, ...(typeof filename === 'string' && { filename }) } }
+  }
+  throw new Untranslatable(path)
+}
