@@ -62,6 +62,8 @@ export interface RoutingSummary {
 
 export interface AttemptSummary {
   readonly line: string
+  /** What the line speaks. */
+  readonly protocol: string
   readonly upstream_model: string | null
   readonly upstream_status: number | null
   readonly outcome: string
@@ -70,6 +72,8 @@ export interface AttemptSummary {
   readonly connect_ms: number | null
   readonly first_byte_ms: number | null
   readonly duration_ms: number
+  /** Parts of a translated answer that were left out; absent where there are none. */
+  readonly skipped?: number
 }
 
 export interface UsageSummary {
@@ -214,6 +218,7 @@ function routingOf({ routing }: Call): RoutingSummary | null {
 function attemptOf(attempt: AttemptRecord): AttemptSummary {
   return {
     line: attempt.line,
+    protocol: attempt.protocol,
     upstream_model: attempt.upstreamModel,
     upstream_status: attempt.upstreamStatus,
     outcome: attempt.outcome,
@@ -222,5 +227,6 @@ function attemptOf(attempt: AttemptRecord): AttemptSummary {
     connect_ms: attempt.connectMs,
     first_byte_ms: attempt.firstByteMs,
     duration_ms: attempt.durationMs,
+    ...(attempt.skipped > 0 && { skipped: attempt.skipped }),
   }
 }

@@ -1,6 +1,7 @@
 import type { Feature, Model, Price } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
 import type { Operation, ProviderConstraint, Usage } from '../operations/index.ts'
+import type { ProtocolName } from '../protocols/index.ts'
 
 /** Requests per minute, input tokens per minute; null = unlimited. */
 export interface KeyLimits {
@@ -109,6 +110,8 @@ export type AttemptOutcome = 'completed' | 'abandoned' | ErrorCode
 /** One exchange with one line. Times are milliseconds, rounded. */
 export interface AttemptRecord {
   readonly line: string
+  /** What the line speaks; where it is not what the caller speaks, the attempt was translated. */
+  readonly protocol: ProtocolName
   /** null where the call names no model. */
   readonly upstreamModel: string | null
   readonly upstreamStatus: number | null
@@ -119,6 +122,8 @@ export interface AttemptRecord {
   readonly connectMs: number | null
   readonly firstByteMs: number | null
   readonly durationMs: number
+  /** Parts of a translated answer that have no counterpart in the caller's protocol, and were left out. */
+  readonly skipped: number
 }
 
 /** What happened when the caller left before the answer was complete. */

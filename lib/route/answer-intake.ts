@@ -1,7 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AnswerBytes, CallRequest } from '../call/index.ts'
-import type { AnswerReading, StreamReader } from '../operations/index.ts'
+import type { Price } from '../catalog/index.ts'
+import type { AnswerReading, Operation, StreamReader } from '../operations/index.ts'
+import type { AnswerContext, StreamTranslator, Translation } from '../translate/index.ts'
+import { usageOfAnswer, usageOfStream } from './metering.ts'
 import {
   brokenOff,
   emptyAnswer,
@@ -12,8 +15,10 @@ import {
   goneFromLine,
   malformed,
 } from './outcome.ts'
-import { BodyCollector, DataCollector, isFailure, parseJson, readPlain } from './plain-answer.ts'
+import { BodyCollector, DataCollector, isFailure, orMalformed, parseJson, readPlain } from './plain-answer.ts'
+import type { SpokenRequest } from './spoken-request.ts'
 import { type RelayEnd, type RelaySink, StreamRelay } from './stream-relay.ts'
+import { TranslatedEvents } from './translated-events.ts'
 
 /** What an upstream's response came to. */
 export type IntakeEnd =
@@ -33,17 +38,24 @@ const LONGEST_ERROR_BODY = 64 * 1024
 /** Takes in one response as it arrives: an error body, a whole answer, or a stream that is relayed. */
 export class AnswerIntake {
   readonly #request: CallRequest
+  readonly #spoken: SpokenRequest
+  readonly #price: Price
   readonly #sink: RelaySink
   #status: number | null = null
   #headers: IncomingHttpHeaders = {}
   #body: BodyCollector | DataCollector | undefined
   #relay: StreamRelay | undefined
   #reader: StreamReader | undefined
+  #translator: StreamTranslator | undefined
+  #skipped = 0
   /** Chunks of this turn of the event loop, relayed together. */
   #turn: Buffer[] = []
 
-  constructor(request: CallRequest, sink: RelaySink) {
+  /** @param spoken the request as it was put to the line. */
+  constructor(request: CallRequest, spoken: SpokenRequest, price: Price, sink: RelaySink) {
     this.#request = request
+    this.#spoken = spoken
+    this.#price = price
     this.#sink = sink
   }
 
@@ -55,6 +67,11 @@ export class AnswerIntake {
   /** The stream's reader, once there is a stream. */
   get reader(): StreamReader | undefined {
     return this.#reader
+  }
+
+  /** How many parts of a translated answer were left out. */
+  get skipped(): number {
+    return this.#translator?.skipped ?? this.#skipped
   }
 
   /** Takes the head. Answers an end where the response is not what was asked for. */
@@ -71,12 +88,24 @@ export class AnswerIntake {
     if (encoding !== undefined && encoding !== 'identity')
       return this.#failed(malformed(`encoded as ${encoding}`))
     if (isStream !== this.#request.stream) return this.#failed(malformed(`the answer has the type "${type}"`))
-    const { operation, body, answers } = this.#request
-    this.#reader = isStream ? operation.streamReader?.({ json: body.json, answers }) : undefined
-    if (this.#reader)
-      this.#relay = new StreamRelay(this.#reader, operation.streamTerminator ?? '', this.#sink)
+    const { operation } = this.#spoken
+    if (isStream && operation.streamReader) this.#startRelay(operation.streamReader)
     else this.#body = operation.answersData ? new DataCollector() : new BodyCollector()
     return undefined
+  }
+
+  #startRelay(streamReader: NonNullable<Operation['streamReader']>): void {
+    const { operation, body, translation } = this.#spoken
+    const reader = streamReader({ json: body.json, answers: this.#request.answers })
+    this.#reader = reader
+    this.#translator = translation?.stream(this.#answerContext)
+    const translated =
+      this.#translator && new TranslatedEvents(this.#translator, () => usageOfStream(this.#request, reader))
+    this.#relay = new StreamRelay(reader, operation.streamTerminator ?? '', this.#sink, translated)
+  }
+
+  get #answerContext(): AnswerContext {
+    return { request: this.#request.body.json, created: Math.floor(Date.now() / 1000) }
   }
 
   /**
@@ -133,21 +162,36 @@ export class AnswerIntake {
   }
 
   #judged(text: string, body: () => AnswerBytes): IntakeEnd {
-    const reading = readPlain(text, this.#request.operation.readAnswer)
+    const { operation, translation } = this.#spoken
+    const reading = readPlain(text, operation.readAnswer)
     if (isFailure(reading)) return this.#failed(reading)
     if (reading.error !== undefined) return this.#failed(failureOfEvent(reading.error))
     // A caller may ask for no output, to have the upstream's prompt cache filled.
     if (reading.substance === 'empty' && this.#request.maxOutputTokens !== 0)
       return this.#failed(emptyAnswer())
     if (reading.substance === 'filtered') return this.#failed(filteredAnswer())
+    if (translation) return this.#translated(translation, text, reading)
     return { kind: 'answer', body: body(), reading }
+  }
+
+  #translated(translation: Translation, text: string, reading: AnswerReading): IntakeEnd {
+    const usage = usageOfAnswer(this.#request, reading, this.#price)
+    const answer = orMalformed(() => {
+      const { body, skipped } = translation.answer(JSON.parse(text), usage, this.#answerContext)
+      return { body: JSON.stringify(body), skipped }
+    })
+    if (isFailure(answer)) return this.#failed(answer)
+    this.#skipped = answer.skipped
+    return { kind: 'answer', body: answer.body, reading }
   }
 
   /** A status other than 200, with as much of its body as came. */
   #refused(): IntakeEnd {
     if (this.#status === 404 && this.#request.resource) return this.#failed(goneFromLine())
     const body = parseJson((this.#body as BodyCollector).take().toString())
-    return this.#failed(failureOfStatus(this.#status as number, this.#headers, body))
+    const failure = failureOfStatus(this.#status as number, this.#headers, body)
+    // A member of the translated request is none that the caller sent.
+    return this.#failed(this.#spoken.translation ? { ...failure, param: undefined } : failure)
   }
 
   #failed(failure: Failure): IntakeEnd {

@@ -6,6 +6,7 @@ import { AnswerIntake, type IntakeEnd } from './answer-intake.ts'
 import { AttemptClocks } from './attempt-clocks.ts'
 import type { Candidate } from './candidate.ts'
 import { connectionFailure, timedOut } from './outcome.ts'
+import type { SpokenRequest } from './spoken-request.ts'
 import type { RelaySink } from './stream-relay.ts'
 import { traceDetail } from './trace-detail.ts'
 import type { ConnectionAware, CountingConnection } from './upstream-pool.ts'
@@ -48,13 +49,14 @@ export class Attempt implements ConnectionAware {
   constructor(
     candidate: Candidate,
     request: CallRequest,
+    spoken: SpokenRequest,
     upstream: UpstreamRequest,
     deadline: number,
     sink: RelaySink,
   ) {
     this.candidate = candidate
     this.#upstream = upstream
-    this.#intake = new AnswerIntake(request, sink)
+    this.#intake = new AnswerIntake(request, spoken, candidate.price, sink)
     this.#clocks = new AttemptClocks(candidate.line.timeouts, this.#startedAt, deadline, (phase, afterMs) => {
       // A caller who does not read is not the line's fault.
       const failure = { ...timedOut(phase, afterMs), blame: !this.#clocks.paused }
@@ -109,6 +111,7 @@ export class Attempt implements ConnectionAware {
     const failure = this.#end?.kind === 'failed' ? this.#end.failure : undefined
     return {
       line: this.candidate.line.id,
+      protocol: this.candidate.line.protocol,
       upstreamModel: this.candidate.upstreamModel,
       upstreamStatus: this.#intake.status,
       outcome: outcomeOf(this.#end),
@@ -117,6 +120,7 @@ export class Attempt implements ConnectionAware {
       connectMs: rounded(this.#connectMs),
       firstByteMs: rounded(this.#firstByteMs),
       durationMs: Math.round(this.#durationMs),
+      skipped: this.#intake.skipped,
     }
   }
 

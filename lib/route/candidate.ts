@@ -1,4 +1,5 @@
 import { type Catalog, type Line, type Model, type Price, priceOn, windowOn } from '../catalog/index.ts'
+import type { ProtocolName } from '../protocols/index.ts'
 import type { LineRegistry, LineState } from './line-state.ts'
 
 /** A line that may serve a call, as strategies see it. */
@@ -12,38 +13,48 @@ export interface Candidate {
   readonly state: LineState
 }
 
-/** The candidates of each model of a catalogue, built once: by priority, then weight, then the order of the config. */
+/**
+ * The candidates of each model of a catalogue, built once: by priority, then those that speak the caller's protocol, then
+ * by weight, then in the order of the config.
+ */
 export class CandidateTable {
   readonly #registry: LineRegistry
-  readonly #byCatalog = new WeakMap<Catalog, Map<string, readonly Candidate[]>>()
+  readonly #byCatalog = new WeakMap<Catalog, CandidateLists>()
 
   constructor(registry: LineRegistry) {
     this.#registry = registry
   }
 
-  of(catalog: Catalog, model: Model): readonly Candidate[] {
-    const byModel = this.#byCatalog.get(catalog) ?? new Map<string, readonly Candidate[]>()
-    this.#byCatalog.set(catalog, byModel)
+  /** @param protocol the caller's. */
+  of(catalog: Catalog, model: Model, protocol: ProtocolName): readonly Candidate[] {
+    const lists: CandidateLists = this.#byCatalog.get(catalog) ?? {}
+    this.#byCatalog.set(catalog, lists)
+    const byModel = lists[protocol] ?? new Map<string, readonly Candidate[]>()
+    lists[protocol] = byModel
     const known = byModel.get(model.id)
     if (known) return known
-    const candidates = this.#build(catalog, model)
+    const candidates = this.#build(catalog, model, protocol)
     byModel.set(model.id, candidates)
     return candidates
   }
 
   /** The candidates of a model, and a line that has what the call refers to, although it may not serve the model now. */
-  withLine(catalog: Catalog, model: Model, lineId: string): readonly Candidate[] {
-    const candidates = this.of(catalog, model)
+  withLine(catalog: Catalog, model: Model, protocol: ProtocolName, lineId: string): readonly Candidate[] {
+    const candidates = this.of(catalog, model, protocol)
     if (candidates.some(({ line }) => line.id === lineId)) return candidates
     const line = catalog.lines.find(({ id }) => id === lineId)
     return line ? [...candidates, this.#candidate(model, line)] : candidates
   }
 
-  #build(catalog: Catalog, model: Model): readonly Candidate[] {
+  #build(catalog: Catalog, model: Model, protocol: ProtocolName): readonly Candidate[] {
+    const foreign = ({ line }: Candidate): number => (line.protocol === protocol ? 0 : 1)
     return catalog
       .linesOf(model.id)
       .map((line) => this.#candidate(model, line))
-      .sort((a, b) => a.line.priority - b.line.priority || b.line.weight - a.line.weight)
+      .sort(
+        (a, b) =>
+          a.line.priority - b.line.priority || foreign(a) - foreign(b) || b.line.weight - a.line.weight,
+      )
   }
 
   #candidate(model: Model, line: Line): Candidate {
@@ -56,3 +67,6 @@ export class CandidateTable {
     }
   }
 }
+
+/** By the caller's protocol, then the model's id. */
+type CandidateLists = { [protocol in ProtocolName]?: Map<string, readonly Candidate[]> }

@@ -13,13 +13,14 @@ export class DeltaTemplate {
    * @param member the member whose string is the text, such as `content`.
    */
   learn(frame: string, member: string): void {
+    const around = splitAtText(frame, member)
+    this.#before = around?.before ?? ''
+    this.#after = around?.after ?? ''
+  }
+
+  /** Nothing fits until another event is taken as the pattern. */
+  forget(): void {
     this.#before = ''
-    const open = startOfText(frame, member)
-    if (open < 0) return
-    const close = endOfText(frame, open)
-    if (close < 0) return
-    this.#before = frame.slice(0, open)
-    this.#after = frame.slice(close)
   }
 
   /**
@@ -43,6 +44,13 @@ export class DeltaTemplate {
     }
     return at
   }
+}
+
+/** What stands before and behind the text of an event; undefined when the member is not to be found. */
+export function splitAtText(frame: string, member: string): { before: string; after: string } | undefined {
+  const open = startOfText(frame, member)
+  const close = open < 0 ? -1 : endOfText(frame, open)
+  return close < 0 ? undefined : { before: frame.slice(0, open), after: frame.slice(close) }
 }
 
 /** Where the text begins; -1 when the member is not to be found. */

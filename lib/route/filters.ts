@@ -2,6 +2,7 @@ import type { CallRequest, Elimination, EliminationReason, Pin, Principal } from
 import { windowNeeded } from '../catalog/index.ts'
 import { type ErrorCode, GatewayError } from '../errors/index.ts'
 import type { PriceCeiling, ProviderConstraint } from '../operations/index.ts'
+import { translationOf, type Untranslatable } from '../translate/index.ts'
 import type { Candidate } from './candidate.ts'
 
 /** What filters judge a line by that look at no request. */
@@ -85,7 +86,7 @@ const FILTERS: readonly Filter[] = [
     code: 'no_candidate',
     applies: always,
     removes: ({ line }, { request }) =>
-      line.protocol === request.operation.protocol
+      line.protocol === request.operation.protocol || translationOf(request.operation, line.protocol)
         ? undefined
         : `speaks ${line.protocol}, the call ${request.operation.protocol}`,
   },
@@ -158,44 +159,56 @@ function keptBy<Context>(
 ): readonly Candidate[] {
   const filters = all.filter((filter) => filter.applies(context))
   const kept: Candidate[] = []
-  let last = -1
-  /** Those that the last filter removed: only their waits tell when a retry makes sense. */
-  let lastRemoved: Candidate[] = []
   for (const candidate of candidates) {
-    const at = firstRemoving(filters, candidate, context, eliminated)
-    if (at < 0) kept.push(candidate)
-    else if (at === last) lastRemoved.push(candidate)
-    else if (at > last) {
-      last = at
-      lastRemoved = [candidate]
-    }
+    if (!isRemoved(filters, candidate, context, eliminated)) kept.push(candidate)
   }
-  if (kept.length > 0) return kept
-  const emptying = filters[last]
-  throw emptying ? emptied(emptying.reason, lastRemoved) : new GatewayError('no_candidate')
+  if (kept.length === 0) throw emptied(candidates, eliminated)
+  return kept
 }
 
-/** The index of the first filter that removes a candidate, or -1. */
-function firstRemoving<Context>(
+/** Whether a filter removes a candidate. */
+function isRemoved<Context>(
   filters: readonly Filter<Context>[],
   candidate: Candidate,
   context: Context,
   eliminated: Elimination[],
-): number {
-  for (let i = 0; i < filters.length; i++) {
-    const filter = filters[i] as Filter<Context>
+): boolean {
+  for (const filter of filters) {
     const detail = filter.removes(candidate, context)
     if (detail === undefined) continue
     eliminated.push({ line: candidate.line.id, reason: filter.reason, detail })
-    return i
+    return true
   }
-  return -1
+  return false
 }
 
-/** The refusal of a call whose last line a filter has removed, with the wait where it is known. */
-export function emptied(reason: EliminationReason, candidates: readonly Candidate[]): GatewayError {
-  const code = FILTERS.find((filter) => filter.reason === reason)?.code ?? 'no_candidate'
-  return new GatewayError(code, { retryAfterMs: waitFor(reason, candidates) })
+/**
+ * The refusal of a call whose lines are all removed: by the last of the filters that removed one, with the wait where it
+ * is known.
+ *
+ * @param candidates all of the model's.
+ * @param untranslatable what of the request a line could not be asked.
+ */
+export function emptied(
+  candidates: readonly Candidate[],
+  eliminated: readonly Elimination[],
+  untranslatable?: Untranslatable,
+): GatewayError {
+  const emptying = FILTERS.findLast(({ reason }) => eliminated.some((removed) => removed.reason === reason))
+  if (!emptying) return new GatewayError('no_candidate')
+  const { reason, code } = emptying
+  if (reason === 'protocol' && untranslatable) return inOtherWords(untranslatable)
+  // Only the waits of those that this filter removed tell when a retry makes sense.
+  const removed = new Set(eliminated.flatMap(({ line, reason: why }) => (why === reason ? [line] : [])))
+  const waiting = candidates.filter(({ line }) => removed.has(line.id))
+  return new GatewayError(code, { retryAfterMs: waitFor(reason, waiting) })
+}
+
+function inOtherWords({ param }: Untranslatable): GatewayError {
+  return new GatewayError('unsupported_feature', {
+    param,
+    message: `The model is served in another protocol, which has no counterpart for ${param}. Drop it, or choose another model.`,
+  })
 }
 
 function waitFor(reason: EliminationReason, candidates: readonly Candidate[]): number | undefined {

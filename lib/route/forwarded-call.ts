@@ -97,7 +97,7 @@ export class ForwardedCall {
       }
     }
     if (this.#failures.length > 0) throw verdict(this.#failures, UNREAD_BODY)
-    throw emptied(this.#trace.eliminated.at(-1)?.reason ?? 'circuit_open', candidates)
+    throw emptied(candidates, this.#trace.eliminated)
   }
 
   /** The circuit's pass for this candidate now, if it may be tried. */

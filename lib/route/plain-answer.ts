@@ -82,8 +82,13 @@ export function parseJson(text: string): unknown {
 export function readPlain(text: string, read: (json: unknown) => AnswerReading): AnswerReading | Failure {
   const json = parseJson(text)
   if (json === undefined) return malformed('the answer is not JSON')
+  return orMalformed(() => read(json))
+}
+
+/** What is made of an answer, or that it cannot be made of it. */
+export function orMalformed<Made extends object>(make: () => Made): Made | Failure {
   try {
-    return read(json)
+    return make()
   } catch (error) {
     return malformed(error instanceof Error ? error.message : String(error))
   }

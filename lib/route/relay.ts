@@ -119,6 +119,7 @@ export class Relay implements UpstreamEvents {
     const { line, upstreamModel } = this.candidate
     return {
       line: line.id,
+      protocol: line.protocol,
       upstreamModel: upstreamModel === '' ? null : upstreamModel,
       upstreamStatus: this.#status,
       outcome: outcomeOf(this.#end),
@@ -127,6 +128,7 @@ export class Relay implements UpstreamEvents {
       connectMs: rounded(this.#connectMs),
       firstByteMs: rounded(this.#firstByteMs),
       durationMs: Math.round(this.#durationMs),
+      skipped: 0,
     }
   }
 

@@ -67,13 +67,16 @@ export function route(options: RouteOptions): RequestHandler {
     const { principal, pin } = call
     if (!pin) refuseUnpinned(request)
     call.routing = { region: settings.region, strategy: strategyName, eliminated: [], attempts: [] }
+    const { protocol } = request.operation
     const candidates =
-      request.resource && pin ? table.withLine(catalog(), model, pin.line) : table.of(catalog(), model)
+      request.resource && pin
+        ? table.withLine(catalog(), model, protocol, pin.line)
+        : table.of(catalog(), model, protocol)
     const kept = filterCandidates(candidates, { request, principal, pin }, call.routing.eliminated)
     const budget = budgetOf(model.id)
     budget.noteCall()
     const ordered = orderCandidates(kept, strategy, call)
-    return new RoutedCall(call, req.headers, res, settings, budget).run(ordered)
+    return new RoutedCall(call, req.headers, res, settings, budget).run(ordered, candidates)
   }
 
   function budgetOf(modelId: string): RetryBudget {

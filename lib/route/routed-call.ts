@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AnswerBytes, Call, CallEnding, CallOutcome, CallRequest, RoutingTrace } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import type { StreamReader } from '../operations/index.ts'
+import { Untranslatable } from '../translate/index.ts'
 import { AnswerKeeping } from './answer-keeping.ts'
 import { Attempt, type AttemptEnd } from './attempt.ts'
 import { CallerStream } from './caller-stream.ts'
@@ -12,6 +13,7 @@ import { circuitDetail, emptied } from './filters.ts'
 import { usageOfAnswer, usageOfStream } from './metering.ts'
 import type { Failure } from './outcome.ts'
 import type { RetryBudget } from './retry-budget.ts'
+import { type SpokenRequest, SpokenRequests } from './spoken-request.ts'
 import { upstreamRequest } from './upstream-request.ts'
 import { verdict } from './verdict.ts'
 
@@ -57,13 +59,18 @@ export class RoutedCall {
   /**
    * Tries the candidates in turn and writes the answer.
    *
+   * @param all of the model, those that filters removed included.
    * @throws {GatewayError} the verdict; after the first byte, what the stream has to end with.
    */
-  async run(candidates: readonly Candidate[]): Promise<void> {
+  async run(candidates: readonly Candidate[], all: readonly Candidate[]): Promise<void> {
     const deadline = performance.now() + longestTotal(candidates)
+    const requests = new SpokenRequests(this.#request, all)
     for (const candidate of candidates) {
       if (this.#call.left) return
-      const pass = this.#enter(candidate, deadline)
+      if (!this.#mayTry(deadline)) break
+      const spoken = this.#spokenTo(candidate, requests)
+      if (!spoken) continue
+      const pass = this.#enter(candidate)
       if (!pass) continue
       this.#proveOrLeave(pass)
       const keeping = new AnswerKeeping(this.#call, candidate.line.id)
@@ -72,8 +79,8 @@ export class RoutedCall {
         beforeHead: () => keeping.beforeHead(attempt.reader),
         onUnsent: this.#call.idempotency?.keep,
       })
-      const upstream = upstreamRequest(candidate, this.#request, this.#inbound)
-      const attempt = new Attempt(candidate, this.#request, upstream, deadline, stream)
+      const upstream = upstreamRequest(candidate, this.#request, spoken, this.#inbound)
+      const attempt = new Attempt(candidate, this.#request, spoken, upstream, deadline, stream)
       stream.attach(attempt)
       const watch = new DisconnectWatch(this.#call, attempt, stream, this.#options)
       const end = await attempt.run()
@@ -94,14 +101,29 @@ export class RoutedCall {
       this.#finish(end)
       return
     }
-    throw this.#verdict(candidates)
+    if (this.#failures.length > 0) throw verdict(this.#failures, this.#request.body)
+    // A strategy may leave out what it does not want tried.
+    if (candidates.length === 0) throw new GatewayError('no_candidate')
+    throw emptied(all, this.#trace.eliminated, requests.fault)
+  }
+
+  /** Whether there may be another attempt at all. */
+  #mayTry(deadline: number): boolean {
+    if (this.#failures.length === 0) return true
+    if (this.#failures.length >= this.#options.maxAttempts || this.#trace.retryBudgetSpent) return false
+    return performance.now() < deadline
+  }
+
+  /** The request as this candidate takes it; undefined where it cannot be put so. */
+  #spokenTo(candidate: Candidate, requests: SpokenRequests): SpokenRequest | undefined {
+    const spoken = requests.for(candidate)
+    if (!(spoken instanceof Untranslatable)) return spoken
+    this.#trace.eliminated.push({ line: candidate.line.id, reason: 'protocol', detail: spoken.message })
+    return undefined
   }
 
   /** The circuit's pass for an attempt on this candidate now, if it may start; a retry takes from the budget. */
-  #enter({ line, state }: Candidate, deadline: number): CircuitPass | undefined {
-    const retry = this.#failures.length > 0
-    if (retry && (this.#failures.length >= this.#options.maxAttempts || this.#trace.retryBudgetSpent)) return
-    if (retry && performance.now() >= deadline) return
+  #enter({ line, state }: Candidate): CircuitPass | undefined {
     const { eliminated } = this.#trace
     if (state.restMs > 0) {
       eliminated.push({ line: line.id, reason: 'resting', detail: 'answered 429 a moment ago' })
@@ -111,7 +133,7 @@ export class RoutedCall {
       eliminated.push({ line: line.id, reason: 'circuit_open', detail: circuitDetail(state.circuit.state) })
       return
     }
-    if (retry && !this.#budget.takeRetry()) {
+    if (this.#failures.length > 0 && !this.#budget.takeRetry()) {
       this.#trace.retryBudgetSpent = true
       return
     }
@@ -135,13 +157,6 @@ export class RoutedCall {
     else pass.abandon()
     this.#failures.push(failure)
     if (!failure.retryable) throw verdict(this.#failures, this.#request.body)
-  }
-
-  #verdict(candidates: readonly Candidate[]): GatewayError {
-    if (this.#failures.length > 0) return verdict(this.#failures, this.#request.body)
-    // A strategy may leave out what it does not want tried.
-    if (candidates.length === 0) return new GatewayError('no_candidate')
-    return emptied(this.#trace.eliminated.at(-1)?.reason ?? 'circuit_open', candidates)
   }
 
   /** Notes what the call used, and what is learned about the line. */

@@ -1,7 +1,8 @@
-import type { StreamReader } from '../operations/index.ts'
+import type { FrameReading, StreamReader } from '../operations/index.ts'
 import { endOfFrame, endOfLastFrame, readFrame } from '../protocols/index.ts'
 import { DeltaTemplate } from './delta-template.ts'
 import { emptyAnswer, type Failure, failureOfEvent, filteredAnswer, malformed } from './outcome.ts'
+import type { TranslatedEvents } from './translated-events.ts'
 
 /** One event, or what came before the first output, may be this long; beyond, the stream is taken for broken. */
 const LONGEST_HELD = 16 * 1024 * 1024
@@ -25,13 +26,17 @@ export type RelayEnd =
  * Relays one event stream. Until the first real output everything is held back, so that another line can still be
  * tried; then bytes pass through as they came; from the finish reason on they are held again until the call is
  * settled. At most one unfinished event and these ends are kept in memory.
+ *
+ * A translated stream is relayed by the same rules, which go by what the line sent; the caller gets what the translation
+ * makes of each event instead of its bytes.
  */
 export class StreamRelay {
   readonly #reader: StreamReader
   readonly #terminator: string
   readonly #sink: RelaySink
   readonly #template = new DeltaTemplate()
-  readonly #countText: (delta: string) => void
+  readonly #takeText: (delta: string) => void
+  readonly #translated: TranslatedEvents | undefined
   #state: 'waiting' | 'flowing' | 'holding' | 'ended' = 'waiting'
   /** The beginning of an event whose end has not come yet. */
   #partial: Buffer | undefined
@@ -41,14 +46,21 @@ export class StreamRelay {
   #sawLast = false
   #end: RelayEnd | undefined
 
-  /** @param terminator the protocol's last event, added when an upstream forgets it. */
-  constructor(reader: StreamReader, terminator: string, sink: RelaySink) {
+  /**
+   * @param terminator the protocol's last event, added when an upstream forgets it.
+   * @param translated where the caller speaks another protocol than the line.
+   */
+  constructor(reader: StreamReader, terminator: string, sink: RelaySink, translated?: TranslatedEvents) {
     this.#reader = reader
     this.#terminator = terminator
     this.#sink = sink
-    const countText = (delta: string): void => reader.countText(delta)
+    this.#translated = translated
     // Not assigned as a literal: V8 lets those live as old objects, and what they hold with them.
-    this.#countText = countText
+    const takeText = (delta: string): void => {
+      reader.countText(delta)
+      translated?.copy(delta)
+    }
+    this.#takeText = takeText
   }
 
   /** Whether real output has gone out. */
@@ -96,7 +108,8 @@ export class StreamRelay {
     let run = 0
     while (at < text.length && !this.#end) {
       if (this.#state === 'flowing') {
-        at = this.#template.skim(text, at, this.#countText)
+        at = this.#template.skim(text, at, this.#takeText)
+        if (this.#translated) run = at
         if (at >= text.length) break
       }
       const found = endOfFrame(text, at)
@@ -109,12 +122,14 @@ export class StreamRelay {
       at = end
     }
     if (run < at && !this.#end) this.#sink.write(bytes.subarray(run, at))
+    const gathered = this.#translated?.take()
+    if (gathered) this.#sink.write(gathered)
     return this.#end
   }
 
   /** Reads one event with care; true when it goes out right away. */
   #relayEvent(frame: Buffer, text: string): boolean {
-    let reading: ReturnType<StreamReader['read']>
+    let reading: FrameReading
     try {
       reading = this.#reader.read(readFrame(frame.toString()))
     } catch {
@@ -129,13 +144,29 @@ export class StreamRelay {
     if (this.#end) return false
     const flows = this.#state === 'flowing' && !reading.finished && !reading.last
     if (this.#state === 'flowing' && !flows) this.#state = 'holding'
-    if (reading.relay && !flows) this.#hold(frame)
+    if (this.#translated) this.#translate(this.#translated, reading, text, flows)
+    else if (reading.relay && !flows) this.#hold(frame)
     if (reading.last) {
       this.#sawLast = true
       if (!this.#end) this.#complete()
     }
+    if (this.#translated) return false
     if (flows && reading.textMember !== undefined) this.#template.learn(text, reading.textMember)
     return flows && reading.relay
+  }
+
+  /** The pattern holds until another event is read with care, which may change what the same event comes out as. */
+  #translate(translated: TranslatedEvents, reading: FrameReading, text: string, flows: boolean): void {
+    this.#template.forget()
+    const events = reading.last ? '' : this.#made(() => translated.push(reading.json))
+    if (events === undefined) return
+    if (!flows) {
+      if (events !== '') this.#hold(Buffer.from(events))
+      return
+    }
+    translated.gather(events)
+    if (reading.textMember !== undefined && translated.learn(events))
+      this.#template.learn(text, reading.textMember)
   }
 
   /** Commits at the first output; an answer that is over without any is told apart from one that refuses. */
@@ -150,6 +181,18 @@ export class StreamRelay {
     this.#sink.commit()
     for (const frame of this.#takeHeld()) this.#sink.write(frame)
     this.#state = 'flowing'
+  }
+
+  /** What a translator makes of what the line sent; where it can make nothing of it, the stream is broken. */
+  #made<T>(make: () => T): T | undefined {
+    try {
+      return make()
+    } catch (error) {
+      this.#fail(
+        malformed(`the stream cannot be translated: ${error instanceof Error ? error.message : error}`),
+      )
+      return undefined
+    }
   }
 
   #hold(frame: Buffer): void {
@@ -167,7 +210,12 @@ export class StreamRelay {
 
   #complete(): RelayEnd {
     const held = this.#takeHeld()
-    if (!this.#sawLast && this.#terminator !== '') held.push(Buffer.from(this.#terminator))
+    const translated = this.#translated
+    if (translated) {
+      const end = this.#made(() => translated.end())
+      if (!end) return this.#end as RelayEnd
+      held.push(end)
+    } else if (!this.#sawLast && this.#terminator !== '') held.push(Buffer.from(this.#terminator))
     this.#state = 'ended'
     const end: RelayEnd = { kind: 'complete', tail: Buffer.concat(held) }
     this.#end = end

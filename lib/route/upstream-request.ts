@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { CallRequest } from '../call/index.ts'
 import type { Line } from '../catalog/index.ts'
 import type { Candidate } from './candidate.ts'
+import type { SpokenRequest } from './spoken-request.ts'
 
 /** What goes out to a line. */
 export interface UpstreamRequest {
@@ -20,21 +21,23 @@ const ANTHROPIC_VERSION = '2023-06-01'
  */
 export function upstreamRequest(
   candidate: Candidate,
-  request: CallRequest,
+  { stream, resource }: CallRequest,
+  spoken: SpokenRequest,
   inbound: IncomingHttpHeaders,
 ): UpstreamRequest {
   const { line, upstreamModel } = candidate
-  const { operation, body, resource } = request
+  const { operation, body, translation } = spoken
   const headers: string[] = []
   const add = (name: string, value: string): void => {
     if (!Object.hasOwn(line.headers, name)) headers.push(name, value)
   }
   if (!resource) add('content-type', 'application/json')
-  add('accept', request.stream ? 'text/event-stream' : 'application/json')
+  add('accept', stream ? 'text/event-stream' : 'application/json')
   // Answers are read on their way through.
   add('accept-encoding', 'identity')
   add('user-agent', 'express-model-gateway')
-  addProtocolHeaders(line, inbound, add)
+  // A caller of another protocol has nothing to say about this one's versions.
+  addProtocolHeaders(line, translation ? {} : inbound, add)
   for (const name in line.headers) headers.push(name, line.headers[name] as string)
   if (resource) return { method: resource.method, path: line.basePath + resource.path, headers, body: null }
   return {

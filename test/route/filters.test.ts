@@ -169,7 +169,7 @@ describe('a filter', async () => {
         { ...all, enabled: false },
         all,
         { ...all, provider: 'here' },
-        { ...all, provider: 'here', region: 'eu', protocol: 'anthropic' },
+        { ...all, provider: 'here', region: 'eu', protocol: 'ark' },
         { ...all, provider: 'here', region: 'eu' },
         { ...all, provider: 'here', region: 'eu', features: ['stream'], contextWindow: 10 },
         { ...all, provider: 'here', region: 'eu', features: ['stream'] },

@@ -161,6 +161,7 @@ describe('an answer', async () => {
       const { connect_ms, first_byte_ms, duration_ms, ...rest } = attempt
       assert.deepEqual(rest, {
         line: 'line-0',
+        protocol,
         upstream_model: 'upstream-chat-0',
         upstream_status: 200,
         outcome: 'completed',

@@ -116,7 +116,8 @@ export async function startSituations(): Promise<SituationGateway> {
     route: {
       strategy: (candidates, call) => {
         if (call.model === 'crashing') throw new Error('a fault nobody foresaw')
-        return [...candidates]
+        // Each situation is that of one line.
+        return candidates.filter(({ line }) => line.protocol === call.protocol.name)
       },
     },
   })

@@ -43,7 +43,7 @@ export interface TestGatewayOptions {
 export interface LineSeed {
   url: string
   id?: string
-  protocol?: 'openai' | 'anthropic'
+  protocol?: 'openai' | 'anthropic' | 'ark'
   [member: string]: unknown
 }
 

@@ -65,6 +65,7 @@ export function entryOf({ id, account }: CallOfLease): CallLogEntry {
       attempts: [
         {
           line: 'openai-us',
+          protocol: 'openai',
           upstream_model: 'gpt-4o-mini',
           upstream_status: 200,
           outcome: 'completed',

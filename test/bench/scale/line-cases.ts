@@ -42,7 +42,11 @@ function choosing(
       const { request, principal, pin } = call
       if (!request) throw new Error('the call has no request')
       for (let i = 0; i < AT_ONCE; i++) {
-        const kept = filterCandidates(table.of(catalog, request.model), { request, principal, pin }, [])
+        const kept = filterCandidates(
+          table.of(catalog, request.model, request.operation.protocol),
+          { request, principal, pin },
+          [],
+        )
         const ordered = orderCandidates(kept, STRATEGIES[strategy], call)
         if (ordered.length !== (which === 'alone' ? 1 : lines)) throw new Error('lines are missing')
       }
