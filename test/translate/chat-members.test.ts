@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type Body, chat, tool, user } from './requests.ts'
+
+describe('a member of a chat request', () => {
+  const ROWS: [what: string, given: Body, made: Body][] = [
+    ['no limit of the output', {}, { max_tokens: 2000 }],
+    ['max_tokens', { max_tokens: 7 }, { max_tokens: 7 }],
+    [
+      'max_completion_tokens before max_tokens',
+      { max_completion_tokens: 8, max_tokens: 7 },
+      { max_tokens: 8 },
+    ],
+    ['a temperature in range', { temperature: 0.4 }, { temperature: 0.4 }],
+    ['a temperature beyond the range', { temperature: 1.7 }, { temperature: 1 }],
+    ['top_p', { top_p: 0.3 }, { top_p: 0.3 }],
+    ['temperature and top_p', { temperature: 0, top_p: 0.3 }, { temperature: 0, top_p: undefined }],
+    ['top_k', { top_k: 5 }, { top_k: 5 }],
+    ['one stop sequence', { stop: 'END' }, { stop_sequences: ['END'] }],
+    ['several stop sequences', { stop: ['a', 'b'] }, { stop_sequences: ['a', 'b'] }],
+    ['no stop sequence', { stop: [] }, { stop_sequences: undefined }],
+    ['user', { user: 'u1', safety_identifier: 's1' }, { metadata: { user_id: 'u1' } }],
+    ['safety_identifier', { safety_identifier: 's1' }, { metadata: { user_id: 's1' } }],
+    ['service_tier auto', { service_tier: 'auto' }, { service_tier: 'auto' }],
+    ['service_tier priority', { service_tier: 'priority' }, { service_tier: 'auto' }],
+    ['service_tier default', { service_tier: 'default' }, { service_tier: 'standard_only' }],
+    ['service_tier flex', { service_tier: 'flex' }, { service_tier: 'standard_only' }],
+    [
+      'stream',
+      { stream: true, stream_options: { include_usage: true } },
+      { stream: true, stream_options: undefined },
+    ],
+    ['stream: false', { stream: false }, { stream: undefined }],
+    ['cache_control', { cache_control: { type: 'ephemeral' } }, { cache_control: { type: 'ephemeral' } }],
+    ['plain text as the format', { response_format: { type: 'text' } }, { output_config: undefined }],
+    [
+      'a schema as the format',
+      {
+        response_format: {
+          type: 'json_schema',
+          json_schema: { name: 'n', schema: { type: 'object' }, strict: true },
+        },
+      },
+      {
+        output_config: {
+          format: { type: 'json_schema', schema: { type: 'object', additionalProperties: false } },
+        },
+      },
+    ],
+    [
+      'what is neutral',
+      { n: 1, frequency_penalty: 0, presence_penalty: 0, logit_bias: {}, logprobs: false },
+      {},
+    ],
+    [
+      'what makes nothing other',
+      { seed: 1, store: true, metadata: { a: 'b' }, prompt_cache_key: 'k', verbosity: 'low' },
+      {},
+    ],
+    [
+      'nulls',
+      { stop: null, tools: null, n: null, audio: null, tool_choice: null, reasoning_effort: null },
+      {},
+    ],
+  ]
+  for (const [what, given, made] of ROWS) {
+    it(`is translated: ${what}`, () => {
+      const expected = { model: 'chat', max_tokens: 2000, messages: [user('hi')], ...made }
+      assert.deepEqual(chat.translate(given), JSON.parse(JSON.stringify(expected)))
+    })
+  }
+
+  const REFUSED: [member: string, given: Body][] = [
+    ['n', { n: 2 }],
+    ['logprobs', { logprobs: true }],
+    ['top_logprobs', { top_logprobs: 3 }],
+    ['logit_bias', { logit_bias: { 1: 5 } }],
+    ['frequency_penalty', { frequency_penalty: 0.5 }],
+    ['presence_penalty', { presence_penalty: -1 }],
+    ['modalities', { modalities: ['text', 'audio'] }],
+    ['audio', { audio: { voice: 'alloy', format: 'wav' } }],
+    ['web_search_options', { web_search_options: {} }],
+    ['functions', { functions: [{ name: 'f' }] }],
+    ['function_call', { function_call: { name: 'f' } }],
+    ['stop', { stop: ['\n'] }],
+    ['response_format', { response_format: { type: 'json_object' } }],
+    ['response_format', { response_format: { type: 'json_schema', json_schema: { name: 'n' } } }],
+    ['tools[1]', { tools: [tool('f'), { type: 'custom', custom: { name: 'g' } }] }],
+    ['tool_choice', { tools: [tool('f')], tool_choice: { type: 'custom', custom: { name: 'g' } } }],
+    ['guided_regex', { guided_regex: 'a+' }],
+    ['__proto__', JSON.parse('{"__proto__":{}}')],
+  ]
+  for (const [member, given] of REFUSED) {
+    it(`is refused: ${member} of ${JSON.stringify(given)}`, () => {
+      assert.equal(chat.refusedMember(given), member)
+    })
+  }
+})
+
+describe('the schema of a chat’s response format', () => {
+  it('has every object closed that does not say whether it is', () => {
+    const open = {
+      type: 'object',
+      properties: {
+        list: { type: 'array', items: { type: 'object', properties: {} } },
+        either: { anyOf: [{ type: 'object' }, { type: 'null' }] },
+        free: { type: 'object', additionalProperties: { type: 'object' } },
+        type: { $ref: '#/$defs/kind' },
+      },
+      required: ['list'],
+      $defs: { kind: { type: 'object', additionalProperties: false }, any: true },
+    }
+    const closed = { additionalProperties: false }
+    const response_format = { type: 'json_schema', json_schema: { name: 'n', schema: open } }
+    assert.deepEqual((chat.translate({ response_format }).output_config as Body).format, {
+      type: 'json_schema',
+      schema: {
+        ...open,
+        ...closed,
+        properties: {
+          list: { type: 'array', items: { type: 'object', properties: {}, ...closed } },
+          either: { anyOf: [{ type: 'object', ...closed }, { type: 'null' }] },
+          free: { type: 'object', additionalProperties: { type: 'object', ...closed } },
+          type: { $ref: '#/$defs/kind' },
+        },
+      },
+    })
+  })
+})

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ask, assistant, type Body, chat, text, tool } from './requests.ts'
+
+describe('the reasoning effort of a chat', () => {
+  const budget = (body: Body) =>
+    (chat.translate(body).thinking as { budget_tokens?: number } | undefined)?.budget_tokens
+  const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const result = { role: 'tool', tool_call_id: 'call_1', content: 'one' }
+  const detail = {
+    type: 'reasoning.text',
+    format: 'anthropic-claude-v1',
+    index: 0,
+    length: 3,
+    signature: 's',
+  }
+  const HIGH = { max_tokens: 10_000, reasoning_effort: 'high' }
+
+  it('becomes a share of the output', () => {
+    const efforts = ['minimal', 'low', 'medium', 'high', 'xhigh', 'none']
+    assert.deepEqual(
+      efforts.map((reasoning_effort) => budget({ max_tokens: 20_000, reasoning_effort })),
+      [2000, 4000, 10_000, 16_000, 19_000, undefined],
+    )
+  })
+
+  it('leaves some of the output, and asks for no less than the smallest budget', () => {
+    assert.equal(budget({ max_tokens: 1025, reasoning_effort: 'high' }), 1024)
+    assert.equal(budget({ max_tokens: 1024, reasoning_effort: 'high' }), undefined)
+    assert.equal(budget({ max_tokens: 3000, reasoning_effort: 'low' }), 1024)
+  })
+
+  for (const model of [
+    'claude-opus-4-6',
+    'claude-sonnet-4-7-20270101',
+    'claude-opus-5',
+    'us.anthropic.claude-haiku-5-1',
+  ]) {
+    it(`is told as such to ${model}`, () => {
+      const { thinking, output_config } = chat.translate(HIGH, model)
+      assert.deepEqual([thinking, output_config], [{ type: 'adaptive' }, { effort: 'high' }])
+    })
+  }
+
+  for (const model of [
+    'claude-3-7-sonnet-20250219',
+    'claude-sonnet-4-20250514',
+    'claude-opus-4-5-20251101',
+    'other',
+  ]) {
+    it(`is a budget to ${model}`, () => {
+      const { thinking, output_config } = chat.translate(HIGH, model)
+      assert.deepEqual([thinking, output_config], [{ type: 'enabled', budget_tokens: 8000 }, undefined])
+    })
+  }
+
+  it('stands beside a format', () => {
+    const response_format = { type: 'json_schema', json_schema: { name: 'n', schema: { type: 'object' } } }
+    const { output_config } = chat.translate({ ...HIGH, response_format }, 'claude-opus-5')
+    assert.deepEqual(output_config, {
+      format: { type: 'json_schema', schema: { type: 'object', additionalProperties: false } },
+      effort: 'high',
+    })
+  })
+
+  it('takes the temperature away, and a low top_p', () => {
+    const { temperature, top_p, top_k } = chat.translate({ ...HIGH, temperature: 0.2, top_p: 0.5, top_k: 3 })
+    assert.deepEqual([temperature, top_p, top_k], [undefined, undefined, undefined])
+    assert.equal(chat.translate({ ...HIGH, top_p: 0.97 }).top_p, 0.97)
+  })
+
+  it('is dropped where Anthropic allows no thinking', () => {
+    const tools = [tool('f')]
+    assert.equal(budget({ ...HIGH, tools, tool_choice: 'required' }), undefined)
+    assert.equal(budget({ ...HIGH, messages: [...ask, { role: 'assistant', content: 'So' }] }), undefined)
+    assert.equal(
+      budget({ ...HIGH, messages: [...ask, { role: 'assistant', tool_calls: [call] }, result] }),
+      undefined,
+    )
+  })
+
+  it('is kept behind a tool call that comes with its thinking', () => {
+    const said = {
+      role: 'assistant',
+      reasoning_content: 'hmm',
+      reasoning_details: [detail],
+      tool_calls: [call],
+    }
+    const { thinking, messages } = chat.translate({ ...HIGH, messages: [...ask, said, result] })
+    assert.deepEqual(thinking, { type: 'enabled', budget_tokens: 8000 })
+    assert.deepEqual((messages as { content: unknown[] }[])[1]?.content[0], {
+      type: 'thinking',
+      thinking: 'hmm',
+      signature: 's',
+    })
+  })
+
+  it('goes with thinking only where that is as it was', () => {
+    const said = { role: 'assistant', content: 'a', reasoning_content: 'hmmm', reasoning_details: [detail] }
+    const { messages } = chat.translate({ messages: [...ask, said, ...ask] })
+    assert.deepEqual((messages as unknown[])[1], assistant(text('a')))
+  })
+})

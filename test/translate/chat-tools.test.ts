@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type Body, chat, tool } from './requests.ts'
+
+describe('the tools of a chat', () => {
+  it('are described in Anthropic’s words', () => {
+    const parameters = { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }
+    const { tools } = chat.translate({
+      tools: [
+        { type: 'function', function: { name: 'f', description: 'does', parameters, strict: true } },
+        { type: 'function', function: { name: 'g' }, cache_control: { type: 'ephemeral' } },
+      ],
+    })
+    assert.deepEqual(tools, [
+      { name: 'f', description: 'does', input_schema: parameters, strict: true },
+      { name: 'g', input_schema: { type: 'object', properties: {} }, cache_control: { type: 'ephemeral' } },
+    ])
+  })
+
+  const CHOICES: [given: Body, made: unknown][] = [
+    [{}, undefined],
+    [{ tool_choice: 'auto' }, { type: 'auto' }],
+    [{ tool_choice: 'none' }, { type: 'none' }],
+    [{ tool_choice: 'required' }, { type: 'any' }],
+    [{ tool_choice: { type: 'function', function: { name: 'g' } } }, { type: 'tool', name: 'g' }],
+    [{ parallel_tool_calls: true }, undefined],
+    [{ parallel_tool_calls: false }, { type: 'auto', disable_parallel_tool_use: true }],
+    [
+      { parallel_tool_calls: false, tool_choice: 'required' },
+      { type: 'any', disable_parallel_tool_use: true },
+    ],
+    [{ parallel_tool_calls: false, tool_choice: 'none' }, { type: 'none' }],
+  ]
+  for (const [given, made] of CHOICES) {
+    it(`are chosen by ${JSON.stringify(given)}`, () => {
+      assert.deepEqual(chat.translate({ tools: [tool('f'), tool('g')], ...given }).tool_choice, made)
+    })
+  }
+
+  it('are shown to the model only where they are allowed', () => {
+    const allowed_tools = { mode: 'required', tools: [{ type: 'function', function: { name: 'g' } }] }
+    const { tools, tool_choice } = chat.translate({
+      tools: [tool('f'), tool('g')],
+      tool_choice: { type: 'allowed_tools', allowed_tools },
+    })
+    assert.deepEqual(
+      (tools as { name: string }[]).map(({ name }) => name),
+      ['g'],
+    )
+    assert.deepEqual(tool_choice, { type: 'any' })
+  })
+
+  it('leave no trace where there are none', () => {
+    const { tools, tool_choice } = chat.translate({
+      tools: [],
+      tool_choice: 'auto',
+      parallel_tool_calls: false,
+    })
+    assert.deepEqual([tools, tool_choice], [undefined, undefined])
+  })
+})
