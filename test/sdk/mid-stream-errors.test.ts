@@ -51,20 +51,23 @@ const BREAKS: readonly Break[] = [
   { how: 'goes silent', code: 'upstream_timeout', breaks: () => {} },
 ]
 
+/** The SDK, and the protocol of the line. */
+const PAIRS = SDKS.flatMap((sdk) => SDKS.map((line) => [sdk, line] as const))
+
 describe('an upstream that breaks its stream off raises in the SDK', () => {
   let upstream: ScriptedUpstream
-  const gateways = new Map<SdkName, TestGateway>()
+  const gateways = new Map<string, TestGateway>()
   before(async () => {
     upstream = await startUpstream()
-    for (const sdk of SDKS) {
+    for (const protocol of SDKS) {
       const line = {
         url: upstream.url,
-        protocol: sdk,
+        protocol,
         timeouts: { idleMs: 80 },
         circuit: { minimumCalls: 1000 },
       }
       // The second line must not be asked once output has gone out.
-      gateways.set(sdk, await startGateway({ lines: [line, line] }))
+      gateways.set(protocol, await startGateway({ lines: [line, line] }))
     }
   })
   afterEach(() => {
@@ -75,15 +78,16 @@ describe('an upstream that breaks its stream off raises in the SDK', () => {
     await upstream.close()
   })
 
-  for (const sdk of SDKS) {
+  for (const [sdk, line] of PAIRS) {
+    const pair = sdk === line ? sdk : `${sdk} on a line that speaks ${line}`
     for (const { how, code, breaks } of BREAKS) {
       const breakOff = async (res: ServerResponse): Promise<void> => {
-        await stream(res, BEGINNING[sdk], { end: false })
-        await breaks(res, sdk)
+        await stream(res, BEGINNING[line], { end: false })
+        await breaks(res, line)
       }
 
-      it(`${how}: the iteration throws behind what was sent (${sdk})`, async () => {
-        const gateway = gateways.get(sdk) as TestGateway
+      it(`${how}: the iteration throws behind what was sent (${pair})`, async () => {
+        const gateway = gateways.get(line) as TestGateway
         upstream.script = breakOff
         const { text, error } = await iterate(sdk, gateway.url)
         assert.equal(text, 'one two three')
@@ -95,8 +99,8 @@ describe('an upstream that breaks its stream off raises in the SDK', () => {
         assert.equal(entry.status, 200)
       })
 
-      it(`${how}: the helper rejects (${sdk})`, async () => {
-        const { url } = gateways.get(sdk) as TestGateway
+      it(`${how}: the helper rejects (${pair})`, async () => {
+        const { url } = gateways.get(line) as TestGateway
         upstream.script = breakOff
         const error = await rejection(
           sdk === 'openai'
