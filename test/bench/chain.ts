@@ -32,8 +32,12 @@ export interface ChainParts {
   readonly settledBy?: 'writer' | 'ledger'
 }
 
-/** The config of all targets: limits and money are counted, and out of reach. */
-export function benchConfig(): GatewayConfig {
+/**
+ * The config of all targets: limits and money are counted, and out of reach.
+ *
+ * @param protocol of the line. Defaults to `openai`, which is the caller's.
+ */
+export function benchConfig(protocol: 'openai' | 'anthropic' = 'openai'): GatewayConfig {
   return loadConfig({
     accounts: [{ id: 'bench', balance: '1000000000', limits: { ...FAR, concurrency: 1_000_000 } }],
     keys: [{ id: 'key_bench', account: 'bench', secret: BENCH_KEY, quota: '1000000000', limits: FAR }],
@@ -51,7 +55,7 @@ export function benchConfig(): GatewayConfig {
       {
         id: 'upstream',
         provider: 'bench',
-        protocol: 'openai',
+        protocol,
         baseUrl: `${process.env.UPSTREAM}/v1`,
         apiKey: BENCH_KEY,
         models: { [BENCH_MODEL]: BENCH_MODEL },

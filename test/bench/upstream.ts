@@ -8,13 +8,22 @@
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { PLAIN_ANSWER, paceOf, STREAM_CHUNKS, streamEvents, WRITTEN_PATH } from './workload.ts'
+import {
+  MESSAGES_PATH,
+  messageStreamEvents,
+  PLAIN_ANSWER,
+  PLAIN_MESSAGE,
+  paceOf,
+  STREAM_CHUNKS,
+  streamEvents,
+  WRITTEN_PATH,
+} from './workload.ts'
 
 const COALESCED_WRITES = 4
 const PACED_MS = 4
 
 const plainAnswer = Buffer.from(PLAIN_ANSWER)
-const plainHeaders = ['content-type', 'application/json', 'content-length', String(plainAnswer.length)]
+const plainMessage = Buffer.from(PLAIN_MESSAGE)
 const streamHeaders = ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache']
 
 function framed(events: string[]): Buffer[] {
@@ -28,20 +37,27 @@ function joined(frames: Buffer[]): Buffer[] {
   return writes
 }
 
-const frames = { withUsage: framed(streamEvents(true)), bare: framed(streamEvents(false)) }
-const writes = { withUsage: joined(frames.withUsage), bare: joined(frames.bare) }
+const frames = {
+  withUsage: framed(streamEvents(true)),
+  bare: framed(streamEvents(false)),
+  message: framed(messageStreamEvents()),
+}
+const writes = {
+  withUsage: joined(frames.withUsage),
+  bare: joined(frames.bare),
+  message: joined(frames.message),
+}
 
 let written = 0
 
-function answerStream(res: ServerResponse, body: string, includeUsage: boolean) {
+function answerStream(res: ServerResponse, body: string, which: keyof typeof frames) {
   res.writeHead(200, streamHeaders)
   res.flushHeaders()
   const pace = paceOf(body)
-  const which = includeUsage ? 'withUsage' : 'bare'
   const parts = pace === 'coalesced' ? writes[which] : frames[which]
   if (pace === 'hold') {
-    // The role, and the first output: a gateway holds back what comes before it.
-    for (const part of parts.slice(0, 2)) res.socket?.write(part)
+    // The start, and the first output: a gateway holds back what comes before it.
+    for (const part of parts.slice(0, which === 'message' ? 3 : 2)) res.socket?.write(part)
     return
   }
   let next = 0
@@ -68,12 +84,15 @@ const server = createServer((req, res) => {
   req.on('end', () => {
     const body = Buffer.concat(received).toString('latin1')
     const request = JSON.parse(body) as { stream?: boolean; stream_options?: { include_usage?: boolean } }
+    const isMessage = req.url === MESSAGES_PATH
     if (request.stream === true) {
-      answerStream(res, body, request.stream_options?.include_usage === true)
+      const usage = request.stream_options?.include_usage === true ? 'withUsage' : 'bare'
+      answerStream(res, body, isMessage ? 'message' : usage)
       return
     }
-    res.writeHead(200, plainHeaders)
-    res.end(plainAnswer)
+    const answer = isMessage ? plainMessage : plainAnswer
+    res.writeHead(200, ['content-type', 'application/json', 'content-length', String(answer.length)])
+    res.end(answer)
   })
 })
 

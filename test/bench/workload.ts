@@ -14,6 +14,9 @@ export const STREAM_CHUNKS = 200
 
 export const PATH = '/v1/chat/completions'
 
+/** Where a line that speaks Anthropic's protocol is asked for the same. */
+export const MESSAGES_PATH = '/v1/messages'
+
 /** Here the upstream tells how many chunks it has written so far. */
 export const WRITTEN_PATH = '/written'
 
@@ -54,6 +57,10 @@ const ID = 'chatcmpl-bench0123456789abcdefghij'
 const CREATED = 1_767_225_600
 const USAGE = { prompt_tokens: 44, completion_tokens: 198, total_tokens: 242 }
 
+const PLAIN_TEXT =
+  'The Rhine flows into the North Sea, the Danube into the Black Sea and the Rhone into the Mediterranean ' +
+  'Sea. All three rise in or near the Alps.'
+
 /** A plain chat answer of about 600 bytes. */
 export const PLAIN_ANSWER = JSON.stringify({
   id: ID,
@@ -65,9 +72,7 @@ export const PLAIN_ANSWER = JSON.stringify({
       index: 0,
       message: {
         role: 'assistant',
-        content:
-          'The Rhine flows into the North Sea, the Danube into the Black Sea and the Rhone into the Mediterranean ' +
-          'Sea. All three rise in or near the Alps.',
+        content: PLAIN_TEXT,
         refusal: null,
         annotations: [],
       },
@@ -105,5 +110,44 @@ export function streamEvents(includeUsage: boolean): string[] {
   events.push(chunk(choice({}, 'stop')))
   if (includeUsage) events.push(chunk([], USAGE))
   events.push('data: [DONE]\n\n')
+  return events
+}
+
+const MESSAGE = {
+  id: 'msg_bench0123456789abcdefghij',
+  type: 'message',
+  role: 'assistant',
+  model: BENCH_MODEL,
+}
+const MESSAGE_USAGE = { input_tokens: 44, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }
+
+/** The same answer as a message. */
+export const PLAIN_MESSAGE = JSON.stringify({
+  ...MESSAGE,
+  content: [{ type: 'text', text: PLAIN_TEXT }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+  usage: { ...MESSAGE_USAGE, output_tokens: 198 },
+})
+
+/** The same stream as a message's, with as many deltas. */
+export function messageStreamEvents(): string[] {
+  const event = (type: string, members: object = {}) =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`
+  const message = { ...MESSAGE, content: [], stop_reason: null, stop_sequence: null }
+  const events = [
+    event('message_start', { message: { ...message, usage: { ...MESSAGE_USAGE, output_tokens: 1 } } }),
+    event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+  ]
+  for (let i = 1; i < STREAM_CHUNKS - 1; i++)
+    events.push(event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: ` word${i}` } }))
+  events.push(
+    event('content_block_stop', { index: 0 }),
+    event('message_delta', {
+      delta: { stop_reason: 'end_turn', stop_sequence: null },
+      usage: { output_tokens: 198 },
+    }),
+    event('message_stop'),
+  )
   return events
 }
