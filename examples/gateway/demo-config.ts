@@ -20,8 +20,8 @@ const CHAT_PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60', cachedIn
 /**
  * The config that is used without GATEWAY_CONFIG. Its lines are the demo model server of this example, which answers by
  * rule and is no AI. Besides models that answer, of every kind, it has one that always needs its second line, and one
- * for each situation that the demo server can provoke, each on lines of its own, so that one circuit's trouble stays
- * there.
+ * for each situation that the demo server can provoke, each on a line of its own, so that one circuit's trouble stays
+ * there. Both kinds of client are served by every one of them.
  *
  * @param origin where the demo model server listens.
  * @param apiKey what it demands as a key.
@@ -86,11 +86,9 @@ export function demoConfig(origin: string, apiKey: string): object {
         'chat-failover': 'demo-failing',
         'embedding-failover': 'demo-empty',
       }),
-      line('broken-anthropic', 'anthropic', { 'chat-failover': 'demo-failing' }),
-      ...situations.flatMap((id) => [
+      ...situations.map((id) =>
         line(`${id}-openai`, 'openai', { [id]: id }, { timeouts: { firstByteMs: 2000, idleMs: 5000 } }),
-        line(`${id}-anthropic`, 'anthropic', { [id]: id }, { timeouts: { firstByteMs: 2000, idleMs: 5000 } }),
-      ]),
+      ),
     ],
     passThrough: [
       // What is stored at a line can only be asked for there.
