@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { describe, it } from 'node:test'
 import { ERROR_CODES } from '../../lib/errors/index.ts'
+import { OPERATIONS } from '../../lib/operations/index.ts'
+import { translationOf } from '../../lib/translate/index.ts'
 import { envelopeOf } from '../support/answer-bodies.ts'
 import { ENDPOINTS } from '../support/endpoints.ts'
 import { startUpstream } from '../support/scripted-upstream.ts'
@@ -84,11 +86,13 @@ for (const endpoint of ENDPOINTS) {
       if (free) assert.equal(entry.usage, null)
     })
 
-    it('has no candidate where its only line speaks another protocol', async (t) => {
+    const operation = OPERATIONS.find((one) => one.path === path)
+
+    it('has no candidate where its only line speaks a protocol that it cannot be put into', async (t) => {
       const upstream = await startUpstream(endpoint.answer)
       t.after(() => upstream.close())
       for (const other of ['openai', 'anthropic', 'ark'] as const) {
-        if (other === protocol) continue
+        if (other === protocol || (operation && translationOf(operation, other))) continue
         const gateway = await startAssembled(t, { endpoint, upstream, lineProtocol: other })
         const response = await gateway.send()
         assert.equal(response.status, 503)
