@@ -27,18 +27,10 @@ export function upstreamRequest(
 ): UpstreamRequest {
   const { line, upstreamModel } = candidate
   const { operation, body, translation } = spoken
-  const headers: string[] = []
-  const add = (name: string, value: string): void => {
-    if (!Object.hasOwn(line.headers, name)) headers.push(name, value)
-  }
-  if (!resource) add('content-type', 'application/json')
-  add('accept', stream ? 'text/event-stream' : 'application/json')
-  // Answers are read on their way through.
-  add('accept-encoding', 'identity')
-  add('user-agent', 'express-model-gateway')
+  const accept = stream ? 'text/event-stream' : 'application/json'
+  const type = resource ? {} : { 'content-type': 'application/json' }
   // A caller of another protocol has nothing to say about this one's versions.
-  addProtocolHeaders(line, translation ? {} : inbound, add)
-  for (const name in line.headers) headers.push(name, line.headers[name] as string)
+  const headers = lineHeaders(line, { ...type, accept }, translation ? {} : inbound)
   if (resource) return { method: resource.method, path: line.basePath + resource.path, headers, body: null }
   return {
     method: 'POST',
@@ -46,6 +38,28 @@ export function upstreamRequest(
     headers,
     body: operation.upstreamBody(body.raw, body.json, { model: upstreamModel }),
   }
+}
+
+/**
+ * The headers of a request to a line, names and values in turn: those given, the credentials that its protocol wants,
+ * and the line's own, which stand in place of others of the same name.
+ */
+export function lineHeaders(
+  line: Line,
+  given: Readonly<Record<string, string>>,
+  inbound: IncomingHttpHeaders = {},
+): string[] {
+  const headers: string[] = []
+  const add = (name: string, value: string): void => {
+    if (!Object.hasOwn(line.headers, name)) headers.push(name, value)
+  }
+  for (const name in given) add(name, given[name] as string)
+  // Answers are read on their way through.
+  add('accept-encoding', 'identity')
+  add('user-agent', 'express-model-gateway')
+  addProtocolHeaders(line, inbound, add)
+  for (const name in line.headers) headers.push(name, line.headers[name] as string)
+  return headers
 }
 
 /** Adds the line's own credentials, and what else every request of its protocol carries. */
