@@ -28,6 +28,7 @@ export interface Principal {
 
 /** The body as it came and as it reads. */
 export interface RequestBody {
+  /** Empty where it was a form: `json` is what it says then, its files included. */
   readonly raw: Buffer
   readonly json: Readonly<Record<string, unknown>>
 }

@@ -5,6 +5,7 @@ export { countTokens } from './count-tokens.ts'
 export { embeddings } from './embeddings.ts'
 export { imageGenerations } from './images.ts'
 export { MOST_TOKENS_PER_IMAGE } from './images-answer.ts'
+export { FormFile } from './form-file.ts'
 export { messages } from './messages.ts'
 export type {
   AnswerReading,
@@ -29,4 +30,7 @@ export {
 } from './provider-constraint.ts'
 export { rerank } from './rerank.ts'
 export { responses, storedResponses } from './responses.ts'
+export { type TaskParameter, type TaskParameters, taskParameters, withoutFlags } from './task-parameters.ts'
 export { estimateTokens } from './token-estimate.ts'
+export { textsOf, type VideoTaskBody, videoTasks } from './video-tasks.ts'
+export { type RemixSource, remixOf, type VideoBody, videos } from './videos.ts'

@@ -38,9 +38,10 @@ export interface ReportedUsage {
  * - `input`: input only; there is no output that has tokens.
  * - `images`: images made, or the tokens that they are reported to be.
  * - `searches`: searches, or the tokens read.
+ * - `seconds`: seconds of video made, or the tokens that they are reported to be.
  * - `none`: nothing at all, the price of a request included; nothing is held either.
  */
-export type PriceUnit = 'tokens' | 'input' | 'images' | 'searches' | 'none'
+export type PriceUnit = 'tokens' | 'input' | 'images' | 'searches' | 'seconds' | 'none'
 
 /** What an endpoint's body says about itself. */
 export interface RequestFacts {
@@ -169,6 +170,8 @@ export interface Operation {
   readonly path: string
   /** Path behind a line's base URL. */
   readonly upstreamPath: string
+  /** Whether a body may be `multipart/form-data`, too. */
+  readonly acceptsForms?: boolean
   readonly schema: z.ZodType
   /** Reads the facts off a body that the schema accepted. */
   facts(json: Readonly<Record<string, unknown>>, raw: Buffer, estimate: TokenEstimator): RequestFacts

@@ -3,18 +3,24 @@ import type { Request } from 'express'
 import type { Call, RequestBody } from '../call/index.ts'
 import type { GatewayError } from '../errors/index.ts'
 import { decompress, decompressorOf } from './decompress.ts'
+import { isForm, readForm } from './read-form.ts'
 import { receiveBody } from './receive-body.ts'
 
 /** Hands over the body, or the error that refuses it. */
 export type BodyReceiver = (error: unknown, body?: RequestBody) => void
 
+/** Reads a body. `forms`: whether it may be a form with files, too. */
+export type BodyReader = (req: Request, call: Call, forms: boolean, receive: BodyReceiver) => void
+
 /**
  * Makes the reader of JSON bodies: at most `limit` bytes after decompression, UTF-8, an object at its top. A body that
  * another parser has already read is taken over.
  */
-export function bodyReader(limit: number): (req: Request, call: Call, receive: BodyReceiver) => void {
-  return function readBody(req, call, receive) {
-    const refusal = refuseType(req, call)
+export function bodyReader(limit: number): BodyReader {
+  return function readBody(req, call, forms, receive) {
+    const type = req.headers['content-type']
+    const form = forms && isForm(type) ? type : undefined
+    const refusal = form === undefined ? refuseType(req, call) : undefined
     if (refusal) {
       receive(refusal)
       return
@@ -33,7 +39,8 @@ export function bodyReader(limit: number): (req: Request, call: Call, receive: B
     }
     const take = (error: unknown, whole?: Buffer): void => {
       if (error) receive(error)
-      else parse(whole, call, receive)
+      else if (form === undefined) parse(whole, call, receive)
+      else parseForm(form, whole, call, receive)
     }
     receiveBody(req, limit, (error, bytes) => {
       if (bytes?.length) decompress(decompressor, bytes, limit, take)
@@ -51,6 +58,18 @@ function refuseType(req: Request, call: Call): GatewayError | undefined {
   if (type === undefined || (JSON_TYPE.test(type) && !FOREIGN_CHARSET.test(type))) return undefined
   return call.refuse('invalid_request', {
     message: 'The body must be JSON in UTF-8: send it with "Content-Type: application/json".',
+  })
+}
+
+/** What stands for the body is what was read of it: the files are in there, and need not be kept twice. */
+function parseForm(type: string, whole: Buffer | undefined, call: Call, receive: BodyReceiver): void {
+  if (!whole?.length) {
+    receive(call.refuse('invalid_request', { message: 'The request has no body; a form is needed.' }))
+    return
+  }
+  readForm(type, whole, (error, json) => {
+    if (json) receive(undefined, { raw: Buffer.alloc(0), json })
+    else receive(error)
   })
 }
 

@@ -20,8 +20,11 @@ import { bodyReader } from './read-body.ts'
 export interface ReadRequestOptions {
   /** The models and lines; a function where they can change while the app runs. */
   catalog: Catalog | (() => Catalog)
-  /** The endpoint, for an app that mounts it on a path of its own. Defaults to the one whose path the request has. */
-  operation?: Operation
+  /**
+   * The endpoint, for an app that mounts it on a path of its own, or a function of the request that gives it. Defaults
+   * to the one whose path the request has.
+   */
+  operation?: Operation | ((req: Request) => Operation)
   /** Most bytes of a body, after decompression. Defaults to 20 MiB. */
   bodyLimitBytes?: number
   /** Estimates the tokens of a text. Defaults to an estimator without tokenizer tables, within 15 % on average. */
@@ -46,15 +49,17 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     throw new TypeError('readRequest: "bodyLimitBytes" must be a positive number of bytes')
   const catalogNow = typeof catalog === 'function' ? catalog : () => catalog
   const readBody = bodyReader(bodyLimitBytes)
+  const { operation: given } = options
+  const operationOf = typeof given === 'function' ? given : () => given
 
   return function readRequest(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
-    const operation = options.operation ?? operationByPath(call.path)
+    const operation = operationOf(req) ?? operationByPath(call.path)
     if (!operation) {
       next(call.refuse('not_found'))
       return
     }
-    readBody(req, call, (error, body) => {
+    readBody(req, call, operation.acceptsForms === true, (error, body) => {
       if (!body) {
         next(call.stamp(toGatewayError(error)))
         return

@@ -85,7 +85,10 @@ export class LineExchange implements ConnectionAware {
       const options: Dispatcher.DispatchOptions = {
         method,
         path: line.basePath + path,
-        headers: lineHeaders(line, { accept: 'application/json', ...(body && { 'content-type': body.type }) }),
+        headers: lineHeaders(line, {
+          accept: 'application/json',
+          ...(body && { 'content-type': body.type }),
+        }),
         body: body?.bytes ?? null,
         idempotent: false,
       }
