@@ -1,5 +1,5 @@
 import type { CallRequest, Elimination, EliminationReason, Pin, Principal } from '../call/index.ts'
-import { windowNeeded } from '../catalog/index.ts'
+import { type Line, windowNeeded } from '../catalog/index.ts'
 import { type ErrorCode, GatewayError } from '../errors/index.ts'
 import type { PriceCeiling, ProviderConstraint } from '../operations/index.ts'
 import { translationOf, type Untranslatable } from '../translate/index.ts'
@@ -14,6 +14,8 @@ export interface LineContext {
 export interface FilterContext extends LineContext {
   readonly request: CallRequest
   readonly pin: Pin | null
+  /** Why it cannot be put to a line: `no_candidate` for its protocol, else what that has no words for. */
+  readonly unfit?: ((line: Line) => GatewayError | undefined) | undefined
 }
 
 /** One condition that a line must meet. */
@@ -85,16 +87,19 @@ const FILTERS: readonly Filter[] = [
     reason: 'protocol',
     code: 'no_candidate',
     applies: always,
-    removes: ({ line }, { request }) =>
-      line.protocol === request.operation.protocol || translationOf(request.operation, line.protocol)
-        ? undefined
-        : `speaks ${line.protocol}, the call ${request.operation.protocol}`,
+    removes: ({ line }, { request: { operation }, unfit }) => {
+      const isOwn = line.protocol === operation.protocol || translationOf(operation, line.protocol)
+      const serves = unfit ? unfit(line)?.code !== 'no_candidate' : isOwn
+      return serves ? undefined : `speaks ${line.protocol}, the call ${operation.protocol}`
+    },
   },
   {
     reason: 'feature',
     code: 'unsupported_feature',
-    applies: ({ request }) => request.features.size > 0,
-    removes: ({ line }, { request }) => {
+    applies: ({ request, unfit }) => request.features.size > 0 || unfit !== undefined,
+    removes: ({ line }, { request, unfit }) => {
+      const fault = unfit?.(line)
+      if (fault) return `${line.protocol} has no words for ${fault.param ?? 'it'}`
       if (!line.features) return undefined
       const missing = [...request.features].filter((feature) => !line.features?.has(feature))
       return missing.length > 0 ? `lacks ${missing.join(', ')}` : undefined

@@ -8,6 +8,8 @@ export {
   forward,
   forwardTo,
 } from './forward.ts'
+export { LineAccess, type Offer, type Placed, type TurnOutcome } from './line-access.ts'
 export { LineRegistry, type LineStatus } from './line-state.ts'
 export { type RouteOptions, route } from './route.ts'
+export type { RoutingOptions } from './routing-options.ts'
 export type { Strategy, StrategyName } from './strategies.ts'

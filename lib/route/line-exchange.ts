@@ -1,104 +1,93 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import type { AttemptOutcome, AttemptRecord } from '../call/index.ts'
+import type { AttemptOutcome, AttemptRecord, LineRequest, LineResult } from '../call/index.ts'
 import { AttemptClocks } from './attempt-clocks.ts'
 import type { Candidate } from './candidate.ts'
-import { connectionFailure, type Failure, malformed, timedOut } from './outcome.ts'
-import { BodyCollector } from './plain-answer.ts'
+import { connectionFailure, type Failure, failureOfStatus, malformed, timedOut } from './outcome.ts'
+import { BodyCollector, parseJson } from './plain-answer.ts'
 import { traceDetail } from './trace-detail.ts'
 import type { ConnectionAware, CountingConnection } from './upstream-pool.ts'
 import { lineHeaders } from './upstream-request.ts'
 
-/** What is sent to a line. Its credentials and its own headers are added on the way. */
-export interface LineRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Path and query behind the line's base URL, such as `/videos`. */
-  readonly path: string
-  readonly body?: LineRequestBody | undefined
-}
-
-/** A body and its media type. */
-export interface LineRequestBody {
-  readonly type: string
-  readonly bytes: Buffer
-}
-
-/** A whole answer of a line, whatever its status. */
-export interface LineAnswer {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly body: Buffer
-}
-
-/** How an exchange ended. `sent`: whether the line may have seen the request. */
-export type ExchangeEnd =
-  | ({ readonly kind: 'answered' } & LineAnswer)
-  | { readonly kind: 'failed'; readonly failure: Failure; readonly sent: boolean }
+/** Where an exchange goes. */
+export type ExchangeTarget = Pick<Candidate, 'line' | 'state' | 'upstreamModel'>
 
 /** Answers about tasks are short; past this one is taken for broken. */
 const LONGEST_ANSWER = 4 * 1024 * 1024
 const OVER = new Error('the exchange is over')
 
 /**
- * One request to one line and its whole answer, under the line's four clocks. It is sent once, whatever becomes of it:
- * always over a connection of its own, so that no kept-alive one that the other side is just closing can leave it
- * unknown whether the request arrived.
+ * One request to one line and its whole answer, under the line's four clocks. Only what reads is ever sent again, when a
+ * kept-alive connection dies under it; all else goes out once, over a connection of its own, so that none that the other
+ * side is just closing can leave it unknown whether the request arrived.
  */
 export class LineExchange implements ConnectionAware {
   connection: CountingConnection | undefined
-  readonly #candidate: Pick<Candidate, 'line' | 'state' | 'upstreamModel'>
+  readonly #target: ExchangeTarget
   readonly #request: LineRequest
   readonly #clocks: AttemptClocks
   readonly #body = new BodyCollector(LONGEST_ANSWER)
   readonly #startedAt = performance.now()
-  #onEnd: (end: ExchangeEnd) => void = () => {}
+  #onEnd: (end: LineResult) => void = () => {}
   #over = false
+  #onReusedConnection = false
   #controller: Dispatcher.DispatchController | undefined
   #status: number | null = null
   #headers: IncomingHttpHeaders = {}
   #connectMs: number | null = null
   #firstByteMs: number | null = null
   #durationMs = 0
+  #failure: Failure | undefined
 
-  /** @param deadline when it ends at the latest, on the monotonic clock. */
-  constructor(
-    candidate: Pick<Candidate, 'line' | 'state' | 'upstreamModel'>,
-    request: LineRequest,
-    deadline: number,
-  ) {
-    this.#candidate = candidate
+  constructor(target: ExchangeTarget, request: LineRequest) {
+    this.#target = target
     this.#request = request
-    const { timeouts } = candidate.line
-    this.#clocks = new AttemptClocks(timeouts, this.#startedAt, deadline, (phase, afterMs) =>
+    this.#clocks = new AttemptClocks(target.line.timeouts, this.#startedAt, Infinity, (phase, afterMs) =>
       this.#fail(timedOut(phase, afterMs), OVER),
     )
   }
 
-  /** Sends the request. Resolves once, never rejects. */
-  run(): Promise<ExchangeEnd> {
-    const { line, state } = this.#candidate
-    const { method, path, body } = this.#request
+  /** Sends the request. Resolves once, never rejects; when the signal ends, as if the line had not answered. */
+  run(signal: AbortSignal): Promise<LineResult> {
+    const { state } = this.#target
     return new Promise((resolve) => {
-      this.#onEnd = resolve
+      const giveUp = (): void => this.#fail(malformed('nobody waits for the answer any more'), OVER)
+      this.#onEnd = (result) => {
+        signal.removeEventListener('abort', giveUp)
+        resolve(result)
+      }
       this.#clocks.start()
       state.inFlight++
-      const options: Dispatcher.DispatchOptions = {
-        method,
-        path: line.basePath + path,
-        headers: lineHeaders(line, {
-          accept: 'application/json',
-          ...(body && { 'content-type': body.type }),
-        }),
-        body: body?.bytes ?? null,
-        idempotent: false,
+      if (signal.aborted) {
+        giveUp()
+        return
       }
-      state.pool.dispatchFresh(options, this)
+      signal.addEventListener('abort', giveUp)
+      if (this.#reads) state.pool.dispatch(this.#options, this)
+      else state.pool.dispatchFresh(this.#options, this)
     })
   }
 
+  get #reads(): boolean {
+    return this.#request.method === 'GET'
+  }
+
+  get #options(): Dispatcher.DispatchOptions {
+    const { line } = this.#target
+    const { method, path, body } = this.#request
+    return {
+      method,
+      path: line.basePath + path,
+      headers: lineHeaders(line, { accept: 'application/json', ...(body && { 'content-type': body.type }) }),
+      body: body?.bytes ?? null,
+      idempotent: false,
+    }
+  }
+
   /** What the trace keeps of it, with what the exchange came to. */
-  record(outcome: AttemptOutcome, failure?: Failure): AttemptRecord {
-    const { line, upstreamModel } = this.#candidate
+  record(outcome: AttemptOutcome): AttemptRecord {
+    const { line, upstreamModel } = this.#target
+    const failure = this.#failure
     return {
       line: line.id,
       upstreamModel,
@@ -118,7 +107,8 @@ export class LineExchange implements ConnectionAware {
       return
     }
     this.#controller = controller
-    this.#connectMs = performance.now() - this.#startedAt
+    if (this.connection) this.#onReusedConnection = this.connection.carried++ > 0
+    this.#connectMs ??= performance.now() - this.#startedAt
     this.#clocks.connected()
   }
 
@@ -143,23 +133,35 @@ export class LineExchange implements ConnectionAware {
   onResponseEnd(): void {
     if (this.#over) return
     const [status, headers, body] = [this.#status ?? 0, this.#headers, this.#body.take()]
-    this.#conclude({ kind: 'answered', status, headers, body })
+    if (status < 300) {
+      this.#conclude({ kind: 'answered', status, headers, body })
+      return
+    }
+    this.#failure = failureOfStatus(status, headers, parseJson(body.toString()))
+    this.#conclude({ kind: 'refused', status, failure: this.#failure, body })
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    if (!this.#over) this.#fail(connectionFailure(error))
+    if (!this.#over && this.#reads && this.#onReusedConnection && this.#status === null) {
+      this.#onReusedConnection = false
+      this.#clocks.reconnecting()
+      this.#target.state.pool.dispatchFresh(this.#options, this)
+      return
+    }
+    this.#fail(connectionFailure(error))
   }
 
   #fail(failure: Failure, cut?: Error): void {
+    if (this.#over) return
+    this.#failure = failure
     this.#conclude({ kind: 'failed', failure, sent: this.#controller !== undefined })
     if (cut) this.#controller?.abort(cut)
   }
 
-  #conclude(end: ExchangeEnd): void {
-    if (this.#over) return
+  #conclude(end: LineResult): void {
     this.#over = true
     this.#durationMs = performance.now() - this.#startedAt
-    this.#candidate.state.inFlight--
+    this.#target.state.inFlight--
     this.#clocks.stop()
     this.#onEnd(end)
   }

@@ -1,3 +1,5 @@
+import type { Model } from '../catalog/index.ts'
+
 const WINDOW_SECONDS = 10
 /** Retries a second that are free whatever the load. */
 const FREE_PER_SECOND = 10
@@ -33,6 +35,19 @@ export class RetryBudget {
     }
     this.#second = second
     return second % WINDOW_SECONDS
+  }
+}
+
+/** A budget for each model. */
+export class RetryBudgets {
+  readonly #byModel = new Map<string, RetryBudget>()
+
+  of({ id }: Model): RetryBudget {
+    const known = this.#byModel.get(id)
+    if (known) return known
+    const budget = new RetryBudget()
+    this.#byModel.set(id, budget)
+    return budget
   }
 }
 

@@ -1,30 +1,20 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallRequest, callOf } from '../call/index.ts'
-import type { Catalog } from '../catalog/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import { CandidateTable } from './candidate.ts'
 import { filterCandidates } from './filters.ts'
 import { LineRegistry } from './line-state.ts'
-import { RetryBudget } from './retry-budget.ts'
+import { RetryBudgets } from './retry-budget.ts'
 import { RoutedCall } from './routed-call.ts'
-import { orderCandidates, STRATEGIES, type Strategy, type StrategyName } from './strategies.ts'
+import { type RoutingOptions, validateRouting } from './routing-options.ts'
+import { orderCandidates } from './strategies.ts'
 
 /** Options of {@link route}. */
-export interface RouteOptions {
-  /** The models and lines; a function where they can change while the app runs. */
-  catalog: Catalog | (() => Catalog)
-  /** The order in which lines are tried: a name, or a function of your own. Defaults to `priority`. */
-  strategy?: StrategyName | Strategy
-  /** Most lines tried for one call. Defaults to 3. */
-  maxAttempts?: number
+export interface RouteOptions extends RoutingOptions {
   /** What happens to the upstream's answer when the caller leaves. Defaults to `abort`. */
   onDisconnect?: 'abort' | 'drain'
   /** How long `drain` reads on, in milliseconds. Defaults to 10000. */
   drainMs?: number
-  /** The region this gateway runs in, for the trace. Defaults to `local`. */
-  region?: string
-  /** The lines' connections, circuits and measurements. Defaults to a registry of its own; pass one to see or close it. */
-  lines?: LineRegistry
 }
 
 /**
@@ -39,7 +29,7 @@ export interface RouteOptions {
 export function route(options: RouteOptions): RequestHandler {
   const { catalog, strategyName, strategy, lines, ...settings } = validate(options)
   const table = new CandidateTable(lines)
-  const budgets = new Map<string, RetryBudget>()
+  const budgets = new RetryBudgets()
 
   return function route(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -73,18 +63,10 @@ export function route(options: RouteOptions): RequestHandler {
         ? table.withLine(catalog(), model, protocol, pin.line)
         : table.of(catalog(), model, protocol)
     const kept = filterCandidates(candidates, { request, principal, pin }, call.routing.eliminated)
-    const budget = budgetOf(model.id)
+    const budget = budgets.of(model)
     budget.noteCall()
     const ordered = orderCandidates(kept, strategy, call)
     return new RoutedCall(call, req.headers, res, settings, budget).run(ordered, candidates)
-  }
-
-  function budgetOf(modelId: string): RetryBudget {
-    const known = budgets.get(modelId)
-    if (known) return known
-    const budget = new RetryBudget()
-    budgets.set(modelId, budget)
-    return budget
   }
 }
 
@@ -102,33 +84,11 @@ function refuseUnpinned({ operation, body }: CallRequest): void {
 }
 
 function validate(options: RouteOptions) {
-  const {
-    catalog,
-    strategy = 'priority',
-    maxAttempts = 3,
-    drainMs = 10_000,
-    onDisconnect = 'abort',
-  } = options
-  if (!catalog) throw new TypeError('route: "catalog" is needed; loadConfig(json).catalog is one')
-  if (typeof strategy !== 'function' && !Object.hasOwn(STRATEGIES, strategy)) {
-    throw new TypeError(
-      `route: "strategy" must be a function or one of ${Object.keys(STRATEGIES).join(', ')}`,
-    )
-  }
-  if (!(Number.isInteger(maxAttempts) && maxAttempts >= 1))
-    throw new TypeError('route: "maxAttempts" must be at least 1')
+  const { drainMs = 10_000, onDisconnect = 'abort', lines = new LineRegistry() } = options
+  const routing = validateRouting('route', options)
   if (!(drainMs > 0)) throw new TypeError('route: "drainMs" must be a positive number of milliseconds')
   if (onDisconnect !== 'abort' && onDisconnect !== 'drain') {
     throw new TypeError('route: "onDisconnect" must be "abort" or "drain"')
   }
-  return {
-    catalog: typeof catalog === 'function' ? catalog : () => catalog,
-    strategyName: typeof strategy === 'string' ? strategy : strategy.name || 'custom',
-    strategy: typeof strategy === 'string' ? STRATEGIES[strategy] : strategy,
-    lines: options.lines ?? new LineRegistry(),
-    region: options.region ?? 'local',
-    maxAttempts,
-    drainMs,
-    onDisconnect,
-  }
+  return { ...routing, lines, drainMs, onDisconnect }
 }
