@@ -14,14 +14,15 @@ export function multipartBody(members: Readonly<Record<string, unknown>>): LineR
     } else pieces.push(`\r\n\r\n${String(value)}\r\n`)
   }
   pieces.push(`--${boundary}--\r\n`)
-  const bytes = Buffer.concat(
-    pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)),
-  )
+  const bytes = Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
   return { type: `multipart/form-data; boundary=${boundary}`, bytes }
 }
 
 /** Members of members under `a[b]`, of lists under `a[]`. */
-function* leavesOf(members: Readonly<Record<string, unknown>>, within?: string): Generator<[string, unknown]> {
+function* leavesOf(
+  members: Readonly<Record<string, unknown>>,
+  within?: string,
+): Generator<[string, unknown]> {
   for (const [key, value] of Object.entries(members)) {
     const name = within === undefined ? key : `${within}[${key}]`
     if (value === null || value === undefined) continue

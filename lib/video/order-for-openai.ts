@@ -1,6 +1,12 @@
 import type { LineRequest, LineRequestBody } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
-import { FormFile, type TaskParameter, taskParameters, textsOf, type VideoTaskBody } from '../operations/index.ts'
+import {
+  FormFile,
+  type TaskParameter,
+  taskParameters,
+  textsOf,
+  type VideoTaskBody,
+} from '../operations/index.ts'
 import { fileOf } from './data-url.ts'
 import { sizeOf } from './frame-size.ts'
 import { multipartBody } from './multipart-body.ts'
@@ -46,7 +52,14 @@ const NO_DEMAND: Readonly<Record<string, readonly unknown[]>> = {
   service_tier: ['default'],
 }
 
-const MAPPED: ReadonlySet<string> = new Set(['model', 'content', 'provider', 'resolution', 'ratio', 'duration'])
+const MAPPED: ReadonlySet<string> = new Set([
+  'model',
+  'content',
+  'provider',
+  'resolution',
+  'ratio',
+  'duration',
+])
 
 function membersOfTask(body: VideoTaskBody): Record<string, unknown> {
   const { prompt, given } = taskParameters(body, textsOf(body))

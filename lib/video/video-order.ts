@@ -14,7 +14,8 @@ export interface VideoOrder {
 export function jsonBody({ operation, body }: VideoOrder, model: string): LineRequestBody {
   const { raw, json } = body
   const { provider: _, ...members } = json
-  const bytes = raw.length > 0 ? operation.upstreamBody(raw, json, { model }) : jsonBytes({ ...members, model })
+  const bytes =
+    raw.length > 0 ? operation.upstreamBody(raw, json, { model }) : jsonBytes({ ...members, model })
   return { type: 'application/json', bytes }
 }
 
