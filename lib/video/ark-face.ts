@@ -1,0 +1,54 @@
+import type { TaskState, VideoTask } from './task.ts'
+
+/** The five words of the task-style protocol (spec 3). */
+export type TaskWord = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled'
+
+const STATUS: Readonly<Record<TaskState, TaskWord>> = {
+  intended: 'queued',
+  unresolved: 'queued',
+  queued: 'queued',
+  running: 'running',
+  succeeded: 'succeeded',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  expired: 'failed',
+}
+
+/** The states that read as a word; undefined where it is none of the protocol's. */
+export function statesOf(word: string): TaskState[] | undefined {
+  const states = Object.entries(STATUS).flatMap(([state, reads]) =>
+    reads === word ? [state as TaskState] : [],
+  )
+  return states.length > 0 ? states : undefined
+}
+
+/**
+ * A task as the task-style protocol tells of it.
+ *
+ * @param contentUrl where the video can be fetched without a key.
+ */
+export function toVideoTask(task: VideoTask, contentUrl: string): object {
+  const { facts, usage, error } = task
+  const succeeded = task.state === 'succeeded'
+  return {
+    id: task.id,
+    model: task.model,
+    status: STATUS[task.state],
+    ...(succeeded && { content: { video_url: contentUrl } }),
+    ...(succeeded &&
+      usage.tokens !== null && { usage: { completion_tokens: usage.tokens, total_tokens: usage.tokens } }),
+    ...(error && { error: { code: error.code, message: error.message } }),
+    created_at: inSeconds(task.createdAt),
+    updated_at: inSeconds(task.updatedAt),
+    duration: usage.seconds ?? facts.seconds,
+    ...(facts.resolution !== null && { resolution: facts.resolution }),
+    ...(facts.ratio !== null && { ratio: facts.ratio }),
+    ...(facts.framesPerSecond !== null && { framespersecond: facts.framesPerSecond }),
+    ...(facts.seed !== null && { seed: facts.seed }),
+    ...(facts.audio !== null && { generate_audio: facts.audio }),
+  }
+}
+
+function inSeconds(ms: number): number {
+  return Math.floor(ms / 1000)
+}
