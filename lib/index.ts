@@ -47,9 +47,19 @@ export {
   type ForwardOptions,
   forward,
   forwardTo,
+  LineAccess,
   LineRegistry,
   type RouteOptions,
   route,
   type Strategy,
 } from './route/index.ts'
 export { isWebSocketRequest, type UpgradeHandler, upgradeHandler } from './upgrade/index.ts'
+export {
+  MemoryTaskStore,
+  TaskSettler,
+  type TaskStore,
+  VIDEO_CREATE_PATHS,
+  VIDEO_PATHS,
+  type VideoEndpointsOptions,
+  videoEndpoints,
+} from './video/index.ts'

@@ -13,6 +13,7 @@ import {
   type GatewayConfig,
   idempotency,
   LeasePool,
+  LineAccess,
   LineRegistry,
   type Logger,
   modelRoutes,
@@ -23,9 +24,13 @@ import {
   route,
   STORED_RESPONSE_PATH,
   storedResponse,
+  TaskSettler,
   type UpgradeHandler,
   unknownPath,
   upgradeHandler,
+  VIDEO_CREATE_PATHS,
+  VIDEO_PATHS,
+  videoEndpoints,
 } from 'express-model-gateway'
 import { OPERATIONS } from 'express-model-gateway/operations'
 import { accessLog } from './access-log.ts'
@@ -64,6 +69,14 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   const pool = new LeasePool({ ledger: stores.ledger, logger, onLedgerAway: config.onLedgerAway })
   const keeper = new ResponseKeeper({ store: stores.responses, logger })
   const settledBy = stores.settledByLedger ? 'ledger' : 'writer'
+  const video = videoEndpoints({
+    tasks: stores.tasks,
+    lines: new LineAccess({ catalog, lines, region, ...routing }),
+    urlSigningSecret: config.urlSigningSecret,
+    logger,
+  })
+  // Videos are charged whether anybody asks for them or not.
+  const settler = new TaskSettler({ store: stores.tasks, clients: video.clients, logger })
   const openCalls = new OpenCalls()
   const noteInAccessLog = accessLog(logger)
 
@@ -80,23 +93,36 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
   app.get('/readyz', readiness.handler())
 
-  app.use(['/v1', '/api/v3'], callLog({ writer, settledBy }), authenticate({ keys: stores.keys, region }))
+  app.use(['/v1', '/api/v3'], callLog({ writer, settledBy }))
+  // A signed address stands for a key.
+  app.get('/v1/videos/:id/content', video.signedContent)
+  app.use(['/v1', '/api/v3'], authenticate({ keys: stores.keys, region }))
   const limit = rateLimit({ store: stores.limits, onStoreError: config.onStoreError })
   const toLine = route({ catalog, lines, region, ...routing })
+  const once = idempotency({
+    store: stores.claims,
+    logger,
+    completedBy: stores.settledByLedger ? 'ledger' : 'store',
+  })
   app.post(
     OPERATIONS.map(({ path }) => path),
     readRequest({ catalog, bodyLimitBytes }),
-    idempotency({
-      store: stores.claims,
-      logger,
-      completedBy: stores.settledByLedger ? 'ledger' : 'store',
-    }),
+    once,
     pinResponse({ keeper }),
     limit,
     billingGuard({ pool, catalog }),
     toLine,
   )
   app.all(STORED_RESPONSE_PATH, limit, storedResponse({ keeper, catalog }), toLine)
+  app.post(
+    VIDEO_CREATE_PATHS,
+    video.findSource,
+    readRequest({ catalog, bodyLimitBytes, operation: video.operationOf }),
+    once,
+    limit,
+    video.create,
+  )
+  app.use(VIDEO_PATHS, once, limit, video.routes)
   app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }))
   app.use('/v1', callLogRoutes({ store: stores.calls }))
   mountPassThrough(app, { config, catalog, lines, pool, limits: limit })
@@ -115,6 +141,8 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
     async close() {
       await openCalls.ended(CALLS_END_WITHIN_MS)
       keeper.close()
+      await settler.close()
+      await video.close()
       await lines.close()
       await pool.close()
       await writer.close()

@@ -11,7 +11,9 @@ import {
   MemoryLedger,
   MemoryLimitStore,
   MemoryResponseStore,
+  MemoryTaskStore,
   memoryKeyDirectory,
+  type TaskStore,
 } from 'express-model-gateway'
 import type { CallStore } from 'express-model-gateway/call-log'
 import type { GatewayConfig } from 'express-model-gateway/catalog'
@@ -26,6 +28,7 @@ import {
   SqlKeyDirectory,
   SqlLedger,
   SqlResponseStore,
+  SqlTaskStore,
   seedAccountsAndKeys,
 } from 'express-model-gateway/sql'
 import { Redis } from 'ioredis'
@@ -39,6 +42,8 @@ export interface DurableStores {
   readonly ledger: Ledger & LedgerBooks
   /** Which line has which stored response. */
   readonly responses: ResponseStore
+  /** Video tasks, and the money held for them. */
+  readonly tasks: TaskStore
   /** For the admin API. */
   readonly accounts: AccountStore
   /** Whether the ledger completes claims and writes log entries in the transaction of a charge. */
@@ -66,12 +71,15 @@ export async function openDurableStores(
     const nothing = async (): Promise<void> => {}
     const keys = memoryKeyDirectory(config)
     const ledger = new MemoryLedger(config)
+    const calls = new MemoryCallStore()
+    const claims = new MemoryIdempotencyStore()
     return {
       keys,
-      calls: new MemoryCallStore(),
-      claims: new MemoryIdempotencyStore(),
       responses: new MemoryResponseStore(),
+      calls,
+      claims,
       ledger,
+      tasks: new MemoryTaskStore({ money: ledger.holds, claims, calls }),
       accounts: new MemoryAccountStore({ ledger, keys, accounts: config.accounts }),
       settledByLedger: false,
       ping: nothing,
@@ -92,6 +100,7 @@ export async function openDurableStores(
     claims: new SqlIdempotencyStore(db),
     responses: new SqlResponseStore(db),
     ledger: new SqlLedger(money, { checks: searches }),
+    tasks: new SqlTaskStore(money),
     accounts: new SqlAccountStore(db),
     settledByLedger: true,
     async ping() {

@@ -4,6 +4,7 @@ import { GatewayError } from '../errors/index.ts'
 import { CreateRecord, type CreateTarget } from './create-record.ts'
 import type { CreateOutcome } from './line-client.ts'
 import { unfitFor, type VideoLineClients } from './line-clients.ts'
+import type { RecordKeeper } from './record-keeper.ts'
 import { requestedFacts } from './requested-facts.ts'
 import { type TaskIntent, taskIdOf, type VideoTask } from './task.ts'
 import { mostItCosts } from './task-cost.ts'
@@ -14,6 +15,8 @@ import type { VideoOrder } from './video-order.ts'
 /** What a create works with. */
 export interface CreateParts {
   readonly tasks: TaskStore
+  /** Writes what became of creates. */
+  readonly records: RecordKeeper
   readonly lines: VideoLines
   readonly clients: VideoLineClients
 }
@@ -42,7 +45,7 @@ export class CreateCall {
     this.#request = request
     this.#parts = parts
     this.#source = source
-    this.#record = new CreateRecord(call, parts.tasks)
+    this.#record = new CreateRecord(call, parts.tasks, parts.records)
     const { operation, body } = request
     this.#order = { operation, body, remixOf: source?.upstreamId ?? null }
   }

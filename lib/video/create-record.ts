@@ -1,8 +1,8 @@
 import { type Call, type CallEnding, type ChosenLine, entryOf } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
-import { insist } from './insist.ts'
 import type { CreateOutcome } from './line-client.ts'
 import { intendedTask, takenTask } from './new-task.ts'
+import type { RecordKeeper } from './record-keeper.ts'
 import type { TaskIntent, VideoTask } from './task.ts'
 import type { CreatedTask, Intended, TaskStore } from './task-store.ts'
 
@@ -12,23 +12,22 @@ export type CreateTarget = Pick<TaskIntent, 'line' | 'upstreamModel' | 'price' |
 type Taken = Extract<CreateOutcome, { kind: 'taken' }>
 type Unknown = Extract<CreateOutcome, { kind: 'unknown' }>
 
-/** How long a store that is away is asked to note what has become of a create. */
-const INSIST_MS = 10_000
-
 /**
  * What the store knows of one create, and what the call that makes it does: the money, the Idempotency-Key, the log entry.
  */
 export class CreateRecord {
   readonly #call: Call
   readonly #tasks: TaskStore
+  readonly #records: RecordKeeper
   /** Set while its row may stand. */
   #intent: TaskIntent | undefined
   /** Whether the store has confirmed it. */
   #stands = false
 
-  constructor(call: Call, tasks: TaskStore) {
+  constructor(call: Call, tasks: TaskStore, records: RecordKeeper) {
     this.#call = call
     this.#tasks = tasks
+    this.#records = records
   }
 
   /**
@@ -101,15 +100,16 @@ export class CreateRecord {
     }
     const writesEntry = this.#tasks.settlesRecords && call.entryBy === 'ledger'
     const created = { ...taken, entry: writesEntry ? entryOf(call, ending) : null }
-    try {
-      const known = await insist(() => this.#tasks.created(intent.id, created, at), INSIST_MS)
-      if (!known) throw new Error('the intent is gone')
-    } catch (error) {
+    const known = await this.#records.write('created', intent.id, () =>
+      this.#tasks.created(intent.id, created, at),
+    )
+    if (known === 'late' || known === undefined) {
+      const [reason, task, line] = [known ?? 'the intent is gone', intent.id, chosen.line.id]
       call.logger.error(
-        { err: error, requestId: call.id, line: chosen.line.id, upstreamId },
-        'video: a task was begun upstream and could not be recorded',
+        { requestId: call.id, task, line, upstreamId, reason },
+        'video: a task was begun upstream and is not recorded',
       )
-      throw call.refuse('billing_unavailable', { message: BEGUN, shouldRetry: false, cause: error })
+      throw call.refuse('billing_unavailable', { message: BEGUN, shouldRetry: false })
     }
     if (writesEntry) call.entryBy = 'written'
     return answer
@@ -123,10 +123,8 @@ export class CreateRecord {
       { requestId: call.id, task: intent.id, line: line.id, code, detail },
       'video: nobody knows whether a create was taken; its money stays held',
     )
-    await insist(() => this.#tasks.doubt(intent.id, Date.now()), INSIST_MS).catch((error: unknown) => {
-      // Once its time is up it counts as in doubt by itself.
-      call.logger.error({ err: error, requestId: call.id }, 'video: a create in doubt could not be noted')
-    })
+    // Once its time is up it counts as in doubt by itself, too.
+    await this.#records.write('doubt', intent.id, () => this.#tasks.doubt(intent.id, Date.now()))
     return call.refuse(code)
   }
 
@@ -138,17 +136,11 @@ export class CreateRecord {
     if (this.#stands) await withdrawing
   }
 
-  async #withdraw(intent: TaskIntent): Promise<void> {
-    try {
-      await insist(() => this.#tasks.withdraw(intent.id, intent.claim), INSIST_MS)
-      this.#claimIs('released')
-      if (this.#call.billing) this.#call.billing.reserved = null
-    } catch (error) {
-      this.#call.logger.error(
-        { err: error, requestId: this.#call.id, task: intent.id },
-        'video: the money of a create that no line took is still held',
-      )
-    }
+  async #withdraw({ id, claim }: TaskIntent): Promise<void> {
+    const withdrawn = await this.#records.write('withdraw', id, () => this.#tasks.withdraw(id, claim))
+    if (withdrawn === 'late') return
+    this.#claimIs('released')
+    if (this.#call.billing) this.#call.billing.reserved = null
   }
 
   #claimIs(state: 'completed' | 'released'): void {

@@ -9,6 +9,7 @@ import { Downloads } from './download.ts'
 import type { LineClients } from './line-client.ts'
 import { VideoLineClients } from './line-clients.ts'
 import { toVideo } from './openai-face.ts'
+import { RecordKeeper } from './record-keeper.ts'
 import { UrlSigner } from './signed-url.ts'
 import type { VideoTask } from './task.ts'
 import { TaskDesk } from './task-desk.ts'
@@ -49,7 +50,7 @@ export interface VideoEndpoints {
   readonly routes: Router
   /** What the lines can be asked about their tasks, for a `Settler`. */
   readonly clients: LineClients
-  /** Ends downloads under way. */
+  /** Ends downloads under way, and waits for records that are still to be written. */
   close(): Promise<void>
 }
 
@@ -74,7 +75,8 @@ export const VIDEO_PATHS = [videos.path, videoTasks.path]
 export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
   const { tasks, lines, logger, signer, publicOrigin } = validate(options)
   const clients = new VideoLineClients(lines, logger)
-  const parts: CreateParts = { tasks, lines, clients }
+  const records = new RecordKeeper({ logger })
+  const parts: CreateParts = { tasks, records, lines, clients }
   const desk = new TaskDesk({ tasks, clients: clients.of, logger })
   const downloads = new Downloads()
   const content = new ContentFace({ desk, lines, downloads, signer, publicOrigin })
@@ -120,7 +122,9 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
     signedContent: (req, res, next) => content.signed(req, res, next),
     routes: taskRoutes({ tasks, desk, content }),
     clients: clients.of,
-    close: () => downloads.close(),
+    async close() {
+      await Promise.all([downloads.close(), records.close()])
+    },
   }
 }
 

@@ -1,3 +1,10 @@
+export {
+  VIDEO_CREATE_PATHS,
+  VIDEO_PATHS,
+  type VideoEndpoints,
+  type VideoEndpointsOptions,
+  videoEndpoints,
+} from './endpoints.ts'
 export type {
   CancelOutcome,
   ContentSource,
