@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import type { LineKind, VideoGateway } from './video-gateway.ts'
+import { TASKS } from './video-gateway.ts'
+
+/** What a task reads as, whatever the protocol. */
+export interface SeenTask {
+  readonly id: string
+  readonly status: string
+  readonly [member: string]: unknown
+}
+
+/** One inbound protocol, used as its callers do. */
+export interface Face {
+  readonly kind: LineKind
+  readonly words: Readonly<Record<'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled', string>>
+  readonly path: string
+  /** The smallest body. */
+  body(extra?: Record<string, unknown>): Record<string, unknown>
+}
+
+export const OPENAI_FACE: Face = {
+  kind: 'openai',
+  path: '/v1/videos',
+  words: {
+    queued: 'queued',
+    running: 'in_progress',
+    succeeded: 'completed',
+    failed: 'failed',
+    cancelled: 'failed',
+  },
+  body: (extra) => ({ model: 'video', prompt: 'a cat', ...extra }),
+}
+
+export const ARK_FACE: Face = {
+  kind: 'ark',
+  path: TASKS,
+  words: {
+    queued: 'queued',
+    running: 'running',
+    succeeded: 'succeeded',
+    failed: 'failed',
+    cancelled: 'cancelled',
+  },
+  body: (extra) => ({ model: 'video', content: [{ type: 'text', text: 'a cat' }], ...extra }),
+}
+
+export const FACES: readonly Face[] = [OPENAI_FACE, ARK_FACE]
+
+/** Every caller's protocol with every kind of line. */
+export const PAIRINGS = FACES.flatMap((face) => FACES.map((line) => ({ face, line })))
+
+/** Creates a task; fails unless that succeeds. */
+export async function createTask(
+  gateway: VideoGateway,
+  { path, body }: Face,
+  extra: Record<string, unknown> = {},
+): Promise<string> {
+  const response = await gateway.send('POST', path, body(extra))
+  const answer = await response.json()
+  assert.equal(response.status, 200, JSON.stringify(answer))
+  return (answer as SeenTask).id
+}
+
+/** Reads a task; fails unless it is there. */
+export async function readTask(gateway: VideoGateway, { path }: Face, id: string): Promise<SeenTask> {
+  const response = await gateway.send('GET', `${path}/${id}`)
+  const answer = await response.json()
+  assert.equal(response.status, 200, JSON.stringify(answer))
+  return answer as SeenTask
+}
+
+/** The code of an error, and that its envelope is whole. */
+export async function errorOf(
+  response: Response,
+): Promise<{ code: string; param: unknown; message: string }> {
+  const { error, request_id: id } = (await response.json()) as {
+    error: { code: string; param: unknown; message: string }
+    request_id: string
+  }
+  assert.equal(id, response.headers.get('x-request-id'))
+  return error
+}
