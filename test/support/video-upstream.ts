@@ -85,7 +85,7 @@ function serve(upstream: VideoUpstream, request: VideoRequest, res: ServerRespon
   else if (request.method === 'POST' && (id === '' || rest === 'remix')) {
     const task: UpstreamTask = {
       id: `up-${upstream.tasks.size + 1}`,
-      created: request.body,
+      created: { ...upstream.tasks.get(id)?.created, ...request.body },
       status: 'queued',
       told: {},
     }
