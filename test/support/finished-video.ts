@@ -1,0 +1,28 @@
+import type { TestContext } from 'node:test'
+import { createTask, OPENAI_FACE, readTask } from './video-faces.ts'
+import { type LineKind, startVideoGateway, type VideoGateway, videoUpstreamFor } from './video-gateway.ts'
+import type { VideoUpstream } from './video-upstream.ts'
+
+/** What the addresses of {@link finishedVideo} are signed with. */
+export const SECRET = 'a secret of some length'
+
+/** A video that its line has finished. */
+export interface Finished {
+  readonly upstream: VideoUpstream
+  readonly gateway: VideoGateway
+  readonly id: string
+}
+
+/** @param videoUrl where a task-style line says that it is. Defaults to its own server. */
+export async function finishedVideo(t: TestContext, kind: LineKind, videoUrl?: string): Promise<Finished> {
+  const upstream = await videoUpstreamFor(t)
+  upstream.videoUrl = videoUrl
+  const gateway = await startVideoGateway(t, {
+    lines: [{ kind, url: upstream.url }],
+    video: { urlSigningSecret: SECRET },
+  })
+  const id = await createTask(gateway, OPENAI_FACE)
+  upstream.last.status = kind === 'ark' ? 'succeeded' : 'completed'
+  await readTask(gateway, OPENAI_FACE, id)
+  return { upstream, gateway, id }
+}
