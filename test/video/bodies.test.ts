@@ -11,7 +11,7 @@ const formOf = (members: Record<string, string | Blob>): FormData => {
 
 const post = (
   gateway: VideoGateway,
-  body: BodyInit,
+  body: NonNullable<RequestInit['body']>,
   headers: Record<string, string> = {},
 ): Promise<Response> =>
   fetch(`${gateway.url}/v1/videos`, {
