@@ -12,6 +12,7 @@ interface Dearest {
   perRequest: bigint
   perImage: bigint
   perSearchUnit: bigint
+  perSecond: bigint
 }
 
 /**
@@ -58,6 +59,7 @@ const MOST_MADE: Readonly<Record<PriceUnit, (request: CallRequest, dearest: Dear
     const tokens = BigInt(model.maxOutputTokens ?? MOST_TOKENS_PER_IMAGE)
     return BigInt(units) * largest(tokens * outputPerMillion, perImage * 1_000_000n)
   },
+  seconds: ({ units }, { perSecond }) => BigInt(units) * perSecond * 1_000_000n,
   searches: ({ units }, { perSearchUnit }) => BigInt(units) * perSearchUnit * 1_000_000n,
   none: () => 0n,
 }
@@ -72,6 +74,7 @@ const NOTHING: Readonly<Dearest> = {
   perRequest: 0n,
   perImage: 0n,
   perSearchUnit: 0n,
+  perSecond: 0n,
 }
 
 function dearestOf(model: Model, lines: readonly Line[]): Dearest {
@@ -87,6 +90,7 @@ function dearestOf(model: Model, lines: readonly Line[]): Dearest {
     dearest.outputPerMillion = largest(dearest.outputPerMillion, price.outputPerMillion)
     dearest.perRequest = largest(dearest.perRequest, price.perRequest)
     dearest.perImage = largest(dearest.perImage, price.perImage)
+    dearest.perSecond = largest(dearest.perSecond, price.perSecond)
     dearest.perSearchUnit = largest(dearest.perSearchUnit, price.perSearchUnit)
   }
   return dearest

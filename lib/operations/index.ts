@@ -3,9 +3,9 @@ export { chatCompletions } from './chat-completions.ts'
 export { completions } from './completions.ts'
 export { countTokens } from './count-tokens.ts'
 export { embeddings } from './embeddings.ts'
+export { FormFile } from './form-file.ts'
 export { imageGenerations } from './images.ts'
 export { MOST_TOKENS_PER_IMAGE } from './images-answer.ts'
-export { FormFile } from './form-file.ts'
 export { messages } from './messages.ts'
 export type {
   AnswerReading,

@@ -136,8 +136,8 @@ export class CreateRecord {
     if (this.#stands) await withdrawing
   }
 
-  async #withdraw({ id, claim }: TaskIntent): Promise<void> {
-    const withdrawn = await this.#records.write('withdraw', id, () => this.#tasks.withdraw(id, claim))
+  async #withdraw({ id }: TaskIntent): Promise<void> {
+    const withdrawn = await this.#records.write('withdraw', id, () => this.#tasks.withdraw(id))
     if (withdrawn === 'late') return
     this.#claimIs('released')
     if (this.#call.billing) this.#call.billing.reserved = null
