@@ -29,14 +29,14 @@ const CHAT_PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60', cachedIn
 export function demoConfig(origin: string, apiKey: string): object {
   const line = (
     id: string,
-    protocol: 'openai' | 'anthropic',
+    protocol: 'openai' | 'anthropic' | 'ark',
     models: Record<string, string>,
     extra: object = {},
   ) => ({
     id,
     provider: `demo-${protocol}`,
     protocol,
-    baseUrl: `${origin}/v1`,
+    baseUrl: protocol === 'ark' ? `${origin}/api/v3` : `${origin}/v1`,
     apiKey,
     models,
     ...extra,
@@ -56,6 +56,8 @@ export function demoConfig(origin: string, apiKey: string): object {
       { id: 'embedding-failover', kind: 'embedding', price: { inputPerMillion: '0.02' } },
       { id: 'image-small', kind: 'image', price: { perImage: '0.011' } },
       { id: 'rerank-small', kind: 'rerank', price: { perSearchUnit: '0.002' } },
+      { id: 'video-small', kind: 'video', price: { perSecond: '0.10' } },
+      { id: 'video-tasks', kind: 'video', price: { outputPerMillion: '2.50' } },
       ...situations.map((id) => ({ id, kind: 'chat', price: CHAT_PRICE })),
     ],
     lines: [
@@ -67,6 +69,7 @@ export function demoConfig(origin: string, apiKey: string): object {
           'embedding-small': 'demo-embedding',
           'image-small': 'demo-image',
           'rerank-small': 'demo-rerank',
+          'video-small': 'demo-video',
         },
         { region: 'us' },
       ),
@@ -82,6 +85,7 @@ export function demoConfig(origin: string, apiKey: string): object {
         { 'claude-demo': 'demo-claude', 'chat-failover': 'demo-claude' },
         { priority: 1 },
       ),
+      line('demo-tasks', 'ark', { 'video-tasks': 'demo-video' }),
       line('broken-openai', 'openai', {
         'chat-failover': 'demo-failing',
         'embedding-failover': 'demo-empty',

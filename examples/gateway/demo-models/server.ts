@@ -22,6 +22,8 @@ import { readBody } from './read-body.ts'
 import { DemoRealtime } from './realtime.ts'
 import { rerank } from './rerank.ts'
 import { responses } from './responses.ts'
+import type { VideoPace } from './video-tasks.ts'
+import { VideoServer } from './videos.ts'
 import type { Wire } from './wire.ts'
 import { newId } from './wire.ts'
 
@@ -37,13 +39,15 @@ export interface DemoModelsOptions {
   readonly paceMs?: number
   /** Milliseconds before the first byte of `demo-slow`. Defaults to 5000. */
   readonly slowMs?: number
+  /** How long a video waits, and is then made, in milliseconds. Defaults to 1000 and 2000. */
+  readonly videoPace?: VideoPace
   /** Most bytes of a request body. Defaults to 32 MiB. */
   readonly bodyLimitBytes?: number
 }
 
 /** A running demo model server. */
 export interface DemoModels {
-  /** Its origin, `http://127.0.0.1:40123`; the base URL of a line is `${url}/v1`. */
+  /** Its origin, `http://127.0.0.1:40123`; the base URL of a line is `${url}/v1`, of a task-style one `${url}/api/v3`. */
   readonly url: string
   /** Stops it, calls under way included. */
   readonly close: () => Promise<void>
@@ -66,8 +70,9 @@ const DATA_WIRES: ReadonlyMap<string, DataWire> = new Map([
  * text that it is a demo. It serves `POST /v1/chat/completions`, `/v1/completions`, `/v1/responses`, `/v1/embeddings`,
  * `/v1/images/generations`, `/v1/rerank`, `/v1/messages` and `/v1/messages/count_tokens`, `GET` and `DELETE` of
  * `/v1/responses/{id}`, `GET /v1/models` and `GET /v1/models/{id}`, `/v1/files`, `/v1/audio/speech`,
- * `/v1/audio/transcriptions` and WebSockets on `/v1/realtime`; which model is asked for decides what happens
- * (`DEMO_MODELS`). Rejects if the address cannot be listened on.
+ * `/v1/audio/transcriptions`, WebSockets on `/v1/realtime`, and videos on both kinds of upstream, `/v1/videos` and
+ * `/api/v3/contents/generations/tasks`; which model is asked for decides what happens (`DEMO_MODELS`). Rejects if the
+ * address cannot be listened on.
  *
  * @example
  * const demo = await startDemoModels({ port: 8790 })
@@ -76,15 +81,19 @@ const DATA_WIRES: ReadonlyMap<string, DataWire> = new Map([
 export async function startDemoModels(options: DemoModelsOptions = {}): Promise<DemoModels> {
   const { port = 0, host = '127.0.0.1', apiKey, paceMs = 15, slowMs = 5000 } = options
   const { bodyLimitBytes = 32 * 1024 * 1024 } = options
+  const { videoPace = { waitMs: 1000, makeMs: 2000 } } = options
   const calls = new Map<string, number>()
   const kept = new KeptResponses()
   const wires = new Map([...WIRES, ['/v1/responses', responses(kept)]])
   const files = new DemoFiles(bodyLimitBytes)
   const realtime = new DemoRealtime()
+  const videos = new VideoServer(videoPace, bodyLimitBytes)
 
   async function respond(req: IncomingMessage, res: ServerResponse, left: AbortSignal): Promise<void> {
     const path = pathOf(req)
-    requireKey(req, apiKey)
+    const video = videos.serves(path)
+    if (video !== 'openly') requireKey(req, apiKey)
+    if (video !== undefined) return videos.respond(req, res, path)
     if (req.method === 'GET' && path === '/v1/models') return sendJson(res, listModels(providerOf(req)))
     if (req.method === 'GET' && path.startsWith('/v1/models/')) {
       return sendJson(res, getModel(path.slice('/v1/models/'.length), providerOf(req)))
