@@ -129,7 +129,7 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   app.use(
     '/admin',
     adminAccess({ token: adminToken }),
-    adminRoutes({ accounts: stores.accounts, ledger: stores.ledger }),
+    adminRoutes({ accounts: stores.accounts, ledger: stores.ledger, videoTasks: stores.tasks }),
   )
 
   app.use(unknownPath())

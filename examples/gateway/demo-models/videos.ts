@@ -144,7 +144,8 @@ export class VideoServer {
 }
 
 function secondsOf(body: JsonObject, isTask: boolean): number {
-  const [value, missing] = isTask ? [body.duration, 5] : [body.seconds, 4]
+  const flag = /--dur(?:ation)?\s+(\d+)/.exec(textOf(body.content))?.[1]
+  const [value, missing] = isTask ? [body.duration ?? flag, 5] : [body.seconds, 4]
   const seconds = value === undefined ? missing : Number(value)
   if (Number.isInteger(seconds) && seconds >= 1 && seconds <= MOST_SECONDS) return seconds
   const param = isTask ? 'duration' : 'seconds'
