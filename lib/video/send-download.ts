@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import type { Request, Response } from 'express'
 import type { Call } from '../call/index.ts'
 import type { Line } from '../catalog/index.ts'
@@ -81,11 +80,28 @@ async function writeBody(req: Request, res: Response, { status, body }: Download
     res.end()
     return
   }
-  for await (const chunk of body) {
-    if (!res.write(chunk)) await Promise.race([once(res, 'drain'), once(res, 'close')])
-    if (res.destroyed) return
-  }
-  res.end()
+  await relay(body, res)
+}
+
+/** Passes on what comes, and stops reading while the caller does not. The regular end is written, and no other. */
+function relay(body: Download['body'], res: Response): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const resume = (): void => void body.resume()
+    res.on('drain', resume)
+    // The upstream is left by then: see the signal.
+    res.once('close', resolve)
+    body.on('data', (chunk: Buffer) => {
+      if (!res.write(chunk)) body.pause()
+    })
+    body.once('end', () => {
+      res.end()
+      resolve()
+    })
+    body.once('error', (error) => {
+      res.off('drain', resume)
+      reject(error)
+    })
+  })
 }
 
 /** An address that is good no more, or a file that the line has deleted, is one that does not exist. */
