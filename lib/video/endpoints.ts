@@ -102,7 +102,8 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
     const call = callOf(req)
     if (!call.request) throw new TypeError('video: there is no call.request; mount readRequest before it')
     const task = sources.get(req)
-    if (task) keepToLineOf(call, task)
+    // A remix is made where its source is.
+    if (task) call.pin = { line: task.line, holds: 'the video to be remixed' }
     const answerOf = call.protocol.name === 'ark' ? ({ id }: VideoTask) => ({ id }) : toVideo
     const creation = new CreateCall(call, call.request, parts, task)
     const answer = await creation.run((created) => JSON.stringify(answerOf(created)))
@@ -126,15 +127,6 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
       await Promise.all([downloads.close(), records.close()])
     },
   }
-}
-
-/** A remix is made where its source is. */
-function keepToLineOf(call: Call, { line }: VideoTask): void {
-  const { request } = call
-  if (!request) return
-  const { constraint } = request
-  const only = constraint?.only === undefined || constraint.only.includes(line) ? [line] : []
-  call.request = { ...request, constraint: { allowFallbacks: true, ...constraint, only } }
 }
 
 async function held(call: Call, run: () => Promise<void>): Promise<void> {
