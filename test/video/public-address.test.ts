@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isPrivateHost, isPublicAddress, lookupPublic, PrivateAddress } from '../../lib/video/public-address.ts'
+import {
+  isPrivateHost,
+  isPublicAddress,
+  lookupPublic,
+  PrivateAddress,
+} from '../../lib/video/public-address.ts'
 
 describe('a public address', () => {
   const rows: [string, boolean][] = [
