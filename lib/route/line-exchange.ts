@@ -91,6 +91,7 @@ export class LineExchange implements ConnectionAware {
     const failure = this.#failure
     return {
       line: line.id,
+      protocol: line.protocol,
       upstreamModel,
       upstreamStatus: this.#status,
       outcome,
@@ -101,6 +102,7 @@ export class LineExchange implements ConnectionAware {
       connectMs: rounded(this.#connectMs),
       firstByteMs: rounded(this.#firstByteMs),
       durationMs: Math.round(this.#durationMs),
+      skipped: 0,
     }
   }
 
