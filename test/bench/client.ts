@@ -13,7 +13,7 @@ try {
   const after = (cleanup?: unknown): void => {
     if (typeof cleanup === 'function') cleanups.push(cleanup as () => unknown)
   }
-  const { ends, charges, violations, ...figures } = await clientLoad({ after }, url, calls)
+  const { ends, charges, undone, violations, ...figures } = await clientLoad({ after }, url, calls)
   const how = Object.groupBy(ends, ({ kind, what, isReplay }) =>
     kind === 'answered' ? (isReplay ? 'answered from the call log' : 'answered') : `${kind} ${what}`.trim(),
   )
@@ -27,7 +27,7 @@ try {
     'violations of the books': violations.length,
   }
   console.table(Object.entries(how).map(([end, all = []]) => ({ end, calls: all.length })))
-  console.log({ calls, charged: charges.size, ...figures })
+  console.log({ calls, charged: charges.size, undone: undone.size, ...figures })
   console.log(faults)
   if (Object.values(faults).some((count) => count > 0)) process.exitCode = 1
 } finally {

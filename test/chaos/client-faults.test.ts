@@ -15,7 +15,8 @@ for (const { name, url, skip } of BACKENDS) {
     it('ends each call in its own answer or a final error, charged at most once', {
       timeout: TIMEOUT_MS,
     }, async (t) => {
-      const { ends, charges, violations, retries, kills, seconds } = await clientLoad(t, await url(t), CALLS)
+      const load = await clientLoad(t, await url(t), CALLS)
+      const { ends, charges, undone, violations, retries, kills, seconds } = load
       const counts = Object.groupBy(ends, ({ kind, what }) =>
         kind === 'answered' ? kind : `${kind} ${what}`,
       )
@@ -26,8 +27,10 @@ for (const { name, url, skip } of BACKENDS) {
       assert.deepEqual(violations, [])
       const twice = [...charges].filter(([, times]) => times > 1)
       assert.deepEqual(twice, [], 'charged more than once')
-      for (const { kind, text, what } of ends) {
+      for (const { kind, text, what, isReplay } of ends) {
         assert.notEqual(kind, 'foreign', `${text} was answered with ${what}`)
+        // Committed unseen, and asked for again at the other process before the void that undoes it was written.
+        if (isReplay && undone.has(text)) continue
         if (kind === 'answered') assert.equal(charges.get(text), 1, `${text} was answered, and is charged`)
       }
       const replays = ends.filter(({ kind, isReplay }) => kind === 'answered' && isReplay)

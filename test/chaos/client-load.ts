@@ -30,6 +30,8 @@ export interface ClientLoad {
   readonly ends: readonly CallEnd[]
   /** How often each call stands in the ledger, by its key; what was voided does not. */
   readonly charges: ReadonlyMap<string, number>
+  /** Those whose charge was written and then voided. */
+  readonly undone: ReadonlySet<string>
   readonly violations: readonly unknown[]
   readonly retries: number
   readonly kills: number
@@ -90,12 +92,14 @@ export async function clientLoad(
   const { violations, charged, voided } = await booksOf(databaseUrl)
   const keys = await keysOf(databaseUrl)
   const charges = new Map<string, number>()
+  const undone = new Set<string>()
   for (const id of charged.keys()) {
     const key = keys.get(id) ?? `no key: ${id}`
-    if (!voided.has(id)) charges.set(key, (charges.get(key) ?? 0) + 1)
+    if (voided.has(id)) undone.add(key)
+    else charges.set(key, (charges.get(key) ?? 0) + 1)
   }
   const upstreamRequests = world.upstream.requests.length
-  return { ends, charges, violations, retries, kills, upstreamRequests, seconds }
+  return { ends, charges, undone, violations, retries, kills, upstreamRequests, seconds }
 }
 
 /** The Idempotency-Key of each logged call. */

@@ -28,7 +28,7 @@ describe('rateLimit', () => {
       assert.equal(app.handled, 2)
       assert.deepEqual(app.calls[2]?.limit, { kind, level, subject, limit: 2, retryAfter })
       // What was matched is for the call log only.
-      assert.doesNotMatch(JSON.stringify(refused.body), /k1|a1|key|account/)
+      assert.doesNotMatch(JSON.stringify(refused.envelope.error), /k1|a1|key|account/)
     })
   }
 

@@ -7,12 +7,13 @@ describe("the bytes that go upstream are the caller's, except where they must di
   const { upstream, gateway } = await suiteGateway((url) => ({
     lines: [
       { url, models: { chat: 'upstream "chat"', same: 'same' } },
-      { url, protocol: 'anthropic', models: { chat: 'upstream-chat' } },
+      { url, protocol: 'anthropic', models: { message: 'upstream-message' } },
     ],
     config: {
       models: [
         { id: 'chat', kind: 'chat' },
         { id: 'same', kind: 'chat' },
+        { id: 'message', kind: 'chat' },
       ],
     },
   }))
@@ -82,10 +83,10 @@ describe("the bytes that go upstream are the caller's, except where they must di
 
   it('an Anthropic-style message keeps everything but the model and the constraint', async () => {
     const head = '{"system":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}],'
-    const body = `${head} "provider":{}, "model": "chat","max_tokens":5 ,${MESSAGES.replace('\\ud83d', '')}}`
+    const body = `${head} "provider":{}, "model": "message","max_tokens":5 ,${MESSAGES.replace('\\ud83d', '')}}`
     assert.equal(
       await forwarded('/v1/messages', body),
-      body.replace('"provider":{}, ', '').replace('"chat"', '"upstream-chat"'),
+      body.replace('"provider":{}, ', '').replace('"message"', '"upstream-message"'),
     )
   })
 })
