@@ -3,7 +3,11 @@ export {
   type AdminRoutesOptions,
   adminAccess,
   adminRoutes,
+  type KeyStore,
+  type LineSwitchStore,
   MemoryAccountStore,
+  MemoryKeyStore,
+  MemoryLineSwitchStore,
 } from './admin/index.ts'
 export {
   type AuthenticateOptions,
@@ -24,6 +28,7 @@ export {
 export { type Call, callOf, type Logger, openCall } from './call/index.ts'
 export { CallLogWriter, callLog, callLogRoutes, MemoryCallStore } from './call-log/index.ts'
 export { type Catalog, ConfigError, type GatewayConfig, loadConfig } from './catalog/index.ts'
+export { type ChangeLog, MemoryChangeLog } from './change-log/index.ts'
 export { type ErrorEnvelopeOptions, errorEnvelope, unknownPath } from './error-envelope/index.ts'
 export { ERROR_CODES, type ErrorCode, GatewayError } from './errors/index.ts'
 export { type IdempotencyOptions, idempotency, MemoryIdempotencyStore } from './idempotency/index.ts'
@@ -63,3 +68,4 @@ export {
   type VideoEndpointsOptions,
   videoEndpoints,
 } from './video/index.ts'
+export { MemoryTicketStore, type TicketStore, ticketDeskRoutes, ticketRoutes } from './tickets/index.ts'

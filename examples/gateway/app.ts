@@ -15,6 +15,7 @@ import {
   LeasePool,
   LineAccess,
   LineRegistry,
+  LineSwitches,
   type Logger,
   modelRoutes,
   pinResponse,
@@ -25,6 +26,8 @@ import {
   STORED_RESPONSE_PATH,
   storedResponse,
   TaskSettler,
+  ticketDeskRoutes,
+  ticketRoutes,
   type UpgradeHandler,
   unknownPath,
   upgradeHandler,
@@ -65,6 +68,7 @@ const CALLS_END_WITHIN_MS = 30_000
 export function createGateway({ config, stores, logger, readiness, adminToken }: GatewayParts): Gateway {
   const { catalog, region, routing, bodyLimitBytes } = config
   const lines = new LineRegistry()
+  const switches = new LineSwitches({ store: stores.lineSwitches, lines, logger })
   const writer = new CallLogWriter({ store: stores.calls, logger })
   const pool = new LeasePool({ ledger: stores.ledger, logger, onLedgerAway: config.onLedgerAway })
   const keeper = new ResponseKeeper({ store: stores.responses, logger })
@@ -126,10 +130,25 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }))
   app.use('/v1', callLogRoutes({ store: stores.calls }))
   mountPassThrough(app, { config, catalog, lines, pool, limits: limit })
+  app.post('/v1/tickets', limit)
+  app.use('/v1', ticketRoutes({ store: stores.tickets, calls: stores.calls }))
   app.use(
     '/admin',
     adminAccess({ token: adminToken }),
-    adminRoutes({ accounts: stores.accounts, ledger: stores.ledger, videoTasks: stores.tasks }),
+    adminRoutes({
+      accounts: stores.accounts,
+      ledger: stores.ledger,
+      keys: stores.adminKeys,
+      lines: {
+        list: () => catalog.lines.map((line) => lines.figures(line)),
+        store: stores.lineSwitches,
+        refresh: () => switches.refresh(),
+      },
+      videoTasks: stores.tasks,
+      changes: stores.changes,
+    }),
+    callLogRoutes({ store: stores.calls, account: 'all' }),
+    ticketDeskRoutes({ store: stores.tickets, calls: stores.calls }),
   )
 
   app.use(unknownPath())

@@ -52,6 +52,7 @@ async function main(): Promise<void> {
     adminToken: settings.adminToken,
   })
   const http = httpServer(gateway.app).on('upgrade', gateway.upgrades.handle)
+  await gateway.ready
   const server = await listen(http, settings)
   announce(server, settings)
 

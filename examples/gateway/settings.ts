@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { isIPv4 } from 'node:net'
 import { ConfigError } from 'express-model-gateway'
 
 /** What the environment says. */
@@ -22,6 +23,9 @@ const DATABASE = 'sqlite:.data/gateway.db'
 const DEMO_DATABASE = 'sqlite:.data/demo.db'
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
+
+/** Whoever guesses it can move money; nobody else's machine reaches a loopback address. */
+const SHORTEST_ADMIN_TOKEN = 16
 
 /**
  * Reads the settings from the environment.
@@ -49,10 +53,16 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
   if (adminToken !== undefined && !/^[\x21-\x7e]+$/.test(adminToken)) {
     faults.push('ADMIN_TOKEN: must be printable ASCII without spaces')
   }
+  const host = env.HOST ?? '127.0.0.1'
+  if (adminToken !== undefined && adminToken.length < SHORTEST_ADMIN_TOKEN && !isLoopback(host)) {
+    faults.push(
+      `ADMIN_TOKEN: must be at least ${SHORTEST_ADMIN_TOKEN} characters long where HOST is not a loopback address`,
+    )
+  }
   if (faults.length > 0) throw new ConfigError(faults)
   return {
     port,
-    host: env.HOST ?? '127.0.0.1',
+    host,
     configFile,
     databaseUrl,
     redisUrl,
@@ -60,6 +70,10 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     logLevel,
     region: env.GATEWAY_REGION,
   }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 }
 
 /**

@@ -1,19 +1,27 @@
 import {
   type AccountStore,
+  type ChangeLog,
   type KeyDirectory,
+  type KeyStore,
   type Ledger,
   type LedgerBooks,
   type LimitStore,
+  type LineSwitchStore,
   type Logger,
   MemoryAccountStore,
   MemoryCallStore,
+  MemoryChangeLog,
   MemoryIdempotencyStore,
+  MemoryKeyStore,
   MemoryLedger,
   MemoryLimitStore,
+  MemoryLineSwitchStore,
   MemoryResponseStore,
   MemoryTaskStore,
+  MemoryTicketStore,
   memoryKeyDirectory,
   type TaskStore,
+  type TicketStore,
 } from 'express-model-gateway'
 import type { CallStore } from 'express-model-gateway/call-log'
 import type { GatewayConfig } from 'express-model-gateway/catalog'
@@ -24,11 +32,15 @@ import {
   openDatabase,
   SqlAccountStore,
   SqlCallStore,
+  SqlChangeLog,
   SqlIdempotencyStore,
   SqlKeyDirectory,
+  SqlKeyStore,
   SqlLedger,
+  SqlLineSwitchStore,
   SqlResponseStore,
   SqlTaskStore,
+  SqlTicketStore,
   seedAccountsAndKeys,
 } from 'express-model-gateway/sql'
 import { Redis } from 'ioredis'
@@ -44,8 +56,13 @@ export interface DurableStores {
   readonly responses: ResponseStore
   /** Video tasks, and the money held for them. */
   readonly tasks: TaskStore
-  /** For the admin API. */
+  readonly tickets: TicketStore
+  /** For the admin API, as all that follow. */
   readonly accounts: AccountStore
+  readonly adminKeys: KeyStore
+  readonly lineSwitches: LineSwitchStore
+  /** What was changed in these, and in tickets. */
+  readonly changes: ChangeLog
   /** Whether the ledger completes claims and writes log entries in the transaction of a charge. */
   readonly settledByLedger: boolean
   /** Rejects while the database cannot be reached. */
@@ -73,6 +90,8 @@ export async function openDurableStores(
     const ledger = new MemoryLedger(config)
     const calls = new MemoryCallStore()
     const claims = new MemoryIdempotencyStore()
+    const changes = new MemoryChangeLog()
+    const accounts = new MemoryAccountStore({ ledger, keys, accounts: config.accounts, changes })
     return {
       keys,
       responses: new MemoryResponseStore(),
@@ -80,7 +99,11 @@ export async function openDurableStores(
       claims,
       ledger,
       tasks: new MemoryTaskStore({ money: ledger.holds, claims, calls }),
-      accounts: new MemoryAccountStore({ ledger, keys, accounts: config.accounts }),
+      tickets: new MemoryTicketStore({ changes }),
+      accounts,
+      adminKeys: new MemoryKeyStore({ ledger, directory: keys, accounts, keys: config.keys, changes }),
+      lineSwitches: new MemoryLineSwitchStore({ changes }),
+      changes,
       settledByLedger: false,
       ping: nothing,
       close: nothing,
@@ -101,7 +124,11 @@ export async function openDurableStores(
     responses: new SqlResponseStore(db),
     ledger: new SqlLedger(money, { checks: searches }),
     tasks: new SqlTaskStore(money),
+    tickets: new SqlTicketStore(db),
     accounts: new SqlAccountStore(db),
+    adminKeys: new SqlKeyStore(db),
+    lineSwitches: new SqlLineSwitchStore(db, { lookUps }),
+    changes: new SqlChangeLog(searches),
     settledByLedger: true,
     async ping() {
       await db.selectFrom('seeds').select('id').limit(1).execute()

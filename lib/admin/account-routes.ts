@@ -2,13 +2,13 @@ import { type Request, type Response, Router } from 'express'
 import type { z } from 'zod'
 import { callOf } from '../call/index.ts'
 import { formatAmount } from '../catalog/index.ts'
+import { changeOrigin } from '../change-log/index.ts'
+import { jsonBody, readBody } from '../json-body/index.ts'
 import { listPage, readQuery } from '../list-page/index.ts'
 import { accountChangeSchema, depositSchema, newAccountSchema } from './account-schemas.ts'
 import type { Account, AccountSettings, AccountStore } from './account-store.ts'
-import { changeOrigin } from './change-origin.ts'
 import type { LedgerView, WalletFigures } from './ledger-view.ts'
 import { pageQuery } from './page-query.ts'
-import { jsonBody, readBody } from './read-body.ts'
 
 /** What {@link accountRoutes} works on. */
 export interface AccountRoutesParts {

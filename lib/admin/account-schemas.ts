@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { isAmount, parseAmount } from '../catalog/index.ts'
 import { LARGEST_BALANCE } from './recorded-change.ts'
 
-const id = z
+/** The id of an account or a key. */
+export const id = z
   .string()
   .max(200)
   .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
@@ -14,7 +15,8 @@ const text = z
   .max(200)
   .refine((value) => value.isWellFormed(), { error: 'must be well-formed Unicode' })
 
-const limit = z.int().min(1).nullable()
+/** A limit; null lifts it. */
+export const limit = z.int().min(1).nullable()
 const regions = z.array(id).nullable()
 const limits = z.strictObject({ rpm: limit, tpm: limit, concurrency: limit }).partial()
 

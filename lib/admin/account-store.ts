@@ -1,4 +1,5 @@
 import type { AccountLimits } from '../call/index.ts'
+import type { ChangeOrigin } from '../change-log/index.ts'
 
 /** What an operator decides about an account. */
 export interface AccountSettings {
@@ -17,24 +18,6 @@ export interface Account extends AccountSettings {
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly createdAt: number
-}
-
-/** Who made a change, when, and in which request: recorded with it. */
-export interface ChangeOrigin {
-  readonly requestId: string
-  readonly actor: string
-  /** Milliseconds since the epoch. */
-  readonly at: number
-}
-
-/** A change as it is recorded, for good. */
-export interface RecordedChange extends ChangeOrigin {
-  readonly action: 'account.created' | 'account.changed' | 'account.deposited'
-  /** What was changed: the id of an account. */
-  readonly subject: string
-  /** What the change is about as it stood; null for what was not there. Amounts are decimal strings. */
-  readonly before: object | null
-  readonly after: object
 }
 
 /**

@@ -1,11 +1,15 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
+import { actorOfHeader, type ChangeLog } from '../change-log/index.ts'
 import { accountRoutes } from './account-routes.ts'
 import type { AccountStore } from './account-store.ts'
-import { actorOfHeader } from './change-origin.ts'
+import { changeRoutes } from './change-routes.ts'
+import { keyRoutes } from './key-routes.ts'
+import type { KeyStore } from './key-store.ts'
 import { ledgerRoutes } from './ledger-routes.ts'
 import type { LedgerView } from './ledger-view.ts'
 import { videoTaskRoutes } from './video-task-routes.ts'
 import type { VideoTasksView } from './video-tasks-view.ts'
+import { type AdminLines, lineRoutes } from './line-routes.ts'
 
 /** Options of {@link adminRoutes}. */
 export interface AdminRoutesOptions {
@@ -15,6 +19,12 @@ export interface AdminRoutesOptions {
   ledger: LedgerView
   /** Where video tasks are kept; `MemoryTaskStore` and `SqlTaskStore` fit. Defaults to none: their paths are `not_found`. */
   videoTasks?: VideoTasksView
+  /** Where API keys are kept and changed. Defaults to none: their paths are `not_found`. */
+  keys?: KeyStore
+  /** The lines, and how to switch them. Defaults to none: their paths are `not_found`. */
+  lines?: AdminLines
+  /** Where the changes of all these stores are recorded. Defaults to none: the path is `not_found`. */
+  changes?: ChangeLog
   /**
    * Who makes a change, recorded with it. Defaults to the header `X-Admin-Actor`, in which whoever has the token names
    * himself, else `admin`.
@@ -23,7 +33,8 @@ export interface AdminRoutesOptions {
 }
 
 /**
- * The admin API: accounts, deposits, leases, the check of the ledger, and video tasks. Every change is recorded with time, actor and
+ * The admin API: accounts, deposits, leases, the check of the ledger, keys, lines, video tasks, and what was changed.
+ * Every change is recorded with time, actor and
  * before and after. It asks nobody who they are: mount it behind {@link adminAccess}, or your own authentication.
  *
  * @throws TypeError at construction without a store or a ledger.
@@ -31,7 +42,7 @@ export interface AdminRoutesOptions {
  * app.use('/admin', adminAccess({ token: process.env.ADMIN_TOKEN }), adminRoutes({ accounts, ledger }))
  */
 export function adminRoutes(options: AdminRoutesOptions): Router {
-  const { accounts, ledger, videoTasks, actor = actorOfHeader } = options
+  const { accounts, ledger, keys, lines, videoTasks, changes, actor = actorOfHeader } = options
   if (typeof accounts?.deposit !== 'function')
     throw new TypeError('adminRoutes: "accounts" must be an AccountStore, such as a MemoryAccountStore')
   if (typeof ledger?.check !== 'function')
@@ -40,7 +51,11 @@ export function adminRoutes(options: AdminRoutesOptions): Router {
     .use(keepFromCaches)
     .use(accountRoutes({ accounts, ledger, actor }))
     .use(ledgerRoutes(ledger))
-  return videoTasks ? router.use(videoTaskRoutes(videoTasks)) : router
+  if (keys) router.use(keyRoutes({ keys, ledger, actor }))
+  if (lines) router.use(lineRoutes({ lines, actor }))
+  if (changes) router.use(changeRoutes(changes))
+  if (videoTasks) router.use(videoTaskRoutes(videoTasks))
+  return router
 }
 
 function keepFromCaches(_req: Request, res: Response, next: NextFunction): void {

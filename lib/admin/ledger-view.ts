@@ -1,8 +1,8 @@
-/** What an account's wallet comes to, in nano-units. */
+/** What the wallet of an account or a key comes to, in nano-units. */
 export interface WalletFigures {
-  /** `account:<id>` */
+  /** `account:<id>` or `key:<id>` */
   readonly wallet: string
-  /** Deposited so far. */
+  /** Deposited so far; of a key, its quota. */
   readonly funds: bigint
   readonly spent: bigint
   /** Held by open leases of all processes, and for video tasks that are not over. */
@@ -35,7 +35,7 @@ export interface LedgerFigures {
 /** What the admin API reads of the ledger. `MemoryLedger` and `SqlLedger` fit as they are. */
 export interface LedgerView {
   /** Those that the ledger does not know are left out. */
-  wallets(ids: readonly `account:${string}`[]): Promise<readonly WalletFigures[]>
+  wallets(ids: readonly (`account:${string}` | `key:${string}`)[]): Promise<readonly WalletFigures[]>
   /** All open leases. */
   leases(): Promise<readonly LeaseFigures[]>
   /** Everything as of one moment. */

@@ -1,12 +1,6 @@
 import type { AccountLimits } from '../call/index.ts'
-import type {
-  Account,
-  AccountSettings,
-  AccountStore,
-  ChangeOrigin,
-  DepositOutcome,
-  RecordedChange,
-} from './account-store.ts'
+import { type ChangeOrigin, MemoryChangeLog, type RecordedChange } from '../change-log/index.ts'
+import type { Account, AccountSettings, AccountStore, DepositOutcome } from './account-store.ts'
 import { depositChange, LARGEST_BALANCE, settingsChange } from './recorded-change.ts'
 
 /** Accounts as a config writes them; only what differs from the defaults has to be given. */
@@ -37,6 +31,8 @@ export interface MemoryAccountStoreOptions {
   keys?: { setAccount(account: Omit<AccountSettings, 'name' | 'prepaid'> & { readonly id: string }): void }
   /** The accounts that are there at first, and in the ledger too. Defaults to none. */
   accounts?: readonly AccountSeed[]
+  /** Where changes are recorded. Defaults to a log of its own. */
+  changes?: MemoryChangeLog
 }
 
 interface Deposit {
@@ -56,21 +52,27 @@ export class MemoryAccountStore implements AccountStore {
   readonly #keys: MemoryAccountStoreOptions['keys']
   readonly #accounts = new Map<string, Account>()
   readonly #deposits = new Map<string, Deposit>()
-  readonly #changes: RecordedChange[] = []
+  readonly #changes: MemoryChangeLog
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor({ ledger, keys, accounts = [] }: MemoryAccountStoreOptions) {
+  constructor({ ledger, keys, accounts = [], changes }: MemoryAccountStoreOptions) {
     if (typeof ledger?.deposit !== 'function')
       throw new TypeError('MemoryAccountStore: "ledger" must be the ledger that the billing guard uses')
     this.#ledger = ledger
     this.#keys = keys
+    this.#changes = changes ?? new MemoryChangeLog()
     const createdAt = Date.now()
     for (const seed of accounts) this.#accounts.set(seed.id, seededAccount(seed, createdAt))
   }
 
   /** What was changed since the process started, in its order. */
   get changes(): readonly RecordedChange[] {
-    return this.#changes
+    return this.#changes.all
+  }
+
+  /** An account as it is now. */
+  get(id: string): Account | undefined {
+    return this.#accounts.get(id)
   }
 
   async list(limit: number, after = ''): Promise<readonly Account[]> {
@@ -118,7 +120,7 @@ export class MemoryAccountStore implements AccountStore {
       // What this store does not remember came with the account.
       if (kind !== 'deposited') return { kind, at: account.createdAt }
       this.#deposits.set(`${id} ${reference}`, { amount, at: origin.at })
-      this.#changes.push(depositChange(id, { funds, amount, reference }, origin))
+      this.#changes.add(depositChange(id, { funds, amount, reference }, origin))
       return { kind, at: origin.at }
     })
   }
@@ -129,7 +131,7 @@ export class MemoryAccountStore implements AccountStore {
     this.#accounts.set(account.id, account)
     const { id, limits, regions, lineRegions } = account
     this.#keys?.setAccount({ id, limits, regions, lineRegions })
-    this.#changes.push(change)
+    this.#changes.add(change)
     return account
   }
 

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { formatAmount } from '../catalog/index.ts'
-import type { Account, ChangeOrigin, RecordedChange } from './account-store.ts'
+import type { ChangeOrigin, RecordedChange } from '../change-log/index.ts'
+import type { Account } from './account-store.ts'
 
 /** Most that may have been deposited to an account: 64 bits of nano-units. */
 export const LARGEST_BALANCE = 2n ** 63n - 1n

@@ -1,11 +1,11 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type Principal } from '../call/index.ts'
-import { compileAllowList } from '../catalog/index.ts'
+import { compileAllowList, hashSecret } from '../catalog/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import { readCredential } from './credential.ts'
 import { compileIpAllowList } from './ip-allow-list.ts'
 import { KeyCache } from './key-cache.ts'
-import { hashSecret, type KeyDirectory, type KeyRecord } from './key-directory.ts'
+import type { KeyDirectory, KeyRecord } from './key-directory.ts'
 
 /** Options of {@link authenticate}. */
 export interface AuthenticateOptions {

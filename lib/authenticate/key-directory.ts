@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { AccountLimits, KeyLimits } from '../call/index.ts'
 
 /** An account as authentication needs it. */
@@ -30,13 +29,8 @@ export interface KeyDirectory {
   /**
    * The key whose secret has this SHA-256, or undefined. May answer at once or later.
    *
-   * @param secretHash as {@link hashSecret} writes it.
+   * @param secretHash as `hashSecret` writes it.
    * @throws when the directory cannot be reached.
    */
   find(secretHash: string): KeyRecord | undefined | Promise<KeyRecord | undefined>
-}
-
-/** The form in which a secret is stored and looked up: SHA-256, hexadecimal. */
-export function hashSecret(secret: string): string {
-  return hash('sha256', secret)
 }

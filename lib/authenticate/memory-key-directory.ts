@@ -1,5 +1,5 @@
-import type { ParsedAccount, ParsedKey } from '../catalog/index.ts'
-import { type AccountRecord, hashSecret, type KeyDirectory, type KeyRecord } from './key-directory.ts'
+import { hashSecret, type ParsedAccount, type ParsedKey } from '../catalog/index.ts'
+import type { AccountRecord, KeyDirectory, KeyRecord } from './key-directory.ts'
 
 /** Keys and accounts as a config writes them; only what differs from the defaults has to be given. */
 export interface KeySeed {

@@ -26,3 +26,8 @@ export const callQuerySchema = z.object({
   to: time.optional(),
   ...pageMembers(isRequestId),
 })
+
+/** The same of a list of all accounts' calls. */
+export const allCallsQuerySchema = callQuerySchema.extend({
+  account: z.string({ error: 'must be the id of an account, sent once' }).optional(),
+})

@@ -4,6 +4,8 @@ import type { CallLogEntry } from '../call/index.ts'
 export interface CallQuery {
   /** undefined: all accounts. */
   readonly account?: string | undefined
+  /** Only these. */
+  readonly ids?: readonly string[] | undefined
   readonly model?: string | undefined
   readonly status?: number | undefined
   readonly code?: string | undefined

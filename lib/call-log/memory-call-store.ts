@@ -110,6 +110,7 @@ function isoOf(time: number): string {
 
 function matches(entry: CallLogEntry, query: CallQuery): boolean {
   return (
+    (query.ids === undefined || query.ids.includes(entry.id)) &&
     (query.account === undefined || entry.account === query.account) &&
     (query.model === undefined || entry.model === query.model) &&
     (query.status === undefined || entry.status === query.status) &&

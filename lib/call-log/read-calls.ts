@@ -1,7 +1,7 @@
 import { type Request, type Response, Router } from 'express'
 import { callOf, isRequestId } from '../call/index.ts'
 import { listPage, readQuery } from '../list-page/index.ts'
-import { callQuerySchema } from './call-query.ts'
+import { allCallsQuerySchema, callQuerySchema } from './call-query.ts'
 import type { CallStore } from './call-store.ts'
 
 /** Options of {@link callLogRoutes}. */
@@ -10,8 +10,8 @@ export interface CallLogRoutesOptions {
   store: CallStore
   /**
    * Whose calls a request may see: the id of an account, or `'all'` behind an operator's own authentication. A request
-   * for which the function answers undefined is refused with `missing_credential`. Defaults to the account that
-   * `authenticate` found.
+   * for which the function answers undefined is refused with `missing_credential`. With `'all'`
+   * the list can be narrowed by `account`. Defaults to the account that `authenticate` found.
    */
   account?: 'all' | ((req: Request) => string | undefined)
 }
@@ -35,7 +35,10 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
 
   async function listCalls(req: Request, res: Response): Promise<void> {
     const scope = scopeOf(req)
-    const { cursor, limit, ...filters } = readQuery(req, callQuerySchema)
+    const { cursor, limit, ...filters } = readQuery(
+      req,
+      account === 'all' ? allCallsQuerySchema : callQuerySchema,
+    )
     // One more than asked for tells whether there is a next page.
     const found = await store.list({ ...filters, ...scope, before: cursor, limit: limit + 1 })
     send(

@@ -1,4 +1,4 @@
-import ipaddr from 'ipaddr.js'
+import { isAddressOrBlock } from './address.ts'
 import type { ParsedConfig } from './config-schema.ts'
 import { pathFault } from './pass-through-path.ts'
 
@@ -107,8 +107,4 @@ const EXPRESS_RANGES = new Set(['loopback', 'linklocal', 'uniquelocal'])
 function proxyEntries(trustProxy: ParsedConfig['trustProxy']): string[] {
   if (typeof trustProxy === 'string') return trustProxy.split(',').map((entry) => entry.trim())
   return Array.isArray(trustProxy) ? trustProxy : []
-}
-
-function isAddressOrBlock(entry: string): boolean {
-  return ipaddr.isValid(entry) || ipaddr.isValidCIDR(entry)
 }

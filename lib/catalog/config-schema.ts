@@ -42,6 +42,14 @@ const account = z.strictObject({
   lineRegions: z.array(id).optional().describe('Regions of the lines that may serve it. Absent: all.'),
 })
 
+/** What the config and the admin API say of a key, each in its own way. */
+export const keyMembers = {
+  enabled: z.boolean(),
+  expiresAt: z.iso.datetime({ offset: true }),
+  quota: price,
+  allowModels: z.array(z.string().min(1)),
+}
+
 const key = z.strictObject({
   id,
   account: id,
@@ -50,11 +58,11 @@ const key = z.strictObject({
     .max(512)
     .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
     .describe('The API key itself, or "env:NAME". Stored as its SHA-256 only.'),
-  enabled: z.boolean().default(true),
-  expiresAt: z.iso.datetime({ offset: true }).optional(),
-  quota: price.optional().describe('What the key may spend in all. Absent: no quota.'),
+  enabled: keyMembers.enabled.default(true),
+  expiresAt: keyMembers.expiresAt.optional(),
+  quota: keyMembers.quota.optional().describe('What the key may spend in all. Absent: no quota.'),
   allowIps: z.array(z.string()).optional().describe('Addresses or CIDR blocks. Absent: all.'),
-  allowModels: z.array(z.string().min(1)).optional().describe('Model ids; * is a wildcard. Absent: all.'),
+  allowModels: keyMembers.allowModels.optional().describe('Model ids; * is a wildcard. Absent: all.'),
   limits: keyLimits.prefault({}),
 })
 

@@ -1,3 +1,4 @@
+export { isAddressOrBlock } from './address.ts'
 export {
   type Catalog,
   type CircuitSettings,
@@ -11,9 +12,10 @@ export {
   priceOn,
   type Timeouts,
 } from './catalog.ts'
-export type { ParsedAccount, ParsedKey } from './config-schema.ts'
+export { keyMembers, type ParsedAccount, type ParsedKey } from './config-schema.ts'
 export { windowNeeded, windowOn } from './context-window.ts'
 export { configJsonSchema } from './emit-schema.ts'
 export { ConfigError, type GatewayConfig, loadConfig } from './load-config.ts'
 export { formatAmount, isAmount, NANOS_PER_UNIT, parseAmount } from './money.ts'
+export { hashSecret } from './secret-hash.ts'
 export { compileAllowList } from './wildcard.ts'

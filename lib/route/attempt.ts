@@ -199,6 +199,8 @@ export class Attempt implements ConnectionAware {
     this.#end = end
     this.#durationMs = performance.now() - this.#startedAt
     this.candidate.state.inFlight--
+    if (end.kind !== 'abandoned')
+      this.candidate.state.recent.count(end.kind === 'failed' && isLinesDoing(end))
     const controller = this.#controller
     if (cut) {
       this.#clocks.stop()
@@ -209,6 +211,11 @@ export class Attempt implements ConnectionAware {
     }
     this.#onEnd(end)
   }
+}
+
+/** Whether a failure says something about the line, and not only about the request or its caller. */
+function isLinesDoing({ failure, committed }: Extract<AttemptEnd, { kind: 'failed' }>): boolean {
+  return failure.blame || (failure.retryable && !committed)
 }
 
 function outcomeOf(end: AttemptEnd | undefined): AttemptOutcome {

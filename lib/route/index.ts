@@ -9,7 +9,8 @@ export {
   forwardTo,
 } from './forward.ts'
 export { LineAccess, type Offer, type Placed, type TurnOutcome } from './line-access.ts'
-export { LineRegistry, type LineStatus } from './line-state.ts'
+export { type LineFigures, LineRegistry, type LineStatus } from './line-state.ts'
+export { LineSwitches, type LineSwitchesOptions } from './line-switches.ts'
 export { type RouteOptions, route } from './route.ts'
 export type { RoutingOptions } from './routing-options.ts'
 export type { Strategy, StrategyName } from './strategies.ts'

@@ -1,5 +1,6 @@
 import type { Line } from '../catalog/index.ts'
 import { Circuit, type CircuitState } from './circuit.ts'
+import { RecentAttempts } from './recent-attempts.ts'
 import { UpstreamPool } from './upstream-pool.ts'
 
 /** How long a measurement takes to fade. */
@@ -10,6 +11,8 @@ export class LineState {
   readonly line: Line
   readonly circuit: Circuit
   readonly pool: UpstreamPool
+  /** How attempts ended of late. */
+  readonly recent = new RecentAttempts()
   /** Switched by an operator; starts as configured. */
   enabled: boolean
   inFlight = 0
@@ -92,14 +95,24 @@ export interface LineStatus {
   readonly tokens_per_second: number | null
 }
 
+/** What operators see beyond that. */
+export interface LineFigures extends LineStatus {
+  /** Attempts of the last minute that have ended, in this process; those that callers left are not counted. */
+  readonly recent_attempts: number
+  /** Which part of them failed by the line's doing, 429s and empty answers included; null without any. */
+  readonly error_share: number | null
+}
+
 /** The states of all lines of a process, made as they are first needed and shared by everything that routes. */
 export class LineRegistry {
   readonly #states = new Map<Line, LineState>()
+  #switches: ReadonlyMap<string, boolean> = new Map()
 
   stateOf(line: Line): LineState {
     const known = this.#states.get(line)
     if (known) return known
     const state = new LineState(line)
+    this.#switch(state)
     this.#states.set(line, state)
     return state
   }
@@ -121,6 +134,26 @@ export class LineRegistry {
       first_byte_ms: rounded(state.firstByteMs),
       tokens_per_second: rounded(state.tokensPerSecond),
     }
+  }
+
+  figures(line: Line): LineFigures {
+    const { attempts, failures } = this.stateOf(line).recent.figures
+    const share = attempts === 0 ? null : Math.round((failures / attempts) * 1000) / 1000
+    return { ...this.status(line), recent_attempts: attempts, error_share: share }
+  }
+
+  /**
+   * Switches lines on and off, those made later too. What is not among the switches is as configured.
+   *
+   * @param switches whether lines are on, by their ids.
+   */
+  applySwitches(switches: ReadonlyMap<string, boolean>): void {
+    this.#switches = switches
+    for (const state of this.#states.values()) this.#switch(state)
+  }
+
+  #switch(state: LineState): void {
+    state.enabled = this.#switches.get(state.line.id) ?? state.line.enabled
   }
 
   /** Ends all connections and timers. */

@@ -1,15 +1,10 @@
-import type {
-  Account,
-  AccountSettings,
-  AccountStore,
-  ChangeOrigin,
-  DepositOutcome,
-  RecordedChange,
-} from '../admin/index.ts'
+import type { Account, AccountSettings, AccountStore, DepositOutcome } from '../admin/index.ts'
 import { depositChange, LARGEST_BALANCE, settingsChange } from '../admin/recorded-change.ts'
 import { accountWallet } from '../billing-guard/index.ts'
+import type { ChangeOrigin } from '../change-log/index.ts'
 import { accountsWithWallets, toAccount, toColumns } from './account-rows.ts'
 import { isPostgres } from './is-postgres.ts'
+import { recordChange } from './sql-change-log.ts'
 import { Books } from './sql-ledger-books.ts'
 import { WalletRows } from './sql-ledger-rows.ts'
 import type { Database } from './tables.ts'
@@ -56,7 +51,7 @@ export class SqlAccountStore implements AccountStore {
       if (numInsertedOrUpdatedRows === 0n) return undefined
       await this.#books.setLimit(trx, accountWallet(id), { limited: settings.prepaid })
       const account = { ...settings, id, createdAt: origin.at }
-      await record(trx, settingsChange(account, undefined, origin))
+      await recordChange(trx, settingsChange(account, undefined, origin))
       return account
     })
   }
@@ -78,7 +73,7 @@ export class SqlAccountStore implements AccountStore {
       await trx.updateTable('accounts').set(toColumns(account)).where('id', '=', id).execute()
       if (account.prepaid !== before.prepaid)
         await this.#books.setLimit(trx, accountWallet(id), { limited: account.prepaid })
-      await record(trx, change)
+      await recordChange(trx, change)
       return account
     })
   }
@@ -100,24 +95,8 @@ export class SqlAccountStore implements AccountStore {
         return earlier.amount === amount ? { kind: 'known', at: Number(earlier.at) } : { kind: 'conflict' }
       if (funds + amount > LARGEST_BALANCE) return { kind: 'too_much' }
       await this.#books.deposit(trx, id, amount, reference, origin.at)
-      await record(trx, depositChange(id, { funds, amount, reference }, origin))
+      await recordChange(trx, depositChange(id, { funds, amount, reference }, origin))
       return { kind: 'deposited', at: origin.at }
     })
   }
-}
-
-async function record(trx: Database, change: RecordedChange): Promise<void> {
-  const { requestId, actor, at, action, subject, before, after } = change
-  await trx
-    .insertInto('admin_changes')
-    .values({
-      id: requestId,
-      at: BigInt(at),
-      actor,
-      action,
-      subject,
-      before: before && JSON.stringify(before),
-      after: JSON.stringify(after),
-    })
-    .execute()
 }

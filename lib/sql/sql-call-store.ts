@@ -57,9 +57,10 @@ export class SqlCallStore implements CallStore {
   }
 
   async list(query: CallQuery): Promise<CallLogEntry[]> {
-    const { account, model, status, code, to, before, limit } = query
+    const { ids, account, model, status, code, to, before, limit } = query
     const oldest = query.from === undefined ? undefined : firstIdOf(query.from)
     let calls = this.#searches.selectFrom('calls').select('entry')
+    if (ids !== undefined) calls = calls.where('id', 'in', ids)
     if (account !== undefined) calls = calls.where('account', '=', account)
     if (model !== undefined) calls = calls.where('model', '=', model)
     if (status !== undefined) calls = calls.where('status', '=', status)

@@ -1,6 +1,8 @@
 import type { Kysely } from 'kysely'
 import type { WalletId } from '../billing-guard/index.ts'
 import type { TaskState, VideoTask } from '../video/index.ts'
+import type { ChangeAction } from '../change-log/index.ts'
+import type { TicketStatus } from '../tickets/index.ts'
 
 /*
  * Types as both databases can hold them: times are milliseconds since the epoch, amounts nano-units, lists and entries
@@ -162,11 +164,12 @@ export interface AdminChangesTable {
   id: string
   at: bigint
   actor: string
-  action: 'account.created' | 'account.changed' | 'account.deposited'
-  /** Id of the account. */
+  action: ChangeAction
+  /** Id of what was changed. */
   subject: string
   /** As JSON; null for what was not there. */
   before: string | null
+  /** As JSON; the JSON null for what is not there any more. */
   after: string
 }
 
@@ -178,6 +181,25 @@ export interface ResponsesTable {
   model: string
   tokens: bigint
   created_at: bigint
+}
+
+/** Lines that operators have switched; any other is as configured. */
+export interface LineSwitchesTable {
+  line: string
+  enabled: number
+}
+
+export interface TicketsTable {
+  id: string
+  account: string
+  key: string | null
+  /** The call that it is about. */
+  request_id: string
+  message: string
+  status: TicketStatus
+  reply: string | null
+  created_at: bigint
+  updated_at: bigint
 }
 
 /** Every table of the database. */
@@ -196,6 +218,8 @@ export interface Tables {
   video_tasks: VideoTasksTable
   admin_changes: AdminChangesTable
   responses: ResponsesTable
+  line_switches: LineSwitchesTable
+  tickets: TicketsTable
 }
 
 /** An open database, as {@link openDatabase} answers it. */

@@ -1,5 +1,13 @@
 import { after, before, describe } from 'node:test'
-import { type AccountStore, adminAccess, adminRoutes, MemoryAccountStore } from '../../lib/admin/index.ts'
+import {
+  type AccountStore,
+  type AdminLines,
+  adminAccess,
+  adminRoutes,
+  type KeyStore,
+  MemoryAccountStore,
+  MemoryKeyStore,
+} from '../../lib/admin/index.ts'
 import {
   authenticate,
   type KeyDirectory,
@@ -8,11 +16,14 @@ import {
 } from '../../lib/authenticate/index.ts'
 import { type Ledger, type LedgerBooks, MemoryLedger } from '../../lib/billing-guard/index.ts'
 import { callOf } from '../../lib/call/index.ts'
+import { type ChangeLog, MemoryChangeLog } from '../../lib/change-log/index.ts'
 import { errorEnvelope, unknownPath } from '../../lib/error-envelope/index.ts'
 import {
   openDatabase,
   SqlAccountStore,
+  SqlChangeLog,
   SqlKeyDirectory,
+  SqlKeyStore,
   SqlLedger,
   seedAccountsAndKeys,
 } from '../../lib/sql/index.ts'
@@ -36,7 +47,11 @@ export const SEED: KeySeed = {
 export interface AdminStores {
   readonly accounts: AccountStore
   readonly ledger: Ledger & LedgerBooks
-  readonly keys: KeyDirectory
+  /** What `authenticate` asks. */
+  readonly directory: KeyDirectory
+  readonly keys: KeyStore
+  readonly changes: ChangeLog
+  readonly lines?: AdminLines
   close(): Promise<void>
 }
 
@@ -68,15 +83,20 @@ export interface AdminBody {
   readonly created_at: string
   readonly renewed_at: string
   readonly data: readonly AdminBody[]
+  readonly account: string
+  readonly secret?: string
+  readonly enabled: boolean
   readonly next_cursor: string | null
   readonly error: ErrorEnvelope['error']
 }
 
 export function memoryStores(seed: KeySeed = SEED): AdminStores {
-  const keys = memoryKeyDirectory(seed)
+  const directory = memoryKeyDirectory(seed)
   const ledger = new MemoryLedger(seed)
-  const accounts = new MemoryAccountStore({ ledger, keys, accounts: seed.accounts })
-  return { accounts, ledger, keys, close: async () => {} }
+  const changes = new MemoryChangeLog()
+  const accounts = new MemoryAccountStore({ ledger, keys: directory, accounts: seed.accounts, changes })
+  const keys = new MemoryKeyStore({ ledger, directory, accounts, keys: seed.keys, changes })
+  return { accounts, ledger, directory, keys, changes, close: async () => {} }
 }
 
 async function sqlStores(url: string): Promise<AdminStores> {
@@ -84,7 +104,9 @@ async function sqlStores(url: string): Promise<AdminStores> {
   await seedAccountsAndKeys(db, SEED)
   const ledger = new SqlLedger(db)
   const accounts = new SqlAccountStore(db)
-  return { accounts, ledger, keys: new SqlKeyDirectory(db), close: () => db.destroy() }
+  const directory = new SqlKeyDirectory(db)
+  const keys = new SqlKeyStore(db)
+  return { accounts, ledger, directory, keys, changes: new SqlChangeLog(db), close: () => db.destroy() }
 }
 
 /** Serves the admin API over some stores, and `/v1/me`, which tells what `authenticate` knows of the caller. */
@@ -94,7 +116,7 @@ export async function serveAdmin(
 ): Promise<AdminServer> {
   const server = await serveApp((app) => {
     app.use('/admin', adminAccess({ token }), adminRoutes(stores))
-    app.get('/v1/me', authenticate({ keys: stores.keys, region: 'local', cacheMs: 0 }), (req, res) => {
+    app.get('/v1/me', authenticate({ keys: stores.directory, region: 'local', cacheMs: 0 }), (req, res) => {
       res.json(callOf(req).principal?.accountLimits)
     })
     app.use(unknownPath(), errorEnvelope())

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import { callOf } from '../call/index.ts'
-import type { ChangeOrigin } from './account-store.ts'
+import type { ChangeOrigin } from './change-log.ts'
 
 const ACTOR = /^[\x20-\x7e]{1,200}$/
 

@@ -1,0 +1,1 @@
+export { jsonBody, readBody } from './json-body.ts'
