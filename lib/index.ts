@@ -54,10 +54,12 @@ export {
   forwardTo,
   LineAccess,
   LineRegistry,
+  LineSwitches,
   type RouteOptions,
   route,
   type Strategy,
 } from './route/index.ts'
+export { MemoryTicketStore, type TicketStore, ticketDeskRoutes, ticketRoutes } from './tickets/index.ts'
 export { isWebSocketRequest, type UpgradeHandler, upgradeHandler } from './upgrade/index.ts'
 export {
   MemoryTaskStore,
@@ -68,4 +70,3 @@ export {
   type VideoEndpointsOptions,
   videoEndpoints,
 } from './video/index.ts'
-export { MemoryTicketStore, type TicketStore, ticketDeskRoutes, ticketRoutes } from './tickets/index.ts'

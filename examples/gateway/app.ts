@@ -55,6 +55,8 @@ export interface GatewayParts {
 /** The gateway as an Express app, and how to end what it keeps open. */
 export interface Gateway {
   readonly app: Express
+  /** Resolves once lines are as operators have switched them. */
+  readonly ready: Promise<void>
   /** The same app for WebSockets. */
   readonly upgrades: UpgradeHandler
   /** Waits for calls that go on without their caller, ends the connections to upstreams, writes what is queued. */
@@ -129,9 +131,9 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   app.use(VIDEO_PATHS, once, limit, video.routes)
   app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }))
   app.use('/v1', callLogRoutes({ store: stores.calls }))
-  mountPassThrough(app, { config, catalog, lines, pool, limits: limit })
   app.post('/v1/tickets', limit)
   app.use('/v1', ticketRoutes({ store: stores.tickets, calls: stores.calls }))
+  mountPassThrough(app, { config, catalog, lines, pool, limits: limit })
   app.use(
     '/admin',
     adminAccess({ token: adminToken }),
@@ -156,8 +158,11 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
 
   return {
     app,
+    // A store that is away is asked again every other second, and told of in the log.
+    ready: switches.refresh().catch(() => {}),
     upgrades: upgradeHandler(app),
     async close() {
+      switches.close()
       await openCalls.ended(CALLS_END_WITHIN_MS)
       keeper.close()
       await settler.close()

@@ -7,9 +7,9 @@ import { keyRoutes } from './key-routes.ts'
 import type { KeyStore } from './key-store.ts'
 import { ledgerRoutes } from './ledger-routes.ts'
 import type { LedgerView } from './ledger-view.ts'
+import { type AdminLines, lineRoutes } from './line-routes.ts'
 import { videoTaskRoutes } from './video-task-routes.ts'
 import type { VideoTasksView } from './video-tasks-view.ts'
-import { type AdminLines, lineRoutes } from './line-routes.ts'
 
 /** Options of {@link adminRoutes}. */
 export interface AdminRoutesOptions {

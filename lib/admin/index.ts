@@ -16,6 +16,6 @@ export {
   MemoryAccountStore,
   type MemoryAccountStoreOptions,
 } from './memory-account-store.ts'
-export type { VideoTaskFigures, VideoTasksView } from './video-tasks-view.ts'
 export { MemoryKeyStore, type MemoryKeyStoreOptions } from './memory-key-store.ts'
 export { MemoryLineSwitchStore } from './memory-line-switch-store.ts'
+export type { VideoTaskFigures, VideoTasksView } from './video-tasks-view.ts'

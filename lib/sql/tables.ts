@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely'
 import type { WalletId } from '../billing-guard/index.ts'
-import type { TaskState, VideoTask } from '../video/index.ts'
 import type { ChangeAction } from '../change-log/index.ts'
 import type { TicketStatus } from '../tickets/index.ts'
+import type { TaskState, VideoTask } from '../video/index.ts'
 
 /*
  * Types as both databases can hold them: times are milliseconds since the epoch, amounts nano-units, lists and entries
