@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import type { LineSwitchStore } from '../../lib/admin/index.ts'
+import type { ChangeLog } from '../../lib/change-log/index.ts'
+import { originOf } from './account-store.ts'
+
+/** Two handles of one store to try, with nothing in it. */
+export interface LineSwitchesUnderTest {
+  stores: readonly [LineSwitchStore, LineSwitchStore]
+  changes: ChangeLog
+  close(): Promise<void>
+}
+
+/** What every store of line switches must do. */
+export function lineSwitchContract(
+  name: string,
+  open: () => Promise<LineSwitchesUnderTest>,
+  skip: string | false = false,
+): void {
+  describe(`line switches: ${name}`, { skip }, () => {
+    let opened: LineSwitchesUnderTest
+    beforeEach(async () => {
+      opened = await open()
+    })
+    afterEach(() => opened.close())
+
+    it('tell of the lines that were switched, to all who ask', async () => {
+      const [one, other] = opened.stores
+      assert.deepEqual(await one.all(), new Map())
+      await one.set('a', false, originOf())
+      await one.set('b', true, originOf())
+      assert.deepEqual([...(await other.all())].sort(), [
+        ['a', false],
+        ['b', true],
+      ])
+      await other.set('a', null, originOf())
+      assert.deepEqual([...(await one.all())], [['b', true]])
+    })
+
+    it('record what was and what is, and nothing where that is the same', async () => {
+      const [one, other] = opened.stores
+      const origin = originOf('ada')
+      await one.set('a', false, origin)
+      await other.set('a', false, originOf())
+      await other.set('b', null, originOf())
+      await other.set('a', null, originOf())
+      const [last, first, ...rest] = await opened.changes.list({ limit: 10 })
+      assert.deepEqual(rest, [])
+      const change = { action: 'line.switched', subject: 'a' }
+      assert.deepEqual(first, { ...origin, ...change, before: { enabled: null }, after: { enabled: false } })
+      assert.deepEqual([last?.before, last?.after], [{ enabled: false }, { enabled: null }])
+    })
+
+    it('of switches at once each counts, and is recorded as it came', async () => {
+      const [one, other] = opened.stores
+      const asked = Array.from({ length: 10 }, (_, i) =>
+        (i % 2 === 0 ? one : other).set('a', i % 2 === 0, originOf()),
+      )
+      await Promise.all(asked)
+      const on = (await one.all()).get('a')
+      const changes = await opened.changes.list({ limit: 20 })
+      const sides = changes.flatMap(({ before, after }) =>
+        [before, after].map((side) => JSON.stringify(side)),
+      )
+      const starts = sides.filter((side) => side === '{"enabled":null}')
+      assert.equal(starts.length, 1, 'only the first found nothing')
+      assert.ok(changes.every(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after)))
+      assert.equal(typeof on, 'boolean')
+    })
+  })
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import type { ChangeLog } from '../../lib/change-log/index.ts'
+import type { Ticket, TicketHandling, TicketStore } from '../../lib/tickets/index.ts'
+import { originOf } from './account-store.ts'
+
+/** A store to try, with nothing in it. */
+export interface TicketStoreUnderTest {
+  tickets: TicketStore
+  changes: ChangeLog
+  close(): Promise<void>
+}
+
+const ticketOf = (id: string, more: Partial<Ticket> = {}): Ticket => ({
+  id,
+  account: 'acme',
+  key: 'key_acme',
+  requestId: 'req_00000000000000000000000000',
+  message: 'Why did this fail?',
+  status: 'open',
+  reply: null,
+  createdAt: 1_767_225_600_000,
+  updatedAt: 1_767_225_600_000,
+  ...more,
+})
+
+/** What every store of tickets must do. */
+export function ticketStoreContract(
+  name: string,
+  open: () => Promise<TicketStoreUnderTest>,
+  skip: string | false = false,
+): void {
+  describe(`ticket store: ${name}`, { skip }, () => {
+    let opened: TicketStoreUnderTest
+    let tickets: TicketStore
+    beforeEach(async () => {
+      opened = await open()
+      tickets = opened.tickets
+    })
+    afterEach(() => opened.close())
+
+    it('finds a ticket as it was made, whatever its text holds', async () => {
+      const ticket = ticketOf('tkt_1', { key: null, message: 'Wörüm?\u0000\n"\u{1f9ea}"' })
+      await tickets.add(ticket)
+      assert.deepEqual(await tickets.find('tkt_1'), ticket)
+      assert.equal(await tickets.find('tkt_2'), undefined)
+    })
+
+    it('lists newest first, by status and account, page by page', async () => {
+      await tickets.add(ticketOf('tkt_2', { account: 'globex' }))
+      await tickets.add(ticketOf('tkt_1'))
+      await tickets.add(ticketOf('tkt_3', { status: 'closed' }))
+      const idsOf = async (query: object) => (await tickets.list({ limit: 9, ...query })).map(({ id }) => id)
+      assert.deepEqual(await idsOf({}), ['tkt_3', 'tkt_2', 'tkt_1'])
+      assert.deepEqual(await idsOf({ limit: 2 }), ['tkt_3', 'tkt_2'])
+      assert.deepEqual(await idsOf({ before: 'tkt_2' }), ['tkt_1'])
+      assert.deepEqual(await idsOf({ status: 'open' }), ['tkt_2', 'tkt_1'])
+      assert.deepEqual(await idsOf({ status: 'open', account: 'acme' }), ['tkt_1'])
+      assert.deepEqual(await idsOf({ status: 'answered' }), [])
+    })
+
+    it('handles a ticket, and records what was and what is', async () => {
+      const ticket = ticketOf('tkt_1')
+      await tickets.add(ticket)
+      const origin = originOf('ada')
+      const answered = { status: 'answered', reply: 'The line was away.' } as const
+      const handled = await tickets.change('tkt_1', () => answered, origin)
+      assert.deepEqual(handled, { ...ticket, ...answered, updatedAt: origin.at })
+      assert.deepEqual(await tickets.find('tkt_1'), handled)
+      const before = { status: 'open', reply: null }
+      const change = { action: 'ticket.changed', subject: 'tkt_1', before, after: answered }
+      assert.deepEqual(await opened.changes.list({ limit: 9 }), [{ ...origin, ...change }])
+    })
+
+    it('records nothing where nothing is changed, or nothing is there', async (t) => {
+      const ticket = ticketOf('tkt_1')
+      await tickets.add(ticket)
+      assert.deepEqual(await tickets.change('tkt_1', (handling) => ({ ...handling }), originOf()), ticket)
+      const revise = t.mock.fn((handling: TicketHandling) => handling)
+      assert.equal(await tickets.change('tkt_2', revise, originOf()), undefined)
+      assert.equal(revise.mock.callCount(), 0)
+      assert.deepEqual(await opened.changes.list({ limit: 9 }), [])
+    })
+
+    it('loses none of the changes that are made at once', async () => {
+      await tickets.add(ticketOf('tkt_1', { reply: '' }))
+      const addLetter = ({ reply }: TicketHandling) => ({ status: 'open' as const, reply: `${reply}x` })
+      await Promise.all(Array.from({ length: 8 }, () => tickets.change('tkt_1', addLetter, originOf())))
+      assert.equal((await tickets.find('tkt_1'))?.reply, 'x'.repeat(8))
+    })
+  })
+}
