@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isAddressOrBlock, keyMembers, parseAmount } from '../catalog/index.ts'
+import { isAddressOrBlock, isAmount, keyMembers, parseAmount } from '../catalog/index.ts'
 import { id, limit } from './account-schemas.ts'
 import { LARGEST_BALANCE } from './recorded-change.ts'
 
@@ -12,7 +12,9 @@ const settings = {
     .nullable()
     .describe('ISO 8601; null: never.'),
   quota: keyMembers.quota
-    .refine((text) => parseAmount(text) <= LARGEST_BALANCE, { error: 'must be below 9223372036' })
+    .refine((text) => !isAmount(text) || parseAmount(text) <= LARGEST_BALANCE, {
+      error: 'must be below 9223372036',
+    })
     .nullable()
     .describe('What the key may spend in all, as a decimal string; null: no quota.'),
   allow_ips: z
