@@ -35,7 +35,9 @@ import {
   VIDEO_PATHS,
   videoEndpoints,
 } from 'express-model-gateway'
+import { openApiDocument } from 'express-model-gateway/openapi'
 import { OPERATIONS } from 'express-model-gateway/operations'
+import manifest from 'express-model-gateway/package.json' with { type: 'json' }
 import { accessLog } from './access-log.ts'
 import { OpenCalls } from './open-calls.ts'
 import { mountPassThrough } from './pass-through.ts'
@@ -98,6 +100,9 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   app.use(beginCall({ logger, onBegin }))
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
   app.get('/readyz', readiness.handler())
+  const { passThrough } = config
+  const document = openApiDocument({ version: manifest.version, operations: OPERATIONS, passThrough })
+  app.get('/openapi.json', (_req, res) => void res.json(document))
 
   app.use(['/v1', '/api/v3'], callLog({ writer, settledBy }))
   // A signed address stands for a key.

@@ -16,4 +16,13 @@ export function listOf<Item extends z.ZodType>(item: Item, min = 0) {
         return
       }
     })
+    .meta({
+      type: 'array',
+      minItems: min,
+      /** Worded when somebody asks for the schema, and not before. */
+      get items() {
+        const { $schema: _, ...items } = z.toJSONSchema(item, { io: 'input', unrepresentable: 'any' })
+        return items
+      },
+    })
 }

@@ -5,10 +5,20 @@ import type { TokenEstimator } from './operation.ts'
 export type TextOrTokens = string | readonly string[] | readonly number[] | readonly (readonly number[])[]
 
 /** A million tokens are checked in a loop of their own: as many schemas would stall other requests. */
-export const textOrTokens = z.custom<TextOrTokens>().superRefine((given, context) => {
-  const fault = faultIn(given)
-  if (fault) context.addIssue({ code: 'custom', ...fault })
-})
+export const textOrTokens = z
+  .custom<TextOrTokens>()
+  .superRefine((given, context) => {
+    const fault = faultIn(given)
+    if (fault) context.addIssue({ code: 'custom', ...fault })
+  })
+  .meta({
+    anyOf: [
+      { type: 'string' },
+      { type: 'array', items: { type: 'string' } },
+      { type: 'array', items: { type: 'integer', minimum: 0 } },
+      { type: 'array', items: { type: 'array', items: { type: 'integer', minimum: 0 } } },
+    ],
+  })
 
 interface Fault {
   readonly message: string

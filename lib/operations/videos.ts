@@ -20,7 +20,7 @@ const size = z
   .nullish()
 const inputReference = z.union(
   [
-    z.instanceof(FormFile),
+    z.instanceof(FormFile).meta({ type: 'string', format: 'binary' }),
     z
       .looseObject({ image_url: z.string().min(1).optional(), file_id: z.string().min(1).optional() })
       .refine(({ image_url: url, file_id: id }) => (url === undefined) !== (id === undefined)),

@@ -12,14 +12,14 @@ const whole = (least: number, most: number) =>
     .refine((count) => count >= least && count <= most, `must be a whole number from ${least} to ${most}`)
 
 /** `GET /v1/videos` */
-const videoList = z.object({
+export const videoList = z.object({
   limit: whole(1, MOST_LISTED).default(20),
   after: z.string().optional(),
   order: z.enum(['asc', 'desc'], 'must be "asc" or "desc"').default('desc'),
 })
 
 /** `GET /api/v3/contents/generations/tasks` */
-const taskList = z.object({
+export const taskList = z.object({
   page_num: whole(1, DEEPEST_PAGE).default(1),
   page_size: whole(1, 500).default(20),
   'filter.status': z.enum(['queued', 'running', 'succeeded', 'failed', 'cancelled']).optional(),

@@ -1,0 +1,198 @@
+import { z } from 'zod'
+import { TICKET_STATUSES } from '../tickets/ticket-store.ts'
+
+const time = z.iso.datetime()
+const amount = z.string().describe('A decimal string.')
+const names = z.array(z.string()).nullable()
+const limit = z.int().nullable()
+
+/** The answer of a list. */
+export const listOf = <T extends z.ZodType>(row: T) =>
+  z.object({
+    object: z.literal('list'),
+    data: z.array(row),
+    next_cursor: z.string().nullable().describe('The cursor of the next page; null on the last one.'),
+  })
+
+export const account = z.strictObject({
+  id: z.string(),
+  object: z.literal('account'),
+  name: z.string().nullable(),
+  prepaid: z.boolean(),
+  deposited: amount,
+  spent: amount,
+  balance: amount,
+  leased: amount,
+  available: amount,
+  limits: z.object({ rpm: limit, tpm: limit, concurrency: limit }),
+  regions: names,
+  line_regions: names,
+  created_at: time,
+})
+
+export const deposit = z.strictObject({
+  object: z.literal('deposit'),
+  account: z.string(),
+  amount,
+  reference: z.string(),
+  created_at: time,
+})
+
+export const lease = z.strictObject({
+  id: z.string(),
+  object: z.literal('lease'),
+  wallet: z.string(),
+  owner: z.string(),
+  held: amount,
+  renewed_at: time,
+})
+
+export const ledgerCheck = z.strictObject({
+  object: z.literal('ledger_check'),
+  violations: z.array(z.string()),
+  accounts: z.int(),
+  charges: z.int(),
+  deposited: amount,
+  spent: amount,
+  leased: amount,
+})
+
+export const key = z.strictObject({
+  id: z.string(),
+  object: z.literal('key'),
+  account: z.string(),
+  enabled: z.boolean(),
+  expires_at: time.nullable(),
+  quota: amount.nullable(),
+  spent: amount,
+  leased: amount,
+  available: amount.nullable(),
+  allow_ips: names,
+  allow_models: names,
+  limits: z.object({ rpm: limit, tpm: limit }),
+  created_at: time,
+})
+
+export const keyWithSecret = key.extend({ secret: z.string().describe('Told this once.') })
+
+export const deletedKey = z.strictObject({
+  id: z.string(),
+  object: z.literal('key'),
+  deleted: z.literal(true),
+})
+
+const lineStatus = {
+  provider: z.string(),
+  protocol: z.string(),
+  region: z.string().nullable(),
+  enabled: z.boolean(),
+  priority: z.number(),
+  weight: z.number(),
+  circuit: z.enum(['closed', 'open', 'half_open']),
+  retry_after_ms: z.number().nullable(),
+  rest_ms: z.number(),
+  in_flight: z.int(),
+  first_byte_ms: z.number().nullable(),
+  tokens_per_second: z.number().nullable(),
+}
+
+export const line = z.strictObject({
+  id: z.string(),
+  object: z.literal('line'),
+  ...lineStatus,
+  recent_attempts: z.int(),
+  error_share: z.number().nullable().describe('Of the attempts of the last minute in this process.'),
+  switched: z.boolean().nullable().describe('As operators switched it; null: as the config says.'),
+})
+
+export const change = z.strictObject({
+  id: z.string(),
+  object: z.literal('change'),
+  at: time,
+  actor: z.string(),
+  action: z.string(),
+  subject: z.string(),
+  before: z.record(z.string(), z.unknown()).nullable(),
+  after: z.record(z.string(), z.unknown()).nullable(),
+})
+
+export const call = z.looseObject({
+  id: z.string(),
+  object: z.literal('call'),
+  created_at: time,
+  duration_ms: z.number(),
+  account: z.string().nullable(),
+  key: z.string().nullable(),
+  method: z.string(),
+  path: z.string(),
+  protocol: z.string(),
+  model: z.string().nullable(),
+  stream: z.boolean(),
+  status: z.int(),
+  error_code: z.string().nullable(),
+  outcome: z.string(),
+  request: z.looseObject({}).nullable(),
+  routing: z
+    .looseObject({ eliminated: z.array(z.looseObject({})), attempts: z.array(z.looseObject({})) })
+    .nullable(),
+  usage: z.looseObject({}).nullable(),
+  billing: z.looseObject({}).nullable(),
+  limit: z.looseObject({}).nullable(),
+  response_body: z.string().nullable(),
+})
+
+export const ticket = z.strictObject({
+  id: z.string(),
+  object: z.literal('ticket'),
+  account: z.string(),
+  key: z.string().nullable(),
+  request_id: z.string(),
+  message: z.string(),
+  status: z.enum(TICKET_STATUSES),
+  reply: z.string().nullable(),
+  created_at: time,
+  updated_at: time,
+})
+
+export const ticketWithCall = ticket.extend({ call: call.nullable() })
+
+export const videoTask = z.looseObject({
+  id: z.string(),
+  object: z.literal('video_task'),
+  request_id: z.string(),
+  account: z.string(),
+  model: z.string(),
+  line: z.string(),
+  state: z.string(),
+  held: amount,
+  charged: amount.nullable(),
+})
+
+export const model = z.looseObject({ id: z.string(), object: z.literal('model'), kind: z.string() })
+
+export const models = z.looseObject({ object: z.literal('list'), data: z.array(model) })
+
+export const routing = z.object({
+  object: z.literal('routing'),
+  model: z.string(),
+  candidates: z.array(z.looseObject({ id: z.string(), ...lineStatus })),
+})
+
+export const health = z.looseObject({ status: z.string() })
+
+const openAiError = z.looseObject({
+  message: z.string(),
+  type: z.string(),
+  code: z.string(),
+  param: z.string().optional(),
+})
+
+/** The OpenAI-style envelope of spec 2.1; task-style video has it too. */
+export const errorEnvelope = z.object({ error: openAiError, request_id: z.string() })
+
+/** The Anthropic-style envelope of spec 2.2. */
+export const anthropicErrorEnvelope = z.object({
+  type: z.literal('error'),
+  error: z.object({ type: z.string(), message: z.string() }),
+  request_id: z.string(),
+})
