@@ -6,14 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { envelopeOf, jsonOf } from '../support/answer-bodies.ts'
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../support/postgres-server.ts'
 import { type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
-import {
-  chat,
-  type GatewayProcess,
-  post,
-  runToExit,
-  startGatewayProcess,
-  temporaryFolder,
-} from './gateway-process.ts'
+import { chat, type GatewayProcess, post, startGatewayProcess, temporaryFolder } from './gateway-process.ts'
 
 const TOKEN = 'admin-token-of-this-test'
 /** What a change may take to reach every process. */
@@ -211,82 +204,4 @@ describe('the calls and tickets that operators see', () => {
     const seen = (await jsonOf<Body>(own)).data
     assert.ok(seen.length > 0 && seen.every(({ account }) => account === 'acme'), 'callers see their own')
   })
-})
-
-const PATHS = [
-  'GET /accounts',
-  'POST /accounts',
-  'GET /accounts/acme',
-  'PATCH /accounts/acme',
-  'POST /accounts/acme/deposits',
-  'GET /keys',
-  'POST /keys',
-  'GET /keys/k',
-  'PATCH /keys/k',
-  'DELETE /keys/k',
-  'POST /keys/k/rotate',
-  'GET /lines',
-  'GET /lines/one',
-  'PATCH /lines/one',
-  'GET /calls',
-  'GET /calls/req_1',
-  'GET /tickets',
-  'GET /tickets/tkt_1',
-  'PATCH /tickets/tkt_1',
-  'GET /leases',
-  'GET /ledger/check',
-  'GET /changes',
-]
-
-describe('the admin API of the assembled gateway', () => {
-  it('answers nothing without the token, on no path', async () => {
-    const gateway = await start('memory:')
-    for (const row of PATHS) {
-      const [method = '', path = ''] = row.split(' ')
-      for (const [headers, code] of [
-        [{}, 'missing_credential'],
-        [{ 'x-api-key': TOKEN }, 'missing_credential'],
-        [{ authorization: 'Bearer sk-1' }, 'invalid_credential'],
-        [{ authorization: `Bearer ${TOKEN}x` }, 'invalid_credential'],
-      ] as const) {
-        const answer = await fetch(`${gateway.url}/admin${path}`, { method, headers })
-        assert.deepEqual([answer.status, (await envelopeOf(answer)).error.code], [401, code], row)
-      }
-    }
-    assert.deepEqual((await ask(gateway, 'GET', '/changes')).body.data, [])
-    assert.equal((await ask(gateway, 'GET', '/keys')).body.data.length, 1)
-  })
-
-  it('is not there without a token', async () => {
-    const gateway = await startGatewayProcess({ GATEWAY_CONFIG: join(folder.path, 'config.json') })
-    running.push(gateway)
-    for (const row of PATHS) {
-      const [method = '', path = ''] = row.split(' ')
-      const answer = await fetch(`${gateway.url}/admin${path}`, { method })
-      assert.deepEqual([answer.status, (await envelopeOf(answer)).error.code], [404, 'not_found'], row)
-    }
-  })
-
-  it('does not start with a short token where others can reach it, and does not tell it', async () => {
-    for (const HOST of ['0.0.0.0', '::', 'example.invalid', '1270.0.0.1']) {
-      const { code, stderr } = await runToExit({ ADMIN_TOKEN: 'short-token-123', HOST })
-      assert.equal(code, 1)
-      assert.match(stderr, /^ADMIN_TOKEN: must be at least 16 characters[^\n]+\n$/)
-      assert.doesNotMatch(stderr, /short-token/)
-    }
-  })
-
-  for (const [token, HOST] of [
-    ['short', '127.0.0.1'],
-    ['short', 'localhost'],
-    ['exactly-16-chars', '0.0.0.0'],
-  ] as const) {
-    it(`starts with a token of ${token.length} characters on ${HOST}`, async () => {
-      const gateway = await startGatewayProcess({ ADMIN_TOKEN: token, HOST })
-      running.push(gateway)
-      const headers = { authorization: `Bearer ${token}` }
-      const answer = await fetch(`http://127.0.0.1:${gateway.port}/admin/keys`, { headers })
-      assert.equal(answer.status, 200)
-    })
-  }
 })

@@ -15,7 +15,7 @@ const config = loadConfig({
   lines: [{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://localhost/v1', models: { m: 'm' } }],
   passThrough: [
     { path: '/v1/audio/*rest', lines: ['l'] },
-    { path: '/v1/files{/:id}', lines: ['l'] },
+    { path: '/v1/files/:id', lines: ['l'] },
   ],
 })
 const { passThrough } = config

@@ -12,9 +12,8 @@ export interface MountedRoute {
 interface Layer {
   readonly route?: { readonly path: string | readonly string[]; readonly methods: Record<string, boolean> }
   readonly handle: { readonly stack?: readonly Layer[] }
-  /** The part of the path that it matched last. */
-  readonly path?: string
-  match(path: string): boolean
+  /** The part of a path that it matches, and which of its own paths did. */
+  match(path: string): { readonly path: string; readonly pattern: string } | undefined | false
 }
 
 /** Every route of an app, those of the routers in it too. */
@@ -32,22 +31,17 @@ function routesIn(stack: readonly Layer[], within: (path: string) => string | un
         name: `${methods.join(',')} ${own}`,
         serves(method, path) {
           const rest = within(path)
-          const taken = methods.includes('_all') || methods.includes(method)
-          return taken && rest !== undefined && layer.match(rest) && isOf(own, rest)
+          if (rest === undefined || !(methods.includes('_all') || methods.includes(method))) return false
+          const found = layer.match(rest)
+          return found ? found.pattern === own : false
         },
       }))
     }
     if (!layer.handle.stack) return []
     return routesIn(layer.handle.stack, (path) => {
       const rest = within(path)
-      if (rest === undefined || !layer.match(rest)) return undefined
-      return rest.slice((layer.path ?? '').replace(/\/$/, '').length) || '/'
+      const found = rest !== undefined && layer.match(rest)
+      return found ? rest.slice(found.path.replace(/\/$/, '').length) || '/' : undefined
     })
   })
-}
-
-/** One of several paths that a layer was given: whether it is this one that fits. */
-function isOf(own: string, path: string): boolean {
-  const [, first = ''] = own.split('/')
-  return own === '/' || /^[:*{]/.test(first) || path.split('/').slice(0, 3).join('/').startsWith(`/${first}`)
 }
