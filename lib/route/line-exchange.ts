@@ -5,6 +5,7 @@ import { AttemptClocks } from './attempt-clocks.ts'
 import type { Candidate } from './candidate.ts'
 import { connectionFailure, type Failure, failureOfStatus, malformed, timedOut } from './outcome.ts'
 import { BodyCollector, parseJson } from './plain-answer.ts'
+import { isLineFault } from './recent-attempts.ts'
 import { traceDetail } from './trace-detail.ts'
 import type { ConnectionAware, CountingConnection } from './upstream-pool.ts'
 import { lineHeaders } from './upstream-request.ts'
@@ -31,6 +32,7 @@ export class LineExchange implements ConnectionAware {
   readonly #startedAt = performance.now()
   #onEnd: (end: LineResult) => void = () => {}
   #over = false
+  #givenUp = false
   #onReusedConnection = false
   #controller: Dispatcher.DispatchController | undefined
   #status: number | null = null
@@ -52,7 +54,10 @@ export class LineExchange implements ConnectionAware {
   run(signal: AbortSignal): Promise<LineResult> {
     const { state } = this.#target
     return new Promise((resolve) => {
-      const giveUp = (): void => this.#fail(malformed('nobody waits for the answer any more'), OVER)
+      const giveUp = (): void => {
+        this.#givenUp = true
+        this.#fail(malformed('nobody waits for the answer any more'), OVER)
+      }
       this.#onEnd = (result) => {
         signal.removeEventListener('abort', giveUp)
         resolve(result)
@@ -167,6 +172,8 @@ export class LineExchange implements ConnectionAware {
     this.#over = true
     this.#durationMs = performance.now() - this.#startedAt
     this.#target.state.inFlight--
+    const failed = end.kind === 'failed' || isLineFault(this.#status)
+    if (!this.#givenUp) this.#target.state.recent.count(failed)
     this.#clocks.stop()
     this.#onEnd(end)
   }

@@ -34,6 +34,11 @@ export class RecentAttempts {
   }
 }
 
+/** Whether an answer that is passed on, or read by itself, says that the line failed. */
+export function isLineFault(status: number | null): boolean {
+  return status !== null && (status >= 500 || status === 429)
+}
+
 function spanNow(): number {
   return Math.floor(performance.now() / BUCKET_MS)
 }

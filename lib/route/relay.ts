@@ -5,6 +5,7 @@ import type { AttemptOutcome, AttemptRecord } from '../call/index.ts'
 import { AttemptClocks } from './attempt-clocks.ts'
 import type { Candidate } from './candidate.ts'
 import { connectionFailure, type Failure, timedOut } from './outcome.ts'
+import { isLineFault } from './recent-attempts.ts'
 import { hasBody } from './relay-headers.ts'
 import { SpentPieces, SpentReads } from './spent-pieces.ts'
 import { traceDetail } from './trace-detail.ts'
@@ -105,6 +106,8 @@ export class Relay implements UpstreamEvents {
     this.#end = end
     this.#durationMs = performance.now() - this.#startedAt
     this.candidate.state.inFlight--
+    const failed = end.kind === 'failed' ? end.failure.blame : isLineFault(this.#status)
+    if (end.kind !== 'abandoned') this.candidate.state.recent.count(failed)
     this.clocks.stop()
     this.#stopUpload()
     this.#endUpstream()
