@@ -75,6 +75,8 @@ export interface Line {
   readonly basePath: string
   readonly apiKey: string | undefined
   readonly region: string | undefined
+  /** Names of the endpoints that it has, such as `chat/completions`; undefined = all of its protocol. */
+  readonly endpoints: ReadonlySet<string> | undefined
   readonly enabled: boolean
   /** Lower is tried first. */
   readonly priority: number

@@ -1,5 +1,6 @@
 import { isAddressOrBlock } from './address.ts'
 import type { ParsedConfig } from './config-schema.ts'
+import { ENDPOINTS_BY_PROTOCOL, foreignEndpoints } from './endpoints.ts'
 import { pathFault } from './pass-through-path.ts'
 
 /** Writes a path as the config's author would: `lines[2].baseUrl`. */
@@ -37,6 +38,10 @@ export function crossFaults(config: ParsedConfig): string[] {
     const url = new URL(line.baseUrl)
     if (url.search + url.hash + url.username + url.password !== '') {
       faults.push(`lines[${i}].baseUrl: must not have a query, a fragment or credentials`)
+    }
+    for (const [j, name] of foreignEndpoints(line.protocol, line.endpoints ?? [])) {
+      const own = ENDPOINTS_BY_PROTOCOL[line.protocol].join(', ')
+      faults.push(`lines[${i}].endpoints[${j}]: no "${line.protocol}" line has "${name}"; it can have ${own}`)
     }
     for (const model of Object.keys(line.models)) {
       if (!models.has(model)) faults.push(`lines[${i}].models.${model}: there is no model "${model}"`)

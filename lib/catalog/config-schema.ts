@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ENDPOINTS_BY_PROTOCOL } from './endpoints.ts'
 import { isAmount } from './money.ts'
 
 const id = z
@@ -19,6 +20,11 @@ const accountLimits = z.strictObject({ ...keyLimits.shape, concurrency: limit.de
 
 const featureSchema = z.enum(['stream', 'tools', 'vision', 'json', 'reasoning'])
 const protocolSchema = z.enum(['openai', 'anthropic', 'ark'])
+
+const endpointNames = Object.values(ENDPOINTS_BY_PROTOCOL).flat()
+const endpointSchema = z.enum(endpointNames, {
+  error: `must be the path of an endpoint without "/v1/", one of ${endpointNames.join(', ')}`,
+})
 
 const prices = {
   inputPerMillion: price,
@@ -82,6 +88,11 @@ const line = z.strictObject({
   baseUrl: z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' }),
   apiKey: z.string().min(1).optional().describe('The provider key, or "env:NAME".'),
   region: id.optional(),
+  endpoints: z
+    .array(endpointSchema)
+    .min(1, 'must name at least one endpoint; leave it out for all of the protocol')
+    .optional()
+    .describe('The endpoints that it has, without /v1/. Absent: all of its protocol.'),
   enabled: z.boolean().default(true),
   priority: z.int().default(0).describe('Lower is tried first.'),
   weight: z.number().min(0).max(1_000_000).default(1),

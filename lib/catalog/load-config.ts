@@ -159,6 +159,7 @@ function toLine(line: ParsedLine): Line {
     basePath: url.pathname.replace(/\/+$/, ''),
     apiKey: line.apiKey,
     region: line.region,
+    endpoints: line.endpoints && new Set(line.endpoints),
     enabled: line.enabled,
     priority: line.priority,
     weight: line.weight,

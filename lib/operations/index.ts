@@ -7,6 +7,7 @@ export { FormFile } from './form-file.ts'
 export { imageGenerations } from './images.ts'
 export { MOST_TOKENS_PER_IMAGE } from './images-answer.ts'
 export { messages } from './messages.ts'
+export { endpointOf, servesNatively } from './native-lines.ts'
 export type {
   AnswerReading,
   FrameReading,

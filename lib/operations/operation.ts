@@ -170,6 +170,8 @@ export interface Operation {
   readonly path: string
   /** Path behind a line's base URL. */
   readonly upstreamPath: string
+  /** Its name among a line's `endpoints`. Defaults to `upstreamPath` without its slash. */
+  readonly endpoint?: string
   /** Whether a body may be `multipart/form-data`, too. */
   readonly acceptsForms?: boolean
   readonly schema: z.ZodType

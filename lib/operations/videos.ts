@@ -77,6 +77,7 @@ export function remixOf({ id, model, seconds }: RemixSource): Operation {
     name: 'videos.remix',
     path: `/v1${path}`,
     upstreamPath: path,
+    endpoint: 'videos',
     schema: remixSchema,
     facts: ({ prompt }, _raw, estimate) => videoFacts({ model, prompt: String(prompt), seconds }, estimate),
   }

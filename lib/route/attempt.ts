@@ -5,7 +5,7 @@ import type { StreamReader } from '../operations/index.ts'
 import { AnswerIntake, type IntakeEnd } from './answer-intake.ts'
 import { AttemptClocks } from './attempt-clocks.ts'
 import type { Candidate } from './candidate.ts'
-import { connectionFailure, timedOut } from './outcome.ts'
+import { connectionFailure, type Failure, timedOut } from './outcome.ts'
 import type { SpokenRequest } from './spoken-request.ts'
 import type { RelaySink } from './stream-relay.ts'
 import { traceDetail } from './trace-detail.ts'
@@ -17,6 +17,7 @@ export type AttemptEnd = IntakeEnd | { readonly kind: 'abandoned'; readonly read
 
 /** How long a connection may take to end its response after the answer is whole, to be used again. */
 const LINGER_MS = 1000
+const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")'
 const CALLER_LEFT = new Error('the caller left')
 const OVER = new Error('the attempt is over')
 
@@ -116,12 +117,19 @@ export class Attempt implements ConnectionAware {
       upstreamStatus: this.#intake.status,
       outcome: outcomeOf(this.#end),
       timeoutPhase: failure?.timeoutPhase ?? null,
-      detail: failure?.detail ? traceDetail(failure.detail, this.candidate.line, this.#upstream.body) : null,
+      detail: failure ? this.#detailOf(failure) : null,
       connectMs: rounded(this.#connectMs),
       firstByteMs: rounded(this.#firstByteMs),
       durationMs: Math.round(this.#durationMs),
       skipped: this.#intake.skipped,
     }
+  }
+
+  #detailOf({ detail, unknownPath }: Failure): string | null {
+    const { line } = this.candidate
+    if (!detail) return null
+    const told = traceDetail(detail, line, this.#upstream.body)
+    return unknownPath && !line.endpoints ? `${told} ${MAY_LACK_ENDPOINT}` : told
   }
 
   get #options(): Dispatcher.DispatchOptions {

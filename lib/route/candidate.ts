@@ -1,5 +1,5 @@
 import { type Catalog, type Line, type Model, type Price, priceOn, windowOn } from '../catalog/index.ts'
-import type { ProtocolName } from '../protocols/index.ts'
+import { type Operation, servesNatively } from '../operations/index.ts'
 import type { LineRegistry, LineState } from './line-state.ts'
 
 /** A line that may serve a call, as strategies see it. */
@@ -14,8 +14,8 @@ export interface Candidate {
 }
 
 /**
- * The candidates of each model of a catalogue, built once: by priority, then those that speak the caller's protocol, then
- * by weight, then in the order of the config.
+ * The candidates of each model of a catalogue, built once: by priority, then those that have the caller's endpoint, then by
+ * weight, then in the order of the config.
  */
 export class CandidateTable {
   readonly #registry: LineRegistry
@@ -25,35 +25,35 @@ export class CandidateTable {
     this.#registry = registry
   }
 
-  /** @param protocol the caller's. */
-  of(catalog: Catalog, model: Model, protocol: ProtocolName): readonly Candidate[] {
+  /** @param operation the caller's. */
+  of(catalog: Catalog, model: Model, operation: Operation): readonly Candidate[] {
     const lists: CandidateLists = this.#byCatalog.get(catalog) ?? {}
     this.#byCatalog.set(catalog, lists)
-    const byModel = lists[protocol] ?? new Map<string, readonly Candidate[]>()
-    lists[protocol] = byModel
+    const byModel = lists[operation.name] ?? new Map<string, readonly Candidate[]>()
+    lists[operation.name] = byModel
     const known = byModel.get(model.id)
     if (known) return known
-    const candidates = this.#build(catalog, model, protocol)
+    const candidates = this.#build(catalog, model, operation)
     byModel.set(model.id, candidates)
     return candidates
   }
 
   /** The candidates of a model, and a line that has what the call refers to, although it may not serve the model now. */
-  withLine(catalog: Catalog, model: Model, protocol: ProtocolName, lineId: string): readonly Candidate[] {
-    const candidates = this.of(catalog, model, protocol)
+  withLine(catalog: Catalog, model: Model, operation: Operation, lineId: string): readonly Candidate[] {
+    const candidates = this.of(catalog, model, operation)
     if (candidates.some(({ line }) => line.id === lineId)) return candidates
     const line = catalog.lines.find(({ id }) => id === lineId)
     return line ? [...candidates, this.#candidate(model, line)] : candidates
   }
 
-  #build(catalog: Catalog, model: Model, protocol: ProtocolName): readonly Candidate[] {
-    const foreign = ({ line }: Candidate): number => (line.protocol === protocol ? 0 : 1)
+  #build(catalog: Catalog, model: Model, operation: Operation): readonly Candidate[] {
+    const translated = ({ line }: Candidate): number => (servesNatively(line, operation) ? 0 : 1)
     return catalog
       .linesOf(model.id)
       .map((line) => this.#candidate(model, line))
       .sort(
         (a, b) =>
-          a.line.priority - b.line.priority || foreign(a) - foreign(b) || b.line.weight - a.line.weight,
+          a.line.priority - b.line.priority || translated(a) - translated(b) || b.line.weight - a.line.weight,
       )
   }
 
@@ -68,5 +68,5 @@ export class CandidateTable {
   }
 }
 
-/** By the caller's protocol, then the model's id. */
-type CandidateLists = { [protocol in ProtocolName]?: Map<string, readonly Candidate[]> }
+/** By the caller's operation, then the model's id. */
+type CandidateLists = { [operation: string]: Map<string, readonly Candidate[]> }

@@ -2,8 +2,9 @@ import type { CallRequest, Elimination, EliminationReason, Pin, Principal } from
 import { type Line, windowNeeded } from '../catalog/index.ts'
 import { type ErrorCode, GatewayError } from '../errors/index.ts'
 import type { PriceCeiling, ProviderConstraint } from '../operations/index.ts'
-import { translationOf, type Untranslatable } from '../translate/index.ts'
+import type { Untranslatable } from '../translate/index.ts'
 import type { Candidate } from './candidate.ts'
+import { speechDetail, unfitDetail } from './line-speech.ts'
 
 /** What filters judge a line by that look at no request. */
 export interface LineContext {
@@ -88,9 +89,8 @@ const FILTERS: readonly Filter[] = [
     code: 'no_candidate',
     applies: always,
     removes: ({ line }, { request: { operation }, unfit }) => {
-      const isOwn = line.protocol === operation.protocol || translationOf(operation, line.protocol)
-      const serves = unfit ? unfit(line)?.code !== 'no_candidate' : isOwn
-      return serves ? undefined : `speaks ${line.protocol}, the call ${operation.protocol}`
+      if (!unfit) return speechDetail(line, operation)
+      return unfit(line)?.code === 'no_candidate' ? unfitDetail(line, operation) : undefined
     },
   },
   {

@@ -99,7 +99,7 @@ export class LineAccess {
     const { principal, pin } = call
     const context = { request, principal, pin, unfit: (line: Line) => offer.unfit(line) }
     const kept = filterCandidates(
-      this.#table.of(this.#catalog(), request.model, request.operation.protocol),
+      this.#table.of(this.#catalog(), request.model, request.operation),
       context,
       call.routing.eliminated,
     )

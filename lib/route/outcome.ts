@@ -17,6 +17,8 @@ export interface Failure {
   readonly retryAfterMs?: number | undefined
   /** The member of the caller's request that the upstream objected to. */
   readonly param?: string | undefined
+  /** Whether the line may just not have the endpoint. */
+  readonly unknownPath?: boolean
 }
 
 /** The parts of an upstream's error object that decide anything, whatever its shape. */
@@ -152,7 +154,12 @@ function classify(status: number, error: UpstreamErrorObject): Failure {
     if (POLICY_CODES.has(error.code)) return { ...final, code: 'content_filtered' }
     return { ...final, code: 'invalid_request', param: error.param }
   }
-  return { ...passing, code: 'upstream_error', blame: true }
+  return { ...passing, code: 'upstream_error', blame: true, unknownPath: isUnknownPath(status, error) }
+}
+
+/** A path or a method that is not known, and not a model: then the upstream names it. */
+function isUnknownPath(status: number, { type, code, message }: UpstreamErrorObject): boolean {
+  return (status === 404 || status === 405) && !/model|deployment/i.test(`${type} ${code} ${message}`)
 }
 
 /** The response that a request goes on from. */

@@ -57,11 +57,11 @@ export function route(options: RouteOptions): RequestHandler {
     const { principal, pin } = call
     if (!pin) refuseUnpinned(request)
     call.routing = { region: settings.region, strategy: strategyName, eliminated: [], attempts: [] }
-    const { protocol } = request.operation
+    const { operation } = request
     const candidates =
       request.resource && pin
-        ? table.withLine(catalog(), model, protocol, pin.line)
-        : table.of(catalog(), model, protocol)
+        ? table.withLine(catalog(), model, operation, pin.line)
+        : table.of(catalog(), model, operation)
     const kept = filterCandidates(candidates, { request, principal, pin }, call.routing.eliminated)
     const budget = budgets.of(model)
     budget.noteCall()

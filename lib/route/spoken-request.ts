@@ -1,9 +1,9 @@
 import type { CallRequest, RequestBody } from '../call/index.ts'
-import type { Operation } from '../operations/index.ts'
-import { type Translation, translationOf, Untranslatable } from '../translate/index.ts'
+import { type Operation, servesNatively } from '../operations/index.ts'
+import { type Translation, translationOf, translationsOf, Untranslatable } from '../translate/index.ts'
 import type { Candidate } from './candidate.ts'
 
-/** A call's request as it is put to a line. The call's own is one, for lines of its protocol. */
+/** A call's request as it is put to a line. The call's own is one, for lines that have its endpoint. */
 export interface SpokenRequest {
   /** The endpoint that is called on the line. */
   readonly operation: Operation
@@ -15,11 +15,11 @@ export interface SpokenRequest {
 /** Output asked for where the caller leaves it open, the line's protocol does not, and the catalogue does not say. */
 const DEFAULT_MAX_TOKENS = 4096
 
-/** A call's request in the protocols of its lines; each is made when it is first needed, and once. */
+/** A call's request as its lines can be asked it; each is made when it is first needed, and once. */
 export class SpokenRequests {
   readonly #request: CallRequest
   readonly #candidates: readonly Candidate[]
-  /** For lines of the caller's protocol. */
+  /** For lines that have the caller's endpoint. */
   #own: SpokenRequest | undefined
   #translated: Map<string, SpokenRequest | Untranslatable> | undefined
   #fault: Untranslatable | undefined
@@ -38,14 +38,14 @@ export class SpokenRequests {
   /** The request for a line, or what of it that line cannot be asked. */
   for({ line, upstreamModel }: Candidate): SpokenRequest | Untranslatable {
     const { operation } = this.#request
-    if (line.protocol === operation.protocol) {
+    if (servesNatively(line, operation)) {
       this.#own ??= this.#forOwnLines()
       return this.#own
     }
-    const translation = translationOf(operation, line.protocol)
+    const translation = translationOf(operation, line)
     if (!translation) return this.#request
     // Some members depend on the model: not all models of a protocol take the same.
-    const key = `${line.protocol} ${upstreamModel}`
+    const key = `${translation.to.name} ${upstreamModel}`
     this.#translated ??= new Map()
     const known = this.#translated.get(key)
     if (known) return known
@@ -54,16 +54,23 @@ export class SpokenRequests {
     return made
   }
 
-  /** The call's own request, unless lines of another protocol have served this conversation before. */
+  /** The call's own request, unless lines that it is translated for have served this conversation before. */
   #forOwnLines(): SpokenRequest {
     const { operation, body } = this.#request
-    const other = this.#candidates.find(({ line }) => line.protocol !== operation.protocol)
-    const translation = other && translationOf(operation, other.line.protocol)
-    if (!translation || !body.raw.includes(translation.foreign)) return this.#request
-    const json = translation.withoutForeign(body.json)
+    const strangers = translationsOf(operation).filter(
+      ({ to, foreign }) => this.#isNeeded(to) && body.raw.includes(foreign),
+    )
+    if (strangers.length === 0) return this.#request
+    const json = strangers.reduce((kept, { withoutForeign }) => withoutForeign(kept), body.json)
     // Nested too deep to be written again, it goes out as it came.
     if (!isWritable(json)) return this.#request
     return { operation, body: { raw: Buffer.from(JSON.stringify(json)), json } }
+  }
+
+  /** Whether one of the lines has this endpoint and not the caller's. */
+  #isNeeded(to: Operation): boolean {
+    const { operation } = this.#request
+    return this.#candidates.some(({ line }) => servesNatively(line, to) && !servesNatively(line, operation))
   }
 
   #translate(translation: Translation, upstreamModel: string): SpokenRequest | Untranslatable {

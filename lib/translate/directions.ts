@@ -1,5 +1,5 @@
-import { chatCompletions, messages, type Operation, responses } from '../operations/index.ts'
-import type { ProtocolName } from '../protocols/index.ts'
+import type { SpokenByLine } from '../catalog/index.ts'
+import { chatCompletions, messages, type Operation, responses, servesNatively } from '../operations/index.ts'
 import { messageAsChatAnswer } from './chat-as-messages/answer.ts'
 import { chatWithoutForeign } from './chat-as-messages/foreign-thinking.ts'
 import { chatRequestAsMessages } from './chat-as-messages/request.ts'
@@ -10,7 +10,7 @@ import { messagesRequestAsChat } from './messages-as-chat/request.ts'
 import { ChatAsMessageStream } from './messages-as-chat/stream.ts'
 import { DETAIL_FORMAT, UNSIGNED } from './reasoning-details.ts'
 import { ITEM_PREFIX, responsesWithoutForeign } from './responses-as-chat/foreign-reasoning.ts'
-import { responsesAsMessages } from './responses-as-chat/index.ts'
+import { responsesAsChat, responsesAsMessages } from './responses-as-chat/index.ts'
 import type { Translation } from './translation.ts'
 
 /** Every direction, one row each; of two that would do the first is taken. */
@@ -35,6 +35,13 @@ const TRANSLATIONS: readonly Translation[] = [
   },
   {
     from: responses,
+    to: chatCompletions,
+    ...responsesAsChat,
+    foreign: ITEM_PREFIX,
+    withoutForeign: responsesWithoutForeign,
+  },
+  {
+    from: responses,
     to: messages,
     ...responsesAsMessages,
     foreign: ITEM_PREFIX,
@@ -43,11 +50,19 @@ const TRANSLATIONS: readonly Translation[] = [
 ]
 
 /**
- * How a call of `operation` is put to a line that speaks `protocol`; undefined where it cannot be.
+ * How a call of `operation` is put to a line that does not have its endpoint, but another; undefined where it cannot be.
  *
  * @example
- * const body = translationOf(chatCompletions, 'anthropic')?.request(json, { upstreamModel, defaultMaxTokens: 4096 })
+ * const line = { protocol: 'anthropic' } as const
+ * const body = translationOf(chatCompletions, line)?.request(json, { upstreamModel, defaultMaxTokens: 4096 })
  */
-export function translationOf(operation: Operation, protocol: ProtocolName): Translation | undefined {
-  return TRANSLATIONS.find(({ from, to }) => from === operation && to.protocol === protocol)
+export function translationOf(operation: Operation, line: SpokenByLine): Translation | undefined {
+  return translationsOf(operation).find(({ to }) => servesNatively(line, to))
 }
+
+/** All that a call of `operation` can be put into. */
+export function translationsOf(operation: Operation): readonly Translation[] {
+  return BY_OPERATION.get(operation) ?? []
+}
+
+const BY_OPERATION = Map.groupBy(TRANSLATIONS, ({ from }) => from)

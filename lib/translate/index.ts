@@ -1,4 +1,4 @@
-export { translationOf } from './directions.ts'
+export { translationOf, translationsOf } from './directions.ts'
 export type {
   AnswerContext,
   JsonObject,

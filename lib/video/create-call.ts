@@ -3,7 +3,7 @@ import type { Line } from '../catalog/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import { CreateRecord, type CreateTarget } from './create-record.ts'
 import type { CreateOutcome } from './line-client.ts'
-import { unfitFor, type VideoLineClients } from './line-clients.ts'
+import { makesVideos, unfitFor, type VideoLineClients } from './line-clients.ts'
 import type { RecordKeeper } from './record-keeper.ts'
 import { requestedFacts } from './requested-facts.ts'
 import { type TaskIntent, taskIdOf, type VideoTask } from './task.ts'
@@ -77,8 +77,9 @@ export class CreateCall {
     }
   }
 
-  /** The same for all lines of a protocol, and asked for each of them. */
+  /** The same for all lines of a protocol that make videos, and asked for each of them. */
   #unfit(line: Line): GatewayError | undefined {
+    if (!makesVideos(line)) return new GatewayError('no_candidate')
     const { protocol } = line
     if (!this.#faults.has(protocol)) this.#faults.set(protocol, unfitFor(this.#order, line))
     return this.#faults.get(protocol)

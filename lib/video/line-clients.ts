@@ -1,5 +1,5 @@
 import type { LineSender, Logger } from '../call/index.ts'
-import type { Line } from '../catalog/index.ts'
+import { hasEndpoint, type Line } from '../catalog/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import { arkWords } from './ark-words.ts'
 import type { ContentSource, CreateOutcome, LineClient } from './line-client.ts'
@@ -29,13 +29,20 @@ const KINDS: Readonly<Record<'openai' | 'ark', LineKind>> = {
   ark: { tasksPath: '/contents/generations/tasks', orderFor: orderForArk, words: arkWords },
 }
 
+/** Whether a line can be asked for new videos. What it made earlier is its own, whatever its endpoints are now. */
+export function makesVideos(line: Line): boolean {
+  const { protocol } = line
+  return protocol !== 'anthropic' && hasEndpoint(line, protocol, KINDS[protocol].tasksPath.slice(1))
+}
+
 /**
- * Why an order cannot be put to a line: `no_candidate` where no line of its protocol makes videos, `unsupported_feature`
- * where its protocol has no words for something of it.
+ * Why an order cannot be put to a line: `no_candidate` where it makes no videos, `unsupported_feature` where its protocol
+ * has no words for something of it.
  */
-export function unfitFor(order: VideoOrder, { protocol }: Line): GatewayError | undefined {
+export function unfitFor(order: VideoOrder, line: Line): GatewayError | undefined {
+  const { protocol } = line
   const kind = protocol === 'anthropic' ? undefined : KINDS[protocol]
-  if (!kind) return new GatewayError('no_candidate')
+  if (!kind || !makesVideos(line)) return new GatewayError('no_candidate')
   try {
     kind.orderFor(order, '')
     return undefined

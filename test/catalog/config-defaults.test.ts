@@ -38,8 +38,8 @@ describe('a config is filled in', () => {
     assert.deepEqual(line?.circuit, { errorPercent: 50, minimumCalls: 5, windowMs: 10_000, resetMs: 10_000 })
     assert.deepEqual([line?.enabled, line?.priority, line?.weight], [true, 0, 1])
     assert.deepEqual(
-      [line?.features, line?.contextWindow, line?.apiKey, line?.region],
-      Array(4).fill(undefined),
+      [line?.features, line?.contextWindow, line?.apiKey, line?.region, line?.endpoints],
+      Array(5).fill(undefined),
     )
   })
 

@@ -4,7 +4,7 @@ import { messages } from '../../lib/operations/index.ts'
 import { translationOf } from '../../lib/translate/index.ts'
 import type { Body } from './requests.ts'
 
-const direction = translationOf(messages, 'openai')
+const direction = translationOf(messages, { protocol: 'openai' })
 const usage = { inputTokens: 10, cachedInputTokens: 4, cacheWriteTokens: 3, outputTokens: 5 }
 
 /** What a caller of messages gets of an OpenAI-style line's answer. */

@@ -4,7 +4,7 @@ import { chatCompletions } from '../../lib/operations/index.ts'
 import { translationOf } from '../../lib/translate/index.ts'
 import type { Body } from './requests.ts'
 
-const direction = translationOf(chatCompletions, 'anthropic')
+const direction = translationOf(chatCompletions, { protocol: 'anthropic' })
 const usage = { inputTokens: 10, cachedInputTokens: 4, cacheWriteTokens: 3, outputTokens: 5 }
 
 /** What a chat caller gets of an Anthropic-style line's answer. */

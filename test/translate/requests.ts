@@ -35,12 +35,12 @@ function translator(from: Operation, direction: Translation | undefined, smalles
 
 export const ask = [{ role: 'user', content: 'hi' }]
 
-export const chat = translator(chatCompletions, translationOf(chatCompletions, 'anthropic'), {
+export const chat = translator(chatCompletions, translationOf(chatCompletions, { protocol: 'anthropic' }), {
   model: 'chat',
   messages: ask,
 })
 
-export const message = translator(messages, translationOf(messages, 'openai'), {
+export const message = translator(messages, translationOf(messages, { protocol: 'openai' }), {
   model: 'chat',
   max_tokens: 100,
   messages: ask,

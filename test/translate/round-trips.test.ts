@@ -7,8 +7,8 @@ import { asChat, asMessages, conversations } from './conversations.ts'
 import { meaningOf } from './meaning.ts'
 import type { Body } from './requests.ts'
 
-const toMessages = translationOf(chatCompletions, 'anthropic') as Translation
-const toChat = translationOf(messages, 'openai') as Translation
+const toMessages = translationOf(chatCompletions, { protocol: 'anthropic' }) as Translation
+const toChat = translationOf(messages, { protocol: 'openai' }) as Translation
 
 const translate = ({ request, to }: Translation, body: Body): Body => {
   const made = { ...request(body, { upstreamModel: 'm', defaultMaxTokens: 100 }) }

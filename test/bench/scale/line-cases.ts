@@ -43,7 +43,7 @@ function choosing(
       if (!request) throw new Error('the call has no request')
       for (let i = 0; i < AT_ONCE; i++) {
         const kept = filterCandidates(
-          table.of(catalog, request.model, request.operation.protocol),
+          table.of(catalog, request.model, request.operation),
           { request, principal, pin },
           [],
         )
