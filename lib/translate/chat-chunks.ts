@@ -1,4 +1,5 @@
 import { isObject, objectsIn, textIn } from './json-object.ts'
+import { type ReasoningMember, reasoningIn } from './reasoning-details.ts'
 import { othersIn } from './stream-parts.ts'
 import { ToolCallParts } from './tool-call-parts.ts'
 import type { JsonObject } from './translation.ts'
@@ -8,7 +9,8 @@ import { chatReasoningTokens } from './usage.ts'
 export interface ChatTeller<Call> {
   /** The answer begins with this chunk. Told once. */
   begin(chunk: JsonObject): string
-  think(text: string): string
+  /** @param member where it is told. */
+  think(text: string, member: ReasoningMember): string
   say(text: string): string
   refuse(text: string): string
   /** An entry of `reasoning_details`; undefined where it has no counterpart. */
@@ -101,7 +103,8 @@ export class ChatChunks<Call> {
     this.#skipped += othersIn(delta, KNOWN_IN_DELTA)
     const { content, refusal, reasoning_details: details, annotations, tool_calls: calls } = delta
     const teller = this.#teller
-    let events = told(delta.reasoning_content ?? delta.reasoning, (text) => teller.think(text))
+    const { text: thought, member } = reasoningIn(delta)
+    let events = thought === '' ? '' : teller.think(thought, member)
     for (const detail of objectsIn(details)) events += this.#counted(teller.detail(detail))
     events += told(refusal, (text) => teller.refuse(text)) + told(content, (text) => teller.say(text))
     for (const part of objectsIn(content)) events += this.#counted(this.#part(part))
@@ -116,7 +119,7 @@ export class ChatChunks<Call> {
     if (type === 'text') return told(text, (said) => this.#teller.say(said))
     if (type !== 'thinking') return undefined
     return objectsIn(thinking)
-      .map((item) => told(item.text, (thought) => this.#teller.think(thought)))
+      .map((item) => told(item.text, (thought) => this.#teller.think(thought, 'reasoning_content')))
       .join('')
   }
 

@@ -29,6 +29,28 @@ export interface ReasoningDetail {
  */
 export const UNSIGNED = 'unsigned:openai-style-line'
 
+/** The members that OpenAI-style lines tell their reasoning in. A line takes it back in its own only. */
+export type ReasoningMember = 'reasoning_content' | 'reasoning'
+
+/** What stands for the signature of reasoning that was told in a member. */
+export function unsignedOf(member: ReasoningMember): string {
+  return member === 'reasoning' ? `${UNSIGNED}:${member}` : UNSIGNED
+}
+
+/** The member that a text goes back in, by what stands for its signature; undefined where an Anthropic-style line signed. */
+export function memberOf(signature: unknown): ReasoningMember | undefined {
+  if (signature === UNSIGNED) return 'reasoning_content'
+  return signature === unsignedOf('reasoning') ? 'reasoning' : undefined
+}
+
+/** The reasoning of a chat message or delta, and the member that it is in. */
+export function reasoningIn(message: JsonObject): { text: string; member: ReasoningMember } {
+  const content = textIn(message.reasoning_content)
+  if (content !== undefined) return { text: content, member: 'reasoning_content' }
+  const text = textIn(message.reasoning)
+  return text === undefined ? { text: '', member: 'reasoning_content' } : { text, member: 'reasoning' }
+}
+
 /** A thinking block whose text ended, as an entry of `reasoning_details`. */
 export function signedDetail(index: number, signature: string, length: number): ReasoningDetail {
   return { type: 'reasoning.text', format: DETAIL_FORMAT, index, length, signature }

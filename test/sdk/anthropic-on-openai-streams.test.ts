@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { UNSIGNED } from '../../lib/translate/reasoning-details.ts'
+import { UNSIGNED, unsignedOf } from '../../lib/translate/reasoning-details.ts'
 import { startGateway, type TestGateway } from '../support/gateway.ts'
 import { chatChunk, type ScriptedUpstream, startUpstream, stream } from '../support/scripted-upstream.ts'
 import { anthropicOf, read, user } from './clients.ts'
@@ -67,7 +67,7 @@ describe('the Anthropic SDK on an OpenAI-style line, streamed', () => {
     assert.deepEqual(upstream.requests[0]?.json.stream_options, { include_usage: true })
   })
 
-  for (const member of ['reasoning_content', 'reasoning']) {
+  for (const member of ['reasoning_content', 'reasoning'] as const) {
     it(`gets what was thought (${member}) as a block of its own`, async () => {
       events = completion([
         chatChunk({ [member]: 'Let' }),
@@ -75,7 +75,7 @@ describe('the Anthropic SDK on an OpenAI-style line, streamed', () => {
         chatChunk({ content: 'Seen.' }),
       ])
       assert.deepEqual((await final()).content, [
-        { type: 'thinking', thinking: 'Let me', signature: UNSIGNED },
+        { type: 'thinking', thinking: 'Let me', signature: unsignedOf(member) },
         { type: 'text', text: 'Seen.' },
       ])
     })

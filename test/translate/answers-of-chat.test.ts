@@ -86,7 +86,9 @@ describe('an OpenAI-style answer, to a caller of messages,', () => {
       { type: 'text', text: 'a' },
     ]
     assert.deepEqual(told({ content: 'a', reasoning_content: 'hmm' }).body.content, thinking)
-    assert.deepEqual(told({ content: 'a', reasoning: 'hmm' }).body.content, thinking)
+    const [first] = told({ content: 'a', reasoning: 'hmm' }).body.content as [object]
+    // It tells where the line wants it back.
+    assert.deepEqual(first, { ...thinking[0], signature: `${UNSIGNED}:reasoning` })
     const parts = [
       { type: 'thinking', thinking: [{ type: 'text', text: 'hmm' }] },
       { type: 'text', text: 'a' },

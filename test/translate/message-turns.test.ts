@@ -127,6 +127,11 @@ describe('the turns of a message request', () => {
       { role: 'assistant', content: 'a', reasoning_content: 'hmm' },
     ])
     assert.deepEqual(chatOf([...ask, { role: 'assistant', content: [foreign] }, ...ask]), [...ask, ...ask])
+    const renamed = { ...own, signature: `${own.signature}:reasoning` }
+    assert.deepEqual(chatOf([...ask, { role: 'assistant', content: [renamed, text('a')] }]), [
+      ...ask,
+      { role: 'assistant', content: 'a', reasoning: 'hmm' },
+    ])
   })
 
   const REFUSED: [param: string, more: Body][] = [

@@ -36,7 +36,8 @@ describe('a response request, as a chat’s', () => {
           { type: 'input_image', image_url: 'https://a.test/b.png', detail: 'low' },
         ],
       },
-      { type: 'reasoning', id: 'rs_1', summary: [], content: [{ type: 'reasoning_text', text: 'Hm.' }] },
+      { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Of another line' }] },
+      { type: 'reasoning', id: 'rs_resp_1', content: [{ type: 'reasoning_text', text: 'Hm.' }] },
       message('assistant', 'output_text', 'Looking.'),
       { type: 'function_call', call_id: 'call_a', name: 'weather', arguments: '{"city":"Rome"}' },
       { type: 'function_call', call_id: 'call_b', name: 'weather', arguments: '{}' },
@@ -58,12 +59,50 @@ describe('a response request, as a chat’s', () => {
       },
       {
         role: 'assistant',
-        content: [{ type: 'text', text: 'Looking.' }],
+        content: 'Looking.',
         reasoning_content: 'Hm.',
         tool_calls: [called('call_a', '{"city":"Rome"}'), called('call_b', '{}')],
       },
       { role: 'tool', tool_call_id: 'call_a', content: 'Rain' },
-      { role: 'tool', tool_call_id: 'call_b', content: [{ type: 'text', text: 'Sun' }] },
+      { role: 'tool', tool_call_id: 'call_b', content: 'Sun' },
+    ])
+  })
+
+  it('has texts as texts, and instructions of a role that every line knows', () => {
+    const two = [
+      { type: 'output_text', text: 'A' },
+      { type: 'output_text', text: 'B' },
+    ]
+    const input = [
+      message('developer', 'input_text', 'Be brief.'),
+      message('user', 'input_text', 'hi'),
+      { type: 'message', role: 'assistant', content: two },
+    ]
+    assert.deepEqual(asChat({ input }).messages, [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: 'AB' },
+    ])
+  })
+
+  for (const member of ['reasoning_content', 'reasoning']) {
+    it(`gives a line its ${member} back in the member that it told it in`, () => {
+      const answered = { choices: [{ message: { content: 'Hi', [member]: 'Hm.' }, finish_reason: 'stop' }] }
+      const { body } = responsesAsChat.answer(answered, {}, { request: {}, created: 5 })
+      const { messages } = asChat({ input: objectsIn(body.output) })
+      assert.deepEqual(messages, [{ role: 'assistant', content: 'Hi', [member]: 'Hm.' }])
+    })
+  }
+
+  it('leaves the thinking of an Anthropic-style line out', () => {
+    const content = [
+      { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
+      { type: 'text', text: 'Hi' },
+    ]
+    const answered = { id: 'msg_1', model: 'm', content, stop_reason: 'end_turn' }
+    const { body } = responsesAsMessages.answer(answered, {}, { request: {}, created: 5 })
+    assert.deepEqual(asChat({ input: objectsIn(body.output) }).messages, [
+      { role: 'assistant', content: 'Hi' },
     ])
   })
 

@@ -1,5 +1,5 @@
 import { isObject, objectsIn, parseObject, textIn } from '../json-object.ts'
-import { DETAIL_FORMAT, thinkingBlocks, UNSIGNED } from '../reasoning-details.ts'
+import { DETAIL_FORMAT, reasoningIn, thinkingBlocks, UNSIGNED, unsignedOf } from '../reasoning-details.ts'
 import { stopReasonOf } from '../stop-reasons.ts'
 import { answeredToolId } from '../tool-ids.ts'
 import type { AnswerContext, JsonObject, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
@@ -61,7 +61,8 @@ interface Said {
 /** Some upstreams tell content in parts, and what was thought as one of them. */
 function saidIn(message: JsonObject): Said {
   const { content } = message
-  let reasoning = textIn(message.reasoning_content) ?? textIn(message.reasoning) ?? ''
+  const { text: told, member } = reasoningIn(message)
+  let reasoning = told
   let text = textIn(content) ?? ''
   let skipped = 0
   for (const part of objectsIn(content)) {
@@ -71,7 +72,8 @@ function saidIn(message: JsonObject): Said {
     else skipped++
   }
   const signed = thinkingBlocks({ ...message, reasoning_content: reasoning })
-  const unsigned = reasoning === '' ? [] : [{ type: 'thinking', thinking: reasoning, signature: UNSIGNED }]
+  const unsigned =
+    reasoning === '' ? [] : [{ type: 'thinking', thinking: reasoning, signature: unsignedOf(member) }]
   return { thinking: signed.length > 0 ? signed : unsigned, text, skipped }
 }
 

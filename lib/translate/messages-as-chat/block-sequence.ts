@@ -1,4 +1,4 @@
-import { UNSIGNED } from '../reasoning-details.ts'
+import { type ReasoningMember, unsignedOf } from '../reasoning-details.ts'
 import { JsonEnd } from './json-end.ts'
 
 /** A content block of the caller's message. */
@@ -46,6 +46,8 @@ export class BlockSequence {
   #open: Block | undefined
   #queue: Block[] = []
   #waiting = 0
+  /** Where thinking that comes without a signature is told. */
+  reasoningMember: ReasoningMember = 'reasoning_content'
 
   /** The block that is written to. */
   get open(): Block | undefined {
@@ -131,7 +133,12 @@ export class BlockSequence {
     block.closed = true
     const signature =
       block.kind === 'thinking'
-        ? this.#delta(JSON.stringify({ type: 'signature_delta', signature: block.signature || UNSIGNED }))
+        ? this.#delta(
+            JSON.stringify({
+              type: 'signature_delta',
+              signature: block.signature || unsignedOf(this.reasoningMember),
+            }),
+          )
         : ''
     const type = 'content_block_stop'
     return `${signature}event: ${type}\ndata: {"type":"${type}","index":${this.#index}}\n\n`

@@ -1,5 +1,5 @@
 import { isObject } from '../json-object.ts'
-import { UNSIGNED } from '../reasoning-details.ts'
+import { memberOf, UNSIGNED } from '../reasoning-details.ts'
 import type { JsonObject } from '../translation.ts'
 
 /** A conversation without the reasoning and the citations of OpenAI-style lines, which Anthropic-style lines refuse. */
@@ -12,7 +12,7 @@ export function messagesWithoutForeign(json: JsonObject): JsonObject {
 function plain(turn: JsonObject): JsonObject[] {
   const { content } = turn
   if (!Array.isArray(content)) return [turn]
-  const kept = content.filter((block) => !(isObject(block) && block.signature === UNSIGNED))
+  const kept = content.filter((block) => !(isObject(block) && memberOf(block.signature)))
   // A turn that says nothing is refused too.
   if (kept.length === 0) return []
   return [{ ...turn, content: kept.map((block) => (isObject(block) ? uncited(block) : block)) }]

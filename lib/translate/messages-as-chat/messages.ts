@@ -1,5 +1,5 @@
 import { isObject, textIn } from '../json-object.ts'
-import { UNSIGNED } from '../reasoning-details.ts'
+import { memberOf } from '../reasoning-details.ts'
 import { toolId } from '../tool-ids.ts'
 import { type JsonObject, Untranslatable } from '../translation.ts'
 import { chatContent, contentParts, partsOf } from './blocks.ts'
@@ -81,7 +81,7 @@ function toolResult(block: JsonObject, path: string): { message: JsonObject; res
 function assistantMessage(content: unknown, path: string): readonly JsonObject[] {
   const blocks: unknown[] = Array.isArray(content) ? content : [{ type: 'text', text: content }]
   let text = ''
-  let reasoning = ''
+  const reasoning: Record<string, string> = {}
   const calls: JsonObject[] = []
   for (const [i, block] of blocks.entries()) {
     const at = `${path}[${i}]`
@@ -89,16 +89,17 @@ function assistantMessage(content: unknown, path: string): readonly JsonObject[]
     if (block.type === 'text') text += textIn(block.text) ?? ''
     else if (block.type === 'tool_use') calls.push(toolCall(block, at))
     // Another line's thinking says nothing to this one.
-    else if (block.type === 'thinking')
-      reasoning += block.signature === UNSIGNED ? String(block.thinking) : ''
-    else if (block.type !== 'redacted_thinking') throw new Untranslatable(at)
+    else if (block.type === 'thinking') {
+      const member = memberOf(block.signature)
+      if (member) reasoning[member] = (reasoning[member] ?? '') + String(block.thinking)
+    } else if (block.type !== 'redacted_thinking') throw new Untranslatable(at)
   }
   if (text === '' && calls.length === 0) return []
   return [
     {
       role: 'assistant',
       content: text === '' ? null : text,
-      ...(reasoning !== '' && { reasoning_content: reasoning }),
+      ...reasoning,
       ...(calls.length > 0 && { tool_calls: calls }),
     },
   ]

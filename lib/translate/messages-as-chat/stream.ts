@@ -1,6 +1,6 @@
 import { ChatChunks, type ChatTeller } from '../chat-chunks.ts'
 import { isObject, textIn } from '../json-object.ts'
-import { DETAIL_FORMAT, UNSIGNED } from '../reasoning-details.ts'
+import { DETAIL_FORMAT, type ReasoningMember, UNSIGNED } from '../reasoning-details.ts'
 import { stopReasonOf } from '../stop-reasons.ts'
 import type { AnswerContext, JsonObject, StreamTranslator, TranslatedUsage } from '../translation.ts'
 import { messagesUsage } from '../usage.ts'
@@ -66,7 +66,8 @@ export class ChatAsMessageStream implements StreamTranslator, ChatTeller<Block> 
     return `event: message_start\ndata: ${JSON.stringify({ type: 'message_start', message })}\n\n`
   }
 
-  think(text: string): string {
+  think(text: string, member: ReasoningMember): string {
+    this.#blocks.reasoningMember = member
     return this.#tell('thinking', text)
   }
 

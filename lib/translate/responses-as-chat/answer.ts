@@ -1,4 +1,5 @@
 import { isObject, objectsIn, textIn } from '../json-object.ts'
+import { reasoningIn } from '../reasoning-details.ts'
 import { answeredToolId } from '../tool-ids.ts'
 import type { AnswerContext, JsonObject, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
 import { chatReasoningTokens } from '../usage.ts'
@@ -20,16 +21,16 @@ export function chatAnswerAsResponse(
 }
 
 function thought(message: JsonObject, id: unknown): JsonObject[] {
-  const text = textIn(message.reasoning_content) ?? textIn(message.reasoning)
+  const { text, member } = reasoningIn(message)
   const details = objectsIn(message.reasoning_details)
-  if (text === undefined && details.length === 0) return []
+  if (text === '' && details.length === 0) return []
   return [
     {
       id: `rs_${id}`,
       type: 'reasoning',
       summary: [],
-      ...(text !== undefined && { content: [{ type: 'reasoning_text', text }] }),
-      ...(details.length > 0 && { encrypted_content: seal(details) }),
+      ...(text !== '' && { content: [{ type: 'reasoning_text', text }] }),
+      ...seal({ details, member }),
       status: 'completed',
     },
   ]

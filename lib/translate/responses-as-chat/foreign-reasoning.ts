@@ -12,5 +12,10 @@ export function responsesWithoutForeign(json: JsonObject): JsonObject {
 }
 
 function isForeign(item: unknown): boolean {
-  return isObject(item) && typeof item.id === 'string' && item.id.startsWith(ITEM_PREFIX)
+  return isObject(item) && isOfChat(item.id)
+}
+
+/** Whether an item was made of a chat, by its id. */
+export function isOfChat(id: unknown): boolean {
+  return typeof id === 'string' && id.startsWith(ITEM_PREFIX)
 }

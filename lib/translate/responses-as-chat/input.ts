@@ -1,6 +1,7 @@
 import { isObject, objectsIn, textIn } from '../json-object.ts'
 import { toolId } from '../tool-ids.ts'
 import { type JsonObject, Untranslatable } from '../translation.ts'
+import { isOfChat } from './foreign-reasoning.ts'
 import { openSeal } from './sealed-reasoning.ts'
 
 /**
@@ -60,12 +61,15 @@ class ChatInput {
 
   #hear({ role, content }: JsonObject, path: string): void {
     this.#close()
-    this.#messages.push({ role, content: chatContent(content, `${path}.content`) })
+    const said = plainText(chatContent(content, `${path}.content`))
+    // Instructions too: most lines that only speak chat completions know no developer.
+    this.#messages.push({ role: role === 'developer' ? 'system' : role, content: said })
   }
 
   #say({ content }: JsonObject, path: string): void {
     const turn = this.#turn()
-    turn.content = [...asParts(turn.content), ...asParts(chatContent(content, `${path}.content`))]
+    const said = chatContent(content, `${path}.content`)
+    turn.content = plainText([...asParts(turn.content), ...asParts(said)], '')
   }
 
   #call({ call_id: id, name, arguments: args }: JsonObject): void {
@@ -77,26 +81,45 @@ class ChatInput {
 
   #result({ call_id: id, output }: JsonObject, path: string): void {
     this.#close()
-    const content = chatContent(output, `${path}.output`)
+    const content = plainText(chatContent(output, `${path}.output`), '\n')
     // Results of a chat are text.
-    if (objectsIn(content).some(({ type }) => type !== 'text')) throw new Untranslatable(`${path}.output`)
+    if (typeof content !== 'string') throw new Untranslatable(`${path}.output`)
     this.#messages.push({ role: 'tool', tool_call_id: toolId(String(id)), content })
   }
 
-  /** A chat has the reasoning of a turn in one text, whatever was said or called in between. */
+  /**
+   * A chat has the reasoning of a turn in one text, whatever was said or called in between. Of what another kind of line
+   * thought there is only a summary, which says nothing to this one.
+   */
   #think(item: JsonObject): void {
+    if (item.id !== undefined && item.id !== null && !isOfChat(item.id)) return
     const turn = this.#turn()
     const parts = objectsIn(item.content).length > 0 ? item.content : item.summary
     const thought = objectsIn(parts).map(({ text }) => textIn(text) ?? '')
-    const reasoning = `${textIn(turn.reasoning_content) ?? ''}${thought.join('')}`
-    if (reasoning !== '') turn.reasoning_content = reasoning
-    const details = [...objectsIn(turn.reasoning_details), ...openSeal(item.encrypted_content)]
+    const sealed = openSeal(item.encrypted_content)
+    const reasoning = `${textIn(turn[sealed.member]) ?? ''}${thought.join('')}`
+    if (reasoning !== '') turn[sealed.member] = reasoning
+    const details = [...objectsIn(turn.reasoning_details), ...sealed.details]
     if (details.length > 0) turn.reasoning_details = details
   }
 }
 
 const asParts = (content: unknown): readonly JsonObject[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : objectsIn(content)
+
+/**
+ * Texts as one, because some upstreams take nothing else.
+ *
+ * @param between what stands between several; without it they stay parts.
+ */
+function plainText(
+  content: string | readonly JsonObject[],
+  between?: string,
+): string | readonly JsonObject[] {
+  if (typeof content === 'string' || content.some(({ type }) => type !== 'text')) return content
+  if (between === undefined && content.length > 1) return content
+  return content.map(({ text }) => textIn(text) ?? '').join(between)
+}
 
 function chatContent(content: unknown, path: string): string | readonly JsonObject[] {
   if (typeof content === 'string') return content

@@ -1,3 +1,4 @@
+import type { ReasoningMember } from '../reasoning-details.ts'
 import type { JsonObject } from '../translation.ts'
 import { seal } from './sealed-reasoning.ts'
 
@@ -11,6 +12,7 @@ interface TextItem {
   readonly index: number
   readonly content: JsonObject[]
   readonly details: JsonObject[]
+  member: ReasoningMember
 }
 
 /** A part of an item that is being told. */
@@ -62,6 +64,12 @@ export class OutputItems {
     part.text += text
     const logprobs = type === 'output_text' ? { logprobs: [] } : {}
     return begun + this.event(`response.${type}.delta`, { ...part.place, delta: text, ...logprobs })
+  }
+
+  think(text: string, member: ReasoningMember): string {
+    const events = this.say('reasoning_text', text)
+    if (this.#open) this.#open.member = member
+    return events
   }
 
   /** What the line wants to see again of its reasoning. */
@@ -119,7 +127,14 @@ export class OutputItems {
     const closed = this.#closeItem()
     const index = this.#items++
     const prefix = type === 'message' ? 'msg' : 'rs'
-    this.#open = { type, id: `${prefix}_${this.#responseId}_${index}`, index, content: [], details: [] }
+    this.#open = {
+      type,
+      id: `${prefix}_${this.#responseId}_${index}`,
+      index,
+      content: [],
+      details: [],
+      member: 'reasoning_content',
+    }
     return closed + this.#added(index, textItem(this.#open, 'in_progress'))
   }
 
@@ -170,10 +185,9 @@ function partOf({ type, text, annotations }: OpenPart): JsonObject {
     : { type, text, annotations: [...annotations], logprobs: [] }
 }
 
-function textItem({ type, id, content, details }: TextItem, status: string): JsonObject {
+function textItem({ type, id, content, details, member }: TextItem, status: string): JsonObject {
   if (type === 'message') return { id, type, status, role: 'assistant', content: [...content] }
-  const sealed = details.length > 0 ? { encrypted_content: seal(details) } : {}
-  return { id, type, status, summary: [], content: [...content], ...sealed }
+  return { id, type, status, summary: [], content: [...content], ...seal({ details, member }) }
 }
 
 function callItem({ id, callId, name, arguments: args }: CallItem, status: string): JsonObject {

@@ -1,5 +1,6 @@
 import { ChatChunks, type ChatTeller } from '../chat-chunks.ts'
 import { isObject } from '../json-object.ts'
+import type { ReasoningMember } from '../reasoning-details.ts'
 import type { AnswerContext, JsonObject, StreamTranslator, TranslatedUsage } from '../translation.ts'
 import { type CallItem, OutputItems } from './output-items.ts'
 import { endedResponse, responseId, responseShell } from './response.ts'
@@ -50,8 +51,8 @@ export class ChatAsResponseStream implements StreamTranslator, ChatTeller<CallIt
     return created + this.#items.event('response.in_progress', { response })
   }
 
-  think(text: string): string {
-    return this.#items.say('reasoning_text', text)
+  think(text: string, member: ReasoningMember): string {
+    return this.#items.think(text, member)
   }
 
   say(text: string): string {
