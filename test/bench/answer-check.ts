@@ -2,37 +2,69 @@
 import { requestHeaders } from './load.ts'
 import type { Running } from './processes.ts'
 import type { Pace } from './workload.ts'
-import { chatRequest, PATH, STREAM_CHUNKS } from './workload.ts'
+import { MESSAGES_PATH, pathTo, requestTo, STREAM_CHUNKS } from './workload.ts'
 
 interface Answer {
   choices: { message?: { content?: string }; finish_reason: string | null }[]
   usage?: { total_tokens: number } | null
 }
 
+interface Message {
+  type: string
+  content?: { text?: string }[]
+  usage?: { output_tokens: number }
+}
+
 /** @returns the length of the answer's body; throws when the answer is not a whole and sound one. */
 export async function checkedAnswerBytes(target: Running, pace: Pace | null): Promise<number> {
-  const response = await fetch(target.url + PATH, {
+  const path = pathTo(target.name)
+  const response = await fetch(target.url + path, {
     method: 'POST',
     headers: requestHeaders,
-    body: chatRequest(pace),
+    body: requestTo(target.name, pace),
   })
   const text = await response.text()
   const refuse = (why: string) =>
     new Error(`${target.name}: ${why}\n${text.slice(0, 1000)}\n${target.complaints()}`)
   if (response.status !== 200) throw refuse(`answered ${response.status}`)
+  const fault = (path === MESSAGES_PATH ? messageFault : chatFault)(text, pace)
+  if (fault !== undefined) throw refuse(fault)
+  return Buffer.byteLength(text)
+}
+
+/** What is amiss with a chat completion, or its stream. */
+function chatFault(text: string, pace: Pace | null): string | undefined {
   if (pace === null) {
     const { choices, usage } = JSON.parse(text) as Answer
-    if (!choices[0]?.message?.content || !usage?.total_tokens)
-      throw refuse('answered without content or usage')
-    return Buffer.byteLength(text)
+    return choices[0]?.message?.content && usage?.total_tokens ? undefined : WITHOUT
   }
-  const events = text.split('\n\n').flatMap((event) => event.match(/^data: (.*)$/m)?.[1] ?? [])
-  if (events.pop() !== '[DONE]') throw refuse('the stream does not end with [DONE]')
+  const events = eventsIn(text)
+  if (events.pop() !== '[DONE]') return 'the stream does not end with [DONE]'
   const chunks = events.map((data) => JSON.parse(data) as Answer)
   const withChoice = chunks.filter((chunk) => chunk.choices.length > 0)
-  if (withChoice.length !== STREAM_CHUNKS)
-    throw refuse(`sent ${withChoice.length} chunks, not ${STREAM_CHUNKS}`)
-  if (withChoice.at(-1)?.choices[0]?.finish_reason !== 'stop') throw refuse('the stream has no finish chunk')
-  if (!chunks.at(-1)?.usage?.total_tokens) throw refuse('the stream has no usage chunk')
-  return Buffer.byteLength(text)
+  if (withChoice.length !== STREAM_CHUNKS) return `sent ${withChoice.length} chunks, not ${STREAM_CHUNKS}`
+  if (withChoice.at(-1)?.choices[0]?.finish_reason !== 'stop') return 'the stream has no finish chunk'
+  return chunks.at(-1)?.usage?.total_tokens ? undefined : 'the stream has no usage chunk'
+}
+
+/** The same of a message: what is a chunk of its own in a chat for the role and the finish reason is no delta here. */
+function messageFault(text: string, pace: Pace | null): string | undefined {
+  if (pace === null) {
+    const { content, usage } = JSON.parse(text) as Message
+    return content?.[0]?.text && usage?.output_tokens ? undefined : WITHOUT
+  }
+  const events = eventsIn(text).map((data) => JSON.parse(data) as Message)
+  const deltas = events.filter(({ type }) => type === 'content_block_delta').length
+  if (deltas !== STREAM_CHUNKS - 2) return `sent ${deltas} deltas, not ${STREAM_CHUNKS - 2}`
+  if (events.pop()?.type !== 'message_stop') return 'the stream does not end with message_stop'
+  const last = events.pop()
+  return last?.type === 'message_delta' && last.usage?.output_tokens
+    ? undefined
+    : 'the stream has no message_delta'
+}
+
+const WITHOUT = 'answered without content or usage'
+
+function eventsIn(text: string): string[] {
+  return text.split('\n\n').flatMap((event) => event.match(/^data: (.*)$/m)?.[1] ?? [])
 }

@@ -16,7 +16,7 @@ import {
   route,
   unknownPath,
 } from '../../lib/index.ts'
-import { BENCH_KEY, BENCH_MODEL, PATH } from './workload.ts'
+import { BENCH_KEY, BENCH_MODEL, MESSAGES_PATH, PATH } from './workload.ts'
 
 /** Set, so that they are counted, and out of reach. */
 const FAR = { rpm: 1_000_000_000, tpm: 1_000_000_000_000 }
@@ -76,7 +76,8 @@ export function serveChain(config: GatewayConfig, parts: ChainParts = { guards: 
   const app = express()
   app.disable('x-powered-by')
   app.use(beginCall(), callLog({ writer: new CallLogWriter({ store: calls }), settledBy }))
-  app.post(PATH, authenticate({ keys }), readRequest({ catalog }), ...guards, route({ catalog }))
+  const paths = [PATH, MESSAGES_PATH]
+  app.post(paths, authenticate({ keys }), readRequest({ catalog }), ...guards, route({ catalog }))
   app.use(unknownPath(), errorEnvelope())
   const server = app.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
     console.log(`listening ${(server.address() as AddressInfo).port}`)

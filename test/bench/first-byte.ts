@@ -2,7 +2,7 @@
 import { Agent, request } from 'node:http'
 import { requestHeaders } from './load.ts'
 import type { Running } from './processes.ts'
-import { chatRequest, PATH } from './workload.ts'
+import { pathTo, requestTo } from './workload.ts'
 
 const WARM_UP_REQUESTS = 300
 const REQUESTS_A_ROUND = 300
@@ -29,7 +29,8 @@ async function times(target: Running, count: number, agent: Agent): Promise<numb
 function firstByteMs(target: Running, agent: Agent): Promise<number> {
   return new Promise((resolve, reject) => {
     const began = performance.now()
-    const req = request(target.url + PATH, { method: 'POST', headers: requestHeaders, agent }, (res) => {
+    const url = target.url + pathTo(target.name)
+    const req = request(url, { method: 'POST', headers: requestHeaders, agent }, (res) => {
       let firstByte = Number.NaN
       res.once('data', () => {
         firstByte = performance.now() - began
@@ -42,6 +43,6 @@ function firstByteMs(target: Running, agent: Agent): Promise<number> {
       res.resume()
     })
     req.on('error', reject)
-    req.end(chatRequest('coalesced'))
+    req.end(requestTo(target.name, 'coalesced'))
   })
 }

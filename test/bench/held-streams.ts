@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { requestHeaders } from './load.ts'
 import type { Running } from './processes.ts'
 import { openFilesLimit, residentKiB } from './processes.ts'
-import { chatRequest, PATH } from './workload.ts'
+import { pathTo, requestTo } from './workload.ts'
 
 export interface HeldStreams {
   streams: number
@@ -75,7 +75,7 @@ async function openStreams(target: Running, count: number): Promise<Socket[]> {
 /** Resolves when the first chunk has arrived. */
 function openStream(target: Running): Promise<Socket> {
   const { hostname, port, host } = new URL(target.url)
-  const body = chatRequest('hold')
+  const body = requestTo(target.name, 'hold')
   const headers = { host, ...requestHeaders, 'content-length': Buffer.byteLength(body) }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   return new Promise((resolve, reject) => {
@@ -96,6 +96,6 @@ function openStream(target: Running): Promise<Socket> {
       clearTimeout(timer)
       resolve(socket)
     })
-    socket.write(`POST ${PATH} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
+    socket.write(`POST ${pathTo(target.name)} HTTP/1.1\r\n${lines.join('')}\r\n${body}`)
   })
 }

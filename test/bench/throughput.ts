@@ -5,7 +5,7 @@ import { generate } from './load.ts'
 import type { Running } from './processes.ts'
 import { busySecondsOf, cpuSecondsOf, LOAD_CORE, pinned, TARGET_CORE } from './processes.ts'
 import type { Pace } from './workload.ts'
-import { chatRequest, PATH, STREAM_CHUNKS, WRITTEN_PATH } from './workload.ts'
+import { pathTo, requestTo, STREAM_CHUNKS, WRITTEN_PATH } from './workload.ts'
 
 export interface ThroughputCase {
   name: string
@@ -64,8 +64,8 @@ export async function measureThroughput(
 
   async function once(target: Running, duration: number): Promise<LoadResult> {
     const result = await generate({
-      url: target.url + PATH,
-      body: chatRequest(pace),
+      url: target.url + pathTo(target.name),
+      body: requestTo(target.name, pace),
       connections,
       seconds: duration,
       expectedBytes: expected.get(target) as number,

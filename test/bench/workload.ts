@@ -14,7 +14,7 @@ export const STREAM_CHUNKS = 200
 
 export const PATH = '/v1/chat/completions'
 
-/** Where a line that speaks Anthropic's protocol is asked for the same. */
+/** Where a line that speaks Anthropic's protocol is asked for the same, and a target by callers who do. */
 export const MESSAGES_PATH = '/v1/messages'
 
 /** Here the upstream tells how many chunks it has written so far. */
@@ -30,21 +30,42 @@ export type Pace = 'burst' | 'coalesced' | 'paced' | 'hold'
 
 const PACE_MARK = /\[pace:(burst|coalesced|paced|hold)\]/
 
+/** Targets whose callers speak Anthropic's protocol; those of all others speak OpenAI's. */
+const ASKED_FOR_MESSAGES: ReadonlySet<string> = new Set(['whole-translated-messages'])
+
+/** Where a target is asked. */
+export function pathTo(target: string): string {
+  return ASKED_FOR_MESSAGES.has(target) ? MESSAGES_PATH : PATH
+}
+
+/** What a target is asked; with a pace it is a streamed request. */
+export function requestTo(target: string, pace: Pace | null): string {
+  return ASKED_FOR_MESSAGES.has(target) ? messageRequest(pace) : chatRequest(pace)
+}
+
+const SYSTEM = 'You are a helpful assistant. Answer briefly, and in the language of the question.'
+const LIMITS = { max_tokens: 256, temperature: 0.2 }
+
+function question(pace: Pace | null): object {
+  const mark = pace === null ? '' : ` [pace:${pace}]`
+  return { role: 'user', content: `Name three rivers of Europe and the seas they flow into.${mark}` }
+}
+
 /** The body of a chat request; with a pace it is a streamed one that asks for usage. */
 export function chatRequest(pace: Pace | null): string {
   const streamed = pace === null ? {} : { stream: true, stream_options: { include_usage: true } }
-  const mark = pace === null ? '' : ` [pace:${pace}]`
+  const messages = [{ role: 'system', content: SYSTEM }, question(pace)]
+  return JSON.stringify({ model: BENCH_MODEL, messages, ...LIMITS, ...streamed })
+}
+
+/** The same as a message request. */
+function messageRequest(pace: Pace | null): string {
+  const streamed = pace === null ? {} : { stream: true }
   return JSON.stringify({
     model: BENCH_MODEL,
-    messages: [
-      {
-        role: 'system',
-        content: 'You are a helpful assistant. Answer briefly, and in the language of the question.',
-      },
-      { role: 'user', content: `Name three rivers of Europe and the seas they flow into.${mark}` },
-    ],
-    max_tokens: 256,
-    temperature: 0.2,
+    system: SYSTEM,
+    messages: [question(pace)],
+    ...LIMITS,
     ...streamed,
   })
 }
