@@ -116,6 +116,25 @@ describe('the messages of a chat', () => {
     ])
   })
 
+  it('have all results of a turn before what the user said between them', () => {
+    const result = (id: string) => ({ role: 'tool', tool_call_id: id, content: id })
+    const calls = ['a', 'b'].map((id) => ({ ...call, id }))
+    const { messages } = chat.translate({
+      messages: [
+        ...ask,
+        { role: 'assistant', content: null, tool_calls: calls },
+        result('b'),
+        { role: 'user', content: 'Well?' },
+        result('a'),
+      ],
+    })
+    assert.deepEqual((messages as { content: unknown }[])[2]?.content, [
+      { type: 'tool_result', tool_use_id: 'b', content: 'b' },
+      { type: 'tool_result', tool_use_id: 'a', content: 'a' },
+      text('Well?'),
+    ])
+  })
+
   it('may call a tool without arguments, and get an empty result', () => {
     const { messages } = chat.translate({
       messages: [

@@ -74,7 +74,7 @@ function joined(atoms: readonly Atom[]): Atom[] {
   for (const atom of atoms) {
     const last = whole.at(-1)
     if (last && last[0] === atom[0] && last[1] === 'text' && atom[1] === 'text')
-      whole[whole.length - 1] = [last[0], 'text', last[2] + atom[2]]
+      whole[whole.length - 1] = [last[0], 'text', last[2] + (atom[0] === 'system' ? '\n\n' : '') + atom[2]]
     else whole.push(atom)
   }
   return whole

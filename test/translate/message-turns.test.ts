@@ -13,10 +13,7 @@ describe('the turns of a message request', () => {
   it('follow the system prompt', () => {
     assert.deepEqual(chatOf(ask, { system: 'Be brief.' }), [{ role: 'system', content: 'Be brief.' }, ...ask])
     const blocks = [{ ...text('one'), cache_control: { type: 'ephemeral' } }, text('two')]
-    assert.deepEqual(chatOf(ask, { system: blocks }), [
-      { role: 'system', content: [text('one'), text('two')] },
-      ...ask,
-    ])
+    assert.deepEqual(chatOf(ask, { system: blocks }), [{ role: 'system', content: 'one\n\ntwo' }, ...ask])
   })
 
   it('may hold instructions in between', () => {

@@ -85,6 +85,34 @@ describe('a response request, as a chat’s', () => {
     ])
   })
 
+  it('shows the images of results behind the last of them', () => {
+    const image = { type: 'input_image', image_url: 'https://a.test/b.png' }
+    const input = [
+      { type: 'function_call', call_id: 'call_a', name: 'weather', arguments: '{}' },
+      { type: 'function_call', call_id: 'call_b', name: 'weather', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'call_a', output: [{ type: 'input_text', text: 'A' }, image] },
+      { type: 'function_call_output', call_id: 'call_b', output: 'B' },
+    ]
+    const shown = {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'Part of the result of call_a:' },
+        { type: 'image_url', image_url: { url: image.image_url } },
+      ],
+    }
+    const results = [
+      { role: 'tool', tool_call_id: 'call_a', content: 'A' },
+      { role: 'tool', tool_call_id: 'call_b', content: 'B' },
+    ]
+    const more = { role: 'user', content: 'And?' }
+    assert.deepEqual(objectsIn(asChat({ input }).messages).slice(1), [...results, shown])
+    assert.deepEqual(objectsIn(asChat({ input: [...input, more] }).messages).slice(1), [
+      ...results,
+      shown,
+      more,
+    ])
+  })
+
   for (const member of ['reasoning_content', 'reasoning']) {
     it(`gives a line its ${member} back in the member that it told it in`, () => {
       const answered = { choices: [{ message: { content: 'Hi', [member]: 'Hm.' }, finish_reason: 'stop' }] }

@@ -34,6 +34,13 @@ export function conversationOf(messages: unknown): Conversation {
     if (last?.role === role) last.content.push(...blocks)
     else turns.push({ role, content: [...blocks] })
   }
+  /** Before what the user has said since: Anthropic wants the results of a turn's calls first. */
+  const addResults = (results: readonly JsonObject[]): void => {
+    const last = turns.at(-1)
+    if (last?.role !== 'user') return add('user', results)
+    const behind = last.content.findIndex(({ type }) => type !== 'tool_result')
+    last.content.splice(behind < 0 ? last.content.length : behind, 0, ...results)
+  }
   for (const [i, message] of objectsIn(messages).entries()) {
     const path = `messages[${i}]`
     switch (message.role) {
@@ -48,7 +55,7 @@ export function conversationOf(messages: unknown): Conversation {
         add('assistant', assistantBlocks(message, path))
         break
       case 'tool':
-        add('user', withCacheControl(message, [toolResult(message, path)]))
+        addResults(withCacheControl(message, [toolResult(message, path)]))
         break
       default:
         throw new Untranslatable(`${path}.role`)

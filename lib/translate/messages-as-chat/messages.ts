@@ -1,5 +1,6 @@
 import { isObject, textIn } from '../json-object.ts'
 import { memberOf } from '../reasoning-details.ts'
+import { type ChatResult, chatResult } from '../result-parts.ts'
 import { toolId } from '../tool-ids.ts'
 import { type JsonObject, Untranslatable } from '../translation.ts'
 import { chatContent, contentParts, partsOf } from './blocks.ts'
@@ -34,7 +35,11 @@ function messagesOf(turn: unknown, path: string): readonly JsonObject[] {
 
 function systemMessage(content: unknown, path: string): readonly JsonObject[] {
   const parts = contentParts(content, path)
-  return parts.length > 0 ? [{ role: 'system', content: chatContent(parts) }] : []
+  // Some upstreams take instructions as one text only.
+  const texts = parts.map(({ type, text }) => (type === 'text' ? textIn(text) : undefined))
+  const isText = texts.every((text) => text !== undefined)
+  if (parts.length === 0) return []
+  return [{ role: 'system', content: isText ? texts.join('\n\n') : chatContent(parts) }]
 }
 
 /** Results first, as both protocols want them, then what the user said, with the images that results may not hold. */
@@ -46,9 +51,9 @@ function userMessages(content: unknown, path: string): readonly JsonObject[] {
   for (const [i, block] of content.entries()) {
     const at = `${path}[${i}]`
     if (isObject(block) && block.type === 'tool_result') {
-      const { message, rest } = toolResult(block, at)
-      results.push(message)
-      shown.push(...rest)
+      const result = toolResult(block, at)
+      results.push(result.message)
+      shown.push(...result.shown)
     } else said.push(...partsOf(block, at))
   }
   return [...results, ...userMessage([...shown, ...said])]
@@ -58,23 +63,10 @@ function userMessage(parts: readonly JsonObject[]): readonly JsonObject[] {
   return parts.length > 0 ? [{ role: 'user', content: chatContent(parts) }] : []
 }
 
-/** OpenAI's results hold text only; images and files follow as the user's. */
-function toolResult(block: JsonObject, path: string): { message: JsonObject; rest: readonly JsonObject[] } {
+function toolResult(block: JsonObject, path: string): ChatResult {
   const { tool_use_id: id, is_error: failed } = block
   if (typeof id !== 'string') throw new Untranslatable(`${path}.tool_use_id`)
-  const parts = contentParts(block.content, `${path}.content`)
-  const texts = parts.filter(({ type }) => type === 'text').map(({ text }) => String(text))
-  const others = parts.filter(({ type }) => type !== 'text')
-  const callId = toolId(id)
-  const label = { type: 'text', text: `Part of the result of ${callId}:` }
-  return {
-    message: {
-      role: 'tool',
-      tool_call_id: callId,
-      content: (failed === true ? 'Error: ' : '') + texts.join('\n'),
-    },
-    rest: others.length > 0 ? [label, ...others] : [],
-  }
+  return chatResult(toolId(id), contentParts(block.content, `${path}.content`), failed === true)
 }
 
 /** Everything an assistant said as one message: its text, its tool calls, and its reasoning where it is to go back. */

@@ -1,4 +1,5 @@
 import { isObject, objectsIn, textIn } from '../json-object.ts'
+import { chatResult } from '../result-parts.ts'
 import { toolId } from '../tool-ids.ts'
 import { type JsonObject, Untranslatable } from '../translation.ts'
 import { isOfChat } from './foreign-reasoning.ts'
@@ -20,9 +21,12 @@ export function inputMessages(input: unknown): readonly JsonObject[] {
 class ChatInput {
   readonly #messages: JsonObject[] = []
   #assistant: Record<string, unknown> | undefined
+  /** What results hold beside text: it follows the last of them. */
+  #shown: JsonObject[] = []
 
   add(item: unknown, path: string): void {
     if (!isObject(item)) throw new Untranslatable(path)
+    if (item.type !== 'function_call_output') this.#show()
     switch (item.type ?? 'message') {
       case 'message':
         if (item.role === 'assistant') this.#say(item, path)
@@ -44,6 +48,7 @@ class ChatInput {
 
   end(): readonly JsonObject[] {
     this.#close()
+    this.#show()
     return this.#messages
   }
 
@@ -52,6 +57,11 @@ class ChatInput {
     this.#assistant = undefined
     // Thinking that led to nothing is nothing a chat can hold.
     if (turn && (turn.content !== null || turn.tool_calls !== undefined)) this.#messages.push(turn)
+  }
+
+  #show(): void {
+    if (this.#shown.length > 0) this.#messages.push({ role: 'user', content: this.#shown })
+    this.#shown = []
   }
 
   #turn(): Record<string, unknown> {
@@ -81,10 +91,10 @@ class ChatInput {
 
   #result({ call_id: id, output }: JsonObject, path: string): void {
     this.#close()
-    const content = plainText(chatContent(output, `${path}.output`), '\n')
-    // Results of a chat are text.
-    if (typeof content !== 'string') throw new Untranslatable(`${path}.output`)
-    this.#messages.push({ role: 'tool', tool_call_id: toolId(String(id)), content })
+    const parts = asParts(chatContent(output, `${path}.output`))
+    const { message, shown } = chatResult(toolId(String(id)), parts)
+    this.#messages.push(message)
+    this.#shown.push(...shown)
   }
 
   /**
