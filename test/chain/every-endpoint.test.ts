@@ -92,7 +92,7 @@ for (const endpoint of ENDPOINTS) {
       const upstream = await startUpstream(endpoint.answer)
       t.after(() => upstream.close())
       for (const other of ['openai', 'anthropic', 'ark'] as const) {
-        if (other === protocol || (operation && translationOf(operation, other))) continue
+        if (other === protocol || (operation && translationOf(operation, { protocol: other }))) continue
         const gateway = await startAssembled(t, { endpoint, upstream, lineProtocol: other })
         const response = await gateway.send()
         assert.equal(response.status, 503)

@@ -161,6 +161,30 @@ describe('the end of a response on a line that speaks chat completions', () => {
       assert.equal(response.incomplete_details?.reason, reason)
       assert.equal(response.output_text, 'Hello')
     })
+
+    it(`says so of its last item and of no other (${finish}, streamed and plain)`, async () => {
+      const name = 'weather'
+      const events = [
+        chatChunk({ content: 'Hello' }),
+        call(0, 'call_a', '{}'),
+        call(1, 'call_b', '{"ci'),
+        chatChunk({}, finish),
+      ]
+      const response = await clientOn('openai', responsesAsChat, events)
+        .responses.stream({ model: 'chat', input: 'hi' })
+        .finalResponse()
+      const tool_calls = ['{}', '{"ci'].map((args) => ({ function: { name, arguments: args } }))
+      const { body } = responsesAsChat.answer(
+        { choices: [{ message: { content: 'Hello', tool_calls }, finish_reason: finish }] },
+        {},
+        { request: {}, created: 5 },
+      )
+      for (const output of [response.output, body.output as { status?: unknown }[]])
+        assert.deepEqual(
+          output.map((item) => 'status' in item && item.status),
+          ['completed', 'completed', status],
+        )
+    })
   }
 
   it('holds a refusal, and the pages that were cited', async () => {

@@ -160,6 +160,28 @@ describe('the wrong pairing of a model and an endpoint', () => {
     const [eliminated] = (await gateway.entry(response)).routing?.eliminated ?? []
     assert.equal(eliminated?.reason, 'protocol')
   })
+
+  const DETAILS = [
+    [OPENAI_FACE, 'has no videos'],
+    [ARK_FACE, 'has only chat/completions'],
+  ] as const
+  for (const [face, detail] of DETAILS) {
+    it(`a line without videos among its endpoints makes none (${face.path})`, async (t) => {
+      const upstream = await videoUpstreamFor(t)
+      const { url } = upstream
+      const without = { kind: 'openai', url, endpoints: ['chat/completions'] } as const
+      const alone = await startVideoGateway(t, { lines: [without] })
+      const refused = await alone.send('POST', face.path, face.body())
+      assert.equal((await errorOf(refused)).code, 'no_candidate')
+      const { eliminated } = (await alone.entry(refused)).routing ?? {}
+      assert.deepEqual(eliminated, [{ line: 'line-0', reason: 'protocol', detail }])
+      assert.equal(upstream.requests.length, 0)
+      const lines = [without, { kind: 'openai', url, endpoints: ['videos'] }] as const
+      const both = await startVideoGateway(t, { lines })
+      assert.equal((await both.send('POST', face.path, face.body())).status, 200)
+      assert.equal(upstream.last.created?.model, 'upstream-video-1')
+    })
+  }
 })
 
 describe('limits', () => {

@@ -3,7 +3,7 @@ import { reasoningIn } from '../reasoning-details.ts'
 import { answeredToolId } from '../tool-ids.ts'
 import type { AnswerContext, JsonObject, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
 import { chatReasoningTokens } from '../usage.ts'
-import { endedResponse, responseAnnotations, responseShell } from './response.ts'
+import { endedResponse, endStatus, responseAnnotations, responseShell } from './response.ts'
 import { seal } from './sealed-reasoning.ts'
 
 /** A chat completion as a response. */
@@ -17,7 +17,9 @@ export function chatAnswerAsResponse(
   const shell = responseShell(json, context)
   const counts = { ...usage, reasoningTokens: chatReasoningTokens(json.usage) }
   const output = [...thought(message, shell.id), ...said(message, shell.id), ...called(message, shell.id)]
-  return { body: endedResponse(shell, output, choice.finish_reason, counts), skipped: others.length }
+  const last = output.pop()
+  const ended = last ? [...output, { ...last, status: endStatus(choice.finish_reason) }] : output
+  return { body: endedResponse(shell, ended, choice.finish_reason, counts), skipped: others.length }
 }
 
 function thought(message: JsonObject, id: unknown): JsonObject[] {

@@ -23,6 +23,9 @@ interface OpenPart {
   readonly annotations: JsonObject[]
 }
 
+/** Cut off, a response and its last item are incomplete. */
+export type EndStatus = 'completed' | 'incomplete'
+
 /** A tool call that is being told; several may be at a time. */
 export interface CallItem {
   readonly id: string
@@ -108,16 +111,21 @@ export class OutputItems {
     return events + this.event('response.function_call_arguments.delta', { ...place, delta: text })
   }
 
-  /** Ends all items. */
-  end(): string {
-    let events = this.#closeItem()
+  /**
+   * Ends all items.
+   *
+   * @param status of the response, which is that of its last item.
+   */
+  end(status: EndStatus): string {
+    const last = this.#items - 1
+    let events = this.#closeItem(status)
     for (const call of this.#calls) {
       // A call without arguments has an empty object.
       if (call.arguments === '') events += this.call(call, '{}')
       const place = { item_id: call.id, output_index: call.index }
       const { name, arguments: args } = call
       events += this.event('response.function_call_arguments.done', { ...place, name, arguments: args })
-      events += this.#done(call.index, callItem(call, 'completed'))
+      events += this.#done(call.index, callItem(call, call.index === last ? status : 'completed'))
     }
     return events
   }
@@ -161,11 +169,11 @@ export class OutputItems {
     )
   }
 
-  #closeItem(): string {
+  #closeItem(status: EndStatus = 'completed'): string {
     const closed = this.#closePart()
     const item = this.#open
     this.#open = undefined
-    return item ? closed + this.#done(item.index, textItem(item, 'completed')) : closed
+    return item ? closed + this.#done(item.index, textItem(item, status)) : closed
   }
 
   #added(index: number, item: JsonObject): string {

@@ -1,5 +1,6 @@
 import { isObject, objectsIn, textIn } from '../json-object.ts'
 import type { AnswerContext, JsonObject, TranslatedUsage } from '../translation.ts'
+import type { EndStatus } from './output-items.ts'
 
 /** Members of a request that its response repeats, and what they are where the request leaves them out. */
 const REPEATED: Readonly<Record<string, unknown>> = {
@@ -55,11 +56,16 @@ export function endedResponse(
   const reason = INCOMPLETE[String(finishReason)]
   return {
     ...shell,
-    status: reason === undefined ? 'completed' : 'incomplete',
+    status: endStatus(finishReason),
     incomplete_details: reason === undefined ? null : { reason },
     output,
     usage: responseUsage(usage),
   }
+}
+
+/** How a response ends, by a chat's reason. */
+export function endStatus(finishReason: unknown): EndStatus {
+  return Object.hasOwn(INCOMPLETE, String(finishReason)) ? 'incomplete' : 'completed'
 }
 
 /** Why a response is not complete, by a chat's reason; every other reason completes it. */

@@ -3,7 +3,7 @@ import { isObject } from '../json-object.ts'
 import type { ReasoningMember } from '../reasoning-details.ts'
 import type { AnswerContext, JsonObject, StreamTranslator, TranslatedUsage } from '../translation.ts'
 import { type CallItem, OutputItems } from './output-items.ts'
-import { endedResponse, responseId, responseShell } from './response.ts'
+import { endedResponse, endStatus, responseId, responseShell } from './response.ts'
 
 /** A comment keeps the caller's connection alive too. */
 const COMMENT = ': ping\n\n'
@@ -37,7 +37,7 @@ export class ChatAsResponseStream implements StreamTranslator, ChatTeller<CallIt
 
   end(usage: TranslatedUsage): string {
     const { finishReason, reasoningTokens } = this.#chunks
-    const events = this.#chunks.begin() + this.#items.end()
+    const events = this.#chunks.begin() + this.#items.end(endStatus(finishReason))
     const counts = { ...usage, reasoningTokens }
     const response = endedResponse(this.#shell, this.#items.output, finishReason, counts)
     return events + this.#items.event(`response.${response.status}`, { response })
