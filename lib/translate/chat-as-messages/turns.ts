@@ -37,7 +37,10 @@ export function conversationOf(messages: unknown): Conversation {
   /** Before what the user has said since: Anthropic wants the results of a turn's calls first. */
   const addResults = (results: readonly JsonObject[]): void => {
     const last = turns.at(-1)
-    if (last?.role !== 'user') return add('user', results)
+    if (last?.role !== 'user') {
+      add('user', results)
+      return
+    }
     const behind = last.content.findIndex(({ type }) => type !== 'tool_result')
     last.content.splice(behind < 0 ? last.content.length : behind, 0, ...results)
   }
