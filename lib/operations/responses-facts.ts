@@ -91,13 +91,22 @@ function refuseUnsupported(body: ResponsesBody): void {
     throw unsupported(member, `"${member}" is not supported. Send its content, or use previous_response_id.`)
   }
   if (typeof body.input !== 'object') return
-  for (const [i, { type }] of (body.input ?? []).entries()) {
-    if (type !== 'item_reference') continue
+  for (const [i, item] of (body.input ?? []).entries()) {
+    if (!isReference(item)) continue
     throw unsupported(
       `input[${i}]`,
       'References to items are not supported. Send the item itself, or use previous_response_id.',
     )
   }
+}
+
+/** Its type may be left out; an id without a message then refers to the item that has it. */
+function isReference({ type, id, role, content }: ResponsesItem): boolean {
+  if (type !== undefined && type !== null) return type === 'item_reference'
+  return (
+    (id ?? undefined) !== undefined &&
+    ((role ?? undefined) === undefined || (content ?? undefined) === undefined)
+  )
 }
 
 function unsupported(param: string, message: string): GatewayError {

@@ -5,7 +5,7 @@ import { GatewayError } from '../errors/index.ts'
 import type { Candidate } from './candidate.ts'
 import type { CircuitPass } from './circuit.ts'
 import { circuitDetail, emptied } from './filters.ts'
-import { type Failure, malformed } from './outcome.ts'
+import type { Failure } from './outcome.ts'
 import { type Opening, Relay, type RelayEnd } from './relay.ts'
 import {
   answerHeaders,
@@ -42,6 +42,21 @@ const NOTHING_USED = {
 
 /** No body was read that a refusal could name a member of. */
 const UNREAD_BODY = { raw: Buffer.alloc(0), json: {} }
+
+/** An ordinary answer to a WebSocket's handshake: the caller's mistake, which must not open the circuit for all others. */
+const NOT_SWITCHED: Failure = {
+  code: 'invalid_request',
+  retryable: false,
+  blame: false,
+  detail: 'did not switch protocols',
+}
+
+function noWebSocket(): GatewayError {
+  return new GatewayError('invalid_request', {
+    param: 'Upgrade',
+    message: 'There is no WebSocket at this path. Send the request without the header Upgrade.',
+  })
+}
 
 const BROKEN_OFF = 'The upstream broke the answer off. What came is not the whole of it.'
 
@@ -146,13 +161,10 @@ export class ForwardedCall {
     if (manner === 'error') {
       const body = await readError(relay, response)
       if (this.#call.left) return pass.abandon()
-      const failure =
-        status < 300
-          ? malformed('did not switch protocols')
-          : failureOfRelayed(status, response.headers, body)
+      const failure = status < 300 ? NOT_SWITCHED : failureOfRelayed(status, response.headers, body)
       relay.conclude({ kind: 'failed', failure })
       this.#note(relay, pass, failure)
-      throw verdict(this.#failures, UNREAD_BODY)
+      throw failure === NOT_SWITCHED ? noWebSocket() : verdict(this.#failures, UNREAD_BODY)
     }
     pass.success()
     await this.#settle(relay, { status, errorCode: null, finish: 'completed' }, manner === 'whole')

@@ -1,8 +1,12 @@
 /** What stands before an endpoint's own path, wherever the gateway is mounted. */
 const VERSION_PREFIX = /^.*?\/(?:v1|api\/v3)(?=\/)/i
 
-/** Steps to another place, as an upstream might read it: a dot segment, or a separator inside a segment. */
-const STEPS_ASIDE = /^\.{1,2}$|[/\\]|%(?:2e|2f|5c)/i
+/**
+ * Steps to another place, as an upstream might read it: a dot segment, with parameters behind it too (`..;a=b`), a
+ * separator inside a segment, either of them encoded more than once, or a character at which some stop reading.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const STEPS_ASIDE = /^\.{1,2}(?:;|$)|[/\\\x00-\x1f\x7f]|%(?:25)*(?:2e|2f|5c)/i
 
 /**
  * The path of a request behind `/v1` or `/api/v3`, with its query: what a line's base URL is put in front of. Undefined

@@ -31,11 +31,14 @@ const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   431: 'invalid_request',
 }
 
-/** Reads an answer that is not a success. A redirect is none either: it names a place that is the line's own affair. */
+/**
+ * Reads an answer that is not a success. A redirect is none either: it names a place that is the line's own affair. Of
+ * that, and of a 403, the line is not to blame: the caller chose the path, and would open the circuit for all others.
+ */
 export function failureOfRelayed(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
-  if (status < 400) return { ...malformed(`status ${status}`), retryable: false }
   // Its words may quote the request, and nobody has read that to find out.
   const detail = `status ${status}`
+  if (status < 400 || status === 403) return { ...malformed(detail), retryable: false, blame: false }
   const code = CODE_BY_STATUS[status]
   if (code !== undefined) return { code, retryable: false, blame: false, detail }
   return { ...failureOfStatus(status, headers, body), detail }

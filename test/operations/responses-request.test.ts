@@ -55,6 +55,10 @@ describe('a request for a response', () => {
     ['conversation', { conversation: { id: 'conv_1' } }],
     ['prompt', { prompt: { id: 'pmpt_1' } }],
     ['input[1]', { input: [message('hi'), { type: 'item_reference', id: 'msg_1' }] }],
+    ['input[1]', { input: [message('hi'), { id: 'msg_1' }] }],
+    ['input[0]', { input: [{ type: null, id: 'msg_1' }] }],
+    ['input[0]', { input: [{ id: 'msg_1', role: 'user' }] }],
+    ['input[0]', { input: [{ id: 'msg_1', content: 'hi' }] }],
   ] as const) {
     it(`${JSON.stringify(body)} is refused by name`, () => {
       assert.throws(

@@ -83,14 +83,18 @@ describe('an upstream that answers with an error', () => {
     assert.equal(upstream.requests.length, 2)
   })
 
-  it('is not blamed for what its callers ask for in vain', async (t) => {
-    const upstream = await byteUpstream(t, (_req, res) => void res.writeHead(404).end())
-    const gateway = await forwardGateway(t, {
-      lines: [{ url: upstream.url, circuit: { minimumCalls: 2 } }],
+  for (const status of [302, 307, 403, 404]) {
+    it(`is not blamed for a path that its callers choose: ${status}`, async (t) => {
+      const upstream = await byteUpstream(t, (_req, res) => void res.writeHead(status).end())
+      const gateway = await forwardGateway(t, {
+        lines: [{ url: upstream.url, circuit: { minimumCalls: 2 } }],
+      })
+      for (let i = 0; i < 4; i++) {
+        assert.notEqual((await envelopeOf(await gateway.ask('/v1/files/none'))).error.code, 'circuit_open')
+      }
+      assert.equal(upstream.requests.length, 4)
     })
-    for (let i = 0; i < 4; i++) assert.equal((await gateway.ask('/v1/files/none')).status, 404)
-    assert.equal(upstream.requests.length, 4)
-  })
+  }
 })
 
 describe('an upstream that refuses an upload before it has read it', () => {

@@ -48,11 +48,17 @@ describe('a handshake that is refused', () => {
     assert.deepEqual(await gateway.books(), { spent: '0', charges: 0 })
   })
 
-  it('by a line that answers as if it had been asked something else is an upstream error', async (t) => {
+  it('where a path answers as any other does is invalid_request, and no blame of the line', async (t) => {
     const upstream = await byteUpstream(t, (_req, res) => void res.end('a page'))
-    const gateway = await realtime(t, upstream.url)
-    const { response, envelope } = await refusal(connect(gateway))
-    assert.deepEqual([response.statusCode, envelope.error.code], [502, 'upstream_error'])
+    const lines = [{ url: upstream.url, circuit: { minimumCalls: 2 } }]
+    const gateway = await forwardGateway(t, { lines, rules: RULES })
+    for (let i = 0; i < 3; i++) {
+      const { response, envelope } = await refusal(connect(gateway))
+      assert.deepEqual([response.statusCode, envelope.error.code], [400, 'invalid_request'])
+      assert.equal(envelope.error.param, 'Upgrade')
+    }
+    assert.equal(upstream.requests.length, 3)
+    assert.deepEqual(await gateway.books(), { spent: '0', charges: 0 })
   })
 
   it('by a line that cannot be connected to goes to the next one', async (t) => {
