@@ -9,14 +9,14 @@ import type { Failure } from './outcome.ts'
 import { type Opening, Relay, type RelayEnd } from './relay.ts'
 import {
   answerHeaders,
-  handshakeAnswer,
   handshakeHeaders,
+  handshakeText,
   lineHeaders,
   requestHeaders,
 } from './relay-headers.ts'
-import { failureOfRelayed, mannerOf } from './relay-status.ts'
+import { failureOfRelayed, mannerOf, NOT_SWITCHED, noWebSocket } from './relay-status.ts'
 import { readError, relayAnswer } from './relayed-answer.ts'
-import { relaySocket } from './relayed-socket.ts'
+import { relaySocket, watchUnread } from './relayed-socket.ts'
 import type { UpstreamTarget } from './upstream-proxy.ts'
 import { verdict } from './verdict.ts'
 
@@ -43,21 +43,6 @@ const NOTHING_USED = {
 /** No body was read that a refusal could name a member of. */
 const UNREAD_BODY = { raw: Buffer.alloc(0), json: {} }
 
-/** An ordinary answer to a WebSocket's handshake: the caller's mistake, which must not open the circuit for all others. */
-const NOT_SWITCHED: Failure = {
-  code: 'invalid_request',
-  retryable: false,
-  blame: false,
-  detail: 'did not switch protocols',
-}
-
-function noWebSocket(): GatewayError {
-  return new GatewayError('invalid_request', {
-    param: 'Upgrade',
-    message: 'There is no WebSocket at this path. Send the request without the header Upgrade.',
-  })
-}
-
 const BROKEN_OFF = 'The upstream broke the answer off. What came is not the whole of it.'
 
 /** One call whose bodies are passed on unread, to the first candidate that can be connected to. */
@@ -69,6 +54,7 @@ export class ForwardedCall {
   readonly #forwarding: Forwarding
   readonly #upgrade: Upgrade | undefined
   readonly #failures: Failure[] = []
+  #stopWatchingUnread: () => void = () => {}
 
   constructor(
     call: Call,
@@ -92,6 +78,15 @@ export class ForwardedCall {
    * @throws {GatewayError} what the caller is answered; after the first byte, why the answer is cut off.
    */
   async run(candidates: readonly Candidate[]): Promise<void> {
+    if (this.#upgrade) this.#stopWatchingUnread = watchUnread(this.#upgrade.socket)
+    try {
+      await this.#tryEach(candidates)
+    } finally {
+      this.#stopWatchingUnread()
+    }
+  }
+
+  async #tryEach(candidates: readonly Candidate[]): Promise<void> {
     for (const candidate of candidates.slice(0, this.#forwarding.maxAttempts)) {
       if (this.#call.left) return
       const pass = this.#enter(candidate)
@@ -161,7 +156,8 @@ export class ForwardedCall {
     if (manner === 'error') {
       const body = await readError(relay, response)
       if (this.#call.left) return pass.abandon()
-      const failure = status < 300 ? NOT_SWITCHED : failureOfRelayed(status, response.headers, body)
+      const failure =
+        status >= 200 && status < 300 ? NOT_SWITCHED : failureOfRelayed(status, response.headers, body)
       relay.conclude({ kind: 'failed', failure })
       this.#note(relay, pass, failure)
       throw failure === NOT_SWITCHED ? noWebSocket() : verdict(this.#failures, UNREAD_BODY)
@@ -201,24 +197,18 @@ export class ForwardedCall {
     pass.success()
     await this.#settle(relay, { status: 101, errorCode: null, finish: 'completed' }, true)
     if (this.#call.left) return
-    const handshake = this.#handshakeOf(opening.response)
+    const { id, protocol } = this.#call
+    const handshake = handshakeText(opening.response.headers, {
+      // What the chain has set on the response, such as the limits, goes with it.
+      ...this.#res.getHeaders(),
+      ...Object.fromEntries(protocol.requestIdHeaders.map((name) => [name, id])),
+    })
     this.#res.detachSocket(upgrade.socket)
+    this.#stopWatchingUnread()
     const end = await relaySocket(relay, upgrade, opening, handshake)
     if (end.kind !== 'failed') return
     relay.candidate.state.circuit.failLate(pass)
     this.#call.outcome = { status: 101, errorCode: end.failure.code, finish: 'interrupted' }
-  }
-
-  /** What the chain has set on the response, such as the limits, goes with it. */
-  #handshakeOf({ headers }: IncomingMessage): string {
-    const all = { ...this.#res.getHeaders(), ...this.#requestIds(), ...handshakeAnswer(headers) }
-    const lines = Object.entries(all).map(([name, value]) => `${name}: ${String(value)}`)
-    return `HTTP/1.1 101 Switching Protocols\r\n${lines.join('\r\n')}\r\n\r\n`
-  }
-
-  #requestIds(): Record<string, string> {
-    const { id, protocol } = this.#call
-    return Object.fromEntries(protocol.requestIdHeaders.map((name) => [name, id]))
   }
 
   /**

@@ -103,9 +103,11 @@ export function answerHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders
   return pick(headers, TO_CALLER)
 }
 
-/** A line's part of the handshake as the caller gets it. */
-export function handshakeAnswer(headers: IncomingHttpHeaders): Record<string, string> {
-  return { connection: 'Upgrade', upgrade: 'websocket', ...pick(headers, HANDSHAKE_TO_CALLER) }
+/** The head of a switch of protocols as the caller gets it: the line's part of the handshake, over what is the gateway's. */
+export function handshakeText(headers: IncomingHttpHeaders, own: OutgoingHttpHeaders): string {
+  const all = { ...own, connection: 'Upgrade', upgrade: 'websocket', ...pick(headers, HANDSHAKE_TO_CALLER) }
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${String(value)}\r\n`)
+  return `HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`
 }
 
 function pick(headers: IncomingHttpHeaders, names: readonly string[]): Record<string, string> {

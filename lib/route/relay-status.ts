@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ErrorCode } from '../errors/index.ts'
+import { type ErrorCode, GatewayError } from '../errors/index.ts'
 import { type Failure, failureOfStatus, malformed } from './outcome.ts'
 
 /**
@@ -42,4 +42,20 @@ export function failureOfRelayed(status: number, headers: IncomingHttpHeaders, b
   const code = CODE_BY_STATUS[status]
   if (code !== undefined) return { code, retryable: false, blame: false, detail }
   return { ...failureOfStatus(status, headers, body), detail }
+}
+
+/** An ordinary answer to a WebSocket's handshake: the caller's mistake, which must not open the circuit for all others. */
+export const NOT_SWITCHED: Failure = {
+  code: 'invalid_request',
+  retryable: false,
+  blame: false,
+  detail: 'did not switch protocols',
+}
+
+/** What the caller is told of it. */
+export function noWebSocket(): GatewayError {
+  return new GatewayError('invalid_request', {
+    param: 'Upgrade',
+    message: 'There is no WebSocket at this path. Send the request without the header Upgrade.',
+  })
 }

@@ -56,6 +56,22 @@ export function relaySocket(
   return relay.ended
 }
 
+/**
+ * Closes a caller's socket when the caller has left it before anything is passed on: nobody reads it yet, so that its
+ * end would go unnoticed. What the caller has sent already stays unread.
+ *
+ * @returns ends the watch, for who reads the socket from then on.
+ */
+export function watchUnread(socket: Duplex): () => void {
+  const onReadable = (): void => {
+    // An end is told only to who reads.
+    if (socket.readableLength === 0) socket.read()
+  }
+  const onEnd = (): void => void socket.destroy()
+  socket.on('readable', onReadable).on('end', onEnd)
+  return () => socket.off('readable', onReadable).off('end', onEnd)
+}
+
 function prepare(socket: Duplex): void {
   if (!isSocket(socket)) return
   socket.setTimeout(0)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import { WebSocket } from 'ws'
+import { rawClient } from '../support/app-server.ts'
 import { byteUpstream } from '../support/byte-upstream.ts'
 import { forwardGateway } from '../support/forward-gateway.ts'
 import { KEY } from '../support/gateway.ts'
@@ -86,6 +87,26 @@ describe('a handshake that is refused', () => {
     assert.deepEqual([response.statusCode, envelope.error.code], [504, 'upstream_timeout'])
     await until(() => upstream.connections.size === 0 && gateway.upgrades.size === 0)
   })
+
+  for (const leave of ['end', 'destroy'] as const) {
+    it(`by a caller that leaves while the line is silent gives its slot back at once: ${leave}`, async (t) => {
+      const upstream = await byteUpstream(
+        t,
+        () => {},
+        (_req, socket) => void socket.resume().on('end', () => socket.end()),
+      )
+      const gateway = await realtime(t, upstream.url)
+      const client = rawClient(
+        gateway.port,
+        `GET /v1/realtime HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+      )
+      await until(() => upstream.requests.length === 1, 'the handshake')
+      client.socket[leave]()
+      await until(() => gateway.openCalls.size === 0, 'the end of the call', 1000)
+      await until(() => upstream.connections.size === 0 && gateway.upgrades.size === 0)
+      assert.deepEqual(await gateway.books(), { spent: '0', charges: 0 })
+    })
+  }
 
   it('by nobody listening at the path is not_found', async (t) => {
     const upstream = await webSocketUpstream(t)

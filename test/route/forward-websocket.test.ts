@@ -2,9 +2,12 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { describe, it } from 'node:test'
 import { WebSocket } from 'ws'
 import { LateLedger } from '../billing-guard/late-ledger.ts'
+import { rawClient } from '../support/app-server.ts'
+import { byteUpstream } from '../support/byte-upstream.ts'
 import { KEY } from '../support/gateway.ts'
 import { connect, realtime, refusal } from '../support/realtime.ts'
 import { until } from '../support/until.ts'
@@ -43,6 +46,34 @@ describe('a WebSocket', () => {
     )
     assert.equal(billing?.charged, '0.02')
     assert.deepEqual(await gateway.books(), { spent: '0.02', charges: 1 })
+  })
+
+  it('passes on what its caller has said before the line has switched', async (t) => {
+    let heard = ''
+    const handshake = Promise.withResolvers<Duplex>()
+    const upstream = await byteUpstream(
+      t,
+      () => {},
+      (_req, socket) => {
+        socket.on('data', (chunk) => {
+          heard += chunk
+        })
+        handshake.resolve(socket)
+      },
+    )
+    const gateway = await realtime(t, upstream.url)
+    const client = rawClient(
+      gateway.port,
+      `GET /v1/realtime HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\nat once,`,
+    )
+    const line = await handshake.promise
+    client.socket.write(' meanwhile,')
+    line.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\nhello')
+    await client.until('hello')
+    client.socket.write(' and later')
+    await until(() => heard === 'at once, meanwhile, and later', 'all that was said')
+    client.socket.end()
+    await until(() => gateway.openCalls.size === 0, 'the end of the call')
   })
 
   it('brings its key as a subprotocol where it is of a browser, which the line never sees', async (t) => {
