@@ -1,6 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallRequest, callOf, type LineResource } from '../call/index.ts'
-import type { Catalog, Model } from '../catalog/index.ts'
+import { type Catalog, FREE, type Model } from '../catalog/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import { storedResponses } from '../operations/index.ts'
 import { accountOf, refuseUnchecked, requireKeeper } from './refusals.ts'
@@ -129,22 +129,12 @@ function requestFor(resource: LineResource, model: Model): CallRequest {
 
 /** A model that the catalogue does not have any more: its responses are still its callers'. */
 function formerModel(id: string): Model {
-  const price = {
-    inputPerMillion: 0n,
-    outputPerMillion: 0n,
-    cachedInputPerMillion: 0n,
-    cacheWritePerMillion: 0n,
-    perRequest: 0n,
-    perImage: 0n,
-    perSecond: 0n,
-    perSearchUnit: 0n,
-  }
   return {
     id,
     kind: 'chat',
     contextWindow: undefined,
     maxOutputTokens: undefined,
     features: undefined,
-    price,
+    price: FREE,
   }
 }

@@ -143,7 +143,7 @@ function classify(status: number, error: UpstreamErrorObject): Failure {
   const detail = detailOf(status, error)
   const passing = { retryable: true, detail }
   const final = { retryable: false, blame: false, detail }
-  if (refersToWhatIsGone(status, error)) return { ...goneFromLine(), param: error.param }
+  if (refersToWhatIsGone(status, error)) return { ...goneFromLine(), param: 'previous_response_id' }
   if (status === 429) return { ...passing, code: 'upstream_rate_limited', blame: false }
   if (status === 503 || status === 529) return { ...passing, code: 'upstream_overloaded', blame: true }
   if (status === 504 || status === 408) return { ...passing, code: 'upstream_error', blame: true }

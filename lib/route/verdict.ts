@@ -31,12 +31,19 @@ function shortestWait(failures: readonly Failure[]): number | undefined {
 /** The upstream's text stays in the call log; only the name of the member goes back, if it is one the caller sent. */
 function finalRefusal(failure: Failure, body: RequestBody): GatewayError {
   const param = failure.param !== undefined && isOwnMember(failure.param, body) ? failure.param : undefined
-  if (failure.code === 'not_found') return new GatewayError('not_found', { param })
+  if (failure.code === 'not_found')
+    return new GatewayError('not_found', { param, message: goneMessage(param) })
   if (failure.code !== 'invalid_request') return new GatewayError(failure.code)
   return new GatewayError('invalid_request', {
     param,
     message: `The upstream does not accept ${param ?? 'a parameter of this request'}. The call log names its reason.`,
   })
+}
+
+/** Undefined: what is always said of a `not_found`. */
+function goneMessage(param: string | undefined): string | undefined {
+  if (param !== 'previous_response_id') return undefined
+  return 'The previous response is not stored any more. Send the conversation as input instead.'
 }
 
 function isOwnMember(param: string, { json }: RequestBody): boolean {

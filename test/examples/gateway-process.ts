@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,6 +10,10 @@ import { jsonOf } from '../support/answer-bodies.ts'
 
 const SERVER = fileURLToPath(new URL('../../examples/gateway/server.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+/** Of Node, as `npm start` gives them. */
+const NODE_OPTIONS: readonly string[] = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+  .scripts.start.split(' ')
+  .slice(1, -1)
 const STARTS_WITHIN_MS = 30_000
 
 /** How a process ended, with everything it said. */
@@ -88,7 +93,7 @@ export function runToExit(env: Environment, through: readonly string[] = []): Pr
 }
 
 function run(env: Environment, through: readonly string[]) {
-  const gateway = [process.execPath, '--conditions=@express-model-gateway/source', SERVER]
+  const gateway = [process.execPath, ...NODE_OPTIONS, SERVER]
   const [program, ...given] = [...through, ...gateway] as [string, ...string[]]
   const child: ChildProcess = spawn(program, given, {
     cwd: ROOT,

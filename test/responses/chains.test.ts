@@ -226,7 +226,9 @@ describe('a pinned line that cannot serve', () => {
     one.kept.clear()
     const answer = await gateway.create({ previous_response_id: id })
     assert.equal(answer.errorCode, 'not_found')
-    assert.equal(answer.envelope().error.param, 'previous_response_id')
+    const { param, message } = answer.envelope().error
+    assert.equal(param, 'previous_response_id')
+    assert.match(message, /Send the conversation as input/)
     assert.equal((await gateway.ask('GET', id)).errorCode, 'not_found')
     assert.equal(state.circuit.state, 'closed')
     assert.equal(two.requests.length, 0)
