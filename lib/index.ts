@@ -1,3 +1,4 @@
+export { type AccountRoutesOptions, accountRoutes } from './account/index.ts'
 export {
   type AccountStore,
   type AdminRoutesOptions,

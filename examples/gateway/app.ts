@@ -1,5 +1,6 @@
 import express, { type Express } from 'express'
 import {
+  accountRoutes,
   adminAccess,
   adminRoutes,
   authenticate,
@@ -39,6 +40,8 @@ import { openApiDocument } from 'express-model-gateway/openapi'
 import { OPERATIONS } from 'express-model-gateway/operations'
 import manifest from 'express-model-gateway/package.json' with { type: 'json' }
 import { accessLog } from './access-log.ts'
+import { consolePage } from './console-page.ts'
+import { withoutLookUps } from './entries-of-calls.ts'
 import { OpenCalls } from './open-calls.ts'
 import { mountPassThrough } from './pass-through.ts'
 import type { Readiness } from './readiness.ts'
@@ -103,8 +106,9 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   const { passThrough } = config
   const document = openApiDocument({ version: manifest.version, operations: OPERATIONS, passThrough })
   app.get('/openapi.json', (_req, res) => void res.json(document))
+  app.use('/console', consolePage())
 
-  app.use(['/v1', '/api/v3'], callLog({ writer, settledBy }))
+  app.use(['/v1', '/api/v3'], callLog({ writer: withoutLookUps(writer), settledBy }))
   // A signed address stands for a key.
   app.get('/v1/videos/:id/content', video.signedContent)
   app.use(['/v1', '/api/v3'], authenticate({ keys: stores.keys, region }))
@@ -136,6 +140,7 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   app.use(VIDEO_PATHS, once, limit, video.routes)
   app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }))
   app.use('/v1', callLogRoutes({ store: stores.calls }))
+  app.use('/v1', accountRoutes({ ledger: stores.ledger }))
   app.post('/v1/tickets', limit)
   app.use('/v1', ticketRoutes({ store: stores.tickets, calls: stores.calls }))
   mountPassThrough(app, { config, catalog, lines, pool, limits: limit })
@@ -155,6 +160,7 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
       changes: stores.changes,
     }),
     callLogRoutes({ store: stores.calls, account: 'all' }),
+    modelRoutes({ catalog, lineStatus: (line) => lines.figures(line) }),
     ticketDeskRoutes({ store: stores.tickets, calls: stores.calls }),
   )
 

@@ -1,0 +1,32 @@
+/** What an account has, as operators and as its own keys see it. Amounts are decimal strings. */
+export interface Account {
+  readonly id: string
+  readonly prepaid: boolean
+  readonly deposited: string
+  readonly spent: string
+  readonly balance: string
+  readonly leased: string
+  readonly available: string
+  readonly limits: Limits
+  /** For operators. */
+  readonly name?: string | null
+  readonly regions?: readonly string[] | null
+  readonly line_regions?: readonly string[] | null
+  readonly created_at?: string
+}
+
+export interface Limits {
+  readonly rpm: number | null
+  readonly tpm: number | null
+  readonly concurrency?: number | null
+}
+
+/** What a process has set aside of an account or a key. */
+export interface Lease {
+  readonly id: string
+  /** `account:<id>` or `key:<id>` */
+  readonly wallet: string
+  readonly owner: string
+  readonly held: string
+  readonly renewed_at: string
+}

@@ -1,0 +1,97 @@
+import type { Session } from './session.ts'
+
+/** A request that the gateway refused, or that did not reach it. */
+export class ApiFault extends Error {
+  /** 0 where there was no answer. */
+  readonly status: number
+  readonly code: string | null
+  readonly requestId: string | null
+
+  constructor(message: string, status: number, code: string | null, requestId: string | null) {
+    super(message)
+    this.name = 'ApiFault'
+    this.status = status
+    this.code = code
+    this.requestId = requestId
+  }
+}
+
+/** One page of a list. */
+export interface Page<T> {
+  readonly data: readonly T[]
+  readonly next_cursor: string | null
+}
+
+/** Members of a query; undefined and empty ones are left out. */
+export type Query = Readonly<Record<string, string | number | undefined>>
+
+/** The gateway's endpoints, asked with the session's credential. Rejects with {@link ApiFault}. */
+export class Api {
+  readonly #authorization: string
+  readonly #onSignedOut: (fault: ApiFault) => void
+
+  /** @param onSignedOut is told when the credential is good for nothing any more. */
+  constructor({ secret }: Pick<Session, 'secret'>, onSignedOut: (fault: ApiFault) => void = () => {}) {
+    this.#authorization = `Bearer ${secret}`
+    this.#onSignedOut = onSignedOut
+  }
+
+  /** @param path relative to the page, such as `v1/calls`: the page may be served below a proxy's prefix. */
+  get<T>(path: string, query: Query = {}, signal: AbortSignal | null = null): Promise<T> {
+    const given = Object.entries(query).flatMap(([name, value]) =>
+      value === undefined || value === '' ? [] : [[name, String(value)]],
+    )
+    const search = new URLSearchParams(given).toString()
+    return this.#ask<T>('GET', search === '' ? path : `${path}?${search}`, undefined, signal)
+  }
+
+  send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<T> {
+    return this.#ask<T>(method, path, body, null)
+  }
+
+  async #ask<T>(method: string, path: string, body: object | undefined, signal: AbortSignal | null) {
+    const response = await fetch(path, {
+      method,
+      headers: {
+        authorization: this.#authorization,
+        ...(body && { 'content-type': 'application/json' }),
+      },
+      body: body ? JSON.stringify(body) : null,
+      signal,
+      cache: 'no-store',
+      credentials: 'omit',
+    }).catch((error: unknown) => {
+      if (signal?.aborted) throw error
+      throw new ApiFault('The gateway cannot be reached. Is it running?', 0, null, null)
+    })
+    const text = await response.text()
+    if (!response.ok) {
+      const fault = faultIn(response, text)
+      if (fault.status === 401) this.#onSignedOut(fault)
+      throw fault
+    }
+    // What each endpoint answers stands in its README; the type is the caller's word.
+    const answer: T = text === '' ? undefined : JSON.parse(text)
+    return answer
+  }
+}
+
+function faultIn(response: Response, text: string): ApiFault {
+  const requestId = response.headers.get('x-request-id')
+  const { message, code } = errorIn(text)
+  const words = typeof message === 'string' ? message : `The gateway answered ${response.status}.`
+  return new ApiFault(words, response.status, typeof code === 'string' ? code : null, requestId)
+}
+
+function errorIn(text: string): { message?: unknown; code?: unknown } {
+  try {
+    const body: unknown = JSON.parse(text)
+    if (typeof body === 'object' && body !== null && 'error' in body) {
+      const { error } = body
+      if (typeof error === 'object' && error !== null) return error
+    }
+  } catch {
+    // Not the gateway's own words, such as a proxy's page: the status has to do.
+  }
+  return {}
+}

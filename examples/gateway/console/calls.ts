@@ -1,0 +1,31 @@
+import type { CallLogEntry } from 'express-model-gateway/call'
+import type { Api, Page, Query } from './api.ts'
+import type { Session } from './session.ts'
+
+export type Call = CallLogEntry
+
+/** Where calls are read: a key's holder sees those of its account, operators all. */
+function pathOf({ kind }: Session): string {
+  return kind === 'admin' ? 'admin/calls' : 'v1/calls'
+}
+
+export interface CallsSource {
+  readonly session: Session
+  readonly api: Api
+  readonly signal: AbortSignal
+}
+
+/** One page of calls, newest first. */
+export function listCalls({ session, api, signal }: CallsSource, query: Query): Promise<Page<Call>> {
+  return api.get<Page<Call>>(pathOf(session), query, signal)
+}
+
+/** One call, with its kept answer. */
+export function findCall({ session, api, signal }: CallsSource, id: string): Promise<Call> {
+  return api.get<Call>(`${pathOf(session)}/${encodeURIComponent(id)}`, {}, signal)
+}
+
+/** The lines that a call tried, in their order. */
+export function linesOf({ routing }: Call): string {
+  return (routing?.attempts ?? []).map(({ line }) => line).join(' → ')
+}

@@ -1,0 +1,58 @@
+/** What can stand inside an element. Text is text: nothing here reads markup. */
+export type Child = Node | string | number | false | null | undefined | readonly Child[]
+
+/** Attributes by name; functions are listeners by the name of their event. Absent: undefined, null, false. */
+export type Attributes = Readonly<
+  Record<string, string | number | boolean | null | undefined | ((event: Event) => unknown)>
+>
+
+const SVG = 'http://www.w3.org/2000/svg'
+
+/**
+ * Makes an element.
+ *
+ * @example
+ * h('button', { type: 'button', click: save }, 'Save')
+ */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag)
+  furnish(element, attributes, children)
+  return element
+}
+
+/** Makes an element of a drawing. */
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: readonly Child[]
+): SVGElementTagNameMap[K] {
+  const element = document.createElementNS(SVG, tag)
+  furnish(element, attributes, children)
+  return element
+}
+
+/** Puts these children in the place of those that an element has. */
+export function fill(element: Element, ...children: readonly Child[]): void {
+  element.replaceChildren(...nodesOf(children))
+}
+
+function furnish(element: Element, attributes: Attributes, children: readonly Child[]): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') element.addEventListener(name, value)
+    else if (value !== undefined && value !== null && value !== false)
+      element.setAttribute(name, value === true ? '' : String(value))
+  }
+  element.append(...nodesOf(children))
+}
+
+function nodesOf(children: readonly Child[]): (Node | string)[] {
+  return children.flatMap((child): (Node | string)[] => {
+    if (child === undefined || child === null || child === false) return []
+    if (child instanceof Node) return [child]
+    return typeof child === 'object' ? nodesOf(child) : [String(child)]
+  })
+}

@@ -1,0 +1,37 @@
+import { h } from './element.ts'
+import { badge } from './parts/status.ts'
+
+/** A line as the gateway tells of it: how it does in the process that answered. */
+export interface Line {
+  readonly id: string
+  readonly provider: string
+  readonly protocol: string
+  readonly region: string | null
+  readonly enabled: boolean
+  readonly priority: number
+  readonly weight: number
+  readonly circuit: 'closed' | 'open' | 'half_open'
+  readonly retry_after_ms: number | null
+  readonly rest_ms: number
+  readonly in_flight: number
+  readonly first_byte_ms: number | null
+  readonly tokens_per_second: number | null
+  /** For operators: of the last minute. */
+  readonly recent_attempts?: number
+  readonly error_share?: number | null
+  /** For operators: how one has switched it; null = as the config says. */
+  readonly switched?: boolean | null
+}
+
+const CIRCUITS = {
+  closed: ['good', 'closed'],
+  half_open: ['warn', 'half open'],
+  open: ['bad', 'open'],
+} as const
+
+/** The state of a line's circuit: closed is the good one. */
+export function circuitBadge({ circuit, retry_after_ms: retryAfter }: Line): HTMLElement {
+  const [tone, text] = CIRCUITS[circuit]
+  const wait = retryAfter === null ? '' : `, probe in ${Math.ceil(retryAfter / 1000)} s`
+  return h('span', {}, badge(tone, `${text}${wait}`))
+}

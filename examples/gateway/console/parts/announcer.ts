@@ -1,0 +1,8 @@
+import { fill, h } from '../element.ts'
+
+/** Where screen readers are told what has changed without a move of the focus. */
+export const announcer = h('div', { class: 'unseen', role: 'status', 'aria-live': 'polite' })
+
+export function announce(text: string): void {
+  fill(announcer, text)
+}

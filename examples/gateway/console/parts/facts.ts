@@ -1,0 +1,29 @@
+import { type Child, h } from '../element.ts'
+import { NOTHING } from '../format.ts'
+
+/** Names and values; those without a value are told as such. */
+export function facts(rows: readonly (readonly [name: string, value: Child])[]): HTMLElement {
+  return h(
+    'dl',
+    { class: 'facts' },
+    rows.map(([name, value]) =>
+      h('div', {}, h('dt', {}, name), h('dd', {}, value === null || value === undefined ? NOTHING : value)),
+    ),
+  )
+}
+
+/** Figures to be seen first. */
+export function tiles(rows: readonly (readonly [name: string, value: Child, note?: string])[]): HTMLElement {
+  return h(
+    'dl',
+    { class: 'tiles' },
+    rows.map(([name, value, note]) =>
+      h('div', {}, h('dt', {}, name), h('dd', {}, value, note !== undefined && h('small', {}, note))),
+    ),
+  )
+}
+
+/** A part of a page under its own heading. */
+export function section(title: string, ...children: readonly Child[]): HTMLElement {
+  return h('section', {}, h('h2', {}, title), ...children)
+}

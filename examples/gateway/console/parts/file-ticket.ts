@@ -1,0 +1,28 @@
+import { h } from '../element.ts'
+import { linkTo } from '../router.ts'
+import type { Ticket } from '../tickets.ts'
+import type { Visit } from '../visit.ts'
+import { form, textField } from './form.ts'
+import { notice } from './notice.ts'
+
+/** Asks those who run the service about a call. They see the call; what was sent in it need not be told. */
+export function fileTicket({ api }: Visit, requestId: string): HTMLElement {
+  return form({
+    label: 'File a ticket',
+    submit: 'File a ticket',
+    fields: textField({
+      name: 'message',
+      label: 'What went wrong?',
+      hint: 'Whoever answers sees this call. The body of the request is not needed.',
+    }),
+    async act({ message = '' }) {
+      if (message === '') return notice('bad', 'Say in a few words what went wrong.')
+      const ticket = await api.send<Ticket>('POST', 'v1/tickets', { request_id: requestId, message })
+      const link = h('a', { href: linkTo('tickets', ticket.id) }, ticket.id)
+      return notice(
+        'good',
+        h('p', {}, 'Filed as ', link, '. Note the number: it is how you find the answer.'),
+      )
+    },
+  })
+}

@@ -1,0 +1,46 @@
+import type { Lease } from '../accounts.ts'
+import type { Page } from '../api.ts'
+import { h } from '../element.ts'
+import { moment, usd } from '../format.ts'
+import type { Visit } from '../visit.ts'
+import { loaded } from './loaded.ts'
+import { emptyState } from './notice.ts'
+import { type Column, table } from './table.ts'
+
+const PAGE = 100
+const MOST_PAGES = 20
+
+/** What processes have set aside; of one account, or of all. */
+export function leaseTable(visit: Visit, account?: string): HTMLElement {
+  return loaded('leases', async () => {
+    const leases = await readLeases(visit)
+    const shown =
+      account === undefined ? leases : leases.filter(({ wallet }) => wallet === `account:${account}`)
+    return shown.length === 0
+      ? emptyState('No process has set anything aside.')
+      : table('Leases', COLUMNS, shown)
+  })
+}
+
+async function readLeases({ api, signal }: Visit): Promise<readonly Lease[]> {
+  const leases: Lease[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const { data, next_cursor: next }: Page<Lease> = await api.get(
+      'admin/leases',
+      { limit: PAGE, cursor },
+      signal,
+    )
+    leases.push(...data)
+    if (next === null) break
+    cursor = next
+  }
+  return leases
+}
+
+const COLUMNS: readonly Column<Lease>[] = [
+  { name: 'Of', heads: true, cell: ({ wallet }) => wallet },
+  { name: 'Held', figures: true, cell: ({ held }) => usd(held) },
+  { name: 'Process', cell: ({ owner }) => h('span', { class: 'mono small' }, owner) },
+  { name: 'Renewed', cell: ({ renewed_at }) => moment(renewed_at) },
+]

@@ -1,0 +1,28 @@
+import { ApiFault } from '../api.ts'
+import { type Child, h } from '../element.ts'
+
+/** A remark on the page: for information, of success, or of trouble. */
+export function notice(tone: 'info' | 'good' | 'bad', ...children: readonly Child[]): HTMLElement {
+  return h('div', { class: `notice notice-${tone}`, role: tone === 'bad' ? 'alert' : null }, ...children)
+}
+
+/** What stands where a list is empty. */
+export function emptyState(...children: readonly Child[]): HTMLElement {
+  return h('p', { class: 'empty' }, ...children)
+}
+
+/** A request's fault in words, with what to search the log for. */
+export function faultNotice(error: unknown): HTMLElement {
+  return notice('bad', ...wordsOf(error))
+}
+
+function wordsOf(error: unknown): Child[] {
+  if (!(error instanceof ApiFault)) return [h('p', {}, `The console failed: ${String(error)}`)]
+  const { status, code, message, requestId } = error
+  const meaning =
+    status === 404 && code === 'not_found'
+      ? 'There is no such thing here, or this gateway does not offer it.'
+      : message
+  const origin = [status === 0 ? null : String(status), code, requestId].filter((word) => word !== null)
+  return [h('p', {}, meaning), origin.length > 0 && h('p', { class: 'mono small' }, origin.join(' · '))]
+}

@@ -1,0 +1,62 @@
+import { type Child, h } from '../element.ts'
+import { NOTHING } from '../format.ts'
+
+/** A column: its heading, and what of a row stands in it. */
+export interface Column<T> {
+  readonly name: string
+  /** Figures stand to the right, so that their digits stand below one another. */
+  readonly figures?: boolean
+  /** Names that break at their hyphens stand better with some room. */
+  readonly names?: boolean
+  /** What names the row, read out with each of its cells. */
+  readonly heads?: boolean
+  cell(row: T): Child
+}
+
+/**
+ * A table. Where the page is narrow each row becomes a block of names and values; the roles keep it a table for screen
+ * readers there too.
+ */
+export function table<T>(label: string, columns: readonly Column<T>[], rows: readonly T[]): HTMLTableElement {
+  return h(
+    'table',
+    { role: 'table', 'aria-label': label },
+    h('thead', { role: 'rowgroup' }, h('tr', { role: 'row' }, columns.map(headingOf))),
+    h(
+      'tbody',
+      { role: 'rowgroup' },
+      rows.map((row) => tableRow(columns, row)),
+    ),
+  )
+}
+
+/** A row to be put into a table that stands already. */
+export function tableRow<T>(columns: readonly Column<T>[], row: T): HTMLTableRowElement {
+  return h(
+    'tr',
+    { role: 'row' },
+    columns.map((column) => cellOf(column, row)),
+  )
+}
+
+function headingOf<T>(column: Column<T>): HTMLElement {
+  return h('th', { role: 'columnheader', scope: 'col', class: classOf(column) }, column.name)
+}
+
+function cellOf<T>(column: Column<T>, row: T): HTMLElement {
+  const value = column.cell(row)
+  const blank = value === null || value === undefined || value === '' || value === NOTHING
+  const attributes = {
+    'data-name': column.name,
+    class: `${classOf(column)}${blank ? ' blank' : ''}`.trim() || null,
+  }
+  const shown = blank ? NOTHING : value
+  return column.heads
+    ? h('th', { role: 'rowheader', scope: 'row', ...attributes }, shown)
+    : h('td', { role: 'cell', ...attributes }, shown)
+}
+
+function classOf<T>({ figures, names }: Column<T>): string {
+  if (figures) return 'figures'
+  return names ? 'names' : ''
+}

@@ -1,0 +1,62 @@
+import { ERROR_CODES } from '../advice.ts'
+import { h } from '../element.ts'
+import { field, filledIn } from '../parts/form.ts'
+import { LiveCalls } from '../parts/live-calls.ts'
+import { linkTo, linkWith } from '../router.ts'
+import type { Shown, Visit } from '../visit.ts'
+
+const FILTERS = ['account', 'model', 'status', 'code', 'from', 'to'] as const
+
+/** Calls, newest first, narrowed by what stands in the address: a list can be passed on as a link. */
+export function callList(visit: Visit): Shown {
+  const { query } = visit
+  const filters = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? '']))
+  const calls = new LiveCalls(visit, { ...filters, from: isoOf(filters.from), to: isoOf(filters.to) })
+  return { title: 'Calls', actions: calls.controls, content: [filterForm(visit, filters), calls.element] }
+}
+
+function filterForm({ session }: Visit, filters: Readonly<Record<string, string>>): HTMLElement {
+  const input = (name: (typeof FILTERS)[number], label: string, attributes: Record<string, string> = {}) =>
+    field({ name, label, attributes: { value: filters[name] ?? '', ...attributes } })
+  const apply = (event: Event): void => {
+    event.preventDefault()
+    location.hash = linkWith('calls', filledIn(element))
+  }
+  const element = h(
+    'form',
+    { class: 'filters', 'aria-label': 'Filters', submit: apply },
+    h(
+      'div',
+      { class: 'fields' },
+      session.kind === 'admin' && input('account', 'Account'),
+      input('model', 'Model'),
+      input('status', 'Status', {
+        inputmode: 'numeric',
+        pattern: '[1-5][0-9][0-9]',
+        title: 'An HTTP status',
+        size: '5',
+      }),
+      input('code', 'Error code', { list: 'codes', spellcheck: 'false' }),
+      h(
+        'datalist',
+        { id: 'codes' },
+        ERROR_CODES.map((code) => h('option', { value: code })),
+      ),
+      input('from', 'From', { type: 'datetime-local' }),
+      input('to', 'To', { type: 'datetime-local' }),
+      h(
+        'div',
+        { class: 'field-button' },
+        h('button', { type: 'submit', class: 'primary' }, 'Filter'),
+        h('a', { class: 'button', href: linkTo('calls') }, 'Clear'),
+      ),
+    ),
+  )
+  return element
+}
+
+/** What the reader's clock shows, as the gateway reads it. */
+function isoOf(local: string | undefined): string {
+  const time = new Date(local ?? '')
+  return Number.isNaN(time.getTime()) ? '' : time.toISOString()
+}

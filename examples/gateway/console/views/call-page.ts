@@ -1,0 +1,151 @@
+import { adviceOn } from '../advice.ts'
+import { type Call, findCall } from '../calls.ts'
+import { type Child, h } from '../element.ts'
+import { count, duration, moment } from '../format.ts'
+import { billingSection } from '../parts/call-billing.ts'
+import { callLink } from '../parts/call-columns.ts'
+import { copyButton } from '../parts/copy-button.ts'
+import { facts, section, tiles } from '../parts/facts.ts'
+import { fileTicket } from '../parts/file-ticket.ts'
+import { loaded } from '../parts/loaded.ts'
+import { emptyState, notice } from '../parts/notice.ts'
+import { callStatus } from '../parts/status.ts'
+import { waterfall } from '../parts/waterfall.ts'
+import type { Shown, Visit } from '../visit.ts'
+
+/** All that the log holds of a call. */
+export function callPage(visit: Visit): Shown {
+  const id = visit.params.id ?? ''
+  const content = loaded('the call', async () => {
+    const call = await findCall(visit, id)
+    return [callSections(call), visit.session.kind === 'key' && section('A ticket', fileTicket(visit, id))]
+  })
+  return {
+    title: 'Call',
+    actions: copyButton(id, 'the request id'),
+    content: [h('p', { class: 'mono subject' }, id), content],
+  }
+}
+
+/** The parts of a call, as they stand on its own page and beside a ticket. */
+export function callSections(call: Call): Child {
+  const advice = adviceOn(call.error_code)
+  return [
+    tiles([
+      ['Ended', callStatus(call)],
+      ['Began', moment(call.created_at)],
+      ['Took', duration(call.duration_ms)],
+      ['Model', call.model ?? '–'],
+    ]),
+    advice !== undefined && notice('info', h('p', {}, advice)),
+    section('Routing', routing(call)),
+    h(
+      'div',
+      { class: 'columns' },
+      section('Request', request(call)),
+      h(
+        'div',
+        { class: 'stack' },
+        call.limit && section('Limit', limit(call.limit)),
+        section('Usage', usage(call)),
+        billingSection(call),
+      ),
+    ),
+    section('Answer', answer(call)),
+  ]
+}
+
+function request(call: Call): HTMLElement {
+  const { request: parameters } = call
+  const original = call.original_request_id
+  return facts([
+    ['Endpoint', h('span', { class: 'mono' }, `${call.method} ${call.path}`)],
+    ['Protocol', `${call.protocol}${call.stream ? ', streamed' : ''}`],
+    ['Account', call.account],
+    ['Key', call.key],
+    ['Address', call.client_ip],
+    ['Caller’s own id', call.client_request_id],
+    ['Idempotency-Key', call.idempotency_key],
+    ...(original === null ? [] : [['First call with it', callLink(original)] as const]),
+    ...(parameters === null
+      ? []
+      : ([
+          ['Messages', count(parameters.messages)],
+          ['Tools', count(parameters.tools)],
+          ['Images', count(parameters.images)],
+          ['Most output asked for', tokens(parameters.max_output_tokens)],
+          ['Estimated input', tokens(parameters.estimated_input_tokens)],
+          ['Provider constraint', constraint(parameters.provider)],
+        ] as const)),
+  ])
+}
+
+function constraint(provider: unknown): Child {
+  return provider === null ? 'none' : h('code', {}, JSON.stringify(provider))
+}
+
+function tokens(value: number | null): Child {
+  return value === null ? null : `${count(value)} tokens`
+}
+
+function routing({ routing: trace }: Call): Child {
+  if (!trace) return emptyState('The call was not routed: it was answered or refused before.')
+  const { region, strategy, eliminated, attempts, disconnect, retry_budget_spent: spent } = trace
+  return [
+    h(
+      'p',
+      { class: 'muted' },
+      `Region ${region}, strategy ${strategy}. ${eliminated.length} eliminated, ${attempts.length} attempted.`,
+    ),
+    eliminated.length + attempts.length === 0 ? emptyState('The model has no line.') : waterfall(trace),
+    spent &&
+      notice(
+        'info',
+        h('p', {}, 'A retry was withheld: all lines were down and the retry budget of the model was spent.'),
+      ),
+    disconnect &&
+      notice(
+        'info',
+        h('p', {}, `The caller left. Policy: ${disconnect.policy}; the upstream: ${disconnect.ended}.`),
+      ),
+  ]
+}
+
+function usage({ usage: used }: Call): Child {
+  if (!used) return emptyState('Nothing was used.')
+  const more = [
+    ['Images', used.images],
+    ['Seconds', used.seconds],
+    ['Search units', used.search_units],
+  ] as const
+  return facts([
+    ['Input', tokens(used.input_tokens)],
+    ['… from the cache', tokens(used.cached_input_tokens)],
+    ['… into the cache', tokens(used.cache_write_tokens)],
+    ['Output', tokens(used.output_tokens)],
+    ...more.filter(([, value]) => value !== undefined).map(([name, value]) => [name, count(value)] as const),
+    ['Source', used.source === 'measured' ? 'measured by the upstream' : 'estimated by the gateway'],
+  ])
+}
+
+function limit(reached: NonNullable<Call['limit']>): HTMLElement {
+  return facts([
+    ['Limit', `${reached.kind}: ${count(reached.limit)}`],
+    ['Of', `${reached.level} ${reached.subject}`],
+    ['Retry after', `${reached.retry_after} s`],
+  ])
+}
+
+function answer({ response_body: body }: Call): Child {
+  if (body === null) return emptyState('Not kept. Answers are kept for calls with an Idempotency-Key.')
+  return h('pre', { class: 'body', tabindex: 0, 'aria-label': 'The answer as it was sent' }, indented(body))
+}
+
+function indented(body: string): string {
+  try {
+    return JSON.stringify(JSON.parse(body), null, 2)
+  } catch {
+    // A stream's events, or an answer that broke off.
+    return body
+  }
+}

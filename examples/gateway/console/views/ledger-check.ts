@@ -1,0 +1,62 @@
+import { h } from '../element.ts'
+import { count, usd } from '../format.ts'
+import { section, tiles } from '../parts/facts.ts'
+import { leaseTable } from '../parts/lease-table.ts'
+import { loaded } from '../parts/loaded.ts'
+import { notice } from '../parts/notice.ts'
+import { badge } from '../parts/status.ts'
+import type { Shown, Visit } from '../visit.ts'
+
+interface LedgerCheck {
+  readonly violations: readonly string[]
+  readonly accounts: number
+  readonly charges: number
+  readonly deposited: string
+  readonly spent: string
+  readonly leased: string
+}
+
+/** Whether the books are right, and what is set aside of them. */
+export function ledgerCheck(visit: Visit): Shown {
+  const check = loaded('the check', async () => {
+    const found = await visit.api.get<LedgerCheck>('admin/ledger/check', {}, visit.signal)
+    const { violations } = found
+    return [
+      tiles([
+        [
+          'The books',
+          violations.length === 0
+            ? badge('good', 'are right')
+            : badge('bad', `${violations.length} violations`),
+        ],
+        ['Accounts', count(found.accounts)],
+        ['Charges', count(found.charges)],
+        ['Deposited', usd(found.deposited)],
+        ['Spent', usd(found.spent)],
+        ['Leased', usd(found.leased)],
+      ]),
+      violations.length > 0 &&
+        notice(
+          'bad',
+          h(
+            'ul',
+            {},
+            violations.map((text) => h('li', {}, text)),
+          ),
+        ),
+    ]
+  })
+  return {
+    title: 'Ledger',
+    actions: h('button', { type: 'button', click: () => visit.reload() }, 'Check again'),
+    content: [
+      h(
+        'p',
+        { class: 'muted' },
+        'The rules of the ledger, recomputed from all its rows. Not to be asked for every second.',
+      ),
+      check,
+      section('Open leases', leaseTable(visit)),
+    ],
+  }
+}

@@ -1,0 +1,85 @@
+import type { Page } from '../api.ts'
+import { type Child, fill, h } from '../element.ts'
+import type { Line } from '../lines.ts'
+import { announce } from '../parts/announcer.ts'
+import { LINE_FIGURES } from '../parts/line-columns.ts'
+import { loaded } from '../parts/loaded.ts'
+import { emptyState, faultNotice } from '../parts/notice.ts'
+import { type Column, table } from '../parts/table.ts'
+import { isLeaving, type Shown, type Visit } from '../visit.ts'
+
+const PAGE = 100
+const AGAIN_MS = 5000
+
+/** The lines, how they do, and their switches. */
+export function lineList(visit: Visit): Shown {
+  const result = h('div', {})
+
+  const switchLine = async ({ id, enabled }: Line): Promise<void> => {
+    fill(result)
+    try {
+      await visit.api.send<Line>('PATCH', `admin/lines/${encodeURIComponent(id)}`, { enabled: !enabled })
+      announce(`${id} is switched ${enabled ? 'off' : 'on'}.`)
+      fill(lines, show(await allLines(visit)))
+      lines.querySelector<HTMLElement>(`[data-line="${CSS.escape(id)}"]`)?.focus()
+    } catch (error) {
+      if (!isLeaving(error)) fill(result, faultNotice(error))
+    }
+  }
+  const column: Column<Line> = {
+    name: 'Switch',
+    cell: (line) =>
+      h(
+        'button',
+        {
+          type: 'button',
+          'data-line': line.id,
+          'aria-label': `Switch ${line.id} ${line.enabled ? 'off' : 'on'}`,
+          click: () => void switchLine(line),
+        },
+        `Switch ${line.enabled ? 'off' : 'on'}`,
+      ),
+  }
+  const show = (rows: readonly Line[]): Child =>
+    rows.length === 0
+      ? emptyState('The config has no lines.')
+      : table('Lines', [...LINE_FIGURES, column], rows)
+
+  const lines = loaded('lines', async () => show(await allLines(visit)))
+  keepFresh(visit, async () => {
+    const rows = await allLines(visit)
+    // Not under somebody's hand.
+    if (!lines.contains(document.activeElement)) fill(lines, show(rows))
+  })
+  return {
+    title: 'Lines',
+    content: [
+      h(
+        'p',
+        { class: 'muted' },
+        'Figures are those of the process that answers, of about the last minute. A switch reaches every process within 5 s.',
+      ),
+      result,
+      lines,
+    ],
+  }
+}
+
+async function allLines({ api, signal }: Visit): Promise<readonly Line[]> {
+  const lines: Line[] = []
+  let cursor: string | undefined
+  do {
+    const page: Page<Line> = await api.get('admin/lines', { limit: PAGE, cursor }, signal)
+    lines.push(...page.data)
+    cursor = page.next_cursor ?? undefined
+  } while (cursor !== undefined)
+  return lines
+}
+
+/** Does something every few seconds while the view is looked at; a fault of it shows with the next deed. */
+function keepFresh({ signal }: Visit, refresh: () => Promise<void>): void {
+  const timer = setInterval(() => {
+    if (!document.hidden) refresh().catch(() => {})
+  }, AGAIN_MS)
+  signal.addEventListener('abort', () => clearInterval(timer))
+}

@@ -1,0 +1,26 @@
+import { h } from '../element.ts'
+import type { Line } from '../lines.ts'
+import { section } from '../parts/facts.ts'
+import { LINE_COLUMNS, LINE_FIGURES } from '../parts/line-columns.ts'
+import { loaded } from '../parts/loaded.ts'
+import { emptyState } from '../parts/notice.ts'
+import { table } from '../parts/table.ts'
+import { linkWith } from '../router.ts'
+import type { Shown, Visit } from '../visit.ts'
+import { modelsPath } from './model-list.ts'
+
+/** The lines that a model is served by, and how they do. */
+export function modelPage({ session, api, params, signal }: Visit): Shown {
+  const id = params.id ?? ''
+  const lines = loaded('lines', async () => {
+    const path = `${modelsPath(session)}/${encodeURIComponent(id)}/routing`
+    const { candidates } = await api.get<{ candidates: readonly Line[] }>(path, {}, signal)
+    if (candidates.length === 0) return emptyState('The model has no line.')
+    return table('Lines of the model', session.kind === 'admin' ? LINE_FIGURES : LINE_COLUMNS, candidates)
+  })
+  return {
+    title: id,
+    actions: h('a', { class: 'button', href: linkWith('calls', { model: id }) }, 'Calls of this model'),
+    content: section('Lines', lines),
+  }
+}

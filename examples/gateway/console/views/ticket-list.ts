@@ -1,0 +1,92 @@
+import type { Page } from '../api.ts'
+import { h } from '../element.ts'
+import { listedMoment } from '../format.ts'
+import { callLink } from '../parts/call-columns.ts'
+import { choice, field, filledIn, form } from '../parts/form.ts'
+import { emptyState, notice } from '../parts/notice.ts'
+import { paged } from '../parts/pager.ts'
+import { callStatus } from '../parts/status.ts'
+import { type Column, table } from '../parts/table.ts'
+import { ticketBadge } from '../parts/ticket-badge.ts'
+import { linkTo, linkWith } from '../router.ts'
+import type { Ticket } from '../tickets.ts'
+import type { Shown, Visit } from '../visit.ts'
+
+const EXCERPT = 120
+
+/** For operators all tickets; the holder of a key finds one by its number. */
+export function ticketList(visit: Visit): Shown {
+  return { title: 'Tickets', content: visit.session.kind === 'admin' ? allTickets(visit) : findTicket() }
+}
+
+function findTicket() {
+  return [
+    form({
+      label: 'Find a ticket',
+      submit: 'Find',
+      fields: field({
+        name: 'id',
+        label: 'Ticket number',
+        hint: 'A ticket is filed on the page of the call that it is about.',
+        attributes: { class: 'mono', spellcheck: 'false', size: 40 },
+      }),
+      act({ id = '' }) {
+        if (id === '') return notice('bad', 'Type in the number of a ticket.')
+        location.hash = linkTo('tickets', id)
+        return null
+      },
+    }),
+    h('p', {}, h('a', { href: linkTo('') }, 'Find the call'), ' to file a new one.'),
+  ]
+}
+
+function allTickets({ api, query, signal }: Visit) {
+  const status = query.get('status') ?? ''
+  const list = paged(
+    'tickets',
+    (cursor) => api.get<Page<Ticket>>('admin/tickets', { status, cursor, limit: 50 }, signal),
+    (rows) => (rows.length === 0 ? emptyState('No tickets that fit.') : table('Tickets', COLUMNS, rows)),
+  )
+  const options = [
+    ['', 'all'],
+    ['open', 'open'],
+    ['answered', 'answered'],
+    ['closed', 'closed'],
+  ] as const
+  const filter = h(
+    'form',
+    {
+      class: 'filters',
+      'aria-label': 'Filters',
+      submit: (event: Event) => {
+        event.preventDefault()
+        location.hash = linkWith('tickets', filledIn(filter))
+      },
+    },
+    h(
+      'div',
+      { class: 'fields' },
+      choice({ name: 'status', label: 'Status' }, options, status),
+      h('div', { class: 'field-button' }, h('button', { type: 'submit', class: 'primary' }, 'Filter')),
+    ),
+  )
+  return [filter, list]
+}
+
+const COLUMNS: readonly Column<Ticket>[] = [
+  { name: 'Filed', cell: ({ created_at }) => listedMoment(created_at) },
+  {
+    name: 'Ticket',
+    heads: true,
+    cell: ({ id }) => h('a', { href: linkTo('tickets', id), class: 'mono' }, id),
+  },
+  { name: 'Status', cell: (ticket) => ticketBadge(ticket) },
+  { name: 'Account', cell: ({ account }) => h('a', { href: linkTo('accounts', account) }, account) },
+  { name: 'Message', cell: ({ message }) => excerpt(message) },
+  { name: 'Call', cell: ({ request_id }) => callLink(request_id) },
+  { name: 'It ended', cell: ({ call }) => (call ? callStatus(call) : 'no longer in the log') },
+]
+
+function excerpt(text: string): string {
+  return text.length > EXCERPT ? `${text.slice(0, EXCERPT)}…` : text
+}

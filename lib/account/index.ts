@@ -1,0 +1,1 @@
+export { type AccountRoutesOptions, accountRoutes, type FundsView, type OwnFunds } from './account.ts'
