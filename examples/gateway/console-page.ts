@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type NextFunction, type Request, type Response, Router } from 'express'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
 const FOLDER = fileURLToPath(new URL('./console/', import.meta.url))
 
@@ -50,33 +50,17 @@ interface PageFile {
  * Browsers get the TypeScript of `console/` without its types, as Node itself runs the rest of this example. The files
  * are read once, when the page is first asked for; no path of a request ever becomes a path of the disk.
  */
-export function consolePage(): Router {
+export function consolePage(): RequestHandler {
   let reading: Promise<ReadonlyMap<string, PageFile>> | undefined
 
-  const router = Router()
-  router.use((_req, res, next) => {
-    res.set(HEADERS)
-    next()
-  })
-  router.get('/', showPage)
-  router.get('/*path', showFile)
-  return router
-
-  async function showPage(req: Request, res: Response, next: NextFunction): Promise<void> {
+  return async function consolePage(req: Request, res: Response, next: NextFunction): Promise<void> {
+    if (req.method !== 'GET' && req.method !== 'HEAD') return next()
     // The page names its files relative to /console, so that it also works below a proxy's prefix.
-    if (/\/(?:\?|$)/.test(req.originalUrl)) res.redirect(308, '../console')
-    else await send('index.html', res, next)
-  }
-
-  async function showFile(req: Request, res: Response, next: NextFunction): Promise<void> {
-    await send(req.path.slice(1), res, next)
-  }
-
-  async function send(name: string, res: Response, next: NextFunction): Promise<void> {
+    if (/^[^?]*\/(?:\?|$)/.test(req.originalUrl)) return res.set(HEADERS).redirect(308, '../console')
     reading ??= readPageFiles()
-    const file = (await reading).get(name)
-    if (file) res.set('etag', file.etag).type(file.type).send(file.text)
-    else next()
+    const file = (await reading).get(req.path === '/' ? 'index.html' : req.path.slice(1))
+    if (!file) return next()
+    res.set(HEADERS).set('etag', file.etag).type(file.type).send(file.text)
   }
 }
 

@@ -10,6 +10,7 @@ import { allCallsQuerySchema } from '../call-log/call-query.ts'
 import { ticketChangeSchema, ticketQuery } from '../tickets/ticket-schemas.ts'
 import * as shown from './answer-schemas.ts'
 import type { Answer, Endpoint } from './endpoint.ts'
+import { modelLookUps } from './model-look-ups.ts'
 
 const of = { tag: 'Admin', opens: 'admin' } as const
 
@@ -148,6 +149,7 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
     body: lineChangeSchema,
     answers: shows('Line', shown.line),
   },
+  ...modelLookUps('/admin/models', ['listAllModels', 'getAnyModel', 'getAnyRouting'], of),
   {
     id: 'listAllCalls',
     method: 'get',

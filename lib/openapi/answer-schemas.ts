@@ -30,6 +30,13 @@ export const account = z.strictObject({
   created_at: time,
 })
 
+/** The same as the holders of its keys see it. */
+export const ownAccount = account
+  .omit({ name: true, regions: true, line_regions: true, created_at: true })
+  .extend({
+    key: z.strictObject({ id: z.string(), limits: z.strictObject({ rpm: limit, tpm: limit }) }),
+  })
+
 export const deposit = z.strictObject({
   object: z.literal('deposit'),
   account: z.string(),

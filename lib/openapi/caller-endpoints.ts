@@ -5,6 +5,7 @@ import { newTicketSchema } from '../tickets/ticket-schemas.ts'
 import { taskList, videoList } from '../video/list-query.ts'
 import * as shown from './answer-schemas.ts'
 import type { Answer, Endpoint } from './endpoint.ts'
+import { modelLookUps } from './model-look-ups.ts'
 
 const TAGS = { openai: 'OpenAI-style', anthropic: 'Anthropic-style', ark: 'Task-style video' } as const
 const RELAYED: Answer = { status: 200, description: 'As the API of this protocol answers.' }
@@ -143,29 +144,14 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     summary: 'Deletes a video task, or cancels it',
     ...task,
   },
+  ...modelLookUps('/v1/models', ['listModels', 'getModel', 'getRouting'], own),
   {
-    id: 'listModels',
+    id: 'getOwnAccount',
     method: 'get',
-    path: '/v1/models',
-    summary: 'What this key may use',
+    path: '/v1/account',
+    summary: 'What the account of this key has and may do',
     ...own,
-    answers: shows('ModelList', shown.models),
-  },
-  {
-    id: 'getModel',
-    method: 'get',
-    path: '/v1/models/{id}',
-    summary: 'One model',
-    ...own,
-    answers: shows('Model', shown.model),
-  },
-  {
-    id: 'getRouting',
-    method: 'get',
-    path: '/v1/models/{id}/routing',
-    summary: 'The lines of a model',
-    ...own,
-    answers: shows('Routing', shown.routing),
+    answers: shows('OwnAccount', shown.ownAccount),
   },
   {
     id: 'listCalls',

@@ -13,7 +13,7 @@ const accounts = [
   { id: 'later' },
 ]
 const keys = [
-  { id: 'key_acme', account: 'acme', secret: 'sk-acme', limits: { rpm: 60 } },
+  { id: 'key_acme', account: 'acme', secret: 'sk-acme', limits: { rpm: 60, tpm: null } },
   { id: 'key_later', account: 'later', secret: 'sk-later' },
 ]
 
@@ -46,9 +46,10 @@ describe('GET /account', () => {
 
   it('tells what is leased apart from what is available', async () => {
     const ledger = new MemoryLedger({ accounts, keys })
-    await ledger.acquire({ wallet: 'account:acme', owner: 'p1', amount: 5_000_000_000n })
+    const change = { kind: 'take', need: 1n, want: 2_000_000_000n } as const
+    await ledger.change('a process', [{ lease: 'a lease', wallet: 'account:acme', seq: 1, change }])
     const { body } = await request(app(ledger)).get('/v1/account').set(as('sk-acme')).expect(200)
-    assert.deepEqual([body.balance, body.leased, body.available], ['25', '5', '20'])
+    assert.deepEqual([body.balance, body.leased, body.available], ['25', '2', '23'])
   })
 
   it('of an account without a balance says that it is not prepaid', async () => {
