@@ -18,7 +18,9 @@ const VIEWS = {
   ],
 } as const
 
-const OVERFLOW = 'document.documentElement.scrollWidth - innerWidth'
+/** By how much the page, or its contents within it, are wider than the window. */
+const OVERFLOW = `Math.max(document.documentElement.scrollWidth - innerWidth,
+  document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth)`
 /** Whether the focus is to be seen, or on nothing: between the page's end and its beginning. */
 const FOCUS_SEEN = `document.activeElement === document.body ||
   getComputedStyle(document.activeElement).outlineStyle !== 'none'`
