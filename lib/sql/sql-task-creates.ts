@@ -1,6 +1,6 @@
 import type { CreatedTask, Intended, TaskIntent, VideoTask } from '../video/index.ts'
-import { FIRST_POLL_MS, intendedTask, KEPT_KEY_MS, takenTask } from '../video/new-task.ts'
-import { chargedEntry } from '../video/task-charge.ts'
+import { FIRST_POLL_MS, intendedTask, KEPT_KEY_MS, takenTask } from '../video/tasks/new-task.ts'
+import { chargedEntry } from '../video/tasks/task-charge.ts'
 import { isPostgres } from './is-postgres.ts'
 import { type TaskRows, toColumns, toTask } from './sql-task-rows.ts'
 import type { Database, VideoTasksTable } from './tables.ts'

@@ -1,5 +1,5 @@
 import type { Observation, Observed, PollAgain, PollClaim, VideoTask } from '../video/index.ts'
-import { expiredTask, hasChanged, progressOf } from '../video/task-progress.ts'
+import { expiredTask, hasChanged, progressOf } from '../video/tasks/task-progress.ts'
 import { isPostgres } from './is-postgres.ts'
 import { type TaskRows, toTask } from './sql-task-rows.ts'
 import type { Database, VideoTasksTable } from './tables.ts'

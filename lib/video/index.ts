@@ -14,15 +14,15 @@ export type {
   LineClients,
   LineReply,
   ReadOutcome,
-} from './line-client.ts'
+} from './tasks/line-client.ts'
 export {
   MemoryTaskStore,
   type MemoryTaskStoreOptions,
   type TaskCalls,
   type TaskClaims,
   type TaskMoney,
-} from './memory-task-store.ts'
-export { RecordKeeper, type RecordKeeperOptions } from './record-keeper.ts'
+} from './tasks/memory-task-store.ts'
+export { RecordKeeper, type RecordKeeperOptions } from './tasks/record-keeper.ts'
 export {
   FORGOTTEN_MS,
   isFinished,
@@ -37,9 +37,9 @@ export {
   type VideoFacts,
   type VideoTask,
   type VideoUsage,
-} from './task.ts'
-export { costOfTask, mostItCosts } from './task-cost.ts'
-export { TaskSettler, type TaskSettlerOptions } from './task-settler.ts'
+} from './tasks/task.ts'
+export { costOfTask, mostItCosts } from './tasks/task-cost.ts'
+export { TaskSettler, type TaskSettlerOptions } from './tasks/task-settler.ts'
 export type {
   CreatedTask,
   Intended,
@@ -49,4 +49,4 @@ export type {
   TaskPage,
   TaskQuery,
   TaskStore,
-} from './task-store.ts'
+} from './tasks/task-store.ts'

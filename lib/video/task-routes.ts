@@ -1,13 +1,13 @@
 import { type NextFunction, type Request, type RequestHandler, type Response, Router } from 'express'
 import { type Call, callOf } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
-import { statesOf, toVideoTask } from './ark-face.ts'
-import type { ContentFace } from './content-face.ts'
-import { readTaskListQuery, readVideoListQuery } from './list-query.ts'
-import { toVideo, toVideoList } from './openai-face.ts'
-import type { VideoTask } from './task.ts'
-import type { TaskDesk } from './task-desk.ts'
-import type { TaskStore } from './task-store.ts'
+import { statesOf, toVideoTask } from './faces/ark-face.ts'
+import type { ContentFace } from './faces/content-face.ts'
+import { readTaskListQuery, readVideoListQuery } from './faces/list-query.ts'
+import { toVideo, toVideoList } from './faces/openai-face.ts'
+import type { VideoTask } from './tasks/task.ts'
+import type { TaskDesk } from './tasks/task-desk.ts'
+import type { TaskStore } from './tasks/task-store.ts'
 
 /** What the routes work with. */
 export interface TaskRoutesParts {

@@ -5,7 +5,7 @@ import {
   isPublicAddress,
   lookupPublic,
   PrivateAddress,
-} from '../../lib/video/public-address.ts'
+} from '../../lib/video/lines/public-address.ts'
 
 describe('a public address', () => {
   const rows: [string, boolean][] = [

@@ -1,4 +1,4 @@
-import type { Call, Logger } from '../call/index.ts'
+import type { Call, Logger } from '../../call/index.ts'
 import type { LineClient, LineClients, ReadOutcome } from './line-client.ts'
 import { isFinished, type VideoTask } from './task.ts'
 import type { TaskStore } from './task-store.ts'

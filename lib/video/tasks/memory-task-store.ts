@@ -1,4 +1,4 @@
-import type { CallLogEntry, IdempotencyClaim } from '../call/index.ts'
+import type { CallLogEntry, IdempotencyClaim } from '../../call/index.ts'
 import { type KeptTask, KeptTasks } from './kept-tasks.ts'
 import { FIRST_POLL_MS, intendedTask, KEPT_KEY_MS, takenTask } from './new-task.ts'
 import { isFinished, type Observation, type TaskIntent, type VideoTask } from './task.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { consoleLogger, type Logger } from '../call/index.ts'
+import { consoleLogger, type Logger } from '../../call/index.ts'
 import type { LineClients, ReadOutcome } from './line-client.ts'
 import { FIRST_POLL_MS, KEPT_KEY_MS } from './new-task.ts'
 import { LONGEST_HOLD_MS, type VideoTask } from './task.ts'

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors/index.ts'
+import type { ErrorCode } from '../../errors/index.ts'
 import type { Observation, VideoTask } from './task.ts'
 
 /** What a line tells of a task that it has. */

@@ -1,4 +1,4 @@
-import type { TaskState, VideoTask } from './task.ts'
+import type { TaskState, VideoTask } from '../tasks/task.ts'
 
 /** The four words of the OpenAI-style protocol. What was not made, for whatever reason, has failed. */
 const STATUS: Readonly<Record<TaskState, string>> = {

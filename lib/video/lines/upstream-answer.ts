@@ -1,7 +1,7 @@
-import type { LineResult } from '../call/index.ts'
-import { GatewayError } from '../errors/index.ts'
-import type { CancelOutcome, CreateOutcome, KnownObservation, ReadOutcome } from './line-client.ts'
-import type { TaskError } from './task.ts'
+import type { LineResult } from '../../call/index.ts'
+import { GatewayError } from '../../errors/index.ts'
+import type { CancelOutcome, CreateOutcome, KnownObservation, ReadOutcome } from '../tasks/line-client.ts'
+import type { TaskError } from '../tasks/task.ts'
 
 /** The members of an object that a line answered with. */
 export type Members = Readonly<Record<string, unknown>>

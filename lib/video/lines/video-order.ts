@@ -1,5 +1,5 @@
-import type { LineRequestBody, RequestBody } from '../call/index.ts'
-import type { Operation } from '../operations/index.ts'
+import type { LineRequestBody, RequestBody } from '../../call/index.ts'
+import type { Operation } from '../../operations/index.ts'
 
 /** What a create is made of: what the caller sent, in the protocol in which it came. */
 export interface VideoOrder {

@@ -1,6 +1,6 @@
+import type { KnownObservation } from '../tasks/line-client.ts'
+import type { ObservedState } from '../tasks/task.ts'
 import { framingOf } from './frame-size.ts'
-import type { KnownObservation } from './line-client.ts'
-import type { ObservedState } from './task.ts'
 import {
   type AnswerWords,
   asMembers,

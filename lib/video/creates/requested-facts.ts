@@ -1,7 +1,7 @@
-import type { CallRequest } from '../call/index.ts'
-import { taskParameters, textsOf, type VideoBody, type VideoTaskBody } from '../operations/index.ts'
-import { framingOf, sizeOf } from './frame-size.ts'
-import type { VideoFacts, VideoTask } from './task.ts'
+import type { CallRequest } from '../../call/index.ts'
+import { taskParameters, textsOf, type VideoBody, type VideoTaskBody } from '../../operations/index.ts'
+import { framingOf, sizeOf } from '../lines/frame-size.ts'
+import type { VideoFacts, VideoTask } from '../tasks/task.ts'
 
 /** What the OpenAI-style protocol makes where no size is asked for. */
 const DEFAULT_SIZE = '720x1280'

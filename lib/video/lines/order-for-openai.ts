@@ -1,12 +1,12 @@
-import type { LineRequest, LineRequestBody } from '../call/index.ts'
-import { GatewayError } from '../errors/index.ts'
+import type { LineRequest, LineRequestBody } from '../../call/index.ts'
+import { GatewayError } from '../../errors/index.ts'
 import {
   FormFile,
   type TaskParameter,
   taskParameters,
   textsOf,
   type VideoTaskBody,
-} from '../operations/index.ts'
+} from '../../operations/index.ts'
 import { fileOf } from './data-url.ts'
 import { sizeOf } from './frame-size.ts'
 import { multipartBody } from './multipart-body.ts'

@@ -1,7 +1,7 @@
-import type { Call, ChosenLine, LineSender } from '../call/index.ts'
-import type { Line } from '../catalog/index.ts'
-import type { GatewayError } from '../errors/index.ts'
-import type { CreateOutcome } from './line-client.ts'
+import type { Call, ChosenLine, LineSender } from '../../call/index.ts'
+import type { Line } from '../../catalog/index.ts'
+import type { GatewayError } from '../../errors/index.ts'
+import type { CreateOutcome } from '../tasks/line-client.ts'
 
 /** A create that is offered to one line after another. */
 export interface CreateOffer {

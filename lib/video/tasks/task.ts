@@ -1,6 +1,6 @@
-import type { ChargeItem, IdempotencyClaim } from '../call/index.ts'
-import type { Price } from '../catalog/index.ts'
-import type { ErrorCode } from '../errors/index.ts'
+import type { ChargeItem, IdempotencyClaim } from '../../call/index.ts'
+import type { Price } from '../../catalog/index.ts'
+import type { ErrorCode } from '../../errors/index.ts'
 
 /**
  * What a task has come to, in one vocabulary for all protocols. Only ever forwards, and a state of the last row is

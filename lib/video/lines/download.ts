@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Agent, type Dispatcher, request } from 'undici'
-import type { Line } from '../catalog/index.ts'
+import type { Line } from '../../catalog/index.ts'
 import { isPrivateHost, lookupPublic, PrivateAddress } from './public-address.ts'
 
 /** Something that an upstream is sending. */

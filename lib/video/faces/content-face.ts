@@ -1,11 +1,11 @@
 import type { NextFunction, Request, Response } from 'express'
-import { type Call, callOf } from '../call/index.ts'
-import type { Downloads } from './download.ts'
+import { type Call, callOf } from '../../call/index.ts'
+import type { Downloads } from '../lines/download.ts'
+import type { VideoLines } from '../lines/video-lines.ts'
+import type { VideoTask } from '../tasks/task.ts'
+import type { TaskDesk } from '../tasks/task-desk.ts'
 import { sendDownload } from './send-download.ts'
 import type { UrlSigner } from './signed-url.ts'
-import type { VideoTask } from './task.ts'
-import type { TaskDesk } from './task-desk.ts'
-import type { VideoLines } from './video-lines.ts'
 
 /** What sends videos. */
 export interface ContentFaceParts {

@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express'
-import type { Call } from '../call/index.ts'
-import type { Line } from '../catalog/index.ts'
-import type { ErrorCode } from '../errors/index.ts'
-import { type Download, type Downloads, RefusedAddress } from './download.ts'
+import type { Call } from '../../call/index.ts'
+import type { Line } from '../../catalog/index.ts'
+import type { ErrorCode } from '../../errors/index.ts'
+import { type Download, type Downloads, RefusedAddress } from '../lines/download.ts'
 
 /** What is sent, and of which line. */
 export interface DownloadSource {

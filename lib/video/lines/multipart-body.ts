@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { LineRequestBody } from '../call/index.ts'
-import { FormFile } from '../operations/index.ts'
+import type { LineRequestBody } from '../../call/index.ts'
+import { FormFile } from '../../operations/index.ts'
 
 /** Writes members as a form: files as files, text as it is, all else as the text that it reads as. */
 export function multipartBody(members: Readonly<Record<string, unknown>>): LineRequestBody {

@@ -1,4 +1,4 @@
-import { FormFile } from '../operations/index.ts'
+import { FormFile } from '../../operations/index.ts'
 
 const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,/i
 

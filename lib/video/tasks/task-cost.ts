@@ -1,5 +1,5 @@
-import { type ChargeItem, sumOfItems } from '../call/index.ts'
-import type { Price } from '../catalog/index.ts'
+import { type ChargeItem, sumOfItems } from '../../call/index.ts'
+import type { Price } from '../../catalog/index.ts'
 import type { TaskCharge, VideoFacts, VideoTask } from './task.ts'
 
 /** How much more the tokens of a video may be than is reckoned. */

@@ -1,4 +1,4 @@
-import type { CallLogEntry, IdempotencyClaim } from '../call/index.ts'
+import type { CallLogEntry, IdempotencyClaim } from '../../call/index.ts'
 import type { Observation, TaskIntent, TaskState, VideoTask } from './task.ts'
 
 /** What came of an intent. */

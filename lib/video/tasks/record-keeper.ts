@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { consoleLogger, type Logger } from '../call/index.ts'
+import { consoleLogger, type Logger } from '../../call/index.ts'
 
 /** Options of {@link RecordKeeper}. Times are milliseconds. */
 export interface RecordKeeperOptions {

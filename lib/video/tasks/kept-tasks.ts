@@ -1,4 +1,4 @@
-import type { IdempotencyClaim } from '../call/index.ts'
+import type { IdempotencyClaim } from '../../call/index.ts'
 import type { VideoTask } from './task.ts'
 import type { TaskPage, TaskQuery } from './task-store.ts'
 

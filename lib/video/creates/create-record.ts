@@ -1,10 +1,10 @@
-import { type Call, type CallEnding, type ChosenLine, entryOf } from '../call/index.ts'
-import { GatewayError } from '../errors/index.ts'
-import type { CreateOutcome } from './line-client.ts'
-import { intendedTask, takenTask } from './new-task.ts'
-import type { RecordKeeper } from './record-keeper.ts'
-import type { TaskIntent, VideoTask } from './task.ts'
-import type { CreatedTask, Intended, TaskStore } from './task-store.ts'
+import { type Call, type CallEnding, type ChosenLine, entryOf } from '../../call/index.ts'
+import { GatewayError } from '../../errors/index.ts'
+import type { CreateOutcome } from '../tasks/line-client.ts'
+import { intendedTask, takenTask } from '../tasks/new-task.ts'
+import type { RecordKeeper } from '../tasks/record-keeper.ts'
+import type { TaskIntent, VideoTask } from '../tasks/task.ts'
+import type { CreatedTask, Intended, TaskStore } from '../tasks/task-store.ts'
 
 /** Where a create goes next. */
 export type CreateTarget = Pick<TaskIntent, 'line' | 'upstreamModel' | 'price' | 'answerBy'>

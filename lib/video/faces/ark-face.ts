@@ -1,4 +1,4 @@
-import type { TaskState, VideoTask } from './task.ts'
+import type { TaskState, VideoTask } from '../tasks/task.ts'
 
 /** The five words of the task-style protocol (spec 3). */
 export type TaskWord = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { GatewayError } from '../errors/index.ts'
+import { GatewayError } from '../../errors/index.ts'
 
 const MOST_LISTED = 100
 const DEEPEST_PAGE = 10_000

@@ -1,6 +1,6 @@
-import type { CallLogEntry } from '../call/index.ts'
-import { withLateCharge } from '../call/index.ts'
-import { formatAmount } from '../catalog/index.ts'
+import type { CallLogEntry } from '../../call/index.ts'
+import { withLateCharge } from '../../call/index.ts'
+import { formatAmount } from '../../catalog/index.ts'
 import type { VideoTask } from './task.ts'
 
 /** How the charge of a task came about, as JSON, to be kept with it. */
