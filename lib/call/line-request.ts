@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Line, Price } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
-import type { TimeoutPhase } from './parts.ts'
+import type { AttemptRecord, TimeoutPhase } from './parts.ts'
 
 /** What is sent to a line. Its credentials and its own headers are added on the way. */
 export interface LineRequest {
@@ -53,6 +53,9 @@ export type LineResult =
 
 /** Sends a request to one line, once. Never rejects; ends when the signal does, as if the line had not answered. */
 export type LineSender = (request: LineRequest, signal: AbortSignal) => Promise<LineResult>
+
+/** Is told of each exchange with a line, for the traces of the calls that wanted it. */
+export type AttemptNote = (attempt: AttemptRecord) => void
 
 /** A line that may serve a call, and at what price. */
 export interface ChosenLine {

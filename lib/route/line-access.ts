@@ -1,4 +1,13 @@
-import type { AttemptOutcome, Call, CallRequest, ChosenLine, LineResult, LineSender } from '../call/index.ts'
+import type {
+  AttemptNote,
+  AttemptOutcome,
+  Call,
+  CallRequest,
+  ChosenLine,
+  LineResult,
+  LineSender,
+  RoutingTrace,
+} from '../call/index.ts'
 import type { Catalog, Line } from '../catalog/index.ts'
 import type { ErrorCode, GatewayError } from '../errors/index.ts'
 import { type Candidate, CandidateTable } from './candidate.ts'
@@ -75,10 +84,24 @@ export class LineAccess {
     return this.#catalog().lines.find((line) => line.id === id)
   }
 
-  /** What sends requests to that line, and to no other. */
-  senderTo(line: Line): LineSender {
-    const target = { line, state: this.#registry.stateOf(line), upstreamModel: '' }
-    return (request, signal) => new LineExchange(target, request).run(signal)
+  /**
+   * What sends requests to that line, and to no other.
+   *
+   * @param note is told of each, before its answer is.
+   */
+  senderTo(line: Line, note?: AttemptNote): LineSender {
+    const target = { line, state: this.#registry.stateOf(line), upstreamModel: null }
+    return async (request, signal) => {
+      const exchange = new LineExchange(target, request)
+      const result = await exchange.run(signal)
+      note?.(exchange.record(result.kind === 'answered' ? 'completed' : result.failure.code))
+      return result
+    }
+  }
+
+  /** The trace of a call that can go to one line and no other. */
+  pinnedTrace(): RoutingTrace {
+    return { region: this.#options.region, strategy: 'pinned', eliminated: [], attempts: [] }
   }
 
   /** Where something of a line is to be had, and the headers that it wants: for what is passed on as it comes. */

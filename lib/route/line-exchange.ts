@@ -11,7 +11,10 @@ import type { ConnectionAware, CountingConnection } from './upstream-pool.ts'
 import { lineHeaders } from './upstream-request.ts'
 
 /** Where an exchange goes. */
-export type ExchangeTarget = Pick<Candidate, 'line' | 'state' | 'upstreamModel'>
+export type ExchangeTarget = Pick<Candidate, 'line' | 'state'> & {
+  /** null where the request names none. */
+  readonly upstreamModel: string | null
+}
 
 /** Answers about tasks are short; past this one is taken for broken. */
 const LONGEST_ANSWER = 4 * 1024 * 1024
@@ -56,7 +59,7 @@ export class LineExchange implements ConnectionAware {
     return new Promise((resolve) => {
       const giveUp = (): void => {
         this.#givenUp = true
-        this.#fail(malformed('nobody waits for the answer any more'), OVER)
+        this.#fail(givenUpFailure(signal, performance.now() - this.#startedAt), OVER)
       }
       this.#onEnd = (result) => {
         signal.removeEventListener('abort', giveUp)
@@ -181,4 +184,10 @@ export class LineExchange implements ConnectionAware {
 
 function rounded(ms: number | null): number | null {
   return ms === null ? null : Math.round(ms)
+}
+
+/** By a clock of those who wait, or as they are not there any more. */
+function givenUpFailure({ reason }: AbortSignal, afterMs: number): Failure {
+  const isLate = reason instanceof DOMException && reason.name === 'TimeoutError'
+  return isLate ? timedOut('total', afterMs) : malformed('nobody waits for the answer any more')
 }

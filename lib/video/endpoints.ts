@@ -77,7 +77,8 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
   const clients = new VideoLineClients(lines, logger)
   const records = new RecordKeeper({ logger })
   const parts: CreateParts = { tasks, records, lines, clients }
-  const desk = new TaskDesk({ tasks, clients: clients.of, logger })
+  const newTrace = () => lines.pinnedTrace()
+  const desk = new TaskDesk({ tasks, clients: clients.of, newTrace, logger })
   const downloads = new Downloads()
   const content = new ContentFace({ desk, lines, downloads, signer, publicOrigin })
   const sources = new WeakMap<Request, VideoTask>()
@@ -86,7 +87,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
     const id = req.params.id
     if (id === undefined) return
     const call = callOf(req)
-    const task = await desk.current(await desk.find(call, String(id)))
+    const task = await desk.current(call, await desk.find(call, String(id)))
     if (task.state !== 'succeeded')
       throw call.refuse('conflict', { message: 'Only a completed video can be remixed.' })
     sources.set(req, task)

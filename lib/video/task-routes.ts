@@ -5,6 +5,7 @@ import { statesOf, toVideoTask } from './faces/ark-face.ts'
 import type { ContentFace } from './faces/content-face.ts'
 import { readTaskListQuery, readVideoListQuery } from './faces/list-query.ts'
 import { toVideo, toVideoList } from './faces/openai-face.ts'
+import { storedFor } from './tasks/store-wait.ts'
 import type { VideoTask } from './tasks/task.ts'
 import type { TaskDesk } from './tasks/task-desk.ts'
 import type { TaskStore } from './tasks/task-store.ts'
@@ -34,7 +35,7 @@ export function taskRoutes({ tasks, desk, content }: TaskRoutesParts): Router {
   function list(req: Request, call: Call): Promise<object> {
     const account = call.principal?.accountId
     if (account === undefined) throw call.refuse('missing_credential')
-    return isArk(call) ? listTasks(req, account) : listVideos(req, account)
+    return storedFor(call, isArk(call) ? listTasks(req, account) : listVideos(req, account))
   }
 
   async function listVideos(req: Request, account: string): Promise<object> {
@@ -61,7 +62,7 @@ export function taskRoutes({ tasks, desk, content }: TaskRoutesParts): Router {
   }
 
   async function readTask(req: Request, call: Call): Promise<object> {
-    return faceOf(req, await desk.current(await desk.find(call, idOf(req))))
+    return faceOf(req, await desk.current(call, await desk.find(call, idOf(req))))
   }
 
   async function cancelTask(req: Request, call: Call): Promise<object> {

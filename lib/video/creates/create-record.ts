@@ -3,6 +3,7 @@ import { GatewayError } from '../../errors/index.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
 import { intendedTask, takenTask } from '../tasks/new-task.ts'
 import type { RecordKeeper } from '../tasks/record-keeper.ts'
+import { inTime } from '../tasks/store-wait.ts'
 import type { TaskIntent, VideoTask } from '../tasks/task.ts'
 import type { CreatedTask, Intended, TaskStore } from '../tasks/task-store.ts'
 
@@ -23,6 +24,8 @@ export class CreateRecord {
   #intent: TaskIntent | undefined
   /** Whether the store has confirmed it. */
   #stands = false
+  /** Ends when the store has answered, or never will: the call may have ended by then. */
+  #intended: Promise<void> = Promise.resolve()
 
   constructor(call: Call, tasks: TaskStore, records: RecordKeeper) {
     this.#call = call
@@ -43,7 +46,12 @@ export class CreateRecord {
       return
     }
     this.#intent = intentFor()
-    this.#judge(await this.#orAway(this.#tasks.intend(this.#intent)))
+    const intending = this.#tasks.intend(this.#intent)
+    this.#intended = intending.then(
+      () => {},
+      () => {},
+    )
+    this.#judge(await this.#orAway(intending))
   }
 
   #judge(intended: Intended): void {
@@ -137,7 +145,12 @@ export class CreateRecord {
   }
 
   async #withdraw({ id }: TaskIntent): Promise<void> {
-    const withdrawn = await this.#records.write('withdraw', id, () => this.#tasks.withdraw(id))
+    const intended = this.#intended
+    const withdrawn = await this.#records.write('withdraw', id, async () => {
+      // A row that is still on its way would come behind it, and stay.
+      await intended
+      await this.#tasks.withdraw(id)
+    })
     if (withdrawn === 'late') return
     this.#claimIs('released')
     if (this.#call.billing) this.#call.billing.reserved = null
@@ -150,7 +163,7 @@ export class CreateRecord {
 
   async #orAway<T>(asked: Promise<T>): Promise<T> {
     try {
-      return await asked
+      return await inTime(asked)
     } catch (error) {
       throw this.#call.refuse('billing_unavailable', { cause: error })
     }

@@ -72,10 +72,10 @@ export class ContentFace {
   async #send(req: Request, res: Response, known: VideoTask, variant: Variant): Promise<void> {
     const { desk, lines, downloads } = this.#parts
     const call = callOf(req)
-    const task = await desk.current(known)
+    const task = await desk.current(call, known)
     if (task.state !== 'succeeded') throw refuseUnmade(call, task)
     const line = lines.line(task.line)
-    const client = desk.clientOf(task)
+    const client = desk.clientOf(call, task)
     if (!line || !client) throw call.refuse('not_found')
     if (line.protocol === 'ark' && variant !== 'video')
       throw call.refuse('unsupported_feature', {
@@ -87,7 +87,9 @@ export class ContentFace {
     const source = await client.content(task, variant, leaving.signal).finally(forget)
     if (source.kind === 'missing') throw call.refuse('not_found')
     if (source.kind === 'away') throw call.refuse(source.code)
-    await sendDownload(req, res, call, downloads, { url: source.url, headers: source.headers, line })
+    const { url, headers } = source
+    const note = desk.noteFor([call], task)
+    await sendDownload(req, res, call, downloads, { url, headers, line, note })
   }
 }
 

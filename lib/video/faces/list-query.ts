@@ -4,6 +4,13 @@ import { GatewayError } from '../../errors/index.ts'
 const MOST_LISTED = 100
 const DEEPEST_PAGE = 10_000
 
+/** No database takes a NUL. */
+const plain = (most: number) =>
+  z
+    .string()
+    .max(most, `must be at most ${most} characters long`)
+    .refine((text) => !text.includes('\0'), 'must be plain text')
+
 const whole = (least: number, most: number) =>
   z
     .string()
@@ -14,7 +21,7 @@ const whole = (least: number, most: number) =>
 /** `GET /v1/videos` */
 export const videoList = z.object({
   limit: whole(1, MOST_LISTED).default(20),
-  after: z.string().optional(),
+  after: plain(100).optional(),
   order: z.enum(['asc', 'desc'], 'must be "asc" or "desc"').default('desc'),
 })
 
@@ -23,9 +30,9 @@ export const taskList = z.object({
   page_num: whole(1, DEEPEST_PAGE).default(1),
   page_size: whole(1, 500).default(20),
   'filter.status': z.enum(['queued', 'running', 'succeeded', 'failed', 'cancelled']).optional(),
-  'filter.model': z.string().optional(),
+  'filter.model': plain(1000).optional(),
   'filter.task_ids': z
-    .union([z.string(), z.array(z.string()).max(MOST_LISTED)])
+    .union([plain(10_000), z.array(plain(10_000)).max(MOST_LISTED)])
     .transform((ids) => [ids].flat().flatMap((text) => text.split(',')))
     .refine((ids) => ids.length <= MOST_LISTED, `must be at most ${MOST_LISTED} ids`)
     .optional(),

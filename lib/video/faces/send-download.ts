@@ -1,14 +1,17 @@
 import type { Request, Response } from 'express'
-import type { Call } from '../../call/index.ts'
+import type { AttemptNote, Call } from '../../call/index.ts'
 import type { Line } from '../../catalog/index.ts'
-import type { ErrorCode } from '../../errors/index.ts'
-import { type Download, type Downloads, RefusedAddress } from '../lines/download.ts'
+import { type ErrorCode, GatewayError } from '../../errors/index.ts'
+import type { Download, Downloads } from '../lines/download.ts'
+import { codeFor, DownloadAttempt, reasonOf } from './download-attempt.ts'
 
 /** What is sent, and of which line. */
 export interface DownloadSource {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly line: Line
+  /** Is told how it went. */
+  readonly note: AttemptNote
 }
 
 /** What a caller may ask of a file. */
@@ -16,8 +19,8 @@ const ASKED = ['range', 'if-range', 'if-none-match', 'if-modified-since']
 /** What is told of it. */
 const TOLD = ['content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified']
 const PASSED_ON: ReadonlySet<number> = new Set([200, 206, 304, 416])
-/** A browser that opens it must not take it for a page of the gateway. */
-const MEDIA = /^(?:video|image|audio)\/[\w.+-]+$|^application\/octet-stream$/i
+/** A browser that opens it must not take it for a page of the gateway, which an image in SVG can be. */
+const MEDIA = /^(?:(?:video|audio)\/[\w.+-]+|image\/(?!svg)[\w.-]+|application\/octet-stream)$/i
 
 /**
  * Sends what an upstream has, as fast as the caller takes it and no faster: memory holds a few chunks, however large it
@@ -35,18 +38,22 @@ export async function sendDownload(
   const leaving = new AbortController()
   const forget = call.onLeave(() => leaving.abort())
   const release = call.hold()
+  const attempt = new DownloadAttempt(source.line)
   try {
     const asked = Object.fromEntries(ASKED.flatMap((name) => headerOf(req, name)))
     const download = await downloads.open({ ...source, asked }, leaving.signal)
-    const { status } = download
-    if (!PASSED_ON.has(status)) {
+    attempt.begun(download.status)
+    if (!PASSED_ON.has(download.status)) {
       download.body.on('error', () => {}).destroy()
-      throw call.refuse(codeOf(status))
+      throw call.refuse(codeOf(download.status))
     }
     writeHead(res, download)
     await writeBody(req, res, download)
+    source.note(attempt.record(call.left ? 'abandoned' : 'completed'))
   } catch (error) {
-    if (!call.left) throw errorFor(call, error, source.line)
+    const code = codeFor(error)
+    source.note(attempt.record(call.left ? 'abandoned' : code, error))
+    if (!call.left) throw errorFor(call, error, code, source.line)
   } finally {
     forget()
     release()
@@ -111,17 +118,9 @@ function codeOf(status: number): ErrorCode {
   return status === 503 ? 'upstream_overloaded' : 'upstream_error'
 }
 
-const TIMEOUTS: ReadonlySet<unknown> = new Set([
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'UND_ERR_BODY_TIMEOUT',
-])
-
 /** What the caller is told; the address, and what is wrong with it, stays here. */
-function errorFor(call: Call, error: unknown, { id: line }: Line): unknown {
-  if (!(error instanceof Error) || error.name === 'GatewayError') return error
-  const { code } = error as NodeJS.ErrnoException
-  const reason = error instanceof RefusedAddress ? error.message : (code ?? error.name)
-  call.logger.warn({ requestId: call.id, line, reason }, 'video: a download failed')
-  return call.refuse(TIMEOUTS.has(code) ? 'upstream_timeout' : 'upstream_error')
+function errorFor(call: Call, error: unknown, code: ErrorCode, { id: line }: Line): unknown {
+  if (error instanceof GatewayError) return error
+  call.logger.warn({ requestId: call.id, line, reason: reasonOf(error) }, 'video: a download failed')
+  return call.refuse(code)
 }

@@ -1,4 +1,4 @@
-import type { LineSender, Logger } from '../../call/index.ts'
+import type { AttemptNote, LineSender, Logger } from '../../call/index.ts'
 import { hasEndpoint, type Line } from '../../catalog/index.ts'
 import { GatewayError } from '../../errors/index.ts'
 import type { ContentSource, CreateOutcome, LineClient } from '../tasks/line-client.ts'
@@ -64,9 +64,9 @@ export class VideoLineClients {
   }
 
   /** The client of a line; undefined where the config has no such line any more, or it makes no videos. */
-  readonly of = (id: string): LineClient<LineOrder> | undefined => {
+  readonly of = (id: string, note?: AttemptNote): LineClient<LineOrder> | undefined => {
     const line = this.#lines.line(id)
-    return line && this.with(line, this.#lines.senderTo(line))
+    return line && this.with(line, this.#lines.senderTo(line, note))
   }
 
   /** The same, with a sender of the caller's. */

@@ -115,12 +115,11 @@ function membersOf(body: Buffer): Members {
   return members
 }
 
-const LONGEST_ID = 512
+/** It becomes a part of paths, in which dots alone mean something else, and is kept in databases that take no NUL. */
+const ID = /^(?!\.+$)[\x20-\x7e]{1,512}$/
 
-/** It becomes a part of paths, in which dots alone mean something else. */
 function idOf({ id }: Members): string {
-  if (typeof id !== 'string' || id === '' || id.length > LONGEST_ID || /^\.+$/.test(id))
-    throw new SyntaxError('the answer to a create names no task')
+  if (typeof id !== 'string' || !ID.test(id)) throw new SyntaxError('the answer to a create names no task')
   return id
 }
 

@@ -1,4 +1,4 @@
-import type { Call, ChosenLine, LineSender } from '../../call/index.ts'
+import type { AttemptNote, Call, ChosenLine, LineSender, RoutingTrace } from '../../call/index.ts'
 import type { Line } from '../../catalog/index.ts'
 import type { GatewayError } from '../../errors/index.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
@@ -19,8 +19,10 @@ export interface CreateOffer {
 export interface VideoLines {
   /** A line by its id; undefined where the config has none. */
   line(id: string): Line | undefined
-  /** What sends requests to that line, and to no other. */
-  senderTo(line: Line): LineSender
+  /** What sends requests to that line, and to no other; `note` is told of each. */
+  senderTo(line: Line, note?: AttemptNote): LineSender
+  /** The trace of a call that can go to one line and no other. */
+  pinnedTrace(): RoutingTrace
   /** Where something of a line is to be had, and the headers that it wants, names and values in turn. */
   address(line: Line, path: string): { readonly url: string; readonly headers: readonly string[] }
   /**

@@ -1,3 +1,4 @@
+import type { AttemptNote } from '../../call/index.ts'
 import type { ErrorCode } from '../../errors/index.ts'
 import type { Observation, VideoTask } from './task.ts'
 
@@ -76,5 +77,10 @@ export interface LineClient<Request = unknown> {
   ): Promise<ContentSource>
 }
 
-/** The client of a line; undefined where the config has no such line any more. */
-export type LineClients<Request = unknown> = (line: string) => LineClient<Request> | undefined
+/**
+ * The client of a line; undefined where the config has no such line any more. `note` is told of each exchange with it.
+ */
+export type LineClients<Request = unknown> = (
+  line: string,
+  note?: AttemptNote,
+) => LineClient<Request> | undefined
