@@ -11,6 +11,7 @@ export {
 } from './call-entry.ts'
 export { callOf, openCall } from './call-of.ts'
 export { sumOfItems } from './charge-items.ts'
+export { freeSpent } from './free-spent.ts'
 export { type HeldEndOptions, holdEnd, isHeldBack } from './hold-end.ts'
 export { type LateCharge, withLateCharge } from './late-charge.ts'
 export type { CallTarget } from './lifecycle.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { freeSpent } from '../call/index.ts'
 import type { Relay, RelayEnd } from './relay.ts'
-import { freeSpent } from './spent-pieces.ts'
 
 /**
  * Passes an answer's body on, as fast as the caller reads. The response is ended only where the whole body came;

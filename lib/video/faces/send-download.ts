@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import type { AttemptNote, Call } from '../../call/index.ts'
+import { type AttemptNote, type Call, freeSpent } from '../../call/index.ts'
 import type { Line } from '../../catalog/index.ts'
 import { type ErrorCode, GatewayError } from '../../errors/index.ts'
 import type { Download, Downloads } from '../lines/download.ts'
@@ -98,7 +98,7 @@ function relay(body: Download['body'], res: Response): Promise<void> {
     // The upstream is left by then: see the signal.
     res.once('close', resolve)
     body.on('data', (chunk: Buffer) => {
-      if (!res.write(chunk)) body.pause()
+      if (!res.write(chunk, () => freeSpent(chunk))) body.pause()
     })
     body.once('end', () => {
       res.end()
