@@ -7,6 +7,10 @@ export interface MemoryCallStoreOptions {
   maxEntries?: number
 }
 
+type EntryChange = (entry: CallLogEntry) => CallLogEntry
+
+const MOST_EARLY = 1000
+
 /**
  * A call log in this process's memory: bounded, gone with the process.
  *
@@ -19,6 +23,8 @@ export class MemoryCallStore implements CallStore {
   /** Ascending by id. What stands before `#start` is gone; taking it off each time would move all the others. */
   #kept: (CallLogEntry | undefined)[] = []
   #start = 0
+  /** Changes of entries that are still on their way here. */
+  readonly #early = new Map<string, EntryChange>()
 
   constructor(options: MemoryCallStoreOptions = {}) {
     const { maxEntries = 20_000 } = options
@@ -28,16 +34,22 @@ export class MemoryCallStore implements CallStore {
 
   async append(entries: readonly CallLogEntry[]): Promise<void> {
     for (const entry of entries) {
-      this.#insert(entry)
+      const change = this.#early.get(entry.id)
+      this.#early.delete(entry.id)
+      this.#insert(change ? change(entry) : entry)
       if (this.#kept.length - this.#start > this.#maxEntries) this.#dropOldest()
     }
   }
 
-  /** Changes an entry that is there, for a `MemoryTaskStore`: what a video task came to is known long after its call. */
-  amend(id: string, change: (entry: CallLogEntry) => CallLogEntry): void {
+  /**
+   * Changes an entry, for a `MemoryTaskStore`: what a video task came to is known long after its call, or before the entry
+   * of the call is here.
+   */
+  amend(id: string, change: EntryChange): void {
     const place = this.#placeOf(id)
     const entry = this.#kept[place]
     if (entry?.id === id) this.#kept[place] = change(entry)
+    else this.#expect(id, change)
   }
 
   async find(id: string): Promise<CallLogEntry | undefined> {
@@ -67,6 +79,13 @@ export class MemoryCallStore implements CallStore {
       pruned++
     }
     return pruned
+  }
+
+  /** An entry that is not here may have been dropped for good. */
+  #expect(id: string, change: EntryChange): void {
+    const [oldest] = this.#early.keys()
+    if (this.#early.size >= MOST_EARLY && oldest !== undefined) this.#early.delete(oldest)
+    this.#early.set(id, change)
   }
 
   /** Calls end in another order than they began, but not by much: the place is at the end, or near it. */

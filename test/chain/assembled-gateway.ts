@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createGateway } from '../../examples/gateway/app.ts'
 import { Readiness } from '../../examples/gateway/readiness.ts'
-import { type DurableStores, openDurableStores, openLimitStores } from '../../examples/gateway/stores.ts'
+import { openDurableStores, openLimitStores } from '../../examples/gateway/stores.ts'
 import type { CallLogEntry } from '../../lib/call-log/index.ts'
 import { loadConfig } from '../../lib/catalog/index.ts'
 import type { ProtocolName } from '../../lib/protocols/index.ts'
@@ -19,7 +19,8 @@ export const PRICE = '0.01'
 
 /** The assembled gateway, asked over one endpoint. */
 export interface AssembledGateway {
-  readonly ledger: DurableStores['ledger']
+  /** Nothing can be spent, or held, until it is told otherwise. */
+  takeLedgerAway(): () => void
   /** Sends the smallest request of the endpoint. */
   send(headers?: Readonly<Record<string, string>>): Promise<Response>
   /** The log entry of an answer; waits for it. */
@@ -50,7 +51,7 @@ export async function startAssembled(
         id: 'line',
         provider: 'provider',
         protocol: lineProtocol,
-        baseUrl: `${upstream.url}/v1`,
+        baseUrl: upstream.url + (lineProtocol === 'ark' ? '/api/v3' : '/v1'),
         models: { model: 'upstream-model' },
       },
     ],
@@ -73,7 +74,13 @@ export async function startAssembled(
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${endpoint.path}`
   return {
-    ledger: durable.ledger,
+    takeLedgerAway() {
+      const { ledger, tasks } = durable
+      const [change, intend] = [ledger.change, tasks.intend]
+      ledger.change = away
+      tasks.intend = away
+      return () => Object.assign(ledger, { change }) && Object.assign(tasks, { intend })
+    },
     send(headers = { authorization: 'Bearer sk-caller' }) {
       const { method, body, headers: own } = endpoint.request('model')
       return fetch(url, { method, body, headers: { ...own, ...headers } })
@@ -88,4 +95,8 @@ export async function startAssembled(
       throw new Error(`no call-log entry for ${id}`)
     },
   }
+}
+
+async function away(): Promise<never> {
+  throw new Error('away')
 }

@@ -5,13 +5,13 @@ import { ERROR_CODES } from '../../lib/errors/index.ts'
 import { OPERATIONS } from '../../lib/operations/index.ts'
 import { translationOf } from '../../lib/translate/index.ts'
 import { envelopeOf } from '../support/answer-bodies.ts'
-import { ENDPOINTS } from '../support/endpoints.ts'
+import { ENDPOINTS, VIDEO_ENDPOINTS } from '../support/endpoints.ts'
 import { startUpstream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
 import { PRICE, startAssembled } from './assembled-gateway.ts'
 import { REFUSALS } from './refusals.ts'
 
-for (const endpoint of ENDPOINTS) {
+for (const endpoint of [...ENDPOINTS, ...VIDEO_ENDPOINTS]) {
   const { path, protocol, free } = endpoint
 
   describe(`a call of ${path} is refused in its envelope`, () => {
@@ -21,8 +21,7 @@ for (const endpoint of ENDPOINTS) {
         const upstream = await startUpstream(endpoint.answer)
         t.after(() => upstream.close())
         const gateway = await startAssembled(t, { endpoint, upstream, caller })
-        const { change } = gateway.ledger
-        if (before === 'the ledger goes away') gateway.ledger.change = () => Promise.reject(new Error('away'))
+        const bringBack = before === 'the ledger goes away' ? gateway.takeLedgerAway() : () => {}
         if (before === 'a call') assert.equal((await gateway.send()).status, 200)
         let running: Promise<Response> | undefined
         let finish = (): void => {}
@@ -41,7 +40,7 @@ for (const endpoint of ENDPOINTS) {
         assert.equal(response.status, expected.status)
         const body = await envelopeOf(response)
         assert.equal(body.request_id, response.headers.get('x-request-id'))
-        if (protocol === 'openai') {
+        if (protocol !== 'anthropic') {
           assert.equal(body.error.code, code)
           assert.equal('type' in body, false)
         } else {
@@ -56,7 +55,7 @@ for (const endpoint of ENDPOINTS) {
 
         finish()
         if (running) assert.equal((await running).status, 200)
-        gateway.ledger.change = change
+        bringBack()
         const entry = await gateway.entryOf(response)
         assert.equal(entry.error_code, code)
         assert.equal(entry.path, path)
@@ -72,7 +71,7 @@ for (const endpoint of ENDPOINTS) {
       t.after(() => upstream.close())
       const caller = free ? { account: { balance: '0' }, key: { quota: '0' } } : {}
       const gateway = await startAssembled(t, { endpoint, upstream, caller })
-      if (free) gateway.ledger.change = () => Promise.reject(new Error('away'))
+      if (free) gateway.takeLedgerAway()
       const response = await gateway.send()
       assert.equal(response.status, 200, await response.clone().text())
       await response.arrayBuffer()
@@ -92,7 +91,8 @@ for (const endpoint of ENDPOINTS) {
       const upstream = await startUpstream(endpoint.answer)
       t.after(() => upstream.close())
       for (const other of ['openai', 'anthropic', 'ark'] as const) {
-        if (other === protocol || (operation && translationOf(operation, { protocol: other }))) continue
+        if (other === protocol || endpoint.alsoOn?.includes(other)) continue
+        if (operation && translationOf(operation, { protocol: other })) continue
         const gateway = await startAssembled(t, { endpoint, upstream, lineProtocol: other })
         const response = await gateway.send()
         assert.equal(response.status, 503)

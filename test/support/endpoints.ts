@@ -1,4 +1,5 @@
 import type { ModelKind } from '../../lib/catalog/index.ts'
+import type { ProtocolName } from '../../lib/protocols/index.ts'
 import { chatBody, messageBody } from './gateway.ts'
 import { messageItem, responseBody } from './responses-upstream.ts'
 import { answerJson, chatAnswer, messageAnswer, type UpstreamScript } from './scripted-upstream.ts'
@@ -15,7 +16,9 @@ export interface Endpoint {
   readonly path: string
   readonly kind: ModelKind
   /** Whose envelope its errors have, and which lines can serve it. */
-  readonly protocol: 'openai' | 'anthropic'
+  readonly protocol: ProtocolName
+  /** What else its lines may speak, without being translated to. */
+  readonly alsoOn?: readonly ProtocolName[]
   /** Never charged. */
   readonly free?: true
   /** The smallest request for a model. */
@@ -139,5 +142,26 @@ export const ENDPOINTS: readonly Endpoint[] = [
     free: true,
     request: json((model) => ({ model, messages: [{ role: 'user', content: 'hi' }] })),
     answer: says({ input_tokens: 8 }),
+  },
+]
+
+/** Those that are no operation of `route`: what they begin is over later. */
+export const VIDEO_ENDPOINTS: readonly Endpoint[] = [
+  {
+    path: '/v1/videos',
+    kind: 'video',
+    protocol: 'openai',
+    alsoOn: ['ark'],
+    request: json((model) => ({ model, prompt: 'waves' })),
+    // Over at once, so that it is charged by then.
+    answer: says({ id: 'video_up', object: 'video', status: 'completed', seconds: '4', size: '720x1280' }),
+  },
+  {
+    path: '/api/v3/contents/generations/tasks',
+    kind: 'video',
+    protocol: 'ark',
+    alsoOn: ['openai'],
+    request: json((model) => ({ model, content: [{ type: 'text', text: 'waves' }] })),
+    answer: says({ id: 'cgt-up', status: 'succeeded' }),
   },
 ]

@@ -115,12 +115,14 @@ describe('the content of a video', () => {
 
   it('is no page of the gateway, whatever the line calls it', async (t) => {
     const { upstream, gateway, id } = await finishedVideo(t, 'ark')
-    upstream.script = (req, res) => {
-      if (!req.path.startsWith('/files/')) return false
-      res.writeHead(200, { 'content-type': 'text/html' }).end('<script>')
-      return true
+    for (const type of ['text/html', 'image/svg+xml', 'IMAGE/SVG+XML; charset=utf-8']) {
+      upstream.script = (req, res) => {
+        if (!req.path.startsWith('/files/')) return false
+        res.writeHead(200, { 'content-type': type }).end('<script>')
+        return true
+      }
+      const response = await gateway.send('GET', `/v1/videos/${id}/content`)
+      assert.equal(response.headers.get('content-type'), 'application/octet-stream')
     }
-    const response = await gateway.send('GET', `/v1/videos/${id}/content`)
-    assert.equal(response.headers.get('content-type'), 'application/octet-stream')
   })
 })
