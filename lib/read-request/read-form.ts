@@ -6,7 +6,7 @@ import { FormFile } from '../operations/index.ts'
 /** Hands over what a form says, or the error that refuses it. */
 export type FormReceiver = (error: unknown, json?: Record<string, unknown>) => void
 
-const FORM_TYPE = /^multipart\/form-data[ \t]*;/i
+const FORM_TYPE = /^multipart\/form-data[ \t]*(?:;|$)/i
 
 /** Whether a `Content-Type` is that of a form with files. */
 export function isForm(type: string | undefined): type is string {
