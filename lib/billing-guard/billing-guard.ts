@@ -15,8 +15,11 @@ export interface BillingGuardOptions {
    * memory, where every account is postpaid: spend is recorded, nobody is refused.
    */
   pool?: LeasePool
-  /** The models and lines whose prices bound what a call can cost; a function where they can change while the app runs. */
-  catalog?: Catalog | (() => Catalog)
+  /**
+   * The models and lines whose prices bound what a call can cost; a function where they can change while the app runs,
+   * best one that answers the same for the same call.
+   */
+  catalog?: Catalog | ((call: Call) => Catalog)
   /**
    * The most a request can cost, as a decimal string or in nano-units; it is held while the request runs. Defaults to
    * what `readRequest` found, at the catalogue's prices. One of the two is needed.
@@ -124,7 +127,7 @@ function reserveOf({ reserve, catalog }: BillingGuardOptions): (req: Request, ca
     if (!call.request)
       throw new TypeError('billingGuard: there is no call.request; mount readRequest before it')
     if (call.request.operation.priceUnit === 'none') return null
-    const current = typeof catalog === 'function' ? catalog() : (catalog as Catalog)
+    const current = typeof catalog === 'function' ? catalog(call) : (catalog as Catalog)
     return worstCase.of(current, call.request, call.principal)
   }
 }

@@ -4,8 +4,11 @@ import type { Catalog, Line, Model } from '../catalog/index.ts'
 
 /** Options of {@link modelRoutes}. */
 export interface ModelRoutesOptions {
-  /** The models and lines; a function where they can change while the app runs. */
-  catalog: Catalog | (() => Catalog)
+  /**
+   * The models and lines; a function where they can change while the app runs. One that answers the same for the same
+   * call, whoever asks, lets calls that have begun finish on what they began with.
+   */
+  catalog: Catalog | ((call: Call) => Catalog)
   /**
    * What is told of a line in `…/routing`; `LineRegistry.status` tells circuit state and load. Must hold no address and
    * no secret. Defaults to the line's id, provider, protocol and region.
@@ -24,12 +27,13 @@ export interface ModelRoutesOptions {
 export function modelRoutes(options: ModelRoutesOptions): Router {
   const { catalog, lineStatus = describeLine } = options
   if (!catalog) throw new TypeError('modelRoutes: "catalog" is needed; loadConfig(json).catalog is one')
-  const catalogNow = typeof catalog === 'function' ? catalog : () => catalog
+  const catalogOf = typeof catalog === 'function' ? catalog : () => catalog
   const router = Router()
 
   router.get('/models', function listModels(req: Request, res: Response): void {
-    const data = [...catalogNow().models.values()]
-      .filter((model) => mayUse(callOf(req), model))
+    const call = callOf(req)
+    const data = [...catalogOf(call).models.values()]
+      .filter((model) => mayUse(call, model))
       .map(describeModel)
     const ids = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null }
     res.json({ object: 'list', data, has_more: false, ...ids })
@@ -40,11 +44,11 @@ export function modelRoutes(options: ModelRoutesOptions): Router {
     const segments = (req.params as unknown as { id: string[] }).id
     const wantsRouting = segments.length > 1 && segments.at(-1) === 'routing'
     const id = (wantsRouting ? segments.slice(0, -1) : segments).join('/')
-    const model = catalogNow().models.get(id)
+    const known = catalogOf(call)
+    const model = known.models.get(id)
     if (!model || !mayUse(call, model)) next(call.refuse('model_not_found', { param: 'model' }))
     else if (!wantsRouting) res.json(describeModel(model))
-    else
-      res.json({ object: 'routing', model: model.id, candidates: catalogNow().linesOf(id).map(lineStatus) })
+    else res.json({ object: 'routing', model: model.id, candidates: known.linesOf(id).map(lineStatus) })
   })
 
   return router

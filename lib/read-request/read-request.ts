@@ -18,8 +18,11 @@ import { bodyReader } from './read-body.ts'
 
 /** Options of {@link readRequest}. */
 export interface ReadRequestOptions {
-  /** The models and lines; a function where they can change while the app runs. */
-  catalog: Catalog | (() => Catalog)
+  /**
+   * The models and lines; a function where they can change while the app runs. One that answers the same for the same
+   * call, whoever asks, lets calls that have begun finish on what they began with.
+   */
+  catalog: Catalog | ((call: Call) => Catalog)
   /**
    * The endpoint, for an app that mounts it on a path of its own, or a function of the request that gives it. Defaults
    * to the one whose path the request has.
@@ -47,7 +50,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   if (!catalog) throw new TypeError('readRequest: "catalog" is needed; loadConfig(json).catalog is one')
   if (!(bodyLimitBytes > 0))
     throw new TypeError('readRequest: "bodyLimitBytes" must be a positive number of bytes')
-  const catalogNow = typeof catalog === 'function' ? catalog : () => catalog
+  const catalogOf = typeof catalog === 'function' ? catalog : () => catalog
   const readBody = bodyReader(bodyLimitBytes)
   const { operation: given } = options
   const operationOf = typeof given === 'function' ? given : () => given
@@ -79,12 +82,13 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     body: RequestBody,
     providerHeader: string | string[] | undefined,
   ): void {
-    refuseOtherKind(catalogNow(), operation, body.json.model, call)
+    const known = catalogOf(call)
+    refuseOtherKind(known, operation, body.json.model, call)
     const checked = operation.schema.safeParse(body.json)
     if (!checked.success) throw new GatewayError('invalid_request', describeIssue(checked.error))
     const facts = operation.facts(body.json, body.raw, estimate)
     call.model = facts.model.slice(0, 200)
-    const model = modelOf(catalogNow(), facts, call)
+    const model = modelOf(known, facts, call)
     const given = givenConstraint(body.json.provider, providerHeader)
     call.request = {
       operation,
@@ -105,7 +109,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     }
     requireStreaming(operation, facts)
     requireFeatures(model, facts)
-    requireWindow(catalogNow(), model, facts)
+    requireWindow(known, model, facts)
   }
 }
 

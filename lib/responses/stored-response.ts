@@ -11,8 +11,11 @@ import type { ResponseRecord } from './response-store.ts'
 export interface StoredResponseOptions {
   /** Knows which line made which response. */
   keeper: ResponseKeeper
-  /** The models and lines; a function where they can change while the app runs. */
-  catalog: Catalog | (() => Catalog)
+  /**
+   * The models and lines; a function where they can change while the app runs. One that answers the same for the same
+   * call, whoever asks, lets calls that have begun finish on what they began with.
+   */
+  catalog: Catalog | ((call: Call) => Catalog)
 }
 
 /** Where to mount {@link storedResponse}, for all methods. */
@@ -31,7 +34,7 @@ export const STORED_RESPONSE_PATH = '/v1/responses/:id{/:part}'
 export function storedResponse({ keeper, catalog }: StoredResponseOptions): RequestHandler {
   requireKeeper('storedResponse', keeper)
   if (!catalog) throw new TypeError('storedResponse: "catalog" is needed; loadConfig(json).catalog is one')
-  const catalogNow = typeof catalog === 'function' ? catalog : () => catalog
+  const catalogOf = typeof catalog === 'function' ? catalog : () => catalog
 
   return function storedResponse(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -61,7 +64,7 @@ export function storedResponse({ keeper, catalog }: StoredResponseOptions): Requ
         message: 'The response does not run in the background; there is nothing to cancel.',
       })
     }
-    call.request = requestFor(wish, catalogNow().models.get(record.model) ?? formerModel(record.model))
+    call.request = requestFor(wish, catalogOf(call).models.get(record.model) ?? formerModel(record.model))
     call.pin = { line: record.line, holds: 'the response' }
     if (wish.method === 'DELETE') call.onSettle(({ outcome }) => forget(record, outcome.finish))
   }

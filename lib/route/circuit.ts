@@ -36,6 +36,8 @@ export class Circuit {
   #openedAt = 0
   /** Counts changes of state: a report from before the last one never reaches the breaker. */
   #era = 0
+  /** What it was when it was closed for good; undefined while it is in use. */
+  #last: { readonly state: CircuitState; readonly admits: boolean } | undefined
 
   constructor(settings: CircuitSettings) {
     this.#settings = settings
@@ -43,23 +45,26 @@ export class Circuit {
   }
 
   get state(): CircuitState {
+    if (this.#last) return this.#last.state
     if (this.#breaker.closed) return 'closed'
     return this.#breaker.opened ? 'open' : 'half_open'
   }
 
   /** Whether an attempt would be let through now. */
   get admits(): boolean {
+    if (this.#last) return this.#last.admits
     return this.#breaker.closed || (this.#breaker.halfOpen && this.#breaker.pendingClose)
   }
 
   /** Milliseconds until a probe may pass; at least 1 while the circuit does not admit. */
   get retryAfterMs(): number {
-    if (this.#breaker.closed) return 0
+    if (this.state === 'closed') return 0
     return Math.max(1, Math.ceil(this.#openedAt + this.#settings.resetMs - performance.now()))
   }
 
   /** Lets an attempt through, or does not. Of a half-open circuit's callers one gets the probe. */
   enter(): CircuitPass | undefined {
+    if (this.#last) return this.#last.admits ? new OrdinaryPass(() => {}) : undefined
     if (this.#breaker.closed) return this.#ordinaryPass()
     return this.admits ? this.#probePass() : undefined
   }
@@ -70,7 +75,9 @@ export class Circuit {
     else if (this.#breaker.closed) this.#report(false)
   }
 
+  /** Ends its timers. A call that still asks finds it as it was, and what that reports changes nothing. */
   close(): void {
+    this.#last ??= { state: this.state, admits: this.admits }
     this.#breaker.shutdown()
   }
 

@@ -66,7 +66,7 @@ export interface Placed<Outcome> {
  * const access = new LineAccess({ catalog, lines, ...config.routing })
  */
 export class LineAccess {
-  readonly #catalog: () => Catalog
+  readonly #catalog: (call?: Call) => Catalog
   readonly #options: ReturnType<typeof validateRouting>
   readonly #registry: LineRegistry
   readonly #table: CandidateTable
@@ -122,7 +122,7 @@ export class LineAccess {
     const { principal, pin } = call
     const context = { request, principal, pin, unfit: (line: Line) => offer.unfit(line) }
     const kept = filterCandidates(
-      this.#table.of(this.#catalog(), request.model, request.operation),
+      this.#table.of(this.#catalog(call), request.model, request.operation),
       context,
       call.routing.eliminated,
     )

@@ -1,4 +1,5 @@
-import type { Line } from '../catalog/index.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { Catalog, Line } from '../catalog/index.ts'
 import { Circuit, type CircuitState } from './circuit.ts'
 import { RecentAttempts } from './recent-attempts.ts'
 import { UpstreamPool } from './upstream-pool.ts'
@@ -8,7 +9,8 @@ const DECAY_MS = 10_000
 
 /** What this process knows about a line beyond its config: connections, circuit, rest, load and speed. */
 export class LineState {
-  readonly line: Line
+  /** As the catalogue has it now. */
+  line: Line
   readonly circuit: Circuit
   readonly pool: UpstreamPool
   /** How attempts ended of late. */
@@ -72,6 +74,13 @@ export class LineState {
         : this.#tokensPerSecond * 0.8 + tokensPerSecond * 0.2
   }
 
+  /** For a line that is gone: ends what it keeps open as its running calls end; resolves behind the last. */
+  async retire(): Promise<void> {
+    this.circuit.close()
+    await this.pool.retire()
+  }
+
+  /** Ends connections and timers at once. */
   async close(): Promise<void> {
     this.circuit.close()
     await this.pool.close()
@@ -105,7 +114,10 @@ export interface LineFigures extends LineStatus {
 
 /** The states of all lines of a process, made as they are first needed and shared by everything that routes. */
 export class LineRegistry {
-  readonly #states = new Map<Line, LineState>()
+  /** Of former catalogues too: a call that began with one still finds the states of its lines. */
+  readonly #states = new WeakMap<Line, LineState>()
+  readonly #inUse = new Set<LineState>()
+  readonly #retiring = new Set<LineState>()
   #switches: ReadonlyMap<string, boolean> = new Map()
 
   stateOf(line: Line): LineState {
@@ -114,6 +126,7 @@ export class LineRegistry {
     const state = new LineState(line)
     this.#switch(state)
     this.#states.set(line, state)
+    this.#inUse.add(state)
     return state
   }
 
@@ -149,19 +162,58 @@ export class LineRegistry {
    */
   applySwitches(switches: ReadonlyMap<string, boolean>): void {
     this.#switches = switches
-    for (const state of this.#states.values()) this.#switch(state)
+    for (const state of this.#inUse) this.#switch(state)
   }
 
   #switch(state: LineState): void {
     state.enabled = this.#switches.get(state.line.id) ?? state.line.enabled
   }
 
+  /**
+   * Makes ready for a catalogue that takes the place of the present one; call it right before the middlewares see that.
+   * A line that goes to the same upstream as before, under the same id, keeps its connections, its circuit, its rest
+   * and what was measured of it. The state of every other line ends with the last of its running calls.
+   *
+   * @example
+   * lines.adopt(next)
+   * current = next // behind route({ catalog: () => current, lines })
+   */
+  adopt({ lines }: Catalog): void {
+    const known = new Map([...this.#inUse].map((state) => [state.line.id, state]))
+    const gone = new Set(this.#inUse)
+    for (const line of lines) {
+      const state = known.get(line.id)
+      if (!state || !sameUpstream(state.line, line)) continue
+      state.line = line
+      this.#switch(state)
+      this.#states.set(line, state)
+      gone.delete(state)
+    }
+    for (const state of gone) this.#retire(state)
+  }
+
+  #retire(state: LineState): void {
+    this.#inUse.delete(state)
+    this.#retiring.add(state)
+    const forget = (): void => void this.#retiring.delete(state)
+    state.retire().then(forget, forget)
+  }
+
   /** Ends all connections and timers. */
   async close(): Promise<void> {
-    const states = [...this.#states.values()]
-    this.#states.clear()
+    const states = [...this.#inUse, ...this.#retiring]
+    this.#inUse.clear()
     await Promise.all(states.map((state) => state.close()))
   }
+}
+
+/** Whether what is known of one holds for the other: same address, same credentials, same circuit. */
+function sameUpstream(one: Line, other: Line): boolean {
+  return isDeepStrictEqual(upstreamOf(one), upstreamOf(other))
+}
+
+function upstreamOf({ protocol, origin, basePath, apiKey, headers, timeouts, circuit }: Line): object {
+  return { protocol, origin, basePath, apiKey, headers, connectMs: timeouts.connectMs, circuit }
 }
 
 function rounded(value: number | undefined): number | null {

@@ -58,10 +58,11 @@ export function route(options: RouteOptions): RequestHandler {
     if (!pin) refuseUnpinned(request)
     call.routing = { region: settings.region, strategy: strategyName, eliminated: [], attempts: [] }
     const { operation } = request
+    const known = catalog(call)
     const candidates =
       request.resource && pin
-        ? table.withLine(catalog(), model, operation, pin.line)
-        : table.of(catalog(), model, operation)
+        ? table.withLine(known, model, operation, pin.line)
+        : table.of(known, model, operation)
     const kept = filterCandidates(candidates, { request, principal, pin }, call.routing.eliminated)
     const budget = budgets.of(model)
     budget.noteCall()

@@ -1,11 +1,15 @@
+import type { Call } from '../call/index.ts'
 import type { Catalog } from '../catalog/index.ts'
 import type { LineRegistry } from './line-state.ts'
 import { STRATEGIES, type Strategy, type StrategyName } from './strategies.ts'
 
 /** What every way of routing is told. */
 export interface RoutingOptions {
-  /** The models and lines; a function where they can change while the app runs. */
-  catalog: Catalog | (() => Catalog)
+  /**
+   * The models and lines; a function where they can change while the app runs. One that answers the same for the same
+   * call, whoever asks, lets calls that have begun finish on what they began with.
+   */
+  catalog: Catalog | ((call?: Call) => Catalog)
   /** The order in which lines are tried: a name, or a function of your own. Defaults to `priority`. */
   strategy?: StrategyName | Strategy
   /** Most lines tried for one call. Defaults to 3. */

@@ -35,6 +35,7 @@ export class UpstreamPool {
   readonly #origin: string
   readonly #options: Client.Options
   readonly #pool: Pool
+  #retired = false
 
   constructor(line: Line) {
     this.#origin = line.origin
@@ -54,7 +55,8 @@ export class UpstreamPool {
   }
 
   dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void {
-    this.#pool.dispatch(options, handler)
+    if (this.#retired) this.dispatchFresh(options, handler)
+    else this.#pool.dispatch(options, handler)
   }
 
   /** The same over a connection of its own, which is closed afterwards. */
@@ -62,6 +64,15 @@ export class UpstreamPool {
     const client = new CountingClient(this.#origin, this.#options)
     client.dispatch(options, handler)
     void client.close()
+  }
+
+  /**
+   * Ends idle connections, and each other one behind its answer; resolves when all have ended. A call that had this line
+   * in mind before still gets through, on a connection of its own.
+   */
+  async retire(): Promise<void> {
+    this.#retired = true
+    await this.#pool.close()
   }
 
   /** Ends all connections, those in use included. */
