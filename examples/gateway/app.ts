@@ -1,4 +1,4 @@
-import express, { type Express } from 'express'
+import express, { type Express, type RequestHandler } from 'express'
 import {
   accountRoutes,
   adminAccess,
@@ -42,8 +42,9 @@ import manifest from 'express-model-gateway/package.json' with { type: 'json' }
 import { accessLog } from './access-log.ts'
 import { consolePage } from './console-page.ts'
 import { withoutLookUps } from './entries-of-calls.ts'
+import { LiveConfig } from './live-config.ts'
 import { OpenCalls } from './open-calls.ts'
-import { mountPassThrough } from './pass-through.ts'
+import { passThrough } from './pass-through.ts'
 import type { Readiness } from './readiness.ts'
 import type { DurableStores, LimitStores } from './stores.ts'
 
@@ -64,6 +65,8 @@ export interface Gateway {
   readonly ready: Promise<void>
   /** The same app for WebSockets. */
   readonly upgrades: UpgradeHandler
+  /** Takes over models, lines and routing of another config. Calls that have begun finish on what they began with. */
+  adopt(next: GatewayConfig): void
   /** Waits for calls that go on without their caller, ends the connections to upstreams, writes what is queued. */
   close(): Promise<void>
 }
@@ -73,7 +76,9 @@ const CALLS_END_WITHIN_MS = 30_000
 
 /** Puts the middlewares into their order. */
 export function createGateway({ config, stores, logger, readiness, adminToken }: GatewayParts): Gateway {
-  const { catalog, region, routing, bodyLimitBytes } = config
+  const { region, bodyLimitBytes } = config
+  const live = new LiveConfig(config)
+  const { catalog } = live
   const lines = new LineRegistry()
   const switches = new LineSwitches({ store: stores.lineSwitches, lines, logger })
   const writer = new CallLogWriter({ store: stores.calls, logger })
@@ -82,7 +87,7 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   const settledBy = stores.settledByLedger ? 'ledger' : 'writer'
   const video = videoEndpoints({
     tasks: stores.tasks,
-    lines: new LineAccess({ catalog, lines, region, ...routing }),
+    lines: new LineAccess({ catalog, lines, region, ...config.routing }),
     urlSigningSecret: config.urlSigningSecret,
     logger,
   })
@@ -103,9 +108,12 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   app.use(beginCall({ logger, onBegin }))
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
   app.get('/readyz', readiness.handler())
-  const { passThrough } = config
-  const document = openApiDocument({ version: manifest.version, operations: OPERATIONS, passThrough })
-  app.get('/openapi.json', (_req, res) => void res.json(document))
+  const describe = (rules: GatewayConfig['passThrough']): RequestHandler => {
+    const { version } = manifest
+    const document = openApiDocument({ version, operations: OPERATIONS, passThrough: rules })
+    return (_req, res) => void res.json(document)
+  }
+  app.get('/openapi.json', live.following('passThrough', describe))
   app.use('/console', consolePage())
 
   app.use(['/v1', '/api/v3'], callLog({ writer: withoutLookUps(writer), settledBy }))
@@ -113,7 +121,7 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   app.get('/v1/videos/:id/content', video.signedContent)
   app.use(['/v1', '/api/v3'], authenticate({ keys: stores.keys, region }))
   const limit = rateLimit({ store: stores.limits, onStoreError: config.onStoreError })
-  const toLine = route({ catalog, lines, region, ...routing })
+  const toLine = live.following('routing', (routing) => route({ catalog, lines, region, ...routing }))
   const once = idempotency({
     store: stores.claims,
     logger,
@@ -143,7 +151,11 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   app.use('/v1', accountRoutes({ ledger: stores.ledger }))
   app.post('/v1/tickets', limit)
   app.use('/v1', ticketRoutes({ store: stores.tickets, calls: stores.calls }))
-  mountPassThrough(app, { config, catalog, lines, pool, limits: limit })
+  app.use(
+    live.following('passThrough', (rules, routing) =>
+      passThrough(rules, { routing, catalog, lines, region, pool, limits: limit }),
+    ),
+  )
   app.use(
     '/admin',
     adminAccess({ token: adminToken }),
@@ -152,7 +164,7 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
       ledger: stores.ledger,
       keys: stores.adminKeys,
       lines: {
-        list: () => catalog.lines.map((line) => lines.figures(line)),
+        list: () => catalog().lines.map((line) => lines.figures(line)),
         store: stores.lineSwitches,
         refresh: () => switches.refresh(),
       },
@@ -172,6 +184,10 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
     // A store that is away is asked again every other second, and told of in the log.
     ready: switches.refresh().catch(() => {}),
     upgrades: upgradeHandler(app),
+    adopt(next) {
+      lines.adopt(next.catalog)
+      live.replace(next)
+    },
     async close() {
       switches.close()
       await openCalls.ended(CALLS_END_WITHIN_MS)

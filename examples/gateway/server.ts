@@ -1,122 +1,127 @@
+import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
-import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway'
-import { createGateway } from './app.ts'
-import { DEMO_KEY, DEMO_MODEL, demoConfig } from './demo-config.ts'
+import type { GatewayConfig, Logger } from 'express-model-gateway'
+import { announce } from './announce.ts'
+import { ConfigReload } from './config-reload.ts'
+import { demoConfig } from './demo-config.ts'
 import { startDemoModels } from './demo-models/server.ts'
-import { httpServer } from './http-server.ts'
+import { giveUp } from './give-up.ts'
 import { jsonLog } from './json-log.ts'
-import { Readiness } from './readiness.ts'
-import { readConfigFile, readSettings, type Settings } from './settings.ts'
-import { drainServer } from './shutdown.ts'
-import { openDurableStores, openLimitStores } from './stores.ts'
+import { startServing } from './serving.ts'
+import { configOf, readConfigFile, readSettings, type Settings } from './settings.ts'
+import { openLimitStores } from './stores.ts'
+import { work } from './worker.ts'
+import { Workers } from './workers.ts'
 
 /** `npm start` hands on a Ctrl-C that the terminal has sent to this process too; only a later one is impatience. */
 const SAME_SIGNAL_MS = 1000
 
-interface LoadedConfig {
-  readonly config: GatewayConfig
+/** The gateway in one process or in several. */
+interface Running {
+  readonly address: AddressInfo
+  reload(source: object, config: GatewayConfig): Promise<void>
+  /** Answers whether all ended well. */
+  stop(): Promise<boolean>
+  /** Ends at once what this process has started. */
+  kill(): void
+  /** Puts new processes in the place of the old ones. */
+  restart(): void
+}
+
+interface ConfigSource {
+  readonly source: object
   close(): Promise<void>
 }
 
-async function loadGatewayConfig(settings: Settings): Promise<LoadedConfig> {
-  const overrides = settings.region === undefined ? {} : { region: settings.region }
-  if (settings.configFile !== undefined) {
-    const source = await readConfigFile(settings.configFile)
-    return { config: loadConfig({ ...source, ...overrides }, process.env), close: async () => {} }
-  }
+async function openConfigSource({ configFile }: Settings): Promise<ConfigSource> {
+  if (configFile !== undefined) return { source: await readConfigFile(configFile), close: async () => {} }
   const apiKey = randomUUID()
   const demo = await startDemoModels({ apiKey })
-  return { config: loadConfig({ ...demoConfig(demo.url, apiKey), ...overrides }), close: () => demo.close() }
+  return { source: demoConfig(demo.url, apiKey), close: () => demo.close() }
+}
+
+async function runAlone(settings: Settings, config: GatewayConfig, logger: Logger): Promise<Running> {
+  const limits = openLimitStores(settings.redisUrl, logger)
+  const serving = await startServing({ settings, config, limits, logger })
+  return {
+    address: serving.address,
+    reload: (_source, next) => serving.reload(next),
+    stop: () => serving.stop().then(() => true),
+    kill: () => {},
+    restart: () => logger.warn({}, 'SIGUSR2 restarts workers one by one; there are some with WORKERS only'),
+  }
+}
+
+async function runWorkers(
+  count: number,
+  settings: Settings,
+  source: object,
+  logger: Logger,
+): Promise<Running> {
+  const onHopeless = (): void => giveUp(new Error('the workers die as soon as they are started'))
+  const workers = new Workers({ count, settings, source, logger, onHopeless })
+  // The worker has said why.
+  const address = await workers.start().catch(() => process.exit(1))
+  return {
+    address,
+    reload: async (next) => workers.reload(next),
+    stop: () => workers.stop(),
+    kill: () => workers.kill(),
+    restart: () => void workers.roll(),
+  }
 }
 
 async function main(): Promise<void> {
   const settings = readSettings(process.env)
   const logger = jsonLog(settings.logLevel)
-  const { config, close: closeConfig } = await loadGatewayConfig(settings)
-  const durable = await openDurableStores(settings.databaseUrl, config, logger).catch((error: unknown) => {
-    throw new ConfigError([`DATABASE_URL: the database cannot be opened (${messageOf(error)})`])
-  })
-  const { limits, ping: pingLimits, close: closeLimits } = openLimitStores(settings.redisUrl, logger)
-  const readiness = new Readiness(async () => {
-    await durable.ping()
-    // Where nothing is counted locally, every limited call is refused meanwhile.
-    if (config.onStoreError === 'refuse') await pingLimits()
-  })
-  const gateway = createGateway({
-    config,
-    stores: { ...durable, limits },
-    logger,
-    readiness,
-    adminToken: settings.adminToken,
-  })
-  const http = httpServer(gateway.app).on('upgrade', gateway.upgrades.handle)
-  await gateway.ready
-  const server = await listen(http, settings)
-  announce(server, settings)
-
-  const stop = async (signal: string): Promise<void> => {
-    logger.info({ signal }, 'draining')
-    await drainServer(server, gateway.upgrades, readiness, logger)
-    await gateway.close()
-    closeLimits()
-    await durable.close()
-    await closeConfig()
-    process.exit(0)
+  if (cluster.isWorker) return work(settings, logger)
+  // By default both would end a process that is not ready yet.
+  for (const signal of ['SIGUSR2', 'SIGHUP'] as const) {
+    if (signal === 'SIGUSR2' || settings.configFile !== undefined) process.on(signal, () => {})
   }
+  const { source, close } = await openConfigSource(settings)
+  const config = configOf(source, settings)
+  const { configFile: file, workers } = settings
+  const running = await (workers === undefined
+    ? runAlone(settings, config, logger)
+    : runWorkers(workers, settings, source, logger))
+  const apply = running.reload
+  const reload = file === undefined ? undefined : new ConfigReload({ settings, file, source, logger, apply })
+  reload?.watch()
+  // Without a file there is nothing to reload, and the signal of a closed terminal means what it always does.
+  if (reload) process.on('SIGHUP', () => reload.now())
+  process.on('SIGUSR2', running.restart)
+  onStop(
+    running.kill,
+    async (signal) => {
+      logger.info({ signal }, 'draining')
+      reload?.close()
+      const endedWell = await running.stop()
+      await close()
+      process.exit(endedWell ? 0 : 1)
+    },
+    logger,
+  )
+  announce(running.address, settings)
+}
+
+function onStop(kill: () => void, stop: (signal: string) => Promise<void>, logger: Logger): void {
   let stoppingSince: number | undefined
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       if (stoppingSince !== undefined) {
-        if (performance.now() - stoppingSince > SAME_SIGNAL_MS) process.exit(1)
-        return
+        if (performance.now() - stoppingSince <= SAME_SIGNAL_MS) return
+        kill()
+        process.exit(1)
       }
       stoppingSince = performance.now()
       stop(signal).catch((error: unknown) => {
-        logger.fatal({ err: error }, 'stopping failed')
+        logger.error({ err: error }, 'stopping failed')
         process.exit(1)
       })
     })
   }
 }
 
-/** @throws {ConfigError} when the address cannot be had. */
-function listen(server: Server, { port, host }: Settings): Promise<Server> {
-  return new Promise((resolve, reject) => {
-    const refuse = (error: NodeJS.ErrnoException): void => {
-      const fault =
-        error.code === 'EADDRINUSE'
-          ? `PORT: ${port} is in use on ${host}; choose another one`
-          : `${error.code === 'EACCES' ? 'PORT' : 'HOST'}: cannot listen on ${host}, port ${port} (${error.code})`
-      reject(new ConfigError([fault]))
-    }
-    server.once('error', refuse).listen(port, host, () => {
-      server.off('error', refuse)
-      resolve(server)
-    })
-  })
-}
-
-function announce(server: Server, settings: Settings): void {
-  const { address, family, port } = server.address() as AddressInfo
-  const origin = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
-  console.log(`express-model-gateway is ready at ${origin}`)
-  if (settings.configFile !== undefined) return
-  const body = JSON.stringify({ model: DEMO_MODEL, messages: [{ role: 'user', content: 'Hello!' }] })
-  console.log('It runs on the demo config: its models answer by rule and are no AI. Try:')
-  console.log(
-    `  curl ${origin}/v1/chat/completions -H 'Authorization: Bearer ${DEMO_KEY}' -H 'Content-Type: application/json' -d '${body}'`,
-  )
-}
-
-main().catch((error: unknown) => {
-  if (error instanceof ConfigError) for (const fault of error.faults) console.error(fault)
-  else console.error(messageOf(error))
-  process.exit(1)
-})
-
-/** One line, whatever was thrown. */
-function messageOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, ' ')
-}
+main().catch(giveUp)

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { isIPv4 } from 'node:net'
-import { ConfigError } from 'express-model-gateway'
+import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway'
 
 /** What the environment says. */
 export interface Settings {
@@ -16,11 +16,16 @@ export interface Settings {
   readonly logLevel: string
   /** Overrides the config's `region`. */
   readonly region: string | undefined
+  /** How many processes serve; undefined = this one. */
+  readonly workers: number | undefined
 }
 
 const DATABASE = 'sqlite:.data/gateway.db'
 /** Of its own: the demo's key is known to everybody, and a key once seeded stays valid in its database. */
 const DEMO_DATABASE = 'sqlite:.data/demo.db'
+
+/** Beyond the processors of any machine; a slip of the key does not bring it down. */
+const MOST_WORKERS = 256
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
@@ -59,6 +64,11 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
       `ADMIN_TOKEN: must be at least ${SHORTEST_ADMIN_TOKEN} characters long where HOST is not a loopback address`,
     )
   }
+  const workers = env.WORKERS ? Number(env.WORKERS) : undefined
+  if (workers !== undefined && !(Number.isInteger(workers) && workers >= 1 && workers <= MOST_WORKERS))
+    faults.push(`WORKERS: must be a whole number from 1 to ${MOST_WORKERS}`)
+  else if (workers !== undefined && databaseUrl === 'memory:')
+    faults.push('WORKERS: the processes need a database that they share; "memory:" is of one process')
   if (faults.length > 0) throw new ConfigError(faults)
   return {
     port,
@@ -69,11 +79,21 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     adminToken,
     logLevel,
     region: env.GATEWAY_REGION,
+    workers,
   }
 }
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+}
+
+/**
+ * The config that a source and the settings make.
+ *
+ * @throws {ConfigError} naming every fault.
+ */
+export function configOf(source: object, { region }: Settings): GatewayConfig {
+  return loadConfig({ ...source, ...(region !== undefined && { region }) }, process.env)
 }
 
 /**

@@ -67,6 +67,8 @@ export interface DurableStores {
   readonly settledByLedger: boolean
   /** Rejects while the database cannot be reached. */
   ping(): Promise<void>
+  /** Adds accounts and keys of a config that were never added before; rejects while the database cannot be reached. */
+  seed(config: GatewayConfig): Promise<void>
   close(): Promise<void>
 }
 
@@ -106,6 +108,7 @@ export async function openDurableStores(
       changes,
       settledByLedger: false,
       ping: nothing,
+      seed: async (next) => warnOfUnseeded(config, next, logger),
       close: nothing,
     }
   }
@@ -133,6 +136,9 @@ export async function openDurableStores(
     async ping() {
       await db.selectFrom('seeds').select('id').limit(1).execute()
     },
+    async seed(next) {
+      await seedAccountsAndKeys(db, next, { logger })
+    },
     async close() {
       await money.destroy()
       await lookUps.destroy()
@@ -140,6 +146,14 @@ export async function openDurableStores(
       await db.destroy()
     },
   }
+}
+
+/** The memory stores know what they were made with, and what the admin API added. */
+function warnOfUnseeded(started: GatewayConfig, next: GatewayConfig, logger: Logger): void {
+  const known = new Set([...started.accounts, ...started.keys].map(({ id }) => id))
+  const left = [...next.accounts, ...next.keys].map(({ id }) => id).filter((id) => !known.has(id))
+  if (left.length > 0)
+    logger.warn({ left }, 'accounts and keys added to the config need a restart with "memory:"')
 }
 
 /** Counts in Redis when there is one, so that limits hold over all processes; else in this process. */

@@ -21,8 +21,11 @@ export interface ForwardRule {
 
 /** Options of {@link forward}. */
 export interface ForwardOptions {
-  /** The models and lines; a function where they can change while the app runs. */
-  catalog: Catalog | (() => Catalog)
+  /**
+   * The models and lines; a function where they can change while the app runs. One that answers the same for the same
+   * call, whoever asks, lets calls that have begun finish on what they began with.
+   */
+  catalog: Catalog | ((call?: Call) => Catalog)
   /** Where requests go, and what they cost. */
   rule: ForwardRule
   /** The order in which lines are tried. Defaults to `priority`. */
@@ -63,7 +66,7 @@ export interface ForwardTarget {
  *   forward({ catalog, rule: { lines: ['openai-us'], price } }))
  */
 export function forward(options: ForwardOptions): RequestHandler {
-  const { strategyName, strategy, region, maxAttempts, modelId, price, candidatesNow } = validate(options)
+  const { strategyName, strategy, region, maxAttempts, modelId, price, candidatesOfCall } = validate(options)
 
   return function forward(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -79,7 +82,7 @@ export function forward(options: ForwardOptions): RequestHandler {
     }
     const trace: RoutingTrace = { region, strategy: strategyName, eliminated: [], attempts: [] }
     call.routing = trace
-    const kept = filterLines(candidatesNow(), call, trace.eliminated)
+    const kept = filterLines(candidatesOfCall(call), call, trace.eliminated)
     const forwarding: Forwarding = { path, headers: {}, price, maxAttempts }
     await new ForwardedCall(call, req, res, trace, forwarding).run(orderCandidates(kept, strategy, call))
   }
@@ -168,13 +171,13 @@ function validate(options: ForwardOptions) {
   const catalog = typeof given === 'function' ? given : () => given
   const registry = options.lines ?? new LineRegistry()
   const known = new WeakMap<Catalog, readonly Candidate[]>()
-  const candidatesNow = (): readonly Candidate[] => {
-    const current = catalog()
+  const candidatesOfCall = (call?: Call): readonly Candidate[] => {
+    const current = catalog(call)
     const candidates = known.get(current) ?? candidatesOf(current, rule, registry)
     known.set(current, candidates)
     return candidates
   }
-  candidatesNow()
+  candidatesOfCall()
   const price: Price = { ...FREE, perRequest: parseAmount(rule.price?.perRequest ?? '0') }
   return {
     strategyName: typeof strategy === 'string' ? strategy : strategy.name || 'custom',
@@ -183,7 +186,7 @@ function validate(options: ForwardOptions) {
     region,
     modelId: rule.model,
     price,
-    candidatesNow,
+    candidatesOfCall,
   }
 }
 

@@ -3,7 +3,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import express from 'express'
+import { Connections } from '../../examples/gateway/connections.ts'
 import { Readiness } from '../../examples/gateway/readiness.ts'
 import { drainServer } from '../../examples/gateway/shutdown.ts'
 import { upgradeOf } from '../../lib/call/index.ts'
@@ -19,30 +21,36 @@ async function webSocketServer() {
   })
   const upgrades = upgradeHandler(app)
   const server = createServer(app).on('upgrade', upgrades.handle)
+  const connections = new Connections(server)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const client = rawClient(
     (server.address() as AddressInfo).port,
     'GET /x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
   )
   await client.until('101')
-  return { server, upgrades, client, readiness: new Readiness(async () => {}) }
+  const readiness = new Readiness(async () => {})
+  return { draining: { server, connections, upgrades, readiness, logger: recordingLogger() }, client }
 }
 
 describe('a WebSocket while its gateway is drained', () => {
   it('lives on until it ends by itself', async () => {
-    const { server, upgrades, client, readiness } = await webSocketServer()
-    const drained = drainServer(server, upgrades, readiness, recordingLogger())
+    const { draining, client } = await webSocketServer()
+    const { server, upgrades } = draining
+    const drained = drainServer(draining)
     await until(() => !server.listening, 'the door to close')
     assert.equal(upgrades.size, 1)
+    assert.equal(client.socket.destroyed, false)
+    // Longer than connections on which nothing comes are kept.
+    await sleep(1200)
     assert.equal(client.socket.destroyed, false)
     client.socket.resetAndDestroy()
     assert.equal(await drained, true)
   })
 
   it('is cut off when the time is up', async () => {
-    const { server, upgrades, client, readiness } = await webSocketServer()
-    assert.equal(await drainServer(server, upgrades, readiness, recordingLogger(), 100), false)
+    const { draining, client } = await webSocketServer()
+    assert.equal(await drainServer(draining, 1200), false)
     await client.end()
-    await until(() => upgrades.size === 0)
+    await until(() => draining.upgrades.size === 0)
   })
 })
