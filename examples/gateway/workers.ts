@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
+import cluster, { type Worker } from 'node:cluster'
 import { randomUUID } from 'node:crypto'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Logger, MemoryLimitStore } from 'express-model-gateway'
 import type { Settings } from './settings.ts'
@@ -35,8 +36,8 @@ export class Workers {
   /** What one of them signs, another one has to know. Defaults of a process of its own would differ. */
   readonly #common = { urlSigningSecret: `${randomUUID()}${randomUUID()}` }
   #source: object
-  /** Where the first one listens, so that all that follow listen there too. */
-  #address: AddressInfo | undefined
+  #port = 0
+  #started = false
   readonly #running = new Set<Worker>()
   /** Ready, and not leaving. */
   readonly #serving = new Map<Worker, { readonly since: number }>()
@@ -59,7 +60,11 @@ export class Workers {
    * @throws {Error} when it ends before it is ready.
    */
   async start(): Promise<AddressInfo> {
+    const { port, host } = this.#options.settings
+    // Port 0 is another one for whoever asks for it after all others have died.
+    this.#port = port === 0 ? await freePort(host) : port
     const address = await this.#spawn()
+    this.#started = true
     const others = Array.from({ length: this.#options.count - 1 }, () => this.#spawn())
     await Promise.allSettled(others)
     return address
@@ -109,8 +114,7 @@ export class Workers {
     this.#running.add(worker)
     this.#starting++
     shareLimits(worker, this.#limits)
-    const port = this.#address?.port ?? this.#options.settings.port
-    tell(worker, { kind: 'start', source: this.#source, port })
+    tell(worker, { kind: 'start', source: this.#source, port: this.#port })
     return new Promise((resolve, reject) => {
       let starting = true
       const started = (): void => {
@@ -121,7 +125,6 @@ export class Workers {
         if (message.kind === 'leaving') void this.#replace(worker)
         if (message.kind !== 'ready') return
         started()
-        this.#address ??= message.address
         this.#serving.set(worker, { since: performance.now() })
         resolve(message.address)
       })
@@ -141,7 +144,7 @@ export class Workers {
     this.#options.logger.error({ worker: worker.process.pid, ...how }, 'a worker died')
     const steady = serving && performance.now() - serving.since >= STEADY_MS
     this.#deathsAtOnce = steady ? 0 : this.#deathsAtOnce + 1
-    if (this.#address) void this.#fill()
+    if (this.#started) void this.#fill()
   }
 
   /** Answers whether another one serves in its place. */
@@ -176,6 +179,16 @@ export class Workers {
     }
     this.#filling = false
   }
+}
+
+function freePort(host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject)
+    server.listen(0, host, () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
 }
 
 function tell(worker: Worker, message: ToWorker): void {

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startPostgres, WITHOUT_POSTGRES } from '../support/postgres-server.ts'
+import { startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+import { type Cleanup, type FileGateway, startFileGateway } from './file-gateway.ts'
+import { lookUp, runToExit, startGatewayProcess } from './gateway-process.ts'
+import { askedChat, keepAliveLoad, type Load } from './keep-alive-load.ts'
+
+const ASKED = [askedChat(), askedChat('chat-small', true)]
+const CALLERS = 8
+
+/** The processes that have answered calls, since it had said so much. */
+function answering({ gateway }: FileGateway, since = 0): Set<number> {
+  const calls = gateway.stdout.slice(since).matchAll(/"pid":(\d+),[^\n]*"msg":"call"/g)
+  return new Set([...calls].map(([, pid]) => Number(pid)))
+}
+
+function says({ gateway }: FileGateway, message: string, since = 0): Promise<void> {
+  return until(() => gateway.stdout.includes(`"msg":"${message}"`, since), message, 30_000)
+}
+
+async function restartOneByOne(server: FileGateway, load: Load): Promise<void> {
+  await load.more(20)
+  const since = server.gateway.stdout.length
+  server.gateway.kill('SIGUSR2')
+  await says(server, 'workers restarted', since)
+  await load.more(4 * CALLERS)
+}
+
+/** In the order of the file: each leaves two workers to the next. */
+describe('WORKERS', () => {
+  const ends: (() => unknown)[] = []
+  const cleanup: Cleanup = { after: (end) => void ends.unshift(end) }
+  let server: FileGateway
+  before(async () => {
+    server = await startFileGateway(cleanup, { WORKERS: '2' })
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+
+  it('serve one port, and say once that they are ready', async (t) => {
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await load.more(40)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+    await until(() => answering(server).size === 2, 'calls to both')
+    assert.ok(!answering(server).has(server.gateway.pid))
+    assert.equal(server.gateway.stdout.match(/ is ready at /g)?.length, 1)
+  })
+
+  it('count limits together without a Redis, and all of them reload', async () => {
+    await server.write({
+      ...server.config,
+      keys: [{ id: 'limited', account: 'demo', secret: 'sk-limited', limits: { rpm: 10 } }],
+    })
+    await says(server, 'config reloaded')
+    const { path, headers, body } = askedChat()
+    const limited = { ...headers, authorization: 'Bearer sk-limited', connection: 'close' }
+    const ask = async (): Promise<number> => {
+      const response = await fetch(server.gateway.url + path, { method: 'POST', headers: limited, body })
+      await response.arrayBuffer()
+      return response.status
+    }
+    const first: number[] = []
+    while (first.at(-1) !== 200) first.push(await ask())
+    // The other worker may still have the key to come: what it does not know it does not count.
+    const since = server.gateway.stdout.length
+    const seen = await Promise.all(Array.from({ length: 30 }, ask))
+    await until(() => answering(server, since).size === 2, 'calls to both')
+    assert.equal(seen.filter((status) => status === 200).length, 9)
+  })
+
+  it('are restarted one by one on SIGUSR2: no request fails, none is refused', async (t) => {
+    const old = answering(server)
+    const charged = (await server.ledger()).charges
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await restartOneByOne(server, load)
+    await restartOneByOne(server, load)
+    const since = server.gateway.stdout.length
+    await load.more(2 * CALLERS)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+    for (const pid of answering(server, since)) assert.ok(!old.has(pid), `${pid} is an old one`)
+    for (const id of load.ids.slice(-10)) {
+      assert.equal((await lookUp(server.gateway.url, id)).outcome, 'completed')
+    }
+    const { violations, charges } = await server.ledger()
+    assert.deepEqual(violations, [])
+    assert.equal(charges - charged, load.answered)
+  })
+
+  it('that are told to end are replaced first', async (t) => {
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await load.more(CALLERS)
+    const since = server.gateway.stdout.length
+    await until(() => answering(server, since).size === 2, 'calls to both')
+    const [told] = answering(server, since)
+    process.kill(Number(told), 'SIGTERM')
+    await until(() => answering(server, since).size === 3, 'calls to a third', 20_000)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+  })
+
+  it('that are killed are replaced, the others go on, and the ledger stays in order', async (t) => {
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await load.more(CALLERS)
+    const since = server.gateway.stdout.length
+    await until(() => answering(server, since).size === 2, 'calls to both')
+    const [victim] = answering(server, since)
+    process.kill(Number(victim), 'SIGKILL')
+    // The callers have come back on connections to the other one, and keep them.
+    while (answering(server, since).size < 3) {
+      await fetch(`${server.gateway.url}/healthz`, { headers: { connection: 'close' } })
+    }
+    await load.stop()
+    assert.ok(load.failures.length <= CALLERS, 'at most one call of each caller')
+    const died = server.gateway.logged.find(({ msg }) => msg === 'a worker died')
+    assert.deepEqual([died?.worker, died?.signal], [victim, 'SIGKILL'])
+    assert.deepEqual((await server.ledger()).violations, [])
+  })
+
+  it('drain on SIGTERM: no request received fails, exit 0', async (t) => {
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await load.more(CALLERS)
+    server.gateway.kill('SIGTERM')
+    // As callers behind a balancer do.
+    while ((await fetch(`${server.gateway.url}/readyz`)).status === 200) await sleep(5)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+    const { code, stderr } = await server.gateway.exited
+    assert.equal(code, 0, stderr)
+    assert.equal(stderr, '')
+    const again = await startGatewayProcess(server.env)
+    t.after(() => again.stop())
+    for (const id of load.ids) assert.equal((await lookUp(again.url, id)).outcome, 'completed')
+  })
+})
+
+describe('WORKERS that lose the process above them', () => {
+  it('finish their calls and end', async (t) => {
+    const server = await startFileGateway(t, { WORKERS: '1' })
+    const told = Promise.withResolvers<void>()
+    const answer = server.upstream.script
+    server.upstream.script = async (...received) => {
+      await told.promise
+      await answer(...received)
+    }
+    const { path, ...init } = askedChat()
+    const running = fetch(server.gateway.url + path, { method: 'POST', ...init })
+    await until(() => server.upstream.requests.length === 1, 'the request')
+    server.gateway.kill('SIGKILL')
+    const refused = async (): Promise<boolean> =>
+      fetch(`${server.gateway.url}/healthz`).then(
+        () => false,
+        () => true,
+      )
+    while (!(await refused())) await sleep(20)
+    told.resolve()
+    assert.equal((await running).status, 200)
+    await server.gateway.exited
+  })
+})
+
+describe('WORKERS that cannot start', () => {
+  it('refuse a database of one process, and what is no number, with one line', async () => {
+    for (const [env, fault] of [
+      [
+        { WORKERS: '2' },
+        'WORKERS: the processes need a database that they share; "memory:" is of one process\n',
+      ],
+      [{ WORKERS: 'two' }, 'WORKERS: must be a whole number from 1 to 256\n'],
+    ] as const) {
+      const { code, stderr } = await runToExit(env)
+      assert.deepEqual([code, stderr], [1, fault])
+    }
+  })
+
+  it('say once why, exit 1', async (t) => {
+    const { gateway, env } = await startFileGateway(t)
+    const { code, stderr, stdout } = await runToExit({ ...env, WORKERS: '3', PORT: `${gateway.port}` })
+    assert.deepEqual(
+      [code, stderr],
+      [1, `PORT: ${gateway.port} is in use on 127.0.0.1; choose another one\n`],
+    )
+    assert.doesNotMatch(stdout, /ready/)
+  })
+})
+
+describe('WORKERS on Postgres and Redis', { skip: WITHOUT_POSTGRES || WITHOUT_REDIS }, () => {
+  it('are restarted one by one: no request fails', async (t) => {
+    const postgres = await startPostgres()
+    t.after(() => postgres.close())
+    const redis = await startRedis()
+    t.after(() => redis.close())
+    const server = await startFileGateway(t, {
+      WORKERS: '2',
+      DATABASE_URL: await postgres.createDatabase(),
+      REDIS_URL: `redis://127.0.0.1:${redis.port}`,
+    })
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await restartOneByOne(server, load)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+    const { violations, charges } = await server.ledger()
+    assert.deepEqual(violations, [])
+    assert.equal(charges, load.answered)
+  })
+})
