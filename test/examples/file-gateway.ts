@@ -27,7 +27,9 @@ export interface FileGateway {
   write(config: object | string): Promise<void>
   /** The config that it was started with, and how to word another. */
   readonly config: Config
-  /** What the admin API says of the ledger. */
+  /** Asks the admin API. */
+  admin<T = Record<string, unknown>>(path: string): Promise<T>
+  /** What it says of the ledger. */
   ledger(): Promise<{ readonly violations: readonly string[]; readonly charges: number }>
 }
 
@@ -79,6 +81,10 @@ export async function startFileGateway(t: Cleanup, env: Environment = {}): Promi
   }
   const gateway = await startGatewayProcess(whole)
   t.after(() => gateway.stop())
+  const admin = async <T>(path: string): Promise<T> => {
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` }
+    return jsonOf<T>(await fetch(`${gateway.url}/admin${path}`, { headers }))
+  }
   return {
     gateway,
     upstream,
@@ -86,11 +92,7 @@ export async function startFileGateway(t: Cleanup, env: Environment = {}): Promi
     folder: folder.path,
     write,
     config,
-    async ledger() {
-      const response = await fetch(`${gateway.url}/admin/ledger/check`, {
-        headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
-      })
-      return jsonOf(response)
-    },
+    admin,
+    ledger: () => admin('/ledger/check'),
   }
 }
