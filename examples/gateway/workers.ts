@@ -1,5 +1,4 @@
 import cluster, { type Worker } from 'node:cluster'
-import cluster, { type Worker } from 'node:cluster'
 import { randomUUID } from 'node:crypto'
 import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
