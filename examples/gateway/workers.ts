@@ -17,6 +17,10 @@ const MOST_DEATHS = 5
 /** Longer than a worker takes to drain and to settle. */
 const STOPS_WITHIN_MS = 75_000
 
+// Each worker takes connections from the one socket that all share. Handed on by the primary process, as is the default,
+// a connection that is on its way to a worker which dies at that moment is lost: its caller would wait for ever.
+cluster.schedulingPolicy = cluster.SCHED_NONE
+
 /** What the workers are started with. */
 export interface WorkersOptions {
   readonly count: number

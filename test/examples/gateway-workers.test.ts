@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startPostgres, WITHOUT_POSTGRES } from '../support/postgres-server.ts'
@@ -115,6 +117,7 @@ describe('WORKERS', () => {
     // The callers have come back on connections to the other one, and keep them.
     while (answering(server).size === known.size) {
       await fetch(`${server.gateway.url}/healthz`, { headers: { connection: 'close' } })
+      await sleep(20)
     }
     await load.stop()
     assert.ok(load.failures.length <= CALLERS, 'at most one call of each caller')
@@ -162,6 +165,24 @@ describe('WORKERS that lose the process above them', () => {
     told.resolve()
     assert.equal((await running).status, 200)
     await server.gateway.exited
+  })
+})
+
+describe('WORKERS that die again and again', () => {
+  it('end the whole with exit 1 where none serves, and say why', async (t) => {
+    const server = await startFileGateway(t, { WORKERS: '1' })
+    assert.equal((await fetch(`${server.gateway.url}/healthz`)).status, 200)
+    await until(() => answering(server).size === 1, 'the worker')
+    const [worker] = answering(server)
+    // Where its database was is something that cannot be one.
+    await rm(join(server.folder, 'data'), { recursive: true, force: true })
+    await writeFile(join(server.folder, 'data'), '')
+    process.kill(Number(worker), 'SIGKILL')
+    const { code, stderr } = await server.gateway.exited
+    assert.equal(code, 1)
+    const [why, ...more] = stderr.trimEnd().split('\n')
+    assert.match(why ?? '', /^DATABASE_URL: the database cannot be opened/)
+    assert.equal(more.at(-1), 'the workers die as soon as they are started')
   })
 })
 
