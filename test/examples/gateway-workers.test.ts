@@ -116,7 +116,8 @@ describe('WORKERS', () => {
     process.kill(Number(victim), 'SIGKILL')
     // The callers have come back on connections to the other one, and keep them.
     while (answering(server).size === known.size) {
-      await fetch(`${server.gateway.url}/healthz`, { headers: { connection: 'close' } })
+      // The connection may be one of those that it had.
+      await fetch(`${server.gateway.url}/healthz`, { headers: { connection: 'close' } }).catch(() => {})
       await sleep(20)
     }
     await load.stop()
