@@ -60,6 +60,7 @@ export {
   route,
   type Strategy,
 } from './route/index.ts'
+export { StoreWatch, type TelemetryOptions, telemetry } from './telemetry/index.ts'
 export { MemoryTicketStore, type TicketStore, ticketDeskRoutes, ticketRoutes } from './tickets/index.ts'
 export { isWebSocketRequest, type UpgradeHandler, upgradeHandler } from './upgrade/index.ts'
 export {

@@ -25,8 +25,10 @@ import {
   readRequest,
   route,
   STORED_RESPONSE_PATH,
+  StoreWatch,
   storedResponse,
   TaskSettler,
+  telemetry,
   ticketDeskRoutes,
   ticketRoutes,
   type UpgradeHandler,
@@ -39,6 +41,7 @@ import {
 import { openApiDocument } from 'express-model-gateway/openapi'
 import { OPERATIONS } from 'express-model-gateway/operations'
 import manifest from 'express-model-gateway/package.json' with { type: 'json' }
+import { RedisLimitStore } from 'express-model-gateway/redis'
 import { accessLog } from './access-log.ts'
 import { consolePage } from './console-page.ts'
 import { withoutLookUps } from './entries-of-calls.ts'
@@ -56,6 +59,8 @@ export interface GatewayParts {
   readonly readiness: Readiness
   /** What opens the admin API; undefined = there is none. */
   readonly adminToken: string | undefined
+  /** Answers `GET /metrics`; undefined = there is none. */
+  readonly metricsPage?: RequestHandler
 }
 
 /** The gateway as an Express app, and how to end what it keeps open. */
@@ -75,7 +80,14 @@ export interface Gateway {
 const CALLS_END_WITHIN_MS = 30_000
 
 /** Puts the middlewares into their order. */
-export function createGateway({ config, stores, logger, readiness, adminToken }: GatewayParts): Gateway {
+export function createGateway({
+  config,
+  stores,
+  logger,
+  readiness,
+  adminToken,
+  metricsPage,
+}: GatewayParts): Gateway {
   const { region, bodyLimitBytes } = config
   const live = new LiveConfig(config)
   const { catalog } = live
@@ -83,7 +95,13 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   const switches = new LineSwitches({ store: stores.lineSwitches, lines, logger })
   const writer = new CallLogWriter({ store: stores.calls, logger })
   const pool = new LeasePool({ ledger: stores.ledger, logger, onLedgerAway: config.onLedgerAway })
-  const keeper = new ResponseKeeper({ store: stores.responses, logger })
+  const claimStore = new StoreWatch()
+  const responseStore = new StoreWatch()
+  const keeper = new ResponseKeeper({
+    store: stores.responses,
+    logger,
+    onStoreChange: responseStore.onChange,
+  })
   const settledBy = stores.settledByLedger ? 'ledger' : 'writer'
   const video = videoEndpoints({
     tasks: stores.tasks,
@@ -115,7 +133,16 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
   }
   app.get('/openapi.json', live.following('passThrough', describe))
   app.use('/console', consolePage())
+  if (metricsPage) app.get('/metrics', metricsPage)
 
+  const watched = stores.limits instanceof RedisLimitStore ? { limits: stores.limits } : {}
+  const states = {
+    lines,
+    pool,
+    callLog: writer,
+    stores: { idempotency: claimStore, responses: responseStore, ...watched },
+  }
+  app.use(['/v1', '/api/v3'], telemetry({ catalog, states }))
   app.use(['/v1', '/api/v3'], callLog({ writer: withoutLookUps(writer), settledBy }))
   // A signed address stands for a key.
   app.get('/v1/videos/:id/content', video.signedContent)
@@ -126,6 +153,7 @@ export function createGateway({ config, stores, logger, readiness, adminToken }:
     store: stores.claims,
     logger,
     completedBy: stores.settledByLedger ? 'ledger' : 'store',
+    onStoreChange: claimStore.onChange,
   })
   app.post(
     OPERATIONS.map(({ path }) => path),

@@ -4,6 +4,7 @@ import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gate
 import { createGateway } from './app.ts'
 import { Connections } from './connections.ts'
 import { httpServer } from './http-server.ts'
+import { startObservability } from './observability.ts'
 import { oneLine } from './one-line.ts'
 import { Readiness } from './readiness.ts'
 import type { Settings } from './settings.ts'
@@ -44,12 +45,14 @@ export async function startServing({ settings, config, limits, logger }: Serving
     // Where nothing is counted locally, every limited call is refused meanwhile.
     if (config.onStoreError === 'refuse') await limits.ping()
   })
+  const observability = startObservability(settings.observability, logger)
   const gateway = createGateway({
     config,
     stores: { ...durable, limits: limits.limits },
     logger,
     readiness,
     adminToken: settings.adminToken,
+    metricsPage: observability.metricsPage,
   })
   const { upgrades } = gateway
   const server = httpServer(gateway.app).on('upgrade', upgrades.handle)
@@ -60,6 +63,7 @@ export async function startServing({ settings, config, limits, logger }: Serving
   let ended: Promise<void> | undefined
   const end = async (): Promise<void> => {
     await gateway.close()
+    await observability.close()
     limits.close()
     await durable.close()
   }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { isIPv4 } from 'node:net'
 import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway'
+import type { ObservabilitySettings } from './observability.ts'
 
 /** What the environment says. */
 export interface Settings {
@@ -14,6 +15,7 @@ export interface Settings {
   /** What opens the admin API; undefined = there is none. */
   readonly adminToken: string | undefined
   readonly logLevel: string
+  readonly observability: ObservabilitySettings
   /** Overrides the config's `region`. */
   readonly region: string | undefined
   /** How many processes serve; undefined = this one. */
@@ -26,6 +28,9 @@ const DEMO_DATABASE = 'sqlite:.data/demo.db'
 
 /** Beyond the processors of any machine; a slip of the key does not bring it down. */
 const MOST_WORKERS = 256
+
+/** A trace takes several times what all metrics of a call do, most of it to be sent. */
+const TRACE_SHARE = 0.01
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
@@ -55,6 +60,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     faults.push('REDIS_URL: must be "redis://…" or "rediss://…"')
   }
   const adminToken = env.ADMIN_TOKEN || undefined
+  const observability = readObservability(env, faults)
   if (adminToken !== undefined && !/^[\x21-\x7e]+$/.test(adminToken)) {
     faults.push('ADMIN_TOKEN: must be printable ASCII without spaces')
   }
@@ -78,6 +84,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     redisUrl,
     adminToken,
     logLevel,
+    observability,
     region: env.GATEWAY_REGION,
     workers,
   }
@@ -85,6 +92,17 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
+}
+
+function readObservability(env: NodeJS.ProcessEnv, faults: string[]): ObservabilitySettings {
+  const collector = env.OTEL_EXPORTER_OTLP_ENDPOINT || undefined
+  // Not the value: a URL may hold a password.
+  if (collector !== undefined && !/^https?:\/\/./.test(collector))
+    faults.push('OTEL_EXPORTER_OTLP_ENDPOINT: must be "http://…" or "https://…"')
+  const traceShare = Number(env.OTEL_TRACES_SAMPLER_ARG || TRACE_SHARE)
+  if (!(traceShare >= 0 && traceShare <= 1))
+    faults.push(`OTEL_TRACES_SAMPLER_ARG: must be a share from 0 to 1, such as ${TRACE_SHARE}`)
+  return { toCollector: collector !== undefined, traceShare }
 }
 
 /**

@@ -1,15 +1,8 @@
 import { formatAmount } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
+import type { BillingTrace, ChargeItem } from './billing-trace.ts'
 import type { Call } from './call.ts'
-import type {
-  AttemptRecord,
-  BillingTrace,
-  CallEnding,
-  ChargeItem,
-  DisconnectTrace,
-  Elimination,
-  Finish,
-} from './parts.ts'
+import type { AttemptRecord, CallEnding, DisconnectTrace, Elimination, Finish } from './parts.ts'
 
 /** One call as the log keeps it and as `GET /v1/calls/{request_id}` answers it (spec 7.4). Times are milliseconds. */
 export interface CallLogEntry {

@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { parseAmount } from '../catalog/index.ts'
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../errors/index.ts'
 import { type Protocol, protocolByPath } from '../protocols/index.ts'
+import type { BillingTrace, ServedBy } from './billing-trace.ts'
 import { clientIpOf, clientRequestIdOf, pathOf } from './inbound-request.ts'
 import { type CallTarget, Lifecycle } from './lifecycle.ts'
 import { consoleLogger, type Logger } from './logger.ts'
 import type {
-  BillingTrace,
   CallEnding,
   CallOutcome,
   CallRequest,
@@ -17,10 +17,10 @@ import type {
   Pin,
   Principal,
   RoutingTrace,
-  ServedBy,
   Usage,
 } from './parts.ts'
 import { newRequestId } from './request-id.ts'
+import { type Settler, type SettlingTrace, settleAll } from './settlers.ts'
 
 /** How a call is opened; every member has a default. */
 export interface CallOptions {
@@ -29,9 +29,6 @@ export interface CallOptions {
   /** Where faults of the call's own machinery are told. Defaults to the console. */
   logger?: Logger | undefined
 }
-
-/** Durable work before the end of an answer; what it throws, or rejects with, is answered instead. */
-export type Settler = (ending: CallEnding) => Promise<void> | undefined
 
 /**
  * What one request knows about itself, handed from middleware to middleware. Each writes its own part and reads what
@@ -66,6 +63,8 @@ export class Call {
   usage: Usage | null = null
   servedBy: ServedBy | null = null
   billing: BillingTrace | null = null
+  /** When it was made durable; null where nothing had to be. */
+  settling: SettlingTrace | null = null
   outcome: CallOutcome | null = null
   /** The limit that refused the call. */
   limit: LimitRefusal | null = null
@@ -150,7 +149,8 @@ export class Call {
     const settlers = this.#settlers
     if (!settlers) return undefined
     this.#settlers = undefined
-    return runAll(settlers, 0, ending)
+    this.settling = { startedAt: Date.now(), endedAt: null }
+    return settleAll(settlers, ending, this.settling)
   }
 
   /**
@@ -244,15 +244,6 @@ export class Call {
   #status(): number {
     return isResponse(this.#target) ? this.#target.statusCode : 101
   }
-}
-
-/** Without a promise where none is needed. */
-function runAll(settlers: readonly Settler[], from: number, ending: CallEnding): Promise<void> | undefined {
-  for (let i = from; i < settlers.length; i++) {
-    const running = settlers[i]?.(ending)
-    if (running) return running.then(() => runAll(settlers, i + 1, ending))
-  }
-  return undefined
 }
 
 function isResponse(target: CallTarget): target is ServerResponse {

@@ -1,4 +1,4 @@
-import type { ChargeItem } from './parts.ts'
+import type { ChargeItem } from './billing-trace.ts'
 
 const MILLION = 1_000_000
 const TOKEN_UNITS: ReadonlySet<ChargeItem['unit']> = new Set([

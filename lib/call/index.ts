@@ -1,4 +1,5 @@
-export { Call, type CallOptions, type Settler } from './call.ts'
+export type * from './billing-trace.ts'
+export { Call, type CallOptions } from './call.ts'
 export {
   type AttemptSummary,
   type BillingSummary,
@@ -19,4 +20,5 @@ export type * from './line-request.ts'
 export { consoleLogger, type Logger } from './logger.ts'
 export type * from './parts.ts'
 export { isRequestId, newRequestId } from './request-id.ts'
+export type { Settler, SettlingTrace } from './settlers.ts'
 export { noteUpgrade, type Upgrade, upgradeOf } from './upgraded.ts'

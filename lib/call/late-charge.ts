@@ -1,6 +1,6 @@
 import { formatAmount } from '../catalog/index.ts'
+import type { ChargeItem } from './billing-trace.ts'
 import { type CallLogEntry, CURRENCY } from './call-entry.ts'
-import type { ChargeItem } from './parts.ts'
 
 /** What a call came to that was charged long after it had been answered. */
 export interface LateCharge {

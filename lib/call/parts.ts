@@ -1,4 +1,4 @@
-import type { Feature, Model, Price } from '../catalog/index.ts'
+import type { Feature, Model } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
 import type { Operation, ProviderConstraint, Usage } from '../operations/index.ts'
 import type { ProtocolName } from '../protocols/index.ts'
@@ -113,6 +113,10 @@ export interface AttemptRecord {
   readonly line: string
   /** What the line speaks; where it is not what the caller speaks, the attempt was translated. */
   readonly protocol: ProtocolName
+  /** Of the line, as its config names it. */
+  readonly provider: string
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
   /** null where the call names no model. */
   readonly upstreamModel: string | null
   readonly upstreamStatus: number | null
@@ -176,44 +180,6 @@ export interface RunningClaim extends IdempotencyClaim {
    * - `lost`: taken over by a later call.
    */
   state: 'running' | 'settling' | 'completed' | 'releasing' | 'released' | 'lost'
-}
-
-/** The line whose answer the call's usage is of, at what it costs there. Written by `route`. */
-export interface ServedBy {
-  readonly line: string
-  readonly price: Price
-}
-
-/** One term of what a call costs. */
-export interface ChargeItem {
-  readonly unit:
-    | 'input'
-    | 'cached_input'
-    | 'cache_write'
-    | 'output'
-    | 'request'
-    | 'image'
-    | 'second'
-    | 'search_unit'
-    | 'own'
-  readonly quantity: number
-  /** Nano-units: per million for tokens, else for one. */
-  readonly price: bigint
-}
-
-/** What a call's money came to. Written by `billingGuard`. Amounts are nano-units. */
-export interface BillingTrace {
-  /** The most the call could cost, held for it while it ran; null where it was refused. */
-  reserved: bigint | null
-  /** null while nothing is charged. */
-  charged: bigint | null
-  /** Of a refused call: what it needed, and what there was. */
-  required: bigint | null
-  available: bigint | null
-  /** How the charge came about. */
-  items: readonly ChargeItem[]
-  /** What the call's own handler has charged so far; undefined while it has charged nothing. */
-  own: bigint | undefined
 }
 
 /** Bytes of an answer; what is large comes in pieces, so that it need not be copied into one. */

@@ -33,6 +33,7 @@ export class Attempt implements ConnectionAware {
   readonly #intake: AnswerIntake
   readonly #clocks: AttemptClocks
   readonly #startedAt = performance.now()
+  readonly #begunAt = Date.now()
   #onEnd: (end: AttemptEnd) => void = () => {}
   #over = false
   #triedFresh = false
@@ -113,6 +114,8 @@ export class Attempt implements ConnectionAware {
     return {
       line: this.candidate.line.id,
       protocol: this.candidate.line.protocol,
+      provider: this.candidate.line.provider,
+      startedAt: this.#begunAt,
       upstreamModel: this.candidate.upstreamModel,
       upstreamStatus: this.#intake.status,
       outcome: outcomeOf(this.#end),

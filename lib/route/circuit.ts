@@ -33,6 +33,7 @@ const BUCKETS = 10
 export class Circuit {
   readonly #settings: CircuitSettings
   #breaker: Breaker
+  readonly #changes = { closed: 0, open: 0, half_open: 0 }
   #openedAt = 0
   /** Counts changes of state: a report from before the last one never reaches the breaker. */
   #era = 0
@@ -48,6 +49,11 @@ export class Circuit {
     if (this.#last) return this.#last.state
     if (this.#breaker.closed) return 'closed'
     return this.#breaker.opened ? 'open' : 'half_open'
+  }
+
+  /** How often it has come into each state, for metrics. */
+  get changes(): Readonly<Record<CircuitState, number>> {
+    return this.#changes
   }
 
   /** Whether an attempt would be let through now. */
@@ -95,17 +101,22 @@ export class Circuit {
       rotateBucketController: bucketClock(windowMs),
     })
     breaker.on('open', () => {
-      this.#era++
+      this.#changed('open')
       this.#openedAt = performance.now()
     })
-    breaker.on('halfOpen', () => this.#era++)
+    breaker.on('halfOpen', () => this.#changed('half_open'))
     // opossum keeps the failures of before the outage in its window: one more would open the circuit again.
     breaker.on('close', () => {
-      this.#era++
+      this.#changed('closed')
       this.#breaker = this.#newBreaker()
       queueMicrotask(() => breaker.shutdown())
     })
     return breaker
+  }
+
+  #changed(to: CircuitState): void {
+    this.#era++
+    this.#changes[to]++
   }
 
   #ordinaryPass(): CircuitPass {

@@ -9,7 +9,7 @@ export {
   forwardTo,
 } from './forward.ts'
 export { LineAccess, type Offer, type Placed, type TurnOutcome } from './line-access.ts'
-export { type LineFigures, LineRegistry, type LineStatus } from './line-state.ts'
+export { type LineFigures, type LineReading, LineRegistry, type LineStatus } from './line-state.ts'
 export { LineSwitches, type LineSwitchesOptions } from './line-switches.ts'
 export { type RouteOptions, route } from './route.ts'
 export type { RoutingOptions } from './routing-options.ts'

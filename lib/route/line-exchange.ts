@@ -33,6 +33,7 @@ export class LineExchange implements ConnectionAware {
   readonly #clocks: AttemptClocks
   readonly #body = new BodyCollector(LONGEST_ANSWER)
   readonly #startedAt = performance.now()
+  readonly #begunAt = Date.now()
   #onEnd: (end: LineResult) => void = () => {}
   #over = false
   #givenUp = false
@@ -99,6 +100,8 @@ export class LineExchange implements ConnectionAware {
     const failure = this.#failure
     return {
       line: line.id,
+      provider: line.provider,
+      startedAt: this.#begunAt,
       protocol: line.protocol,
       upstreamModel,
       upstreamStatus: this.#status,

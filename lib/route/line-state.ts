@@ -112,6 +112,20 @@ export interface LineFigures extends LineStatus {
   readonly error_share: number | null
 }
 
+/** What metrics tell of a line. */
+export interface LineReading {
+  readonly inFlight: number
+  readonly circuit: CircuitState
+  /** How often the circuit has come into each state. */
+  readonly circuitChanges: Readonly<Record<CircuitState, number>>
+}
+
+const UNUSED: LineReading = {
+  inFlight: 0,
+  circuit: 'closed',
+  circuitChanges: { closed: 0, open: 0, half_open: 0 },
+}
+
 /** The states of all lines of a process, made as they are first needed and shared by everything that routes. */
 export class LineRegistry {
   /** Of former catalogues too: a call that began with one still finds the states of its lines. */
@@ -128,6 +142,14 @@ export class LineRegistry {
     this.#states.set(line, state)
     this.#inUse.add(state)
     return state
+  }
+
+  /** How a line is doing; reading makes no state of one that was never used. */
+  reading(line: Line): LineReading {
+    const state = this.#states.get(line)
+    if (!state) return UNUSED
+    const { inFlight, circuit } = state
+    return { inFlight, circuit: circuit.state, circuitChanges: circuit.changes }
   }
 
   status(line: Line): LineStatus {

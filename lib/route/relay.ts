@@ -39,6 +39,7 @@ export class Relay implements UpstreamEvents {
   readonly clocks: AttemptClocks
   readonly #caller: IncomingMessage
   readonly #startedAt = performance.now()
+  readonly #begunAt = Date.now()
   readonly #body = new PassThrough()
   readonly #sent = new SpentPieces(
     () => this.#body.writableLength + this.#body.readableLength + (this.#request?.writableLength ?? 0),
@@ -123,6 +124,8 @@ export class Relay implements UpstreamEvents {
     return {
       line: line.id,
       protocol: line.protocol,
+      provider: line.provider,
+      startedAt: this.#begunAt,
       upstreamModel: upstreamModel === '' ? null : upstreamModel,
       upstreamStatus: this.#status,
       outcome: outcomeOf(this.#end),

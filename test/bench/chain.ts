@@ -25,6 +25,8 @@ const FAR = { rpm: 1_000_000_000, tpm: 1_000_000_000_000 }
 export interface ChainParts {
   /** What stands between `readRequest` and `route`. */
   readonly guards: readonly RequestHandler[]
+  /** What stands before all others and sees every call. Defaults to nothing. */
+  readonly around?: readonly RequestHandler[]
   /** Defaults to this process's memory. */
   readonly keys?: KeyDirectory
   readonly calls?: CallStore
@@ -69,13 +71,14 @@ export function serveChain(config: GatewayConfig, parts: ChainParts = { guards: 
   const { catalog } = config
   const {
     guards,
+    around = [],
     keys = memoryKeyDirectory(config),
     calls = new MemoryCallStore(),
     settledBy = 'writer',
   } = parts
   const app = express()
   app.disable('x-powered-by')
-  app.use(beginCall(), callLog({ writer: new CallLogWriter({ store: calls }), settledBy }))
+  app.use(beginCall(), ...around, callLog({ writer: new CallLogWriter({ store: calls }), settledBy }))
   const paths = [PATH, MESSAGES_PATH]
   app.post(paths, authenticate({ keys }), readRequest({ catalog }), ...guards, route({ catalog }))
   app.use(unknownPath(), errorEnvelope())

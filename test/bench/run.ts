@@ -1,6 +1,6 @@
 /**
  * Every target beside the bare relay, one core each: `node test/bench/run.ts [--rounds 5] [--seconds 4]
- * [--targets relay,express-proxy] [--cases plain-1,memory] [--streams 5000] [--json <file>]`. See README.md.
+ * [--targets relay,express-proxy] [--cases plain-1,memory] [--base relay] [--streams 5000] [--json <file>]`. See README.md.
  */
 import { readdirSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
@@ -22,7 +22,7 @@ import {
 } from './report.ts'
 import { measureThroughput, throughputCases } from './throughput.ts'
 
-const BASE = 'relay'
+const RELAY = 'relay'
 const FIRST_BYTE = 'first-byte'
 const MEMORY = 'memory'
 const MEMORY_ROUNDS = 3
@@ -31,7 +31,7 @@ const targetsFolder = join(import.meta.dirname, 'targets')
 const allTargets = readdirSync(targetsFolder)
   .filter((file) => file.endsWith('.ts'))
   .map((file) => file.slice(0, -3))
-  .sort((a, b) => Number(b === BASE) - Number(a === BASE) || a.localeCompare(b))
+  .sort((a, b) => Number(b === RELAY) - Number(a === RELAY) || a.localeCompare(b))
 const allCases = [...throughputCases.map(({ name }) => name), FIRST_BYTE, MEMORY]
 
 const { values: flags } = parseArgs({
@@ -40,6 +40,7 @@ const { values: flags } = parseArgs({
     seconds: { type: 'string', default: '4' },
     targets: { type: 'string', default: allTargets.join() },
     cases: { type: 'string', default: allCases.join() },
+    base: { type: 'string', default: RELAY },
     streams: { type: 'string', default: '5000' },
     json: { type: 'string' },
   },
@@ -48,6 +49,7 @@ const rounds = wholeNumber('rounds')
 const seconds = wholeNumber('seconds')
 const streams = wholeNumber('streams')
 const names = chosen('targets', allTargets)
+const [base = RELAY] = chosen('base', allTargets)
 const cases = chosen('cases', allCases)
 
 function wholeNumber(flag: 'rounds' | 'seconds' | 'streams'): number {
@@ -56,7 +58,7 @@ function wholeNumber(flag: 'rounds' | 'seconds' | 'streams'): number {
   return value
 }
 
-function chosen(flag: 'targets' | 'cases', known: string[]): string[] {
+function chosen(flag: 'targets' | 'cases' | 'base', known: string[]): string[] {
   const asked = flags[flag].split(',')
   const unknown = asked.filter((name) => !known.includes(name))
   if (unknown.length > 0)
@@ -122,10 +124,10 @@ for (const throughputCase of throughputCases.filter(({ name }) => cases.includes
     throughputCase,
     ['(upstream alone)'],
     await measureThroughput(throughputCase, [upstream], upstream, 1, seconds),
-    BASE,
+    base,
   )
   const measured = await measureThroughput(throughputCase, targets, upstream, rounds, seconds)
-  const caseRows = throughputRows(throughputCase, names, measured, BASE)
+  const caseRows = throughputRows(throughputCase, names, measured, base)
   rows.push(...caseRows, ...(alone === undefined ? [] : [alone]))
 }
 const notes = throughputNotes(rows)
@@ -137,14 +139,14 @@ if (cases.includes(FIRST_BYTE)) {
   progress(FIRST_BYTE)
   const measured = await measureFirstByte(targets, rounds)
   results.firstByteMs = Object.fromEntries(names.map((name, i) => [name, measured[i]]))
-  output.push(firstByteTable(names, measured, BASE))
+  output.push(firstByteTable(names, measured, base))
 }
 for (const target of targets) stop(target)
 if (cases.includes(MEMORY)) {
   progress(MEMORY)
   const measured = await measureMemory(upstream)
   results.memory = Object.fromEntries(names.map((name, i) => [name, measured[i]]))
-  output.push(heldStreamsTable(names, measured, BASE))
+  output.push(heldStreamsTable(names, measured, base))
 }
 process.stdout.write(`${output.join('\n\n')}\n`)
 if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(results, null, 2)}\n`)

@@ -6,6 +6,7 @@ import { RefusedAddress } from '../lines/download.ts'
 /** One download, for the trace; redirects are part of it. */
 export class DownloadAttempt {
   readonly #line: Line
+  readonly #begunAt = Date.now()
   readonly #startedAt = performance.now()
   #status: number | null = null
   #firstByteMs: number | null = null
@@ -20,10 +21,12 @@ export class DownloadAttempt {
   }
 
   record(outcome: AttemptRecord['outcome'], error?: unknown): AttemptRecord {
-    const { id: line, protocol } = this.#line
+    const { id: line, provider, protocol } = this.#line
     return {
       line,
+      provider,
       protocol,
+      startedAt: this.#begunAt,
       upstreamModel: null,
       upstreamStatus: this.#status,
       outcome,

@@ -1,0 +1,129 @@
+import { context, DiagLogLevel, diag, metrics, propagation, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
+import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+} from '@opentelemetry/resources'
+import { MeterProvider } from '@opentelemetry/sdk-metrics'
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace'
+import type { RequestHandler } from 'express'
+import type { Logger } from 'express-model-gateway'
+
+/** Where metrics and traces go. */
+export interface ObservabilitySettings {
+  /**
+   * Whether they go to a collector, over OTLP. The exporters read where that is, and how it is spoken to, from the
+   * environment: `OTEL_EXPORTER_OTLP_ENDPOINT` and its like.
+   */
+  readonly toCollector: boolean
+  /** Share of the calls that are traced where the caller has not decided it, from 0 to 1. */
+  readonly traceShare: number
+}
+
+/** OpenTelemetry's SDK, registered. */
+export interface Observability {
+  /** Answers a scrape in the text format of Prometheus. */
+  readonly metricsPage: RequestHandler
+  /** Sends what is not sent yet. */
+  close(): Promise<void>
+}
+
+const CLOSES_WITHIN_MS = 3000
+const PUSH_EVERY_MS = 60_000
+
+/** Registers the SDK for metrics and, with a collector, for traces. Once in a process, before the gateway is made. */
+export function startObservability(settings: ObservabilitySettings, logger: Logger): Observability {
+  tellProblems(logger)
+  const resource = defaultResource()
+    .merge(resourceFromAttributes({ 'service.name': 'express-model-gateway' }))
+    .merge(detectResources({ detectors: [envDetector] }))
+  const scrapes = new PrometheusExporter({ preventServerStart: true })
+  const meters = new MeterProvider({ resource, readers: [scrapes] })
+  metrics.setGlobalMeterProvider(meters)
+  const pushes = settings.toCollector ? new MetricPushes(scrapes) : undefined
+  const tracers = settings.toCollector ? registerTraces(settings.traceShare, resource) : undefined
+  return {
+    metricsPage: metricsPage(scrapes),
+    async close() {
+      const closing = Promise.allSettled([tracers?.shutdown(), pushes?.close()]).then(() => meters.shutdown())
+      const late = new Promise((resolve) => setTimeout(resolve, CLOSES_WITHIN_MS, 'late').unref())
+      if ((await Promise.race([closing, late])) === 'late')
+        logger.warn({}, 'telemetry: the collector did not take all that was still to be sent')
+    },
+  }
+}
+
+/** Sends a collector what scrapes are told: with a reader of its own, all that is recorded would be recorded twice. */
+class MetricPushes {
+  readonly #scrapes: PrometheusExporter
+  readonly #exporter = new OTLPMetricExporter()
+  readonly #timer = setInterval(() => void this.#push(), PUSH_EVERY_MS).unref()
+
+  constructor(scrapes: PrometheusExporter) {
+    this.#scrapes = scrapes
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#push()
+    await this.#exporter.shutdown()
+  }
+
+  /** Never rejects; what fails is told to the log. */
+  async #push(): Promise<void> {
+    try {
+      const { resourceMetrics } = await this.#scrapes.collect()
+      await new Promise<void>((resolve) => {
+        this.#exporter.export(resourceMetrics, ({ error }) => {
+          if (error) diag.error('metrics could not be sent', error)
+          resolve()
+        })
+      })
+    } catch (error) {
+      diag.error('metrics could not be sent', error)
+    }
+  }
+}
+
+function registerTraces(share: number, resource: ReturnType<typeof defaultResource>): TracerProvider {
+  const tracers = new TracerProvider({
+    resource,
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(share) }),
+    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
+  })
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator())
+  trace.setGlobalTracerProvider(tracers)
+  return tracers
+}
+
+function metricsPage(scrapes: PrometheusExporter): RequestHandler {
+  const serializer = new PrometheusSerializer('', false, undefined, false, true)
+  return async function metricsPage(_req, res) {
+    const { resourceMetrics, errors } = await scrapes.collect()
+    for (const error of errors) diag.error('collecting metrics failed', error)
+    res.type('text/plain; version=0.0.4; charset=utf-8').send(serializer.serialize(resourceMetrics))
+  }
+}
+
+/** A collector that cannot be reached is told of; without this the SDK says nothing. */
+function tellProblems(logger: Logger): void {
+  const tell =
+    (level: 'warn' | 'error') =>
+    (message: string, ...details: unknown[]) =>
+      logger[level]({ details: details.map(String) }, `telemetry: ${message}`)
+  const ignore = (): void => {}
+  const log = { error: tell('error'), warn: tell('warn'), info: ignore, debug: ignore, verbose: ignore }
+  diag.setLogger(log, { logLevel: DiagLogLevel.WARN })
+}

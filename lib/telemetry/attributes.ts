@@ -1,0 +1,30 @@
+/** What the library is called as the source of metrics and spans. */
+export const SCOPE = 'express-model-gateway'
+
+/** Names of the semantic conventions for generative AI and HTTP, and our own behind `model_gateway.`. */
+export const ATTRIBUTE = {
+  operation: 'gen_ai.operation.name',
+  provider: 'gen_ai.provider.name',
+  model: 'gen_ai.request.model',
+  tokenType: 'gen_ai.token.type',
+  inputTokens: 'gen_ai.usage.input_tokens',
+  outputTokens: 'gen_ai.usage.output_tokens',
+  error: 'error.type',
+  method: 'http.request.method',
+  status: 'http.response.status_code',
+  route: 'http.route',
+  path: 'url.path',
+  requestId: 'model_gateway.request_id',
+  outcome: 'model_gateway.outcome',
+  line: 'model_gateway.line',
+  timeoutPhase: 'model_gateway.timeout_phase',
+  reason: 'model_gateway.reason',
+  limitKind: 'model_gateway.limit.kind',
+  limitLevel: 'model_gateway.limit.level',
+  usageSource: 'model_gateway.usage.source',
+  circuitState: 'model_gateway.circuit.state',
+  store: 'model_gateway.store',
+} as const
+
+/** In place of a value that no list bounds. */
+export const OTHER = 'other'

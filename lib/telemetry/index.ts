@@ -1,0 +1,3 @@
+export type { CircuitReading, GatewayStates, PoolFigures, StoreReading } from './gateway-states.ts'
+export { StoreWatch } from './store-watch.ts'
+export { type TelemetryOptions, telemetry } from './telemetry.ts'
