@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { AnswerBytes, Call, CallEnding, CallOutcome, CallRequest, RoutingTrace } from '../call/index.ts'
+import type { Call, CallEnding, CallOutcome, CallRequest, RoutingTrace } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import type { StreamReader } from '../operations/index.ts'
 import { Untranslatable } from '../translate/index.ts'
@@ -16,6 +16,7 @@ import type { RetryBudget } from './retry-budget.ts'
 import { type SpokenRequest, SpokenRequests } from './spoken-request.ts'
 import { upstreamRequest } from './upstream-request.ts'
 import { verdict } from './verdict.ts'
+import { writeAnswer } from './write-answer.ts'
 
 /** What a routed call works with. */
 export interface RoutedCallOptions extends DisconnectPolicy {
@@ -234,18 +235,6 @@ export class RoutedCall {
     }
     writeAnswer(this.#res, end.body)
   }
-}
-
-function writeAnswer(res: ServerResponse, body: AnswerBytes): void {
-  const inPieces = typeof body !== 'string' && !Buffer.isBuffer(body)
-  const length = inPieces ? body.reduce((sum, piece) => sum + piece.length, 0) : Buffer.byteLength(body)
-  res.writeHead(200, { 'content-type': 'application/json', 'content-length': length })
-  if (!inPieces) {
-    res.end(body)
-    return
-  }
-  for (const piece of body.slice(0, -1)) res.write(piece)
-  res.end(body.at(-1))
 }
 
 function longestTotal(candidates: readonly Candidate[]): number {
