@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
+import express from 'express'
 import { createGateway } from '../../examples/gateway/app.ts'
+import { passThrough as passThroughRoutes } from '../../examples/gateway/pass-through.ts'
 import { Readiness } from '../../examples/gateway/readiness.ts'
 import { openDurableStores, openLimitStores } from '../../examples/gateway/stores.ts'
+import { LeasePool, MemoryLedger } from '../../lib/billing-guard/index.ts'
 import { loadConfig } from '../../lib/catalog/index.ts'
 import { openApiDocument } from '../../lib/openapi/index.ts'
 import { OPERATIONS } from '../../lib/operations/index.ts'
+import { LineRegistry } from '../../lib/route/index.ts'
 import { recordingLogger, serveApp } from '../support/app-server.ts'
 import { mountedRoutes } from './mounted-routes.ts'
 
@@ -34,6 +38,17 @@ async function gateway() {
   return createGateway({ config, stores, logger, readiness, adminToken: 'some-admin-token' })
 }
 
+/** Made anew whenever the config changes, these are no part of the app's own routes. */
+async function routesOfPassThrough() {
+  const pool = new LeasePool({ ledger: new MemoryLedger() })
+  const lines = new LineRegistry()
+  const { catalog, region, routing } = config
+  const parts = { routing, region, catalog: () => catalog, lines, pool, limits: express.json() }
+  const routes = mountedRoutes(express().use(passThroughRoutes(passThrough, parts)))
+  await Promise.all([pool.close(), lines.close()])
+  return routes
+}
+
 describe('the OpenAPI document', () => {
   it('is one, by the rules of a linter', async () => {
     const rules = { 'operation-4xx-response': 'off' } as const
@@ -48,7 +63,7 @@ describe('the OpenAPI document', () => {
   it('tells of every route of the gateway, and of no other', async (t) => {
     const { app, close } = await gateway()
     t.after(close)
-    const routes = mountedRoutes(app)
+    const routes = [...mountedRoutes(app), ...(await routesOfPassThrough())]
     assert.ok(routes.length > 40, 'the routes were found')
     const untold = routes.filter(
       (route) => !operations.some(({ method, path }) => route.serves(method, path)),
