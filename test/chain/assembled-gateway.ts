@@ -55,6 +55,9 @@ export async function startAssembled(
         models: { model: 'upstream-model' },
       },
     ],
+    passThrough: endpoint.unread
+      ? [{ path: endpoint.path, lines: ['line'], price: { perRequest: PRICE } }]
+      : [],
   })
   const durable = await openDurableStores('memory:', config, logger)
   const { limits } = openLimitStores(undefined, logger)

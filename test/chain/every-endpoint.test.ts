@@ -5,18 +5,18 @@ import { ERROR_CODES } from '../../lib/errors/index.ts'
 import { OPERATIONS } from '../../lib/operations/index.ts'
 import { translationOf } from '../../lib/translate/index.ts'
 import { envelopeOf } from '../support/answer-bodies.ts'
-import { ENDPOINTS, VIDEO_ENDPOINTS } from '../support/endpoints.ts'
+import { ENDPOINTS, PASS_THROUGH_ENDPOINTS, VIDEO_ENDPOINTS } from '../support/endpoints.ts'
 import { startUpstream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
 import { PRICE, startAssembled } from './assembled-gateway.ts'
 import { REFUSALS } from './refusals.ts'
 
-for (const endpoint of [...ENDPOINTS, ...VIDEO_ENDPOINTS]) {
-  const { path, protocol, free } = endpoint
+for (const endpoint of [...ENDPOINTS, ...VIDEO_ENDPOINTS, ...PASS_THROUGH_ENDPOINTS]) {
+  const { path, protocol, free, unread } = endpoint
 
   describe(`a call of ${path} is refused in its envelope`, () => {
-    for (const { code, when, caller = {}, headers, before, money } of REFUSALS) {
-      if (money && free) continue
+    for (const { code, when, caller = {}, headers, before, money, read } of REFUSALS) {
+      if ((money && free) || (read && unread)) continue
       it(`${code}: ${when}`, async (t) => {
         const upstream = await startUpstream(endpoint.answer)
         t.after(() => upstream.close())

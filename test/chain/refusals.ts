@@ -17,6 +17,8 @@ export interface Refusal {
   readonly before?: 'a call' | 'a running call' | 'the ledger goes away'
   /** Refused for its money, so that what is free is not. */
   readonly money?: true
+  /** Refused for what was read of it, so that what is passed on unread is not. */
+  readonly read?: true
 }
 
 const CONSOLE_TOKEN = [{ alg: 'HS256', typ: 'JWT' }, { sub: 'someone' }]
@@ -51,7 +53,12 @@ export const REFUSALS: readonly Refusal[] = [
     when: 'no line is in a region of the account',
     caller: { account: { lineRegions: ['mars'] } },
   },
-  { code: 'model_not_allowed', when: 'the key is for others', caller: { key: { allowModels: ['other'] } } },
+  {
+    code: 'model_not_allowed',
+    when: 'the key is for others',
+    caller: { key: { allowModels: ['other'] } },
+    read: true,
+  },
   { code: 'rate_limited', when: 'rpm of the key', caller: { key: { limits: { rpm: 1 } } }, before: 'a call' },
   {
     code: 'rate_limited',
@@ -59,8 +66,13 @@ export const REFUSALS: readonly Refusal[] = [
     caller: { account: { limits: { rpm: 1 } } },
     before: 'a call',
   },
-  { code: 'rate_limited', when: 'tpm of the key', caller: { key: { limits: { tpm: 1 } } } },
-  { code: 'rate_limited', when: 'tpm of the account', caller: { account: { limits: { tpm: 1 } } } },
+  { code: 'rate_limited', when: 'tpm of the key', caller: { key: { limits: { tpm: 1 } } }, read: true },
+  {
+    code: 'rate_limited',
+    when: 'tpm of the account',
+    caller: { account: { limits: { tpm: 1 } } },
+    read: true,
+  },
   {
     code: 'concurrency_limited',
     when: 'another call runs',

@@ -21,6 +21,8 @@ export interface Endpoint {
   readonly alsoOn?: readonly ProtocolName[]
   /** Never charged. */
   readonly free?: true
+  /** Passed on unread, by a rule for its path: it has no model and no tokens. */
+  readonly unread?: true
   /** The smallest request for a model. */
   request(model: string): EndpointRequest
   /** How an upstream answers it. */
@@ -163,5 +165,17 @@ export const VIDEO_ENDPOINTS: readonly Endpoint[] = [
     alsoOn: ['openai'],
     request: json((model) => ({ model, content: [{ type: 'text', text: 'waves' }] })),
     answer: says({ id: 'cgt-up', status: 'succeeded' }),
+  },
+]
+
+export const PASS_THROUGH_ENDPOINTS: readonly Endpoint[] = [
+  {
+    path: '/v1/files',
+    kind: 'chat',
+    protocol: 'openai',
+    alsoOn: ['anthropic', 'ark'],
+    unread: true,
+    request: json(() => ({ purpose: 'user_data' })),
+    answer: says({ id: 'file-1', object: 'file' }),
   },
 ]
