@@ -19,7 +19,6 @@ export type ExchangeTarget = Pick<Candidate, 'line' | 'state'> & {
 /** Answers about tasks are short; past this one is taken for broken. */
 const LONGEST_ANSWER = 4 * 1024 * 1024
 const OVER = new Error('the exchange is over')
-const NO_BODY = Buffer.alloc(0)
 
 /**
  * One request to one line and its whole answer, under the line's four clocks. Only what reads is ever sent again, when a
@@ -107,9 +106,7 @@ export class LineExchange implements ConnectionAware {
       upstreamStatus: this.#status,
       outcome,
       timeoutPhase: failure?.timeoutPhase ?? null,
-      detail: failure?.detail
-        ? traceDetail(failure.detail, line, this.#request.body?.bytes ?? NO_BODY)
-        : null,
+      detail: failure?.detail ? traceDetail(failure.detail, line, this.#request.body?.bytes ?? null) : null,
       connectMs: rounded(this.#connectMs),
       firstByteMs: rounded(this.#firstByteMs),
       durationMs: Math.round(this.#durationMs),
