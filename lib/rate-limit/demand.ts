@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import type { Call } from '../call/index.ts'
-import type { Demand, Limit, LimitKind } from './limit-store.ts'
-import type { NamesOfLevel } from './subject-names.ts'
+import type { Demand, Limit } from './limit-store.ts'
+import type { SubjectsOfLevel } from './subjects.ts'
 
 /** A value, or a function of the request and its call that gives one. */
 export type OfRequest<T> = T | ((req: Request, call: Call) => T)
@@ -42,7 +42,7 @@ export const accountLevel: LimitLevel = {
 
 /** What the demands of one middleware have in common. */
 export interface DemandPlan {
-  readonly levels: readonly { readonly level: LimitLevel; readonly names: NamesOfLevel }[]
+  readonly levels: readonly { readonly level: LimitLevel; readonly subjects: SubjectsOfLevel }[]
   readonly tokens: (req: Request, call: Call) => number
   readonly windowMs: number
 }
@@ -53,23 +53,20 @@ export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | u
   const slots: Limit[] = []
   let sender: string | undefined
   let tokens: number | undefined
-  for (const { level, names } of plan.levels) {
-    const subject = level.by(req, call)
-    if (subject === null || subject === undefined) continue
-    const called = names.of(subject)
-    sender ??= called.sender
-    const limit = (kind: LimitKind, most: number, cost: number): Limit => {
-      return { kind, level: level.name, subject, most, cost, key: called[kind] }
-    }
+  for (const { level, subjects } of plan.levels) {
+    const name = level.by(req, call)
+    if (name === null || name === undefined) continue
+    const subject = subjects.of(name)
+    sender ??= subject.sender
     const rpm = mostOf(level.rpm, req, call)
-    if (rpm !== undefined) charges.push(limit('rpm', rpm, 1))
+    if (rpm !== undefined) charges.push(subject.rpm(rpm))
     const tpm = mostOf(level.tpm, req, call)
     if (tpm !== undefined) {
       tokens ??= whole(plan.tokens(req, call))
-      charges.push(limit('tpm', tpm, tokens))
+      charges.push(subject.tpm(tpm, tokens))
     }
     const concurrency = mostOf(level.concurrency, req, call)
-    if (concurrency !== undefined) slots.push(limit('concurrency', concurrency, 1))
+    if (concurrency !== undefined) slots.push(subject.concurrency(concurrency))
   }
   if (sender === undefined || charges.length + slots.length === 0) return undefined
   return { id: call.id, sender, windowMs: plan.windowMs, charges, slots }
@@ -77,8 +74,11 @@ export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | u
 
 /** A limit that no demand of its size can ever pass, however long it waits. */
 export function neverPassed({ charges, slots }: Demand): Limit | undefined {
-  const tooLarge = ({ cost, most }: Limit) => cost > most
-  return charges.find(tooLarge) ?? slots.find(tooLarge)
+  return charges.find(isTooLarge) ?? slots.find(isTooLarge)
+}
+
+function isTooLarge({ cost, most }: Limit): boolean {
+  return cost > most
 }
 
 function mostOf(limit: OfRequest<LimitValue>, req: Request, call: Call): number | undefined {

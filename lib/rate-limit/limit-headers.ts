@@ -40,26 +40,33 @@ const ANTHROPIC: Wording = {
   resetText: (resetMs) => timeText(Date.now() + resetMs),
 }
 
+const KINDS = ['rpm', 'tpm'] as const
+
+/** What takes headers: a response, or a collection of them. */
+export interface HeaderTaker {
+  setHeader(name: string, value: string): unknown
+}
+
 /**
- * Hands the limit headers to `set`, named and worded as the protocol's own API does. Of several limits of a kind it is
+ * Hands the limit headers to `taker`, named and worded as the protocol's own API does. Of several limits of a kind it is
  * the one that refused, else the one with the least left.
  */
 export function limitHeaders(
   protocol: ProtocolName,
   { charges }: Demand,
   { counts, refusedBy }: Verdict,
-  set: (name: string, value: string) => void,
+  taker: HeaderTaker,
 ): void {
   const wording = protocol === 'anthropic' ? ANTHROPIC : OPENAI
-  for (const kind of ['rpm', 'tpm'] as const) {
+  for (const kind of KINDS) {
     const tightest = tightestOf(kind, charges, counts, refusedBy)
     if (tightest < 0) continue
     const { most } = charges[tightest] as Limit
     const { used, resetMs } = counts[tightest] as Count
     const names = kind === 'rpm' ? wording.requests : wording.tokens
-    set(names.limit, String(most))
-    set(names.remaining, String(Math.max(0, Math.floor(most - used))))
-    set(names.reset, wording.resetText(resetMs))
+    taker.setHeader(names.limit, String(most))
+    taker.setHeader(names.remaining, String(Math.max(0, Math.floor(most - used))))
+    taker.setHeader(names.reset, wording.resetText(resetMs))
   }
 }
 

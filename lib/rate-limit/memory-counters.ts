@@ -1,10 +1,16 @@
-import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
 import type { Count, Limit } from './limit-store.ts'
+
+/** A window that is open, or was. */
+interface Window {
+  value: number
+  readonly expiresAt: number | null
+}
 
 /** The storage of rate-limiter-flexible, which its types leave out. */
 interface Storage {
-  get(key: string): RateLimiterRes | null
-  incrby(key: string, points: number, seconds: number): RateLimiterRes
+  readonly _storage: ReadonlyMap<string, Window>
+  set(key: string, points: number, seconds: number): unknown
 }
 
 /**
@@ -19,20 +25,22 @@ export class MemoryCounters extends RateLimiterMemory {
     super({ points: 0, duration: 0, keyPrefix: '' })
   }
 
-  read(key: string, windowMs: number): Count {
-    const found = this._memoryStorage.get(key)
-    // A window that is over may still be there: the timer that removes it can be late.
-    if (!found || found.msBeforeNext <= 0) return { used: 0, resetMs: windowMs }
-    return { used: found.consumedPoints, resetMs: withinWindow(found, windowMs) }
+  read(key: string, windowMs: number, now: number): Count {
+    const found = this.#open(key, now)
+    if (found === undefined) return { used: 0, resetMs: windowMs }
+    // The timer that ends a window takes no notice when the clock is set back.
+    return { used: found.value, resetMs: Math.min((found.expiresAt as number) - now, windowMs) }
   }
 
-  charge({ key, cost }: Limit, windowMs: number): Count {
-    const after = this._memoryStorage.incrby(key, cost, windowMs / 1000)
-    return { used: after.consumedPoints, resetMs: withinWindow(after, windowMs) }
+  charge({ key, cost }: Limit, windowMs: number, now: number): void {
+    const found = this.#open(key, now)
+    if (found === undefined) this._memoryStorage.set(key, cost, windowMs / 1000)
+    else found.value += cost
   }
-}
 
-/** The timer that ends a window takes no notice when the clock is set back. */
-function withinWindow({ msBeforeNext }: RateLimiterRes, windowMs: number): number {
-  return Math.min(msBeforeNext, windowMs)
+  /** A window that is over may still be there: the timer that removes it can be late. */
+  #open(key: string, now: number): Window | undefined {
+    const found = this._memoryStorage._storage.get(key)
+    return found !== undefined && (found.expiresAt as number) > now ? found : undefined
+  }
 }

@@ -17,15 +17,18 @@ export class MemoryLimitStore implements LimitStore {
 
   admit(demand: Demand): Verdict {
     const { charges, windowMs } = demand
-    const counts = charges.map(({ key }) => this.#counters.read(key, windowMs))
-    const refused = this.#refusal(demand, counts)
-    if (refused) return { ...refused, counts }
+    const now = Date.now()
+    const counts: Count[] = []
+    for (const { key } of charges) counts.push(this.#counters.read(key, windowMs, now))
+    const refused = this.#refusal(demand, counts, now)
+    if (refused) return { refusedBy: refused.refusedBy, waitMs: refused.waitMs, counts }
     this.hold(demand)
-    return {
-      refusedBy: undefined,
-      waitMs: this.#waits.admitted(demand.sender),
-      counts: charges.map((charge) => this.#counters.charge(charge, windowMs)),
+    for (let i = 0; i < charges.length; i++) {
+      const charge = charges[i] as Limit
+      this.#counters.charge(charge, windowMs, now)
+      ;(counts[i] as { used: number }).used += charge.cost
     }
+    return { refusedBy: undefined, waitMs: this.#waits.admitted(demand.sender), counts }
   }
 
   hold({ id, slots }: Demand): void {
@@ -50,35 +53,39 @@ export class MemoryLimitStore implements LimitStore {
   #refusal(
     { id, sender, charges, slots }: Demand,
     counts: readonly Count[],
+    now: number,
   ): { refusedBy: Limit; waitMs: number } | undefined {
     const [first] = charges
-    const now = Date.now()
     if (first) {
       const owed = this.#waits.owed(sender, now)
       if (owed) return { refusedBy: charges.find(({ key }) => key === owed.by) ?? first, waitMs: owed.waitMs }
       const longest = longestRefusal(charges, counts)
-      if (longest) {
-        const { refusedBy, waitMs } = longest
-        return { refusedBy, waitMs: this.#waits.refused(sender, refusedBy.key, waitMs, now) }
+      if (longest >= 0) {
+        const refusedBy = charges[longest] as Limit
+        const { resetMs } = counts[longest] as Count
+        return { refusedBy, waitMs: this.#waits.refused(sender, refusedBy.key, resetMs, now) }
       }
     }
-    const full = slots.find(({ key, most }) => {
-      const held = this.#slots.get(key)
-      return held !== undefined && held.size >= most && !held.has(id)
-    })
-    if (!full) return undefined
-    if (first) this.#waits.slotRefused(sender, now)
-    return { refusedBy: full, waitMs: SLOT_WAIT_MS }
+    for (const slot of slots) {
+      const held = this.#slots.get(slot.key)
+      if (held === undefined || held.size < slot.most || held.has(id)) continue
+      if (first) this.#waits.slotRefused(sender, now)
+      return { refusedBy: slot, waitMs: SLOT_WAIT_MS }
+    }
+    return undefined
   }
 }
 
-/** Waiting for the shortest of several refusals would only lead to the next. */
-function longestRefusal(charges: readonly Limit[], counts: readonly Count[]) {
-  let longest: { refusedBy: Limit; waitMs: number } | undefined
-  charges.forEach((charge, i) => {
+/** The place of the charge; waiting for the shortest of several refusals would only lead to the next. -1: none refuses. */
+function longestRefusal(charges: readonly Limit[], counts: readonly Count[]): number {
+  let longest = -1
+  let waitMs = 0
+  for (let i = 0; i < charges.length; i++) {
+    const { cost, most } = charges[i] as Limit
     const { used, resetMs } = counts[i] as Count
-    if (used + charge.cost <= charge.most) return
-    if (!longest || resetMs > longest.waitMs) longest = { refusedBy: charge, waitMs: resetMs }
-  })
+    if (used + cost <= most || (longest >= 0 && resetMs <= waitMs)) continue
+    longest = i
+    waitMs = resetMs
+  }
   return longest
 }

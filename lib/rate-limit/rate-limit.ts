@@ -13,7 +13,7 @@ import {
   type Verdict,
 } from './limit-store.ts'
 import { MemoryLimitStore } from './memory-limit-store.ts'
-import { NamesOfLevel } from './subject-names.ts'
+import { SubjectsOfLevel } from './subjects.ts'
 
 /** Options of {@link rateLimit}. */
 export interface RateLimitOptions {
@@ -66,16 +66,24 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
       return
     }
     const verdict = store.admit(demand)
-    // Whatever makes it: a promise need not be the runtime's own.
-    if ('then' in verdict) {
-      Promise.resolve(verdict)
-        .catch((error: unknown) => withoutStore(demand, error))
-        .then((answer) => afterWaiting(call, demand, answer, res))
-        .catch((error: unknown) =>
-          call.refuse('internal_error', { cause: error, foreseen: error instanceof StoreAway }),
-        )
-        .then(next)
-    } else next(apply(call, demand, verdict, res))
+    if ('then' in verdict) void waitFor(call, demand, verdict, res, next)
+    else next(apply(call, demand, verdict, res))
+  }
+
+  async function waitFor(
+    call: Call,
+    demand: Demand,
+    asked: PromiseLike<Verdict>,
+    res: Response,
+    next: NextFunction,
+  ): Promise<void> {
+    let refusal: GatewayError | undefined
+    try {
+      refusal = afterWaiting(call, demand, await answerTo(demand, asked), res)
+    } catch (error) {
+      refusal = call.refuse('internal_error', { cause: error, foreseen: error instanceof StoreAway })
+    }
+    next(refusal)
   }
 
   /** Undefined: the request may go on. */
@@ -85,8 +93,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
     if (demand.slots.length > 0 && store !== local) local.hold(demand)
     const duringWait = verdict.waitMs > 0
     call.onEnd('limits', () => end(call, demand, duringWait))
-    if (!res.headersSent)
-      limitHeaders(call.protocol.name, demand, verdict, (name, value) => res.setHeader(name, value))
+    if (!res.headersSent) limitHeaders(call.protocol.name, demand, verdict, res)
     return undefined
   }
 
@@ -99,6 +106,14 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
   ): GatewayError | undefined {
     const refusal = apply(call, demand, verdict, res)
     return call.left ? call.refuse('client_closed_request') : refusal
+  }
+
+  async function answerTo(demand: Demand, asked: PromiseLike<Verdict>): Promise<Verdict> {
+    try {
+      return await asked
+    } catch (error) {
+      return withoutStore(demand, error)
+    }
   }
 
   /** @throws the store's own error where that is to refuse the call: it is never a 429. */
@@ -124,9 +139,10 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
 
 function refuse(call: Call, demand: Demand, verdict: Verdict, limit: Limit): GatewayError {
   const headers: Record<string, string> = {}
-  limitHeaders(call.protocol.name, demand, verdict, (name, value) => {
+  const setHeader = (name: string, value: string) => {
     headers[name] = value
-  })
+  }
+  limitHeaders(call.protocol.name, demand, verdict, { setHeader })
   note(call, limit, verdict.waitMs)
   return call.refuse(limit.kind === 'concurrency' ? 'concurrency_limited' : 'rate_limited', {
     retryAfterMs: verdict.waitMs,
@@ -180,6 +196,6 @@ function planOf(options: RateLimitOptions): DemandPlan {
     throw new TypeError('rateLimit: "onStoreError" must be "local" or "refuse"')
   if (store !== undefined && typeof store.admit !== 'function')
     throw new TypeError('rateLimit: "store" must be a LimitStore, such as new RedisLimitStore({ redis })')
-  const named = levels.map((level) => ({ level: { ...level }, names: new NamesOfLevel(level.name) }))
+  const named = levels.map((level) => ({ level: { ...level }, subjects: new SubjectsOfLevel(level.name) }))
   return { levels: named, tokens, windowMs }
 }

@@ -1,28 +1,16 @@
 import type { Logger } from '../call/index.ts'
-import {
-  type Count,
-  type Demand,
-  GRACE_MS,
-  type LimitStore,
-  MOST_WAIT_MS,
-  PARDON_MS,
-  PROLONG_MS,
-  SLOT_WAIT_MS,
-  type Verdict,
-} from '../rate-limit/index.ts'
-import { StoreGuard } from '../store-guard/index.ts'
-import { CallEnds } from './call-ends.ts'
-import { type AdmitReply, LevelsLimiter } from './levels-limiter.ts'
-import { ADMIT, PARDON, REFUND, RENEW } from './limit-scripts.ts'
-import { type RedisClient, type RedisScript, redisScript } from './redis-script.ts'
+import type { Count, Demand, LimitStore, Verdict } from '../rate-limit/index.ts'
+import { StoreAway, StoreGuard } from '../store-guard/index.ts'
+import { DECIDE } from './decide-script.ts'
+import type { BatchReply, LimitBatch } from './limit-batch.ts'
+import { LimitBatches } from './limit-batches.ts'
+import { REFUND, RENEW } from './limit-scripts.ts'
+import { promptScript, type RedisClient, type RedisScript } from './redis-script.ts'
 import { SlotLeases } from './slot-leases.ts'
-
-/** How much faster a caller's next request may be than the note that its call ended elsewhere, in milliseconds. */
-const PARDON_LATE_MS = 250
 
 /** Options of {@link RedisLimitStore}. */
 export interface RedisLimitStoreOptions {
-  /** A client of ioredis; `enableAutoPipelining` makes it faster under load. The app connects and closes it. */
+  /** A client of ioredis. The app connects and closes it. */
   redis: RedisClient
   /** Begins every key. Its hash tag keeps all keys on one node of a cluster. Defaults to `gateway:{limits}`. */
   prefix?: string
@@ -39,26 +27,30 @@ export interface RedisLimitStoreOptions {
 }
 
 /**
- * Limits shared by all processes on one Redis: exact, and decided in one round trip.
+ * Limits shared by all processes on one Redis: exact, and decided in one round trip, together with whatever else the same
+ * turn of the event loop asks and gives back.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
- * const redis = new Redis(url, { enableAutoPipelining: true })
+ * const redis = new Redis(url)
  * app.use(rateLimit({ store: new RedisLimitStore({ redis }) }))
  */
 export class RedisLimitStore implements LimitStore {
   readonly #redis: RedisClient
+  readonly #prefix: string
   readonly #guard: StoreGuard
-  readonly #limiter: LevelsLimiter
+  readonly #decide: RedisScript
   readonly #refundScript: RedisScript
+  readonly #batches: LimitBatches
   readonly #leases: SlotLeases
-  readonly #ends: CallEnds
   readonly #leaseMs: number
   readonly #now: () => number | ''
-  readonly #asked = new WeakSet<Demand>()
-  /** Demands that nobody could wait for, and that do not run: what they took is to be given back. */
-  readonly #abandoned = new WeakSet<Demand>()
+  /** Demands that Redis was asked for and that got no answer in time. */
+  readonly #failed = new WeakSet<Demand>()
+  /** Those among them whose answer may still come. */
   readonly #unanswered = new WeakSet<Demand>()
+  /** Those among them that do not run: what they took is to be given back. */
+  readonly #abandoned = new WeakSet<Demand>()
 
   constructor(options: RedisLimitStoreOptions) {
     const { redis, prefix = 'gateway:{limits}', leaseMs = 25_000, logger, timeoutMs } = options
@@ -67,8 +59,9 @@ export class RedisLimitStore implements LimitStore {
     if (!(leaseMs >= 1000 && leaseMs <= 30_000))
       throw new TypeError('RedisLimitStore: "leaseMs" must be between 1000 and 30000')
     this.#redis = redis
+    this.#prefix = prefix
     this.#leaseMs = leaseMs
-    this.#now = options.now ?? (() => '')
+    this.#now = options.now ?? noClock
     this.#guard = new StoreGuard({
       name: 'redis limits',
       ...(logger && { logger }),
@@ -78,23 +71,30 @@ export class RedisLimitStore implements LimitStore {
         if (!away) this.#leases.reconcile()
       },
     })
-    const admit = redisScript(redis, 'gatewayLimitsAdmit', ADMIT)
-    const renew = redisScript(redis, 'gatewayLimitsRenew', RENEW)
-    this.#refundScript = redisScript(redis, 'gatewayLimitsRefund', REFUND)
-    this.#limiter = new LevelsLimiter(prefix, (demand) => this.#ask(admit, demand))
+    this.#decide = promptScript(redis, 'gatewayLimitsDecide', DECIDE)
+    this.#refundScript = promptScript(redis, 'gatewayLimitsRefund', REFUND)
+    const renew = promptScript(redis, 'gatewayLimitsRenew', RENEW)
+    this.#batches = new LimitBatches(
+      {
+        send: (batch) => this.#send(batch),
+        admitted: (demand) => this.#hold(demand, true),
+        unanswered: (demand) => {
+          this.#failed.add(demand)
+          this.#unanswered.add(demand)
+        },
+        late: (demand, verdict, now) => this.#late(demand, verdict, now),
+        unconfirmed: (key, ids) => this.#leases.unconfirmed(key, ids),
+      },
+      this.#guard,
+    )
     this.#leases = new SlotLeases(
       {
-        renew: (key, ids) => renew([key], [this.#now(), leaseMs, ...ids]),
-        remove: (key, ids) => redis.zrem(key, ...ids),
+        renew: (key, ids) => renew([this.#key(key)], [this.#now(), leaseMs, ...ids]),
+        giveBack: (key, id) => this.#batches.giveBack(key, id),
       },
       this.#guard,
       leaseMs / 3,
     )
-    const pardon = redisScript(redis, 'gatewayLimitsPardon', PARDON)
-    this.#ends = new CallEnds((sender, calls) => {
-      const args = [this.#now(), MOST_WAIT_MS, PARDON_MS, PROLONG_MS, PARDON_LATE_MS, calls]
-      return pardon([this.#waitKey(sender)], args)
-    }, this.#guard)
   }
 
   /** Whether Redis is away as far as is known. */
@@ -117,93 +117,57 @@ export class RedisLimitStore implements LimitStore {
     await this.#guard.run(() => this.#redis.ping())
   }
 
-  async admit(demand: Demand): Promise<Verdict> {
-    let asked: Promise<AdmitReply> | undefined
-    try {
-      const reply = await this.#guard.run(() => {
-        this.#asked.add(demand)
-        asked = this.#limiter.consumeAll(demand)
-        return asked
-      })
-      const verdict = verdictOf(demand, reply)
-      if (!verdict.refusedBy) this.#hold(demand)
-      return verdict
-    } catch (error) {
-      if (asked) this.#listenOn(demand, asked)
-      throw error
-    }
+  admit(demand: Demand): Promise<Verdict> {
+    if (this.#guard.mayAsk()) return this.#batches.ask(demand)
+    return Promise.reject(new StoreAway('redis limits is away'))
   }
 
   hold(demand: Demand): void {
     this.#unanswered.delete(demand)
-    this.#hold(demand)
+    this.#hold(demand, this.#failed.has(demand))
   }
 
   release(demand: Demand): void {
     if (this.#unanswered.delete(demand)) this.#abandoned.add(demand)
-    const asked = this.#asked.has(demand)
-    for (const { key } of demand.slots) this.#leases.release(this.#limiter.getKey(key), demand.id, asked)
+    for (const { key } of demand.slots) this.#leases.release(key, demand.id, this.#failed.has(demand))
   }
 
   ended(sender: string): void {
-    this.#ends.note(sender)
+    this.#batches.ended(sender)
   }
 
-  #waitKey(sender: string): string {
-    return this.#limiter.getKey(`wait:${sender}`)
+  /** What a key is called in Redis, as rate-limiter-flexible calls it. */
+  #key(name: string): string {
+    return `${this.#prefix}:${name}`
   }
 
-  #hold(demand: Demand): void {
-    const asked = this.#asked.has(demand)
-    for (const { key } of demand.slots) this.#leases.hold(this.#limiter.getKey(key), demand.id, asked)
+  #hold({ id, slots }: Demand, told: boolean): void {
+    for (const { key } of slots) this.#leases.hold(key, id, told)
   }
 
-  /** An answer may still come; if it was an admission that nobody used, it must not count. */
-  #listenOn(demand: Demand, asked: Promise<AdmitReply>): void {
-    this.#unanswered.add(demand)
-    asked.then(
-      (reply) => {
-        if (this.#abandoned.delete(demand) && reply[0] === 0) this.#refund(demand, reply)
-        this.#unanswered.delete(demand)
-      },
-      // The guard has told of it, and whether it was admitted nobody will know: at worst too few get through.
-      () => this.#unanswered.delete(demand),
-    )
+  #send(batch: LimitBatch): Promise<BatchReply> {
+    const { keys, args } = batch.encode(this.#prefix)
+    return this.#decide(keys, [this.#now(), this.#leaseMs, ...args]) as Promise<BatchReply>
   }
 
-  #refund({ charges }: Demand, reply: AdmitReply): void {
-    const [, , now = 0] = reply
+  /** An admission that nobody used must not count. */
+  #late(demand: Demand, verdict: Verdict | undefined, now: number): void {
+    const unused = this.#abandoned.delete(demand)
+    if (unused && verdict && !verdict.refusedBy) this.#refund(demand, verdict, now)
+    this.#unanswered.delete(demand)
+  }
+
+  #refund({ charges }: Demand, { counts }: Verdict, now: number): void {
     charges.forEach(({ key, cost }, i) => {
-      const windowEnd = now + (reply[4 + 2 * i] as number)
+      const windowEnd = now + (counts[i] as Count).resetMs
       // Past the guard, which may think Redis away until somebody's turn to try comes: Redis has just answered, and
       // nobody waits for this. What cannot be given back after all ends with its window.
-      this.#refundScript([this.#limiter.getKey(key)], [this.#now(), cost, windowEnd]).catch(() => {})
+      this.#refundScript([this.#key(key)], [this.#now(), cost, windowEnd]).catch(() => {})
     })
-  }
-
-  #ask(admit: RedisScript, { id, sender, windowMs, charges, slots }: Demand): Promise<AdmitReply> {
-    const key = (name: string) => this.#limiter.getKey(name)
-    const keys = [
-      this.#waitKey(sender),
-      ...charges.map((limit) => key(limit.key)),
-      ...slots.map((limit) => key(limit.key)),
-    ]
-    const args = [
-      ...[this.#now(), windowMs, charges.length, id, this.#leaseMs],
-      ...[MOST_WAIT_MS, SLOT_WAIT_MS, GRACE_MS, PROLONG_MS],
-      ...charges.flatMap(({ cost, most }) => [cost, most]),
-      ...slots.map(({ most }) => most),
-    ]
-    return admit(keys, args) as Promise<AdmitReply>
   }
 }
 
-function verdictOf({ charges, slots }: Demand, reply: AdmitReply): Verdict {
-  const [refusing = 0, waitMs = 0] = reply
-  const counts = charges.map(
-    (_, i): Count => ({ used: reply[3 + 2 * i] as number, resetMs: reply[4 + 2 * i] as number }),
-  )
-  // The script counts from 1, counters first.
-  const refusedBy = charges[refusing - 1] ?? slots[refusing - 1 - charges.length]
-  return { refusedBy, waitMs, counts }
+/** Redis's own clock. */
+function noClock(): '' {
+  return ''
 }

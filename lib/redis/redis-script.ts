@@ -17,3 +17,19 @@ export function redisScript(redis: RedisClient, name: string, lua: string): Redi
   const commands = redis as unknown as Record<string, (...args: (string | number)[]) => Promise<unknown>>
   return async (keys, args) => commands[name]?.(keys.length, ...keys, ...args)
 }
+
+/**
+ * As {@link redisScript}, but written to the connection at once: it waits for no automatic pipeline, so that what is
+ * asked one after the other is done in that order.
+ */
+export function promptScript(redis: RedisClient, name: string, lua: string): RedisScript {
+  redis.defineCommand(name, { lua })
+  return async (keys, args) => {
+    const pipeline = redis.pipeline()
+    const commands = pipeline as unknown as Record<string, (...args: (string | number)[]) => unknown>
+    commands[name]?.(keys.length, ...keys, ...args)
+    const [error, reply] = (await pipeline.exec())?.[0] ?? []
+    if (error) throw error
+    return reply
+  }
+}

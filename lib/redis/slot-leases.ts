@@ -3,7 +3,8 @@ import { StoreAway, type StoreGuard } from '../store-guard/index.ts'
 /** What {@link SlotLeases} does on Redis; each for one set of slots. */
 export interface SlotCommands {
   renew(key: string, ids: readonly string[]): Promise<unknown>
-  remove(key: string, ids: readonly string[]): Promise<unknown>
+  /** With whatever else goes out at the end of this turn of the event loop. */
+  giveBack(key: string, id: string): void
 }
 
 /** Most ids in one command: a script's arguments are copied to a stack of bounded size. */
@@ -23,10 +24,8 @@ export class SlotLeases {
   readonly #live: IdsByKey = new Map()
   /** Those among the live ones that Redis cannot know: admitted while it was away. */
   readonly #untold: IdsByKey = new Map()
-  /** Given back, and not yet confirmed by Redis. */
-  readonly #returned: IdsByKey = new Map()
-  /** Those among them that go out at the end of this turn of the event loop. */
-  #leaving: IdsByKey = new Map()
+  /** Given back, of which Redis said nothing in time. */
+  readonly #unconfirmed: IdsByKey = new Map()
   #timer: NodeJS.Timeout | undefined
 
   constructor(commands: SlotCommands, guard: StoreGuard, renewMs: number) {
@@ -43,23 +42,27 @@ export class SlotLeases {
   }
 
   /**
-   * Gives a slot back, with all others that come back in the same turn of the event loop. What Redis cannot know is
-   * only forgotten: an outage may be long.
+   * Gives a slot back. What Redis cannot know is only forgotten: an outage may be long.
    *
-   * @param told whether Redis was asked for it.
+   * @param asked whether Redis may have it although it is not held.
    */
-  release(key: string, id: string, told: boolean): void {
+  release(key: string, id: string, asked: boolean): void {
     const held = remove(this.#live, key, id)
-    if (remove(this.#untold, key, id) || !(held || told)) return
-    add(this.#returned, key, id)
+    if (this.#untold.size > 0 && remove(this.#untold, key, id)) return
+    if (held || asked) this.#commands.giveBack(key, id)
+  }
+
+  /** Redis did not say that it has slots back: it is told again. Twice does no harm. */
+  unconfirmed(key: string, ids: readonly string[]): void {
+    for (const id of ids) add(this.#unconfirmed, key, id)
     this.#keepReconciling()
-    if (this.#leaving.size === 0) setImmediate(() => this.#flush())
-    add(this.#leaving, key, id)
   }
 
   /** Makes Redis agree with what this process holds. */
   reconcile(): void {
-    this.#removeAll(this.#returned)
+    const unconfirmed = [...this.#unconfirmed]
+    this.#unconfirmed.clear()
+    for (const [key, ids] of unconfirmed) for (const id of ids) this.#commands.giveBack(key, id)
     for (const [key, ids] of this.#live) {
       for (const batch of batches(ids)) {
         const renew = () => {
@@ -69,33 +72,13 @@ export class SlotLeases {
         void this.#guard.run(renew).catch(ignoreOutage)
       }
     }
-    if (this.#live.size > 0 || this.#returned.size > 0) return
+    if (this.#live.size > 0 || unconfirmed.length > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }
 
   #keepReconciling(): void {
     this.#timer ??= setInterval(() => this.reconcile(), this.#renewMs).unref()
-  }
-
-  #flush(): void {
-    const leaving = this.#leaving
-    this.#leaving = new Map()
-    this.#removeAll(leaving)
-  }
-
-  #removeAll(slots: IdsByKey): void {
-    for (const [key, ids] of slots) for (const batch of batches(ids)) void this.#remove(key, batch)
-  }
-
-  /** They stay on the list until Redis has confirmed them; removing twice does no harm. */
-  async #remove(key: string, ids: readonly string[]): Promise<void> {
-    try {
-      await this.#guard.run(() => this.#commands.remove(key, ids))
-      for (const id of ids) remove(this.#returned, key, id)
-    } catch (error) {
-      ignoreOutage(error)
-    }
   }
 }
 
