@@ -43,13 +43,16 @@ export const accountChangeSchema = z.strictObject(settings).partial()
 
 const amountError = 'must be a decimal string such as "12.50", with at most 9 places'
 
+/** A positive amount as a decimal string; it comes out in nano-units. */
+export const positiveAmount = z
+  .string({ error: amountError })
+  .refine(isAmount, { error: amountError, abort: true })
+  .transform(parseAmount)
+  .refine((nanos) => nanos > 0n, { error: 'must be positive' })
+  .refine((nanos) => nanos <= LARGEST_BALANCE, { error: 'must be below 9223372036' })
+
 /** The body of `POST /accounts/{id}/deposits`; the amount comes out in nano-units. */
 export const depositSchema = z.strictObject({
-  amount: z
-    .string({ error: amountError })
-    .refine(isAmount, { error: amountError, abort: true })
-    .transform(parseAmount)
-    .refine((nanos) => nanos > 0n, { error: 'must be positive' })
-    .refine((nanos) => nanos <= LARGEST_BALANCE, { error: 'must be below 9223372036' }),
+  amount: positiveAmount,
   reference: text,
 })

@@ -17,7 +17,7 @@ export interface AdminRoutesOptions {
   accounts: AccountStore
   /** Where their money is kept; `MemoryLedger` and `SqlLedger` fit. */
   ledger: LedgerView
-  /** Where video tasks are kept; `MemoryTaskStore` and `SqlTaskStore` fit. Defaults to none: their paths are `not_found`. */
+  /** Where video tasks are kept and resolved; `MemoryTaskStore` and `SqlTaskStore` fit. Defaults to none: their paths are `not_found`. */
   videoTasks?: VideoTasksView
   /** Where API keys are kept and changed. Defaults to none: their paths are `not_found`. */
   keys?: KeyStore
@@ -54,7 +54,7 @@ export function adminRoutes(options: AdminRoutesOptions): Router {
   if (keys) router.use(keyRoutes({ keys, ledger, actor }))
   if (lines) router.use(lineRoutes({ lines, actor }))
   if (changes) router.use(changeRoutes(changes))
-  if (videoTasks) router.use(videoTaskRoutes(videoTasks))
+  if (videoTasks) router.use(videoTaskRoutes({ tasks: videoTasks, actor }))
   return router
 }
 

@@ -18,4 +18,4 @@ export {
 } from './memory-account-store.ts'
 export { MemoryKeyStore, type MemoryKeyStoreOptions } from './memory-key-store.ts'
 export { MemoryLineSwitchStore } from './memory-line-switch-store.ts'
-export type { VideoTaskFigures, VideoTasksView } from './video-tasks-view.ts'
+export type { VideoTaskFigures, VideoTaskResolution, VideoTasksView } from './video-tasks-view.ts'

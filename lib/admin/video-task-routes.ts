@@ -1,20 +1,33 @@
 import { type Request, type Response, Router } from 'express'
+import type { z } from 'zod'
 import { callOf } from '../call/index.ts'
 import { formatAmount } from '../catalog/index.ts'
+import { changeOrigin } from '../change-log/index.ts'
+import { jsonBody, readBody } from '../json-body/index.ts'
 import { listPage, readQuery } from '../list-page/index.ts'
 import { pageQuery } from './page-query.ts'
+import { resolutionSchema } from './video-task-schemas.ts'
 import {
   VIDEO_TASK_STATES,
   type VideoTaskFigures,
+  type VideoTaskResolution,
   type VideoTaskState,
   type VideoTasksView,
 } from './video-tasks-view.ts'
 
-/** `/video-tasks…`: the videos of all accounts, those among them of which nobody knows whether a line took them. */
-export function videoTaskRoutes(tasks: VideoTasksView): Router {
+/** What {@link videoTaskRoutes} works on. */
+export interface VideoTaskRoutesParts {
+  readonly tasks: VideoTasksView
+  /** Who makes a change. */
+  readonly actor: (req: Request) => string
+}
+
+/** `/video-tasks…`: the videos of all accounts, and saying what came of those of which nobody knows. */
+export function videoTaskRoutes({ tasks, actor }: VideoTaskRoutesParts): Router {
   const router = Router()
   router.get('/video-tasks', listTasks)
   router.get('/video-tasks/:id', showTask)
+  router.post('/video-tasks/:id/resolve', jsonBody, resolveTask)
   return router
 
   async function listTasks(req: Request, res: Response): Promise<void> {
@@ -29,6 +42,43 @@ export function videoTaskRoutes(tasks: VideoTasksView): Router {
     if (!task) throw callOf(req).refuse('not_found')
     res.json(describeTask(task))
   }
+
+  async function resolveTask(req: Request, res: Response): Promise<void> {
+    const resolution = resolutionOf(readBody(req, resolutionSchema))
+    const resolved = await tasks.resolve(String(req.params.id), resolution, changeOrigin(req, actor))
+    if (!resolved) throw callOf(req).refuse('not_found')
+    const { kind, task } = resolved
+    switch (kind) {
+      case 'settled':
+        throw callOf(req).refuse('conflict', { message: settledMessage(task) })
+      case 'under_way':
+        throw callOf(req).refuse('conflict', { message: UNDER_WAY })
+      case 'too_much':
+        throw callOf(req).refuse('invalid_request', {
+          param: 'amount',
+          message: `amount: at most ${formatAmount(task.hold)} is held for this task. Charge it by its "usage" if it cost more.`,
+        })
+      case 'resolved':
+        res.json(describeTask(task))
+    }
+  }
+}
+
+const UNDER_WAY =
+  'The create of this task is being sent. It can be resolved once it was answered, or is "unresolved".'
+
+function settledMessage({ state, charge }: VideoTaskFigures): string {
+  const money = charge ? `${formatAmount(charge.amount)} was charged for it` : 'nothing was charged for it'
+  return `This task is settled already: it is "${state}", and ${money}.`
+}
+
+function resolutionOf(body: z.output<typeof resolutionSchema>): VideoTaskResolution {
+  if (body.outcome === 'released') return { outcome: 'released' }
+  const { amount, usage = {} } = body
+  if (amount !== undefined) return { outcome: 'charged', amount }
+  const { seconds, tokens } = usage
+  const used = { ...(seconds !== undefined && { seconds }), ...(tokens !== undefined && { tokens }) }
+  return { outcome: 'charged', usage: used }
 }
 
 /** @throws {GatewayError} `invalid_request` for a word that is no state. */

@@ -1,3 +1,5 @@
+import type { ChangeOrigin } from '../change-log/index.ts'
+
 /** What a video task can have come to. */
 export const VIDEO_TASK_STATES = [
   'intended',
@@ -37,7 +39,18 @@ export interface VideoTaskFigures {
   readonly finishedAt: number | null
 }
 
-/** What the admin API reads of the video tasks. `MemoryTaskStore` and `SqlTaskStore` fit as they are. */
+/** What an operator says of a task: that no video came of it, or what the video costs, or what it used. */
+export type VideoTaskResolution =
+  | { readonly outcome: 'released' }
+  /** Nano-units; at most what is held for the task. */
+  | { readonly outcome: 'charged'; readonly amount: bigint }
+  /** Charged at the task's prices. */
+  | {
+      readonly outcome: 'charged'
+      readonly usage: { readonly seconds?: number; readonly tokens?: number }
+    }
+
+/** What the admin API reads of the video tasks, and does to them. `MemoryTaskStore` and `SqlTaskStore` fit as they are. */
 export interface VideoTasksView {
   list(
     query: {
@@ -52,4 +65,23 @@ export interface VideoTasksView {
       readonly after?: string | undefined
     },
   ): Promise<readonly VideoTaskFigures[]>
+
+  /**
+   * Ends a task as an operator says, once, and records it.
+   *
+   * @returns undefined where there is none; anything but `resolved` where nothing was changed: it was over already, its
+   * create is being sent at this moment, or the amount is above what is held.
+   */
+  resolve(
+    id: string,
+    resolution: VideoTaskResolution,
+    origin: ChangeOrigin,
+  ): Promise<
+    | {
+        readonly kind: 'resolved' | 'settled' | 'under_way' | 'too_much'
+        /** As it stands now. */
+        readonly task: VideoTaskFigures
+      }
+    | undefined
+  >
 }

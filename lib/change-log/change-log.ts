@@ -17,11 +17,12 @@ export type ChangeAction =
   | 'key.deleted'
   | 'line.switched'
   | 'ticket.changed'
+  | 'video_task.resolved'
 
 /** A change as it is recorded, for good. */
 export interface RecordedChange extends ChangeOrigin {
   readonly action: ChangeAction
-  /** What was changed: the id of an account, a key, a line or a ticket. */
+  /** What was changed: the id of an account, a key, a line, a ticket or a video task. */
   readonly subject: string
   /** What the change is about as it stood; null for what was not there. Amounts are decimal strings; no secrets. */
   readonly before: object | null

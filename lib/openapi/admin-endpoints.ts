@@ -5,6 +5,7 @@ import { keyQuery } from '../admin/key-routes.ts'
 import { keyChangeSchema, newKeySchema } from '../admin/key-schemas.ts'
 import { lineChangeSchema } from '../admin/line-routes.ts'
 import { pageQuery } from '../admin/page-query.ts'
+import { resolutionSchema } from '../admin/video-task-schemas.ts'
 import { VIDEO_TASK_STATES } from '../admin/video-tasks-view.ts'
 import { allCallsQuerySchema } from '../call-log/call-query.ts'
 import { ticketChangeSchema, ticketQuery } from '../tickets/ticket-schemas.ts'
@@ -127,7 +128,7 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
     id: 'listLines',
     method: 'get',
     path: '/admin/lines',
-    summary: 'Lines, as they do in this process',
+    summary: 'Lines, and how they do',
     ...of,
     query: pageQuery,
     answers: shows('LineList', shown.listOf(shown.line)),
@@ -225,6 +226,15 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
     path: '/admin/video-tasks/{id}',
     summary: 'One video task',
     ...of,
+    answers: shows('VideoTask', shown.videoTask),
+  },
+  {
+    id: 'resolveVideoTask',
+    method: 'post',
+    path: '/admin/video-tasks/{id}/resolve',
+    summary: 'Charges or releases a video task that is in doubt or stuck, once',
+    ...of,
+    body: resolutionSchema,
     answers: shows('VideoTask', shown.videoTask),
   },
   {

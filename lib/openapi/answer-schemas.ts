@@ -107,8 +107,15 @@ export const line = z.strictObject({
   id: z.string(),
   object: z.literal('line'),
   ...lineStatus,
-  recent_attempts: z.int(),
-  error_share: z.number().nullable().describe('Of the attempts of the last minute in this process.'),
+  recent_attempts: z.int().describe('Of the last minute.'),
+  recent_failures: z.int(),
+  error_share: z.number().nullable().describe('Of the attempts of the last minute.'),
+  workers: z
+    .array(z.looseObject({ worker: z.int(), pid: z.int(), answered: z.boolean() }))
+    .optional()
+    .describe(
+      'With several workers: the figures of each; one that did not answer in time is left out of all others.',
+    ),
   switched: z.boolean().nullable().describe('As operators switched it; null: as the config says.'),
 })
 

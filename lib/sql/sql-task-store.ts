@@ -1,3 +1,4 @@
+import type { ChangeOrigin } from '../change-log/index.ts'
 import type {
   CreatedTask,
   Intended,
@@ -5,9 +6,11 @@ import type {
   Observed,
   PollAgain,
   PollClaim,
+  Resolved,
   TaskIntent,
   TaskPage,
   TaskQuery,
+  TaskResolution,
   TaskStore,
   VideoTask,
 } from '../video/index.ts'
@@ -15,6 +18,7 @@ import { isPostgres } from './is-postgres.ts'
 import { TaskCreates } from './sql-task-creates.ts'
 import { countTasks, listTasks } from './sql-task-lists.ts'
 import { TaskPolls } from './sql-task-polls.ts'
+import { resolveTask } from './sql-task-resolution.ts'
 import { TaskRows, toTask } from './sql-task-rows.ts'
 import type { Database } from './tables.ts'
 
@@ -29,12 +33,14 @@ import type { Database } from './tables.ts'
 export class SqlTaskStore implements TaskStore {
   readonly settlesRecords = true
   readonly #db: Database
+  readonly #rows: TaskRows
   readonly #creates: TaskCreates
   readonly #polls: TaskPolls
 
   constructor(db: Database) {
     const rows = new TaskRows(db)
     this.#db = db
+    this.#rows = rows
     this.#creates = new TaskCreates(db, rows)
     this.#polls = new TaskPolls(db, rows)
   }
@@ -64,6 +70,10 @@ export class SqlTaskStore implements TaskStore {
 
   observe(id: string, observation: Observation, at: number, poll?: PollAgain): Promise<Observed | undefined> {
     return this.#within((trx) => this.#polls.observe(trx, id, observation, at, poll))
+  }
+
+  resolve(id: string, resolution: TaskResolution, origin: ChangeOrigin): Promise<Resolved | undefined> {
+    return this.#within((trx) => resolveTask(trx, this.#rows, id, resolution, origin))
   }
 
   async find(account: string, id: string): Promise<VideoTask | undefined> {

@@ -39,6 +39,7 @@ export {
   type VideoUsage,
 } from './tasks/task.ts'
 export { costOfTask, mostItCosts } from './tasks/task-cost.ts'
+export type { Resolved, TaskResolution } from './tasks/task-resolution.ts'
 export { TaskSettler, type TaskSettlerOptions } from './tasks/task-settler.ts'
 export type {
   CreatedTask,

@@ -25,8 +25,10 @@ import {
   SqlKeyDirectory,
   SqlKeyStore,
   SqlLedger,
+  SqlTaskStore,
   seedAccountsAndKeys,
 } from '../../lib/sql/index.ts'
+import { MemoryTaskStore, type TaskStore } from '../../lib/video/index.ts'
 import { temporaryFolder } from '../sql/temporary-database.ts'
 import { type ErrorEnvelope, jsonOf } from '../support/answer-bodies.ts'
 import { serveApp } from '../support/app-server.ts'
@@ -51,6 +53,7 @@ export interface AdminStores {
   readonly directory: KeyDirectory
   readonly keys: KeyStore
   readonly changes: ChangeLog
+  readonly videoTasks: TaskStore
   readonly lines?: AdminLines
   close(): Promise<void>
 }
@@ -87,6 +90,10 @@ export interface AdminBody {
   readonly secret?: string
   readonly enabled: boolean
   readonly next_cursor: string | null
+  readonly state: string
+  readonly held: string
+  readonly charged: string | null
+  readonly violations: readonly string[]
   readonly error: ErrorEnvelope['error']
 }
 
@@ -96,7 +103,8 @@ export function memoryStores(seed: KeySeed = SEED): AdminStores {
   const changes = new MemoryChangeLog()
   const accounts = new MemoryAccountStore({ ledger, keys: directory, accounts: seed.accounts, changes })
   const keys = new MemoryKeyStore({ ledger, directory, accounts, keys: seed.keys, changes })
-  return { accounts, ledger, directory, keys, changes, close: async () => {} }
+  const videoTasks = new MemoryTaskStore({ money: ledger.holds, changes })
+  return { accounts, ledger, directory, keys, changes, videoTasks, close: async () => {} }
 }
 
 async function sqlStores(url: string): Promise<AdminStores> {
@@ -106,7 +114,8 @@ async function sqlStores(url: string): Promise<AdminStores> {
   const accounts = new SqlAccountStore(db)
   const directory = new SqlKeyDirectory(db)
   const keys = new SqlKeyStore(db)
-  return { accounts, ledger, directory, keys, changes: new SqlChangeLog(db), close: () => db.destroy() }
+  const [changes, videoTasks] = [new SqlChangeLog(db), new SqlTaskStore(db)]
+  return { accounts, ledger, directory, keys, changes, videoTasks, close: () => db.destroy() }
 }
 
 /** Serves the admin API over some stores, and `/v1/me`, which tells what `authenticate` knows of the caller. */

@@ -97,6 +97,7 @@ describe('lines over the admin API', () => {
       in_flight: 0,
       tokens_per_second: line.tokens_per_second,
       recent_attempts: 3,
+      recent_failures: 1,
       error_share: 0.333,
     })
     assert.deepEqual(

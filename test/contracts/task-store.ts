@@ -4,6 +4,7 @@ import { taskClaimsContract } from './task-claims.ts'
 import { taskCreatesContract } from './task-creates.ts'
 import { taskEndsContract } from './task-ends.ts'
 import { taskPollsContract } from './task-polls.ts'
+import { taskResolutionsContract } from './task-resolutions.ts'
 import type { TasksUnderTest } from './task-samples.ts'
 
 /** What every store of video tasks must do, whatever it keeps them in. Nothing in here waits for a time. */
@@ -24,5 +25,6 @@ export function taskStoreContract(
     taskChargesContract(() => tested)
     taskEndsContract(() => tested)
     taskPollsContract(() => tested)
+    taskResolutionsContract(() => tested)
   })
 }

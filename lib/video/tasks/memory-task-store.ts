@@ -1,9 +1,11 @@
 import type { CallLogEntry, IdempotencyClaim } from '../../call/index.ts'
+import type { ChangeOrigin, MemoryChangeLog } from '../../change-log/index.ts'
 import { type KeptTask, KeptTasks } from './kept-tasks.ts'
 import { FIRST_POLL_MS, intendedTask, KEPT_KEY_MS, takenTask } from './new-task.ts'
 import { isFinished, type Observation, type TaskIntent, type VideoTask } from './task.ts'
 import { chargedEntry } from './task-charge.ts'
 import { expiredTask, hasChanged, type Progress, progressOf } from './task-progress.ts'
+import { type Resolved, resolutionChange, resolvedTask, type TaskResolution } from './task-resolution.ts'
 import type {
   CreatedTask,
   Intended,
@@ -55,6 +57,8 @@ export interface MemoryTaskStoreOptions {
   claims?: TaskClaims
   /** Where the call log is. Defaults to none: entries do not tell what a task came to. */
   calls?: TaskCalls
+  /** Where is recorded what operators resolve. Defaults to none. */
+  changes?: MemoryChangeLog
   /** Most tasks that are over kept; the oldest give way. Defaults to 20000. */
   maxFinished?: number
 }
@@ -73,10 +77,11 @@ export class MemoryTaskStore implements TaskStore {
   readonly #money: TaskMoney
   readonly #claims: TaskClaims | undefined
   readonly #calls: TaskCalls | undefined
+  readonly #changes: MemoryChangeLog | undefined
   readonly #kept: KeptTasks
 
   constructor(options: MemoryTaskStoreOptions) {
-    const { money, claims, calls, maxFinished = 20_000 } = options
+    const { money, claims, calls, changes, maxFinished = 20_000 } = options
     if (typeof money?.open !== 'function')
       throw new TypeError(
         'MemoryTaskStore: "money" must be the holds of a ledger, such as MemoryLedger.holds',
@@ -85,6 +90,7 @@ export class MemoryTaskStore implements TaskStore {
     this.#money = money
     this.#claims = claims
     this.#calls = calls
+    this.#changes = changes
     this.#kept = new KeptTasks(maxFinished)
   }
 
@@ -153,6 +159,21 @@ export class MemoryTaskStore implements TaskStore {
     if (progress.money !== null) return { task: kept.task, result: 'finished' }
     if (poll && kept.pollOwner === poll.owner) Object.assign(kept, { pollAt: poll.next, pollOwner: null })
     return { task: kept.task, result: hasChanged(before, kept.task) ? 'changed' : 'unchanged' }
+  }
+
+  async resolve(id: string, resolution: TaskResolution, origin: ChangeOrigin): Promise<Resolved | undefined> {
+    const kept = this.#kept.get(id)
+    if (!kept) return undefined
+    const before = kept.task
+    const progress = resolvedTask(before, resolution, origin.at)
+    if (typeof progress === 'string') return { kind: progress, task: before }
+    const { claim } = kept
+    Object.assign(kept, { claim: null, answerBy: null })
+    if (claim && progress.money === 'charge') void this.#claims?.complete(claim, origin.at + KEPT_KEY_MS)
+    else if (claim) this.#claims?.free(claim)
+    this.#apply(kept, progress)
+    this.#changes?.add(resolutionChange(before, kept.task, origin))
+    return { kind: 'resolved', task: kept.task }
   }
 
   async find(account: string, id: string): Promise<VideoTask | undefined> {

@@ -1,5 +1,7 @@
 import type { CallLogEntry, IdempotencyClaim } from '../../call/index.ts'
+import type { ChangeOrigin } from '../../change-log/index.ts'
 import type { Observation, TaskIntent, TaskState, VideoTask } from './task.ts'
+import type { Resolved, TaskResolution } from './task-resolution.ts'
 
 /** What came of an intent. */
 export type Intended =
@@ -131,6 +133,15 @@ export interface TaskStore {
    * @returns undefined where there is no such task.
    */
   observe(id: string, observation: Observation, at: number, poll?: PollAgain): Promise<Observed | undefined>
+
+  /**
+   * An operator says what came of a task that is in doubt, or that its line tells nothing of: charges it, or frees what
+   * was held, and the Idempotency-Key with it, and records the change. Once; a task that is over stays as it ended.
+   *
+   * @param origin who says so; its time is when the task ended.
+   * @returns undefined where there is no such task.
+   */
+  resolve(id: string, resolution: TaskResolution, origin: ChangeOrigin): Promise<Resolved | undefined>
 
   /** A task of this account. */
   find(account: string, id: string): Promise<VideoTask | undefined>

@@ -1,11 +1,10 @@
 import type { Page } from '../api.ts'
 import { type Child, h } from '../element.ts'
 import { listedMoment } from '../format.ts'
-import { field, filledIn } from '../parts/form.ts'
+import { field, filterForm } from '../parts/form.ts'
 import { emptyState } from '../parts/notice.ts'
 import { paged } from '../parts/pager.ts'
 import { type Column, table } from '../parts/table.ts'
-import { linkWith } from '../router.ts'
 import type { Shown, Visit } from '../visit.ts'
 
 interface Change {
@@ -26,27 +25,14 @@ export function changeList({ api, query, signal }: Visit): Shown {
     (cursor) => api.get<Page<Change>>('admin/changes', { subject, cursor, limit: 50 }, signal),
     (rows) => (rows.length === 0 ? emptyState('Nothing was changed yet.') : table('Changes', COLUMNS, rows)),
   )
-  const filter = h(
-    'form',
-    {
-      class: 'filters',
-      'aria-label': 'Filters',
-      submit: (event: Event) => {
-        event.preventDefault()
-        location.hash = linkWith('changes', filledIn(filter))
-      },
-    },
-    h(
-      'div',
-      { class: 'fields' },
-      field({
-        name: 'subject',
-        label: 'Of',
-        hint: 'Id of an account, key, line, ticket.',
-        attributes: { value: subject },
-      }),
-      h('div', { class: 'field-button' }, h('button', { type: 'submit', class: 'primary' }, 'Filter')),
-    ),
+  const filter = filterForm(
+    'changes',
+    field({
+      name: 'subject',
+      label: 'Of',
+      hint: 'Id of an account, key, line, ticket, video.',
+      attributes: { value: subject },
+    }),
   )
   return { title: 'Changes', content: [filter, list] }
 }

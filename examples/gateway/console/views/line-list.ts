@@ -57,7 +57,7 @@ export function lineList(visit: Visit): Shown {
       h(
         'p',
         { class: 'muted' },
-        'Figures are those of the process that answers, of about the last minute. A switch reaches every process within 5 s.',
+        'Figures are of about the last minute, of all workers of the machine that answers. A switch reaches every process within 5 s.',
       ),
       result,
       lines,

@@ -2,13 +2,13 @@ import type { Page } from '../api.ts'
 import { h } from '../element.ts'
 import { listedMoment } from '../format.ts'
 import { callLink } from '../parts/call-columns.ts'
-import { choice, field, filledIn, form } from '../parts/form.ts'
+import { choice, field, filterForm, form } from '../parts/form.ts'
 import { emptyState, notice } from '../parts/notice.ts'
 import { paged } from '../parts/pager.ts'
 import { callStatus } from '../parts/status.ts'
 import { type Column, table } from '../parts/table.ts'
 import { ticketBadge } from '../parts/ticket-badge.ts'
-import { linkTo, linkWith } from '../router.ts'
+import { linkTo } from '../router.ts'
 import type { Ticket } from '../tickets.ts'
 import type { Shown, Visit } from '../visit.ts'
 
@@ -53,23 +53,7 @@ function allTickets({ api, query, signal }: Visit) {
     ['answered', 'answered'],
     ['closed', 'closed'],
   ] as const
-  const filter = h(
-    'form',
-    {
-      class: 'filters',
-      'aria-label': 'Filters',
-      submit: (event: Event) => {
-        event.preventDefault()
-        location.hash = linkWith('tickets', filledIn(filter))
-      },
-    },
-    h(
-      'div',
-      { class: 'fields' },
-      choice({ name: 'status', label: 'Status' }, options, status),
-      h('div', { class: 'field-button' }, h('button', { type: 'submit', class: 'primary' }, 'Filter')),
-    ),
-  )
+  const filter = filterForm('tickets', choice({ name: 'status', label: 'Status' }, options, status))
   return [filter, list]
 }
 

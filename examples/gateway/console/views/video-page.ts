@@ -1,0 +1,89 @@
+import { type Child, fill, h } from '../element.ts'
+import { moment, usd } from '../format.ts'
+import { announce } from '../parts/announcer.ts'
+import { callLink } from '../parts/call-columns.ts'
+import { confirmed } from '../parts/confirm.ts'
+import { facts, section } from '../parts/facts.ts'
+import { field, form } from '../parts/form.ts'
+import { loaded } from '../parts/loaded.ts'
+import { notice } from '../parts/notice.ts'
+import { type VideoTask, videoBadge } from '../videos.ts'
+import type { Shown, Visit } from '../visit.ts'
+
+/** A video; as long as it is not over, with a place to say what came of it. */
+export function videoPage(visit: Visit): Shown {
+  const id = visit.params.id ?? ''
+  const path = `admin/video-tasks/${encodeURIComponent(id)}`
+  const content = loaded('the video', async () => {
+    const place = h('div', { class: 'stack' })
+    const show = (task: VideoTask): void => fill(place, ...taskParts(visit, path, task, show))
+    show(await visit.api.get<VideoTask>(path, {}, visit.signal))
+    return place
+  })
+  return { title: 'Video', content: [h('p', { class: 'mono subject' }, id), content] }
+}
+
+function taskParts(visit: Visit, path: string, task: VideoTask, show: (task: VideoTask) => void): Child[] {
+  const { charged, finished_at: finishedAt, upstream_id: upstreamId } = task
+  const mayResolve = finishedAt === null && task.state !== 'intended'
+  return [
+    facts([
+      ['State', videoBadge(task)],
+      ['Held', usd(task.held)],
+      ['Charged', charged && usd(charged)],
+      ['Error', task.error_code],
+      ['Account', task.account],
+      ['Key', task.key],
+      ['Model', task.model],
+      ['Line', task.line],
+      ['Its id there', upstreamId && h('span', { class: 'mono' }, upstreamId)],
+      ['Made', moment(task.created_at)],
+      ['Over', finishedAt && moment(finishedAt)],
+      ['Call', callLink(task.request_id)],
+    ]),
+    mayResolve && section('Say what came of it', ...resolution(visit, path, task, show)),
+  ]
+}
+
+/** By the provider's own list of videos, or its bill. */
+function resolution(
+  { api }: Visit,
+  path: string,
+  { held }: VideoTask,
+  show: (task: VideoTask) => void,
+): Child[] {
+  const resolve = async (body: object, said: string): Promise<null> => {
+    show(await api.send<VideoTask>('POST', `${path}/resolve`, body))
+    announce(said)
+    return null
+  }
+  return [
+    h(
+      'p',
+      { class: 'muted' },
+      'Once, and not to be taken back. Look at the provider’s own list of videos, or at its bill.',
+    ),
+    form({
+      label: 'It was made: charge it',
+      submit: 'Charge',
+      fields: field({ name: 'amount', label: 'Amount in US dollars', hint: `At most ${usd(held)}.` }),
+      async act({ amount = '' }) {
+        if (amount === '') return notice('bad', 'Type in what it costs.')
+        return resolve({ outcome: 'charged', amount }, 'Charged.')
+      },
+    }),
+    form({
+      label: 'It was not made: release it',
+      submit: 'Release',
+      fields: null,
+      async act() {
+        const sure = await confirmed(
+          'Release this video?',
+          `${usd(held)} are free again, and nothing is ever charged for it.`,
+          'Release it',
+        )
+        return sure ? resolve({ outcome: 'released' }, 'Released.') : null
+      },
+    }),
+  ]
+}
