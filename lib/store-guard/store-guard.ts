@@ -70,7 +70,7 @@ export class StoreGuard {
    *   operation's turn to try.
    */
   run<T>(operation: () => Promise<T>): Promise<T> {
-    if (this.away && !this.#takesTurn()) return Promise.reject(new StoreAway(`${this.#name} is away`))
+    if (!this.mayAsk()) return Promise.reject(new StoreAway(`${this.#name} is away`))
     return this.#ask(operation, true)
   }
 
@@ -81,7 +81,7 @@ export class StoreGuard {
    * @throws {StoreAway} as {@link run} does.
    */
   retry<T>(operation: () => Promise<T>): Promise<T> {
-    if (this.away && !this.#takesTurn()) return Promise.reject(new StoreAway(`${this.#name} is away`))
+    if (!this.mayAsk()) return Promise.reject(new StoreAway(`${this.#name} is away`))
     return this.#ask(operation, false)
   }
 
@@ -94,7 +94,12 @@ export class StoreGuard {
     return this.#ask(operation, true)
   }
 
-  #takesTurn(): boolean {
+  /**
+   * Whether an operation may be asked now, which {@link run} finds out by itself; for operations that are gathered first
+   * and asked together by {@link insist}. While the store is away it takes the turn to try, so ask what it lets through.
+   */
+  mayAsk(): boolean {
+    if (this.#awaySince === undefined) return true
     const now = performance.now()
     if (now < this.#nextProbe) return false
     this.#nextProbe = now + this.#probeMs

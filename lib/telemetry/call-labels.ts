@@ -30,7 +30,7 @@ export function labelsOf(call: Call, catalog: Catalog | undefined): CallLabels {
   const { request, routing, model, outcome } = call
   return {
     operation: request ? operationOf(request.operation.name) : routing ? OTHER : undefined,
-    model: request ? request.model.id : known(model, catalog),
+    model: request ? request.model.id : model === null ? undefined : knownModel(model, catalog),
     provider: routing?.attempts.at(-1)?.provider,
     error: outcome?.errorCode ?? (outcome && outcome.status >= 400 ? OTHER : undefined),
   }
@@ -40,7 +40,7 @@ function operationOf(name: string): string {
   return CONVENTIONAL[name] ?? name
 }
 
-function known(model: string | null, catalog: Catalog | undefined): string | undefined {
-  if (model === null) return undefined
+/** The id of a model of the catalogue. */
+export function knownModel(model: string, catalog: Catalog | undefined): string {
   return catalog?.models.has(model) ? model : OTHER
 }

@@ -1,16 +1,14 @@
-import type { Attributes, Histogram, Meter } from '@opentelemetry/api'
+import type { BatchObservableResult, Meter, ObservableUpDownCounter } from '@opentelemetry/api'
 import type { AttemptRecord, Call, Usage } from '../call/index.ts'
 import { ATTRIBUTE } from './attributes.ts'
+import { CallFacts } from './call-facts.ts'
+import { callHistograms } from './call-histograms.ts'
 import type { CallLabels } from './call-labels.ts'
 import { callTallies } from './call-tallies.ts'
-import { idempotencyOutcome } from './idempotency-outcome.ts'
+import type { Labelled } from './labelled.ts'
 
-/** The bounds that the conventions advise, in seconds and in tokens. */
-const DURATIONS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
-const FIRST_TOKENS = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
-const TOKENS = [
-  1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864,
-]
+/** Calls that are recorded together: what recording needs of the caches is fetched once for all of them. */
+const TOGETHER = 64
 
 const onMeters = new WeakMap<Meter, CallMetrics>()
 
@@ -23,44 +21,28 @@ export function callMetricsOn(meter: Meter): CallMetrics {
   return made
 }
 
-/** What is recorded of a call, all of it when it ends. */
+/**
+ * The metrics of calls. What a call was is noted when it ends, and recorded when so many have ended or metrics are
+ * collected, whatever comes first.
+ */
 export class CallMetrics {
-  readonly #duration: Histogram
-  readonly #firstToken: Histogram
-  readonly #attemptDuration: Histogram
-  readonly #tokenUsage: Histogram
-  readonly #count: ReturnType<typeof callTallies>
+  readonly #histograms: ReturnType<typeof callHistograms>
+  readonly #tallies: ReturnType<typeof callTallies>
+  readonly #openCalls: ObservableUpDownCounter
+  readonly #noted = Array.from({ length: TOGETHER }, () => new CallFacts())
+  #waiting = 0
   #open = 0
 
   constructor(meter: Meter) {
-    const histogram = (name: string, unit: string, description: string, bounds: number[]) =>
-      meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries: bounds } })
-    this.#duration = histogram(
-      'gen_ai.server.request.duration',
-      's',
-      'Calls that run a model, from their begin to their end',
-      DURATIONS,
-    )
-    this.#firstToken = histogram(
-      'gen_ai.server.time_to_first_token',
-      's',
-      'Completed streams, from the begin of the call to the first byte of the answer',
-      FIRST_TOKENS,
-    )
-    this.#attemptDuration = histogram(
-      'gen_ai.client.operation.duration',
-      's',
-      'Attempts on lines, from sending to their end',
-      DURATIONS,
-    )
-    this.#tokenUsage = histogram('gen_ai.client.token.usage', '{token}', 'Tokens of a call', TOKENS)
-    this.#count = callTallies(meter)
-    meter
-      .createObservableUpDownCounter('model_gateway.calls.open', {
-        unit: '{call}',
-        description: 'Calls that have not ended',
-      })
-      .addCallback((result) => result.observe(this.#open))
+    this.#histograms = callHistograms(meter)
+    this.#tallies = callTallies(meter)
+    this.#openCalls = meter.createObservableUpDownCounter('model_gateway.calls.open', {
+      unit: '{call}',
+      description: 'Calls that have not ended',
+    })
+    const counters = Object.values(this.#tallies).map(({ counter }) => counter)
+    // Callbacks run before any instrument is collected, so that histograms are complete, too.
+    meter.addBatchObservableCallback((result) => this.#tell(result), [this.#openCalls, ...counters])
   }
 
   begin(): void {
@@ -70,61 +52,108 @@ export class CallMetrics {
   /** @param ms how long the call took, in milliseconds. */
   end(call: Call, labels: CallLabels, ms: number): void {
     this.#open--
-    const { operation, model, provider, error } = labels
-    const { outcome, routing, usage, billing, limit, idempotency } = call
-    const count = this.#count
-    count.calls.add(1, operation, model, outcome?.status, error, outcome?.finish)
-    if (limit) count.limitRefusals.add(1, limit.kind, limit.level)
-    if (idempotency) count.idempotency.add(1, idempotencyOutcome(call))
-    if (billing?.charged) count.charges.add(Number(billing.charged), model)
+    this.#noted[this.#waiting++]?.note(call, labels, ms)
+    if (this.#waiting === TOGETHER) this.#recordNoted()
+  }
+
+  /** What is charged later than a call ends, in nano-units. */
+  charge(model: string, amount: bigint): void {
+    this.#tallies.charges.counts.with(ATTRIBUTE.model, model).add(Number(amount))
+  }
+
+  #tell(result: BatchObservableResult): void {
+    this.#recordNoted()
+    result.observe(this.#openCalls, this.#open)
+    for (const tally of Object.values(this.#tallies)) tally.tell(result)
+  }
+
+  #recordNoted(): void {
+    for (const facts of this.#noted.slice(0, this.#waiting)) {
+      this.#record(facts)
+      facts.clear()
+    }
+    this.#waiting = 0
+  }
+
+  #record(facts: CallFacts): void {
+    const { operation, model, provider, error, status, finish, ms, usage, charged } = facts
+    const { calls, charges, limitRefusals, idempotency } = this.#tallies
+    calls.counts
+      .with(ATTRIBUTE.operation, operation)
+      .with(ATTRIBUTE.model, model)
+      .with(ATTRIBUTE.status, status)
+      .with(ATTRIBUTE.error, error)
+      .with(ATTRIBUTE.outcome, finish)
+      .add(1)
+    if (facts.limit) {
+      const { kind, level } = facts.limit
+      limitRefusals.counts.with(ATTRIBUTE.limitKind, kind).with(ATTRIBUTE.limitLevel, level).add(1)
+    }
+    if (facts.idempotency) idempotency.counts.with(ATTRIBUTE.outcome, facts.idempotency).add(1)
+    if (charged) charges.counts.with(ATTRIBUTE.model, model).add(Number(charged))
     if (!operation) return
-    const common = attributesOf(operation, model, provider)
-    this.#duration.record(ms / 1000, error ? { ...common, [ATTRIBUTE.error]: error } : common)
-    if (usage) this.#recordUsage(usage, common, model)
-    if (!routing) return
-    const { attempts, eliminated } = routing
-    for (const { line, reason } of eliminated) count.eliminations.add(1, line, reason)
+    const { duration, firstToken } = this.#histograms
+    const durationLabels = common(duration.labels, operation, model, provider).with(ATTRIBUTE.error, error)
+    duration.histogram.record(ms / 1000, durationLabels.attributes)
+    if (usage) this.#recordUsage(usage, operation, model, provider)
+    this.#recordRouting(facts, operation)
+    if (facts.firstTokenMs < 0) return
+    const { attributes } = common(firstToken.labels, operation, model, provider)
+    firstToken.histogram.record(facts.firstTokenMs / 1000, attributes)
+  }
+
+  #recordRouting({ model, attempts, eliminated, retryBudgetSpent }: CallFacts, operation: string): void {
+    const { eliminations, retries, withheldRetries } = this.#tallies
+    for (const { line, reason } of eliminated)
+      eliminations.counts.with(ATTRIBUTE.line, line).with(ATTRIBUTE.reason, reason).add(1)
     for (const attempt of attempts) this.#recordAttempt(attempt, operation, model)
-    if (attempts.length > 1) count.retries.add(attempts.length - 1, model)
-    if (routing.retryBudgetSpent) count.withheldRetries.add(1, model)
-    if (call.request?.stream && outcome?.finish === 'completed') this.#recordFirstToken(call, common)
+    if (attempts.length > 1) retries.counts.with(ATTRIBUTE.model, model).add(attempts.length - 1)
+    if (retryBudgetSpent) withheldRetries.counts.with(ATTRIBUTE.model, model).add(1)
   }
 
   #recordAttempt(attempt: AttemptRecord, operation: string, model: string | undefined): void {
     const { line, provider, outcome, timeoutPhase, durationMs } = attempt
-    const attributes = attributesOf(operation, model, provider)
-    attributes[ATTRIBUTE.line] = line
-    if (outcome !== 'completed') attributes[ATTRIBUTE.error] = outcome
-    this.#attemptDuration.record(durationMs / 1000, attributes)
-    this.#count.attempts.add(1, line, outcome, timeoutPhase ?? undefined)
+    const { histogram, labels } = this.#histograms.attemptDuration
+    const { attributes } = common(labels, operation, model, provider)
+      .with(ATTRIBUTE.line, line)
+      .with(ATTRIBUTE.error, outcome === 'completed' ? undefined : outcome)
+    histogram.record(durationMs / 1000, attributes)
+    this.#tallies.attempts.counts
+      .with(ATTRIBUTE.line, line)
+      .with(ATTRIBUTE.outcome, outcome)
+      .with(ATTRIBUTE.timeoutPhase, timeoutPhase ?? undefined)
+      .add(1)
   }
 
-  #recordFirstToken({ routing, startedAt }: Call, attributes: Attributes): void {
-    const last = routing?.attempts.at(-1)
-    if (!last || last.firstByteMs === null) return
-    const ms = Math.max(0, last.startedAt - startedAt) + last.firstByteMs
-    this.#firstToken.record(ms / 1000, attributes)
-  }
-
-  #recordUsage(usage: Usage, common: Attributes, model: string | undefined): void {
+  #recordUsage(
+    usage: Usage,
+    operation: string,
+    model: string | undefined,
+    provider: string | undefined,
+  ): void {
     const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, source } = usage
-    const { tokens } = this.#count
-    tokens.add(inputTokens, model, 'input', source)
-    tokens.add(outputTokens, model, 'output', source)
-    if (cachedInputTokens > 0) tokens.add(cachedInputTokens, model, 'cached_input', source)
-    if (cacheWriteTokens > 0) tokens.add(cacheWriteTokens, model, 'cache_write', source)
-    this.#tokenUsage.record(inputTokens, { ...common, [ATTRIBUTE.tokenType]: 'input' })
-    this.#tokenUsage.record(outputTokens, { ...common, [ATTRIBUTE.tokenType]: 'output' })
+    const counts = this.#tallies.tokens.counts.with(ATTRIBUTE.model, model)
+    const count = (type: string, tokens: number) =>
+      counts.with(ATTRIBUTE.tokenType, type).with(ATTRIBUTE.usageSource, source).add(tokens)
+    count('input', inputTokens)
+    count('output', outputTokens)
+    if (cachedInputTokens > 0) count('cached_input', cachedInputTokens)
+    if (cacheWriteTokens > 0) count('cache_write', cacheWriteTokens)
+    const { histogram, labels } = this.#histograms.tokenUsage
+    const shared = common(labels, operation, model, provider)
+    histogram.record(inputTokens, shared.with(ATTRIBUTE.tokenType, 'input').attributes)
+    histogram.record(outputTokens, shared.with(ATTRIBUTE.tokenType, 'output').attributes)
   }
 }
 
-function attributesOf(
+function common(
+  labels: Labelled,
   operation: string,
   model: string | undefined,
   provider: string | undefined,
-): Attributes {
-  const attributes: Attributes = { [ATTRIBUTE.operation]: operation }
-  if (model !== undefined) attributes[ATTRIBUTE.model] = model
-  if (provider !== undefined) attributes[ATTRIBUTE.provider] = provider
-  return attributes
+): Labelled {
+  return labels
+    .with(ATTRIBUTE.operation, operation)
+    .with(ATTRIBUTE.model, model)
+    .with(ATTRIBUTE.provider, provider)
 }

@@ -3,7 +3,9 @@ import {
   type Attributes,
   type Context,
   context,
+  createContextKey,
   propagation,
+  ROOT_CONTEXT,
   type Span,
   SpanKind,
   SpanStatusCode,
@@ -22,14 +24,25 @@ const METHODS: ReadonlySet<string> = new Set(
 const OTHER_METHOD = '_OTHER'
 const LONGEST_PATH = 500
 
+const PROBE = ROOT_CONTEXT.setValue(createContextKey('express-model-gateway.probe'), true)
+const activeContext = (): Context => context.active()
+
+/** Whether a context manager is registered; without one no span is ever active. */
+export function keepsContext(): boolean {
+  return context.with(PROBE, activeContext) === PROBE
+}
+
 /** The trace of one call: a span of its own, and when it has ended one of each attempt and of settling. */
 export class CallTrace {
   readonly #tracer: Tracer
   readonly #method: string
   readonly #span: Span
-  readonly #context: Context
+  readonly #parent: Context
 
-  /** Goes on from the span that is active, else from the one that the caller's `traceparent` names. */
+  /**
+   * Begins the call's span, at the call's begin also where it is made later. It goes on from the span that is active, else
+   * from the one that the caller's `traceparent` names.
+   */
   constructor(tracer: Tracer, call: Call, req: IncomingMessage) {
     const around = context.active()
     const parent = trace.getSpan(around) ? around : propagation.extract(around, req.headers)
@@ -45,21 +58,25 @@ export class CallTrace {
       { kind: SpanKind.SERVER, startTime: call.startedAt, attributes },
       parent,
     )
-    this.#context = trace.setSpan(parent, this.#span)
+    this.#parent = parent
   }
 
   /** Runs what is behind with the call's span as the active one, so that spans of its own belong to it. */
   run(behind: () => void): void {
-    context.with(this.#context, behind)
+    context.with(trace.setSpan(this.#parent, this.#span), behind)
   }
 
   /** Tells how the call went; of one that is not recorded nothing is put together. */
   end(call: Call, labels: CallLabels): void {
     const span = this.#span
     if (!span.isRecording()) return
-    for (const attempt of call.routing?.attempts ?? []) this.#tellAttempt(attempt, labels)
-    const { settling, request, outcome } = call
-    if (settling) this.#child('settle', SpanKind.INTERNAL, settling.startedAt, settling.endedAt ?? Date.now())
+    const { routing, settling, request, outcome } = call
+    const within = trace.setSpan(this.#parent, span)
+    for (const attempt of routing?.attempts ?? []) this.#tellAttempt(attempt, labels, within)
+    if (settling) {
+      const { startedAt, endedAt } = settling
+      this.#tracer.startSpan('settle', { startTime: startedAt }, within).end(endedAt ?? Date.now())
+    }
     if (request) span.updateName(this.#nameWith(routeOf(request.operation) ?? request.operation.name))
     span.setAttributes(endAttributes(call, labels))
     const failed = outcome !== null && (outcome.status >= 500 || outcome.finish === 'interrupted')
@@ -67,11 +84,11 @@ export class CallTrace {
     span.end(Date.now())
   }
 
-  #tellAttempt(attempt: AttemptRecord, { operation, model }: CallLabels): void {
+  #tellAttempt(attempt: AttemptRecord, { operation, model }: CallLabels, within: Context): void {
     const { line, provider, upstreamModel, upstreamStatus, outcome, timeoutPhase } = attempt
-    const name = [operation, upstreamModel ?? model].filter((word) => word !== undefined).join(' ')
     const { startedAt, durationMs } = attempt
-    this.#child(name === '' ? 'attempt' : name, SpanKind.CLIENT, startedAt, startedAt + durationMs, {
+    const name = [operation, upstreamModel ?? model].filter((word) => word !== undefined).join(' ')
+    const attributes: Attributes = {
       [ATTRIBUTE.operation]: operation,
       [ATTRIBUTE.provider]: provider,
       [ATTRIBUTE.model]: upstreamModel ?? undefined,
@@ -79,17 +96,9 @@ export class CallTrace {
       [ATTRIBUTE.status]: upstreamStatus ?? undefined,
       [ATTRIBUTE.error]: outcome === 'completed' ? undefined : outcome,
       [ATTRIBUTE.timeoutPhase]: timeoutPhase ?? undefined,
-    })
-  }
-
-  #child(
-    name: string,
-    kind: SpanKind,
-    startTime: number,
-    endTime: number,
-    attributes: Attributes = {},
-  ): void {
-    this.#tracer.startSpan(name, { kind, startTime, attributes }, this.#context).end(endTime)
+    }
+    const options = { kind: SpanKind.CLIENT, startTime: startedAt, attributes }
+    this.#tracer.startSpan(name === '' ? 'attempt' : name, options, within).end(startedAt + durationMs)
   }
 
   /** Of what callers send nothing but a method stands in a name: names are what traces are grouped by. */

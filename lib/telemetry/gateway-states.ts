@@ -1,6 +1,7 @@
 import type { Attributes, Meter, Observable } from '@opentelemetry/api'
 import type { Catalog, Line } from '../catalog/index.ts'
 import { ATTRIBUTE } from './attributes.ts'
+import type { VideoCharges } from './video-charges.ts'
 
 /** A line as `LineRegistry.reading` tells it. */
 export interface CircuitReading {
@@ -37,6 +38,8 @@ export interface GatewayStates {
   readonly callLog?: { readonly queued: number; readonly dropped: number }
   /** Stores by the name they are to have: a `RedisLimitStore`, or a `StoreWatch`. */
   readonly stores?: Readonly<Record<string, StoreReading>>
+  /** What videos are charged, which belongs to no call. */
+  readonly videos?: VideoCharges
 }
 
 const CIRCUIT_STATES = ['closed', 'open', 'half_open'] as const

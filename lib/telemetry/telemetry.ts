@@ -1,9 +1,9 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { callOf } from '../call/index.ts'
 import type { Catalog } from '../catalog/index.ts'
-import { labelsOf } from './call-labels.ts'
+import { knownModel, labelsOf } from './call-labels.ts'
 import { callMetricsOn } from './call-metrics.ts'
-import { CallTrace } from './call-trace.ts'
+import { CallTrace, keepsContext } from './call-trace.ts'
 import { type GatewayStates, observeStates } from './gateway-states.ts'
 import { onMeter, registeredTracer } from './in-use.ts'
 
@@ -34,7 +34,9 @@ export function telemetry(options: TelemetryOptions = {}): RequestHandler {
   const { catalogNow, states } = validate(options)
   const metrics = onMeter((meter) => {
     observeStates(meter, states, catalogNow)
-    return callMetricsOn(meter)
+    const calls = callMetricsOn(meter)
+    states.videos?.follow(calls, (model, amount) => calls.charge(knownModel(model, catalogNow()), amount))
+    return calls
   })
   const tracer = registeredTracer()
 
@@ -47,14 +49,16 @@ export function telemetry(options: TelemetryOptions = {}): RequestHandler {
     }
     const call = callOf(req)
     const beganAt = performance.now()
-    const trace = tracerNow && new CallTrace(tracerNow, call, req)
+    // Where nobody can ask which span is active, there need be none before the end, which then knows of no sampled one.
+    const active = tracerNow && keepsContext() ? new CallTrace(tracerNow, call, req) : undefined
     metricsNow?.begin()
     call.onEnd('telemetry', () => {
       const labels = labelsOf(call, catalogNow())
       metricsNow?.end(call, labels, performance.now() - beganAt)
+      const trace = active ?? (tracerNow && new CallTrace(tracerNow, call, req))
       trace?.end(call, labels)
     })
-    if (trace) trace.run(next)
+    if (active) active.run(next)
     else next()
   }
 }

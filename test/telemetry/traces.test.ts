@@ -115,7 +115,7 @@ test('of the share that is traced, and of no other calls, there are spans; a mal
   const gateway = await startObserved(t, {
     lines: [{ url: upstream.url }],
     collector: collector.url,
-    traceShare: 0,
+    traces: { sampler: undefined, share: 0 },
   })
   await gateway.post(CHAT, chatBody())
   await gateway.post(CHAT, chatBody(), { traceparent: `00-${'0'.repeat(32)}-${PARENT}-01` })
@@ -123,4 +123,38 @@ test('of the share that is traced, and of no other calls, there are spans; a mal
   await gateway.scrape()
   await gateway.flush()
   assert.deepEqual([...new Set(collector.spans.map(({ traceId }) => traceId))], [TRACE])
+})
+
+test('a sampler that is asked for decides, as OpenTelemetry defines it', async (t) => {
+  const collector = await startCollector(t)
+  const upstream = await startUpstream((res) => chatAnswer(res))
+  t.after(() => upstream.close())
+  const gateway = await startObserved(t, {
+    lines: [{ url: upstream.url }],
+    collector: collector.url,
+    traces: { sampler: 'traceidratio', share: 1 },
+  })
+  await gateway.post(CHAT, chatBody(), notSampled)
+  await gateway.scrape()
+  await gateway.flush()
+  assert.deepEqual([...new Set(collector.spans.map(({ traceId }) => traceId))], [TRACE])
+})
+
+test('callers who have every call traced get no more than a hundred traces a second', async (t) => {
+  const collector = await startCollector(t)
+  const upstream = await startUpstream((res) => chatAnswer(res))
+  t.after(() => upstream.close())
+  const gateway = await startObserved(t, { lines: [{ url: upstream.url }], collector: collector.url })
+  const began = performance.now()
+  const calls = 250
+  for (let sent = 0; sent < calls; sent += 25)
+    await Promise.all(
+      Array.from({ length: 25 }, async () => (await gateway.post(CHAT, chatBody(), sampled)).text()),
+    )
+  const scrape = await gateway.scrape()
+  const seconds = Math.floor((performance.now() - began) / 1000) + 2
+  await gateway.flush()
+  assert.equal(scrape.sum('model_gateway_calls_total'), calls)
+  const traced = ofKind(collector.spans, SERVER).length
+  assert.ok(traced >= 100 && traced <= 100 * seconds, `${traced} in ${seconds} s`)
 })
