@@ -2,7 +2,8 @@ import type { Awaited, Deadlines } from './deadlines.ts'
 import type { LedgerContact } from './ledger-contact.ts'
 import { Reservation, type ReservationSurroundings } from './reservation.ts'
 import { accountWallet, keyWallet } from './wallet.ts'
-import { type Waiting, WalletLease, type WalletSurroundings } from './wallet-lease.ts'
+import { WalletLease } from './wallet-lease.ts'
+import type { Waiting, WalletSurroundings } from './wallet-surroundings.ts'
 
 /** Why a call's money could not be held. */
 export interface ReserveRefusal {
@@ -28,13 +29,13 @@ export interface Waiter extends Awaited<Waiter> {
 }
 
 /** What a desk needs of its pool. */
-export interface DeskSurroundings extends WalletSurroundings, ReservationSurroundings {
+export interface DeskSurroundings extends WalletSurroundings<WalletLease>, ReservationSurroundings {
   readonly contact: LedgerContact
   readonly admissions: Deadlines<Waiter>
 }
 
 /** Admits the calls of one account: on its wallet and on those of its keys. */
-export class AccountDesk implements Waiting {
+export class AccountDesk implements Waiting<WalletLease> {
   readonly account: WalletLease
   readonly #accountId: string
   readonly #around: DeskSurroundings

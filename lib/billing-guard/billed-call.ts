@@ -125,11 +125,9 @@ export class BilledCall {
   /** How the amount came about, kept with the charge, which outlives the log. */
   #basis(items: Cost['items']): string {
     const { usage, servedBy, billing } = this.#call
-    const reported = billing?.own === undefined ? { line: servedBy?.line, source: usage?.source } : {}
-    return JSON.stringify({
-      ...reported,
-      items: items.map((item) => ({ ...item, price: formatAmount(item.price) })),
-    })
+    const priced = items.map(({ unit, quantity, price }) => ({ unit, quantity, price: formatAmount(price) }))
+    if (billing?.own !== undefined) return JSON.stringify({ items: priced })
+    return JSON.stringify({ line: servedBy?.line, source: usage?.source, items: priced })
   }
 
   /** The log entry as of now: one that is written late knows how the call really ended. */

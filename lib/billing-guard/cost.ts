@@ -21,14 +21,19 @@ export function costOf(usage: Usage, price: Price): Cost {
   const outputPaid = outputTokens > 0 && price.outputPerMillion > 0n
   const inputPaid = inputTokens > 0 && price.inputPerMillion > 0n
   const plainInput = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens)
-  return sumOfItems([
-    { unit: 'input', quantity: plainInput, price: price.inputPerMillion },
-    { unit: 'cached_input', quantity: cachedInputTokens, price: price.cachedInputPerMillion },
-    { unit: 'cache_write', quantity: cacheWriteTokens, price: price.cacheWritePerMillion },
-    { unit: 'output', quantity: outputTokens, price: price.outputPerMillion },
-    { unit: 'request', quantity: 1, price: price.perRequest },
-    { unit: 'image', quantity: outputPaid ? 0 : images, price: price.perImage },
-    { unit: 'second', quantity: outputPaid ? 0 : seconds, price: price.perSecond },
-    { unit: 'search_unit', quantity: inputPaid ? 0 : searchUnits, price: price.perSearchUnit },
-  ])
+  const terms: ChargeItem[] = []
+  add(terms, 'input', plainInput, price.inputPerMillion)
+  add(terms, 'cached_input', cachedInputTokens, price.cachedInputPerMillion)
+  add(terms, 'cache_write', cacheWriteTokens, price.cacheWritePerMillion)
+  add(terms, 'output', outputTokens, price.outputPerMillion)
+  add(terms, 'request', 1, price.perRequest)
+  if (!outputPaid) add(terms, 'image', images, price.perImage)
+  if (!outputPaid) add(terms, 'second', seconds, price.perSecond)
+  if (!inputPaid) add(terms, 'search_unit', searchUnits, price.perSearchUnit)
+  return sumOfItems(terms)
+}
+
+/** Most units of most calls are none. */
+function add(terms: ChargeItem[], unit: ChargeItem['unit'], quantity: number, price: bigint): void {
+  if (quantity > 0) terms.push({ unit, quantity, price })
 }

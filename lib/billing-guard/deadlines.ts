@@ -91,3 +91,8 @@ export class Deadlines<T extends Awaited<T>> {
     }
   }
 }
+
+/** The earlier of two times. */
+export function earliest(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || (other !== undefined && other < one) ? other : one
+}

@@ -142,6 +142,14 @@ export class LeasePool {
     return this.#queue.stalled || this.#contact.away
   }
 
+  /**
+   * Whether, while {@link away}, it takes a call to find out that the ledger is back: nothing waits but charges that may
+   * be at fault themselves, and now and then a call is admitted to see whether others are written.
+   */
+  get onTrial(): boolean {
+    return this.#queue.stalled && this.#queue.onTrial && !this.#contact.away
+  }
+
   get stats(): LeasePoolStats {
     const { figures, admissions } = this.#around
     return {
@@ -158,8 +166,9 @@ export class LeasePool {
   }
 
   /**
-   * Admits no more calls, waits until what was charged is settled, and gives all leases back. What calls that still run
-   * hold goes back when they end. What the ledger has not taken by then is told to the log, charge by charge.
+   * Admits no more calls, waits until what was charged is settled, tries once more what was set aside, and gives all
+   * leases back. What calls that still run hold goes back when they end. What the ledger has not taken by then is told to
+   * the log, charge by charge.
    *
    * @param withinMs how long it may take, in milliseconds. Defaults to 10000.
    */
@@ -179,6 +188,8 @@ export class LeasePool {
   }
 
   async #settleAndReturn(): Promise<void> {
+    await this.#queue.drained()
+    this.#queue.retryAside()
     await this.#queue.drained()
     for (const wallet of this.#wallets()) if (wallet.lease) this.#changes.ask(wallet)
     await this.#changes.idle()

@@ -79,8 +79,8 @@ export function changeLease(
 
 /** Takes what a charge was held for out of its lease. What the lease does not hold is an overrun of the wallet. */
 export function drawLease(
-  wallet: WalletFigures,
-  lease: LeaseRecord | undefined,
+  wallet: Pick<WalletFigures, 'leased' | 'overrun'>,
+  lease: Pick<LeaseRecord, 'wallet' | 'held'> | undefined,
   draw: { readonly wallet: WalletId; readonly amount: bigint },
 ): void {
   const drawn = lease?.wallet === draw.wallet ? least(draw.amount, lease.held) : 0n

@@ -118,6 +118,12 @@ export interface Ledger {
   /** Whether `settle` completes claims and writes log entries; one that does not ignores them. */
   readonly settlesRecords: boolean
 
+  /**
+   * Whether a call of `settle` costs so much more than what it settles that it is to wait for what else the current turn
+   * of the event loop brings, as with a database. Defaults to false: what can be settled is handed over at once.
+   */
+  readonly gathers?: boolean
+
   /** Makes the changes, each for itself, for one process. Answers in their order. */
   change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]>
 

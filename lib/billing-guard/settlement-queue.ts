@@ -1,14 +1,14 @@
 import type { Logger } from '../call/index.ts'
-import { formatAmount } from '../catalog/index.ts'
 import type { Clock } from './clock.ts'
-import { Deadlines } from './deadlines.ts'
+import { Deadlines, earliest } from './deadlines.ts'
 import type { Ledger, SettlementResult } from './ledger.ts'
 import { StallWatch } from './stall-watch.ts'
+import { tellUnsettled } from './tell-unsettled.ts'
 import { backoffMs, FAILURES_ALONE, Place, type Settling, WaitingSettlements } from './waiting-settlements.ts'
 
 /** What a {@link SettlementQueue} works with. Times are milliseconds. */
 export interface SettlementQueueOptions {
-  readonly ledger: Pick<Ledger, 'settle' | 'settlesRecords'>
+  readonly ledger: Pick<Ledger, 'settle' | 'settlesRecords' | 'gathers'>
   readonly clock: Clock
   readonly logger: Logger
   /** The oldest may wait that long. */
@@ -24,8 +24,11 @@ const NOTHING: readonly Place[] = []
 
 /**
  * Hands settlements to the ledger, in their order: one call at a time, and as soon as it is done the next takes all that
- * waits. What fails is handed again until it is settled. One that fails alone while others are settled is told of, set
- * aside and tried again now and then; it hinders nobody.
+ * waits. A ledger that gathers is also handed what the turn of the event loop brings yet: of many answers that are read
+ * in one turn, the first would else go alone, and the others wait for its commit.
+ *
+ * What fails is handed again until it is settled. One that fails alone while others are settled is told of, set aside
+ * and tried again now and then; it hinders nobody.
  */
 export class SettlementQueue {
   readonly #options: SettlementQueueOptions
@@ -39,6 +42,7 @@ export class SettlementQueue {
   #resumeAt = Number.NEGATIVE_INFINITY
   #callOff: (() => void) | undefined
   #handing = false
+  #gathering = false
   #triedAt = Number.NEGATIVE_INFINITY
   #drained: (() => void)[] = []
 
@@ -72,11 +76,15 @@ export class SettlementQueue {
     return this.#waiting.setAside
   }
 
+  /** Whether nothing waits but what may be at fault itself: a call more would show whether the ledger takes others. */
+  get onTrial(): boolean {
+    return this.#waiting.areSuspect && !this.#flying.some(({ failures }) => failures < FAILURES_ALONE)
+  }
+
   /** Whether what a new call comes to can be expected to be settled. */
   admits(): boolean {
     if (!this.#stall.stalled) return true
-    if (!this.#waiting.areSuspect || this.#flying.some(({ failures }) => failures < FAILURES_ALONE))
-      return false
+    if (!this.onTrial) return false
     const now = this.#options.clock.now()
     if (now - this.#triedAt < TRIAL_MS) return false
     this.#triedAt = now
@@ -87,7 +95,7 @@ export class SettlementQueue {
   put(what: Settling): SettlementResult | Promise<SettlementResult | 'late'> {
     const place = new Place(what, this.#options.clock.now())
     this.#waiting.add(place)
-    this.#hand()
+    this.#handSoon()
     if (place.result) return place.result
     this.#stall.begin()
     this.#unconfirmed.add(place)
@@ -111,11 +119,32 @@ export class SettlementQueue {
     return new Promise((resolve) => this.#drained.push(resolve))
   }
 
+  /** Hands those set aside to the ledger once more; {@link drained} waits for each to be settled, or to fail again. */
+  retryAside(): void {
+    this.#waiting.readmit(this.#options.clock.now())
+    this.#hand()
+  }
+
   /** Tells the log of all that the ledger has not confirmed, one by one: the process ends. */
   tellUnsettled(): void {
     for (const place of [...this.#flying, ...this.#waiting.all()]) {
-      this.#tell(place, this.#lastError, 'a settlement is not confirmed at the end of the process')
+      const message = 'a settlement is not confirmed at the end of the process'
+      tellUnsettled(this.#options.logger, place, this.#lastError, message)
     }
+  }
+
+  #handSoon(): void {
+    if (!this.#options.ledger.gathers) {
+      this.#hand()
+    } else if (!this.#gathering && this.#flying.length === 0) {
+      this.#gathering = true
+      setImmediate(SettlementQueue.#handGathered, this)
+    }
+  }
+
+  static #handGathered(queue: SettlementQueue): void {
+    queue.#gathering = false
+    queue.#hand()
   }
 
   #hand(): void {
@@ -161,7 +190,7 @@ export class SettlementQueue {
       }
       const done = (step: () => void) => {
         step()
-        this.#hand()
+        this.#handSoon()
       }
       void answer.then(
         (results) => done(() => this.#succeeded(batch, results)),
@@ -221,17 +250,10 @@ export class SettlementQueue {
       return
     }
     this.#waiting.keepAside(place, now)
-    if (!place.told) this.#tell(place, error, 'a settlement fails while others are written: it is set aside')
+    const message = 'a settlement fails while others are written: it is set aside'
+    if (!place.told) tellUnsettled(this.#options.logger, place, error, message)
     place.told = true
     this.#concluded()
-  }
-
-  /** With all that is needed to write it by hand. */
-  #tell(place: Place, error: unknown, message: string): void {
-    const { entry, ...settlement } = place.what.settlement()
-    const draws = settlement.draws.map((draw) => ({ ...draw, amount: formatAmount(draw.amount) }))
-    const figures = { ...settlement, amount: formatAmount(settlement.amount), draws }
-    this.#options.logger.error({ err: error, settlement: figures }, message)
   }
 
   #concluded(): void {
@@ -241,8 +263,4 @@ export class SettlementQueue {
     this.#drained = []
     for (const resolve of drained) resolve()
   }
-}
-
-function earliest(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || (other !== undefined && other < one) ? other : one
 }

@@ -1,4 +1,4 @@
-import type { Awaited } from './deadlines.ts'
+import { type Awaited, earliest } from './deadlines.ts'
 import type { Settlement, SettlementResult } from './ledger.ts'
 
 /** Something to be settled. */
@@ -18,7 +18,7 @@ export interface Settling {
 /** A settlement's place in the queue. Times are milliseconds. */
 export class Place implements Awaited<Place> {
   readonly what: Settling
-  readonly since: number
+  since: number
   /** How often it was handed to the ledger without an answer. */
   unanswered = 0
   /** How often it failed alone. */
@@ -73,10 +73,7 @@ export class WaitingSettlements {
   /** Since when the oldest waits. */
   get oldest(): number | undefined {
     const first = this.#line[0]?.since
-    return this.#suspects.reduce<number | undefined>(
-      (oldest, { since }) => (oldest === undefined || since < oldest ? since : oldest),
-      first,
-    )
+    return this.#suspects.reduce<number | undefined>((oldest, { since }) => earliest(oldest, since), first)
   }
 
   /** Whether those that wait may be at fault themselves, all of them. */
@@ -148,6 +145,16 @@ export class WaitingSettlements {
   keepAside(place: Place, now: number): void {
     place.retryAt = now + SET_ASIDE_RETRY_MS
     this.#setAside.add(place)
+  }
+
+  /** Those set aside are tried again at once, each alone, as if they had come now. */
+  readmit(now: number): void {
+    for (const place of this.#setAside) {
+      place.since = now
+      place.retryAt = now
+      this.#suspects.push(place)
+    }
+    this.#setAside.clear()
   }
 
   *all(): Iterable<Place> {

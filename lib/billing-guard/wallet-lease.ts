@@ -1,31 +1,12 @@
-import { type Clock, type Moment, momentOf } from './clock.ts'
-import { HeldLease, type LeaseFigures } from './held-lease.ts'
-import { bounded, least, takeFor } from './lease-demand.ts'
+import { type Moment, momentOf } from './clock.ts'
+import { HeldLease } from './held-lease.ts'
+import { least } from './lease-demand.ts'
 import { LeaseSizing } from './lease-sizing.ts'
+import { LeaseWishes, type Standing } from './lease-wishes.ts'
 import type { Draw, LeaseAnswer, LeaseChange } from './ledger.ts'
 import type { WalletId } from './wallet.ts'
+import type { Waiting, WalletSurroundings } from './wallet-surroundings.ts'
 import { WalletView } from './wallet-view.ts'
-
-/** What a wallet needs of its pool. */
-export interface WalletSurroundings {
-  readonly clock: Clock
-  readonly figures: LeaseFigures
-  /** Sees to it that {@link WalletLease.nextChange} is asked for. */
-  ask(wallet: WalletLease): void
-  newLeaseId(): string
-  /** Whether all is to be given back. */
-  isClosing(): boolean
-}
-
-/** The calls that wait for money of a wallet. */
-export interface Waiting {
-  /** Their amounts, in the order in which they are served. */
-  amountsFor(wallet: WalletLease): readonly bigint[]
-  /** Something came back that may serve them. */
-  serveSoon(): void
-  /** Admits and refuses, now that the ledger has told of those wallets. */
-  serve(told: readonly WalletLease[]): void
-}
 
 /** Part of a charge that a lease pays. */
 export interface HeldDraw extends Draw {
@@ -37,34 +18,32 @@ export interface HeldDraw extends Draw {
 const IDLE_MS = 10_000
 /** Where others could take less than that many calls such as the last, nothing is kept that is not needed now. */
 const POOR_CALLS = 10n
-/** Each time that others were faster, half as much is asked for, down to this power of it. */
-const MOST_BEATEN = 4n
 
 /** One wallet as this process sees it: what it knows of it, and the lease that it has on it. */
 export class WalletLease {
   readonly wallet: WalletId
-  readonly waiting: Waiting
+  readonly waiting: Waiting<WalletLease>
   /** What the ledger told of it. */
   readonly view: WalletView
   /** Charges that were not handed to the ledger yet: surely not part of what it says is spent. */
   unhanded = 0n
-  readonly #around: WalletSurroundings
+  readonly #around: WalletSurroundings<WalletLease>
   readonly #sizing: LeaseSizing
+  readonly #wishes: LeaseWishes
   #lease: HeldLease | undefined
   #usedAt: number
   #asked: { change: LeaseChange; lease: HeldLease; at: Moment } | undefined
   /** Where less than this is free, more is asked for in the background. */
   #low = 0n
-  /** How often in a row others were faster to take what was available. */
-  #beaten = 0n
 
-  constructor(wallet: WalletId, waiting: Waiting, around: WalletSurroundings) {
+  constructor(wallet: WalletId, waiting: Waiting<WalletLease>, around: WalletSurroundings<WalletLease>) {
     this.wallet = wallet
     this.waiting = waiting
     this.view = new WalletView(around.clock)
     this.#around = around
     this.#usedAt = around.clock.now()
     this.#sizing = new LeaseSizing(this.#usedAt)
+    this.#wishes = new LeaseWishes(this.view, this.#sizing)
   }
 
   /** The lease that calls are admitted on, once the ledger was asked for it. */
@@ -186,8 +165,10 @@ export class WalletLease {
     const lease = this.#lease
     this.#sizing.tick(this.#around.clock.now(), lease?.reserved ?? 0n, lease?.free ?? 0n)
     if (this.#asked) return
+    const [wishes, standing] = [this.#wishes, this.#standing]
     const idle = this.#isIdle && this.lease !== undefined
-    if (idle || this.view.isOld(this.#usedAt) || this.#lacks > 0n || this.#spare > 0n) this.#around.ask(this)
+    const moves = idle || wishes.lacks(standing) > 0n || wishes.spare(standing) > 0n
+    if (moves || this.view.isOld(this.#usedAt)) this.#around.ask(this)
   }
 
   /** Whether it can be forgotten. */
@@ -199,7 +180,7 @@ export class WalletLease {
     lease.granted += moved
     // It was not opened: the first change can be asked for again.
     if (moved === 0n && lease.seq === 1) lease.seq = 0
-    this.#beaten = moved === 0n && need > 0n ? least(this.#beaten + 1n, MOST_BEATEN) : 0n
+    this.#wishes.taken(moved, need)
   }
 
   get #isIdle(): boolean {
@@ -210,22 +191,9 @@ export class WalletLease {
     return this.view.limited === true && this.view.available < this.#sizing.lastAmount * POOR_CALLS
   }
 
-  get #isEnding(): boolean {
-    return this.#isIdle || this.#around.isClosing()
-  }
-
-  /** What is to be added in the background, if it is worth a call. */
-  get #lacks(): bigint {
-    if (!this.view.limited || this.#isPoor || this.#isEnding) return 0n
-    return this.#sizing.lacks(this.#lease?.granted ?? 0n)
-  }
-
-  /** What nobody here needs. */
-  get #spare(): bigint {
-    const lease = this.#lease
-    if (!lease) return 0n
-    if (this.view.limited === false || this.#isPoor || this.#isEnding) return lease.free
-    return least(this.#sizing.spare(lease.granted), lease.free)
+  get #standing(): Standing {
+    const isEnding = this.#isIdle || this.#around.isClosing()
+    return { lease: this.#lease, isPoor: this.#isPoor, isEnding }
   }
 
   /** What all that wait for it can cost. */
@@ -239,30 +207,17 @@ export class WalletLease {
   }
 
   #takeForWaiting(): LeaseChange['change'] | undefined {
-    if (this.#around.isClosing()) return undefined
-    if (this.covers(this.#waitedFor)) return undefined
-    const amounts = this.waiting.amountsFor(this)
-    const { free, granted } = this.#lease ?? { free: 0n, granted: 0n }
-    const known = this.view.limited && this.view.isRecent
-    const reach = known ? free + (this.view.available >> this.#beaten) : undefined
-    const target = this.#isPoor ? 0n : this.#sizing.target
-    return takeFor({ amounts, granted, free, reach, target })
+    if (this.#around.isClosing() || this.covers(this.#waitedFor)) return undefined
+    return this.#wishes.takeFor(this.waiting.amountsFor(this), this.#standing)
   }
 
   #takeAhead(): LeaseChange['change'] | undefined {
-    if (this.#around.isClosing()) return undefined
-    const want = this.#lacks
-    if (want === 0n && !this.view.isOld(this.#usedAt)) return undefined
-    return { kind: 'take', need: 0n, want: bounded(want) }
+    return this.#around.isClosing() ? undefined : this.#wishes.takeAhead(this.#standing, this.#usedAt)
   }
 
   #give(): LeaseChange['change'] | undefined {
     const { lease } = this
     if (!lease || (!this.#around.isClosing() && this.waiting.amountsFor(this).length > 0)) return undefined
-    const amount = this.#spare
-    if (amount > 0n) return { kind: 'give', amount }
-    // One that calls have used up is open still: giving nothing back closes it.
-    const over = lease.empty && lease.reserved === 0n && this.#isEnding
-    return over ? { kind: 'give', amount: 0n } : undefined
+    return this.#wishes.give(this.#standing)
   }
 }

@@ -6,6 +6,7 @@ import { up as adminChanges } from './migrations/0004-admin-changes.ts'
 import { up as responses } from './migrations/0005-responses.ts'
 import { up as videoTasks } from './migrations/0006-video-tasks.ts'
 import { up as lineSwitchesTickets } from './migrations/0008-line-switches-tickets.ts'
+import { up as failedCalls } from './migrations/0009-failed-calls.ts'
 import type { Database } from './tables.ts'
 
 /** In the order of their names. One that has been released is never edited: the next change is a new one. */
@@ -17,6 +18,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0005-responses': { up: responses },
   '0006-video-tasks': { up: videoTasks },
   '0008-line-switches-tickets': { up: lineSwitchesTickets },
+  '0009-failed-calls': { up: failedCalls },
 }
 
 /**

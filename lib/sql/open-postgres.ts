@@ -1,6 +1,6 @@
-import { Kysely, PostgresDialect, sql } from 'kysely'
+import { Kysely, sql } from 'kysely'
 import { migrate } from './migrate.ts'
-import { PostgresConnections, type PostgresPoolOptions } from './postgres-pool.ts'
+import { PooledPostgresDialect, PostgresConnections, type PostgresPoolOptions } from './postgres-pool.ts'
 import type { Database, Tables } from './tables.ts'
 
 /** A migration may have millions of rows to look at, and another process may be at it. */
@@ -23,7 +23,7 @@ export async function openPostgres(options: PostgresPoolOptions): Promise<Databa
 
 async function connectTo(options: PostgresPoolOptions): Promise<Database> {
   return new Kysely<Tables>({
-    dialect: new PostgresDialect({ pool: await PostgresConnections.open(options) }),
+    dialect: new PooledPostgresDialect(await PostgresConnections.open(options)),
   })
 }
 

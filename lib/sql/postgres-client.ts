@@ -1,6 +1,7 @@
 import type { PostgresPoolClient, PostgresQueryResult } from 'kysely'
 import type { PoolClient, QueryConfig } from 'pg'
 import { DatabaseTimeout } from './database-timeout.ts'
+import { type BoundStatement, PostgresBatch } from './postgres-batch.ts'
 import type { PostgresStatements } from './postgres-statements.ts'
 import { encodeParameter } from './postgres-values.ts'
 
@@ -15,6 +16,8 @@ export class PostgresClient implements PostgresPoolClient {
   readonly #client: PoolClient
   readonly #timeoutMs: number
   readonly #statements: PostgresStatements
+  /** Statements of batches that this connection has parsed. */
+  readonly #parsed = new Set<string>()
   #lost: DatabaseTimeout | undefined
   #outdated = false
 
@@ -30,14 +33,24 @@ export class PostgresClient implements PostgresPoolClient {
     if (typeof sql !== 'string') {
       throw new Error('Postgres queries are not streamed: page through them with a limit')
     }
-    return this.#query(sql, parameters)
+    return this.#inTime(() => this.#client.query(this.#worded(sql, parameters))) as never
+  }
+
+  /**
+   * Does statements in a transaction of their own: all of them or, when it rejects, none, unless only the answer was lost.
+   *
+   * They are handed over together, in one round trip. None of them begins before the last has come whole: a process that
+   * stands still meanwhile holds no lock.
+   */
+  transact(statements: readonly BoundStatement[]): Promise<void> {
+    return this.#inTime(() => PostgresBatch.run(this.#client, statements, this.#parsed))
   }
 
   release(destroy = false): void {
     this.#client.release(destroy || this.#outdated || this.#lost !== undefined)
   }
 
-  async #query<R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>> {
+  async #inTime<T>(ask: () => Promise<T>): Promise<T> {
     if (this.#lost) throw this.#lost
     let answered = false
     const giveUp = (): void => {
@@ -48,8 +61,7 @@ export class PostgresClient implements PostgresPoolClient {
     // Where it was this process that was held up, the answer has come and is only to be read: not late.
     const timer = setTimeout(() => setImmediate(giveUp), this.#timeoutMs)
     try {
-      const result = await this.#client.query(this.#worded(sql, parameters))
-      return result as unknown as PostgresQueryResult<R>
+      return await ask()
     } catch (error) {
       if ((error as { code?: unknown }).code === NOT_SUPPORTED) this.#outdated = true
       throw this.#lost ?? error

@@ -1,9 +1,10 @@
-import type { PostgresPool, PostgresPoolClient } from 'kysely'
+import { PostgresAdapter, PostgresDialect, type PostgresPool } from 'kysely'
 import type * as Pg from 'pg'
 import type { Logger } from '../call/index.ts'
 import { PostgresClient } from './postgres-client.ts'
 import { PostgresStatements } from './postgres-statements.ts'
 import { PARSERS } from './postgres-values.ts'
+import type { Database } from './tables.ts'
 
 /** How a pool of connections is opened. */
 export interface PostgresPoolOptions {
@@ -70,7 +71,7 @@ export class PostgresConnections implements PostgresPool {
     return this.#pool.options
   }
 
-  async connect(): Promise<PostgresPoolClient> {
+  async connect(): Promise<PostgresClient> {
     const client = await this.#pool.connect()
     let wrapped = this.#clients.get(client)
     if (!wrapped) {
@@ -84,6 +85,35 @@ export class PostgresConnections implements PostgresPool {
   async end(): Promise<void> {
     await this.#pool.end()
   }
+}
+
+/** Kysely's own, which knows of its connections. */
+export class PooledPostgresDialect extends PostgresDialect {
+  readonly #connections: PostgresConnections
+
+  constructor(connections: PostgresConnections) {
+    super({ pool: connections })
+    this.#connections = connections
+  }
+
+  override createAdapter(): PostgresAdapter {
+    return new PooledPostgresAdapter(this.#connections)
+  }
+}
+
+class PooledPostgresAdapter extends PostgresAdapter {
+  readonly connections: PostgresConnections
+
+  constructor(connections: PostgresConnections) {
+    super()
+    this.connections = connections
+  }
+}
+
+/** The connections of a Postgres, beside Kysely; undefined for another database. */
+export function connectionsOf(db: Database): PostgresConnections | undefined {
+  const { adapter } = db.getExecutor()
+  return adapter instanceof PooledPostgresAdapter ? adapter.connections : undefined
 }
 
 /** Only who has a Postgres needs it. */

@@ -34,8 +34,13 @@ const SYMBOL = '\u2400'
 
 /** A parameter as Postgres can hold it. */
 export function encodeParameter(value: unknown): unknown {
-  if (typeof value !== 'string' || !(value.includes(NUL) || value.includes(SYMBOL))) return value
-  return value.replaceAll(SYMBOL, SYMBOL + SYMBOL).replaceAll(NUL, `${SYMBOL}0`)
+  return typeof value === 'string' ? encodeText(value) : value
+}
+
+/** A text as Postgres can hold it. */
+export function encodeText(text: string): string {
+  if (!(text.includes(NUL) || text.includes(SYMBOL))) return text
+  return text.replaceAll(SYMBOL, SYMBOL + SYMBOL).replaceAll(NUL, `${SYMBOL}0`)
 }
 
 function decodeText(text: string): string {

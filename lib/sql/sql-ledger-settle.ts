@@ -3,13 +3,11 @@ import { drawLease } from '../billing-guard/lease.ts'
 import { accountWallet, keyWallet, type WalletId } from '../billing-guard/wallet.ts'
 import type { IdempotencyClaim } from '../call/index.ts'
 import { CallRows, callRowOf } from './call-rows.ts'
+import type { SettlementRow } from './settlement-cells.ts'
 import { ChargeRows, type Standing, type UndoneCharge } from './sql-ledger-charges.ts'
 import { ClaimRows, claimName } from './sql-ledger-claims.ts'
 import { LeaseRows, type LockedWallet, WalletRows } from './sql-ledger-rows.ts'
 import type { CallsTable, Database } from './tables.ts'
-
-/** A settlement whose log entry is worded as its table has it: what another thread is handed. */
-export type SettlementRow = Omit<Settlement, 'entry'> & { readonly entry: CallsTable | null }
 
 export function settlementRowOf(settlement: Settlement): SettlementRow {
   const { entry } = settlement

@@ -12,6 +12,8 @@ import type {
   WalletId,
   WalletStatement,
 } from '../billing-guard/index.ts'
+import { PostgresSettling } from './postgres-settling.ts'
+import { cellsOf } from './settlement-cells.ts'
 import { Books } from './sql-ledger-books.ts'
 import { checkLedger } from './sql-ledger-check.ts'
 import { Leasing } from './sql-ledger-leases.ts'
@@ -43,10 +45,12 @@ export interface SqlLedgerOptions {
  */
 export class SqlLedger implements Ledger, LedgerBooks {
   readonly settlesRecords = true
+  readonly gathers = true
   readonly #db: Database
   readonly #checks: Database
   readonly #leasing: Leasing
   readonly #settling: Settling
+  readonly #atOnce: PostgresSettling | undefined
   readonly #books: Books
 
   constructor(db: Database, options: SqlLedgerOptions = {}) {
@@ -56,6 +60,7 @@ export class SqlLedger implements Ledger, LedgerBooks {
     this.#checks = options.checks ?? db
     this.#leasing = new Leasing(db, wallets, leases)
     this.#settling = new Settling(db)
+    this.#atOnce = PostgresSettling.on(db)
     this.#books = new Books(wallets)
   }
 
@@ -72,11 +77,12 @@ export class SqlLedger implements Ledger, LedgerBooks {
   async settle(settlements: readonly Settlement[]): Promise<readonly SettlementResult[]> {
     settlements.forEach(assertSettlement)
     if (settlements.length === 0) return []
-    const rows = settlements.map(settlementRowOf)
     const thread = threadOf(this.#db)
     // One message there and back, instead of one for each statement.
-    if (thread) return this.#db.connection().execute(() => thread.settle(rows))
-    return this.#db.transaction().execute((trx) => this.#settling.settle(trx, rows))
+    if (thread) return this.#db.connection().execute(() => thread.settle(cellsOf(settlements)))
+    const rows = settlements.map(settlementRowOf)
+    const results = await this.#atOnce?.settle(rows)
+    return results ?? this.#db.transaction().execute((trx) => this.#settling.settle(trx, rows))
   }
 
   leases(): Promise<readonly OpenLease[]> {

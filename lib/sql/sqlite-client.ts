@@ -1,13 +1,12 @@
 import { Worker } from 'node:worker_threads'
 import type { SettlementResult } from '../billing-guard/index.ts'
-import type { SettlementRow } from './sql-ledger-settle.ts'
+import type { SettlementCell } from './settlement-cells.ts'
 import {
   OPENED,
   type SqliteAnswer,
   type SqliteFault,
   type SqliteRequest,
   type SqliteResponse,
-  type SqliteSession,
   type SqliteWorkerOptions,
 } from './sqlite-protocol.ts'
 
@@ -41,7 +40,7 @@ const WORKER = import.meta.url.endsWith('.ts')
   : new URL('./sqlite-worker.js', import.meta.url)
 
 /** The caller's end of a database that lives in a worker thread. */
-export class SqliteClient implements SqliteSession {
+export class SqliteClient {
   readonly #worker: Worker
   readonly #waiting = new Map<number, Waiting>()
   #lastId = OPENED
@@ -63,6 +62,7 @@ export class SqliteClient implements SqliteSession {
     return client
   }
 
+  /** Runs one statement, behind those asked for before. */
   query(sql: string, parameters: readonly unknown[]): Promise<SqliteAnswer> {
     const begin = this.#begin
     this.#begin = undefined
@@ -70,24 +70,28 @@ export class SqliteClient implements SqliteSession {
   }
 
   /** Settles in a transaction of its own, which is over when this resolves. */
-  settle(settlements: readonly SettlementRow[]): Promise<readonly SettlementResult[]> {
-    return this.#ask<readonly SettlementResult[]>({ kind: 'settle', settlements })
+  settle(cells: readonly SettlementCell[]): Promise<readonly SettlementResult[]> {
+    return this.#ask<readonly SettlementResult[]>({ kind: 'settle', cells })
   }
 
+  /** Opens a transaction with the statement that comes next. */
   begin(how: 'begin' | 'begin immediate'): void {
     this.#begin = how
   }
 
+  /** Ends the transaction. One in which nothing was asked has never been opened. */
   async commit(): Promise<void> {
     if (this.#begin) this.#begin = undefined
     else await this.query('commit', [])
   }
 
+  /** Undoes the transaction that is open, if one is. */
   async rollback(): Promise<void> {
     if (this.#begin) this.#begin = undefined
     else await this.#ask({ kind: 'rollback' })
   }
 
+  /** Closes the database behind the statements asked for before; an open transaction is undone. */
   async close(): Promise<void> {
     if (this.#gone) return
     const closing = this.#ask({ kind: 'close' })

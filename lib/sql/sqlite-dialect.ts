@@ -13,20 +13,19 @@ import {
   SqliteQueryCompiler,
   type TransactionSettings,
 } from 'kysely'
-import { SqliteClient } from './sqlite-client.ts'
-import type { SqliteSession } from './sqlite-protocol.ts'
+import type { SqliteClient } from './sqlite-client.ts'
 import type { Database } from './tables.ts'
 
-/** Kysely on `node:sqlite`: in a worker thread, or within that thread. */
+/** Kysely on `node:sqlite`, which is in a worker thread. */
 export class NodeSqliteDialect implements Dialect {
-  readonly #session: SqliteSession
+  readonly #thread: SqliteClient
 
-  constructor(session: SqliteSession) {
-    this.#session = session
+  constructor(thread: SqliteClient) {
+    this.#thread = thread
   }
 
   createDriver(): Driver {
-    return new NodeSqliteDriver(this.#session)
+    return new NodeSqliteDriver(this.#thread)
   }
 
   createQueryCompiler(): QueryCompiler {
@@ -34,7 +33,7 @@ export class NodeSqliteDialect implements Dialect {
   }
 
   createAdapter(): DialectAdapter {
-    return new NodeSqliteAdapter(this.#session)
+    return new NodeSqliteAdapter(this.#thread)
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: Kysely's own signature
@@ -49,11 +48,11 @@ export class NodeSqliteDialect implements Dialect {
  * their lock between processes too.
  */
 class NodeSqliteAdapter extends SqliteAdapter {
-  readonly session: SqliteSession
+  readonly thread: SqliteClient
 
-  constructor(session: SqliteSession) {
+  constructor(thread: SqliteClient) {
     super()
-    this.session = session
+    this.thread = thread
   }
 
   override get supportsTransactionalDdl(): boolean {
@@ -64,17 +63,16 @@ class NodeSqliteAdapter extends SqliteAdapter {
 /** The thread in which a database is; undefined where it is in none. */
 export function threadOf(db: Database): SqliteClient | undefined {
   const { adapter } = db.getExecutor()
-  if (!(adapter instanceof NodeSqliteAdapter)) return undefined
-  return adapter.session instanceof SqliteClient ? adapter.session : undefined
+  return adapter instanceof NodeSqliteAdapter ? adapter.thread : undefined
 }
 
 class NodeSqliteDriver implements Driver {
-  readonly #session: SqliteSession
+  readonly #thread: SqliteClient
   readonly #connection: DatabaseConnection
 
-  constructor(session: SqliteSession) {
-    this.#session = session
-    this.#connection = new NodeSqliteConnection(session)
+  constructor(thread: SqliteClient) {
+    this.#thread = thread
+    this.#connection = new NodeSqliteConnection(thread)
   }
 
   async init(): Promise<void> {}
@@ -85,33 +83,33 @@ class NodeSqliteDriver implements Driver {
 
   /** Immediate: a transaction that reads first and writes later would otherwise fail where another process wrote. */
   async beginTransaction(_connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
-    this.#session.begin(settings.accessMode === 'read only' ? 'begin' : 'begin immediate')
+    this.#thread.begin(settings.accessMode === 'read only' ? 'begin' : 'begin immediate')
   }
 
   async commitTransaction(): Promise<void> {
-    await this.#session.commit()
+    await this.#thread.commit()
   }
 
   async rollbackTransaction(): Promise<void> {
-    await this.#session.rollback()
+    await this.#thread.rollback()
   }
 
   async releaseConnection(): Promise<void> {}
 
   async destroy(): Promise<void> {
-    await this.#session.close()
+    await this.#thread.close()
   }
 }
 
 class NodeSqliteConnection implements DatabaseConnection {
-  readonly #session: SqliteSession
+  readonly #thread: SqliteClient
 
-  constructor(session: SqliteSession) {
-    this.#session = session
+  constructor(thread: SqliteClient) {
+    this.#thread = thread
   }
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const { rows, changes } = await this.#session.query(sql, parameters)
+    const { rows, changes } = await this.#thread.query(sql, parameters)
     return { rows: rows as R[], ...(changes !== undefined && { numAffectedRows: changes }) }
   }
 

@@ -1,19 +1,20 @@
-import type { DatabaseSync } from 'node:sqlite'
-import type { SqliteAnswer, SqliteSession } from './sqlite-protocol.ts'
-import type { SqliteStatements } from './sqlite-statements.ts'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { SettlementResult } from '../billing-guard/index.ts'
+import type { SettlementCell } from './settlement-cells.ts'
+import type { SqliteAnswer } from './sqlite-protocol.ts'
+import { SqliteSettling } from './sqlite-settling.ts'
+import { SqliteStatements } from './sqlite-statements.ts'
 
 /** A database in the thread that asks it: every answer is there at once. */
-export class SqliteLocalSession implements SqliteSession {
+export class SqliteLocalSession {
   readonly #db: DatabaseSync
   readonly #statements: SqliteStatements
+  #batches: SettlementBatches | undefined
 
-  constructor(db: DatabaseSync, statements: SqliteStatements) {
+  /** @param maxStatements most prepared statements kept. */
+  constructor(db: DatabaseSync, maxStatements: number) {
     this.#db = db
-    this.#statements = statements
-  }
-
-  async query(sql: string, parameters: readonly unknown[]): Promise<SqliteAnswer> {
-    return this.run(sql, parameters)
+    this.#statements = new SqliteStatements(db, maxStatements)
   }
 
   run(sql: string, parameters: readonly unknown[]): SqliteAnswer {
@@ -24,12 +25,16 @@ export class SqliteLocalSession implements SqliteSession {
     this.#db.exec(how)
   }
 
-  async commit(): Promise<void> {
-    this.#db.exec('commit')
-  }
-
-  async rollback(): Promise<void> {
-    this.undo()
+  /** Settles in a transaction of its own. */
+  settle(cells: readonly SettlementCell[]): SettlementResult[] {
+    // Not before: the tables may not be there when the database is opened.
+    this.#batches ??= new SettlementBatches(this.#db)
+    try {
+      return this.#batches.settle(cells)
+    } catch (error) {
+      this.undo()
+      throw error
+    }
   }
 
   /** A full disk, among others, rolls back by itself; a second rollback would be an error. */
@@ -37,12 +42,28 @@ export class SqliteLocalSession implements SqliteSession {
     if (this.#db.isTransaction) this.#db.exec('rollback')
   }
 
-  async close(): Promise<void> {
-    this.shut()
-  }
-
   shut(): void {
     this.undo()
     this.#db.close()
+  }
+}
+
+/** What settling keeps prepared. */
+class SettlementBatches {
+  readonly #begin: StatementSync
+  readonly #commit: StatementSync
+  readonly #settling: SqliteSettling
+
+  constructor(db: DatabaseSync) {
+    this.#begin = db.prepare('begin immediate')
+    this.#commit = db.prepare('commit')
+    this.#settling = new SqliteSettling(db)
+  }
+
+  settle(cells: readonly SettlementCell[]): SettlementResult[] {
+    this.#begin.run()
+    const results = this.#settling.settle(cells)
+    this.#commit.run()
+    return results
   }
 }

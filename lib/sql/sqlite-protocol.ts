@@ -1,5 +1,5 @@
 import type { SettlementResult } from '../billing-guard/index.ts'
-import type { SettlementRow } from './sql-ledger-settle.ts'
+import type { SettlementCell } from './settlement-cells.ts'
 
 /** What a parameter of a statement may be. */
 export type SqliteValue = string | number | bigint | null | Uint8Array
@@ -26,22 +26,8 @@ export type SqliteRequest =
     }
   | { readonly id: number; readonly kind: 'rollback' }
   /** A whole transaction, done within the thread. */
-  | { readonly id: number; readonly kind: 'settle'; readonly settlements: readonly SettlementRow[] }
+  | { readonly id: number; readonly kind: 'settle'; readonly cells: readonly SettlementCell[] }
   | { readonly id: number; readonly kind: 'close' }
-
-/** A database as Kysely's driver asks it. */
-export interface SqliteSession {
-  /** Runs one statement, behind those asked for before. */
-  query(sql: string, parameters: readonly unknown[]): Promise<SqliteAnswer>
-  /** Opens a transaction with the statement that comes next. */
-  begin(how: 'begin' | 'begin immediate'): void
-  /** Ends the transaction. One in which nothing was asked has never been opened. */
-  commit(): Promise<void>
-  /** Undoes the transaction that is open, if one is. */
-  rollback(): Promise<void>
-  /** Closes the database behind the statements asked for before; an open transaction is undone. */
-  close(): Promise<void>
-}
 
 /** What came of a statement. */
 export interface SqliteAnswer {

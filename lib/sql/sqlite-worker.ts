@@ -1,6 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { SettlementRow } from './sql-ledger-settle.ts'
 import { SqliteLocalSession } from './sqlite-local-session.ts'
 import {
   OPENED,
@@ -10,8 +9,6 @@ import {
   type SqliteResponse,
   type SqliteWorkerOptions,
 } from './sqlite-protocol.ts'
-import { Settler } from './sqlite-settler.ts'
-import { SqliteStatements } from './sqlite-statements.ts'
 
 /*
  * The thread that owns the database. node:sqlite is synchronous: here a slow disk, or the wait for another process's
@@ -33,58 +30,33 @@ try {
   port.postMessage({ id: OPENED, fault: faultOf(error) } satisfies SqliteResponse)
 }
 
-/** One piece of work after the other: a settlement is several statements, which nothing may come between. */
 function serve(db: DatabaseSync): void {
-  const session = new SqliteLocalSession(db, new SqliteStatements(db, options.maxStatements))
-  const settler = new Settler(session)
-  const waiting: SqliteRequest[] = []
-  let busy = false
-
+  const session = new SqliteLocalSession(db, options.maxStatements)
   port.on('message', (request: SqliteRequest) => {
-    waiting.push(request)
-    if (!busy) workOff()
-  })
-
-  function workOff(): void {
-    busy = true
-    for (let request = waiting.shift(); request; request = waiting.shift()) {
-      if (request.kind === 'settle') {
-        void settle(request.id, request.settlements).then(workOff)
-        return
-      }
-      answer(request.id, request)
-    }
-    busy = false
-  }
-
-  function answer(id: number, request: Exclude<SqliteRequest, { kind: 'settle' }>): void {
-    let response: SqliteResponse
-    try {
-      response = { id, answer: perform(session, request) }
-    } catch (error) {
-      response = { id, fault: faultOf(error) }
-    }
-    port.postMessage(response)
+    port.postMessage(answered(session, request))
     if (request.kind === 'close') port.close()
-  }
+  })
+}
 
-  async function settle(id: number, settlements: readonly SettlementRow[]): Promise<void> {
-    try {
-      port.postMessage({ id, answer: await settler.settle(settlements) } satisfies SqliteResponse)
-    } catch (error) {
-      port.postMessage({ id, fault: faultOf(error) } satisfies SqliteResponse)
-    }
+function answered(session: SqliteLocalSession, request: SqliteRequest): SqliteResponse {
+  const { id } = request
+  try {
+    return { id, answer: perform(session, request) }
+  } catch (error) {
+    return { id, fault: faultOf(error) }
   }
 }
 
 function perform(
   session: SqliteLocalSession,
-  request: Exclude<SqliteRequest, { kind: 'settle' }>,
-): SqliteAnswer {
+  request: SqliteRequest,
+): Extract<SqliteResponse, { answer: unknown }>['answer'] {
   switch (request.kind) {
     case 'query':
       if (request.begin) session.begin(request.begin)
       return session.run(request.sql, request.parameters)
+    case 'settle':
+      return session.settle(request.cells)
     case 'rollback':
       session.undo()
       return NOTHING
@@ -97,7 +69,9 @@ function perform(
 function open({ file, readOnly, busyTimeoutMs }: SqliteWorkerOptions): DatabaseSync {
   const db = new DatabaseSync(file, { readOnly, timeout: busyTimeoutMs })
   if (!readOnly) enterWal(db, busyTimeoutMs)
-  db.exec('pragma synchronous = normal; pragma cache_size = -32000; pragma journal_size_limit = 67108864')
+  // A page that many commits write goes into the database once for so many pages of the log, which is 16 MB then.
+  db.exec(`pragma synchronous = normal; pragma cache_size = -32000; pragma journal_size_limit = 67108864;
+    pragma wal_autocheckpoint = 4000`)
   return db
 }
 

@@ -62,4 +62,49 @@ describe('closing a pool', () => {
     const { requestId, amount } = (line.fields as { settlement: Record<string, unknown> }).settlement
     assert.deepEqual([requestId, amount], ['req', '0.5'])
   })
+
+  it('tries once more what was set aside, and gives the leases back behind it', async () => {
+    const shared = ledgerOf('100')
+    const process = new PoolProcess(shared)
+    const resolved = await setOneAside(process)
+    process.ledger.poison.clear()
+    await process.pool.close()
+    assert.deepEqual(resolved, ['confirmed'])
+    const { charges, spent, leased, violations } = await shared.check()
+    assert.deepEqual([charges, spent, leased, violations], [2, 2n * ONE, 0n, []])
+    assert.deepEqual(untold(process), [])
+  })
+
+  it('tries it no more than once, tells of it, and does not take long', async () => {
+    const shared = ledgerOf('100')
+    const process = new PoolProcess(shared)
+    await setOneAside(process)
+    const handed = process.ledger.settled.length
+    await process.pool.close()
+    assert.equal(process.ledger.settled.length - handed, 1)
+    const [line, ...more] = untold(process)
+    assert.ok(line)
+    const { requestId } = (line.fields as { settlement: Record<string, unknown> }).settlement
+    assert.deepEqual([requestId, more], ['bad', []])
+    assert.equal((await shared.check()).charges, 1)
+    assert.equal(process.messages.includes('ledger is away'), false)
+  })
 })
+
+const untold = ({ logger }: PoolProcess) =>
+  logger.lines.filter(({ message }) => message.includes('end of the process'))
+
+/** What becomes of the one. */
+async function setOneAside({ pool, ledger, clock }: PoolProcess): Promise<readonly string[]> {
+  const { admitted } = await tally(
+    Array.from({ length: 2 }, () => pool.reserve({ account: 'acme', key: null, amount: ONE })),
+  )
+  const [bad, good] = admitted
+  assert.ok(bad && good)
+  ledger.poison.add('bad')
+  const { resolved } = settle(bad, 'bad', ONE)
+  settle(good, 'good', ONE)
+  await clock.advance(2000)
+  assert.deepEqual([pool.stats.setAside, pool.stats.queued], [1, 0])
+  return resolved
+}

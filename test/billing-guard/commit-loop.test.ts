@@ -46,6 +46,46 @@ describe('the commit loop', () => {
     )
   })
 
+  it('hands a ledger that gathers all that comes in one turn of the event loop, at once', async () => {
+    const shared = ledgerOf('1000')
+    const process = new PoolProcess(shared)
+    const { ledger } = process
+    ledger.gathers = true
+    const sizes = () => ledger.settled.map(({ length }) => length)
+    const [first, second, third, ...others] = await running(process, 20)
+    ledger.faults.set('settle', 'waits')
+    const outcomes = [first, second].map((call, i) => call && settle(call, `req-${i}`, ONE).outcome)
+    await Promise.resolve()
+    outcomes.push(third && settle(third, 'req-2', ONE).outcome)
+    assert.deepEqual(sizes(), [])
+    await turns(1)
+    assert.deepEqual(sizes(), [3])
+    outcomes.push(...others.slice(0, 10).map((call, i) => settle(call, `req-${i + 3}`, ONE).outcome))
+    await turns()
+    assert.deepEqual(sizes(), [3], 'one commit at a time')
+    ledger.letThrough()
+    await outcomes[0]
+    // What comes in the turn in which a commit is done goes with what has waited for it.
+    outcomes.push(...others.slice(10).map((call, i) => settle(call, `req-${i + 13}`, ONE).outcome))
+    await turns()
+    assert.deepEqual(sizes(), [3, 17])
+    ledger.mend()
+    assert.deepEqual(new Set(await Promise.all(outcomes)), new Set(['confirmed']))
+    assert.equal((await shared.check()).spent, 20n * ONE)
+  })
+
+  it('hands a ledger that gathers nothing of what was dropped in the same turn', async () => {
+    const process = new PoolProcess(ledgerOf('1000'))
+    process.ledger.gathers = true
+    const [first] = await running(process, 1)
+    assert.ok(first)
+    const { outcome } = settle(first, 'req', ONE)
+    assert.equal(first.revoke(null), 'dropped')
+    await outcome
+    await turns()
+    assert.deepEqual(process.ledger.settled, [])
+  })
+
   it('is no loop where the ledger settles at once: there is nothing to wait for', async () => {
     const ledger = ledgerOf('1000', { k: '10' })
     const pool = new LeasePool({ ledger, clock: new VirtualClock() })

@@ -16,6 +16,7 @@ export type Fault = 'fails' | 'unheard' | 'waits'
 /** The way of one process to a ledger, on which a test lets things go wrong. */
 export class FaultyLedger implements Ledger {
   readonly settlesRecords: boolean
+  gathers = false
   readonly #ledger: MemoryLedger
   readonly faults = new Map<Operation, Fault>()
   /** Settlements of these requests fail, and what is settled with them. */

@@ -35,6 +35,7 @@ export class LedgerWorld {
     accounts: [{ id: 'acme', balance: '0.0000001' }],
     keys: [{ id: 'one', quota: '0.00000004' }, { id: 'two' }],
   })
+  #opened = 0
   readonly #processes = [this.#open(), this.#open(), this.#open()]
   readonly #crashed: PoolProcess[] = []
   #held: Held[] = []
@@ -204,7 +205,9 @@ export class LedgerWorld {
   }
 
   #open(): PoolProcess {
-    return new PoolProcess(this.shared)
+    const process = new PoolProcess(this.shared)
+    process.ledger.gathers = ++this.#opened % 2 === 0
+    return process
   }
 }
 
