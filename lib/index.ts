@@ -16,7 +16,7 @@ export {
   type KeyDirectory,
   memoryKeyDirectory,
 } from './authenticate/index.ts'
-export { type BeginCallOptions, beginCall } from './begin-call/index.ts'
+export { type BeginCallOptions, beginCall, messageClassesOf } from './begin-call/index.ts'
 export {
   type BillingGuardOptions,
   billingGuard,
@@ -60,7 +60,7 @@ export {
   route,
   type Strategy,
 } from './route/index.ts'
-export { StoreWatch, type TelemetryOptions, telemetry } from './telemetry/index.ts'
+export { StoreWatch, type TelemetryOptions, telemetry, VideoCharges } from './telemetry/index.ts'
 export { MemoryTicketStore, type TicketStore, ticketDeskRoutes, ticketRoutes } from './tickets/index.ts'
 export { isWebSocketRequest, type UpgradeHandler, upgradeHandler } from './upgrade/index.ts'
 export {

@@ -1,1 +1,2 @@
 export { type BeginCallOptions, beginCall } from './begin-call.ts'
+export { messageClassesOf } from './message-classes.ts'

@@ -184,16 +184,17 @@ function amountOf(nanos: bigint | null): string | null {
   return nanos === null ? null : formatAmount(nanos)
 }
 
-let lastTime = -1
+let lastSecond = -1
 let lastText = ''
 
-/** Calls that began in the same millisecond share the text. */
+/** Calls that began in the same second share most of the text. */
 function isoTime(time: number): string {
-  if (time !== lastTime) {
-    lastTime = time
-    lastText = new Date(time).toISOString()
+  const second = Math.floor(time / 1000)
+  if (second !== lastSecond) {
+    lastSecond = second
+    lastText = new Date(second * 1000).toISOString().slice(0, -4)
   }
-  return lastText
+  return `${lastText}${String(time - second * 1000).padStart(3, '0')}Z`
 }
 
 function routingOf({ routing }: Call): RoutingSummary | null {

@@ -1,12 +1,6 @@
 import type { ChargeItem } from './billing-trace.ts'
 
 const MILLION = 1_000_000
-const TOKEN_UNITS: ReadonlySet<ChargeItem['unit']> = new Set([
-  'input',
-  'cached_input',
-  'cache_write',
-  'output',
-])
 
 /**
  * What some terms come to (DESIGN 8): exact, and rounded half up to the nano-unit once. Those that cost nothing are left
@@ -21,10 +15,14 @@ export function sumOfItems(terms: readonly ChargeItem[]): {
   for (const item of terms) {
     if (item.price === 0n || !(item.quantity > 0)) continue
     items.push(item)
-    const quantity = TOKEN_UNITS.has(item.unit) ? item.quantity : item.quantity * MILLION
+    const quantity = isOfTokens(item.unit) ? item.quantity : item.quantity * MILLION
     millionths += BigInt(Math.round(quantity)) * item.price
   }
   return { amount: roundHalfUp(millionths), items }
+}
+
+function isOfTokens(unit: ChargeItem['unit']): boolean {
+  return unit === 'input' || unit === 'cached_input' || unit === 'cache_write' || unit === 'output'
 }
 
 /** Millionths of a nano-unit to whole ones. */

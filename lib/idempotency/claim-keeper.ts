@@ -1,7 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { IdempotencyClaim, Logger } from '../call/index.ts'
 import { StoreAway, type StoreGuard } from '../store-guard/index.ts'
 import { HeldClaim, type Moment, momentNow } from './held-claim.ts'
 import type { IdempotencyRecord, IdempotencyStore } from './idempotency-store.ts'
+import { RecordPruner } from './record-pruner.ts'
+import { UnansweredClaims } from './unanswered-claims.ts'
 
 /** What a {@link ClaimKeeper} works with. Times are milliseconds. */
 export interface ClaimKeeperOptions {
@@ -15,8 +18,8 @@ export interface ClaimKeeperOptions {
 /** Claims renewed by one operation, so that it stays far within its bound. */
 const RENEWED_AT_ONCE = 500
 const RETRY_MS = 1000
-const PRUNE_MS = 60_000
-const PRUNED_AT_ONCE = 500
+/** How often it is looked, at the end, whether all is answered. */
+const CLOSING_MS = 20
 /** Longest that one round prunes, and that it asks for what was not answered: renewals do not wait for either. */
 const AT_A_STRETCH_MS = 1000
 
@@ -32,12 +35,13 @@ export class ClaimKeeper {
   readonly #keepMs: number
   /** Claims that are renewed. */
   readonly #held = new Set<HeldClaim>()
-  /** Claims whose completion or release was asked for and not answered. */
-  readonly #unanswered = new Set<HeldClaim>()
-  readonly #told = new WeakSet<HeldClaim>()
+  readonly #unanswered: UnansweredClaims
+  readonly #pruner: RecordPruner
   #timer: NodeJS.Timeout | undefined
   #dueAt = 0
-  #prunedAt = 0
+  /** Claims, completions and releases that somebody waits for. */
+  #asked = 0
+  #closed = false
 
   constructor({ store, guard, logger, leaseMs, keepMs }: ClaimKeeperOptions) {
     this.#store = store
@@ -45,6 +49,8 @@ export class ClaimKeeper {
     this.#logger = logger
     this.#leaseMs = leaseMs
     this.#keepMs = keepMs
+    this.#pruner = new RecordPruner(store, guard)
+    this.#unanswered = new UnansweredClaims({ guard, logger, ask: (held) => this.#askAgain(held) })
   }
 
   /**
@@ -59,6 +65,7 @@ export class ClaimKeeper {
     const held = new HeldClaim(claim, this.#keepMs, askedAt)
     const { wall: now } = askedAt
     let asked = false
+    this.#asked++
     try {
       const standing = await this.#guard.run(() => {
         asked = true
@@ -71,6 +78,8 @@ export class ClaimKeeper {
         this.#answerLater(held)
       }
       throw error
+    } finally {
+      this.#asked--
     }
     this.#held.add(held)
     this.#wake(this.#renewMs)
@@ -93,7 +102,7 @@ export class ClaimKeeper {
     for (const unsettled of this.#unanswered) {
       if (unsettled.id !== id || unsettled.state !== 'settling') continue
       if (unsettled.age < this.#leaseMs * 0.75) continue
-      await this.#ask(unsettled)
+      await this.#unanswered.ask(unsettled)
     }
   }
 
@@ -111,12 +120,15 @@ export class ClaimKeeper {
   async complete(held: HeldClaim): Promise<boolean> {
     this.#held.delete(held)
     held.state = 'settling'
+    this.#asked++
     try {
       // Asked even while the store seems to be away: an answer that was made hangs on it.
       await this.#askToComplete(held, 'insist')
     } catch (error) {
       this.#answerLater(held)
       throw error
+    } finally {
+      this.#asked--
     }
     return (held.state as HeldClaim['state']) === 'completed'
   }
@@ -125,13 +137,32 @@ export class ClaimKeeper {
   async release(held: HeldClaim): Promise<void> {
     this.#held.delete(held)
     held.state = 'releasing'
+    this.#asked++
     try {
       await this.#guard.run(() => this.#store.release(held))
       held.state = 'released'
     } catch {
       // The guard has told of the outage.
       this.#answerLater(held)
+    } finally {
+      this.#asked--
     }
+  }
+
+  /**
+   * At the end of the process: waits until what was asked of the store is answered, asks again for what was not, and
+   * tells the log of what is not settled by then. Claims of calls that still run end with their leases.
+   */
+  async close(withinMs: number): Promise<void> {
+    const until = performance.now() + withinMs
+    while ((this.#asked > 0 || this.#unanswered.size > 0) && performance.now() < until) {
+      if (this.#asked === 0) await this.#answered(this.#unanswered.askAll(this.#stretchMs))
+      if (this.#asked > 0 || this.#unanswered.size > 0) await sleep(CLOSING_MS)
+    }
+    this.#closed = true
+    clearTimeout(this.#timer)
+    for (const { owner, state } of this.#unanswered)
+      this.#logger.error({ requestId: owner, state }, 'idempotency: a claim is not settled at the end')
   }
 
   get #renewMs(): number {
@@ -160,6 +191,7 @@ export class ClaimKeeper {
 
   /** Sees to it that the next round is not later than that. */
   #wake(inMs: number): void {
+    if (this.#closed) return
     const dueAt = performance.now() + inMs
     if (this.#timer) {
       if (this.#dueAt <= dueAt) return
@@ -171,8 +203,8 @@ export class ClaimKeeper {
 
   async #round(): Promise<void> {
     const renewed = await this.#answered(this.#renewHeld())
-    await this.#answered(this.#settleUnanswered())
-    await this.#answered(this.#prune())
+    await this.#answered(this.#unanswered.askAll(this.#stretchMs))
+    await this.#answered(this.#pruner.prune(this.#stretchMs))
     this.#timer = undefined
     if (!renewed || this.#unanswered.size > 0) this.#wake(Math.min(RETRY_MS, this.#renewMs))
     else if (this.#held.size > 0) this.#wake(this.#renewMs)
@@ -212,24 +244,8 @@ export class ClaimKeeper {
     }
   }
 
-  /** Each by itself, and what fails comes last the next time: one that can never be settled hinders no other. */
-  async #settleUnanswered(): Promise<void> {
-    const until = performance.now() + this.#stretchMs
-    for (const held of [...this.#unanswered]) {
-      try {
-        await this.#ask(held)
-      } catch (error) {
-        this.#unanswered.delete(held)
-        this.#unanswered.add(held)
-        if (this.#guard.away) return
-        this.#tellOnce(held, error)
-      }
-      if (performance.now() > until) return
-    }
-  }
-
   /** @throws {StoreAway} when the store still does not answer. */
-  async #ask(unanswered: HeldClaim): Promise<void> {
+  async #askAgain(unanswered: HeldClaim): Promise<void> {
     if (unanswered.state === 'settling') {
       await this.#askToComplete(unanswered, 'retry')
     } else if (unanswered.age <= this.#leaseMs) {
@@ -237,24 +253,5 @@ export class ClaimKeeper {
       await this.#guard.retry(() => this.#store.release(unanswered))
       unanswered.state = 'released'
     }
-    this.#unanswered.delete(unanswered)
-  }
-
-  #tellOnce(held: HeldClaim, error: unknown): void {
-    if (this.#told.has(held)) return
-    this.#told.add(held)
-    this.#logger.error({ err: error, requestId: held.owner }, 'idempotency: a claim cannot be settled yet')
-  }
-
-  async #prune(): Promise<void> {
-    const now = Date.now()
-    if (now - this.#prunedAt < PRUNE_MS) return
-    // What is left after a long time away is for the next rounds: renewals do not wait for it.
-    const until = performance.now() + this.#stretchMs
-    let pruned = PRUNED_AT_ONCE
-    while (pruned === PRUNED_AT_ONCE && performance.now() < until) {
-      pruned = await this.#guard.retry(() => this.#store.prune(now, PRUNED_AT_ONCE))
-    }
-    if (pruned < PRUNED_AT_ONCE) this.#prunedAt = now
   }
 }

@@ -55,6 +55,17 @@ export interface IdempotencyOptions {
   logger?: Logger
 }
 
+/** What {@link idempotency} makes. */
+export interface IdempotencyHandler extends RequestHandler {
+  /**
+   * For the end of the process, behind the last call and before the store is closed: waits until what became of every
+   * key is known to the store, and tells the log of each of which it is not. Never rejects.
+   *
+   * @param withinMs how long it may take, in milliseconds. Defaults to 3000.
+   */
+  close(withinMs?: number): Promise<void>
+}
+
 /** Repeating these changes nothing anyway. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
@@ -71,11 +82,13 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TR
  * @example
  * app.post('/orders', express.json(), idempotency(), (req, res) => res.status(201).json(placeOrder(req.body)))
  */
-export function idempotency(options: IdempotencyOptions = {}): RequestHandler {
+export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandler {
   const { keeper, scope, answerLimitBytes, ...settings } = validate(options)
   const keyed = { keeper, ...settings }
 
-  return function idempotency(req: Request, res: Response, next: NextFunction): void {
+  return Object.assign(idempotency, { close: (withinMs = 3000) => keeper.close(withinMs) })
+
+  function idempotency(req: Request, res: Response, next: NextFunction): void {
     const header = req.headers['idempotency-key']
     if (header === undefined || SAFE_METHODS.has(req.method)) {
       next()

@@ -1,3 +1,3 @@
-export { type IdempotencyOptions, idempotency } from './idempotency.ts'
+export { type IdempotencyHandler, type IdempotencyOptions, idempotency } from './idempotency.ts'
 export type { ClaimRequest, IdempotencyRecord, IdempotencyStore } from './idempotency-store.ts'
 export { MemoryIdempotencyStore, type MemoryIdempotencyStoreOptions } from './memory-idempotency-store.ts'

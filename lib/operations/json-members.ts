@@ -10,11 +10,39 @@ const CLOSE_BRACKET = 0x5d
 const SHORT_STRING = 48
 
 /** One member of a JSON object, as byte offsets into its text. */
-export interface JsonMember {
-  readonly key: string
+export class JsonMember {
+  readonly #raw: Buffer
   readonly keyStart: number
+  readonly #keyEnd: number
   readonly valueStart: number
   readonly valueEnd: number
+
+  constructor(raw: Buffer, keyStart: number, keyEnd: number, valueStart: number, valueEnd: number) {
+    this.#raw = raw
+    this.keyStart = keyStart
+    this.#keyEnd = keyEnd
+    this.valueStart = valueStart
+    this.valueEnd = valueEnd
+  }
+
+  get key(): string {
+    const text = this.#raw.toString('utf8', this.keyStart, this.#keyEnd)
+    return text.includes('\\') ? (JSON.parse(text) as string) : text.slice(1, -1)
+  }
+
+  /** Whether that is its key. No text is made of it, as a rule. */
+  is(name: string): boolean {
+    const raw = this.#raw
+    const start = this.keyStart + 1
+    const length = this.#keyEnd - 1 - start
+    let same = length === name.length
+    for (let i = 0; i < length; i++) {
+      const byte = raw[start + i] as number
+      if (byte === BACKSLASH || byte > 0x7f) return this.key === name
+      if (byte !== name.charCodeAt(i)) same = false
+    }
+    return same
+  }
 }
 
 /**
@@ -27,22 +55,16 @@ export function topLevelMembers(raw: Buffer): JsonMember[] {
   while (raw[at] === QUOTE) {
     const keyStart = at
     const keyEnd = endOfString(raw, at)
-    const key = keyOf(raw, keyStart, keyEnd)
     at = skipSpace(raw, keyEnd)
     if (raw[at] !== COLON) break
     const valueStart = skipSpace(raw, at + 1)
     const valueEnd = endOfValue(raw, valueStart)
-    members.push({ key, keyStart, valueStart, valueEnd })
+    members.push(new JsonMember(raw, keyStart, keyEnd, valueStart, valueEnd))
     at = skipSpace(raw, valueEnd)
     if (raw[at] !== COMMA) break
     at = skipSpace(raw, at + 1)
   }
   return members
-}
-
-function keyOf(raw: Buffer, start: number, end: number): string {
-  const text = raw.toString('utf8', start, end)
-  return text.includes('\\') ? (JSON.parse(text) as string) : text.slice(1, -1)
 }
 
 function skipSpace(raw: Buffer, from: number): number {
@@ -101,60 +123,8 @@ function endOfContainer(raw: Buffer, start: number): number {
   return at
 }
 
-/** Changes to the members of an object: a new value as JSON text, or `null` to take the member away. */
-export type MemberEdits = Readonly<Record<string, string | null>>
-
-/**
- * The same text with some top-level members replaced, taken away or added; every other byte stays as it is. A member
- * that stands twice is edited twice, so that no reader of duplicates sees the old value.
- */
-export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
-  if (Object.keys(edits).length === 0) return raw
-  const members = topLevelMembers(raw)
-  const pieces: Buffer[] = []
-  const seen = new Set<string>()
-  let copied = 0
-  const cut = (from: number, to: number, text?: string): void => {
-    pieces.push(raw.subarray(copied, from))
-    if (text !== undefined) pieces.push(Buffer.from(text))
-    copied = to
-  }
-  const removed = (member: JsonMember | undefined): boolean =>
-    member !== undefined && editOf(edits, member.key) === null
-  let lastKept: JsonMember | undefined
-  for (let i = 0; i < members.length; i++) {
-    const member = members[i] as JsonMember
-    if (!removed(member)) {
-      lastKept = member
-      const text = editOf(edits, member.key)
-      if (typeof text !== 'string') continue
-      seen.add(member.key)
-      cut(member.valueStart, member.valueEnd, text)
-      continue
-    }
-    let end = i
-    while (removed(members[end + 1])) end++
-    const next = members[end + 1]
-    const from = next || !lastKept ? member.keyStart : lastKept.valueEnd
-    cut(from, next ? next.keyStart : (members[end] as JsonMember).valueEnd)
-    i = end
-  }
-  const added = Object.entries(edits).filter(([key, text]) => text !== null && !seen.has(key))
-  if (added.length > 0) {
-    const at = Math.max(copied, lastKept ? lastKept.valueEnd : raw.indexOf(OPEN_BRACE) + 1)
-    const text = added.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')
-    cut(at, at, lastKept ? `,${text}` : text)
-  }
-  pieces.push(raw.subarray(copied))
-  return Buffer.concat(pieces)
-}
-
-function editOf(edits: MemberEdits, key: string): string | null | undefined {
-  return Object.hasOwn(edits, key) ? edits[key] : undefined
-}
-
 /** The raw text of one top-level member's value; the last one wins, as it does in `JSON.parse`. */
 export function memberText(raw: Buffer, key: string): string | undefined {
-  const member = topLevelMembers(raw).findLast((candidate) => candidate.key === key)
+  const member = topLevelMembers(raw).findLast((candidate) => candidate.is(key))
   return member && raw.toString('utf8', member.valueStart, member.valueEnd)
 }

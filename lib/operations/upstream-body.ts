@@ -1,4 +1,5 @@
-import { editMembers, memberText } from './json-members.ts'
+import { editMembers } from './edit-members.ts'
+import { memberText } from './json-members.ts'
 
 /** A body on its way upstream: the caller's bytes under the line's name of the model, without what is the gateway's. */
 export function renamedBody(

@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AnswerBytes, CallRequest } from '../call/index.ts'
 import type { Price } from '../catalog/index.ts'
@@ -154,14 +153,12 @@ export class AnswerIntake {
 
   #answered(): IntakeEnd {
     const body = this.#body
-    if (body instanceof DataCollector) return this.#judged(body.digest, () => body.chunks)
+    if (body instanceof DataCollector) return this.#judged(body.digest, body.chunks)
     const bytes = (body as BodyCollector).take()
-    const text = bytes.toString()
-    // As text, head and body leave in one write; bytes that are no UTF-8 have to stay what they are.
-    return this.#judged(text, () => (isUtf8(bytes) ? text : bytes))
+    return this.#judged(bytes.toString(), bytes)
   }
 
-  #judged(text: string, body: () => AnswerBytes): IntakeEnd {
+  #judged(text: string, body: AnswerBytes): IntakeEnd {
     const { operation, translation } = this.#spoken
     const reading = readPlain(text, operation.readAnswer)
     if (isFailure(reading)) return this.#failed(reading)
@@ -171,7 +168,7 @@ export class AnswerIntake {
       return this.#failed(emptyAnswer())
     if (reading.substance === 'filtered') return this.#failed(filteredAnswer())
     if (translation) return this.#translated(translation, text, reading)
-    return { kind: 'answer', body: body(), reading }
+    return { kind: 'answer', body, reading }
   }
 
   #translated(translation: Translation, text: string, reading: AnswerReading): IntakeEnd {

@@ -67,7 +67,7 @@ export interface Placed<Outcome> {
  */
 export class LineAccess {
   readonly #catalog: (call?: Call) => Catalog
-  readonly #options: ReturnType<typeof validateRouting>
+  #options: ReturnType<typeof validateRouting>
   readonly #registry: LineRegistry
   readonly #table: CandidateTable
   readonly #budgets = new RetryBudgets()
@@ -77,6 +77,24 @@ export class LineAccess {
     this.#catalog = this.#options.catalog
     this.#registry = options.lines ?? new LineRegistry()
     this.#table = new CandidateTable(this.#registry)
+  }
+
+  /**
+   * Offers what comes from now on in another order, or to another number of lines. What is being offered goes on as it
+   * began. What is left out gets its default.
+   *
+   * @throws TypeError when an option is unusable; nothing is changed then.
+   * @example
+   * access.reroute(next.routing) // a config that takes the place of another
+   */
+  reroute({ strategy, maxAttempts }: Pick<RoutingOptions, 'strategy' | 'maxAttempts'>): void {
+    const { catalog, region } = this.#options
+    this.#options = validateRouting('LineAccess', {
+      catalog,
+      region,
+      ...(strategy !== undefined && { strategy }),
+      ...(maxAttempts !== undefined && { maxAttempts }),
+    })
   }
 
   /** A line by its id; undefined where the config has none. */

@@ -108,7 +108,9 @@ export interface LineStatus {
 export interface LineFigures extends LineStatus {
   /** Attempts of the last minute that have ended, in this process; those that callers left are not counted. */
   readonly recent_attempts: number
-  /** Which part of them failed by the line's doing, 429s and empty answers included; null without any. */
+  /** Those of them that failed by the line's doing, 429s and empty answers included. */
+  readonly recent_failures: number
+  /** Which part of them that is; null without any. */
   readonly error_share: number | null
 }
 
@@ -174,7 +176,7 @@ export class LineRegistry {
   figures(line: Line): LineFigures {
     const { attempts, failures } = this.stateOf(line).recent.figures
     const share = attempts === 0 ? null : Math.round((failures / attempts) * 1000) / 1000
-    return { ...this.status(line), recent_attempts: attempts, error_share: share }
+    return { ...this.status(line), recent_attempts: attempts, recent_failures: failures, error_share: share }
   }
 
   /**

@@ -16,6 +16,8 @@ export interface LineSwitchesOptions {
   pollMs?: number
   /** Is told of outages of the store. Defaults to the console. */
   logger?: Logger
+  /** Called when an outage of the store begins and ends, for metrics. Defaults to nothing. */
+  onStoreChange?: (away: boolean) => void
 }
 
 /** How long the store may take to answer. */
@@ -41,7 +43,8 @@ export class LineSwitches {
   #applied = 0
   #closed = false
 
-  constructor({ store, lines, pollMs = 2000, logger = consoleLogger }: LineSwitchesOptions) {
+  constructor(options: LineSwitchesOptions) {
+    const { store, lines, pollMs = 2000, logger = consoleLogger, onStoreChange } = options
     if (typeof store?.all !== 'function')
       throw new TypeError('LineSwitches: "store" must be a LineSwitchStore, such as a MemoryLineSwitchStore')
     if (!lines) throw new TypeError('LineSwitches: "lines" must be the LineRegistry that route has')
@@ -50,7 +53,12 @@ export class LineSwitches {
     this.#store = store
     this.#lines = lines
     this.#pollMs = pollMs
-    this.#guard = new StoreGuard({ name: 'line switches', logger, timeoutMs: PATIENCE_MS })
+    this.#guard = new StoreGuard({
+      name: 'line switches',
+      logger,
+      timeoutMs: PATIENCE_MS,
+      ...(onStoreChange && { onChange: onStoreChange }),
+    })
     this.#schedule()
   }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { editMembers, memberText, topLevelMembers } from '../../lib/operations/json-members.ts'
+import { editMembers } from '../../lib/operations/edit-members.ts'
+import { memberText, topLevelMembers } from '../../lib/operations/json-members.ts'
 
 const blank = fc.stringMatching(/^[ \t\r\n]{0,3}$/)
 

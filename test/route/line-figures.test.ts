@@ -36,7 +36,7 @@ it('what is passed on, and what one line is asked, counts among its recent attem
   // A request that nobody waits for any more says nothing about the line.
   await send({ method: 'GET', path: '/tasks/200' }, AbortSignal.abort())
 
-  const { recent_attempts, error_share } = lines.figures(line)
-  assert.deepEqual([recent_attempts, error_share], [6, 0.333])
+  const { recent_attempts, recent_failures, error_share } = lines.figures(line)
+  assert.deepEqual([recent_attempts, recent_failures, error_share], [6, 2, 0.333])
   await lines.close()
 })
