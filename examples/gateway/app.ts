@@ -25,7 +25,6 @@ import {
   readRequest,
   route,
   STORED_RESPONSE_PATH,
-  StoreWatch,
   storedResponse,
   TaskSettler,
   telemetry,
@@ -41,15 +40,19 @@ import {
 import { openApiDocument } from 'express-model-gateway/openapi'
 import { OPERATIONS } from 'express-model-gateway/operations'
 import manifest from 'express-model-gateway/package.json' with { type: 'json' }
-import { RedisLimitStore } from 'express-model-gateway/redis'
+import type { LineFigures } from 'express-model-gateway/route'
 import { accessLog } from './access-log.ts'
 import { consolePage } from './console-page.ts'
 import { withoutLookUps } from './entries-of-calls.ts'
+import { ledgerServes } from './ledger-readiness.ts'
+import { linesOfAll } from './lines-of-all.ts'
 import { LiveConfig } from './live-config.ts'
 import { OpenCalls } from './open-calls.ts'
 import { passThrough } from './pass-through.ts'
+import type { Peers } from './peers.ts'
 import type { Readiness } from './readiness.ts'
 import type { DurableStores, LimitStores } from './stores.ts'
+import { watchStores } from './watched-stores.ts'
 
 /** What the gateway is put together from. */
 export interface GatewayParts {
@@ -61,6 +64,8 @@ export interface GatewayParts {
   readonly adminToken: string | undefined
   /** Answers `GET /metrics`; undefined = there is none. */
   readonly metricsPage?: RequestHandler
+  /** The other processes that serve the same port; undefined = there are none. */
+  readonly peers?: Peers | undefined
 }
 
 /** The gateway as an Express app, and how to end what it keeps open. */
@@ -70,6 +75,8 @@ export interface Gateway {
   readonly ready: Promise<void>
   /** The same app for WebSockets. */
   readonly upgrades: UpgradeHandler
+  /** How the lines do in this process. */
+  lineFigures(): readonly LineFigures[]
   /** Takes over models, lines and routing of another config. Calls that have begun finish on what they began with. */
   adopt(next: GatewayConfig): void
   /** Waits for calls that go on without their caller, ends the connections to upstreams, writes what is queued. */
@@ -82,36 +89,44 @@ const CALLS_END_WITHIN_MS = 30_000
 /** Puts the middlewares into their order. */
 export function createGateway({
   config,
-  stores,
+  stores: plain,
   logger,
   readiness,
   adminToken,
   metricsPage,
+  peers,
 }: GatewayParts): Gateway {
   const { region, bodyLimitBytes } = config
+  const { stores, states: told, guarded } = watchStores(plain)
   const live = new LiveConfig(config)
   const { catalog } = live
   const lines = new LineRegistry()
-  const switches = new LineSwitches({ store: stores.lineSwitches, lines, logger })
+  const switches = new LineSwitches({
+    store: stores.lineSwitches,
+    lines,
+    logger,
+    onStoreChange: guarded.lineSwitches.onChange,
+  })
   const writer = new CallLogWriter({ store: stores.calls, logger })
   const pool = new LeasePool({ ledger: stores.ledger, logger, onLedgerAway: config.onLedgerAway })
-  const claimStore = new StoreWatch()
-  const responseStore = new StoreWatch()
+  readiness.alsoNeeds('ledger', ledgerServes(pool, stores.write))
   const keeper = new ResponseKeeper({
     store: stores.responses,
     logger,
-    onStoreChange: responseStore.onChange,
+    onStoreChange: guarded.responses.onChange,
   })
   const settledBy = stores.settledByLedger ? 'ledger' : 'writer'
+  const videoLines = new LineAccess({ catalog, lines, region, ...config.routing })
   const video = videoEndpoints({
     tasks: stores.tasks,
-    lines: new LineAccess({ catalog, lines, region, ...config.routing }),
+    lines: videoLines,
     urlSigningSecret: config.urlSigningSecret,
     logger,
   })
   // Videos are charged whether anybody asks for them or not.
   const settler = new TaskSettler({ store: stores.tasks, clients: video.clients, logger })
   const openCalls = new OpenCalls()
+  const lineFigures = () => catalog().lines.map((line) => lines.figures(line))
   const noteInAccessLog = accessLog(logger)
 
   const app = express()
@@ -135,14 +150,7 @@ export function createGateway({
   app.use('/console', consolePage())
   if (metricsPage) app.get('/metrics', metricsPage)
 
-  const watched = stores.limits instanceof RedisLimitStore ? { limits: stores.limits } : {}
-  const states = {
-    lines,
-    pool,
-    callLog: writer,
-    stores: { idempotency: claimStore, responses: responseStore, ...watched },
-  }
-  app.use(['/v1', '/api/v3'], telemetry({ catalog, states }))
+  app.use(['/v1', '/api/v3'], telemetry({ catalog, states: { lines, pool, callLog: writer, ...told } }))
   app.use(['/v1', '/api/v3'], callLog({ writer: withoutLookUps(writer), settledBy }))
   // A signed address stands for a key.
   app.get('/v1/videos/:id/content', video.signedContent)
@@ -153,7 +161,7 @@ export function createGateway({
     store: stores.claims,
     logger,
     completedBy: stores.settledByLedger ? 'ledger' : 'store',
-    onStoreChange: claimStore.onChange,
+    onStoreChange: guarded.idempotency.onChange,
   })
   app.post(
     OPERATIONS.map(({ path }) => path),
@@ -192,7 +200,7 @@ export function createGateway({
       ledger: stores.ledger,
       keys: stores.adminKeys,
       lines: {
-        list: () => catalog().lines.map((line) => lines.figures(line)),
+        list: async () => (peers ? linesOfAll(lineFigures(), await peers.ask('lines')) : lineFigures()),
         store: stores.lineSwitches,
         refresh: () => switches.refresh(),
       },
@@ -212,8 +220,10 @@ export function createGateway({
     // A store that is away is asked again every other second, and told of in the log.
     ready: switches.refresh().catch(() => {}),
     upgrades: upgradeHandler(app),
+    lineFigures,
     adopt(next) {
       lines.adopt(next.catalog)
+      videoLines.reroute(next.routing)
       live.replace(next)
     },
     async close() {
@@ -224,6 +234,7 @@ export function createGateway({
       await video.close()
       await lines.close()
       await pool.close()
+      await once.close()
       await writer.close()
     },
   }

@@ -1,5 +1,6 @@
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
-import { isWebSocketRequest } from 'express-model-gateway'
+import { createServer, type Server, type ServerOptions } from 'node:http'
+import type { Express } from 'express'
+import { isWebSocketRequest, messageClassesOf } from 'express-model-gateway'
 
 /**
  * What a caller may take of the server before any middleware has a say. Times are milliseconds.
@@ -21,8 +22,11 @@ export const HTTP_BOUNDS: ServerOptions = {
 }
 
 /** An HTTP server that bounds what its callers take. */
-export function httpServer(app: RequestListener, bounds: ServerOptions = HTTP_BOUNDS): Server {
-  const server = createServer({ ...bounds, shouldUpgradeCallback: isWebSocketRequest }, app)
+export function httpServer(app: Express, bounds: ServerOptions = HTTP_BOUNDS): Server {
+  const server = createServer(
+    { ...bounds, ...messageClassesOf(app), shouldUpgradeCallback: isWebSocketRequest },
+    app,
+  )
   // What fits into maxHeaderSize is read. By default Node drops what comes behind so many, unseen.
   server.maxHeadersCount = 0
   return server

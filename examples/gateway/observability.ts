@@ -1,9 +1,6 @@
-import { context, DiagLogLevel, diag, metrics, propagation, trace } from '@opentelemetry/api'
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
-import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import { DiagLogLevel, diag, metrics } from '@opentelemetry/api'
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import {
   defaultResource,
   detectResources,
@@ -11,14 +8,9 @@ import {
   resourceFromAttributes,
 } from '@opentelemetry/resources'
 import { MeterProvider } from '@opentelemetry/sdk-metrics'
-import {
-  BatchSpanProcessor,
-  ParentBasedSampler,
-  TraceIdRatioBasedSampler,
-  TracerProvider,
-} from '@opentelemetry/sdk-trace'
-import type { RequestHandler } from 'express'
 import type { Logger } from 'express-model-gateway'
+import { TalliedHistograms } from './tallied-histograms.ts'
+import { registerTraces, type TraceSettings } from './traces.ts'
 
 /** Where metrics and traces go. */
 export interface ObservabilitySettings {
@@ -27,14 +19,13 @@ export interface ObservabilitySettings {
    * environment: `OTEL_EXPORTER_OTLP_ENDPOINT` and its like.
    */
   readonly toCollector: boolean
-  /** Share of the calls that are traced where the caller has not decided it, from 0 to 1. */
-  readonly traceShare: number
+  readonly traces: TraceSettings
 }
 
 /** OpenTelemetry's SDK, registered. */
 export interface Observability {
-  /** Answers a scrape in the text format of Prometheus. */
-  readonly metricsPage: RequestHandler
+  /** A scrape of this process, in the text format of Prometheus. */
+  readonly metricsText: () => Promise<string>
   /** Sends what is not sent yet. */
   close(): Promise<void>
 }
@@ -48,13 +39,14 @@ export function startObservability(settings: ObservabilitySettings, logger: Logg
   const resource = defaultResource()
     .merge(resourceFromAttributes({ 'service.name': 'express-model-gateway' }))
     .merge(detectResources({ detectors: [envDetector] }))
-  const scrapes = new PrometheusExporter({ preventServerStart: true })
+  const histograms = new TalliedHistograms(resource)
+  const scrapes = new PrometheusExporter({ preventServerStart: true, metricProducers: [histograms] })
   const meters = new MeterProvider({ resource, readers: [scrapes] })
-  metrics.setGlobalMeterProvider(meters)
+  metrics.setGlobalMeterProvider(histograms.beside(meters))
   const pushes = settings.toCollector ? new MetricPushes(scrapes) : undefined
-  const tracers = settings.toCollector ? registerTraces(settings.traceShare, resource) : undefined
+  const tracers = settings.toCollector ? registerTraces(settings.traces, resource) : undefined
   return {
-    metricsPage: metricsPage(scrapes),
+    metricsText: metricsText(scrapes),
     async close() {
       const closing = Promise.allSettled([tracers?.shutdown(), pushes?.close()]).then(() => meters.shutdown())
       const late = new Promise((resolve) => setTimeout(resolve, CLOSES_WITHIN_MS, 'late').unref())
@@ -96,24 +88,12 @@ class MetricPushes {
   }
 }
 
-function registerTraces(share: number, resource: ReturnType<typeof defaultResource>): TracerProvider {
-  const tracers = new TracerProvider({
-    resource,
-    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(share) }),
-    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
-  })
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-  propagation.setGlobalPropagator(new W3CTraceContextPropagator())
-  trace.setGlobalTracerProvider(tracers)
-  return tracers
-}
-
-function metricsPage(scrapes: PrometheusExporter): RequestHandler {
+function metricsText(scrapes: PrometheusExporter): () => Promise<string> {
   const serializer = new PrometheusSerializer('', false, undefined, false, true)
-  return async function metricsPage(_req, res) {
+  return async function metricsText() {
     const { resourceMetrics, errors } = await scrapes.collect()
     for (const error of errors) diag.error('collecting metrics failed', error)
-    res.type('text/plain; version=0.0.4; charset=utf-8').send(serializer.serialize(resourceMetrics))
+    return serializer.serialize(resourceMetrics)
   }
 }
 

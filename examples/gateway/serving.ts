@@ -4,8 +4,10 @@ import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gate
 import { createGateway } from './app.ts'
 import { Connections } from './connections.ts'
 import { httpServer } from './http-server.ts'
+import { metricsPage } from './metrics-page.ts'
 import { startObservability } from './observability.ts'
 import { oneLine } from './one-line.ts'
+import type { Peers } from './peers.ts'
 import { Readiness } from './readiness.ts'
 import type { Settings } from './settings.ts'
 import { drainServer, retireServer } from './shutdown.ts'
@@ -29,6 +31,8 @@ export interface ServingParts {
   readonly config: GatewayConfig
   readonly limits: LimitStores
   readonly logger: Logger
+  /** The other processes that serve the same port; undefined = there are none. */
+  readonly peers?: Peers
 }
 
 /**
@@ -36,7 +40,13 @@ export interface ServingParts {
  *
  * @throws {ConfigError} when the database cannot be opened or the address cannot be had.
  */
-export async function startServing({ settings, config, limits, logger }: ServingParts): Promise<Serving> {
+export async function startServing({
+  settings,
+  config,
+  limits,
+  logger,
+  peers,
+}: ServingParts): Promise<Serving> {
   const durable = await openDurableStores(settings.databaseUrl, config, logger).catch((error: unknown) => {
     throw new ConfigError([`DATABASE_URL: the database cannot be opened (${oneLine(error)})`])
   })
@@ -52,8 +62,10 @@ export async function startServing({ settings, config, limits, logger }: Serving
     logger,
     readiness,
     adminToken: settings.adminToken,
-    metricsPage: observability.metricsPage,
+    metricsPage: metricsPage(observability.metricsText, peers),
+    peers,
   })
+  peers?.tellBy({ metrics: observability.metricsText, lines: gateway.lineFigures })
   const { upgrades } = gateway
   const server = httpServer(gateway.app).on('upgrade', upgrades.handle)
   const draining = { server, connections: new Connections(server), upgrades, readiness, logger }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { isIPv4 } from 'node:net'
 import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway'
 import type { ObservabilitySettings } from './observability.ts'
+import { SAMPLERS, type SamplerName, type TraceSettings } from './traces.ts'
 
 /** What the environment says. */
 export interface Settings {
@@ -99,10 +100,22 @@ function readObservability(env: NodeJS.ProcessEnv, faults: string[]): Observabil
   // Not the value: a URL may hold a password.
   if (collector !== undefined && !/^https?:\/\/./.test(collector))
     faults.push('OTEL_EXPORTER_OTLP_ENDPOINT: must be "http://…" or "https://…"')
-  const traceShare = Number(env.OTEL_TRACES_SAMPLER_ARG || TRACE_SHARE)
-  if (!(traceShare >= 0 && traceShare <= 1))
+  return { toCollector: collector !== undefined, traces: readTraces(env, faults) }
+}
+
+function readTraces(env: NodeJS.ProcessEnv, faults: string[]): TraceSettings {
+  const sampler = env.OTEL_TRACES_SAMPLER || undefined
+  // Of a sampler that is asked for, OpenTelemetry's default.
+  const share = Number(env.OTEL_TRACES_SAMPLER_ARG || (sampler === undefined ? TRACE_SHARE : 1))
+  if (!(share >= 0 && share <= 1))
     faults.push(`OTEL_TRACES_SAMPLER_ARG: must be a share from 0 to 1, such as ${TRACE_SHARE}`)
-  return { toCollector: collector !== undefined, traceShare }
+  if (sampler === undefined || isSampler(sampler)) return { sampler, share }
+  faults.push(`OTEL_TRACES_SAMPLER: must be one of ${Object.keys(SAMPLERS).join(', ')}`)
+  return { sampler: undefined, share }
+}
+
+function isSampler(name: string): name is SamplerName {
+  return Object.hasOwn(SAMPLERS, name)
 }
 
 /**

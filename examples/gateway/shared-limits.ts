@@ -60,6 +60,16 @@ export class SharedLimitStore implements LimitStore {
     this.#guard = new StoreGuard({ name: 'shared limits', logger })
   }
 
+  /** Whether the primary process does not answer. */
+  get away(): boolean {
+    return this.#guard.away
+  }
+
+  /** How often it did not, for metrics. */
+  get outages(): number {
+    return this.#guard.outages
+  }
+
   async admit(demand: Demand): Promise<Verdict> {
     const number = this.#asked++
     try {

@@ -67,6 +67,8 @@ export interface DurableStores {
   readonly settledByLedger: boolean
   /** Rejects while the database cannot be reached. */
   ping(): Promise<void>
+  /** Writes something of no meaning; rejects while nothing can be written. */
+  write(): Promise<void>
   /** Adds accounts and keys of a config that were never added before; rejects while the database cannot be reached. */
   seed(config: GatewayConfig): Promise<void>
   close(): Promise<void>
@@ -100,7 +102,7 @@ export async function openDurableStores(
       calls,
       claims,
       ledger,
-      tasks: new MemoryTaskStore({ money: ledger.holds, claims, calls }),
+      tasks: new MemoryTaskStore({ money: ledger.holds, claims, calls, changes }),
       tickets: new MemoryTicketStore({ changes }),
       accounts,
       adminKeys: new MemoryKeyStore({ ledger, directory: keys, accounts, keys: config.keys, changes }),
@@ -108,6 +110,7 @@ export async function openDurableStores(
       changes,
       settledByLedger: false,
       ping: nothing,
+      write: nothing,
       seed: async (next) => warnOfUnseeded(config, next, logger),
       close: nothing,
     }
@@ -135,6 +138,15 @@ export async function openDurableStores(
     settledByLedger: true,
     async ping() {
       await db.selectFrom('seeds').select('id').limit(1).execute()
+    },
+    async write() {
+      const seeded_at = BigInt(Date.now())
+      // No config can name a key so.
+      await db
+        .insertInto('seeds')
+        .values({ kind: 'key', id: ' write', seeded_at })
+        .onConflict((conflict) => conflict.columns(['kind', 'id']).doUpdateSet({ seeded_at }))
+        .execute()
     },
     async seed(next) {
       await seedAccountsAndKeys(db, next, { logger })

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import type { Logger } from 'express-model-gateway'
 import { giveUp } from './give-up.ts'
+import { Peers } from './peers.ts'
 import { type Serving, startServing } from './serving.ts'
 import { configOf, type Settings } from './settings.ts'
 import { SharedLimitStore } from './shared-limits.ts'
@@ -12,14 +13,16 @@ export async function work(settings: Settings, logger: Logger): Promise<void> {
   const shared = new SharedLimitStore(tellPrimary, logger)
   let serving: Serving | undefined
   let begun: Promise<void> = Promise.resolve()
+  let peers: Peers | undefined
 
-  const start = async (source: object, port: number): Promise<void> => {
+  const start = async ({ source, port, worker }: Extract<ToWorker, { kind: 'start' }>): Promise<void> => {
     const limits =
       settings.redisUrl === undefined
         ? { limits: shared, ping: async () => {}, close: () => {} }
         : openLimitStores(settings.redisUrl, logger)
     const config = configOf(source, settings)
-    serving = await startServing({ settings: { ...settings, port }, config, limits, logger })
+    peers = new Peers(tellPrimary, worker)
+    serving = await startServing({ settings: { ...settings, port }, config, limits, logger, peers })
     tellPrimary({ kind: 'ready', address: serving.address })
   }
   const end = (how: 'stop' | 'retire'): void => {
@@ -36,7 +39,7 @@ export async function work(settings: Settings, logger: Logger): Promise<void> {
   process.on('message', (message: ToWorker) => {
     switch (message.kind) {
       case 'start':
-        begun = start(message.source, message.port).catch(giveUp)
+        begun = start(message).catch(giveUp)
         break
       case 'reload': {
         const config = configOf(message.source, settings)
@@ -45,6 +48,14 @@ export async function work(settings: Settings, logger: Logger): Promise<void> {
       }
       case 'verdicts':
         shared.answer(message.verdicts)
+        break
+      case 'tell':
+        peers?.tell(message.round, message.about).catch((error: unknown) => {
+          logger.error({ err: error }, 'nothing is told of this worker')
+        })
+        break
+      case 'told':
+        peers?.hear(message.ask, message.reports)
         break
       default:
         end(message.kind)

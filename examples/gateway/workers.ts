@@ -6,6 +6,7 @@ import { type Logger, MemoryLimitStore } from 'express-model-gateway'
 import type { Settings } from './settings.ts'
 import { shareLimits } from './shared-limits.ts'
 import type { FromWorker, ToWorker } from './worker-messages.ts'
+import { WorkerReports } from './worker-reports.ts'
 
 /** A worker that died sooner than this after it was ready died at once. */
 const STEADY_MS = 10_000
@@ -36,6 +37,7 @@ export interface WorkersOptions {
 export class Workers {
   readonly #options: WorkersOptions
   readonly #limits = new MemoryLimitStore()
+  readonly #reports = new WorkerReports()
   /** What one of them signs, another one has to know. Defaults of a process of its own would differ. */
   readonly #common = { urlSigningSecret: `${randomUUID()}${randomUUID()}` }
   #source: object
@@ -117,7 +119,8 @@ export class Workers {
     this.#running.add(worker)
     this.#starting++
     shareLimits(worker, this.#limits)
-    tell(worker, { kind: 'start', source: this.#source, port: this.#port })
+    const number = this.#reports.add(worker)
+    tell(worker, { kind: 'start', source: this.#source, port: this.#port, worker: number })
     return new Promise((resolve, reject) => {
       let starting = true
       const started = (): void => {

@@ -1,3 +1,4 @@
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
 import type { CallStore } from '../../lib/call-log/index.ts'
@@ -12,6 +13,7 @@ import {
   loadConfig,
   MemoryCallStore,
   memoryKeyDirectory,
+  messageClassesOf,
   readRequest,
   route,
   unknownPath,
@@ -82,7 +84,8 @@ export function serveChain(config: GatewayConfig, parts: ChainParts = { guards: 
   const paths = [PATH, MESSAGES_PATH]
   app.post(paths, authenticate({ keys }), readRequest({ catalog }), ...guards, route({ catalog }))
   app.use(unknownPath(), errorEnvelope())
-  const server = app.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
+  const server = createServer(messageClassesOf(app), app)
+  server.listen(Number(process.env.PORT ?? 0), '127.0.0.1', () => {
     console.log(`listening ${(server.address() as AddressInfo).port}`)
   })
 }

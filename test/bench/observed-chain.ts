@@ -1,17 +1,17 @@
 import { startObservability } from '../../examples/gateway/observability.ts'
+import { readSettings } from '../../examples/gateway/settings.ts'
 import { billingGuard, idempotency, LeasePool, MemoryLedger, rateLimit, telemetry } from '../../lib/index.ts'
 import { benchConfig, serveChain } from './chain.ts'
 
 /**
- * The whole chain, everything in memory, with the metrics of the example gateway, and traces of a share of the calls. The
+ * The whole chain, everything in memory, with the metrics and traces of the example gateway as the environment has them. The
  * scripted upstream is the collector: it takes what it is sent.
  */
-export function serveObservedChain(traceShare: number): void {
+export function serveObservedChain(env: NodeJS.ProcessEnv = {}): void {
+  // Read by the exporters, too.
   process.env.OTEL_EXPORTER_OTLP_ENDPOINT = process.env.UPSTREAM
-  startObservability(
-    { toCollector: true, traceShare },
-    { info: () => {}, warn: console.error, error: console.error },
-  )
+  const { observability } = readSettings({ ...process.env, ...env })
+  startObservability(observability, { info: () => {}, warn: console.error, error: console.error })
   const config = benchConfig()
   const { catalog } = config
   const pool = new LeasePool({ ledger: new MemoryLedger(config) })

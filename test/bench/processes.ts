@@ -3,7 +3,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, cpus } from 'node:os'
 import { createInterface } from 'node:readline'
 
 /** The core of the target, and the core shared by the upstream and the load generator. */
@@ -26,6 +26,16 @@ export interface Running {
 export function onCore(core: number, command: string[]): [string, string[]] {
   const [program, ...rest] = pinned ? ['taskset', '-c', String(core), ...command] : command
   return [program as string, rest]
+}
+
+/**
+ * What a target runs an engine with, so that it does not inherit the target's core: engines share the two. Nothing where
+ * cores cannot be chosen.
+ */
+export function onBothCores(): string[] {
+  // Of a process on one core `availableParallelism` tells of that core only.
+  const canChoose = cpus().length > 1 && spawnSync('taskset', ['--version']).status === 0
+  return canChoose ? ['taskset', '-c', `${TARGET_CORE},${LOAD_CORE}`] : []
 }
 
 const TICKS_PER_SECOND = 100

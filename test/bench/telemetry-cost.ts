@@ -12,6 +12,7 @@ import { context, diag, metrics, propagation, trace } from '@opentelemetry/api'
 import express, { type RequestHandler } from 'express'
 import { Pool } from 'undici'
 import { startObservability } from '../../examples/gateway/observability.ts'
+import type { TraceSettings } from '../../examples/gateway/traces.ts'
 import {
   authenticate,
   beginCall,
@@ -60,8 +61,8 @@ const answer: RequestHandler = (req, res) => void req.resume().on('end', () => r
 interface Row {
   readonly name: string
   readonly handlers: () => readonly RequestHandler[]
-  /** Share of the calls that is traced; undefined: no SDK. */
-  readonly traced?: number
+  /** undefined: no SDK. */
+  readonly traces?: TraceSettings
 }
 
 const observed = () => [beginCall(), telemetry({ catalog, states: { pool } }), ...chain]
@@ -69,9 +70,18 @@ const rows: readonly Row[] = [
   { name: 'Express with an answer, and the client', handlers: () => [answer] },
   { name: 'the whole chain', handlers: () => [beginCall(), ...chain] },
   { name: 'telemetry, no SDK', handlers: observed },
-  { name: 'metrics, no call traced', handlers: observed, traced: 0 },
-  { name: 'metrics, one call in ten traced', handlers: observed, traced: 0.1 },
-  { name: 'metrics, every call traced', handlers: observed, traced: 1 },
+  { name: 'metrics, no call traced', handlers: observed, traces: { sampler: undefined, share: 0 } },
+  { name: '… and traces as by default', handlers: observed, traces: { sampler: undefined, share: 0.01 } },
+  {
+    name: '… by a sampler of the SDK, one in a hundred',
+    handlers: observed,
+    traces: { sampler: 'parentbased_traceidratio', share: 0.01 },
+  },
+  {
+    name: '… of every call',
+    handlers: observed,
+    traces: { sampler: 'parentbased_always_on', share: 1 },
+  },
 ]
 const CHAIN = 1
 
@@ -101,10 +111,9 @@ for (const [i, { name }] of rows.entries()) {
 }
 process.exit()
 
-async function measure({ handlers, traced }: Row): Promise<number> {
+async function measure({ handlers, traces }: Row): Promise<number> {
   const logger = { info: () => {}, warn: console.error, error: console.error }
-  const sdk =
-    traced === undefined ? undefined : startObservability({ toCollector: true, traceShare: traced }, logger)
+  const sdk = traces && startObservability({ toCollector: true, traces }, logger)
   const app = express()
   app.disable('x-powered-by')
   app.post(PATH, ...handlers())

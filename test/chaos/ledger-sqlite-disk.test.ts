@@ -51,9 +51,10 @@ const FULL: Disk = {
     const { path, remove } = await temporaryFolder()
     const disk = join(path, 'disk')
     mkdirSync(disk)
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'gateway', disk])
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'gateway', disk])
     t.after(async () => {
-      execFileSync('umount', [disk])
+      // Also while the gateway of a test that failed still has it open.
+      execFileSync('umount', ['-l', disk])
       await remove()
     })
     return disk

@@ -7,17 +7,17 @@ const STARTS_WITHIN_MS = 30_000
 
 /** A Postgres: the process that listens, and those that it starts. */
 export class PostgresProcess {
-  readonly #program: string
+  readonly #command: readonly string[]
   readonly #user: { uid: number; gid: number } | undefined
   readonly #settings: Readonly<Record<string, string | number>>
   #child: ChildProcess | undefined
 
   constructor(
-    program: string,
+    command: readonly string[],
     user: { uid: number; gid: number } | undefined,
     settings: Readonly<Record<string, string | number>>,
   ) {
-    this.#program = program
+    this.#command = command
     this.#user = user
     this.#settings = settings
   }
@@ -75,7 +75,8 @@ export class PostgresProcess {
   #launch(): Promise<string | undefined> {
     const given = Object.entries(this.#settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const data = `${this.#settings.data_directory}`
-    const child = spawn(this.#program, ['-D', data, ...given], {
+    const [program = '', ...args] = [...this.#command, '-D', data, ...given]
+    const child = spawn(program, args, {
       ...this.#user,
       cwd: data,
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -36,6 +36,8 @@ export interface PostgresServerOptions {
   fsync?: boolean
   /** Further settings, by their name. */
   settings?: Record<string, string | number>
+  /** A program, and what it is told, that the server is run with. */
+  runWith?: readonly string[]
 }
 
 /**
@@ -52,8 +54,8 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
   const quick = ['--no-sync', '--no-instructions', '--auth=trust', '--username=postgres']
   execFileSync(join(programs, 'initdb'), ['--pgdata', data, ...locale, ...quick], { ...user, stdio: 'pipe' })
   const port = await freePort()
-  const { fsync = false, settings = {} } = options
-  const server = new PostgresProcess(join(programs, 'postgres'), user, {
+  const { fsync = false, settings = {}, runWith = [] } = options
+  const server = new PostgresProcess([...runWith, join(programs, 'postgres')], user, {
     data_directory: data,
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',

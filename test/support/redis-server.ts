@@ -26,12 +26,20 @@ export interface RedisServer {
   close(): Promise<void>
 }
 
+/** Options of {@link startRedis}. */
+export interface RedisServerOptions {
+  /** A program, and what it is told, that the server is run with. */
+  runWith?: readonly string[]
+  /** Further arguments of its command line. */
+  settings?: readonly string[]
+}
+
 /** Starts a Redis on a free port, in a folder of its own. */
-export async function startRedis(): Promise<RedisServer> {
+export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'gateway-redis-'))
   const clients: Redis[] = []
-  let child = await launch(port, folder)
+  let child = await launch(port, folder, options)
   // A test that fails must not leave it behind.
   const atExit = () => child.kill('SIGKILL')
   process.once('exit', atExit)
@@ -52,7 +60,7 @@ export async function startRedis(): Promise<RedisServer> {
     kill,
     async restart() {
       await kill()
-      child = await launch(port, folder)
+      child = await launch(port, folder, options)
     },
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
@@ -65,8 +73,11 @@ export async function startRedis(): Promise<RedisServer> {
   }
 }
 
-function launch(port: number, folder: string): Promise<ChildProcess> {
-  const args = [
+function launch(port: number, folder: string, options: RedisServerOptions): Promise<ChildProcess> {
+  const { runWith = [], settings = [] } = options
+  const [program = '', ...args] = [
+    ...runWith,
+    'redis-server',
     '--port',
     `${port}`,
     '--bind',
@@ -77,8 +88,9 @@ function launch(port: number, folder: string): Promise<ChildProcess> {
     '',
     '--appendonly',
     'no',
+    ...settings,
   ]
-  const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   return new Promise((resolve, reject) => {
     let said = ''
     child.once('error', reject)

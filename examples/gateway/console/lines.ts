@@ -1,7 +1,7 @@
 import { h } from './element.ts'
 import { badge } from './parts/status.ts'
 
-/** A line as the gateway tells of it: how it does in the process that answered. */
+/** A line as the gateway tells of it: how it does in the process that answered, or, for operators, in all workers. */
 export interface Line {
   readonly id: string
   readonly provider: string
@@ -19,6 +19,12 @@ export interface Line {
   /** For operators: of the last minute. */
   readonly recent_attempts?: number
   readonly error_share?: number | null
+  /** For operators, where there are several. */
+  readonly workers?: readonly {
+    readonly worker: number
+    readonly answered: boolean
+    readonly circuit?: 'closed' | 'open' | 'half_open'
+  }[]
   /** For operators: how one has switched it; null = as the config says. */
   readonly switched?: boolean | null
 }
@@ -28,6 +34,18 @@ const CIRCUITS = {
   half_open: ['warn', 'half open'],
   open: ['bad', 'open'],
 } as const
+
+/** Where workers differ, or do not answer; null where there is nothing to say. */
+export function workersNote({ circuit, workers = [] }: Line): string | null {
+  const answered = workers.filter((one) => one.answered)
+  const same = answered.filter((one) => one.circuit === circuit)
+  const silent = workers.length - answered.length
+  const notes = [
+    same.length < answered.length && `in ${same.length} of ${answered.length} workers`,
+    silent > 0 && `${silent} ${silent === 1 ? 'worker does' : 'workers do'} not answer`,
+  ]
+  return notes.filter((note) => note !== false).join(', ') || null
+}
 
 /** The state of a line's circuit: closed is the good one. */
 export function circuitBadge({ circuit, retry_after_ms: retryAfter }: Line): HTMLElement {

@@ -14,6 +14,8 @@ import { modelList } from './views/model-list.ts'
 import { modelPage } from './views/model-page.ts'
 import { ticketList } from './views/ticket-list.ts'
 import { ticketPage } from './views/ticket-page.ts'
+import { videoList } from './views/video-list.ts'
+import { videoPage } from './views/video-page.ts'
 
 /** Every view with its address. */
 export const ROUTES: readonly Route[] = [
@@ -30,6 +32,8 @@ export const ROUTES: readonly Route[] = [
   { pattern: '/models/:id', view: modelPage },
   { pattern: '/tickets', view: ticketList },
   { pattern: '/tickets/:id', view: ticketPage },
+  { pattern: '/videos', view: videoList },
+  { pattern: '/videos/:id', view: videoPage },
   { pattern: '/changes', view: changeList },
   { pattern: '/ledger', view: ledgerCheck },
 ]
@@ -53,6 +57,7 @@ export const NAVIGATION: Readonly<
     ['lines', 'Lines'],
     ['models', 'Models'],
     ['tickets', 'Tickets'],
+    ['videos', 'Videos'],
     ['changes', 'Changes'],
     ['ledger', 'Ledger'],
   ],

@@ -1,4 +1,4 @@
-/** The whole chain: limits in Redis; keys, records, money and call log in Postgres. All share the target's core. */
+/** The whole chain: limits in Redis; keys, records, money and call log in Postgres. The engines share the two cores. */
 import { Redis } from 'ioredis'
 import { rateLimit } from '../../../lib/index.ts'
 import { RedisLimitStore } from '../../../lib/redis/index.ts'
@@ -6,9 +6,11 @@ import { startPostgres } from '../../support/postgres-server.ts'
 import { startRedis } from '../../support/redis-server.ts'
 import { benchConfig, serveChain } from '../chain.ts'
 import { durableParts } from '../durable-parts.ts'
+import { onBothCores } from '../processes.ts'
 
-const { port } = await startRedis()
-const postgres = await startPostgres({ fsync: true })
+const runWith = onBothCores()
+const { port } = await startRedis({ runWith })
+const postgres = await startPostgres({ fsync: true, runWith })
 const redis = new Redis(port, '127.0.0.1', { enableAutoPipelining: true })
 process.once('SIGTERM', () => void postgres.close().finally(() => process.exit()))
 

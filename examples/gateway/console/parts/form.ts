@@ -1,4 +1,5 @@
 import { type Attributes, type Child, fill, h } from '../element.ts'
+import { linkWith } from '../router.ts'
 import { faultNotice } from './notice.ts'
 
 /** A labelled input; what it needs to know to be filled in stands below it. */
@@ -105,4 +106,26 @@ let ids = 0
 function nextId(name: string): string {
   ids++
   return `${name}-${ids}`
+}
+
+/** What narrows a list: filled in, it leads to the list's own address with what stands in it. */
+export function filterForm(list: string, ...fields: Child[]): HTMLFormElement {
+  const form = h(
+    'form',
+    {
+      class: 'filters',
+      'aria-label': 'Filters',
+      submit: (event: Event) => {
+        event.preventDefault()
+        location.hash = linkWith(list, filledIn(form))
+      },
+    },
+    h(
+      'div',
+      { class: 'fields' },
+      ...fields,
+      h('div', { class: 'field-button' }, h('button', { type: 'submit', class: 'primary' }, 'Filter')),
+    ),
+  )
+  return form
 }

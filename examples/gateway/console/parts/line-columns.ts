@@ -1,6 +1,6 @@
 import { h } from '../element.ts'
 import { count, duration, NOTHING } from '../format.ts'
-import { circuitBadge, type Line } from '../lines.ts'
+import { circuitBadge, type Line, workersNote } from '../lines.ts'
 import { badge } from './status.ts'
 import type { Column } from './table.ts'
 
@@ -28,10 +28,14 @@ export const LINE_COLUMNS: readonly Column<Line>[] = [
   },
   {
     name: 'Circuit',
-    cell: (line) => [
-      circuitBadge(line),
-      line.rest_ms > 0 && h('div', {}, h('small', {}, `rests ${Math.ceil(line.rest_ms / 1000)} s`)),
-    ],
+    cell: (line) => {
+      const note = workersNote(line)
+      return [
+        circuitBadge(line),
+        note !== null && h('div', {}, h('small', { class: 'muted' }, note)),
+        line.rest_ms > 0 && h('div', {}, h('small', {}, `rests ${Math.ceil(line.rest_ms / 1000)} s`)),
+      ]
+    },
   },
   { name: 'Priority', figures: true, cell: ({ priority }) => priority },
   { name: 'Weight', figures: true, cell: ({ weight }) => weight },

@@ -1,0 +1,55 @@
+import { StoreWatch, type TelemetryOptions, VideoCharges } from 'express-model-gateway'
+import { RedisLimitStore } from 'express-model-gateway/redis'
+import { SharedLimitStore } from './shared-limits.ts'
+import type { DurableStores, LimitStores } from './stores.ts'
+
+type Stores = DurableStores & Pick<LimitStores, 'limits'>
+
+/** The stores that a gateway works with, and what metrics are told of them. */
+export interface WatchedStores {
+  readonly stores: Stores
+  readonly states: Pick<Required<Required<TelemetryOptions>['states']>, 'stores' | 'videos'>
+  /** For those that have a guard, which knows best. */
+  readonly guarded: Readonly<Record<'idempotency' | 'responses' | 'lineSwitches', StoreWatch>>
+}
+
+/** Watches the stores of a gateway; its ledger and its call log tell of themselves. */
+export function watchStores(stores: Stores): WatchedStores {
+  const guarded = {
+    idempotency: new StoreWatch(),
+    responses: new StoreWatch(),
+    lineSwitches: new StoreWatch(),
+  }
+  const [keys, tasks, tickets, changes] = [
+    new StoreWatch(),
+    new StoreWatch(),
+    new StoreWatch(),
+    new StoreWatch(),
+  ]
+  const videos = new VideoCharges()
+  const { limits } = stores
+  const shared = limits instanceof RedisLimitStore || limits instanceof SharedLimitStore ? { limits } : {}
+  return {
+    stores: {
+      ...stores,
+      keys: keys.watching(stores.keys),
+      tasks: tasks.watching(videos.watching(stores.tasks)),
+      tickets: tickets.watching(stores.tickets),
+      changes: changes.watching(stores.changes),
+    },
+    states: {
+      stores: {
+        idempotency: guarded.idempotency,
+        responses: guarded.responses,
+        line_switches: guarded.lineSwitches,
+        keys,
+        video_tasks: tasks,
+        tickets,
+        changes,
+        ...shared,
+      },
+      videos,
+    },
+    guarded,
+  }
+}
