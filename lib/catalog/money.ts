@@ -24,6 +24,27 @@ export function parseAmount(text: string): bigint {
 
 /** Writes nano-units as a decimal string without trailing zeros: `123000n` → `"0.000123"`. */
 export function formatAmount(nanos: bigint): string {
+  return nanos >= 0n && nanos <= EXACT_AS_NUMBER ? formatNumber(Number(nanos)) : formatAny(nanos)
+}
+
+const EXACT_AS_NUMBER = BigInt(Number.MAX_SAFE_INTEGER)
+const NUMBER_PER_UNIT = Number(NANOS_PER_UNIT)
+
+/** Of an amount that a number holds exactly: several times as fast, and each call has half a dozen of them. */
+function formatNumber(nanos: number): string {
+  const rest = nanos % NUMBER_PER_UNIT
+  const whole = (nanos - rest) / NUMBER_PER_UNIT
+  if (rest === 0) return String(whole)
+  // With a digit in front, leading zeros stay.
+  const digits = String(NUMBER_PER_UNIT + rest)
+  let end = digits.length
+  while (digits.charCodeAt(end - 1) === ZERO) end--
+  return `${whole}.${digits.slice(1, end)}`
+}
+
+const ZERO = '0'.charCodeAt(0)
+
+function formatAny(nanos: bigint): string {
   const sign = nanos < 0n ? '-' : ''
   const size = nanos < 0n ? -nanos : nanos
   const fraction = (size % NANOS_PER_UNIT).toString().padStart(9, '0').replace(/0+$/, '')

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import * as face from '../../lib/index.ts'
+import { blocksOf, ROOT } from './pages.ts'
 import { SURROUNDING_NAMES, SURROUNDINGS } from './sample-surroundings.ts'
-
-const root = fileURLToPath(new URL('../../', import.meta.url))
 
 /** A `ts` block of a README, or of a page beside one. */
 interface Sample {
@@ -17,17 +15,9 @@ interface Sample {
   readonly code: string
 }
 
-const readmes = globSync(['README.md', 'lib/**/*.md'], { cwd: root }).sort()
-const samples = readmes.flatMap(samplesOf)
-
-function samplesOf(readme: string): Sample[] {
-  const text = readFileSync(join(root, readme), 'utf8')
-  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map((block) => ({
-    readme,
-    line: text.slice(0, block.index).split('\n').length + 1,
-    code: block[1] ?? '',
-  }))
-}
+const samples: readonly Sample[] = blocksOf(['README.md', 'lib/**/*.md', 'examples/**/*.md'])
+  .filter(({ language }) => language === 'ts')
+  .map(({ page, line, code }) => ({ readme: page, line, code }))
 
 /**
  * A sample that listens is a whole program and stands for itself. Any other is a part of one: it takes the names around
@@ -68,7 +58,7 @@ function faultsOf(output: string, file: string, { readme, line }: Sample): strin
 }
 
 describe('code samples of the docs', () => {
-  const ignored = join(root, '.data')
+  const ignored = join(ROOT, '.data')
   let folder = ''
   let output = ''
   before(async () => {
@@ -80,9 +70,9 @@ describe('code samples of the docs', () => {
       write(`sample-${i}.ts`, `${await preludeOf(sample)}\n${sample.code}`)
     write('surroundings.ts', SURROUNDINGS)
     write('tsconfig.json', JSON.stringify({ extends: '../../tsconfig.json', include: ['*.ts'] }))
-    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+    const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
     const run = spawnSync(process.execPath, [tsc, '--project', folder, '--pretty', 'false'], {
-      cwd: root,
+      cwd: ROOT,
       encoding: 'utf8',
     })
     assert.ok(run.status !== null, 'the compiler did not run to its end')
@@ -91,7 +81,7 @@ describe('code samples of the docs', () => {
   after(() => rmSync(folder, { recursive: true, force: true }))
 
   it('are found in every slice', () => {
-    const slices = globSync('lib/*/index.ts', { cwd: root }).map((index) =>
+    const slices = globSync('lib/*/index.ts', { cwd: ROOT }).map((index) =>
       index.replace('index.ts', 'README.md'),
     )
     const without = slices.filter((readme) => !samples.some((sample) => sample.readme === readme))

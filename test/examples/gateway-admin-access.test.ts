@@ -44,6 +44,7 @@ const PATHS = [
   'GET /changes',
   'GET /video-tasks',
   'GET /video-tasks/video_1',
+  'POST /video-tasks/video_1/resolve',
 ]
 
 describe('access to the admin API of the assembled gateway', () => {

@@ -40,15 +40,16 @@ test('a collector that is away is told of in the log, and holds up neither a cal
   )
 })
 
-test('an unusable collector or share is a fault of the environment', async () => {
+test('an unusable collector, sampler or share is a fault of the environment', async () => {
   const exit = await runToExit({
     OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
     OTEL_TRACES_SAMPLER_ARG: '10',
+    OTEL_TRACES_SAMPLER: 'some',
   })
   assert.equal(exit.code, 1)
   assert.match(
     exit.stderr,
-    /^OTEL_EXPORTER_OTLP_ENDPOINT: must be .*\nOTEL_TRACES_SAMPLER_ARG: must be a share/,
+    /^OTEL_EXPORTER_OTLP_ENDPOINT: must be .*\nOTEL_TRACES_SAMPLER_ARG: must be a share.*\nOTEL_TRACES_SAMPLER: must be one of always_on, /,
   )
   assert.doesNotMatch(exit.stderr, /4318/)
 })

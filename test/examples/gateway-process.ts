@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const NODE_OPTIONS: readonly string[] = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   .scripts.start.split(' ')
   .slice(1, -1)
-const STARTS_WITHIN_MS = 30_000
+const STARTS_WITHIN_MS = 50_000
 
 /** How a process ended, with everything it said. */
 export interface Exit {

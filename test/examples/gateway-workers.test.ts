@@ -20,7 +20,7 @@ function answering({ gateway }: FileGateway, since = 0): Set<number> {
 }
 
 function says({ gateway }: FileGateway, message: string, since = 0): Promise<void> {
-  return until(() => gateway.stdout.includes(`"msg":"${message}"`, since), message, 30_000)
+  return until(() => gateway.stdout.includes(`"msg":"${message}"`, since), message, 50_000)
 }
 
 /** Sends on new connections until so many processes have answered: which takes one is up to the system. */
@@ -83,6 +83,21 @@ describe('WORKERS', () => {
     // The other worker may still have the key to come: what it does not know it does not count.
     const seen = await Promise.all(Array.from({ length: 30 }, ask))
     assert.equal(seen.filter((status) => status === 200).length, 9)
+  })
+
+  it('go on as they were where the config is broken, SIGHUP or not', async (t) => {
+    const broken = 'config not reloaded, all stays as it is'
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await load.more(CALLERS)
+    await server.write({ ...server.config, lines: [] })
+    await says(server, broken)
+    const since = server.gateway.stdout.length
+    server.gateway.kill('SIGHUP')
+    await says(server, broken, since)
+    await load.more(2 * CALLERS)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+    await server.write(server.config)
   })
 
   it('are restarted one by one on SIGUSR2: no request fails, none is refused', async (t) => {

@@ -1,0 +1,51 @@
+/**
+ * A gateway inside a company, of the parts that it needs: its own people instead of API keys, a rule of its own about what
+ * may be sent out, limits by person, several lines. Left out is what nobody needs here: money, kept answers, a call log.
+ */
+
+import express, { type Express } from 'express'
+import {
+  beginCall,
+  type Catalog,
+  errorEnvelope,
+  type LineRegistry,
+  modelRoutes,
+  rateLimit,
+  readRequest,
+  route,
+  unknownPath,
+} from 'express-model-gateway'
+import { noCardNumbers } from './no-card-numbers.ts'
+import { type Person, personOf, staffOnly } from './staff.ts'
+import { TeamUsageCounter } from './team-usage.ts'
+
+/** What the app needs from outside. */
+export interface AppOptions {
+  catalog: Catalog
+  lines: LineRegistry
+  /** People by their tokens. */
+  tokens: ReadonlyMap<string, Person>
+}
+
+/** Puts the app together. */
+export function createApp({ catalog, lines, tokens }: AppOptions): Express {
+  const app = express()
+  const usage = new TeamUsageCounter()
+
+  app.use(beginCall()) // (1) every answer has a request id, refusals too
+  app.use('/v1', staffOnly(tokens)) // (2) before the body is read: a stranger's 20 MB are not
+  app.post(
+    '/v1/chat/completions',
+    readRequest({ catalog }), // (3) reads and judges the body
+    noCardNumbers(), // (4) needs the body; refuses before anything is counted
+    rateLimit({ levels: [{ name: 'person', by: (req) => personOf(req)?.name, rpm: 5, concurrency: 2 }] }), // (5)
+    usage.count(), // (6) sees what `route` has measured, when the call ends
+    route({ catalog, lines }), // (7) ends the chain
+  )
+  app.use('/v1', modelRoutes({ catalog }))
+  app.get('/usage', (_req, res) => {
+    res.json(Object.fromEntries(usage.byTeam))
+  })
+  app.use(unknownPath(), errorEnvelope()) // (8) words all that went wrong, for the SDKs
+  return app
+}

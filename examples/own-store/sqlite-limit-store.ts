@@ -1,0 +1,177 @@
+/**
+ * Limits in a SQLite file, so that they hold over all processes of one machine without a Redis: a `LimitStore` of one's
+ * own, on Node's own SQLite. What it must do is said by the interface, and checked by the contract suites of the toolkit.
+ */
+
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import {
+  type Count,
+  type Demand,
+  type Limit,
+  type LimitStore,
+  SLOT_WAIT_MS,
+  type Verdict,
+} from 'express-model-gateway/rate-limit'
+import { StoreAway } from 'express-model-gateway/store-guard'
+
+/** Options of {@link SqliteLimitStore}. */
+export interface SqliteLimitStoreOptions {
+  /** The file that all processes share. */
+  file: string
+  /** How long a slot outlives a process that was killed, in milliseconds. Defaults to 30000. */
+  leaseMs?: number
+  /** Milliseconds since the epoch. Defaults to `Date.now`; a test gives its own. */
+  now?: () => number
+}
+
+const TABLES = `
+  pragma journal_mode = wal;
+  pragma synchronous = off;
+  create table if not exists counters (key text primary key, used integer not null, ends integer not null) without rowid;
+  create table if not exists slots (key text, id text, ends integer not null, primary key (key, id)) without rowid;
+`
+
+/** The longest that one process waits for another's write, in milliseconds: it waits with its event loop. */
+const BUSY_MS = 50
+
+/** Counts and slots of all processes of a machine. Holds nobody to the wait that he was told, which a store may leave. */
+export class SqliteLimitStore implements LimitStore {
+  readonly #db: DatabaseSync
+  readonly #leaseMs: number
+  readonly #now: () => number
+  readonly #timer: NodeJS.Timeout
+  /** Slots of calls that run in this process, as JSON of key and id: their leases are renewed. */
+  readonly #held = new Set<string>()
+  readonly #readCount: StatementSync
+  readonly #writeCount: StatementSync
+  readonly #countSlots: StatementSync
+  readonly #writeSlot: StatementSync
+  readonly #removeSlot: StatementSync
+
+  constructor({ file, leaseMs = 30_000, now = Date.now }: SqliteLimitStoreOptions) {
+    mkdirSync(dirname(file), { recursive: true })
+    // Processes that start at once wait for each other; later nobody waits for long.
+    this.#db = new DatabaseSync(file, { timeout: 5000 })
+    this.#db.exec(TABLES)
+    this.#db.exec(`pragma busy_timeout = ${BUSY_MS}`)
+    this.#leaseMs = leaseMs
+    this.#now = now
+    const prepare = (sql: string) => this.#db.prepare(sql)
+    this.#readCount = prepare('select used, ends from counters where key = ? and ends > ?')
+    this.#writeCount = prepare('insert or replace into counters values (?, ?, ?)')
+    this.#countSlots = prepare('select count(*) as taken from slots where key = ? and ends > ? and id <> ?')
+    this.#writeSlot = prepare('insert or replace into slots values (?, ?, ?)')
+    this.#removeSlot = prepare('delete from slots where key = ? and id = ?')
+    this.#timer = setInterval(() => this.renew(), leaseMs / 3).unref()
+  }
+
+  /** Looks at everything before it changes anything, in one transaction: no process ever sees half of a demand. */
+  admit(demand: Demand): Verdict | Promise<Verdict> {
+    try {
+      return this.#inTransaction(() => this.#decide(demand))
+    } catch (error) {
+      // Rejected and not thrown: so `onStoreError` decides what becomes of the request.
+      return Promise.reject(new StoreAway('limits', { cause: error }))
+    }
+  }
+
+  hold({ id, slots }: Demand): void {
+    for (const { key } of slots) {
+      this.#held.add(JSON.stringify([key, id]))
+      // What fails here is done at the next renewal.
+      this.#ifItAnswers(() => this.#writeSlot.run(key, id, this.#now() + this.#leaseMs))
+    }
+  }
+
+  release({ id, slots }: Demand): void {
+    for (const { key } of slots) {
+      this.#held.delete(JSON.stringify([key, id]))
+      // What fails here comes back when its lease ends: nobody renews it any more.
+      this.#ifItAnswers(() => this.#removeSlot.run(key, id))
+    }
+  }
+
+  /** Prolongs the leases of what runs here, and forgets what is over. Called by a timer. */
+  renew(): void {
+    const now = this.#now()
+    this.#ifItAnswers(() =>
+      this.#inTransaction(() => {
+        for (const slot of this.#held) {
+          const [key, id] = JSON.parse(slot) as [string, string]
+          this.#writeSlot.run(key, id, now + this.#leaseMs)
+        }
+        this.#db.prepare('delete from slots where ends <= ?').run(now)
+        this.#db.prepare('delete from counters where ends <= ?').run(now)
+      }),
+    )
+  }
+
+  /** Behind the last call. */
+  close(): void {
+    clearInterval(this.#timer)
+    this.#db.close()
+  }
+
+  #decide({ id, charges, slots, windowMs }: Demand): Verdict {
+    const now = this.#now()
+    const counts = charges.map(({ key }) => this.#count(key, now, windowMs))
+    let refusedBy: Limit | undefined
+    let waitMs = 0
+    for (const [i, charge] of charges.entries()) {
+      const { used, resetMs } = counts[i] as Count
+      // Of several limits that refuse, the one with the longest wait: waiting for another would lead to this one.
+      if (used + charge.cost <= charge.most || resetMs <= waitMs) continue
+      refusedBy = charge
+      waitMs = resetMs
+    }
+    const full = slots.find(({ key, most }) => this.#taken(key, now, id) >= most)
+    if (refusedBy) return { refusedBy, waitMs, counts }
+    if (full) return { refusedBy: full, waitMs: SLOT_WAIT_MS, counts }
+
+    for (const { key } of slots) {
+      this.#writeSlot.run(key, id, now + this.#leaseMs)
+      this.#held.add(JSON.stringify([key, id]))
+    }
+    const after = charges.map(({ key, cost }, i): Count => {
+      const { used, resetMs } = counts[i] as Count
+      this.#writeCount.run(key, used + cost, now + resetMs)
+      return { used: used + cost, resetMs }
+    })
+    return { refusedBy: undefined, waitMs: 0, counts: after }
+  }
+
+  /** A window that is not open is as long as a whole one, and none is longer, whatever the clock was set to. */
+  #count(key: string, now: number, windowMs: number): Count {
+    const row = this.#readCount.get(key, now) as { used: number; ends: number } | undefined
+    return row
+      ? { used: row.used, resetMs: Math.min(row.ends - now, windowMs) }
+      : { used: 0, resetMs: windowMs }
+  }
+
+  #taken(key: string, now: number, id: string): number {
+    return (this.#countSlots.get(key, now, id) as { taken: number }).taken
+  }
+
+  /** @throws what SQLite says; nothing is changed then. */
+  #inTransaction<T>(change: () => T): T {
+    this.#db.exec('begin immediate')
+    try {
+      const result = change()
+      this.#db.exec('commit')
+      return result
+    } catch (error) {
+      this.#db.exec('rollback')
+      throw error
+    }
+  }
+
+  #ifItAnswers(change: () => unknown): void {
+    try {
+      change()
+    } catch {
+      // `admit` says that the store is away; this is done again, or ends by itself.
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createApp } from '../../examples/own-strategy/app.ts'
+import { cheapestWithin } from '../../examples/own-strategy/cheapest-within.ts'
+import { loadConfig } from '../../lib/catalog/index.ts'
+import { LineRegistry } from '../../lib/route/index.ts'
+import { listen } from '../support/gateway.ts'
+import { answerJson, chatAnswer, type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
+import { chat, lookUp, post } from './gateway-process.ts'
+
+/** Much more than an answer takes on a busy machine. */
+const BOUND_MS = 400
+
+describe('a strategy of one’s own', () => {
+  let bargain: ScriptedUpstream
+  let express: ScriptedUpstream
+  let server: Server
+  let lines: LineRegistry
+  let url = ''
+  beforeEach(async () => {
+    ;[bargain, express] = await Promise.all([startUpstream(), startUpstream()])
+    const line = (id: string, upstream: ScriptedUpstream, outputPerMillion: string) => ({
+      id,
+      provider: id,
+      protocol: 'openai',
+      baseUrl: `${upstream.url}/v1`,
+      models: { 'chat-small': 'u' },
+      price: { outputPerMillion },
+    })
+    const { catalog } = loadConfig({
+      models: [{ id: 'chat-small', kind: 'chat' }],
+      // The dearer one stands first, so that the order of the config is not taken for the strategy.
+      lines: [line('express', express, '0.40'), line('bargain', bargain, '0.10')],
+    })
+    lines = new LineRegistry()
+    server = await listen(createApp({ catalog, lines, boundMs: BOUND_MS }))
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  })
+  afterEach(async () => {
+    server.close()
+    server.closeAllConnections()
+    await Promise.all([lines.close(), bargain.close(), express.close()])
+  })
+
+  const slowly = async (ms: number, upstream: ScriptedUpstream) => {
+    upstream.script = async (res) => {
+      await sleep(ms)
+      chatAnswer(res)
+    }
+  }
+  /** Asks once; the ids of the lines that were tried. */
+  const ask = async (): Promise<readonly string[]> => {
+    const answer = await post(url, chat())
+    assert.equal(answer.status, 200)
+    const { routing } = await lookUp(url, answer.headers.get('x-request-id'))
+    assert.equal(routing?.strategy, 'cheapestWithin')
+    return routing?.attempts.map(({ line }) => line) ?? []
+  }
+
+  it('asks the cheapest line as long as it is fast enough', async () => {
+    for (let i = 0; i < 4; i++) assert.deepEqual(await ask(), ['bargain'])
+    assert.equal(express.requests.length, 0)
+  })
+
+  it('asks a dearer one once the cheapest was too slow', async () => {
+    await slowly(2 * BOUND_MS, bargain)
+    assert.deepEqual(await ask(), ['bargain'])
+    assert.deepEqual(await ask(), ['express'])
+    assert.deepEqual(await ask(), ['express'])
+    assert.equal(bargain.requests.length, 1)
+  })
+
+  it('asks the fastest first where none is fast enough', async () => {
+    await slowly(3 * BOUND_MS, bargain)
+    await slowly(2 * BOUND_MS, express)
+    assert.deepEqual([await ask(), await ask()], [['bargain'], ['express']])
+    assert.deepEqual(await ask(), ['express'])
+  })
+
+  it('leaves slow lines to fall back on', async () => {
+    await slowly(2 * BOUND_MS, bargain)
+    await ask()
+    express.script = (res) => answerJson(res, 500, { error: { message: 'broken' } })
+    assert.deepEqual(await ask(), ['express', 'bargain'])
+  })
+
+  it('is told at once of a bound that is none', () => {
+    for (const bound of [0, -1, Number.NaN]) assert.throws(() => cheapestWithin(bound), RangeError)
+  })
+})
