@@ -2,9 +2,10 @@ import type { Logger } from '../call/index.ts'
 import type { Clock } from './clock.ts'
 import { Deadlines, earliest } from './deadlines.ts'
 import type { Ledger, SettlementResult } from './ledger.ts'
+import { SettlementFaults } from './settlement-faults.ts'
 import { StallWatch } from './stall-watch.ts'
 import { tellUnsettled } from './tell-unsettled.ts'
-import { backoffMs, FAILURES_ALONE, Place, type Settling, WaitingSettlements } from './waiting-settlements.ts'
+import { FAILURES_ALONE, Place, type Settling, WaitingSettlements } from './waiting-settlements.ts'
 
 /** What a {@link SettlementQueue} works with. Times are milliseconds. */
 export interface SettlementQueueOptions {
@@ -34,12 +35,9 @@ export class SettlementQueue {
   readonly #options: SettlementQueueOptions
   readonly #unconfirmed: Deadlines<Place>
   readonly #waiting = new WaitingSettlements()
+  readonly #faults = new SettlementFaults()
   readonly #stall: StallWatch
   #flying = NOTHING
-  #settled = 0
-  #failures = 0
-  #lastError: unknown
-  #resumeAt = Number.NEGATIVE_INFINITY
   #callOff: (() => void) | undefined
   #handing = false
   #gathering = false
@@ -52,7 +50,7 @@ export class SettlementQueue {
     this.#stall = new StallWatch({
       ...options,
       oldest: () => earliest(this.#flying[0]?.since, this.#waiting.oldest),
-      onChange: () => options.onStallChange(this.#lastError),
+      onChange: () => options.onStallChange(this.#faults.lastError),
     })
   }
 
@@ -129,7 +127,7 @@ export class SettlementQueue {
   tellUnsettled(): void {
     for (const place of [...this.#flying, ...this.#waiting.all()]) {
       const message = 'a settlement is not confirmed at the end of the process'
-      tellUnsettled(this.#options.logger, place, this.#lastError, message)
+      tellUnsettled(this.#options.logger, place, this.#faults.lastError, message)
     }
   }
 
@@ -152,8 +150,8 @@ export class SettlementQueue {
     this.#handing = true
     while (this.#flying.length === 0) {
       const now = this.#options.clock.now()
-      if (now < this.#resumeAt) {
-        this.#handLater(this.#resumeAt - now, true)
+      if (now < this.#faults.resumeAt) {
+        this.#handLater(this.#faults.resumeAt - now, true)
         break
       }
       const batch = this.#waiting.take(now)
@@ -203,8 +201,7 @@ export class SettlementQueue {
 
   #succeeded(batch: readonly Place[], results: readonly SettlementResult[]): void {
     this.#flying = NOTHING
-    this.#failures = 0
-    this.#settled += batch.length
+    this.#faults.settled(batch.length)
     this.#waiting.settled()
     for (const [i, place] of batch.entries()) {
       const result = results[i]
@@ -223,7 +220,7 @@ export class SettlementQueue {
 
   #failed(batch: readonly Place[], error: unknown): void {
     this.#flying = NOTHING
-    this.#lastError = error
+    this.#faults.failed(error)
     for (const place of batch) place.unanswered++
     const [alone, other] = batch
     if (other || !alone) {
@@ -236,11 +233,7 @@ export class SettlementQueue {
 
   #failedAlone(place: Place, error: unknown): void {
     const now = this.#options.clock.now()
-    if (place.failures++ === 0) place.settledBefore = this.#settled
-    const atFault = place.failures >= FAILURES_ALONE && this.#settled > place.settledBefore
-    if (!atFault) {
-      this.#failures++
-      this.#resumeAt = now + backoffMs(this.#failures)
+    if (!this.#faults.isAtFault(place, now)) {
       this.#waiting.suspect(place, now)
       return
     }
