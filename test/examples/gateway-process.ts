@@ -15,6 +15,8 @@ const NODE_OPTIONS: readonly string[] = JSON.parse(readFileSync(join(ROOT, 'pack
   .scripts.start.split(' ')
   .slice(1, -1)
 const STARTS_WITHIN_MS = 50_000
+/** With Node's compile cache, where the tests have one, a start takes half the time. */
+const { PATH, NODE_COMPILE_CACHE } = process.env
 
 /** How a process ended, with everything it said. */
 export interface Exit {
@@ -97,7 +99,7 @@ function run(env: Environment, through: readonly string[]) {
   const [program, ...given] = [...through, ...gateway] as [string, ...string[]]
   const child: ChildProcess = spawn(program, given, {
     cwd: ROOT,
-    env: { PATH: process.env.PATH, PORT: '0', DATABASE_URL: 'memory:', ...env },
+    env: { PATH, NODE_COMPILE_CACHE, PORT: '0', DATABASE_URL: 'memory:', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const said = { stdout: '', stderr: '' }

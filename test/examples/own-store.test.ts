@@ -138,7 +138,7 @@ it('the contracts run over a file by `npm run contract`', async () => {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'inherit'],
     // Of a test runner that this would else take for its own.
-    env: { PATH: process.env.PATH },
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
   })
   let said = ''
   run.stdout?.setEncoding('utf8').on('data', (text: string) => {

@@ -13,6 +13,8 @@ import { temporaryFolder } from './gateway-process.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const SERVER = join(ROOT, 'examples', 'prepaid', 'server.ts')
+/** With Node's compile cache, where the tests have one, a start takes half the time. */
+const { PATH, NODE_COMPILE_CACHE } = process.env
 
 /** The example in a process of its own. */
 interface PrepaidProcess {
@@ -24,7 +26,7 @@ interface PrepaidProcess {
 async function startPrepaid(databaseUrl: string): Promise<PrepaidProcess> {
   const child = spawn(process.execPath, ['--conditions=@express-model-gateway/source', SERVER], {
     cwd: ROOT,
-    env: { PATH: process.env.PATH, PORT: '0', DATABASE_URL: databaseUrl, ADMIN_TOKEN: 'change-me' },
+    env: { PATH, NODE_COMPILE_CACHE, PORT: '0', DATABASE_URL: databaseUrl, ADMIN_TOKEN: 'change-me' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const exited = once(child, 'exit')
