@@ -112,10 +112,10 @@ async function standStill(t: TestContext, { url }: Backend): Promise<void> {
 
 describe('a process that stands still for 70 s, with a claim and a lease', {
   concurrency: true,
-  timeout: 150_000,
+  timeout: 240_000,
 }, () => {
   for (const backend of BACKENDS) {
-    const options = { skip: backend.skip, timeout: 140_000 }
+    const options = { skip: backend.skip, timeout: 240_000 }
     it(`is fenced and charged for what it had admitted, no more: ${backend.name}`, options, (t) =>
       standStill(t, backend),
     )

@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type GatewayProcess, temporaryFolder } from '../examples/gateway-process.ts'
+import { watchHeldUp } from '../support/held-up.ts'
 import { until } from '../support/until.ts'
 import { endInGoodOrder, readBooks, startPaidGateway, untilCharged } from './ledger-gateway.ts'
 import {
@@ -89,6 +90,7 @@ async function goThrough(t: TestContext, disk: Disk): Promise<void> {
   t.after(() => upstream.close())
   const file = join(folder, 'gateway.db')
   const gateway = await startPaidGateway(t, upstream, `sqlite:${file}`)
+  const heldUpMs = watchHeldUp(t)
   const load = startLoad(gateway)
   const { seen } = load
   await until(() => seen.length > 300, 'the load', 20_000)
@@ -112,6 +114,7 @@ async function goThrough(t: TestContext, disk: Disk): Promise<void> {
   )
   await endInGoodOrder(gateway)
 
+  const heldUp = Math.round(heldUpMs())
   const slowest = Math.max(...seen.map(({ ms }) => ms))
   t.diagnostic(`${seen.length} requests: ${JSON.stringify(tally(seen))}`)
   t.diagnostic(`slowest ${Math.round(slowest)} ms; answered again ${Math.round(admittedAfter)} ms after`)
@@ -129,7 +132,7 @@ async function goThrough(t: TestContext, disk: Disk): Promise<void> {
   db.close()
   // Where some were written and others not, a process may have given up its lease.
   assertChargedOnce(seen, await readBooks(`sqlite:${file}`, { leasesLeft: disk === FULL }))
-  assert.ok(slowest < LONGEST_MS, `an answer took ${slowest} ms`)
+  assert.ok(slowest < LONGEST_MS + heldUp, `an answer took ${slowest} ms, ${heldUp} of them perhaps here`)
 }
 
 describe('a gateway under load whose SQLite file is on a disk', () => {

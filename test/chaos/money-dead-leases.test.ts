@@ -10,7 +10,7 @@ import { booksOf, paidGateways, pay, sawEnd, shutDown } from './paid-gateways.ts
 
 const KILLS = 3
 const BACK_WITHIN_MS = 45_000
-const TIMEOUT_MS = 120_000
+const TIMEOUT_MS = 240_000
 
 const CONFIG = {
   accounts: [{ id: 'acme', balance: '1000' }],

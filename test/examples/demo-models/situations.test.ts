@@ -141,7 +141,7 @@ describe('provoked answers', () => {
     }
   })
 
-  it('demo-slow lets go of a caller that leaves', { timeout: 5000 }, async () => {
+  it('demo-slow lets go of a caller that leaves', { timeout: 30_000 }, async () => {
     // Were the wait to go on, its timer would keep this file's process alive for a minute.
     const own = await startDemoModels({ slowMs: 60_000 })
     const leaving = { signal: AbortSignal.timeout(50) }

@@ -19,7 +19,7 @@ describe('streaming', () => {
   })
 
   it('waits for a caller that does not read, and makes nothing more once it has left', {
-    timeout: 5000,
+    timeout: 30_000,
   }, async (t) => {
     let made = 0
     let ended = false
