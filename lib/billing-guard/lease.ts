@@ -50,31 +50,33 @@ export function changeLease(
   now: number,
 ): Changed {
   const { seq, change } = asked
-  const answer = (moved: bigint, lost = false): LeaseAnswer => ({
+  const answer = (moved: bigint, open: boolean): LeaseAnswer => ({
     moved,
-    lost,
+    lost: false,
+    open,
     state: wallet && stateOf(wallet),
   })
-  if (!wallet) return { answer: answer(0n), lease: undefined }
+  const lost = (): Changed => ({ answer: { ...answer(0n, false), lost: true }, lease: undefined })
+  if (!wallet) return { answer: answer(0n, false), lease: undefined }
   if (!lease) {
-    if (change.kind === 'give' || seq !== 1) return { answer: answer(0n, true), lease: undefined }
+    if (change.kind === 'give' || seq !== 1) return lost()
     const moved = mayTake(wallet, change)
-    if (moved === 0n) return { answer: answer(0n), lease: undefined }
+    if (moved === 0n) return { answer: answer(0n, false), lease: undefined }
     wallet.leased += moved
-    return { answer: answer(moved), lease: opened(asked, moved, now) }
+    return { answer: answer(moved, true), lease: opened(asked, moved, now) }
   }
-  if (lease.wallet !== asked.wallet || lease.ended === 'swept')
-    return { answer: answer(0n, true), lease: undefined }
+  if (lease.wallet !== asked.wallet || lease.ended === 'swept') return lost()
   // Asked for again, or so late that changes after it have been made already.
-  if (seq <= lease.seq) return { answer: answer(seq === lease.seq ? lease.lastMoved : 0n), lease: undefined }
-  if (lease.ended) return { answer: answer(0n, true), lease: undefined }
+  if (seq <= lease.seq)
+    return { answer: answer(seq === lease.seq ? lease.lastMoved : 0n, !lease.ended), lease: undefined }
+  if (lease.ended) return lost()
   const moved = change.kind === 'take' ? mayTake(wallet, change) : least(change.amount, lease.held)
   const step = change.kind === 'take' ? moved : -moved
   lease.held += step
   wallet.leased += step
   Object.assign(lease, { seq, lastMoved: moved, beats: lease.beats + 1, renewedAt: now })
   if (change.kind === 'give' && lease.held === 0n) Object.assign(lease, { ended: 'closed', endedAt: now })
-  return { answer: answer(moved), lease }
+  return { answer: answer(moved, !lease.ended), lease }
 }
 
 /** Takes what a charge was held for out of its lease. What the lease does not hold is an overrun of the wallet. */

@@ -43,6 +43,8 @@ export interface LeaseAnswer {
   readonly moved: bigint
   /** Whether the lease is gone although the process thought it had it: it was swept. Nothing is changed then. */
   readonly lost: boolean
+  /** Whether the lease is open behind the change: a `take` may have opened none, a `give` closes one that it empties. */
+  readonly open: boolean
   /** The wallet behind the change; undefined where the ledger knows no such wallet, which then is not served. */
   readonly state: WalletState | undefined
 }

@@ -112,9 +112,9 @@ export class WalletLease {
    */
   drawn({ held, amount }: HeldDraw, returned: boolean): void {
     held.drawing -= amount
-    if (!returned) return
-    held.granted += amount
-    this.#cameBack()
+    if (returned) held.granted += amount
+    // A call that ends behind the closing has perhaps emptied the lease, which is then to be closed.
+    if (returned || this.#around.isClosing()) this.#cameBack()
   }
 
   /** It is gone, or nobody knows what it holds: the next call opens another. It ends by itself, or is swept. */
@@ -143,14 +143,14 @@ export class WalletLease {
   }
 
   /** What the ledger answered to {@link nextChange}. */
-  answered({ moved, lost, state }: LeaseAnswer): void {
+  answered({ moved, lost, open, state }: LeaseAnswer): void {
     if (!this.#asked) return
     const { change, lease, at } = this.#asked
     this.#asked = undefined
     this.view.told(state, at.now)
     if (lost) this.drop(lease)
     else if (change.change.kind === 'take') this.#taken(lease, moved, change.change.need)
-    else if (lease.empty && lease.reserved === 0n && this.#lease === lease) this.#lease = undefined
+    else if (!open && this.#lease === lease) this.#lease = undefined
     lease.confirm(at)
     this.#low = ((this.#lease?.free ?? 0n) - this.#waitedFor) / 2n
   }

@@ -38,6 +38,40 @@ describe('closing a pool', () => {
     assert.deepEqual(await shared.leases(), [])
   })
 
+  it('closes a lease that a charge has emptied while a part of it was on its way back', async () => {
+    const shared = ledgerOf('3')
+    const process = new PoolProcess(shared)
+    const { pool, ledger } = process
+    const [charged, released] = [await process.admitted(ONE), await process.admitted(ONE)]
+    ledger.faults.set('settle', 'waits').set('change', 'late')
+    const { outcome } = settle(charged, 'req', ONE)
+    released.release()
+    await turns(20)
+    const [lease] = await shared.leases()
+    assert.deepEqual([lease?.held, ledger.running], [ONE, 2], 'what is to be charged is in it still')
+    ledger.letThrough(1)
+    await outcome
+    ledger.mend()
+    await turns(20)
+    await pool.close()
+    assert.deepEqual([await shared.leases(), pool.stats.leasesLost], [[], 0])
+  })
+
+  it('closes the lease of a call that is charged behind the closing', async () => {
+    const shared = ledgerOf('100')
+    const process = new PoolProcess(shared)
+    const running = await process.admitted(ONE)
+    await process.pool.close()
+    process.ledger.faults.set('settle', 'waits')
+    const { outcome } = settle(running, 'req', ONE)
+    await turns(20)
+    process.ledger.mend()
+    await outcome
+    await turns(20)
+    const { spent, leased } = await shared.check()
+    assert.deepEqual([spent, leased, await shared.leases()], [ONE, 0n, []])
+  })
+
   it('answers those that wait', async () => {
     const process = new PoolProcess(ledgerOf('100'))
     process.ledger.faults.set('change', 'waits')

@@ -10,8 +10,8 @@ import {
 } from '../../lib/billing-guard/index.ts'
 
 type Operation = 'change' | 'renew' | 'settle' | 'leases' | 'sweep'
-/** An operation `fails`, is done `unheard`, or is done when the test lets it through. */
-export type Fault = 'fails' | 'unheard' | 'waits'
+/** An operation `fails`, is done `unheard`, is done when the test lets it through, or is done and then answers `late`. */
+export type Fault = 'fails' | 'unheard' | 'waits' | 'late'
 
 /** The way of one process to a ledger, on which a test lets things go wrong. */
 export class FaultyLedger implements Ledger {
@@ -43,9 +43,9 @@ export class FaultyLedger implements Ledger {
     this.letThrough()
   }
 
-  /** Lets what waits through. */
-  letThrough(): void {
-    for (const go of this.#waiting.splice(0)) go()
+  /** Lets what waits through, or so many of those that have waited longest. */
+  letThrough(many = this.#waiting.length): void {
+    for (const go of this.#waiting.splice(0, many)) go()
   }
 
   change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]> {
@@ -77,9 +77,11 @@ export class FaultyLedger implements Ledger {
     this.running++
     try {
       const fault = this.faults.get(operation)
-      if (fault === 'waits') await new Promise<void>((resolve) => this.#waiting.push(resolve))
+      const letThrough = () => new Promise<void>((resolve) => this.#waiting.push(resolve))
+      if (fault === 'waits') await letThrough()
       if (fault === 'fails') throw new Error('the ledger is down')
       const answer = await run()
+      if (fault === 'late') await letThrough()
       if (fault === 'unheard') throw new Error('the connection was lost')
       return answer
     } finally {

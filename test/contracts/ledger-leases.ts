@@ -40,6 +40,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
         assert.deepEqual(answer, {
           moved,
           lost: false,
+          open: moved > 0n,
           state: { limited: true, funds, spent: 0n, leased: moved },
         })
       })
@@ -72,6 +73,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(answer, {
         moved: 0n,
         lost: false,
+        open: false,
         state: { limited: false, funds: 0n, spent: 0n, leased: 0n },
       })
       assert.equal(await openLease(lease), undefined)
@@ -80,7 +82,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
     it('a wallet that is not there has no state, and is not opened by asking', async () => {
       const wallet = accountWallet(fresh('nobody'))
       const answer = await first().change('p', [take(fresh('lease'), wallet, 5n)])
-      assert.deepEqual(answer, [{ moved: 0n, lost: false, state: undefined }])
+      assert.deepEqual(answer, [{ moved: 0n, lost: false, open: false, state: undefined }])
       assert.deepEqual(await first().wallets([wallet]), [])
     })
 
@@ -130,6 +132,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
         const [answer] = await first().change('p', [change])
         const stands = await figures(first(), account)
         const beats = (await openLease(lease))?.beats
+        assert.equal(answer?.open, beats !== undefined)
         for (const ledger of tested().ledgers) {
           assert.deepEqual(await ledger.change('p', [change, change]), [answer, answer])
         }
@@ -156,7 +159,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       const state = { limited: true, funds: 100n, spent: 0n, leased: 0n }
       assert.deepEqual(
         answers,
-        answers.map(() => ({ moved: 0n, lost: true, state })),
+        answers.map(() => ({ moved: 0n, lost: true, open: false, state })),
       )
     })
 

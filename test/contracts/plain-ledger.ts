@@ -39,7 +39,12 @@ export class PlainLedger {
   change({ lease: id, wallet, seq, change }: LeaseChange): LeaseAnswer {
     const found = this.#wallets.get(wallet)
     const lease = this.#leases.get(id)
-    const answer = (moved: bigint, lost = false) => ({ moved, lost, state: this.#state(wallet) })
+    const answer = (moved: bigint, lost = false) => ({
+      moved,
+      lost,
+      open: !lost && this.#leases.get(id)?.gone === 'no',
+      state: this.#state(wallet),
+    })
     if (!found) return answer(0n)
     if (lease?.gone === 'swept') return answer(0n, true)
     if (lease?.seq === seq) return answer(lease.moved)
