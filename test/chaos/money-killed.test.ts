@@ -5,6 +5,7 @@ import type { GatewayProcess } from '../examples/gateway-process.ts'
 import { BACKENDS } from '../sql/postgres-database.ts'
 import type { Exchange } from '../support/exchange.ts'
 import { chatAnswer, chatEvents, stream } from '../support/scripted-upstream.ts'
+import { until } from '../support/until.ts'
 import { seededRandom } from './measures.ts'
 import {
   type Books,
@@ -78,6 +79,8 @@ async function loadAndKill(gateway: GatewayProcess, callers: number, ms: number)
     }
   })
   await sleep(ms)
+  // On a slow machine nobody has an answer by then, and a kill would show nothing.
+  await until(() => paid.filter(({ call, answer }) => sawEnd(call, answer)).length >= 3, 'answers', 30_000)
   killed = true
   await gateway.stop()
   await Promise.all(loops)
