@@ -14,7 +14,7 @@ export type Step =
   | { op: 'advance'; ms: number }
   | { op: 'fault'; at: number; operation: 'change' | 'settle' | 'renew' | 'leases' | 'sweep'; fault: Fault }
   | { op: 'stop'; at: number; ms: number }
-  | { op: 'mend' | 'crash'; at: number }
+  | { op: 'mend' | 'through' | 'crash'; at: number }
   | { op: 'deposit'; amount: number }
 
 interface Held {
@@ -88,6 +88,9 @@ export class LedgerWorld {
       case 'mend':
         this.#process(step.at).ledger.mend()
         break
+      case 'through':
+        this.#process(step.at).ledger.letThrough(1)
+        break
       case 'crash':
         this.#crash(step.at)
         break
@@ -113,6 +116,7 @@ export class LedgerWorld {
       )
     }
     await this.#checkHeld()
+    await this.#checkKnown()
   }
 
   /** What holds when all have come to rest. */
@@ -157,6 +161,16 @@ export class LedgerWorld {
         // While a process was stopped its leases may have been swept, of which it does not know yet.
         if (mine.length > 0) assert.ok(held <= has, `${wallet}: calls hold ${held}, the lease ${has}`)
       }
+    }
+  }
+
+  /** No lease is open that its process has forgotten: nobody would renew it or give it back. */
+  async #checkKnown(): Promise<void> {
+    const leases = await this.shared.leases()
+    for (const { pool, ledger, owner } of this.#processes) {
+      if (pool.stats.leasesLost > 0 || ledger.running > 0) continue
+      const open = leases.filter((lease) => lease.owner === owner)
+      assert.ok(open.length <= pool.stats.leases, `${open.length} open, ${pool.stats.leases} known`)
     }
   }
 
