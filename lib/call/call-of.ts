@@ -12,6 +12,9 @@ type CallCarrier = IncomingMessage & { [CALL]?: Call; res?: ServerResponse }
  *
  * @param target the response, or the socket of an upgraded connection; a request that `noteUpgrade` noted answers on
  * its socket anyway.
+ * @example
+ * const call = openCall(req, res, { logger: pino() })
+ * console.log(call.id)
  */
 export function openCall(req: IncomingMessage, target: CallTarget, options?: CallOptions): Call {
   const carrier = req as CallCarrier

@@ -41,6 +41,9 @@ export function errorEnvelope(options: ErrorEnvelopeOptions = {}): ErrorRequestH
 /**
  * Turns every request that reached the end of the chain into `not_found`: unknown paths, and known ones asked with
  * another method. Mount it behind the routes and before {@link errorEnvelope}.
+ *
+ * @example
+ * app.use(unknownPath(), errorEnvelope())
  */
 export function unknownPath(): RequestHandler {
   return function unknownPath(req: Request, _res: Response, next: NextFunction): void {

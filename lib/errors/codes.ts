@@ -27,6 +27,9 @@ const unstated = { tier: 'unstated' } as const
 /**
  * Every error code of the service, one row per code (spec 7.2 and 7.3). Envelopes, headers, the retry tiers of
  * clients and the documentation are derived from this table and from nothing else.
+ *
+ * @example
+ * const { status, tier } = ERROR_CODES.rate_limited // 429, 'after_wait'
  */
 export const ERROR_CODES = {
   missing_credential: {

@@ -19,8 +19,10 @@ export interface ModelRoutesOptions {
 /**
  * `GET /models`, `/models/{id}`, `/models/{id}/routing`: what the caller's key may use, and the candidate lines of a
  * model. Ids with slashes work encoded and plain. The list is in the shape of the OpenAI API and holds the members of
- * the Anthropic one too, so that both official SDKs read it.
+ * the Anthropic one too, so that both official SDKs read it. What does not exist, and what the key may not use, is
+ * `model_not_found`.
  *
+ * @throws TypeError at construction without a catalogue.
  * @example
  * app.use('/v1', authenticate({ keys }), modelRoutes({ catalog }))
  */

@@ -9,7 +9,12 @@ import {
 import { MemoryCounters } from './memory-counters.ts'
 import { Waits } from './waits.ts'
 
-/** Limits of one process, in its memory. Answers at once. */
+/**
+ * Limits of one process, in its memory. Answers at once.
+ *
+ * @example
+ * app.use(rateLimit({ store: new MemoryLimitStore(), levels: [{ name: 'ip', by: (req) => req.ip, rpm: 60 }] }))
+ */
 export class MemoryLimitStore implements LimitStore {
   readonly #counters = new MemoryCounters()
   readonly #waits = new Waits()

@@ -56,8 +56,10 @@ export interface ForwardTarget {
  * are never held. Writes `call.routing`, and for a success what it costs, so that `billingGuard` in front of it charges
  * before the head of the answer goes out.
  *
- * Refuses what cannot be passed on: an `Idempotency-Key`, because nobody reads the content that it stands for, and a path
- * with dot segments, because an upstream could read another path in it.
+ * Refuses what cannot be passed on: an `Idempotency-Key`, because nobody reads the content that it stands for
+ * (`invalid_request`), and a path
+ * with dot segments, because an upstream could read another path in it (`not_found`). Where no line is left, and where one
+ * fails, it refuses as `route` does.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example

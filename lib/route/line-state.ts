@@ -128,7 +128,15 @@ const UNUSED: LineReading = {
   circuitChanges: { closed: 0, open: 0, half_open: 0 },
 }
 
-/** The states of all lines of a process, made as they are first needed and shared by everything that routes. */
+/**
+ * The states of all lines of a process: connections, circuits, rests, measurements. Made as they are first needed, and shared
+ * by everything that is given the same registry. Close it at shutdown, when no call runs any more.
+ *
+ * @example
+ * const lines = new LineRegistry()
+ * app.post('/v1/chat/completions', readRequest({ catalog }), route({ catalog, lines }))
+ * app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }))
+ */
 export class LineRegistry {
   /** Of former catalogues too: a call that began with one still finds the states of its lines. */
   readonly #states = new WeakMap<Line, LineState>()
@@ -136,6 +144,7 @@ export class LineRegistry {
   readonly #retiring = new Set<LineState>()
   #switches: ReadonlyMap<string, boolean> = new Map()
 
+  /** The state of a line, made if there is none yet. */
   stateOf(line: Line): LineState {
     const known = this.#states.get(line)
     if (known) return known
@@ -154,6 +163,7 @@ export class LineRegistry {
     return { inFlight, circuit: circuit.state, circuitChanges: circuit.changes }
   }
 
+  /** What may be told of a line: neither address nor secret. Times are milliseconds. */
   status(line: Line): LineStatus {
     const state = this.stateOf(line)
     return {
@@ -173,6 +183,7 @@ export class LineRegistry {
     }
   }
 
+  /** The same, and how its attempts of the last minute ended. */
   figures(line: Line): LineFigures {
     const { attempts, failures } = this.stateOf(line).recent.figures
     const share = attempts === 0 ? null : Math.round((failures / attempts) * 1000) / 1000

@@ -21,6 +21,11 @@ export interface RouteOptions extends RoutingOptions {
  * Picks a line for the call, tries others while nothing was sent, and writes the answer (spec 7.2, "routing and
  * upstream"). Needs what `readRequest` wrote, and writes `call.routing` and `call.usage`.
  *
+ * Where no line is left it refuses with `no_candidate`, `region_denied`, `unsupported_feature`, `context_too_long`,
+ * `upstream_rate_limited` or `circuit_open`; where lines were tried, with what they came to (`upstream_timeout`,
+ * `upstream_error`, `upstream_overloaded`, `empty_completion`, `content_filtered`, …) or `all_candidates_failed`. Behind the
+ * first output no other line is tried: the error is told in the stream.
+ *
  * @throws TypeError at construction when an option is unusable.
  * @example
  * const { catalog } = loadConfig(config, process.env)

@@ -48,21 +48,22 @@ export interface VideoEndpoints {
   readonly create: RequestHandler
   /** Reads, lists, deletes, and fetches the content of, videos. Mount it on both paths, behind `authenticate`. */
   readonly routes: Router
-  /** What the lines can be asked about their tasks, for a `Settler`. */
+  /** What the lines can be asked about their tasks, for a `TaskSettler`. */
   readonly clients: LineClients
   /** Ends downloads under way, and waits for records that are still to be written. */
   close(): Promise<void>
 }
 
-/** Where videos are created, in both protocols. */
+/** Where videos are created, in both protocols: the chain that ends with `create`. */
 export const VIDEO_CREATE_PATHS = [videos.path, `${videos.path}/:id/remix`, videoTasks.path]
 
-/** Where they are read. */
+/** Where videos are read, listed and deleted, in both protocols: what `routes` is mounted on. */
 export const VIDEO_PATHS = [videos.path, videoTasks.path]
 
 /**
  * Video in both protocols (spec 3, 4): OpenAI-style `/v1/videos` and task-style `/api/v3/contents/generations/tasks`, over
- * lines of either kind.
+ * lines of either kind. A create refuses as `route` and `billingGuard` do; another account's video is `not_found`, and to cancel
+ * one that is being made is a `conflict`.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example

@@ -43,7 +43,8 @@ const UPKEEP_TASKS = 100
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
- * const settler = new TaskSettler({ store: new SqlTaskStore(db), clients: (line) => lineClients.get(line) })
+ * const video = videoEndpoints({ tasks, lines: new LineAccess({ catalog }) })
+ * const settler = new TaskSettler({ store: tasks, clients: video.clients })
  * // at shutdown
  * await settler.close()
  */
