@@ -56,8 +56,11 @@ export function createApp({ keys, pool, books, adminToken }: AppOptions): Expres
   app.get('/tiles/:z/:x/:y.png', customers, paid, async (req, res) => {
     const call = callOf(req)
     const { pixels, steps } = await drawTile(asked(req))
-    // Who has gone does not get the tile, and does not pay for it.
-    if (call.left) return
+    // Who has gone does not get the tile, and does not pay for it; what was held for it is free as soon as this is said.
+    if (call.left) {
+      res.end()
+      return
+    }
     const price = priceOf(steps)
     call.charge(price)
     res

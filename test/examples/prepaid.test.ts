@@ -9,6 +9,7 @@ import { formatAmount, parseAmount } from '../../lib/catalog/index.ts'
 import { openDatabase, SqlLedger } from '../../lib/sql/index.ts'
 import { envelopeOf, jsonOf } from '../support/answer-bodies.ts'
 import { recordingLogger } from '../support/app-server.ts'
+import { untilAsync } from '../support/until.ts'
 import { temporaryFolder } from './gateway-process.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -111,6 +112,20 @@ describe('a paid API of one’s own', () => {
     assert.equal((await deposit('5.00', 'invoice-1001')).status, 201)
     const price = await buy()
     assert.equal(await balance(), formatAmount(parseAmount(left) - coarse + parseAmount('5') - price))
+  })
+
+  it('does not charge who leaves before the tile is drawn, and does not keep his money either', async () => {
+    // All of it lies within the set, so that drawing it takes long.
+    const dear = '/tiles/4/10/7.png?detail=600'
+    const leaving = new AbortController()
+    const headers = { authorization: 'Bearer sk-ann' }
+    const left = fetch(`${app.url}${dear}`, { headers, signal: leaving.signal })
+    await untilAsync(async () => (await jsonOf<{ leased: string }>(await get('/balance'))).leased !== '0')
+    leaving.abort()
+    await assert.rejects(left, { name: 'AbortError' })
+    assert.equal(await balance(), '0.01')
+    // Nearly all of it is wanted again: 503 for as long as it is held for the tile that nobody waits for (5 minutes).
+    await untilAsync(async () => (await get(dear)).ok, 'a second tile', 30_000)
   })
 
   it('lets a key spend no more than its quota', async () => {
