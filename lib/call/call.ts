@@ -49,22 +49,28 @@ export class Call {
   readonly clientRequestId: string | null
   readonly logger: Logger
 
+  /** Who calls. Null, as any part that nobody has written. */
   principal: Principal | null = null
   /** The model the caller asked for, whether it exists or not. */
   model: string | null = null
+  /** What was read off the body. */
   request: CallRequest | null = null
   /** The one line that may serve the call; null: any. */
   pin: Pin | null = null
   /** Notes an answer that its line keeps, before its id goes out; undefined: nothing to wait for. */
   keepAnswer: ((answer: KeptAnswer) => Promise<void> | undefined) | null = null
+  /** Lines removed and why, and the attempts. */
   routing: RoutingTrace | null = null
   /** The number of the event to come, in a stream whose events are numbered. Written by `route`. */
   nextEventNumber: number | undefined
+  /** What was used, by the line that answered. Written by `route`. */
   usage: Usage | null = null
   servedBy: ServedBy | null = null
+  /** What was held and charged, in nano-units. */
   billing: BillingTrace | null = null
   /** When it was made durable; null where nothing had to be. */
   settling: SettlingTrace | null = null
+  /** How it ended; null while it runs. */
   outcome: CallOutcome | null = null
   /** The limit that refused the call. */
   limit: LimitRefusal | null = null
