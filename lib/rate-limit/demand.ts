@@ -84,7 +84,9 @@ function isTooLarge({ cost, most }: Limit): boolean {
 function mostOf(limit: OfRequest<LimitValue>, req: Request, call: Call): number | undefined {
   const most = typeof limit === 'function' ? limit(req, call) : limit
   if (most === null || most === undefined || most === Number.POSITIVE_INFINITY) return undefined
-  if (!(most >= 0)) throw new TypeError(`rateLimit: a limit must be a number from 0 up, not ${most}`)
+  // A text of digits, as databases give, would do here and fail in a store, there with all that was asked beside it.
+  if (!(typeof most === 'number' && most >= 0))
+    throw new TypeError(`rateLimit: a limit must be a number from 0 up, not ${typeof most} ${most}`)
   return most
 }
 

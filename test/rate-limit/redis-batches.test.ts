@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import type { Request } from 'express'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
 import type { Demand, Limit, Verdict } from '../../lib/rate-limit/index.ts'
@@ -9,6 +10,7 @@ import { StoreAway } from '../../lib/store-guard/index.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
 import { untilAsync } from '../support/until.ts'
 import { demand, limit } from './demands.ts'
+import { limitedApp } from './limited-app.ts'
 
 const silent = { info() {}, warn() {}, error() {} }
 
@@ -159,6 +161,22 @@ describe('demands of one turn of the event loop in Redis', { skip: WITHOUT_REDIS
       [true, true, true, false],
     )
   })
+
+  for (const most of ['5', 5n, true] as unknown as number[]) {
+    it(`do not fail for one of them whose limit is a ${typeof most} instead of a number`, async (t) => {
+      const rpm = (req: Request) => (req.get('x-key') === 'odd' ? most : 5)
+      const app = await limitedApp(t, {
+        store,
+        levels: [{ name: 'user', by: (req) => req.get('x-key'), rpm }],
+      })
+      const statuses = await Promise.all(
+        ['ann', 'odd', 'bob', 'cay'].map(async (key) => (await app.ask({ key })).status),
+      )
+      assert.deepEqual(statuses, [200, 500, 200, 200])
+      assert.equal(store.outages, 0)
+      assert.equal(await redis.get('gateway:{limits}:rpm:user:ann'), '1')
+    })
+  }
 
   it('fail together, each as a store that is away, and give back together what they took unheard', async () => {
     store = new RedisLimitStore({ redis, logger: silent, timeoutMs: 100 })
