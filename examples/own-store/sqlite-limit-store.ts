@@ -72,7 +72,7 @@ export class SqliteLimitStore implements LimitStore {
     try {
       return this.#inTransaction(() => this.#decide(demand))
     } catch (error) {
-      // Rejected and not thrown: so `onStoreError` decides what becomes of the request.
+      // So `onStoreError` decides what becomes of the request.
       return Promise.reject(new StoreAway('limits', { cause: error }))
     }
   }

@@ -60,7 +60,7 @@ export interface LimitStore {
   /**
    * Admits or refuses a demand as a whole; at once where that is possible.
    *
-   * @throws StoreAway (by rejecting) when the store does not answer. It may have admitted the demand all the same, so
+   * @throws StoreAway (or rejects with it) when the store does not answer. It may have admitted the demand all the same, so
    *   what follows is {@link hold} where the call runs, and {@link release} in any case.
    */
   admit(demand: Demand): Verdict | PromiseLike<Verdict>

@@ -65,9 +65,18 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
       next(refuseForever(call, tooSmall))
       return
     }
-    const verdict = store.admit(demand)
+    const verdict = ask(demand)
     if ('then' in verdict) void waitFor(call, demand, verdict, res, next)
     else next(apply(call, demand, verdict, res))
+  }
+
+  /** What a store throws is its failure as what it rejects with is. */
+  function ask(demand: Demand): Verdict | PromiseLike<Verdict> {
+    try {
+      return store.admit(demand)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   async function waitFor(

@@ -31,3 +31,34 @@ it('a failure of such a store is one of the store', async (t) => {
   assert.equal((await app.ask()).envelope.error.code, 'internal_error')
   assert.equal(app.handled, 0)
 })
+
+/** A store that works without promises, as one on SQLite may. */
+class ThrowingStore extends MemoryLimitStore implements LimitStore {
+  readonly released: string[] = []
+  error: Error = new StoreAway('away')
+
+  override admit(): Verdict {
+    throw this.error
+  }
+
+  override release({ id }: Demand): void {
+    this.released.push(id)
+  }
+}
+
+it('a store that throws that it is away is away as one that rejects so', async (t) => {
+  const app = await limitedApp(t, { keyRpm: 1, concurrency: 1, store: new ThrowingStore() })
+  assert.deepEqual([(await app.ask()).status, (await app.ask()).status], [200, 429])
+  assert.equal(app.handled, 1)
+})
+
+for (const error of [new StoreAway('away'), new Error('a fault in it')]) {
+  it(`what such a store may have taken comes back where ${error.name} refuses the request`, async (t) => {
+    const store = new ThrowingStore()
+    store.error = error
+    const app = await limitedApp(t, { concurrency: 1, store, onStoreError: 'refuse' })
+    assert.equal((await app.ask()).envelope.error.code, 'internal_error')
+    assert.deepEqual(store.released, [app.calls[0]?.id])
+    assert.equal(app.handled, 0)
+  })
+}
