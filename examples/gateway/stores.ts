@@ -171,7 +171,11 @@ function warnOfUnseeded(started: GatewayConfig, next: GatewayConfig, logger: Log
 /** Counts in Redis when there is one, so that limits hold over all processes; else in this process. */
 export function openLimitStores(url: string | undefined, logger: Logger): LimitStores {
   if (url === undefined) return { limits: new MemoryLimitStore(), ping: async () => {}, close: () => {} }
-  const redis = new Redis(url, { enableAutoPipelining: true })
+  const redis = new Redis(url, {
+    enableAutoPipelining: true,
+    // A master that became a replica may keep its connections; whoever stands at its address now takes writes.
+    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+  })
   // The store says when Redis goes away and when it is back; each try to reconnect need not be told.
   redis.on('error', () => {})
   const limits = new RedisLimitStore({ redis, logger })

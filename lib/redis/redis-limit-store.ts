@@ -36,11 +36,11 @@ export interface RedisLimitStoreOptions {
  * app.use(rateLimit({ store: new RedisLimitStore({ redis }) }))
  */
 export class RedisLimitStore implements LimitStore {
-  readonly #redis: RedisClient
   readonly #prefix: string
   readonly #guard: StoreGuard
   readonly #decide: RedisScript
   readonly #refundScript: RedisScript
+  readonly #renewScript: RedisScript
   readonly #batches: LimitBatches
   readonly #leases: SlotLeases
   readonly #leaseMs: number
@@ -58,7 +58,6 @@ export class RedisLimitStore implements LimitStore {
       throw new TypeError('RedisLimitStore: "redis" must be a client of ioredis, such as new Redis(url)')
     if (!(leaseMs >= 1000 && leaseMs <= 30_000))
       throw new TypeError('RedisLimitStore: "leaseMs" must be between 1000 and 30000')
-    this.#redis = redis
     this.#prefix = prefix
     this.#leaseMs = leaseMs
     this.#now = options.now ?? noClock
@@ -73,7 +72,7 @@ export class RedisLimitStore implements LimitStore {
     })
     this.#decide = promptScript(redis, 'gatewayLimitsDecide', DECIDE)
     this.#refundScript = promptScript(redis, 'gatewayLimitsRefund', REFUND)
-    const renew = promptScript(redis, 'gatewayLimitsRenew', RENEW)
+    this.#renewScript = promptScript(redis, 'gatewayLimitsRenew', RENEW)
     this.#batches = new LimitBatches(
       {
         send: (batch) => this.#send(batch),
@@ -89,7 +88,7 @@ export class RedisLimitStore implements LimitStore {
     )
     this.#leases = new SlotLeases(
       {
-        renew: (key, ids) => renew([this.#key(key)], [this.#now(), leaseMs, ...ids]),
+        renew: (key, ids) => this.#renew(key, ids),
         giveBack: (key, id) => this.#batches.giveBack(key, id),
       },
       this.#guard,
@@ -108,13 +107,14 @@ export class RedisLimitStore implements LimitStore {
   }
 
   /**
-   * Asks Redis whether it is there, for a readiness check: a process that is sent no requests while Redis is away learns
-   * of its return only so.
+   * Asks Redis whether it is there and takes writes, for a readiness check: a process that is sent no requests while
+   * Redis is away learns of its return only so.
    *
    * @throws {StoreAway} while it is not.
    */
   async ping(): Promise<void> {
-    await this.#guard.run(() => this.#redis.ping())
+    // Not PING, which a replica and a Redis out of order answer too: this writes nothing, and only where it could.
+    await this.#guard.run(() => this.#renew('ping', []))
   }
 
   admit(demand: Demand): Promise<Verdict> {
@@ -141,6 +141,10 @@ export class RedisLimitStore implements LimitStore {
     return `${this.#prefix}:${name}`
   }
 
+  #renew(key: string, ids: readonly string[]): Promise<unknown> {
+    return this.#renewScript([this.#key(key)], [this.#now(), this.#leaseMs, ...ids])
+  }
+
   #hold({ id, slots }: Demand, told: boolean): void {
     for (const { key } of slots) this.#leases.hold(key, id, told)
   }
@@ -153,8 +157,10 @@ export class RedisLimitStore implements LimitStore {
   /** An admission that nobody used must not count. */
   #late(demand: Demand, verdict: Verdict | undefined, now: number): void {
     const unused = this.#abandoned.delete(demand)
-    if (unused && verdict && !verdict.refusedBy) this.#refund(demand, verdict, now)
     this.#unanswered.delete(demand)
+    if (!verdict || verdict.refusedBy) return
+    if (unused) this.#refund(demand, verdict, now)
+    for (const { key } of demand.slots) this.#leases.takenLate(key, demand.id)
   }
 
   #refund({ charges }: Demand, { counts }: Verdict, now: number): void {

@@ -52,6 +52,14 @@ export class SlotLeases {
     if (held || asked) this.#commands.giveBack(key, id)
   }
 
+  /**
+   * Redis has it after all. It was given back already unless its call runs, but a cluster that is moving keys is asked
+   * again for what it could not do, which may have come behind that.
+   */
+  takenLate(key: string, id: string): void {
+    if (!this.#live.get(key)?.has(id)) this.#commands.giveBack(key, id)
+  }
+
   /** Redis did not say that it has slots back: it is told again. Twice does no harm. */
   unconfirmed(key: string, ids: readonly string[]): void {
     for (const id of ids) add(this.#unconfirmed, key, id)
