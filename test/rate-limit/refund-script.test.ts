@@ -17,13 +17,14 @@ describe('giving a charge back in Redis', { skip: WITHOUT_REDIS }, () => {
 
   /** A counter of 10 whose window has `left` to go; what it says after 4 of a window with that end were given back. */
   async function refunded(left: number, windowEnd: number, used = 10): Promise<string | null> {
-    await redis.set('counter', used, 'PX', left)
-    const [seconds, micros] = await redis.time()
-    const real = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
-    // The script's clock is stopped; how long the key has been there is taken off, as it would be from its time to live.
-    const gone = real + left - Number(await redis.pexpiretime('counter'))
-    await redis.eval(REFUND, 1, 'counter', NOW + gone, 4, windowEnd)
-    return redis.get('counter')
+    const replies = await redis
+      .multi()
+      .set('counter', used, 'PX', left)
+      .eval(REFUND, 1, 'counter', NOW, 4, windowEnd)
+      .get('counter')
+      .exec()
+    // The script's clock is stopped, and Redis's as good as that within a transaction.
+    return replies?.[2]?.[1] as string | null
   }
 
   it('lowers the count in the window that was charged', async () => {
