@@ -7,8 +7,11 @@ export interface Asked {
   readonly reject: (error: unknown) => void
 }
 
-/** What `DECIDE` of decide-script.ts returns: Redis's time, and the list of what it says to each demand. */
-export type BatchReply = readonly [now: number, list: string]
+/**
+ * What `DECIDE` of decide-script.ts returns: Redis's time, a text with `stringNumbers` of the client, and the list of what
+ * it says to each demand.
+ */
+export type BatchReply = readonly [now: number | string, list: string]
 
 /** Redis does nothing else while a script runs. */
 const MOST_DEMANDS = 100

@@ -101,7 +101,9 @@ export class LimitBatches {
     }
     reply?.then(
       (answer) =>
-        readVerdicts(asked, answer, ({ demand }, verdict) => this.#peer.late(demand, verdict, answer[0])),
+        readVerdicts(asked, answer, ({ demand }, verdict) =>
+          this.#peer.late(demand, verdict, Number(answer[0])),
+        ),
       // The guard has told of it, and what was admitted nobody will know: at worst too few get through.
       () => {
         for (const { demand } of asked) this.#peer.late(demand, undefined, 0)

@@ -1,7 +1,9 @@
 /** Redis's own time, so that processes whose clocks differ agree; a test gives its own. */
 export const CLOCK = `
 local now = tonumber(ARGV[1])
-if not now then
+if now then
+  now = math.floor(now)
+else
   local time = redis.call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end`

@@ -51,11 +51,11 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   async renew(claims: readonly IdempotencyClaim[], leaseUntil: number): Promise<boolean[]> {
     const life = lifeOf(leaseUntil - Date.now())
     const replies = claims.map(({ id, owner }) => this.#renew([this.#key(id)], [owner, leaseUntil, life]))
-    return (await Promise.all(replies)).map((reply) => reply === 1)
+    return (await Promise.all(replies)).map(isOne)
   }
 
   async complete({ id, owner }: IdempotencyClaim, keepUntil: number): Promise<boolean> {
-    return (await this.#complete([this.#key(id)], [owner, keepUntil, lifeOf(keepUntil - Date.now())])) === 1
+    return isOne(await this.#complete([this.#key(id)], [owner, keepUntil, lifeOf(keepUntil - Date.now())]))
   }
 
   async release({ id, owner }: IdempotencyClaim): Promise<void> {
@@ -70,6 +70,11 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   #key(id: string): string {
     return this.#prefix + id
   }
+}
+
+/** With the option `stringNumbers` of the client a number is a text. */
+function isOne(reply: unknown): boolean {
+  return Number(reply) === 1
 }
 
 function lifeOf(ms: number): number {

@@ -56,8 +56,14 @@ export class RedisLimitStore implements LimitStore {
     const { redis, prefix = 'gateway:{limits}', leaseMs = 25_000, logger, timeoutMs } = options
     if (typeof redis?.defineCommand !== 'function')
       throw new TypeError('RedisLimitStore: "redis" must be a client of ioredis, such as new Redis(url)')
-    if (!(leaseMs >= 1000 && leaseMs <= 30_000))
-      throw new TypeError('RedisLimitStore: "leaseMs" must be between 1000 and 30000')
+    if (!(Number.isInteger(leaseMs) && leaseMs >= 1000 && leaseMs <= 30_000))
+      throw new TypeError('RedisLimitStore: "leaseMs" must be whole milliseconds between 1000 and 30000')
+    if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && timeoutMs > 0))
+      throw new TypeError('RedisLimitStore: "timeoutMs" must be a positive whole number of milliseconds')
+    if (redis.isCluster && !/^[^{]*\{[^}]+\}/.test(prefix))
+      throw new TypeError(
+        'RedisLimitStore: on a cluster "prefix" needs a hash tag, such as "gateway:{limits}": one script uses several keys',
+      )
     this.#prefix = prefix
     this.#leaseMs = leaseMs
     this.#now = options.now ?? noClock

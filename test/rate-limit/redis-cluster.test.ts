@@ -41,3 +41,10 @@ for (const enableAutoPipelining of [false, true]) {
     assert.equal(await node.zcard('gateway:{limits}:concurrency:key:c'), 1)
   })
 }
+
+it('a prefix that would scatter the keys over a cluster is refused at once', () => {
+  const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true })
+  for (const prefix of ['mine', 'mine:{}', '{}:{limits}', 'mine}limits{'])
+    assert.throws(() => new RedisLimitStore({ redis: cluster, prefix }), /needs a hash tag/)
+  new RedisLimitStore({ redis: cluster, prefix: '{mine}:limits' })
+})

@@ -151,6 +151,9 @@ describe('limits while Redis is away', { skip: WITHOUT_REDIS }, () => {
 
   it('says at construction what is wrong with an option', () => {
     assert.throws(() => new RedisLimitStore({ redis: {} as Redis }), /must be a client of ioredis/)
-    assert.throws(() => new RedisLimitStore({ redis, leaseMs: 40_000 }), /"leaseMs"/)
+    for (const leaseMs of [40_000, 10_000 / 3, Number.NaN])
+      assert.throws(() => new RedisLimitStore({ redis, leaseMs }), /"leaseMs"/)
+    for (const timeoutMs of [0, Number.NaN, Number.POSITIVE_INFINITY])
+      assert.throws(() => new RedisLimitStore({ redis, timeoutMs }), /"timeoutMs"/)
   })
 })
