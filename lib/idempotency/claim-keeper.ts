@@ -39,6 +39,7 @@ export class ClaimKeeper {
   readonly #pruner: RecordPruner
   #timer: NodeJS.Timeout | undefined
   #dueAt = 0
+  #inRound = false
   /** Claims, completions and releases that somebody waits for. */
   #asked = 0
   #closed = false
@@ -155,14 +156,19 @@ export class ClaimKeeper {
    */
   async close(withinMs: number): Promise<void> {
     const until = performance.now() + withinMs
-    while ((this.#asked > 0 || this.#unanswered.size > 0) && performance.now() < until) {
+    while (this.#isBusy && performance.now() < until) {
       if (this.#asked === 0) await this.#answered(this.#unanswered.askAll(this.#stretchMs))
-      if (this.#asked > 0 || this.#unanswered.size > 0) await sleep(CLOSING_MS)
+      if (this.#isBusy) await sleep(CLOSING_MS)
     }
     this.#closed = true
     clearTimeout(this.#timer)
     for (const { owner, state } of this.#unanswered)
       this.#logger.error({ requestId: owner, state }, 'idempotency: a claim is not settled at the end')
+  }
+
+  /** Whether the store is being asked for anything, or is to be. */
+  get #isBusy(): boolean {
+    return this.#asked > 0 || this.#inRound || this.#unanswered.size > 0
   }
 
   get #renewMs(): number {
@@ -202,9 +208,11 @@ export class ClaimKeeper {
   }
 
   async #round(): Promise<void> {
+    this.#inRound = true
     const renewed = await this.#answered(this.#renewHeld())
     await this.#answered(this.#unanswered.askAll(this.#stretchMs))
     await this.#answered(this.#pruner.prune(this.#stretchMs))
+    this.#inRound = false
     this.#timer = undefined
     if (!renewed || this.#unanswered.size > 0) this.#wake(Math.min(RETRY_MS, this.#renewMs))
     else if (this.#held.size > 0) this.#wake(this.#renewMs)

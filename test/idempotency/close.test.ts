@@ -24,9 +24,22 @@ class SlowStore extends MemoryIdempotencyStore {
   }
 }
 
-async function keyedApp(t: TestContext, store: IdempotencyStore, storeTimeoutMs = 10_000) {
+/** A store that takes its time to prune, and tells when it is done. */
+class SlowlyPruned extends MemoryIdempotencyStore {
+  pruning = 0
+  pruned = 0
+
+  override async prune(...given: Parameters<IdempotencyStore['prune']>): Promise<number> {
+    this.pruning++
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    this.pruned++
+    return super.prune(...given)
+  }
+}
+
+async function keyedApp(t: TestContext, store: IdempotencyStore, storeTimeoutMs = 10_000, leaseMs = 60_000) {
   const logger = recordingLogger()
-  const once = idempotency({ store, logger, storeTimeoutMs })
+  const once = idempotency({ store, logger, storeTimeoutMs, leaseMs })
   const server = await serveApp((app) => {
     app.post('/orders', express.json(), once, (req, res) => void res.status(req.body.status).json({}))
   })
@@ -63,6 +76,15 @@ describe('closing idempotency', () => {
       assert.deepEqual(unsettled(), [])
     })
   }
+
+  it('waits for a pruning that is on its way, so that the store is not closed under it', async (t) => {
+    const store = new SlowlyPruned()
+    const { once, post } = await keyedApp(t, store, 10_000, 400)
+    assert.equal((await post(201)).status, 201)
+    await until(() => store.pruning > 0, 'a pruning')
+    await once.close()
+    assert.deepEqual([store.pruning, store.pruned], [1, 1])
+  })
 
   it('asks again for what was not answered, so that the key is free for the next process', async (t) => {
     const memory = new MemoryIdempotencyStore()
