@@ -76,7 +76,7 @@ export async function startServing({
   const end = async (): Promise<void> => {
     await gateway.close()
     await observability.close()
-    limits.close()
+    await limits.close()
     await durable.close()
   }
   const endBehind = async (drained: Promise<unknown>): Promise<void> => {

@@ -79,7 +79,7 @@ export interface LimitStores {
   readonly limits: LimitStore
   /** Rejects while they cannot be reached. */
   ping(): Promise<void>
-  close(): void
+  close(): Promise<void>
 }
 
 /** Opens the stores that DATABASE_URL names and puts the config's accounts and keys into them. */
@@ -170,7 +170,8 @@ function warnOfUnseeded(started: GatewayConfig, next: GatewayConfig, logger: Log
 
 /** Counts in Redis when there is one, so that limits hold over all processes; else in this process. */
 export function openLimitStores(url: string | undefined, logger: Logger): LimitStores {
-  if (url === undefined) return { limits: new MemoryLimitStore(), ping: async () => {}, close: () => {} }
+  if (url === undefined)
+    return { limits: new MemoryLimitStore(), ping: async () => {}, close: async () => {} }
   const redis = new Redis(url, {
     enableAutoPipelining: true,
     // A master that became a replica may keep its connections; whoever stands at its address now takes writes.
@@ -179,5 +180,12 @@ export function openLimitStores(url: string | undefined, logger: Logger): LimitS
   // The store says when Redis goes away and when it is back; each try to reconnect need not be told.
   redis.on('error', () => {})
   const limits = new RedisLimitStore({ redis, logger })
-  return { limits, ping: () => limits.ping(), close: () => redis.disconnect() }
+  return {
+    limits,
+    ping: () => limits.ping(),
+    async close() {
+      await limits.close()
+      redis.disconnect()
+    },
+  }
 }

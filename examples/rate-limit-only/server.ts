@@ -10,7 +10,8 @@ const redis = REDIS_URL === undefined ? undefined : new Redis(REDIS_URL, { enabl
 // The store says when Redis goes away and when it is back; each try to reconnect need not be told.
 redis?.on('error', () => {})
 
-const store = redis ? new RedisLimitStore({ redis }) : new MemoryLimitStore()
+const shared = redis && new RedisLimitStore({ redis })
+const store = shared ?? new MemoryLimitStore()
 const server = createApp({ store }).listen(Number(PORT), '127.0.0.1', () => {
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   console.log(`the shop is open at ${origin}, its counts are in ${redis ? 'Redis' : 'memory'}`)
@@ -18,5 +19,8 @@ const server = createApp({ store }).listen(Number(PORT), '127.0.0.1', () => {
 })
 
 process.once('SIGTERM', () => {
-  server.close(() => redis?.disconnect())
+  server.close(async () => {
+    await shared?.close()
+    redis?.disconnect()
+  })
 })

@@ -23,6 +23,8 @@ export class LimitBatches {
   readonly #peer: BatchPeer
   readonly #guard: StoreGuard
   #open: LimitBatch | undefined
+  /** Settles when what was sent last is answered, or given up. */
+  #sent: Promise<void> = Promise.resolve()
 
   constructor(peer: BatchPeer, guard: StoreGuard) {
     this.#peer = peer
@@ -47,6 +49,12 @@ export class LimitBatches {
     this.#sendIfFull()
   }
 
+  /** Sends what is gathered. Resolves when that, and what was sent before, is answered or given up; never rejects. */
+  flush(): Promise<void> {
+    if (this.#open) this.#send()
+    return this.#sent
+  }
+
   #gathering(): LimitBatch {
     if (this.#open) return this.#open
     const batch = new LimitBatch()
@@ -69,10 +77,12 @@ export class LimitBatches {
       reply = this.#peer.send(batch)
       return reply
     }
-    this.#guarded(batch, send).then(
+    const settled = this.#guarded(batch, send).then(
       (answer) => this.#settle(batch, answer),
       (error: unknown) => this.#fail(batch, error, reply),
     )
+    // Redis answers in order, and what was sent before is given up before.
+    this.#sent = settled
   }
 
   /** A demand was let through before. Of what only ended nobody waits for the pardons, which are no reason for an outage. */

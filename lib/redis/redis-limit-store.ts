@@ -123,6 +123,15 @@ export class RedisLimitStore implements LimitStore {
     await this.#guard.run(() => this.#renew('ping', []))
   }
 
+  /**
+   * For the end of the process, behind the last call and before the client is disconnected: waits until Redis has the
+   * slots that came back, or does not answer. What it does not hear of ends with its lease. Never rejects.
+   */
+  close(): Promise<void> {
+    this.#leases.giveBackAgain()
+    return this.#batches.flush()
+  }
+
   admit(demand: Demand): Promise<Verdict> {
     if (this.#guard.mayAsk()) return this.#batches.ask(demand)
     return Promise.reject(new StoreAway('redis limits is away'))

@@ -66,11 +66,17 @@ export class SlotLeases {
     this.#keepReconciling()
   }
 
-  /** Makes Redis agree with what this process holds. */
-  reconcile(): void {
+  /** Gives back again what Redis did not say that it has. */
+  giveBackAgain(): void {
     const unconfirmed = [...this.#unconfirmed]
     this.#unconfirmed.clear()
     for (const [key, ids] of unconfirmed) for (const id of ids) this.#commands.giveBack(key, id)
+  }
+
+  /** Makes Redis agree with what this process holds. */
+  reconcile(): void {
+    const wasUnconfirmed = this.#unconfirmed.size > 0
+    this.giveBackAgain()
     for (const [key, ids] of this.#live) {
       for (const batch of batches(ids)) {
         const renew = () => {
@@ -80,7 +86,7 @@ export class SlotLeases {
         void this.#guard.run(renew).catch(ignoreOutage)
       }
     }
-    if (this.#live.size > 0 || unconfirmed.length > 0) return
+    if (this.#live.size > 0 || wasUnconfirmed) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }

@@ -70,7 +70,7 @@ describe('limits on a Redis that is replaced', { skip: WITHOUT_REDIS }, () => {
     await new Promise<void>((resolve) => address.listen(0, '127.0.0.1', resolve))
     const stores = openLimitStores(`redis://127.0.0.1:${(address.address() as AddressInfo).port}`, silent)
     t.after(async () => {
-      stores.close()
+      await stores.close()
       address.close()
       for (const socket of sockets) socket.destroy()
       await successor.close()
