@@ -17,7 +17,10 @@ export function notedStore<S extends object>(
         note(name, answer)
         return answer
       } catch (error) {
-        note(name, Promise.reject(error))
+        const failed = Promise.reject(error)
+        // Told to whoever asked, whether it is noted or not.
+        failed.catch(() => {})
+        note(name, failed)
         throw error
       }
     }

@@ -3,6 +3,8 @@ import { notedStore } from './noted-store.ts'
 /** A video task as far as its charge goes. */
 export interface ChargedTask {
   readonly model: string
+  /** null where no line ever told it, so that an operator has said what it came to. */
+  readonly upstreamId: string | null
   /** In nano-units; null where nothing was charged. */
   readonly charge: { readonly amount: bigint } | null
 }
@@ -39,7 +41,11 @@ export class VideoCharges {
   watching<S extends ChargingStore>(store: S): S {
     return notedStore(store, (operation, answer) => {
       // What fails is told to whoever asked.
-      if (operation === 'created') (answer as Created).then((task) => this.#note(task), ignore)
+      if (operation === 'created')
+        (answer as Created).then((task) => {
+          // One that an operator has ended in the meantime was noted where that was written.
+          if (task && task.upstreamId !== null) this.#note(task)
+        }, ignore)
       if (operation === 'observe')
         (answer as Observed).then((observed) => {
           if (observed?.result === 'finished') this.#note(observed.task)
@@ -56,8 +62,8 @@ export class VideoCharges {
     this.#listeners.set(key, listener)
   }
 
-  #note(task: ChargedTask | undefined): void {
-    if (!task?.charge) return
+  #note(task: ChargedTask): void {
+    if (!task.charge) return
     for (const tell of this.#listeners.values()) tell(task.model, task.charge.amount)
   }
 }

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { MemoryLedger } from '../../lib/billing-guard/index.ts'
+import { newRequestId } from '../../lib/call/index.ts'
+import { VideoCharges } from '../../lib/telemetry/index.ts'
+import { MemoryTaskStore } from '../../lib/video/index.ts'
+import { created, intended, intentOf, NOON } from '../contracts/task-samples.ts'
 import { videoUpstreamFor } from '../support/video-gateway.ts'
 import { KEY, type ObservedGateway, startObserved } from './observed-gateway.ts'
 
@@ -80,4 +85,33 @@ test('so is one that an operator says was made, once', async (t) => {
   assert.equal((await resolve()).status, 200)
   assert.equal((await resolve()).status, 409)
   assert.deepEqual(await charged(gateway), [['film', 0.25]])
+})
+
+test('nor is one of which an operator has told before its line did', async () => {
+  const accounts = [{ id: 'acme', balance: '100' }]
+  const ledger = new MemoryLedger({ accounts, keys: [{ id: 'key_acme' }] })
+  const noted: bigint[] = []
+  const videos = new VideoCharges()
+  videos.follow({}, (_model, amount) => noted.push(amount))
+  const store = videos.watching(new MemoryTaskStore({ money: ledger.holds }))
+  const { id } = await intended(store, intentOf({ account: 'acme', key: 'key_acme' }))
+  await store.doubt(id, NOON)
+  const origin = { requestId: newRequestId(NOON), actor: 'Ada', at: NOON }
+  await store.resolve(id, { outcome: 'charged', amount: 40n }, origin)
+  await store.created(id, created(), NOON + 1)
+  await store.created(id, created(), NOON + 2)
+  assert.deepEqual(noted, [40n])
+})
+
+test('a store that throws at once is one that fails, and nothing else comes of it', async () => {
+  const fault = new Error('not a promise')
+  const fail = () => {
+    throw fault
+  }
+  const videos = new VideoCharges()
+  const store = videos.watching({ created: fail, observe: fail, resolve: fail, list: fail })
+  assert.throws(() => store.list(), fault)
+  assert.throws(() => store.created(), fault)
+  // An unhandled rejection would end the test, and any process.
+  await new Promise((resolve) => setImmediate(resolve))
 })
