@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { DiagLogLevel, diag, metrics } from '@opentelemetry/api'
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
@@ -36,8 +37,10 @@ const PUSH_EVERY_MS = 60_000
 /** Registers the SDK for metrics and, with a collector, for traces. Once in a process, before the gateway is made. */
 export function startObservability(settings: ObservabilitySettings, logger: Logger): Observability {
   tellProblems(logger)
+  // Counts of two processes that bear the same names would be taken for one series that rises and falls.
+  const names = { 'service.name': 'express-model-gateway', 'service.instance.id': randomUUID() }
   const resource = defaultResource()
-    .merge(resourceFromAttributes({ 'service.name': 'express-model-gateway' }))
+    .merge(resourceFromAttributes(names))
     .merge(detectResources({ detectors: [envDetector] }))
   const histograms = new TalliedHistograms(resource)
   const scrapes = new PrometheusExporter({ preventServerStart: true, metricProducers: [histograms] })

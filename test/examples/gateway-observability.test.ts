@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { closedPort } from '../support/scripted-upstream.ts'
+import { untilAsync } from '../support/until.ts'
 import { startCollector } from '../telemetry/collector.ts'
-import { chat, post, runToExit, startGatewayProcess } from './gateway-process.ts'
+import { chat, post, runToExit, startGatewayProcess, temporaryFolder } from './gateway-process.ts'
 
 test('/metrics answers without a key; a collector is sent metrics and traces, the last of them at the end', async (t) => {
   const collector = await startCollector(t)
@@ -23,6 +25,24 @@ test('/metrics answers without a key; a collector is sent metrics and traces, th
   assert.ok(collector.metrics.has('model_gateway.calls'))
   const requestIds = collector.spans.map(({ attributes }) => attributes['model_gateway.request_id'])
   assert.ok(requestIds.includes(answer.headers.get('x-request-id') ?? ''))
+})
+
+test('a collector is told the processes that serve one port apart', async (t) => {
+  const collector = await startCollector(t)
+  const folder = await temporaryFolder()
+  t.after(() => folder.remove())
+  const gateway = await startGatewayProcess({
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    DATABASE_URL: `sqlite:${join(folder.path, 'gateway.db')}`,
+    WORKERS: '2',
+  })
+  t.after(() => gateway.stop())
+  const both = async () => (await fetch(`${gateway.url}/metrics`)).text()
+  await untilAsync(async () => (await both()).includes('model_gateway_worker_answered{worker="2"} 1'), 'both')
+  gateway.kill('SIGTERM')
+  assert.equal((await gateway.exited).code, 0)
+  assert.equal(collector.instances.size, 2)
+  assert.ok(!collector.instances.has(undefined))
 })
 
 test('a collector that is away is told of in the log, and holds up neither a call nor the end', async (t) => {

@@ -29,6 +29,8 @@ export interface Collector {
   readonly spans: readonly CollectedSpan[]
   /** Names of the metrics that arrived. */
   readonly metrics: ReadonlySet<string>
+  /** What each process that has sent metrics is told apart by. */
+  readonly instances: ReadonlySet<string | undefined>
 }
 
 interface TraceRequest {
@@ -39,6 +41,12 @@ interface TraceRequest {
 
 interface MetricRequest {
   readonly resourceMetrics?: readonly {
+    readonly resource: {
+      readonly attributes: readonly {
+        readonly key: string
+        readonly value: { readonly stringValue?: string }
+      }[]
+    }
     readonly scopeMetrics: readonly { readonly metrics: readonly { readonly name: string }[] }[]
   }[]
 }
@@ -46,12 +54,16 @@ interface MetricRequest {
 export async function startCollector(t: TestContext): Promise<Collector> {
   const spans: CollectedSpan[] = []
   const metrics = new Set<string>()
+  const instances = new Set<string | undefined>()
   const server = createServer(async (req, res) => {
     const pieces: Buffer[] = []
     for await (const piece of req) pieces.push(piece as Buffer)
     const body = JSON.parse(Buffer.concat(pieces).toString())
     if (req.url === '/v1/traces') spans.push(...spansIn(body))
-    if (req.url === '/v1/metrics') for (const name of metricsIn(body)) metrics.add(name)
+    if (req.url === '/v1/metrics') {
+      for (const name of metricsIn(body)) metrics.add(name)
+      for (const id of instancesIn(body)) instances.add(id)
+    }
     res.writeHead(200, { 'content-type': 'application/json' }).end('{}')
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -59,7 +71,7 @@ export async function startCollector(t: TestContext): Promise<Collector> {
     server.close()
     server.closeAllConnections()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, spans, metrics }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, spans, metrics, instances }
 }
 
 function spansIn({ resourceSpans = [] }: TraceRequest): CollectedSpan[] {
@@ -78,5 +90,11 @@ function spansIn({ resourceSpans = [] }: TraceRequest): CollectedSpan[] {
 function metricsIn({ resourceMetrics = [] }: MetricRequest): string[] {
   return resourceMetrics.flatMap(({ scopeMetrics }) =>
     scopeMetrics.flatMap(({ metrics }) => metrics.map(({ name }) => name)),
+  )
+}
+
+function instancesIn({ resourceMetrics = [] }: MetricRequest): (string | undefined)[] {
+  return resourceMetrics.map(
+    ({ resource }) => resource.attributes.find(({ key }) => key === 'service.instance.id')?.value.stringValue,
   )
 }
