@@ -1,12 +1,13 @@
 import type { RequestHandler } from 'express'
 import type { Peers } from './peers.ts'
+import { sharedAnswer } from './shared-answer.ts'
 import type { Report } from './worker-messages.ts'
 
-/** Answers a scrape, of this process or of all workers. */
+/** Answers a scrape, of this process or of all workers. No key is asked for it, so that no number of them may cost much. */
 export function metricsPage(ownText: () => Promise<string>, peers: Peers | undefined): RequestHandler {
+  const scrape = sharedAnswer(async () => (peers ? ofAllWorkers(await peers.ask('metrics')) : ownText()))
   return async function metricsPage(_req, res) {
-    const text = peers ? ofAllWorkers(await peers.ask('metrics')) : await ownText()
-    res.type('text/plain; version=0.0.4; charset=utf-8').send(text)
+    res.type('text/plain; version=0.0.4; charset=utf-8').send(await scrape())
   }
 }
 

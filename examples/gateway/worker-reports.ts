@@ -1,4 +1,5 @@
 import type { Worker } from 'node:cluster'
+import { sharedAnswer } from './shared-answer.ts'
 import type { Figures, FromWorker, Report, Topic, ToWorker } from './worker-messages.ts'
 
 /** A worker that is busy for longer is left out, and that is told. */
@@ -17,6 +18,11 @@ export class WorkerReports {
   readonly #ready = new Set<Worker>()
   readonly #rounds = new Map<number, Round>()
   #begun = 0
+  /** One round of each at a time, whichever workers want to know. */
+  readonly #reports: { readonly [About in Topic]: () => Promise<Report[]> } = {
+    metrics: sharedAnswer(() => this.#collect('metrics')),
+    lines: sharedAnswer(() => this.#collect('lines')),
+  }
 
   /** Gives a new worker its number, and answers what it asks until it ends. */
   add(worker: Worker): number {
@@ -38,7 +44,7 @@ export class WorkerReports {
   }
 
   async #answer(asker: Worker, ask: number, about: Topic): Promise<void> {
-    const reports = await this.#collect(about)
+    const reports = await this.#reports[about]()
     if (asker.isConnected()) asker.send({ kind: 'told', ask, reports } satisfies ToWorker, () => {})
   }
 
