@@ -2,7 +2,7 @@ import type { Worker } from 'node:cluster'
 import type { Logger } from 'express-model-gateway'
 import type { Demand, LimitStore, MemoryLimitStore, Verdict } from 'express-model-gateway/rate-limit'
 import { StoreGuard } from 'express-model-gateway/store-guard'
-import type { FromWorker, LimitAnswer, LimitAsk, ToWorker } from './worker-messages.ts'
+import { type FromWorker, type LimitAnswer, type LimitAsk, tellWorker } from './worker-messages.ts'
 
 /** Decides, in the primary process, on what a worker asks; gives its slots back when it ends, however it does. */
 export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
@@ -11,8 +11,7 @@ export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
   worker.on('message', (message: FromWorker) => {
     if (message.kind !== 'limits') return
     const verdicts = message.asks.flatMap((ask) => perform(ask) ?? [])
-    if (verdicts.length === 0 || !worker.isConnected()) return
-    worker.send({ kind: 'verdicts', verdicts } satisfies ToWorker)
+    if (verdicts.length > 0) tellWorker(worker, { kind: 'verdicts', verdicts })
   })
   worker.once('exit', () => {
     for (const demand of held.values()) store.release(demand)

@@ -1,3 +1,4 @@
+import type { Worker } from 'node:cluster'
 import type { AddressInfo } from 'node:net'
 import type { Demand, Verdict } from 'express-model-gateway/rate-limit'
 import type { LineFigures } from 'express-model-gateway/route'
@@ -57,4 +58,9 @@ export interface Report<About extends Topic = Topic> {
   readonly pid: number
   /** null where it did not answer in time. */
   readonly figures: Figures[About] | null
+}
+
+/** Says something to a worker. One that has just ended says so itself: without a callback it would end this process, too. */
+export function tellWorker(worker: Worker, message: ToWorker): void {
+  if (worker.isConnected()) worker.send(message, () => {})
 }

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:cluster'
 import { sharedAnswer } from './shared-answer.ts'
-import type { Figures, FromWorker, Report, Topic, ToWorker } from './worker-messages.ts'
+import { type Figures, type FromWorker, type Report, type Topic, tellWorker } from './worker-messages.ts'
 
 /** A worker that is busy for longer is left out, and that is told. */
 const ANSWERS_WITHIN_MS = 1000
@@ -45,7 +45,7 @@ export class WorkerReports {
 
   async #answer(asker: Worker, ask: number, about: Topic): Promise<void> {
     const reports = await this.#reports[about]()
-    if (asker.isConnected()) asker.send({ kind: 'told', ask, reports } satisfies ToWorker, () => {})
+    tellWorker(asker, { kind: 'told', ask, reports })
   }
 
   async #collect(about: Topic): Promise<Report[]> {
@@ -60,8 +60,7 @@ export class WorkerReports {
     const round: Round = { asked: new Set(this.#ready), told, end: resolve }
     this.#rounds.set(number, round)
     for (const { worker } of workers) {
-      if (worker.isConnected())
-        worker.send({ kind: 'tell', round: number, about } satisfies ToWorker, () => {})
+      if (worker.isConnected()) tellWorker(worker, { kind: 'tell', round: number, about })
       else this.#strike(round, worker)
     }
     const late = setTimeout(resolve, ANSWERS_WITHIN_MS)

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Logger, MemoryLimitStore } from 'express-model-gateway'
 import type { Settings } from './settings.ts'
 import { shareLimits } from './shared-limits.ts'
-import type { FromWorker, ToWorker } from './worker-messages.ts'
+import { type FromWorker, tellWorker } from './worker-messages.ts'
 import { WorkerReports } from './worker-reports.ts'
 
 /** A worker that died sooner than this after it was ready died at once. */
@@ -78,7 +78,7 @@ export class Workers {
   /** Puts a config, valid, in force in all of them, and in those that are started later. */
   reload(source: object): void {
     this.#source = { ...this.#common, ...source }
-    for (const worker of this.#running) tell(worker, { kind: 'reload', source: this.#source })
+    for (const worker of this.#running) tellWorker(worker, { kind: 'reload', source: this.#source })
   }
 
   /** Puts a new one in the place of each: the new one is ready before the old one ends. */
@@ -99,7 +99,7 @@ export class Workers {
   async stop(): Promise<boolean> {
     this.#stopping = true
     const ends = [...this.#running].map((worker) => {
-      tell(worker, { kind: 'stop' })
+      tellWorker(worker, { kind: 'stop' })
       return new Promise<boolean>((resolve) => worker.once('exit', (code) => resolve(code === 0)))
     })
     const late = setTimeout(() => this.kill(), STOPS_WITHIN_MS)
@@ -120,7 +120,7 @@ export class Workers {
     this.#starting++
     shareLimits(worker, this.#limits)
     const number = this.#reports.add(worker)
-    tell(worker, { kind: 'start', source: this.#source, port: this.#port, worker: number })
+    tellWorker(worker, { kind: 'start', source: this.#source, port: this.#port, worker: number })
     return new Promise((resolve, reject) => {
       let starting = true
       const started = (): void => {
@@ -166,7 +166,7 @@ export class Workers {
       return false
     }
     this.#serving.delete(worker)
-    tell(worker, { kind: 'retire' })
+    tellWorker(worker, { kind: 'retire' })
     return true
   }
 
@@ -195,9 +195,4 @@ function freePort(host: string): Promise<number> {
       server.close(() => resolve(port))
     })
   })
-}
-
-function tell(worker: Worker, message: ToWorker): void {
-  // One that has just ended says so itself.
-  if (worker.isConnected()) worker.send(message, () => {})
 }
