@@ -1,3 +1,4 @@
+import { LARGEST_AMOUNT } from '../billing-guard/amounts.ts'
 import type { SettlementResult } from '../billing-guard/index.ts'
 import { accountWallet, keyWallet, type WalletId } from '../billing-guard/wallet.ts'
 import type { BoundStatement } from './postgres-batch.ts'
@@ -74,6 +75,10 @@ function statementsOf(settlements: readonly SettlementRow[]): BoundStatement[] |
       else leases.set(lease, { wallet, drawn })
       moveOf(wallets, wallet).drawn += drawn
     }
+  }
+  // Of what comes to more than the database holds, some may stand already.
+  for (const { cost, drawn } of wallets.values()) {
+    if (cost > LARGEST_AMOUNT || drawn > LARGEST_AMOUNT) return undefined
   }
   return [
     walletsOf(wallets),

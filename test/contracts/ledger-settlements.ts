@@ -46,6 +46,14 @@ export function settlementsContract(tested: () => LedgerUnderTest): void {
       assert.deepEqual(await figures(first(), account), [100n, 30n, 60n, 0n])
     })
 
+    it('what is known counts for nothing, however much it comes to together with the others', async () => {
+      const account = await prepaid(first(), 100n)
+      const [once, more] = [charge(account, 30n), charge(account, 7n)]
+      await settle(once)
+      assert.deepEqual(await settle({ ...once, amount: 2n ** 63n - 1n }, more), ['known', 'written'])
+      assert.deepEqual(await figures(first(), account), [100n, 37n, 0n, 0n])
+    })
+
     it('an account may be spent below zero: what was used is owed', async () => {
       const account = await prepaid(first(), 10n)
       assert.deepEqual(await settle(charge(account, 25n)), ['written'])
