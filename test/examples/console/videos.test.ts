@@ -39,11 +39,17 @@ describe('videos in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await assertShows(page.getByRole('row').filter({ hasText: one }), /queued.*demo.*clip.*videos.*\$0\.40/s)
 
     await page.getByRole('link', { name: one }).click()
+    const charge = async (answer: string): Promise<void> => {
+      await page.getByRole('button', { name: 'Charge' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: answer }).click()
+    }
     await page.getByLabel('Amount in US dollars').fill('5')
-    await page.getByRole('button', { name: 'Charge' }).click()
+    await charge('Charge it')
     await assertShows(page.getByRole('alert'), 'at most 0.4 is held')
     await page.getByLabel('Amount in US dollars').fill('0.30')
-    await page.getByRole('button', { name: 'Charge' }).click()
+    await charge('Cancel')
+    await assertShows(detailOf(page, 'State'), 'queued')
+    await charge('Charge it')
     await assertShows(detailOf(page, 'Charged'), '$0.30')
     await assertShows(detailOf(page, 'State'), 'succeeded')
     assert.equal(await page.getByRole('button', { name: 'Release' }).count(), 0, 'it is over')

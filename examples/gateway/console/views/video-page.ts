@@ -49,7 +49,7 @@ function taskParts(visit: Visit, path: string, task: VideoTask, show: (task: Vid
 function resolution(
   { api }: Visit,
   path: string,
-  { held }: VideoTask,
+  { held, account }: VideoTask,
   show: (task: VideoTask) => void,
 ): Child[] {
   const resolve = async (body: object, said: string): Promise<null> => {
@@ -63,15 +63,22 @@ function resolution(
       { class: 'muted' },
       'Once, and not to be taken back. Look at the provider’s own list of videos, or at its bill.',
     ),
+    h('h3', {}, 'It was made'),
     form({
       label: 'It was made: charge it',
       submit: 'Charge',
       fields: field({ name: 'amount', label: 'Amount in US dollars', hint: `At most ${usd(held)}.` }),
       async act({ amount = '' }) {
         if (amount === '') return notice('bad', 'Type in what it costs.')
-        return resolve({ outcome: 'charged', amount }, 'Charged.')
+        const sure = await confirmed(
+          'Charge this video?',
+          `${amount} US dollars are taken of ${account}, and what is held beyond that is free again.`,
+          'Charge it',
+        )
+        return sure ? resolve({ outcome: 'charged', amount }, 'Charged.') : null
       },
     }),
+    h('h3', {}, 'It was not made'),
     form({
       label: 'It was not made: release it',
       submit: 'Release',
