@@ -124,7 +124,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
     const id = recordId(scope(req, call), call.method, path, key)
     const fingerprint = fingerprintOf(call.method, path, contentOf(req, call))
 
-    const begin = (claimed: Awaited<ReturnType<ClaimKeeper['claim']>>): GatewayError | undefined => {
+    const begin = (claimed: Awaited<ReturnType<ClaimKeeper['claim']>>): GatewayError | 'over' | undefined => {
       if (!(claimed instanceof HeldClaim)) {
         trace.originalRequestId = claimed.owner
         return refuseFor(call, claimed, fingerprint)
@@ -132,6 +132,10 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
       if (call.left) {
         void keeper.release(claimed)
         return call.refuse('client_closed_request')
+      }
+      if (res.writableEnded) {
+        void keeper.release(claimed)
+        return 'over'
       }
       const keyedCall = new KeyedCall(call, trace, claimed, body, res, keyed)
       keyedCall.begin()
@@ -145,7 +149,10 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
     void keeper
       .claim({ id, owner: call.id }, fingerprint)
       .then(begin, (error: unknown) => refuseUnchecked(call, error))
-      .then(next)
+      .then((refusal) => {
+        // Something in front, such as a time limit, has answered meanwhile: what is behind would run without a claim.
+        if (refusal !== 'over') next(refusal)
+      })
   }
 }
 
