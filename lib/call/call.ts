@@ -49,7 +49,7 @@ export class Call {
   readonly clientRequestId: string | null
   readonly logger: Logger
 
-  /** Who calls. Null, as any part that nobody has written. */
+  /** Who calls. Null, like every part that nobody has written. */
   principal: Principal | null = null
   /** The model the caller asked for, whether it exists or not. */
   model: string | null = null

@@ -39,8 +39,7 @@ export class ClaimKeeper {
   readonly #pruner: RecordPruner
   #timer: NodeJS.Timeout | undefined
   #dueAt = 0
-  #inRound = false
-  /** Claims, completions and releases that somebody waits for. */
+  /** Claims, completions and releases that somebody waits for, and the round that is under way. */
   #asked = 0
   #closed = false
 
@@ -156,19 +155,15 @@ export class ClaimKeeper {
    */
   async close(withinMs: number): Promise<void> {
     const until = performance.now() + withinMs
-    while (this.#isBusy && performance.now() < until) {
+    const isBusy = (): boolean => this.#asked > 0 || this.#unanswered.size > 0
+    while (isBusy() && performance.now() < until) {
       if (this.#asked === 0) await this.#answered(this.#unanswered.askAll(this.#stretchMs))
-      if (this.#isBusy) await sleep(CLOSING_MS)
+      if (isBusy()) await sleep(CLOSING_MS)
     }
     this.#closed = true
     clearTimeout(this.#timer)
     for (const { owner, state } of this.#unanswered)
       this.#logger.error({ requestId: owner, state }, 'idempotency: a claim is not settled at the end')
-  }
-
-  /** Whether the store is being asked for anything, or is to be. */
-  get #isBusy(): boolean {
-    return this.#asked > 0 || this.#inRound || this.#unanswered.size > 0
   }
 
   get #renewMs(): number {
@@ -208,11 +203,11 @@ export class ClaimKeeper {
   }
 
   async #round(): Promise<void> {
-    this.#inRound = true
+    this.#asked++
     const renewed = await this.#answered(this.#renewHeld())
     await this.#answered(this.#unanswered.askAll(this.#stretchMs))
     await this.#answered(this.#pruner.prune(this.#stretchMs))
-    this.#inRound = false
+    this.#asked--
     this.#timer = undefined
     if (!renewed || this.#unanswered.size > 0) this.#wake(Math.min(RETRY_MS, this.#renewMs))
     else if (this.#held.size > 0) this.#wake(this.#renewMs)
@@ -232,9 +227,8 @@ export class ClaimKeeper {
 
   async #renewHeld(): Promise<void> {
     const held = [...this.#held]
-    for (let at = 0; at < held.length; at += RENEWED_AT_ONCE) {
+    for (let at = 0; at < held.length; at += RENEWED_AT_ONCE)
       await this.#renew(held.slice(at, at + RENEWED_AT_ONCE))
-    }
   }
 
   async #renew(claims: readonly HeldClaim[]): Promise<void> {

@@ -25,7 +25,7 @@ export function isWebSocketRequest(req: IncomingMessage): boolean {
 }
 
 /**
- * Runs an Express app's own chain for WebSockets: the request goes through the same middlewares as any other, in the same
+ * Runs an Express app's own chain for WebSockets: the request goes through the same middlewares as all others, in the same
  * order, and its call answers on the socket. Whatever refuses it is answered as a plain HTTP response, and the connection
  * is closed behind it; a handler that goes on with it, such as `forward`, takes the socket with `upgradeOf(req)`.
  *
