@@ -1,4 +1,9 @@
-export { type AccountRoutesOptions, accountRoutes } from './account/index.ts'
+export { type Call, callOf, type Logger, openCall } from './core/call/index.ts'
+export { type Catalog, ConfigError, type GatewayConfig, loadConfig } from './core/catalog/index.ts'
+export { type ChangeLog, MemoryChangeLog } from './core/change-log/index.ts'
+export { ERROR_CODES, type ErrorCode, GatewayError } from './core/errors/index.ts'
+export { StoreAway, StoreGuard, type StoreGuardOptions } from './core/store-guard/index.ts'
+export { type AccountRoutesOptions, accountRoutes } from './endpoints/account/index.ts'
 export {
   type AccountStore,
   type AdminRoutesOptions,
@@ -9,60 +14,22 @@ export {
   MemoryAccountStore,
   MemoryKeyStore,
   MemoryLineSwitchStore,
-} from './admin/index.ts'
-export {
-  type AuthenticateOptions,
-  authenticate,
-  type KeyDirectory,
-  memoryKeyDirectory,
-} from './authenticate/index.ts'
-export { type BeginCallOptions, beginCall, messageClassesOf } from './begin-call/index.ts'
-export {
-  type BillingGuardOptions,
-  billingGuard,
-  LeasePool,
-  type LeasePoolOptions,
-  type Ledger,
-  type LedgerBooks,
-  MemoryLedger,
-} from './billing-guard/index.ts'
-export { type Call, callOf, type Logger, openCall } from './call/index.ts'
-export { CallLogWriter, callLog, callLogRoutes, MemoryCallStore } from './call-log/index.ts'
-export { type Catalog, ConfigError, type GatewayConfig, loadConfig } from './catalog/index.ts'
-export { type ChangeLog, MemoryChangeLog } from './change-log/index.ts'
-export { type ErrorEnvelopeOptions, errorEnvelope, unknownPath } from './error-envelope/index.ts'
-export { ERROR_CODES, type ErrorCode, GatewayError } from './errors/index.ts'
-export { type IdempotencyOptions, idempotency, MemoryIdempotencyStore } from './idempotency/index.ts'
-export { type ModelRoutesOptions, modelRoutes } from './models/index.ts'
-export {
-  type LimitLevel,
-  type LimitStore,
-  MemoryLimitStore,
-  type RateLimitOptions,
-  rateLimit,
-} from './rate-limit/index.ts'
-export { type ReadRequestOptions, readRequest } from './read-request/index.ts'
+} from './endpoints/admin/index.ts'
+export { callLogRoutes } from './endpoints/calls/index.ts'
+export { type ModelRoutesOptions, modelRoutes } from './endpoints/models/index.ts'
 export {
   MemoryResponseStore,
   pinResponse,
   ResponseKeeper,
   STORED_RESPONSE_PATH,
   storedResponse,
-} from './responses/index.ts'
+} from './endpoints/responses/index.ts'
 export {
-  type ForwardOptions,
-  forward,
-  forwardTo,
-  LineAccess,
-  LineRegistry,
-  LineSwitches,
-  type RouteOptions,
-  route,
-  type Strategy,
-} from './route/index.ts'
-export { StoreWatch, type TelemetryOptions, telemetry, VideoCharges } from './telemetry/index.ts'
-export { MemoryTicketStore, type TicketStore, ticketDeskRoutes, ticketRoutes } from './tickets/index.ts'
-export { isWebSocketRequest, type UpgradeHandler, upgradeHandler } from './upgrade/index.ts'
+  MemoryTicketStore,
+  type TicketStore,
+  ticketDeskRoutes,
+  ticketRoutes,
+} from './endpoints/tickets/index.ts'
 export {
   MemoryTaskStore,
   TaskSettler,
@@ -71,4 +38,51 @@ export {
   VIDEO_PATHS,
   type VideoEndpointsOptions,
   videoEndpoints,
-} from './video/index.ts'
+} from './endpoints/video/index.ts'
+export {
+  LeasePool,
+  type LeasePoolOptions,
+  type Ledger,
+  type LedgerBooks,
+  MemoryLedger,
+} from './ledger/index.ts'
+export {
+  type AuthenticateOptions,
+  authenticate,
+  type KeyDirectory,
+  memoryKeyDirectory,
+} from './middleware/authenticate/index.ts'
+export {
+  type BeginCallOptions,
+  beginCall,
+  isWebSocketRequest,
+  messageClassesOf,
+  type UpgradeHandler,
+  upgradeHandler,
+} from './middleware/begin-call/index.ts'
+export { type BillingGuardOptions, billingGuard } from './middleware/billing-guard/index.ts'
+export { CallLogWriter, callLog, MemoryCallStore } from './middleware/call-log/index.ts'
+export { type ErrorEnvelopeOptions, errorEnvelope, unknownPath } from './middleware/error-envelope/index.ts'
+export { type ForwardOptions, forward, forwardTo } from './middleware/forward/index.ts'
+export {
+  type IdempotencyOptions,
+  idempotency,
+  MemoryIdempotencyStore,
+} from './middleware/idempotency/index.ts'
+export {
+  type LimitLevel,
+  type LimitStore,
+  MemoryLimitStore,
+  type RateLimitOptions,
+  rateLimit,
+} from './middleware/rate-limit/index.ts'
+export { type ReadRequestOptions, readRequest } from './middleware/read-request/index.ts'
+export {
+  LineAccess,
+  LineRegistry,
+  LineSwitches,
+  type RouteOptions,
+  route,
+  type Strategy,
+} from './middleware/route/index.ts'
+export { StoreWatch, type TelemetryOptions, telemetry, VideoCharges } from './middleware/telemetry/index.ts'

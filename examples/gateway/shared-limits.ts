@@ -1,7 +1,7 @@
 import type { Worker } from 'node:cluster'
 import type { Logger } from 'express-model-gateway'
+import { StoreGuard } from 'express-model-gateway'
 import type { Demand, LimitStore, MemoryLimitStore, Verdict } from 'express-model-gateway/rate-limit'
-import { StoreGuard } from 'express-model-gateway/store-guard'
 import { type FromWorker, type LimitAnswer, type LimitAsk, tellWorker } from './worker-messages.ts'
 
 /** Decides, in the primary process, on what a worker asks; gives its slots back when it ends, however it does. */

@@ -6,6 +6,7 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { StoreAway } from 'express-model-gateway'
 import {
   type Count,
   type Demand,
@@ -14,7 +15,6 @@ import {
   SLOT_WAIT_MS,
   type Verdict,
 } from 'express-model-gateway/rate-limit'
-import { StoreAway } from 'express-model-gateway/store-guard'
 
 /** Options of {@link SqliteLimitStore}. */
 export interface SqliteLimitStoreOptions {

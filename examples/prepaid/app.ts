@@ -17,8 +17,8 @@ import {
   type LedgerBooks,
   unknownPath,
 } from 'express-model-gateway'
-import { accountWallet } from 'express-model-gateway/billing-guard'
 import { formatAmount, isAmount, parseAmount } from 'express-model-gateway/catalog'
+import { accountWallet } from 'express-model-gateway/ledger'
 import { encodePng } from './png.ts'
 import { drawTile, mostSteps, readTile, TILE_SIZE } from './tile.ts'
 

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
-import type { CallStore } from '../../lib/call-log/index.ts'
 import {
   authenticate,
   beginCall,
@@ -18,6 +17,7 @@ import {
   route,
   unknownPath,
 } from '../../lib/index.ts'
+import type { CallStore } from '../../lib/middleware/call-log/index.ts'
 import { BENCH_KEY, BENCH_MODEL, MESSAGES_PATH, PATH } from './workload.ts'
 
 /** Set, so that they are counted, and out of reach. */

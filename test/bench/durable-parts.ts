@@ -7,7 +7,7 @@ import {
   SqlKeyDirectory,
   SqlLedger,
   seedAccountsAndKeys,
-} from '../../lib/sql/index.ts'
+} from '../../lib/stores/sql/index.ts'
 import type { ChainParts } from './chain.ts'
 
 /** Everything durable in one database, with handles as the assembled gateway has them. */

@@ -1,4 +1,4 @@
-import { load, type Reply, startLimited } from '../rate-limit/load.ts'
+import { load, type Reply, startLimited } from '../middleware/rate-limit/load.ts'
 
 /** Callers of one key, none of which knows of the others. */
 export interface OutOfStep {

@@ -2,7 +2,7 @@
 // node test/bench/rate-limit-accuracy.ts --help
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { type LimitSettings, load, type Reply, shareOf, startLimited } from '../rate-limit/load.ts'
+import { type LimitSettings, load, type Reply, shareOf, startLimited } from '../middleware/rate-limit/load.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { type OutOfStep, outOfStep } from './out-of-step.ts'
 

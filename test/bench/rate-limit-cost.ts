@@ -3,9 +3,9 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Request, RequestHandler, Response } from 'express'
-import { callOf, openCall } from '../../lib/call/index.ts'
-import { rateLimit } from '../../lib/rate-limit/index.ts'
-import { RedisLimitStore } from '../../lib/redis/index.ts'
+import { callOf, openCall } from '../../lib/core/call/index.ts'
+import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
+import { RedisLimitStore } from '../../lib/stores/redis/index.ts'
 import { startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
 
 const ROUND = 10_000

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { RequestHandler, Response } from 'express'
-import { callOf } from '../../lib/call/index.ts'
+import { callOf } from '../../lib/core/call/index.ts'
 import {
   answer,
   eventsOf,

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../lib/errors/index.ts'
+import type { ErrorCode } from '../../lib/core/errors/index.ts'
 
 /** A caller: the account and the key of a situation. */
 export interface Caller {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { CallLogEntry } from '../../lib/call-log/index.ts'
+import type { CallLogEntry } from '../../lib/middleware/call-log/index.ts'
 import { answer, MODES, type Mode, modeName, STREAMS } from '../support/exchange.ts'
 import { onEveryBackend } from './backends.ts'
 import { ChainRun, remaining } from './chain-run.ts'

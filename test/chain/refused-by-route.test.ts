@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { ERROR_CODES, type ErrorCode } from '../../lib/errors/index.ts'
+import { ERROR_CODES, type ErrorCode } from '../../lib/core/errors/index.ts'
 import { answer, eventsOf, MODES, type Mode, modeName, OPENAI } from '../support/exchange.ts'
 import { answerJson, chatAnswer, stream, type UpstreamScript } from '../support/scripted-upstream.ts'
 import { onEveryBackend } from './backends.ts'

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ReplayError, withRetries } from '../../lib/client/index.ts'
-import { openDatabase } from '../../lib/sql/index.ts'
+import { openDatabase } from '../../lib/stores/sql/index.ts'
 import { cuttingProxy, type Fate } from '../client/cutting-proxy.ts'
 import type { GatewayProcess } from '../examples/gateway-process.ts'
 import {

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { LedgerCheck } from '../../lib/billing-guard/index.ts'
-import { openDatabase, SqlLedger } from '../../lib/sql/index.ts'
+import type { LedgerCheck } from '../../lib/ledger/index.ts'
+import { openDatabase, SqlLedger } from '../../lib/stores/sql/index.ts'
 import {
   chat,
   type GatewayProcess,

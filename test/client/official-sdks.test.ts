@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { type RetryOptions, withRetries } from '../../lib/client/index.ts'
-import { type KeyedGateway, keyedGateway } from '../idempotency/keyed-gateway.ts'
+import { type KeyedGateway, keyedGateway } from '../middleware/idempotency/keyed-gateway.ts'
 import { KEY } from '../support/gateway.ts'
 import {
   answerJson,

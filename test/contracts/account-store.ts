@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { NANOS_PER_UNIT } from '../../lib/core/catalog/index.ts'
 import type {
   AccountSettings,
   AccountStore,
   ChangeOrigin,
   LedgerView,
   RecordedChange,
-} from '../../lib/admin/index.ts'
-import { NANOS_PER_UNIT } from '../../lib/catalog/index.ts'
+} from '../../lib/endpoints/admin/index.ts'
 
 /** A store to try, with nothing in it, and the ledger behind it. */
 export interface AccountStoreUnderTest {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import { newRequestId } from '../../lib/call/index.ts'
-import type { CallLogEntry, CallQuery, CallStore } from '../../lib/call-log/index.ts'
+import { newRequestId } from '../../lib/core/call/index.ts'
+import type { CallLogEntry, CallQuery, CallStore } from '../../lib/middleware/call-log/index.ts'
 
 /** A store to try, and how to be done with it. */
 export interface CallStoreUnderTest {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { IdempotencyRecord, IdempotencyStore } from '../../lib/idempotency/index.ts'
+import type { IdempotencyRecord, IdempotencyStore } from '../../lib/middleware/idempotency/index.ts'
 
 /** A store to try, further handles of it as other processes would have, and how to be done with it. */
 export interface IdempotencyStoreUnderTest {

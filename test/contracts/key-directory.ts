@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { hashSecret, type KeyDirectory, type KeySeed } from '../../lib/authenticate/index.ts'
+import { hashSecret, type KeyDirectory, type KeySeed } from '../../lib/middleware/authenticate/index.ts'
 
 /** A directory to try, and how to be done with it. */
 export interface KeyDirectoryUnderTest {

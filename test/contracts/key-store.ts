@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
-import type { AccountStore, KeySettings, KeyStore, LedgerView, NewKey } from '../../lib/admin/index.ts'
-import { hashSecret, type KeyDirectory } from '../../lib/authenticate/index.ts'
-import type { ChangeLog } from '../../lib/change-log/index.ts'
+import type { ChangeLog } from '../../lib/core/change-log/index.ts'
+import type {
+  AccountStore,
+  KeySettings,
+  KeyStore,
+  LedgerView,
+  NewKey,
+} from '../../lib/endpoints/admin/index.ts'
+import { hashSecret, type KeyDirectory } from '../../lib/middleware/authenticate/index.ts'
 import { originOf, PREPAID } from './account-store.ts'
 
 /** A store to try, with nothing in it, and what stands behind it. */

@@ -7,7 +7,7 @@ import {
   type LeaseChange,
   type Settlement,
   type WalletId,
-} from '../../lib/billing-guard/index.ts'
+} from '../../lib/ledger/index.ts'
 import { charge, fresh, type LedgerUnderTest, voidOf } from './ledger-money.ts'
 import { PlainLedger } from './plain-ledger.ts'
 

@@ -9,9 +9,9 @@ import {
   type Settlement,
   type WalletId,
   type WalletStatement,
-} from '../../lib/billing-guard/index.ts'
-import type { CallStore } from '../../lib/call-log/index.ts'
-import type { IdempotencyStore } from '../../lib/idempotency/index.ts'
+} from '../../lib/ledger/index.ts'
+import type { CallStore } from '../../lib/middleware/call-log/index.ts'
+import type { IdempotencyStore } from '../../lib/middleware/idempotency/index.ts'
 
 /** A ledger to try, further handles of it as other processes would have, and how to be done with it. */
 export interface LedgerUnderTest {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Settlement } from '../../lib/billing-guard/index.ts'
-import { newRequestId } from '../../lib/call/index.ts'
+import { newRequestId } from '../../lib/core/call/index.ts'
+import type { Settlement } from '../../lib/ledger/index.ts'
 import { entryAt } from './call-store.ts'
 import { charge, figures, fresh, type LedgerUnderTest, prepaid, voidOf } from './ledger-money.ts'
 

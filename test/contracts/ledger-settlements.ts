@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { accountWallet, keyWallet, type Settlement } from '../../lib/billing-guard/index.ts'
+import { accountWallet, keyWallet, type Settlement } from '../../lib/ledger/index.ts'
 import {
   assertSound,
   charge,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Limit, LimitStore, Verdict } from '../../lib/rate-limit/index.ts'
-import { demand, limit, WINDOW_MS } from '../rate-limit/demands.ts'
+import type { Limit, LimitStore, Verdict } from '../../lib/middleware/rate-limit/index.ts'
+import { demand, limit, WINDOW_MS } from '../middleware/rate-limit/demands.ts'
 
 /** A store on a clock of the test's. */
 export interface LimitStoreUnderTest {

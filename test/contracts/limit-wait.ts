@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { Limit, Verdict } from '../../lib/rate-limit/index.ts'
-import { demand, limit } from '../rate-limit/demands.ts'
+import type { Limit, Verdict } from '../../lib/middleware/rate-limit/index.ts'
+import { demand, limit } from '../middleware/rate-limit/demands.ts'
 import { about, type LimitStoreUnderTest } from './limit-counter.ts'
 
 /** What every limit store that prolongs waits must do about senders that do, or do not, honour theirs. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
-import type { LineSwitchStore } from '../../lib/admin/index.ts'
-import type { ChangeLog } from '../../lib/change-log/index.ts'
+import type { ChangeLog } from '../../lib/core/change-log/index.ts'
+import type { LineSwitchStore } from '../../lib/endpoints/admin/index.ts'
 import { originOf } from './account-store.ts'
 
 /** Two handles of one store to try, with nothing in it. */

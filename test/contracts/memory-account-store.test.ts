@@ -1,5 +1,5 @@
-import { MemoryAccountStore } from '../../lib/admin/index.ts'
-import { MemoryLedger } from '../../lib/billing-guard/index.ts'
+import { MemoryAccountStore } from '../../lib/endpoints/admin/index.ts'
+import { MemoryLedger } from '../../lib/ledger/index.ts'
 import { accountStoreContract } from './account-store.ts'
 
 accountStoreContract('memory', async () => {

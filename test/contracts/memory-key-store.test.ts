@@ -1,7 +1,7 @@
-import { MemoryAccountStore, MemoryKeyStore } from '../../lib/admin/index.ts'
-import { MemoryKeyDirectory } from '../../lib/authenticate/index.ts'
-import { MemoryLedger } from '../../lib/billing-guard/index.ts'
-import { MemoryChangeLog } from '../../lib/change-log/index.ts'
+import { MemoryChangeLog } from '../../lib/core/change-log/index.ts'
+import { MemoryAccountStore, MemoryKeyStore } from '../../lib/endpoints/admin/index.ts'
+import { MemoryLedger } from '../../lib/ledger/index.ts'
+import { MemoryKeyDirectory } from '../../lib/middleware/authenticate/index.ts'
 import { keyStoreContract } from './key-store.ts'
 
 keyStoreContract('memory', async () => {

@@ -1,5 +1,5 @@
 import { mock } from 'node:test'
-import { MemoryLimitStore } from '../../lib/rate-limit/index.ts'
+import { MemoryLimitStore } from '../../lib/middleware/rate-limit/index.ts'
 import { limitCounterContract } from './limit-counter.ts'
 import { limitWaitContract } from './limit-wait.ts'
 import { slotStoreContract } from './slot-store.ts'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { MemoryLedger } from '../../lib/billing-guard/index.ts'
-import { MemoryCallStore } from '../../lib/call-log/index.ts'
-import { MemoryIdempotencyStore } from '../../lib/idempotency/index.ts'
-import { MemoryTaskStore } from '../../lib/video/index.ts'
+import { MemoryTaskStore } from '../../lib/endpoints/video/index.ts'
+import { MemoryLedger } from '../../lib/ledger/index.ts'
+import { MemoryCallStore } from '../../lib/middleware/call-log/index.ts'
+import { MemoryIdempotencyStore } from '../../lib/middleware/idempotency/index.ts'
 import { NOON, payer, taken } from './task-samples.ts'
 import { taskStoreContract } from './task-store.ts'
 

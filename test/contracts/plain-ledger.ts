@@ -6,7 +6,7 @@ import {
   type Settlement,
   type SettlementResult,
   type WalletId,
-} from '../../lib/billing-guard/index.ts'
+} from '../../lib/ledger/index.ts'
 
 interface PlainWallet {
   limited: boolean

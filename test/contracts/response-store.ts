@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { ResponseRecord, ResponseStore } from '../../lib/responses/index.ts'
+import type { ResponseRecord, ResponseStore } from '../../lib/endpoints/responses/index.ts'
 
 /** Two handles of one store, as two processes have them, and how to be done with them. */
 export interface ResponseStoreUnderTest {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Demand } from '../../lib/rate-limit/index.ts'
-import { demand, limit } from '../rate-limit/demands.ts'
+import type { Demand } from '../../lib/middleware/rate-limit/index.ts'
+import { demand, limit } from '../middleware/rate-limit/demands.ts'
 import type { LimitStoreUnderTest } from './limit-counter.ts'
 
 /** What every limit store must do about slots, whatever it keeps them in. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Observed } from '../../lib/video/index.ts'
+import type { Observed } from '../../lib/endpoints/video/index.ts'
 import { entryAt } from './call-store.ts'
 import { assertSound, charge } from './ledger-money.ts'
 import {

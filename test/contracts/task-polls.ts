@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { accountWallet, keyWallet } from '../../lib/billing-guard/index.ts'
-import type { VideoTask } from '../../lib/video/index.ts'
+import type { VideoTask } from '../../lib/endpoints/video/index.ts'
+import { accountWallet, keyWallet } from '../../lib/ledger/index.ts'
 import { assertSound } from './ledger-money.ts'
 import {
   HOUR,

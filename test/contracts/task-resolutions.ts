@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { newRequestId } from '../../lib/call/index.ts'
+import { newRequestId } from '../../lib/core/call/index.ts'
 import { entryAt } from './call-store.ts'
 import { assertSound, fresh } from './ledger-money.ts'
 import {

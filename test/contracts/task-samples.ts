@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict'
-import { accountWallet, keyWallet, type Ledger, type LedgerBooks } from '../../lib/billing-guard/index.ts'
-import { newRequestId } from '../../lib/call/index.ts'
-import type { CallStore } from '../../lib/call-log/index.ts'
-import type { Price } from '../../lib/catalog/index.ts'
-import type { IdempotencyStore } from '../../lib/idempotency/index.ts'
+import { newRequestId } from '../../lib/core/call/index.ts'
+import type { Price } from '../../lib/core/catalog/index.ts'
 import {
   type CreatedTask,
   type TaskIntent,
@@ -11,7 +8,10 @@ import {
   taskIdOf,
   type VideoFacts,
   type VideoTask,
-} from '../../lib/video/index.ts'
+} from '../../lib/endpoints/video/index.ts'
+import { accountWallet, keyWallet, type Ledger, type LedgerBooks } from '../../lib/ledger/index.ts'
+import type { CallStore } from '../../lib/middleware/call-log/index.ts'
+import type { IdempotencyStore } from '../../lib/middleware/idempotency/index.ts'
 import { figuresOf, keyOf, prepaid } from './ledger-money.ts'
 
 /** A store to try, further handles of it as other processes would have, and what it works with. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
-import type { ChangeLog } from '../../lib/change-log/index.ts'
-import type { Ticket, TicketHandling, TicketStore } from '../../lib/tickets/index.ts'
+import type { ChangeLog } from '../../lib/core/change-log/index.ts'
+import type { Ticket, TicketHandling, TicketStore } from '../../lib/endpoints/tickets/index.ts'
 import { originOf } from './account-store.ts'
 
 /** A store to try, with nothing in it. */

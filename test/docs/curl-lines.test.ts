@@ -22,7 +22,7 @@ describe('the requests to paste', () => {
 
   it('are found', () => {
     const pages = new Set(lines.map(({ page }) => page))
-    for (const page of ['README.md', 'lib/operations/text.md', 'examples/gateway/TROUBLESHOOTING.md']) {
+    for (const page of ['README.md', 'lib/core/operations/text.md', 'examples/gateway/TROUBLESHOOTING.md']) {
       assert.ok(pages.has(page), page)
     }
   })

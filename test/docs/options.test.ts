@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { ROOT } from './pages.ts'
+import { ROOT, SLICES } from './pages.ts'
 
 /** What slices hand to one another, and no user writes. */
 const WITHIN = ['HeldEndOptions', 'StreamReaderOptions', 'RecordKeeperOptions']
@@ -12,12 +12,11 @@ interface Options {
   readonly members: readonly string[]
 }
 
-/** The option types of a slice that its users can name, with their own members. */
+const sources = globSync('lib/**/*.ts', { cwd: ROOT }).map((file) => readFileSync(join(ROOT, file), 'utf8'))
+
+/** The option types that users can name through a slice's face, with their own members. */
 function optionsOf(slice: string): Options[] {
   const face = readFileSync(join(ROOT, slice, 'index.ts'), 'utf8')
-  const sources = globSync(`${slice}/**/*.ts`, { cwd: ROOT }).map((file) =>
-    readFileSync(join(ROOT, file), 'utf8'),
-  )
   const declared = sources.flatMap((source) => [
     ...source.matchAll(/^export interface (\w+(?:Options|Level))\b[^{]*\{\n(.*?)^\}/gms),
   ])
@@ -37,7 +36,7 @@ function namedOn(slice: string): ReadonlySet<string> {
   return new Set(cells.flatMap((cell) => wordsOf(cell, /`(\w+)[^`]*`/g)))
 }
 
-const slices = globSync('lib/*/index.ts', { cwd: ROOT }).map((face) => face.replace('/index.ts', ''))
+const slices = [...SLICES.values()]
 
 describe('the pages of the slices name every option', () => {
   it('are found', () => assert.ok(slices.flatMap(optionsOf).length > 30))

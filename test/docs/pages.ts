@@ -2,9 +2,21 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ERROR_CODES } from '../../lib/errors/index.ts'
+import { ERROR_CODES } from '../../lib/core/errors/index.ts'
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  exports: Readonly<Record<string, { default: string }>>
+}
+
+/** The folder of `lib` behind each public subpath, such as `lib/middleware/route` behind `route`. */
+export const SLICES: ReadonlyMap<string, string> = new Map(
+  Object.entries(manifest.exports).flatMap(([subpath, entry]) => {
+    const folder = /^\.\/dist\/(.+)\/index\.js$/.exec(entry.default ?? '')?.[1]
+    return folder === undefined ? [] : [[subpath.slice(2), `lib/${folder}`] as const]
+  }),
+)
 
 /** What stands between lines of code in a page, as the page has it. */
 export interface Block {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { type GatewayProcess, startGatewayProcess } from '../examples/gateway-process.ts'
 import { freePort } from '../support/postgres-process.ts'
-import { type Block, blocksOf, type CurlLine, curlLinesOf, ROOT, send } from './pages.ts'
+import { type Block, blocksOf, type CurlLine, curlLinesOf, ROOT, SLICES, send } from './pages.ts'
 import { startProgram } from './running-program.ts'
 
 const DOCUMENTED = 'http://127.0.0.1:3000'
@@ -51,7 +51,7 @@ describe('the whole programs of the pages', { concurrency: 3 }, () => {
 
   it('have requests to paste where a reader mounts one middleware', () => {
     for (const slice of ALONE) {
-      const program = programs.find(({ page }) => page === `lib/${slice}/README.md`)
+      const program = programs.find(({ page }) => page === `${SLICES.get(slice)}/README.md`)
       assert.ok((program?.requests.length ?? 0) >= 2, slice)
     }
   })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import * as face from '../../lib/index.ts'
-import { blocksOf, ROOT } from './pages.ts'
+import { blocksOf, ROOT, SLICES } from './pages.ts'
 import { SURROUNDING_NAMES, SURROUNDINGS } from './sample-surroundings.ts'
 
 /** A `ts` block of a README, or of a page beside one. */
@@ -25,8 +25,8 @@ const samples: readonly Sample[] = blocksOf(['README.md', 'lib/**/*.md', 'exampl
  */
 async function preludeOf({ readme, code }: Sample): Promise<string> {
   if (code.includes('.listen(')) return 'export {}'
-  const [, slice] = /^lib\/([^/]+)\//.exec(readme) ?? []
-  const own = slice === undefined ? {} : ((await import(`../../lib/${slice}/index.ts`)) as object)
+  const [slice, folder] = [...SLICES].find(([, folder]) => readme.startsWith(`${folder}/`)) ?? []
+  const own = folder === undefined ? {} : ((await import(`../../${folder}/index.ts`)) as object)
   const ownNames = Object.keys(own).filter((name) => !Object.hasOwn(face, name))
   const imports: [string, readonly string[]][] = [
     ['./surroundings.ts', SURROUNDING_NAMES],
@@ -81,10 +81,10 @@ describe('code samples of the docs', () => {
   after(() => rmSync(folder, { recursive: true, force: true }))
 
   it('are found in every slice', () => {
-    const slices = globSync('lib/*/index.ts', { cwd: ROOT }).map((index) =>
-      index.replace('index.ts', 'README.md'),
+    const folders = [...SLICES.values()]
+    const without = folders.filter(
+      (folder) => !samples.some(({ readme }) => readme === `${folder}/README.md`),
     )
-    const without = slices.filter((readme) => !samples.some((sample) => sample.readme === readme))
     assert.deepEqual(without, [])
   })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { CallLogEntry } from '../../lib/call-log/index.ts'
+import type { CallLogEntry } from '../../lib/middleware/call-log/index.ts'
 import { chat, type GatewayProcess, lookUp, post, startGatewayProcess } from '../examples/gateway-process.ts'
 import { blocksOf } from './pages.ts'
 

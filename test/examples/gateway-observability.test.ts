@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { startCollector } from '../middleware/telemetry/collector.ts'
 import { closedPort } from '../support/scripted-upstream.ts'
 import { untilAsync } from '../support/until.ts'
-import { startCollector } from '../telemetry/collector.ts'
 import { chat, post, runToExit, startGatewayProcess, temporaryFolder } from './gateway-process.ts'
 
 test('/metrics answers without a key; a collector is sent metrics and traces, the last of them at the end', async (t) => {

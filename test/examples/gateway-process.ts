@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { CallLogEntry } from '../../lib/call-log/index.ts'
+import type { CallLogEntry } from '../../lib/middleware/call-log/index.ts'
 import { jsonOf } from '../support/answer-bodies.ts'
 
 const SERVER = fileURLToPath(new URL('../../examples/gateway/server.ts', import.meta.url))

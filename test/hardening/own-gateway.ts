@@ -6,7 +6,7 @@ import { after, afterEach } from 'node:test'
 import { createGateway } from '../../examples/gateway/app.ts'
 import { Readiness } from '../../examples/gateway/readiness.ts'
 import { openDurableStores, openLimitStores } from '../../examples/gateway/stores.ts'
-import { loadConfig } from '../../lib/catalog/index.ts'
+import { loadConfig } from '../../lib/core/catalog/index.ts'
 import { recordingLogger } from '../support/app-server.ts'
 import {
   chatAnswer,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { UNSIGNED, unsignedOf } from '../../lib/translate/reasoning-details.ts'
+import { UNSIGNED, unsignedOf } from '../../lib/core/translate/parts/reasoning-details.ts'
 import { startGateway, type TestGateway } from '../support/gateway.ts'
 import { chatChunk, type ScriptedUpstream, startUpstream, stream } from '../support/scripted-upstream.ts'
 import { anthropicOf, read, user } from './clients.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { ERROR_CODES, type ErrorCode } from '../../lib/errors/index.ts'
+import { ERROR_CODES, type ErrorCode } from '../../lib/core/errors/index.ts'
 import { anthropicOf, openaiOf, recordingClient, rejection, SDKS } from './clients.ts'
 import { SITUATIONS, type SituationGateway, startSituations } from './situations.ts'
 

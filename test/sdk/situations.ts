@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { ErrorCode } from '../../lib/errors/index.ts'
+import type { ErrorCode } from '../../lib/core/errors/index.ts'
 import { type LineSeed, startGateway, type TestGateway } from '../support/gateway.ts'
 import {
   answerJson,

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import express, { type Express } from 'express'
-import type { Logger } from '../../lib/call/index.ts'
+import type { Logger } from '../../lib/core/call/index.ts'
 
 /** A small Express app on loopback. */
 export interface AppServer {

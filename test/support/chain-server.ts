@@ -1,11 +1,16 @@
 import type { Server } from 'node:http'
 import type { Express } from 'express'
-import { authenticate, memoryKeyDirectory } from '../../lib/authenticate/index.ts'
-import { beginCall } from '../../lib/begin-call/index.ts'
-import type { Call } from '../../lib/call/index.ts'
-import { type CallLogEntry, CallLogWriter, callLog, MemoryCallStore } from '../../lib/call-log/index.ts'
-import type { GatewayConfig } from '../../lib/catalog/index.ts'
-import { LineRegistry } from '../../lib/route/index.ts'
+import type { Call } from '../../lib/core/call/index.ts'
+import type { GatewayConfig } from '../../lib/core/catalog/index.ts'
+import { authenticate, memoryKeyDirectory } from '../../lib/middleware/authenticate/index.ts'
+import { beginCall } from '../../lib/middleware/begin-call/index.ts'
+import {
+  type CallLogEntry,
+  CallLogWriter,
+  callLog,
+  MemoryCallStore,
+} from '../../lib/middleware/call-log/index.ts'
+import { LineRegistry } from '../../lib/middleware/route/index.ts'
 import { type RecordingLogger, recordingLogger, serveApp } from './app-server.ts'
 
 /** What the middlewares of a chain under test share. */

@@ -1,5 +1,5 @@
-import type { ModelKind } from '../../lib/catalog/index.ts'
-import type { ProtocolName } from '../../lib/protocols/index.ts'
+import type { ModelKind } from '../../lib/core/catalog/index.ts'
+import type { ProtocolName } from '../../lib/core/protocols/index.ts'
 import { chatBody, messageBody } from './gateway.ts'
 import { messageItem, responseBody } from './responses-upstream.ts'
 import { answerJson, chatAnswer, messageAnswer, type UpstreamScript } from './scripted-upstream.ts'

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
+import { formatAmount, loadConfig } from '../../lib/core/catalog/index.ts'
 import {
   accountWallet,
-  billingGuard,
   LeasePool,
   type Ledger,
   type LedgerBooks,
   MemoryLedger,
-} from '../../lib/billing-guard/index.ts'
-import { formatAmount, loadConfig } from '../../lib/catalog/index.ts'
-import { errorEnvelope, unknownPath } from '../../lib/error-envelope/index.ts'
-import { rateLimit } from '../../lib/rate-limit/index.ts'
-import { type ForwardRule, forward } from '../../lib/route/index.ts'
-import { type UpgradeHandler, upgradeHandler } from '../../lib/upgrade/index.ts'
+} from '../../lib/ledger/index.ts'
+import { type UpgradeHandler, upgradeHandler } from '../../lib/middleware/begin-call/index.ts'
+import { billingGuard } from '../../lib/middleware/billing-guard/index.ts'
+import { errorEnvelope, unknownPath } from '../../lib/middleware/error-envelope/index.ts'
+import { type ForwardRule, forward } from '../../lib/middleware/forward/index.ts'
+import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
 import { type ChainServer, serveChain } from './chain-server.ts'
 import { KEY } from './gateway.ts'
 

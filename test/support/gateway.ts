@@ -1,19 +1,19 @@
 import type { Server } from 'node:http'
 import type { Express } from 'express'
-import { callLogRoutes } from '../../lib/call-log/index.ts'
-import { type GatewayConfig, loadConfig } from '../../lib/catalog/index.ts'
-import { errorEnvelope, unknownPath } from '../../lib/error-envelope/index.ts'
-import { modelRoutes } from '../../lib/models/index.ts'
-import { OPERATIONS } from '../../lib/operations/index.ts'
-import { readRequest } from '../../lib/read-request/index.ts'
+import { type GatewayConfig, loadConfig } from '../../lib/core/catalog/index.ts'
+import { OPERATIONS } from '../../lib/core/operations/index.ts'
+import { callLogRoutes } from '../../lib/endpoints/calls/index.ts'
+import { modelRoutes } from '../../lib/endpoints/models/index.ts'
 import {
   pinResponse,
   ResponseKeeper,
   type ResponseStore,
   STORED_RESPONSE_PATH,
   storedResponse,
-} from '../../lib/responses/index.ts'
-import { type RouteOptions, route } from '../../lib/route/index.ts'
+} from '../../lib/endpoints/responses/index.ts'
+import { errorEnvelope, unknownPath } from '../../lib/middleware/error-envelope/index.ts'
+import { readRequest } from '../../lib/middleware/read-request/index.ts'
+import { type RouteOptions, route } from '../../lib/middleware/route/index.ts'
 import type { LoggedLine } from './app-server.ts'
 import { type ChainServer, serveChain } from './chain-server.ts'
 

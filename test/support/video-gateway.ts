@@ -1,17 +1,8 @@
 import type { TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import OpenAI from 'openai'
-import { authenticate, memoryKeyDirectory } from '../../lib/authenticate/index.ts'
-import { beginCall } from '../../lib/begin-call/index.ts'
-import { accountWallet, MemoryLedger } from '../../lib/billing-guard/index.ts'
-import { type CallLogEntry, CallLogWriter, callLog, MemoryCallStore } from '../../lib/call-log/index.ts'
-import { loadConfig } from '../../lib/catalog/index.ts'
-import { errorEnvelope, unknownPath } from '../../lib/error-envelope/index.ts'
-import { idempotency, MemoryIdempotencyStore } from '../../lib/idempotency/index.ts'
-import { OPERATIONS } from '../../lib/operations/index.ts'
-import { rateLimit } from '../../lib/rate-limit/index.ts'
-import { readRequest } from '../../lib/read-request/index.ts'
-import { LineAccess, LineRegistry, route } from '../../lib/route/index.ts'
+import { loadConfig } from '../../lib/core/catalog/index.ts'
+import { OPERATIONS } from '../../lib/core/operations/index.ts'
 import {
   MemoryTaskStore,
   TaskSettler,
@@ -19,7 +10,21 @@ import {
   VIDEO_PATHS,
   type VideoEndpointsOptions,
   videoEndpoints,
-} from '../../lib/video/index.ts'
+} from '../../lib/endpoints/video/index.ts'
+import { accountWallet, MemoryLedger } from '../../lib/ledger/index.ts'
+import { authenticate, memoryKeyDirectory } from '../../lib/middleware/authenticate/index.ts'
+import { beginCall } from '../../lib/middleware/begin-call/index.ts'
+import {
+  type CallLogEntry,
+  CallLogWriter,
+  callLog,
+  MemoryCallStore,
+} from '../../lib/middleware/call-log/index.ts'
+import { errorEnvelope, unknownPath } from '../../lib/middleware/error-envelope/index.ts'
+import { idempotency, MemoryIdempotencyStore } from '../../lib/middleware/idempotency/index.ts'
+import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
+import { readRequest } from '../../lib/middleware/read-request/index.ts'
+import { LineAccess, LineRegistry, route } from '../../lib/middleware/route/index.ts'
 import { type RecordingLogger, recordingLogger, serveApp } from './app-server.ts'
 import { startVideoUpstream, type VideoUpstream } from './video-upstream.ts'
 

@@ -1,4 +1,4 @@
-import type { CallLogEntry } from 'express-model-gateway/call'
+import type { CallLogEntry } from 'express-model-gateway/call-log'
 import type { Api, Page, Query } from './api.ts'
 import type { Session } from './session.ts'
 

@@ -1,4 +1,4 @@
-import type { CallLogEntry } from '../../../lib/call-log/index.ts'
+import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
 import type { PostgresServer } from '../../support/postgres-server.ts'
 
 /** What the database holds when a run is over. Amounts are nano-units. */

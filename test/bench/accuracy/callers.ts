@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Dispatcher } from 'undici'
-import { chatCompletions, estimateTokens } from '../../../lib/operations/index.ts'
+import { chatCompletions, estimateTokens } from '../../../lib/core/operations/index.ts'
 import { exchange, leavingByChance, type Send, type Wanted } from './exchange.ts'
 import type { Fleet } from './fleet.ts'
 import { type LimitedSubject, MODEL, MOST_WORDS, PAID_KEYS, POOR } from './setting.ts'

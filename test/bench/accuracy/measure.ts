@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent } from 'undici'
-import { openDatabase, SqlLedger } from '../../../lib/sql/index.ts'
+import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { type Books, readBooks } from './books.ts'
 import { crowd, type Load, limitedCaller, paidCaller, poorCaller } from './callers.ts'
 import { ledgerAwaySpans, localSpans, type Span } from './fleet.ts'

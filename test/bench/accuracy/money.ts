@@ -1,4 +1,4 @@
-import type { CallLogEntry } from '../../../lib/call-log/index.ts'
+import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
 import type { Books } from './books.ts'
 import type { Send, Wanted } from './exchange.ts'
 import type { BenchUpstream, ServedAttempt } from './upstream.ts'

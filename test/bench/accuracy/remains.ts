@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { recordId } from '../../../lib/idempotency/idempotency-key.ts'
+import { recordId } from '../../../lib/middleware/idempotency/idempotency-key.ts'
 import type { PostgresServer } from '../../support/postgres-server.ts'
 import type { Books } from './books.ts'
 import type { Wanted } from './exchange.ts'

@@ -1,6 +1,6 @@
 /** Who calls in a run of the accuracy bench, what limits them, and what the lines that serve them cost. */
 
-import { formatAmount } from '../../../lib/catalog/index.ts'
+import { formatAmount } from '../../../lib/core/catalog/index.ts'
 
 /** Of a million tokens, in nano-units. */
 export interface LinePrice {

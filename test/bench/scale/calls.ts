@@ -1,5 +1,5 @@
-import { accountWallet, type Settlement } from '../../../lib/billing-guard/index.ts'
-import type { CallLogEntry } from '../../../lib/call/index.ts'
+import type { CallLogEntry } from '../../../lib/core/call/index.ts'
+import { accountWallet, type Settlement } from '../../../lib/ledger/index.ts'
 import { accountOf, keyOf } from './rows.ts'
 
 /** A call that has ended, and the lease that pays for it. */

@@ -15,7 +15,7 @@ import {
   readRequest,
   route,
 } from '../../../lib/index.ts'
-import type { StrategyName } from '../../../lib/route/index.ts'
+import type { StrategyName } from '../../../lib/middleware/route/index.ts'
 import { chatRequest, PATH, PLAIN_ANSWER } from '../workload.ts'
 import { linesConfig } from './line-cases.ts'
 import type { ScaleCase } from './rounds.ts'

@@ -1,4 +1,4 @@
-import { hashSecret } from '../../../lib/authenticate/index.ts'
+import { hashSecret } from '../../../lib/middleware/authenticate/index.ts'
 
 /** How much a database holds before anything is measured. */
 export interface Filling {

@@ -1,7 +1,7 @@
 /** The chain with idempotency, and limits in a Redis of its own, which shares the two cores. */
 import { Redis } from 'ioredis'
 import { idempotency, rateLimit } from '../../../lib/index.ts'
-import { RedisLimitStore } from '../../../lib/redis/index.ts'
+import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
 import { startRedis } from '../../support/redis-server.ts'
 import { benchConfig, serveChain } from '../chain.ts'
 import { onBothCores } from '../processes.ts'

@@ -1,7 +1,7 @@
 /** The whole chain: limits in Redis; keys, records, money and call log in Postgres. The engines share the two cores. */
 import { Redis } from 'ioredis'
 import { rateLimit } from '../../../lib/index.ts'
-import { RedisLimitStore } from '../../../lib/redis/index.ts'
+import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
 import { startPostgres } from '../../support/postgres-server.ts'
 import { startRedis } from '../../support/redis-server.ts'
 import { benchConfig, serveChain } from '../chain.ts'

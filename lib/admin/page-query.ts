@@ -1,5 +1,0 @@
-import { z } from 'zod'
-import { pageMembers } from '../list-page/index.ts'
-
-/** The query of the lists that have no filters. */
-export const pageQuery = z.object(pageMembers())

@@ -1,4 +1,0 @@
-export { hashSecret } from '../catalog/index.ts'
-export { type AuthenticateOptions, authenticate } from './authenticate.ts'
-export type { AccountRecord, KeyDirectory, KeyRecord } from './key-directory.ts'
-export { type KeySeed, MemoryKeyDirectory, memoryKeyDirectory } from './memory-key-directory.ts'

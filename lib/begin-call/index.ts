@@ -1,2 +1,0 @@
-export { type BeginCallOptions, beginCall } from './begin-call.ts'
-export { messageClassesOf } from './message-classes.ts'

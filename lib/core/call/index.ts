@@ -1,0 +1,22 @@
+export type * from './billing-trace.ts'
+export { Call, type CallOptions } from './call.ts'
+export {
+  type AttemptSummary,
+  type BillingSummary,
+  type CallLogEntry,
+  entryOf,
+  type LimitSummary,
+  type RequestSummary,
+  type RoutingSummary,
+  type UsageSummary,
+} from './call-entry.ts'
+export { callOf, openCall } from './call-of.ts'
+export { sumOfItems } from './charge-items.ts'
+export { freeSpent } from './free-spent.ts'
+export { holdEnd, isHeldBack } from './hold-end.ts'
+export { withLateCharge } from './late-charge.ts'
+export type * from './line-request.ts'
+export { consoleLogger, type Logger } from './logger.ts'
+export type * from './parts.ts'
+export { isRequestId, newRequestId } from './request-id.ts'
+export { noteUpgrade, type Upgrade, upgradeOf } from './upgraded.ts'

@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import { parseAmount } from '../../catalog/index.ts'
+
+const names = z.array(z.string().min(1).max(200)).max(100)
+const ceiling = z
+  .union([z.number().min(0), z.string().regex(/^\d{1,12}(\.\d{1,9})?$/)], {
+    error: 'must be a price: a number, or a decimal string such as "0.15"',
+  })
+  .optional()
+
+/**
+ * The request's `provider` object: what the caller demands of the lines that serve it, in the members known from hosted
+ * model routers. Unknown members are refused: silently ignoring a demand would break it.
+ */
+export const providerConstraintSchema = z.strictObject({
+  only: names.optional(),
+  ignore: names.optional(),
+  order: names.optional(),
+  allow_fallbacks: z.boolean().optional(),
+  sort: z.enum(['price', 'latency', 'throughput']).optional(),
+  max_price: z
+    .strictObject({ prompt: ceiling, completion: ceiling, request: ceiling, image: ceiling })
+    .optional(),
+  region: z.union([z.string().min(1), names], { error: 'must be a region or a list of regions' }).optional(),
+})
+
+/** Highest prices in nano-units: tokens per million, requests and images each. */
+export interface PriceCeiling {
+  readonly prompt?: bigint | undefined
+  readonly completion?: bigint | undefined
+  readonly request?: bigint | undefined
+  readonly image?: bigint | undefined
+}
+
+/**
+ * What a caller demands of the lines. `only`, `ignore` and `order` name providers or lines.
+ */
+export interface ProviderConstraint {
+  readonly only?: readonly string[] | undefined
+  readonly ignore?: readonly string[] | undefined
+  readonly order?: readonly string[] | undefined
+  /** false: only the lines in `order`, or, without one, only the first choice. */
+  readonly allowFallbacks: boolean
+  readonly sort?: 'price' | 'latency' | 'throughput' | undefined
+  readonly maxPrice?: PriceCeiling | undefined
+  readonly regions?: readonly string[] | undefined
+}
+
+/** Turns the parsed `provider` object into a {@link ProviderConstraint}. */
+export function toProviderConstraint(given: z.output<typeof providerConstraintSchema>): ProviderConstraint {
+  return {
+    only: given.only,
+    ignore: given.ignore,
+    order: given.order,
+    allowFallbacks: given.allow_fallbacks ?? true,
+    sort: given.sort,
+    maxPrice: given.max_price && {
+      prompt: nanos(given.max_price.prompt),
+      completion: nanos(given.max_price.completion),
+      request: nanos(given.max_price.request),
+      image: nanos(given.max_price.image),
+    },
+    regions: typeof given.region === 'string' ? [given.region] : given.region,
+  }
+}
+
+function nanos(price: number | string | undefined): bigint | undefined {
+  if (price === undefined) return undefined
+  return parseAmount(typeof price === 'string' ? price : Math.min(price, 999_999_999_999).toFixed(9))
+}

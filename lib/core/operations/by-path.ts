@@ -1,0 +1,30 @@
+import { chatCompletions } from './chat/chat-completions.ts'
+import { completions } from './chat/completions.ts'
+import { embeddings } from './embeddings.ts'
+import { imageGenerations } from './images.ts'
+import { countTokens } from './messages/count-tokens.ts'
+import { messages } from './messages/messages.ts'
+import type { Operation } from './operation.ts'
+import { rerank } from './rerank.ts'
+import { responses } from './responses/responses.ts'
+
+/** Every endpoint that runs a model, one row each. */
+export const OPERATIONS: readonly Operation[] = [
+  chatCompletions,
+  completions,
+  responses,
+  embeddings,
+  imageGenerations,
+  rerank,
+  messages,
+  countTokens,
+]
+
+/** The endpoint that serves a kind of model, to point a caller to when the kinds do not match. */
+export const ENDPOINT_BY_KIND = {
+  chat: 'POST /v1/chat/completions',
+  embedding: 'POST /v1/embeddings',
+  image: 'POST /v1/images/generations',
+  rerank: 'POST /v1/rerank',
+  video: 'POST /v1/videos',
+} as const

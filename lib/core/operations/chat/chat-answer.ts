@@ -1,0 +1,105 @@
+import type { AnswerReading, Substance } from '../operation.ts'
+import { estimateTokens } from '../tokens/token-estimate.ts'
+import { readChatUsage } from './chat-usage.ts'
+
+/** The members of a choice's message or delta that carry output, whatever the upstream calls them. */
+export interface ChatOutput {
+  content?: unknown
+  reasoning_content?: unknown
+  reasoning?: unknown
+  refusal?: unknown
+  tool_calls?: unknown
+  function_call?: unknown
+  audio?: unknown
+  images?: unknown
+}
+
+/** A choice of an answer, or of a stream's chunk. */
+export interface ChatChoice {
+  readonly index?: unknown
+  readonly message?: ChatOutput | null
+  readonly delta?: ChatOutput | null
+  readonly finish_reason?: unknown
+  readonly [member: string]: unknown
+}
+
+/** Where a choice holds its output. */
+export interface ChoiceForm {
+  output(choice: ChatChoice): ChatOutput
+  /** The member that holds a chunk's text, where the choice carries that and nothing else of note. */
+  textMember(choice: ChatChoice): string | undefined
+}
+
+const MESSAGE_CHOICE: ChoiceForm = { output: ({ message }) => message ?? {}, textMember: () => undefined }
+
+/** Reads a whole OpenAI-style chat completion. Throws SyntaxError when it is not one. */
+export function readChatAnswer(json: unknown): AnswerReading {
+  return readChoices(json, MESSAGE_CHOICE)
+}
+
+/** Reads a whole answer of choices. Throws SyntaxError when it is not one. */
+export function readChoices(json: unknown, form: ChoiceForm): AnswerReading {
+  const answer = json as { choices?: unknown; usage?: unknown } | null
+  if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.choices)) {
+    throw new SyntaxError('the answer has no "choices"')
+  }
+  const choices = answer.choices.filter(
+    (choice): choice is ChatChoice => typeof choice === 'object' && choice !== null,
+  )
+  const outputs = choices.map(form.output)
+  return {
+    substance: substanceOf(choices, outputs),
+    usage: readChatUsage(answer.usage),
+    estimateOutput: () => outputs.reduce((sum, output) => sum + estimateTokens(outputText(output)), 0),
+  }
+}
+
+function substanceOf(choices: readonly ChatChoice[], outputs: readonly ChatOutput[]): Substance {
+  if (outputs.some(hasRefusal)) return 'refusal'
+  if (outputs.some(hasOutput)) return 'output'
+  return choices.some((choice) => choice.finish_reason === 'content_filter') ? 'filtered' : 'empty'
+}
+
+/** Whether a message or delta declines in the model's own words. */
+export function hasRefusal(output: ChatOutput): boolean {
+  return isText(output.refusal)
+}
+
+/** Whether a message or delta carries real output: text, reasoning, a refusal, a tool call, audio or an image. */
+export function hasOutput(output: ChatOutput): boolean {
+  return (
+    isText(output.content) ||
+    isText(output.reasoning_content) ||
+    isText(output.reasoning) ||
+    isText(output.refusal) ||
+    isFilled(output.content) ||
+    isFilled(output.tool_calls) ||
+    isFilled(output.images) ||
+    isObject(output.function_call) ||
+    isObject(output.audio)
+  )
+}
+
+/** The text of a message or delta that is counted as output. */
+export function outputText(output: ChatOutput): string {
+  let text = ''
+  for (const value of [output.content, output.reasoning_content ?? output.reasoning, output.refusal]) {
+    if (typeof value === 'string') text += value
+  }
+  if (Array.isArray(output.content)) for (const item of output.content) text += textIn(item, 'text')
+  if (Array.isArray(output.tool_calls)) {
+    for (const call of output.tool_calls as { function?: unknown }[]) {
+      text += textIn(call?.function, 'name') + textIn(call?.function, 'arguments')
+    }
+  }
+  return text + textIn(output.function_call, 'name') + textIn(output.function_call, 'arguments')
+}
+
+function textIn(value: unknown, member: string): string {
+  const text = isObject(value) ? (value as Record<string, unknown>)[member] : undefined
+  return typeof text === 'string' ? text : ''
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
+const isFilled = (value: unknown): boolean => Array.isArray(value) && value.length > 0
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null

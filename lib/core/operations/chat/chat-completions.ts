@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import type { Feature } from '../../catalog/index.ts'
+import { memberText } from '../body/json-members.ts'
+import { listOf } from '../body/list-of.ts'
+import { providerConstraintSchema } from '../body/provider-constraint.ts'
+import { asksForUsage, meteredBody } from '../body/upstream-body.ts'
+import type { RequestFacts, StreamingOperation, TokenEstimator } from '../operation.ts'
+import {
+  jsonText,
+  TOKENS_PER_FILE,
+  TOKENS_PER_IMAGE,
+  TOKENS_PER_MESSAGE,
+  TOKENS_PER_REQUEST,
+} from '../tokens/token-estimate.ts'
+import { readChatAnswer } from './chat-answer.ts'
+import { ChatStreamReader } from './chat-stream.ts'
+
+const part = z.looseObject({
+  type: z.string(),
+  text: z.string().nullish(),
+  image_url: z.looseObject({ url: z.string() }).nullish(),
+})
+
+const message = z.looseObject({
+  role: z.enum(['developer', 'system', 'user', 'assistant', 'tool', 'function']),
+  content: z
+    .union([z.string(), listOf(part)], { error: 'must be a string or a list of content parts' })
+    .nullish(),
+  tool_calls: listOf(z.looseObject({})).nullish(),
+})
+
+/** What the gateway needs of a chat completion request; unknown members pass through untouched. */
+const schema = z.looseObject({
+  model: z.string().min(1),
+  messages: listOf(message, 1),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  n: z.int().min(1).max(128).nullish(),
+  max_tokens: z.int().min(1).nullish(),
+  max_completion_tokens: z.int().min(1).nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  tools: listOf(z.looseObject({ type: z.string() })).nullish(),
+  functions: listOf(z.looseObject({ name: z.string() })).nullish(),
+  response_format: z.looseObject({ type: z.string() }).nullish(),
+  reasoning_effort: z.string().nullish(),
+  provider: providerConstraintSchema.nullish(),
+})
+
+type ChatBody = z.output<typeof schema>
+
+/** OpenAI-style chat completion: `POST /v1/chat/completions`. */
+export const chatCompletions: StreamingOperation = {
+  name: 'chat.completions',
+  kind: 'chat',
+  priceUnit: 'tokens',
+  protocol: 'openai',
+  path: '/v1/chat/completions',
+  upstreamPath: '/chat/completions',
+  schema,
+  facts: (json, raw, estimate) => chatFacts(json as ChatBody, raw, estimate),
+  promptPrefix: (json) => promptPrefix((json as ChatBody).messages),
+  upstreamBody: (raw, json, { model }) => meteredBody(raw, json, model),
+  readAnswer: readChatAnswer,
+  streamTerminator: 'data: [DONE]\n\n',
+  streamReader: ({ json, answers }) => new ChatStreamReader({ answers, relayUsage: asksForUsage(json) }),
+}
+
+function chatFacts(body: ChatBody, raw: Buffer, estimateTokens: TokenEstimator): RequestFacts {
+  const featureParams = new Map<Feature, string>()
+  let tokens = TOKENS_PER_REQUEST
+  let images = 0
+  for (let i = 0; i < body.messages.length; i++) {
+    const message = body.messages[i] as ChatBody['messages'][number]
+    const { content, tool_calls: calls } = message
+    tokens += TOKENS_PER_MESSAGE
+    // A name, reasoning handed back, a function call of the older kind: models read it all.
+    for (const name in message) if (!COUNTED.has(name)) tokens += estimateTokens(jsonText(message[name]))
+    if (typeof content === 'string') tokens += estimateTokens(content)
+    else if (content) {
+      for (const [j, item] of content.entries()) {
+        if (item.type === 'image_url') {
+          images++
+          tokens += TOKENS_PER_IMAGE
+          if (!featureParams.has('vision')) featureParams.set('vision', `messages[${i}].content[${j}]`)
+        } else if (typeof item.text === 'string') tokens += estimateTokens(item.text)
+        else if (typeof item.refusal === 'string') tokens += estimateTokens(item.refusal)
+        else tokens += TOKENS_PER_FILE
+      }
+    }
+    if (calls) for (const call of calls) tokens += estimateTokens(callText(call))
+  }
+  const tools = body.tools?.length || body.functions?.length || 0
+  if (tools > 0) featureParams.set('tools', body.tools?.length ? 'tools' : 'functions')
+  for (const member of ['tools', 'functions', 'prediction']) {
+    if (body[member]) tokens += estimateTokens(memberText(raw, member) ?? '')
+  }
+  // Others are a word to the upstream; this one is written into the prompt.
+  if (body.response_format?.type === 'json_schema')
+    tokens += estimateTokens(memberText(raw, 'response_format') ?? '')
+  if (body.stream === true) featureParams.set('stream', 'stream')
+  if (body.response_format && body.response_format.type !== 'text')
+    featureParams.set('json', 'response_format')
+  if (body.reasoning_effort && body.reasoning_effort !== 'none')
+    featureParams.set('reasoning', 'reasoning_effort')
+  return {
+    model: body.model,
+    stream: body.stream === true,
+    features: new Set(featureParams.keys()),
+    featureParams,
+    estimatedInputTokens: tokens,
+    maxOutputTokens: largestOf(body.max_completion_tokens, body.max_tokens),
+    answers: body.n ?? 1,
+    messages: body.messages.length,
+    tools,
+    images,
+  }
+}
+
+/** Members of a message that are counted each in its own way, or not at all. */
+const COUNTED: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls', 'tool_call_id'])
+
+/** Upstreams differ in which of the two they go by. */
+function largestOf(...limits: readonly (number | null | undefined)[]): number | undefined {
+  const given = limits.filter((limit) => typeof limit === 'number')
+  return given.length > 0 ? Math.max(...given) : undefined
+}
+
+/** Name and arguments of an earlier tool call, the part of it that is prompt text. */
+function callText(call: Readonly<Record<string, unknown>>): string {
+  const fn = call.function
+  if (typeof fn !== 'object' || fn === null) return ''
+  const { name, arguments: args } = fn as { name?: unknown; arguments?: unknown }
+  return `${typeof name === 'string' ? name : ''} ${typeof args === 'string' ? args : ''}`
+}
+
+const PREFIX_CHARS = 1024
+
+function promptPrefix(messages: ChatBody['messages']): string {
+  let prefix = ''
+  for (const { role, content } of messages) {
+    const text =
+      typeof content === 'string' ? content : (content?.map((item) => item.text ?? '').join('') ?? '')
+    prefix += `${role}:${text}\n`
+    if (prefix.length >= PREFIX_CHARS) break
+  }
+  return prefix.slice(0, PREFIX_CHARS)
+}

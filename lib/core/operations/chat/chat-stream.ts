@@ -1,0 +1,118 @@
+import type { StreamEvent } from '../../protocols/index.ts'
+import {
+  type FrameReading,
+  newReading,
+  type ReportedUsage,
+  type StreamReader,
+  type Substance,
+} from '../operation.ts'
+import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
+import { type ChatChoice, type ChoiceForm, hasOutput, hasRefusal, outputText } from './chat-answer.ts'
+import { laterChatUsage, readChatUsage } from './chat-usage.ts'
+
+interface ChatChunk {
+  object?: unknown
+  choices?: unknown
+  usage?: unknown
+  error?: unknown
+}
+
+const TEXT_MEMBERS: ReadonlySet<string> = new Set(['content', 'reasoning_content', 'reasoning'])
+
+const DELTA_CHOICE: ChoiceForm = { output: ({ delta }) => delta ?? {}, textMember: plainTextMember }
+
+/** Reads an OpenAI-style stream of choices as it passes. */
+export class ChatStreamReader implements StreamReader {
+  #answers: number
+  #relayUsage: boolean
+  #form: ChoiceForm
+  #choices = new Set<unknown>()
+  #finishedChoices = new Set<unknown>()
+  #output = false
+  #filtered = false
+  #refused = false
+  usage: ReportedUsage = {}
+  estimatedOutput = 0
+  unreportedOutput = 0
+
+  /**
+   * @param options.answers how many choices were asked for.
+   * @param options.relayUsage whether the caller asked for the usage chunk.
+   * @param options.form where a choice holds its output. Defaults to a delta, as in chat.
+   */
+  constructor(options: { answers: number; relayUsage: boolean; form?: ChoiceForm }) {
+    this.#answers = options.answers
+    this.#relayUsage = options.relayUsage
+    this.#form = options.form ?? DELTA_CHOICE
+  }
+
+  /** An upstream may give fewer choices than were asked for. */
+  get whole(): boolean {
+    return this.#finishedChoices.size > 0 && this.#finishedChoices.size === this.#choices.size
+  }
+
+  get substance(): Substance {
+    if (this.#refused) return 'refusal'
+    if (this.#output) return 'output'
+    return this.#filtered ? 'filtered' : 'empty'
+  }
+
+  read({ event, data }: StreamEvent): FrameReading {
+    const reading = newReading()
+    if (data === '') return reading
+    if (data.trim() === '[DONE]') return { ...reading, last: true }
+    const chunk = JSON.parse(data) as ChatChunk | null
+    if (typeof chunk !== 'object' || chunk === null) throw new SyntaxError('a stream event is not an object')
+    reading.json = chunk
+    // Some upstreams name the event, or the object, instead of wrapping the error in a member.
+    if (chunk.error || event === 'error' || chunk.object === 'error')
+      return { ...reading, error: chunk.error ?? chunk }
+    const hasUsage = typeof chunk.usage === 'object' && chunk.usage !== null
+    const choices = Array.isArray(chunk.choices) ? (chunk.choices as (ChatChoice | null)[]) : []
+    for (const choice of choices) if (choice && this.#readChoice(choice)) reading.output = true
+    if (hasUsage) this.#report(readChatUsage(chunk.usage))
+    reading.finished = this.#finishedChoices.size >= this.#answers
+    reading.relay = this.#relayUsage || !hasUsage || choices.length > 0
+    if (!hasUsage && choices.length === 1) reading.textMember = this.#form.textMember(choices[0] ?? {})
+    return reading
+  }
+
+  #readChoice(choice: ChatChoice): boolean {
+    this.#choices.add(choice.index ?? 0)
+    const delta = this.#form.output(choice)
+    const output = hasOutput(delta)
+    if (output) {
+      this.#output = true
+      this.#refused ||= hasRefusal(delta)
+      this.#count(countText(outputText(delta)))
+    }
+    if (choice.finish_reason) {
+      this.#finishedChoices.add(choice.index ?? 0)
+      this.#filtered ||= choice.finish_reason === 'content_filter'
+    }
+    return output
+  }
+
+  countText(delta: string): void {
+    this.#count(countRawText(delta))
+  }
+
+  #count(tokens: number): void {
+    this.estimatedOutput += tokens
+    this.unreportedOutput += tokens
+  }
+
+  /** Some upstreams report in every chunk; until the finish reason a zero only means that they have not counted yet. */
+  #report(report: ReportedUsage): void {
+    const { outputTokens } = report
+    const counted = outputTokens !== undefined && (outputTokens > 0 || this.whole)
+    this.usage = laterChatUsage(this.usage, counted ? report : { ...report, outputTokens: undefined })
+    if (counted && this.usage.outputTokens === outputTokens) this.unreportedOutput = 0
+  }
+}
+
+/** The text member of a choice that carries text and nothing else of note. */
+function plainTextMember(choice: ChatChoice): string | undefined {
+  if (choice.finish_reason || !choice.delta) return undefined
+  return soleTextMember(choice.delta, TEXT_MEMBERS)
+}

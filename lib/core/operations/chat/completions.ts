@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import { providerConstraintSchema } from '../body/provider-constraint.ts'
+import { asksForUsage, meteredBody } from '../body/upstream-body.ts'
+import type { RequestFacts, StreamingOperation, TokenEstimator } from '../operation.ts'
+import { prefixOf, sizeOf, textOrTokens } from '../tokens/text-or-tokens.ts'
+import { TOKENS_PER_REQUEST } from '../tokens/token-estimate.ts'
+import { type ChoiceForm, readChoices } from './chat-answer.ts'
+import { ChatStreamReader } from './chat-stream.ts'
+import { streamFeature } from './stream-feature.ts'
+
+const choices = z.int().min(1).max(128).nullish()
+
+/** What the gateway needs of a completion request; unknown members pass through untouched. */
+const schema = z.looseObject({
+  model: z.string().min(1),
+  prompt: textOrTokens,
+  suffix: z.string().nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  n: choices,
+  best_of: choices,
+  // 0 asks for what is known of the prompt (`echo`, `logprobs`) and for no text.
+  max_tokens: z.int().min(0).nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  provider: providerConstraintSchema.nullish(),
+})
+
+type CompletionBody = z.output<typeof schema>
+
+/** A choice holds its text itself. */
+const TEXT_CHOICE: ChoiceForm = {
+  output: ({ text, reasoning, reasoning_content }) => ({ content: text, reasoning, reasoning_content }),
+  textMember: ({ text, logprobs, finish_reason }) =>
+    typeof text === 'string' && text !== '' && !logprobs && !finish_reason ? 'text' : undefined,
+}
+
+/** OpenAI-style completion of a text, the older form: `POST /v1/completions`. */
+export const completions: StreamingOperation = {
+  name: 'completions',
+  kind: 'chat',
+  priceUnit: 'tokens',
+  protocol: 'openai',
+  path: '/v1/completions',
+  upstreamPath: '/completions',
+  schema,
+  facts: (json, _raw, estimate) => completionFacts(json as CompletionBody, estimate),
+  promptPrefix: (json) => prefixOf((json as CompletionBody).prompt),
+  upstreamBody: (raw, json, { model }) => meteredBody(raw, json, model),
+  readAnswer: (json) => readChoices(json, TEXT_CHOICE),
+  streamTerminator: 'data: [DONE]\n\n',
+  streamReader: ({ json }) =>
+    new ChatStreamReader({
+      answers: choicesOf(json as CompletionBody),
+      relayUsage: asksForUsage(json),
+      form: TEXT_CHOICE,
+    }),
+}
+
+/** How many texts come back: so many of each prompt. */
+function choicesOf({ prompt, n }: CompletionBody): number {
+  return (n ?? 1) * sizeOf(prompt, () => 0).texts
+}
+
+function completionFacts(body: CompletionBody, estimate: TokenEstimator): RequestFacts {
+  const { model, prompt, suffix, stream, n, best_of, max_tokens } = body
+  const { texts, tokens, longest } = sizeOf(prompt, estimate)
+  const suffixTokens = suffix ? estimate(suffix) : 0
+  return {
+    model,
+    ...streamFeature(stream),
+    estimatedInputTokens: TOKENS_PER_REQUEST + tokens + texts * suffixTokens,
+    windowTokens: TOKENS_PER_REQUEST + longest + suffixTokens,
+    maxOutputTokens: max_tokens ?? undefined,
+    // All that are written are paid, and the best of them come back.
+    answers: texts * Math.max(n ?? 1, best_of ?? 1),
+    messages: 0,
+    tools: 0,
+    images: 0,
+  }
+}

@@ -1,0 +1,42 @@
+export { FormFile } from './body/form-file.ts'
+export {
+  type PriceCeiling,
+  type ProviderConstraint,
+  providerConstraintSchema,
+  toProviderConstraint,
+} from './body/provider-constraint.ts'
+export { ENDPOINT_BY_KIND, OPERATIONS } from './by-path.ts'
+export { chatCompletions } from './chat/chat-completions.ts'
+export { completions } from './chat/completions.ts'
+export { embeddings } from './embeddings.ts'
+export { imageGenerations } from './images.ts'
+export { MOST_TOKENS_PER_IMAGE } from './images-answer.ts'
+export { countTokens } from './messages/count-tokens.ts'
+export { messages } from './messages/messages.ts'
+export { endpointOf, servesNatively } from './native-lines.ts'
+export type {
+  AnswerReading,
+  FrameReading,
+  Operation,
+  PriceUnit,
+  ReportedUsage,
+  RequestFacts,
+  StreamingOperation,
+  StreamReader,
+  StreamReaderOptions,
+  Substance,
+  TokenEstimator,
+  UpstreamEdit,
+  Usage,
+} from './operation.ts'
+export { rerank } from './rerank.ts'
+export { responses, storedResponses } from './responses/responses.ts'
+export { estimateTokens } from './tokens/token-estimate.ts'
+export {
+  type TaskParameter,
+  type TaskParameters,
+  taskParameters,
+  withoutFlags,
+} from './video/task-parameters.ts'
+export { textsOf, type VideoTaskBody, videoTasks } from './video/video-tasks.ts'
+export { type RemixSource, remixOf, type VideoBody, videos } from './video/videos.ts'

@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { isJsonObject } from '../body/json-object.ts'
+import type { AnswerReading, Operation } from '../operation.ts'
+import { tokenCount } from '../tokens/token-count.ts'
+import { messageFacts, messageSchema, messages } from './messages.ts'
+
+/** A message request of which only the input matters. */
+const schema = messageSchema.extend({ max_tokens: z.int().min(0).nullish() })
+
+/** Anthropic-style count of what a message would read: `POST /v1/messages/count_tokens`. No model runs; it is free. */
+export const countTokens: Operation = {
+  name: 'messages.count_tokens',
+  kind: 'chat',
+  priceUnit: 'none',
+  protocol: 'anthropic',
+  path: '/v1/messages/count_tokens',
+  upstreamPath: '/messages/count_tokens',
+  schema,
+  // Too long an input can be counted, too.
+  facts: (json, raw, estimate) => ({
+    ...messageFacts(json, raw, estimate),
+    windowTokens: 0,
+    maxOutputTokens: undefined,
+  }),
+  promptPrefix: messages.promptPrefix,
+  upstreamBody: messages.upstreamBody,
+  readAnswer: readCount,
+}
+
+/** Throws SyntaxError when the answer holds no count. */
+function readCount(json: unknown): AnswerReading {
+  if (!isJsonObject(json) || tokenCount(json.input_tokens) === undefined)
+    throw new SyntaxError('the answer has no "input_tokens"')
+  return { substance: 'output', usage: {}, estimateOutput: () => 0 }
+}

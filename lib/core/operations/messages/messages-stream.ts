@@ -1,0 +1,117 @@
+import type { StreamEvent } from '../../protocols/index.ts'
+import {
+  type FrameReading,
+  newReading,
+  type ReportedUsage,
+  type StreamReader,
+  type Substance,
+} from '../operation.ts'
+import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
+import { type AnswerBlock, blockHasOutput, blockText } from './messages-answer.ts'
+import { laterMessageCounts, type MessageCounts, messageUsage, readMessageCounts } from './messages-usage.ts'
+
+interface MessageEvent {
+  type?: unknown
+  message?: { usage?: unknown } | null
+  content_block?: AnswerBlock | null
+  delta?: {
+    type?: unknown
+    text?: unknown
+    thinking?: unknown
+    partial_json?: unknown
+    stop_reason?: unknown
+  } | null
+  usage?: unknown
+  error?: unknown
+}
+
+const TEXT_MEMBERS: ReadonlySet<string> = new Set(['text', 'thinking', 'partial_json'])
+
+/** Reads an Anthropic-style message stream as it passes. */
+export class MessageStreamReader implements StreamReader {
+  #output = false
+  #refused = false
+  #finished = false
+  #counts: MessageCounts = {}
+  estimatedOutput = 0
+  unreportedOutput = 0
+
+  get whole(): boolean {
+    return this.#finished
+  }
+
+  get substance(): Substance {
+    if (this.#refused) return 'refusal'
+    return this.#output ? 'output' : 'empty'
+  }
+
+  get usage(): ReportedUsage {
+    return messageUsage(this.#counts)
+  }
+
+  read({ data }: StreamEvent): FrameReading {
+    const reading = newReading()
+    reading.finished = this.#finished
+    if (data === '') return reading
+    const event = JSON.parse(data) as MessageEvent | null
+    if (typeof event !== 'object' || event === null) throw new SyntaxError('a stream event is not an object')
+    reading.json = event
+    switch (event.type) {
+      case 'message_start':
+        // Its output count is provisional.
+        this.#report({ ...readMessageCounts(event.message?.usage), output: undefined })
+        break
+      case 'content_block_start':
+        reading.output = this.#count(event.content_block ? blockText(event.content_block) : '')
+        if (event.content_block && blockHasOutput(event.content_block)) reading.output = true
+        break
+      case 'content_block_delta':
+        reading.output = this.#count(deltaText(event.delta))
+        if (event.delta) reading.textMember = soleTextMember(event.delta, TEXT_MEMBERS)
+        break
+      case 'message_delta':
+        if (event.delta?.stop_reason) {
+          this.#finished = true
+          this.#refused = event.delta.stop_reason === 'refusal'
+        }
+        this.#report(readMessageCounts(event.usage))
+        break
+      case 'message_stop':
+        reading.last = true
+        break
+      case 'error':
+        return { ...reading, error: event.error ?? {} }
+    }
+    this.#output ||= reading.output
+    return { ...reading, finished: this.#finished }
+  }
+
+  countText(delta: string): void {
+    this.#add(countRawText(delta))
+  }
+
+  #count(text: string): boolean {
+    if (text === '') return false
+    this.#add(countText(text))
+    return true
+  }
+
+  #add(tokens: number): void {
+    this.estimatedOutput += tokens
+    this.unreportedOutput += tokens
+  }
+
+  /** The start reports the input, the end the output; each may correct the other. Until the end a zero means nothing. */
+  #report(report: MessageCounts): void {
+    const { output } = report
+    const counted = output !== undefined && (output > 0 || this.#finished)
+    this.#counts = laterMessageCounts(this.#counts, counted ? report : { ...report, output: undefined })
+    if (counted && this.#counts.output === output) this.unreportedOutput = 0
+  }
+}
+
+function deltaText(delta: MessageEvent['delta']): string {
+  for (const value of [delta?.text, delta?.thinking, delta?.partial_json])
+    if (typeof value === 'string') return value
+  return ''
+}

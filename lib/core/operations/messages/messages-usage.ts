@@ -1,0 +1,47 @@
+import type { ReportedUsage } from '../operation.ts'
+import { tokenCount } from '../tokens/token-count.ts'
+
+/** The counts of Anthropic-style `usage`, under their own meaning: `fresh` leaves out what the cache had to do with. */
+export interface MessageCounts {
+  readonly fresh?: number | undefined
+  readonly cached?: number | undefined
+  readonly written?: number | undefined
+  readonly output?: number | undefined
+}
+
+/** Reads Anthropic-style `usage`. The output includes what was thought. */
+export function readMessageCounts(usage: unknown): MessageCounts {
+  if (typeof usage !== 'object' || usage === null) return {}
+  const counts = usage as Record<string, unknown>
+  return {
+    fresh: tokenCount(counts.input_tokens),
+    cached: tokenCount(counts.cache_read_input_tokens),
+    written: tokenCount(counts.cache_creation_input_tokens),
+    output: tokenCount(counts.output_tokens),
+  }
+}
+
+/**
+ * What a stream has reported, after a further report. Counts run on and each is reported for itself, so a later one
+ * stands for the earlier of its name; but where all input is zero, or the output is, nothing is taken back.
+ */
+export function laterMessageCounts(before: MessageCounts, report: MessageCounts): MessageCounts {
+  const corrects = (report.fresh ?? 0) + (report.cached ?? 0) + (report.written ?? 0) > 0
+  const [first, second] = corrects ? [report, before] : [before, report]
+  return {
+    fresh: first.fresh ?? second.fresh,
+    cached: first.cached ?? second.cached,
+    written: first.written ?? second.written,
+    output: report.output || (before.output ?? report.output),
+  }
+}
+
+/** The counts as usage, whose input includes what was read from and written to the cache. */
+export function messageUsage({ fresh, cached, written, output }: MessageCounts): ReportedUsage {
+  return {
+    inputTokens: fresh === undefined ? undefined : fresh + (cached ?? 0) + (written ?? 0),
+    cachedInputTokens: cached,
+    cacheWriteTokens: written,
+    outputTokens: output,
+  }
+}

@@ -1,0 +1,171 @@
+import { z } from 'zod'
+import type { Feature } from '../../catalog/index.ts'
+import { memberText } from '../body/json-members.ts'
+import { listOf } from '../body/list-of.ts'
+import { providerConstraintSchema } from '../body/provider-constraint.ts'
+import { renamedBody } from '../body/upstream-body.ts'
+import type { RequestFacts, StreamingOperation, TokenEstimator } from '../operation.ts'
+import {
+  jsonText,
+  TOKENS_PER_FILE,
+  TOKENS_PER_IMAGE,
+  TOKENS_PER_MESSAGE,
+  TOKENS_PER_REQUEST,
+} from '../tokens/token-estimate.ts'
+import { readMessageAnswer } from './messages-answer.ts'
+import { MessageStreamReader } from './messages-stream.ts'
+
+const block = z.looseObject({ type: z.string(), text: z.string().nullish() })
+const content = z.union([z.string(), listOf(block)], {
+  error: 'must be a string or a list of content blocks',
+})
+
+/** What the gateway needs of a message request; unknown members pass through untouched. */
+export const messageSchema = z.looseObject({
+  model: z.string().min(1),
+  // 0 fills the prompt cache and asks for no answer.
+  max_tokens: z.int().min(0),
+  messages: listOf(z.looseObject({ role: z.enum(['user', 'assistant', 'system']), content }), 1),
+  system: content.nullish(),
+  stream: z.boolean().nullish(),
+  temperature: z.number().min(0).max(1).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  tools: listOf(z.looseObject({})).nullish(),
+  thinking: z.looseObject({ type: z.string() }).nullish(),
+  output_config: z.looseObject({ format: z.looseObject({ type: z.string() }).nullish() }).nullish(),
+  provider: providerConstraintSchema.nullish(),
+})
+
+type MessagesBody = z.output<typeof messageSchema>
+type Block = z.output<typeof block>
+
+/** Anthropic-style message: `POST /v1/messages`. */
+export const messages: StreamingOperation = {
+  name: 'messages',
+  kind: 'chat',
+  priceUnit: 'tokens',
+  protocol: 'anthropic',
+  path: '/v1/messages',
+  upstreamPath: '/messages',
+  schema: messageSchema,
+  facts: messageFacts,
+  promptPrefix: (json) => promptPrefix(json as MessagesBody),
+  upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
+  readAnswer: readMessageAnswer,
+  streamTerminator: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+  streamReader: () => new MessageStreamReader(),
+}
+
+/** The facts of a body that {@link messageSchema} accepts, or would but for `max_tokens`. */
+export function messageFacts(
+  json: Readonly<Record<string, unknown>>,
+  raw: Buffer,
+  estimate: TokenEstimator,
+): RequestFacts {
+  return new MessageCounter(json as MessagesBody, raw, estimate).facts()
+}
+
+/** Walks a body once, adding up tokens and images and noting which member asks for which feature. */
+class MessageCounter {
+  readonly #body: MessagesBody
+  readonly #raw: Buffer
+  readonly #estimate: TokenEstimator
+  readonly #featureParams = new Map<Feature, string>()
+  #tokens = TOKENS_PER_REQUEST
+  #images = 0
+
+  constructor(body: MessagesBody, raw: Buffer, estimate: TokenEstimator) {
+    this.#body = body
+    this.#raw = raw
+    this.#estimate = estimate
+  }
+
+  facts(): RequestFacts {
+    const body = this.#body
+    if (body.system) this.#addContent(body.system, 'system')
+    for (const [i, { content: given }] of body.messages.entries()) {
+      this.#tokens += TOKENS_PER_MESSAGE
+      this.#addContent(given, `messages[${i}].content`)
+    }
+    const tools = body.tools?.length ?? 0
+    if (tools > 0) {
+      this.#featureParams.set('tools', 'tools')
+      this.#tokens += this.#estimate(memberText(this.#raw, 'tools') ?? '')
+    }
+    if (body.output_config?.format)
+      this.#tokens += this.#estimate(memberText(this.#raw, 'output_config') ?? '')
+    if (body.stream === true) this.#featureParams.set('stream', 'stream')
+    if (body.output_config?.format) this.#featureParams.set('json', 'output_config.format')
+    if (body.thinking && body.thinking.type !== 'disabled') this.#featureParams.set('reasoning', 'thinking')
+    return {
+      model: body.model,
+      stream: body.stream === true,
+      features: new Set(this.#featureParams.keys()),
+      featureParams: this.#featureParams,
+      estimatedInputTokens: this.#tokens,
+      maxOutputTokens: body.max_tokens,
+      answers: 1,
+      messages: body.messages.length,
+      tools,
+      images: this.#images,
+    }
+  }
+
+  #addContent(given: string | readonly Block[], path: string): void {
+    if (typeof given === 'string') this.#tokens += this.#estimate(given)
+    else for (const [i, item] of given.entries()) this.#addBlock(item, `${path}[${i}]`)
+  }
+
+  #addBlock(item: Block, path: string): void {
+    if (typeof item.text === 'string') this.#tokens += this.#estimate(item.text)
+    else if (item.type === 'image') {
+      this.#images++
+      this.#tokens += TOKENS_PER_IMAGE
+      if (!this.#featureParams.has('vision')) this.#featureParams.set('vision', path)
+    } else if (item.type === 'tool_result') this.#addToolResult(item.content, `${path}.content`)
+    else if (item.type === 'tool_use') this.#tokens += this.#estimate(jsonText(item.input))
+    else if (item.type === 'thinking' && typeof item.thinking === 'string')
+      this.#tokens += this.#estimate(item.thinking)
+    else this.#tokens += Math.max(TOKENS_PER_FILE, this.#estimate(sourceText(item)))
+  }
+
+  /** A result's own blocks are counted like any; a result inside a result is none, so that nesting ends here. */
+  #addToolResult(result: unknown, path: string): void {
+    if (typeof result === 'string') this.#tokens += this.#estimate(result)
+    if (!Array.isArray(result)) return
+    for (const [i, item] of result.entries()) {
+      if (isBlock(item) && item.type !== 'tool_result') this.#addBlock(item, `${path}[${i}]`)
+    }
+  }
+}
+
+/** What a document says in plain text; what else it may be is not looked into. */
+function sourceText({ source, content: parts }: Block): string {
+  if (Array.isArray(parts)) return jsonText(parts)
+  if (!isSource(source)) return ''
+  if (source.type === 'text') return jsonText(source.data)
+  return source.type === 'content' ? jsonText(source.content) : ''
+}
+
+function isSource(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+function isBlock(value: unknown): value is Block {
+  return typeof value === 'object' && value !== null
+}
+
+const PREFIX_CHARS = 1024
+
+function promptPrefix(body: MessagesBody): string {
+  let prefix = textOf(body.system ?? '')
+  for (const { role, content: given } of body.messages) {
+    if (prefix.length >= PREFIX_CHARS) break
+    prefix += `\n${role}:${textOf(given)}`
+  }
+  return prefix.slice(0, PREFIX_CHARS)
+}
+
+function textOf(given: string | readonly Block[]): string {
+  return typeof given === 'string' ? given : given.map((item) => item.text ?? '').join('')
+}

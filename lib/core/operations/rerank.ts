@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { isJsonObject } from './body/json-object.ts'
+import { providerConstraintSchema } from './body/provider-constraint.ts'
+import { renamedBody } from './body/upstream-body.ts'
+import { streamFeature } from './chat/stream-feature.ts'
+import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
+import { readRerankAnswer } from './rerank-answer.ts'
+import { jsonText } from './tokens/token-estimate.ts'
+
+/** Documents of one search, as hosted rerankers count them … */
+const DOCUMENTS_PER_SEARCH = 100
+/** … and the tokens past which a document, its query included, counts as several. */
+const TOKENS_PER_DOCUMENT = 500
+
+type Document = string | Readonly<Record<string, unknown>>
+
+/** Checked in a loop of their own: there may be hundreds of thousands. */
+const documents = z
+  .custom<readonly Document[]>(Array.isArray, { error: 'must be a list' })
+  .superRefine((list, context) => {
+    if (list.length === 0) context.addIssue({ code: 'custom', message: 'must not be empty' })
+    const at = list.findIndex((item) => typeof item !== 'string' && !isJsonObject(item))
+    if (at >= 0) context.addIssue({ code: 'custom', message: 'must be a string or an object', path: [at] })
+  })
+
+/** What the gateway needs of a rerank request; unknown members pass through untouched. */
+const schema = z.looseObject({
+  model: z.string().min(1),
+  query: z.string().min(1),
+  documents,
+  top_n: z.int().min(1).nullish(),
+  stream: z.boolean().nullish(),
+  provider: providerConstraintSchema.nullish(),
+})
+
+type RerankBody = z.output<typeof schema>
+
+/** Documents in the order of their relevance to a query: `POST /v1/rerank`, in the form that hosted rerankers share. */
+export const rerank: Operation = {
+  name: 'rerank',
+  kind: 'rerank',
+  priceUnit: 'searches',
+  protocol: 'openai',
+  path: '/v1/rerank',
+  upstreamPath: '/rerank',
+  schema,
+  facts: (json, _raw, estimate) => rerankFacts(json as RerankBody, estimate),
+  promptPrefix: (json) => (json as RerankBody).query.slice(0, PREFIX_CHARS),
+  upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
+  readAnswer: readRerankAnswer,
+}
+
+const PREFIX_CHARS = 1024
+
+function rerankFacts(
+  { model, query, documents, stream }: RerankBody,
+  estimate: TokenEstimator,
+): RequestFacts {
+  const queryTokens = estimate(query)
+  let tokens = 0
+  let longest = 0
+  let counted = 0
+  for (const item of documents) {
+    // The query is read with each document.
+    const pair = queryTokens + estimate(typeof item === 'string' ? item : documentText(item))
+    tokens += pair
+    longest = Math.max(longest, pair)
+    counted += Math.max(1, Math.ceil(pair / TOKENS_PER_DOCUMENT))
+  }
+  return {
+    model,
+    ...streamFeature(stream),
+    estimatedInputTokens: tokens,
+    windowTokens: longest,
+    maxOutputTokens: undefined,
+    answers: 1,
+    units: Math.ceil(counted / DOCUMENTS_PER_SEARCH),
+    messages: 0,
+    tools: 0,
+    images: 0,
+  }
+}
+
+/** What a model reads of a document with fields: its text, else all of it. */
+function documentText(item: Readonly<Record<string, unknown>>): string {
+  return typeof item.text === 'string' ? item.text : jsonText(item)
+}

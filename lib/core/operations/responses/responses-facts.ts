@@ -1,0 +1,181 @@
+import type { Feature } from '../../catalog/index.ts'
+import { GatewayError } from '../../errors/index.ts'
+import { memberText, topLevelMembers } from '../body/json-members.ts'
+import type { RequestFacts, TokenEstimator } from '../operation.ts'
+import {
+  jsonText,
+  TOKENS_PER_FILE,
+  TOKENS_PER_IMAGE,
+  TOKENS_PER_MESSAGE,
+  TOKENS_PER_REQUEST,
+} from '../tokens/token-estimate.ts'
+import type { ResponsesBody, ResponsesItem } from './responses-schema.ts'
+
+/**
+ * Reads the facts off a response request.
+ *
+ * @throws {GatewayError} `unsupported_feature` where it asks for what the gateway cannot do; `invalid_request` where it can
+ *   be read in two ways.
+ */
+export function responsesFacts(body: ResponsesBody, raw: Buffer, estimate: TokenEstimator): RequestFacts {
+  refuseRepeated(raw)
+  refuseUnsupported(body)
+  const featureParams = new Map<Feature, string>()
+  const count = new InputCount(estimate)
+  for (const member of ['instructions', 'input'] as const) {
+    const value = body[member]
+    if (typeof value === 'string') count.message(value)
+    else for (const [i, item] of (value ?? []).entries()) count.item(item, `${member}[${i}]`)
+  }
+  for (const member of ['tools', 'prediction']) {
+    if (body[member]) count.tokens += estimate(memberText(raw, member) ?? '')
+  }
+  const format = body.text?.format
+  // Others are a word to the upstream; this one is written into the prompt.
+  if (format?.type === 'json_schema') count.tokens += estimate(memberText(raw, 'text') ?? '')
+  if (body.tools?.length) featureParams.set('tools', 'tools')
+  if (body.stream === true) featureParams.set('stream', 'stream')
+  if (format && format.type !== 'text') featureParams.set('json', 'text.format')
+  const { effort, summary } = body.reasoning ?? {}
+  if ((effort && effort !== 'none') || summary) featureParams.set('reasoning', 'reasoning')
+  if (count.firstImage !== undefined) featureParams.set('vision', count.firstImage)
+  return {
+    model: body.model,
+    stream: body.stream === true,
+    features: new Set(featureParams.keys()),
+    featureParams,
+    estimatedInputTokens: count.tokens,
+    // The upstream makes it fit.
+    ...(body.truncation === 'auto' && { windowTokens: 0 }),
+    maxOutputTokens: body.max_output_tokens ?? undefined,
+    answers: 1,
+    messages: count.messages,
+    tools: body.tools?.length ?? 0,
+    images: count.images,
+  }
+}
+
+/** Members that decide whose response is gone on from, and what is kept. */
+const JUDGED: ReadonlySet<string> = new Set([
+  'previous_response_id',
+  'input',
+  'conversation',
+  'prompt',
+  'background',
+  'store',
+])
+
+/** Of two members of one name the upstream may read the other one, which nobody has judged. */
+function refuseRepeated(raw: Buffer): void {
+  const seen = new Set<string>()
+  for (const { key } of topLevelMembers(raw)) {
+    if (seen.has(key) && JUDGED.has(key))
+      throw new GatewayError('invalid_request', { param: key, message: `"${key}" stands twice in the body.` })
+    seen.add(key)
+  }
+}
+
+/**
+ * What an upstream keeps for all accounts of the gateway together cannot be told apart by account, except responses;
+ * and a response that goes on behind its answer has no usage yet that could be charged.
+ */
+function refuseUnsupported(body: ResponsesBody): void {
+  if (body.background === true) {
+    throw unsupported(
+      'background',
+      'Responses are not run in the background here. Stream the response instead.',
+    )
+  }
+  for (const member of ['conversation', 'prompt']) {
+    if (body[member] === undefined || body[member] === null) continue
+    throw unsupported(member, `"${member}" is not supported. Send its content, or use previous_response_id.`)
+  }
+  if (typeof body.input !== 'object') return
+  for (const [i, item] of (body.input ?? []).entries()) {
+    if (!isReference(item)) continue
+    throw unsupported(
+      `input[${i}]`,
+      'References to items are not supported. Send the item itself, or use previous_response_id.',
+    )
+  }
+}
+
+/** Its type may be left out; an id without a message then refers to the item that has it. */
+function isReference({ type, id, role, content }: ResponsesItem): boolean {
+  if (type !== undefined && type !== null) return type === 'item_reference'
+  return (
+    (id ?? undefined) !== undefined &&
+    ((role ?? undefined) === undefined || (content ?? undefined) === undefined)
+  )
+}
+
+function unsupported(param: string, message: string): GatewayError {
+  return new GatewayError('unsupported_feature', { param, message })
+}
+
+/** Counts what a model reads. */
+class InputCount {
+  readonly #estimate: TokenEstimator
+  tokens = TOKENS_PER_REQUEST
+  messages = 0
+  images = 0
+  /** Where the first image stands. */
+  firstImage: string | undefined
+
+  constructor(estimate: TokenEstimator) {
+    this.#estimate = estimate
+  }
+
+  message(text: string): void {
+    this.messages++
+    this.tokens += TOKENS_PER_MESSAGE + this.#estimate(text)
+  }
+
+  item(item: ResponsesItem, place: string): void {
+    if (item.type === undefined || item.type === null || item.type === 'message') this.messages++
+    this.tokens += TOKENS_PER_MESSAGE
+    for (const name in item) {
+      const value = item[name]
+      if (NOT_READ.has(name)) continue
+      if (name === 'encrypted_content') this.tokens += sealedTokens(value)
+      else if (PARTS.has(name) && Array.isArray(value)) this.#parts(value, `${place}.${name}`)
+      else if (isImage(value)) this.#image(`${place}.${name}`)
+      else this.tokens += this.#estimate(jsonText(value))
+    }
+  }
+
+  #parts(parts: readonly unknown[], place: string): void {
+    for (const [i, part] of parts.entries()) {
+      if (typeof part !== 'object' || part === null) continue
+      const { text, refusal } = part as { text?: unknown; refusal?: unknown }
+      if (isImage(part)) this.#image(`${place}[${i}]`)
+      else if (typeof text === 'string') this.tokens += this.#estimate(text)
+      else if (typeof refusal === 'string') this.tokens += this.#estimate(refusal)
+      else this.tokens += TOKENS_PER_FILE
+    }
+  }
+
+  #image(place: string): void {
+    this.images++
+    this.tokens += TOKENS_PER_IMAGE
+    this.firstImage ??= place
+  }
+}
+
+/** Members of an item that no model reads. */
+const NOT_READ: ReadonlySet<string> = new Set(['type', 'role', 'id', 'call_id', 'status', 'phase'])
+
+/** Members of an item that may be a list of parts. */
+const PARTS: ReadonlySet<string> = new Set(['content', 'output', 'summary'])
+
+function isImage(value: unknown): boolean {
+  const type = typeof value === 'object' && value !== null ? (value as { type?: unknown }).type : undefined
+  return type === 'input_image' || type === 'computer_screenshot'
+}
+
+/** Characters of sealed reasoning to a token of it: four of base64 are three bytes, and about four bytes a token. */
+const SEALED_CHARS_PER_TOKEN = 5
+
+function sealedTokens(value: unknown): number {
+  return typeof value === 'string' ? Math.ceil(value.length / SEALED_CHARS_PER_TOKEN) : 0
+}

@@ -1,0 +1,159 @@
+import type { StreamEvent } from '../../protocols/index.ts'
+import {
+  type FrameReading,
+  newReading,
+  type ReportedUsage,
+  type StreamReader,
+  type Substance,
+} from '../operation.ts'
+import { countRawText, countText } from '../tokens/text-delta.ts'
+import { estimateTokens } from '../tokens/token-estimate.ts'
+import {
+  callText,
+  errorOf,
+  itemHasOutput,
+  itemRefuses,
+  itemsOf,
+  itemText,
+  keptIdOf,
+  type OutputItem,
+  type ResponseObject,
+  stoppedByModeration,
+} from './responses-answer.ts'
+import { readResponseUsage } from './responses-usage.ts'
+
+/** An event of a response's stream, as far as reading needs it. */
+interface ResponseEvent {
+  readonly type?: unknown
+  readonly sequence_number?: unknown
+  readonly output_index?: unknown
+  readonly response?: ResponseObject | null
+  readonly item?: OutputItem | null
+  readonly delta?: unknown
+  readonly partial_image_b64?: unknown
+  readonly error?: unknown
+}
+
+/** Reads the stream of a response as it passes. */
+export class ResponseStreamReader implements StreamReader {
+  #output = false
+  #refused = false
+  #filtered = false
+  #ended = false
+  /** Tokens counted of each output item, by its index. */
+  readonly #counted = new Map<unknown, number>()
+  /** Ids of the items that came in events of their own. */
+  readonly #seen = new Set<unknown>()
+  usage: ReportedUsage = {}
+  estimatedOutput = 0
+  unreportedOutput = 0
+  keptId: string | undefined
+  nextEventNumber = 0
+
+  get whole(): boolean {
+    return this.#ended
+  }
+
+  get substance(): Substance {
+    if (this.#refused) return 'refusal'
+    if (this.#output) return 'output'
+    return this.#filtered ? 'filtered' : 'empty'
+  }
+
+  read({ event: name, data }: StreamEvent): FrameReading {
+    const reading = newReading()
+    if (data === '') return reading
+    if (data.trim() === '[DONE]') return { ...reading, last: true }
+    const event = JSON.parse(data) as ResponseEvent | null
+    if (typeof event !== 'object' || event === null) throw new SyntaxError('a stream event is not an object')
+    const type = typeof event.type === 'string' ? event.type : name
+    // Some upstreams word an error in the event itself, some in a member, some without saying its type.
+    if (type === 'error' || (type === undefined && event.error))
+      return { ...reading, error: event.error ?? event }
+    if (event.response) this.keptId = keptIdOf(event.response) ?? this.keptId
+    switch (type) {
+      case 'response.failed':
+      case 'response.cancelled':
+        return { ...reading, error: errorOf({ status: 'failed', error: event.response?.error }) }
+      case 'response.completed':
+      case 'response.incomplete':
+        this.#end(event.response ?? {})
+        return { ...reading, output: this.#output, finished: true, last: true }
+      case 'response.output_item.added':
+        reading.output = this.#begin(event)
+        break
+      case 'response.output_item.done':
+        reading.output = this.#finishItem(event)
+        break
+      case 'response.image_generation_call.partial_image':
+        reading.output = typeof event.partial_image_b64 === 'string'
+        break
+      default:
+        reading.output = this.#delta(type, event)
+    }
+    this.#output ||= reading.output
+    this.#number(event.sequence_number)
+    return reading
+  }
+
+  countText(delta: string): void {
+    this.#count(undefined, countRawText(delta))
+  }
+
+  /** A call of a tool is output from its first event on, a message or reasoning once it says something. */
+  #begin({ item, output_index: index }: ResponseEvent): boolean {
+    if (!item) return false
+    this.#seen.add(item.id)
+    if (item.type === 'message' || item.type === 'reasoning') return false
+    const text = callText(item)
+    if (text !== '') this.#count(index, estimateTokens(text))
+    return itemHasOutput(item)
+  }
+
+  /** Some upstreams send an item only whole, or some of it only with its end. */
+  #finishItem({ item, output_index: index }: ResponseEvent): boolean {
+    if (!item) return false
+    this.#seen.add(item.id)
+    this.#countRest(index, item)
+    this.#refused ||= itemRefuses(item)
+    return itemHasOutput(item)
+  }
+
+  /** Every kind of text comes in events of a type of its own, such as `response.function_call_arguments.delta`. */
+  #delta(type: string | undefined, { delta, output_index: index }: ResponseEvent): boolean {
+    if (typeof delta !== 'string' || delta === '' || !type?.endsWith('.delta')) return false
+    this.#refused ||= type === 'response.refusal.delta'
+    // Sound is base64; its transcript is what is counted.
+    if (type !== 'response.audio.delta') this.#count(index, countText(delta))
+    return true
+  }
+
+  #end(response: ResponseObject): void {
+    for (const [index, item] of itemsOf(response.output).entries()) {
+      if (item.id === undefined || !this.#seen.has(item.id)) this.#countRest(index, item)
+      this.#output ||= itemHasOutput(item)
+      this.#refused ||= itemRefuses(item)
+    }
+    this.#filtered = stoppedByModeration(response)
+    this.#ended = true
+    this.usage = readResponseUsage(response.usage)
+    if (this.usage.outputTokens !== undefined) this.unreportedOutput = 0
+  }
+
+  /** Counts an item of which nothing was counted on the way. */
+  #countRest(index: unknown, item: OutputItem): void {
+    if (!this.#counted.has(index)) this.#count(index, estimateTokens(itemText(item)))
+  }
+
+  #count(index: unknown, tokens: number): void {
+    this.#counted.set(index, (this.#counted.get(index) ?? 0) + tokens)
+    this.estimatedOutput += tokens
+    this.unreportedOutput += tokens
+  }
+
+  #number(sequenceNumber: unknown): void {
+    this.nextEventNumber = Number.isSafeInteger(sequenceNumber)
+      ? (sequenceNumber as number) + 1
+      : this.nextEventNumber + 1
+  }
+}

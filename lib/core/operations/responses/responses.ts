@@ -1,0 +1,60 @@
+import { renamedBody } from '../body/upstream-body.ts'
+import type { AnswerReading, Operation, StreamingOperation } from '../operation.ts'
+import { readResponse } from './responses-answer.ts'
+import { responsesFacts } from './responses-facts.ts'
+import { type ResponsesBody, responsesSchema } from './responses-schema.ts'
+import { ResponseStreamReader } from './responses-stream.ts'
+
+/** OpenAI-style response: `POST /v1/responses`. */
+export const responses: StreamingOperation = {
+  name: 'responses',
+  kind: 'chat',
+  priceUnit: 'tokens',
+  protocol: 'openai',
+  path: '/v1/responses',
+  upstreamPath: '/responses',
+  schema: responsesSchema,
+  facts: (json, raw, estimate) => responsesFacts(json as ResponsesBody, raw, estimate),
+  promptPrefix: (json) => promptPrefix(json as ResponsesBody),
+  goesOnFrom: (json) => (json as ResponsesBody).previous_response_id ?? undefined,
+  upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
+  readAnswer: readResponse,
+  streamReader: () => new ResponseStreamReader(),
+  // Its last event is the one that carries the usage: a stream without it is not whole.
+  streamTerminator: '',
+}
+
+/**
+ * What is asked about a response that was made earlier: `GET` and `DELETE /v1/responses/{id}`. No row of `OPERATIONS`,
+ * as it runs no model: such a call names in its `resource` what it asks a line for.
+ */
+export const storedResponses: Operation = {
+  ...responses,
+  name: 'responses.stored',
+  priceUnit: 'none',
+  path: '/v1/responses/:id',
+  readAnswer: readObject,
+}
+
+function readObject(json: unknown): AnswerReading {
+  if (typeof json !== 'object' || json === null) throw new SyntaxError('the answer is not an object')
+  return { substance: 'output', usage: {}, estimateOutput: () => 0 }
+}
+
+const PREFIX_CHARS = 1024
+
+function promptPrefix({ instructions, input }: ResponsesBody): string {
+  let prefix = ''
+  for (const value of [instructions, input]) {
+    if (typeof value === 'string') prefix += `${value}\n`
+    else {
+      for (const { role, content } of value ?? []) {
+        const text =
+          typeof content === 'string' ? content : (content ?? []).map(({ text }) => text ?? '').join('')
+        prefix += `${role ?? ''}:${text}\n`
+        if (prefix.length >= PREFIX_CHARS) break
+      }
+    }
+  }
+  return prefix.slice(0, PREFIX_CHARS)
+}

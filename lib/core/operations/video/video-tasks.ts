@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import type { Feature } from '../../catalog/index.ts'
+import { listOf } from '../body/list-of.ts'
+import { providerConstraintSchema } from '../body/provider-constraint.ts'
+import { renamedBody } from '../body/upstream-body.ts'
+import type { Operation, RequestFacts, TokenEstimator } from '../operation.ts'
+import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../tokens/token-estimate.ts'
+import { taskParameters } from './task-parameters.ts'
+import { readCreated } from './videos.ts'
+
+/** Length of a video of which the caller does not say how long it is to be. */
+const DEFAULT_SECONDS = 5
+/** The longest that a line may choose where the caller leaves the length to it (`duration: -1`). */
+const MOST_CHOSEN_SECONDS = 12
+/** All lines of this protocol make that many pictures a second. */
+const FRAMES_PER_SECOND = 24
+
+const part = z.looseObject({
+  type: z.string(),
+  text: z.string().nullish(),
+  image_url: z.looseObject({ url: z.string().min(1) }).nullish(),
+  role: z.string().nullish(),
+})
+
+/** What the gateway needs of a task; unknown members pass through untouched to a line of the same protocol. */
+const schema = z.looseObject({
+  model: z.string().min(1),
+  content: listOf(part, 1),
+  resolution: z.string().nullish(),
+  ratio: z.string().nullish(),
+  duration: z.int().min(-1).max(3600).nullish(),
+  frames: z.int().min(1).max(100_000).nullish(),
+  seed: z.int().nullish(),
+  provider: providerConstraintSchema.nullish(),
+})
+
+/** The body of `POST /api/v3/contents/generations/tasks`. */
+export type VideoTaskBody = z.output<typeof schema>
+
+/** Task-style video: `POST /api/v3/contents/generations/tasks`. */
+export const videoTasks: Operation = {
+  name: 'contents.generations.tasks',
+  kind: 'video',
+  priceUnit: 'seconds',
+  protocol: 'ark',
+  path: '/api/v3/contents/generations/tasks',
+  upstreamPath: '/contents/generations/tasks',
+  schema,
+  facts: (json, _raw, estimate) => taskFacts(json as VideoTaskBody, estimate),
+  promptPrefix: (json) =>
+    textsOf(json as VideoTaskBody)
+      .join('\n')
+      .slice(0, 1024),
+  upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
+  readAnswer: readCreated,
+}
+
+/** The texts of a task's content. */
+export function textsOf({ content }: VideoTaskBody): string[] {
+  return content.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : []))
+}
+
+function taskFacts(body: VideoTaskBody, estimate: TokenEstimator): RequestFacts {
+  const featureParams = new Map<Feature, string>()
+  let images = 0
+  for (const [i, { type }] of body.content.entries()) {
+    if (type === 'text') continue
+    images++
+    if (!featureParams.has('vision')) featureParams.set('vision', `content[${i}]`)
+  }
+  return {
+    model: body.model,
+    stream: false,
+    features: new Set(featureParams.keys()),
+    featureParams,
+    estimatedInputTokens: TOKENS_PER_REQUEST + estimate(textsOf(body).join('\n')) + images * TOKENS_PER_IMAGE,
+    maxOutputTokens: undefined,
+    answers: 1,
+    units: secondsOf(body),
+    messages: 0,
+    tools: 0,
+    images,
+  }
+}
+
+/** How long the video is at most, in seconds, by what its members and flags say. */
+function secondsOf(body: VideoTaskBody): number {
+  const { given } = taskParameters(body, textsOf(body))
+  const frames = given.get('frames')
+  if (typeof frames === 'number') return Math.max(1, Math.ceil(frames / FRAMES_PER_SECOND))
+  const duration = given.get('duration')
+  if (typeof duration !== 'number') return DEFAULT_SECONDS
+  return duration > 0 ? Math.min(duration, 3600) : MOST_CHOSEN_SECONDS
+}

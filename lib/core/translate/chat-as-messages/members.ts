@@ -1,0 +1,50 @@
+import { becomes, dropped, type MemberRules, refused, refusedUnless } from '../member-rules.ts'
+import { isObject } from '../parts/json-object.ts'
+
+const ZERO = refusedUnless('0', (value) => value === 0)
+
+/** What becomes of the members of a chat completion request on an Anthropic-style line. */
+export const CHAT_MEMBERS: MemberRules = {
+  model: becomes('`model`'),
+  messages: becomes('`messages` and `system`'),
+  max_completion_tokens: becomes('`max_tokens`, before the member of that name'),
+  max_tokens: becomes('`max_tokens`; without either the model’s `maxOutputTokens`, or 4096'),
+  stream: becomes('`stream`'),
+  stream_options: becomes('nothing: the gateway sends the usage chunk'),
+  temperature: becomes('`temperature`, at most 1; dropped with thinking, which allows none'),
+  top_p: becomes('`top_p`, without `temperature` only; dropped below 0.95 with thinking'),
+  top_k: becomes('`top_k`; dropped with thinking'),
+  stop: becomes('`stop_sequences`; a blank one is refused'),
+  tools: becomes('`tools`'),
+  tool_choice: becomes('`tool_choice`'),
+  parallel_tool_calls: becomes('`tool_choice.disable_parallel_tool_use`'),
+  reasoning_effort: becomes('`thinking`'),
+  response_format: becomes(
+    '`output_config.format`, with every object closed that does not say; `json_object` is refused',
+  ),
+  user: becomes('`metadata.user_id`'),
+  safety_identifier: becomes('`metadata.user_id`, where there is no `user`'),
+  service_tier: becomes('`service_tier`: `default` and `flex` as `standard_only`, the others as `auto`'),
+  cache_control: becomes('`cache_control`'),
+  provider: dropped('the gateway’s own'),
+  metadata: dropped('labels for the upstream’s own records'),
+  store: dropped('for the upstream’s own records'),
+  seed: dropped('promises nothing'),
+  prediction: dropped('makes an answer faster, not other'),
+  prompt_cache_key: dropped('makes an answer cheaper, not other'),
+  prompt_cache_options: dropped('makes an answer cheaper, not other'),
+  prompt_cache_retention: dropped('makes an answer cheaper, not other'),
+  verbosity: dropped('a hint'),
+  n: refusedUnless('1', (value) => value === 1),
+  frequency_penalty: ZERO,
+  presence_penalty: ZERO,
+  logit_bias: refusedUnless('empty', (value) => isObject(value) && Object.keys(value).length === 0),
+  logprobs: refusedUnless('false', (value) => value === false),
+  top_logprobs: ZERO,
+  modalities: refusedUnless('`["text"]`', (value) => Array.isArray(value) && value.join() === 'text'),
+  audio: refused,
+  web_search_options: refused,
+  moderation: refused,
+  functions: refusedUnless('empty', (value) => Array.isArray(value) && value.length === 0),
+  function_call: refusedUnless('`none` or `auto`', (value) => value === 'none' || value === 'auto'),
+}

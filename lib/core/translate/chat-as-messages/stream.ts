@@ -1,0 +1,213 @@
+import { isObject, textIn } from '../parts/json-object.ts'
+import { encryptedDetail, type ReasoningDetail, signedDetail } from '../parts/reasoning-details.ts'
+import { othersIn, unitsIn } from '../parts/stream-parts.ts'
+import { answeredToolId } from '../parts/tool-ids.ts'
+import { finishReasonOf, refusalText } from '../stop-reasons.ts'
+import type { AnswerContext, JsonObject, StreamTranslator, TranslatedUsage } from '../translation.ts'
+import { messagesReasoningTokens } from '../usage.ts'
+import { ChatChunkWriter } from './chunk-writer.ts'
+import { citationsOf } from './citations.ts'
+import type { OpenBlock, TextBlock, ThinkingBlock } from './open-block.ts'
+
+const KNOWN_IN_DELTA: ReadonlySet<string> = new Set([
+  'type',
+  'text',
+  'thinking',
+  'partial_json',
+  'signature',
+  'citation',
+])
+
+/** A ping says nothing and keeps connections alive. */
+const COMMENT = ': ping\n\n'
+
+/** An Anthropic-style message stream as OpenAI-style chat completion chunks. */
+export class MessageAsChatStream implements StreamTranslator {
+  readonly #chunks: ChatChunkWriter
+  readonly #open = new Map<unknown, OpenBlock>()
+  /** The block of the last delta. */
+  #told: OpenBlock | undefined
+  /** Length of the message's content so far, in UTF-16 units. */
+  #contentUnits = 0
+  /** What ids of tool calls are made of where the line gives none. */
+  #id: string
+  #toolCalls = 0
+  #details = 0
+  #stopReason: unknown
+  #stopDetails: unknown
+  #reasoningTokens: number | undefined
+  textMember: string | undefined
+  skipped = 0
+
+  constructor({ request, created }: AnswerContext) {
+    const { stream_options: options } = request
+    this.#id = `chatcmpl-${created}`
+    const tellsUsage = isObject(options) && options.include_usage === true
+    this.#chunks = new ChatChunkWriter(created, tellsUsage)
+  }
+
+  push(json: object | undefined): string {
+    this.textMember = undefined
+    if (!isObject(json)) return COMMENT
+    switch (json.type) {
+      case 'ping':
+        return COMMENT
+      case 'message_start':
+        return this.#start(json.message)
+      case 'content_block_start':
+        return this.#chunks.begin() + this.#startBlock(json.index, json.content_block)
+      case 'content_block_delta':
+        return this.#delta(json)
+      case 'content_block_stop':
+        return this.#stopBlock(json.index)
+      case 'message_delta':
+        this.#noteStop(json.delta)
+        this.#reasoningTokens = messagesReasoningTokens(json.usage) ?? this.#reasoningTokens
+        return ''
+      case 'message_stop':
+        return ''
+    }
+    this.skipped++
+    return ''
+  }
+
+  copied(delta: string): void {
+    if (this.#told?.kind === 'thinking') this.#told.units += unitsIn(delta)
+    else if (this.#told?.kind === 'text') this.#contentUnits += unitsIn(delta)
+  }
+
+  end(usage: TranslatedUsage): string {
+    let events = this.#chunks.begin()
+    for (const index of [...this.#open.keys()]) events += this.#stopBlock(index)
+    if (this.#stopReason === 'refusal') {
+      events += this.#chunks.text('refusal', refusalText(this.#stopDetails))
+    }
+    const counts = { ...usage, reasoningTokens: this.#reasoningTokens }
+    return events + this.#chunks.end(finishReasonOf(this.#stopReason), counts)
+  }
+
+  #start(message: unknown): string {
+    if (!isObject(message)) return ''
+    this.#reasoningTokens = messagesReasoningTokens(message.usage)
+    this.#id = textIn(message.id) ?? this.#id
+    return this.#chunks.begin(message)
+  }
+
+  #startBlock(index: unknown, block: unknown): string {
+    if (!isObject(block)) return ''
+    switch (block.type) {
+      case 'text':
+        return this.#text(this.#openText(index), block.text)
+      case 'thinking': {
+        const signature = typeof block.signature === 'string' ? block.signature : ''
+        const open: ThinkingBlock = { kind: 'thinking', signature, units: 0 }
+        this.#open.set(index, open)
+        return this.#think(open, block.thinking)
+      }
+      case 'redacted_thinking':
+        this.#open.set(index, { kind: 'skipped' })
+        return typeof block.data === 'string' ? this.#detail(encryptedDetail(this.#details, block.data)) : ''
+      case 'tool_use':
+        return this.#startCall(index, block)
+    }
+    this.skipped++
+    this.#open.set(index, { kind: 'skipped' })
+    return ''
+  }
+
+  #openText(index: unknown): TextBlock {
+    const block: TextBlock = { kind: 'text', from: this.#contentUnits, citations: [] }
+    this.#open.set(index, block)
+    return block
+  }
+
+  #startCall(index: unknown, { id, name, input }: JsonObject): string {
+    const call = this.#toolCalls++
+    this.#open.set(index, { kind: 'tool', call, input, said: false })
+    const fn = { name: typeof name === 'string' ? name : '', arguments: '' }
+    const callId = answeredToolId(id, this.#id, call)
+    return this.#chunks.delta({
+      tool_calls: [{ index: call, id: callId, type: 'function', function: fn }],
+    })
+  }
+
+  #delta({ index, delta }: JsonObject): string {
+    if (!isObject(delta)) return ''
+    const block = this.#open.get(index) ?? this.#openText(index)
+    if (block.kind === 'skipped') return ''
+    this.#told = block
+    const begin = this.#chunks.begin()
+    const events = this.#pieceOf(block, delta)
+    const others = othersIn(delta, KNOWN_IN_DELTA)
+    this.skipped += others
+    if (begin !== '' || others > 0) this.textMember = undefined
+    return begin + events
+  }
+
+  #pieceOf(block: Exclude<OpenBlock, { kind: 'skipped' }>, delta: JsonObject): string {
+    if (block.kind === 'text') {
+      if (isObject(delta.citation)) block.citations.push(delta.citation)
+      return this.#text(block, delta.text)
+    }
+    if (block.kind === 'thinking') {
+      if (typeof delta.signature === 'string') block.signature = delta.signature
+      return this.#think(block, delta.thinking)
+    }
+    if (typeof delta.partial_json !== 'string' || delta.partial_json === '') return ''
+    this.textMember = 'arguments'
+    block.said = true
+    return this.#chunks.arguments(block.call, delta.partial_json)
+  }
+
+  #text(block: TextBlock, text: unknown): string {
+    if (typeof text !== 'string') return ''
+    this.textMember = 'content'
+    this.#told = block
+    this.#contentUnits += text.length
+    return this.#chunks.text('content', text)
+  }
+
+  #think(block: ThinkingBlock, thinking: unknown): string {
+    if (typeof thinking !== 'string') return ''
+    this.textMember = 'reasoning_content'
+    block.units += thinking.length
+    return this.#chunks.text('reasoning_content', thinking)
+  }
+
+  #stopBlock(index: unknown): string {
+    const block = this.#open.get(index)
+    this.#open.delete(index)
+    switch (block?.kind) {
+      case 'text':
+        return this.#cite(block)
+      case 'thinking':
+        if (block.signature === '') return ''
+        return this.#detail(signedDetail(this.#details, block.signature, block.units))
+      case 'tool':
+        return block.said ? '' : this.#chunks.arguments(block.call, inputText(block.input))
+    }
+    return ''
+  }
+
+  #cite(block: TextBlock): string {
+    const { annotations, skipped } = citationsOf(block.citations, block.from, this.#contentUnits)
+    this.skipped += skipped
+    return annotations.length > 0 ? this.#chunks.delta({ annotations }) : ''
+  }
+
+  #detail(detail: ReasoningDetail): string {
+    this.#details++
+    return this.#chunks.delta({ reasoning_details: [detail] })
+  }
+
+  #noteStop(delta: unknown): void {
+    if (!isObject(delta) || typeof delta.stop_reason !== 'string') return
+    this.#stopReason = delta.stop_reason
+    this.#stopDetails = delta.stop_details
+  }
+}
+
+/** A call without arguments has an empty object, which OpenAI spells out. */
+function inputText(input: unknown): string {
+  return JSON.stringify(isObject(input) ? input : {})
+}

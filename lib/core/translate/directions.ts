@@ -1,0 +1,68 @@
+import type { SpokenByLine } from '../catalog/index.ts'
+import { chatCompletions, messages, type Operation, responses, servesNatively } from '../operations/index.ts'
+import { messageAsChatAnswer } from './chat-as-messages/answer.ts'
+import { chatWithoutForeign } from './chat-as-messages/foreign-thinking.ts'
+import { chatRequestAsMessages } from './chat-as-messages/request.ts'
+import { MessageAsChatStream } from './chat-as-messages/stream.ts'
+import { chatAnswerAsMessage } from './messages-as-chat/answer.ts'
+import { messagesWithoutForeign } from './messages-as-chat/foreign-thinking.ts'
+import { messagesRequestAsChat } from './messages-as-chat/request.ts'
+import { ChatAsMessageStream } from './messages-as-chat/stream.ts'
+import { DETAIL_FORMAT, UNSIGNED } from './parts/reasoning-details.ts'
+import { ITEM_PREFIX, responsesWithoutForeign } from './responses-as-chat/foreign-reasoning.ts'
+import { responsesAsChat, responsesAsMessages } from './responses-as-chat/index.ts'
+import type { Translation } from './translation.ts'
+
+/** Every direction, one row each; of two that would do the first is taken. */
+const TRANSLATIONS: readonly Translation[] = [
+  {
+    from: chatCompletions,
+    to: messages,
+    request: chatRequestAsMessages,
+    answer: messageAsChatAnswer,
+    stream: (context) => new MessageAsChatStream(context),
+    foreign: DETAIL_FORMAT,
+    withoutForeign: chatWithoutForeign,
+  },
+  {
+    from: messages,
+    to: chatCompletions,
+    request: messagesRequestAsChat,
+    answer: chatAnswerAsMessage,
+    stream: (context) => new ChatAsMessageStream(context),
+    foreign: UNSIGNED,
+    withoutForeign: messagesWithoutForeign,
+  },
+  {
+    from: responses,
+    to: chatCompletions,
+    ...responsesAsChat,
+    foreign: ITEM_PREFIX,
+    withoutForeign: responsesWithoutForeign,
+  },
+  {
+    from: responses,
+    to: messages,
+    ...responsesAsMessages,
+    foreign: ITEM_PREFIX,
+    withoutForeign: responsesWithoutForeign,
+  },
+]
+
+/**
+ * How a call of `operation` is put to a line that does not have its endpoint, but another; undefined where it cannot be.
+ *
+ * @example
+ * const line = { protocol: 'anthropic' } as const
+ * const body = translationOf(chatCompletions, line)?.request(json, { upstreamModel, defaultMaxTokens: 4096 })
+ */
+export function translationOf(operation: Operation, line: SpokenByLine): Translation | undefined {
+  return translationsOf(operation).find(({ to }) => servesNatively(line, to))
+}
+
+/** All that a call of `operation` can be put into. */
+export function translationsOf(operation: Operation): readonly Translation[] {
+  return BY_OPERATION.get(operation) ?? []
+}
+
+const BY_OPERATION = Map.groupBy(TRANSLATIONS, ({ from }) => from)

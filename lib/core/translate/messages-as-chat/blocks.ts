@@ -1,0 +1,74 @@
+import { dataUrl } from '../parts/data-url.ts'
+import { isObject, objectsIn, textIn } from '../parts/json-object.ts'
+import { type JsonObject, Untranslatable } from '../translation.ts'
+
+type BlockTranslator = (block: JsonObject, path: string) => readonly JsonObject[]
+
+/** What becomes of a block of a user's content, or of a tool's result, by its type. */
+export const USER_BLOCKS: Readonly<Record<string, BlockTranslator>> = {
+  text: ({ text }) => textParts(text),
+  image: ({ source }, path) => [
+    { type: 'image_url', image_url: { url: imageUrl(source, `${path}.source`) } },
+  ],
+  document: documentParts,
+  search_result: ({ title, source, content }) => [
+    ...textParts(`${String(title)} (${String(source)})`),
+    ...objectsIn(content).flatMap(({ text }) => textParts(text)),
+  ],
+}
+
+/**
+ * Content blocks as the parts of a chat message.
+ *
+ * @throws {Untranslatable} naming the block.
+ */
+export function contentParts(content: unknown, path: string): JsonObject[] {
+  if (typeof content === 'string') return textParts(content)
+  if (!Array.isArray(content)) return []
+  return content.flatMap((block: unknown, i) => partsOf(block, `${path}[${i}]`))
+}
+
+/** @throws {Untranslatable} naming the block. */
+export function partsOf(block: unknown, path: string): readonly JsonObject[] {
+  const type = isObject(block) ? String(block.type) : ''
+  const translate = Object.hasOwn(USER_BLOCKS, type) ? USER_BLOCKS[type] : undefined
+  if (!isObject(block) || !translate) throw new Untranslatable(path)
+  return translate(block, path)
+}
+
+/** Parts as a chat message's content: as a text where that is all there is, which every upstream takes. */
+export function chatContent(parts: readonly JsonObject[]): string | readonly JsonObject[] {
+  const [first] = parts
+  return parts.length === 1 && first?.type === 'text' && typeof first.text === 'string' ? first.text : parts
+}
+
+function textParts(text: unknown): JsonObject[] {
+  return typeof text === 'string' && text !== '' ? [{ type: 'text', text }] : []
+}
+
+function imageUrl(source: unknown, path: string): string {
+  if (isObject(source)) {
+    const { type, url, data, media_type: mediaType } = source
+    if (type === 'url' && typeof url === 'string') return url
+    if (type === 'base64' && typeof data === 'string') return dataUrl({ mediaType: String(mediaType), data })
+  }
+  throw new Untranslatable(path)
+}
+
+/** A PDF as a file, a text as a text. Its title and what is said about it stand before it. */
+function documentParts(block: JsonObject, path: string): readonly JsonObject[] {
+  const { source, title, context, citations } = block
+  if (isObject(citations) && citations.enabled === true) throw new Untranslatable(`${path}.citations`)
+  if (!isObject(source)) throw new Untranslatable(`${path}.source`)
+  const name = textIn(title)
+  const about = textParts(context)
+  const { type, data, media_type: mediaType, content } = source
+  if (type === 'base64' && typeof data === 'string' && mediaType === 'application/pdf') {
+    const file = { filename: name ?? 'document.pdf', file_data: dataUrl({ mediaType, data }) }
+    return [...about, { type: 'file', file }]
+  }
+  const head = [...textParts(name), ...about]
+  if (type === 'text') return [...head, ...textParts(data)]
+  if (type === 'content') return [...head, ...contentParts(content, `${path}.source.content`)]
+  throw new Untranslatable(`${path}.source`)
+}

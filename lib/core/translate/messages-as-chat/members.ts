@@ -1,0 +1,30 @@
+import { becomes, dropped, type MemberRules, refused, refusedUnless } from '../member-rules.ts'
+import { isObject } from '../parts/json-object.ts'
+
+/** What becomes of the members of a message request on an OpenAI-style line. */
+export const MESSAGES_MEMBERS: MemberRules = {
+  model: becomes('`model`'),
+  messages: becomes('`messages`'),
+  system: becomes('a message of the role `system`'),
+  max_tokens: becomes('`max_tokens`; `max_completion_tokens` for OpenAI’s reasoning models; 0 is refused'),
+  stream: becomes('`stream`'),
+  temperature: becomes('`temperature`; dropped for OpenAI’s reasoning models, which take none'),
+  top_p: becomes('`top_p`; dropped for OpenAI’s reasoning models, which take none'),
+  stop_sequences: becomes('`stop`; more than four are refused'),
+  tools: becomes('`tools`; those that Anthropic runs or defines are refused'),
+  tool_choice: becomes('`tool_choice` and `parallel_tool_calls`'),
+  thinking: becomes('`reasoning_effort`'),
+  output_config: becomes('`effort`: `reasoning_effort`; `format`: `response_format`'),
+  output_format: becomes('`response_format`'),
+  metadata: becomes('`user_id`: `user`, hashed where it is longer than 64 characters'),
+  service_tier: becomes('`service_tier`: `standard_only` as `default`'),
+  provider: dropped('the gateway’s own'),
+  cache_control: dropped('OpenAI-style lines cache by themselves'),
+  context_management: dropped('makes a prompt shorter, not other'),
+  diagnostics: dropped('about the upstream’s cache'),
+  speed: dropped('makes an answer faster, not other'),
+  top_k: refused,
+  container: refusedUnless('empty', (value) => isObject(value) && Object.keys(value).length === 0),
+  inference_geo: refused,
+  mcp_servers: refusedUnless('empty', (value) => Array.isArray(value) && value.length === 0),
+}

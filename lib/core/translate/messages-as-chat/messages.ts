@@ -1,0 +1,104 @@
+import { isObject, textIn } from '../parts/json-object.ts'
+import { memberOf } from '../parts/reasoning-details.ts'
+import { type ChatResult, chatResult } from '../parts/result-parts.ts'
+import { toolId } from '../parts/tool-ids.ts'
+import { type JsonObject, Untranslatable } from '../translation.ts'
+import { chatContent, contentParts, partsOf } from './blocks.ts'
+
+/**
+ * System prompt and turns as the messages of a chat.
+ *
+ * @throws {Untranslatable} naming the block without a counterpart.
+ */
+export function chatMessages({ system, messages }: JsonObject): JsonObject[] {
+  const turns = Array.isArray(messages) ? messages : []
+  return [
+    ...systemMessage(system, 'system'),
+    ...turns.flatMap((turn: unknown, i) => messagesOf(turn, `messages[${i}]`)),
+  ]
+}
+
+function messagesOf(turn: unknown, path: string): readonly JsonObject[] {
+  if (!isObject(turn)) throw new Untranslatable(path)
+  const contentPath = `${path}.content`
+  switch (turn.role) {
+    case 'system':
+      return systemMessage(turn.content, contentPath)
+    case 'user':
+      return userMessages(turn.content, contentPath)
+    case 'assistant':
+      return assistantMessage(turn.content, contentPath)
+    default:
+      throw new Untranslatable(`${path}.role`)
+  }
+}
+
+function systemMessage(content: unknown, path: string): readonly JsonObject[] {
+  const parts = contentParts(content, path)
+  // Some upstreams take instructions as one text only.
+  const texts = parts.map(({ type, text }) => (type === 'text' ? textIn(text) : undefined))
+  const isText = texts.every((text) => text !== undefined)
+  if (parts.length === 0) return []
+  return [{ role: 'system', content: isText ? texts.join('\n\n') : chatContent(parts) }]
+}
+
+/** Results first, as both protocols want them, then what the user said, with the images that results may not hold. */
+function userMessages(content: unknown, path: string): readonly JsonObject[] {
+  if (!Array.isArray(content)) return userMessage(contentParts(content, path))
+  const results: JsonObject[] = []
+  const shown: JsonObject[] = []
+  const said: JsonObject[] = []
+  for (const [i, block] of content.entries()) {
+    const at = `${path}[${i}]`
+    if (isObject(block) && block.type === 'tool_result') {
+      const result = toolResult(block, at)
+      results.push(result.message)
+      shown.push(...result.shown)
+    } else said.push(...partsOf(block, at))
+  }
+  return [...results, ...userMessage([...shown, ...said])]
+}
+
+function userMessage(parts: readonly JsonObject[]): readonly JsonObject[] {
+  return parts.length > 0 ? [{ role: 'user', content: chatContent(parts) }] : []
+}
+
+function toolResult(block: JsonObject, path: string): ChatResult {
+  const { tool_use_id: id, is_error: failed } = block
+  if (typeof id !== 'string') throw new Untranslatable(`${path}.tool_use_id`)
+  return chatResult(toolId(id), contentParts(block.content, `${path}.content`), failed === true)
+}
+
+/** Everything an assistant said as one message: its text, its tool calls, and its reasoning where it is to go back. */
+function assistantMessage(content: unknown, path: string): readonly JsonObject[] {
+  const blocks: unknown[] = Array.isArray(content) ? content : [{ type: 'text', text: content }]
+  let text = ''
+  const reasoning: Record<string, string> = {}
+  const calls: JsonObject[] = []
+  for (const [i, block] of blocks.entries()) {
+    const at = `${path}[${i}]`
+    if (!isObject(block)) throw new Untranslatable(at)
+    if (block.type === 'text') text += textIn(block.text) ?? ''
+    else if (block.type === 'tool_use') calls.push(toolCall(block, at))
+    // Another line's thinking says nothing to this one.
+    else if (block.type === 'thinking') {
+      const member = memberOf(block.signature)
+      if (member) reasoning[member] = (reasoning[member] ?? '') + String(block.thinking)
+    } else if (block.type !== 'redacted_thinking') throw new Untranslatable(at)
+  }
+  if (text === '' && calls.length === 0) return []
+  return [
+    {
+      role: 'assistant',
+      content: text === '' ? null : text,
+      ...reasoning,
+      ...(calls.length > 0 && { tool_calls: calls }),
+    },
+  ]
+}
+
+function toolCall({ id, name, input }: JsonObject, path: string): JsonObject {
+  if (typeof id !== 'string') throw new Untranslatable(`${path}.id`)
+  if (typeof name !== 'string') throw new Untranslatable(`${path}.name`)
+  return { id: toolId(id), type: 'function', function: { name, arguments: JSON.stringify(input ?? {}) } }
+}

@@ -1,0 +1,203 @@
+import type { ReasoningMember } from '../parts/reasoning-details.ts'
+import type { JsonObject } from '../translation.ts'
+import { seal } from './sealed-reasoning.ts'
+
+/** A kind of text that a response tells in parts. */
+export type PartType = 'output_text' | 'refusal' | 'reasoning_text'
+
+/** A message, or reasoning, that is being told. */
+interface TextItem {
+  readonly type: 'message' | 'reasoning'
+  readonly id: string
+  readonly index: number
+  readonly content: JsonObject[]
+  readonly details: JsonObject[]
+  member: ReasoningMember
+}
+
+/** A part of an item that is being told. */
+interface OpenPart {
+  readonly type: PartType
+  readonly place: JsonObject
+  text: string
+  readonly annotations: JsonObject[]
+}
+
+/** Cut off, a response and its last item are incomplete. */
+export type EndStatus = 'completed' | 'incomplete'
+
+/** A tool call that is being told; several may be at a time. */
+export interface CallItem {
+  readonly id: string
+  readonly callId: string
+  readonly name: string
+  index: number
+  arguments: string
+}
+
+/**
+ * Tells the items of a response as they come. The protocol repeats each text and each item at its end, and all of them in
+ * the last event, so this keeps what was said.
+ */
+export class OutputItems {
+  readonly #responseId: string
+  readonly #output: JsonObject[] = []
+  readonly #calls: CallItem[] = []
+  #sequence = 0
+  #items = 0
+  #open: TextItem | undefined
+  #part: OpenPart | undefined
+
+  constructor(responseId: string) {
+    this.#responseId = responseId
+  }
+
+  /** All items, once they have ended. */
+  get output(): readonly JsonObject[] {
+    return this.#output
+  }
+
+  event(type: string, members: JsonObject): string {
+    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...members })}\n\n`
+  }
+
+  say(type: PartType, text: string): string {
+    const begun = this.#openItem(type === 'reasoning_text' ? 'reasoning' : 'message') + this.#openPart(type)
+    const part = this.#part as OpenPart
+    part.text += text
+    const logprobs = type === 'output_text' ? { logprobs: [] } : {}
+    return begun + this.event(`response.${type}.delta`, { ...part.place, delta: text, ...logprobs })
+  }
+
+  think(text: string, member: ReasoningMember): string {
+    const events = this.say('reasoning_text', text)
+    if (this.#open) this.#open.member = member
+    return events
+  }
+
+  /** What the line wants to see again of its reasoning. */
+  detail(detail: JsonObject): string {
+    const begun = this.#openItem('reasoning')
+    this.#open?.details.push(detail)
+    return begun
+  }
+
+  /** Undefined where no text is there that could be cited for. */
+  annotate(annotation: JsonObject): string | undefined {
+    const part = this.#part
+    if (part?.type !== 'output_text') return undefined
+    const index = part.annotations.push(annotation) - 1
+    const members = { ...part.place, annotation_index: index, annotation }
+    return this.event('response.output_text.annotation.added', members)
+  }
+
+  newCall(callId: string, name: string): CallItem {
+    const id = `fc_${this.#responseId}_${this.#calls.length}`
+    const call: CallItem = { id, callId, name, index: -1, arguments: '' }
+    this.#calls.push(call)
+    return call
+  }
+
+  call(call: CallItem, text: string): string {
+    let events = ''
+    if (call.index < 0) {
+      events += this.#closeItem()
+      call.index = this.#items++
+      events += this.#added(call.index, callItem(call, 'in_progress'))
+    }
+    if (text === '') return events
+    call.arguments += text
+    const place = { item_id: call.id, output_index: call.index }
+    return events + this.event('response.function_call_arguments.delta', { ...place, delta: text })
+  }
+
+  /**
+   * Ends all items.
+   *
+   * @param status of the response, which is that of its last item.
+   */
+  end(status: EndStatus): string {
+    const last = this.#items - 1
+    let events = this.#closeItem(status)
+    for (const call of this.#calls) {
+      // A call without arguments has an empty object.
+      if (call.arguments === '') events += this.call(call, '{}')
+      const place = { item_id: call.id, output_index: call.index }
+      const { name, arguments: args } = call
+      events += this.event('response.function_call_arguments.done', { ...place, name, arguments: args })
+      events += this.#done(call.index, callItem(call, call.index === last ? status : 'completed'))
+    }
+    return events
+  }
+
+  #openItem(type: TextItem['type']): string {
+    if (this.#open?.type === type) return ''
+    const closed = this.#closeItem()
+    const index = this.#items++
+    const prefix = type === 'message' ? 'msg' : 'rs'
+    this.#open = {
+      type,
+      id: `${prefix}_${this.#responseId}_${index}`,
+      index,
+      content: [],
+      details: [],
+      member: 'reasoning_content',
+    }
+    return closed + this.#added(index, textItem(this.#open, 'in_progress'))
+  }
+
+  #openPart(type: PartType): string {
+    if (this.#part?.type === type) return ''
+    const closed = this.#closePart()
+    const { id, index, content } = this.#open as TextItem
+    const place = { item_id: id, output_index: index, content_index: content.length }
+    this.#part = { type, place, text: '', annotations: [] }
+    return closed + this.event('response.content_part.added', { ...place, part: partOf(this.#part) })
+  }
+
+  #closePart(): string {
+    const part = this.#part
+    if (!part) return ''
+    this.#part = undefined
+    const { type, place } = part
+    const whole = partOf(part)
+    this.#open?.content.push(whole)
+    const { annotations: _, type: __, ...text } = whole
+    return (
+      this.event(`response.${type}.done`, { ...place, ...text }) +
+      this.event('response.content_part.done', { ...place, part: whole })
+    )
+  }
+
+  #closeItem(status: EndStatus = 'completed'): string {
+    const closed = this.#closePart()
+    const item = this.#open
+    this.#open = undefined
+    return item ? closed + this.#done(item.index, textItem(item, status)) : closed
+  }
+
+  #added(index: number, item: JsonObject): string {
+    return this.event('response.output_item.added', { output_index: index, item })
+  }
+
+  #done(index: number, item: JsonObject): string {
+    this.#output[index] = item
+    return this.event('response.output_item.done', { output_index: index, item })
+  }
+}
+
+function partOf({ type, text, annotations }: OpenPart): JsonObject {
+  if (type === 'refusal') return { type, refusal: text }
+  return type === 'reasoning_text'
+    ? { type, text }
+    : { type, text, annotations: [...annotations], logprobs: [] }
+}
+
+function textItem({ type, id, content, details, member }: TextItem, status: string): JsonObject {
+  if (type === 'message') return { id, type, status, role: 'assistant', content: [...content] }
+  return { id, type, status, summary: [], content: [...content], ...seal({ details, member }) }
+}
+
+function callItem({ id, callId, name, arguments: args }: CallItem, status: string): JsonObject {
+  return { id, type: 'function_call', status, call_id: callId, name, arguments: args }
+}

@@ -1,0 +1,102 @@
+import { isObject, objectsIn, textIn } from '../parts/json-object.ts'
+import type { AnswerContext, JsonObject, TranslatedUsage } from '../translation.ts'
+import type { EndStatus } from './output-items.ts'
+
+/** Members of a request that its response repeats, and what they are where the request leaves them out. */
+const REPEATED: Readonly<Record<string, unknown>> = {
+  instructions: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  metadata: {},
+  parallel_tool_calls: true,
+  reasoning: { effort: null, summary: null },
+  temperature: 1,
+  text: { format: { type: 'text' } },
+  tool_choice: 'auto',
+  tools: [],
+  top_p: 1,
+  truncation: 'disabled',
+  user: null,
+}
+
+/** What a response says of itself from its beginning on. */
+export function responseShell({ id, model }: JsonObject, { request, created }: AnswerContext): JsonObject {
+  const repeated = Object.entries(REPEATED).map(([member, value]) => [member, request[member] ?? value])
+  return {
+    id: responseId(id, created),
+    object: 'response',
+    created_at: created,
+    status: 'in_progress',
+    background: false,
+    error: null,
+    incomplete_details: null,
+    model: typeof model === 'string' ? model : '',
+    output: [],
+    previous_response_id: null,
+    // Nothing can be asked for again.
+    store: false,
+    top_logprobs: 0,
+    usage: null,
+    ...Object.fromEntries(repeated),
+  }
+}
+
+/** The id of a response that is made of a chat completion. */
+export function responseId(id: unknown, created: number): string {
+  return `resp_${textIn(id) ?? created}`
+}
+
+/** A response at its end. */
+export function endedResponse(
+  shell: JsonObject,
+  output: readonly JsonObject[],
+  finishReason: unknown,
+  usage: TranslatedUsage,
+): JsonObject {
+  const reason = INCOMPLETE[String(finishReason)]
+  return {
+    ...shell,
+    status: endStatus(finishReason),
+    incomplete_details: reason === undefined ? null : { reason },
+    output,
+    usage: responseUsage(usage),
+  }
+}
+
+/** How a response ends, by a chat's reason. */
+export function endStatus(finishReason: unknown): EndStatus {
+  return Object.hasOwn(INCOMPLETE, String(finishReason)) ? 'incomplete' : 'completed'
+}
+
+/** Why a response is not complete, by a chat's reason; every other reason completes it. */
+const INCOMPLETE: Readonly<Record<string, string>> = {
+  length: 'max_output_tokens',
+  content_filter: 'content_filter',
+}
+
+function responseUsage(usage: TranslatedUsage): JsonObject {
+  const {
+    inputTokens = 0,
+    outputTokens = 0,
+    cachedInputTokens = 0,
+    cacheWriteTokens,
+    reasoningTokens,
+  } = usage
+  return {
+    input_tokens: inputTokens,
+    input_tokens_details: {
+      cached_tokens: cachedInputTokens,
+      ...(cacheWriteTokens !== undefined && { cache_write_tokens: cacheWriteTokens }),
+    },
+    output_tokens: outputTokens,
+    output_tokens_details: { reasoning_tokens: reasoningTokens ?? 0 },
+    total_tokens: inputTokens + outputTokens,
+  }
+}
+
+/** A chat's annotations as a response has them. */
+export function responseAnnotations(annotations: unknown): JsonObject[] {
+  return objectsIn(annotations).flatMap(({ type, url_citation: cited }) =>
+    isObject(cited) ? [{ type, ...cited }] : [],
+  )
+}

@@ -1,0 +1,140 @@
+import { type Request, type Response, Router } from 'express'
+import type { z } from 'zod'
+import { callOf } from '../../../core/call/index.ts'
+import { formatAmount } from '../../../core/catalog/index.ts'
+import { changeOrigin } from '../../../core/change-log/index.ts'
+import { jsonBody, readBody } from '../../../core/json-body/index.ts'
+import { listPage, readQuery } from '../../../core/list-page/index.ts'
+import type { LedgerView, WalletFigures } from '../ledger/ledger-view.ts'
+import { pageQuery } from '../page-query.ts'
+import { accountChangeSchema, depositSchema, newAccountSchema } from './account-schemas.ts'
+import type { Account, AccountSettings, AccountStore } from './account-store.ts'
+
+/** What {@link accountRoutes} works on. */
+export interface AccountRoutesParts {
+  readonly accounts: AccountStore
+  readonly ledger: LedgerView
+  /** Who makes a change. */
+  readonly actor: (req: Request) => string
+}
+
+/** `/accounts…`: accounts with what they have and spent, and deposits. */
+export function accountRoutes({ accounts, ledger, actor }: AccountRoutesParts): Router {
+  const router = Router()
+  router.get('/accounts', listAccounts)
+  router.post('/accounts', jsonBody, createAccount)
+  router.get('/accounts/:id', showAccount)
+  router.patch('/accounts/:id', jsonBody, changeAccount)
+  router.post('/accounts/:id/deposits', jsonBody, deposit)
+  return router
+
+  async function listAccounts(req: Request, res: Response): Promise<void> {
+    const { limit, cursor } = readQuery(req, pageQuery)
+    const found = await accounts.list(limit + 1, cursor)
+    const wallets = await walletsOf(found)
+    res.json(listPage(found, limit, (account) => describeAccount(account, wallets.get(account.id))))
+  }
+
+  async function createAccount(req: Request, res: Response): Promise<void> {
+    const { id, ...rest } = readBody(req, newAccountSchema)
+    const settings = revised(NO_SETTINGS, rest)
+    const account = await accounts.create(id, settings, changeOrigin(req, actor))
+    if (!account) throw callOf(req).refuse('conflict', { message: 'There is an account with this id.' })
+    await send(res.status(201), account)
+  }
+
+  async function showAccount(req: Request, res: Response): Promise<void> {
+    await send(res, found(req, await accounts.find(idIn(req))))
+  }
+
+  async function changeAccount(req: Request, res: Response): Promise<void> {
+    const change = readBody(req, accountChangeSchema)
+    const origin = changeOrigin(req, actor)
+    const account = await accounts.change(idIn(req), (settings) => revised(settings, change), origin)
+    await send(res, found(req, account))
+  }
+
+  async function deposit(req: Request, res: Response): Promise<void> {
+    const { amount, reference } = readBody(req, depositSchema)
+    const account = idIn(req)
+    const outcome = await accounts.deposit(account, amount, reference, changeOrigin(req, actor))
+    switch (outcome.kind) {
+      case 'no_account':
+        throw callOf(req).refuse('not_found')
+      case 'conflict':
+        throw callOf(req).refuse('conflict', {
+          message: 'This reference was used for another amount. A new deposit needs a new reference.',
+        })
+      case 'too_much':
+        throw callOf(req).refuse('invalid_request', {
+          param: 'amount',
+          message: 'amount: the account would have been given more than 9223372036 in all.',
+        })
+      case 'deposited':
+      case 'known':
+        res.status(outcome.kind === 'deposited' ? 201 : 200).json({
+          object: 'deposit',
+          account,
+          amount: formatAmount(amount),
+          reference,
+          created_at: new Date(outcome.at).toISOString(),
+        })
+    }
+  }
+
+  async function send(res: Response, account: Account): Promise<void> {
+    const wallets = await walletsOf([account])
+    res.json(describeAccount(account, wallets.get(account.id)))
+  }
+
+  async function walletsOf(of: readonly Account[]): Promise<Map<string, WalletFigures>> {
+    if (of.length === 0) return new Map()
+    const wallets = await ledger.wallets(of.map(({ id }) => `account:${id}` as const))
+    return new Map(wallets.map((wallet) => [wallet.wallet.slice('account:'.length), wallet]))
+  }
+}
+
+const NO_SETTINGS: AccountSettings = {
+  name: null,
+  prepaid: true,
+  limits: { rpm: null, tpm: null, concurrency: null },
+  regions: null,
+  lineRegions: null,
+}
+
+/** Settings with those members replaced that a body has; of the limits too, each for itself. */
+function revised(settings: AccountSettings, change: z.output<typeof accountChangeSchema>): AccountSettings {
+  const { limits = {}, name = settings.name, prepaid = settings.prepaid } = change
+  const { rpm = settings.limits.rpm, tpm = settings.limits.tpm } = limits
+  const { concurrency = settings.limits.concurrency } = limits
+  const { regions = settings.regions, line_regions: lineRegions = settings.lineRegions } = change
+  return { name, prepaid, limits: { rpm, tpm, concurrency }, regions, lineRegions }
+}
+
+function describeAccount(account: Account, wallet: WalletFigures | undefined) {
+  const { funds, spent, leased } = wallet ?? { funds: 0n, spent: 0n, leased: 0n }
+  return {
+    id: account.id,
+    object: 'account',
+    name: account.name,
+    prepaid: account.prepaid,
+    deposited: formatAmount(funds),
+    spent: formatAmount(spent),
+    balance: formatAmount(funds - spent),
+    leased: formatAmount(leased),
+    available: formatAmount(funds - spent - leased),
+    limits: account.limits,
+    regions: account.regions,
+    line_regions: account.lineRegions,
+    created_at: new Date(account.createdAt).toISOString(),
+  }
+}
+
+function idIn(req: Request): string {
+  return String(req.params.id)
+}
+
+function found(req: Request, account: Account | undefined): Account {
+  if (!account) throw callOf(req).refuse('not_found')
+  return account
+}

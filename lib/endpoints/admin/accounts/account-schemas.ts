@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { isAmount, parseAmount } from '../../../core/catalog/index.ts'
+import { LARGEST_BALANCE } from '../recorded-change.ts'
+
+/** The id of an account or a key. */
+export const id = z
+  .string()
+  .max(200)
+  .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
+
+/** Text that every database gives back as it was. */
+const text = z
+  .string()
+  .min(1)
+  .max(200)
+  .refine((value) => value.isWellFormed(), { error: 'must be well-formed Unicode' })
+
+/** A limit; null lifts it. */
+export const limit = z.int().min(1).nullable()
+const regions = z.array(id).nullable()
+const limits = z.strictObject({ rpm: limit, tpm: limit, concurrency: limit }).partial()
+
+const settings = {
+  name: text.nullable(),
+  prepaid: z.boolean(),
+  limits,
+  regions,
+  line_regions: regions,
+}
+
+/** The body of `POST /accounts`. */
+export const newAccountSchema = z.strictObject({
+  id,
+  name: settings.name.default(null),
+  prepaid: settings.prepaid.default(true),
+  limits: settings.limits.prefault({}),
+  regions: settings.regions.default(null),
+  line_regions: settings.line_regions.default(null),
+})
+
+/** The body of `PATCH /accounts/{id}`. */
+export const accountChangeSchema = z.strictObject(settings).partial()
+
+const amountError = 'must be a decimal string such as "12.50", with at most 9 places'
+
+/** A positive amount as a decimal string; it comes out in nano-units. */
+export const positiveAmount = z
+  .string({ error: amountError })
+  .refine(isAmount, { error: amountError, abort: true })
+  .transform(parseAmount)
+  .refine((nanos) => nanos > 0n, { error: 'must be positive' })
+  .refine((nanos) => nanos <= LARGEST_BALANCE, { error: 'must be below 9223372036' })
+
+/** The body of `POST /accounts/{id}/deposits`; the amount comes out in nano-units. */
+export const depositSchema = z.strictObject({
+  amount: positiveAmount,
+  reference: text,
+})

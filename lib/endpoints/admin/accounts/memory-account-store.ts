@@ -1,0 +1,156 @@
+import type { AccountLimits } from '../../../core/call/index.ts'
+import { type ChangeOrigin, MemoryChangeLog, type RecordedChange } from '../../../core/change-log/index.ts'
+import { depositChange, LARGEST_BALANCE, settingsChange } from '../recorded-change.ts'
+import type { Account, AccountSettings, AccountStore, DepositOutcome } from './account-store.ts'
+
+/** Accounts as a config writes them; only what differs from the defaults has to be given. */
+export interface AccountSeed {
+  readonly id: string
+  readonly name?: string | undefined
+  /** Absent: postpaid. The ledger has been given it already. */
+  readonly balance?: string | undefined
+  readonly limits?: AccountLimits | undefined
+  readonly regions?: readonly string[] | undefined
+  readonly lineRegions?: readonly string[] | undefined
+}
+
+/** Options of {@link MemoryAccountStore}. */
+export interface MemoryAccountStoreOptions {
+  /** Where the accounts' money is kept; a `MemoryLedger` fits. */
+  ledger: {
+    deposit(
+      account: string,
+      amount: bigint,
+      reference: string,
+      at: number,
+    ): Promise<'deposited' | 'known' | 'conflict'>
+    setLimit(wallet: `account:${string}`, limit: { readonly limited: boolean }): Promise<void>
+    wallets(ids: readonly `account:${string}`[]): Promise<readonly { readonly funds: bigint }[]>
+  }
+  /** Is told of changed accounts, so that `authenticate` sees them; a `MemoryKeyDirectory` fits. Defaults to none. */
+  keys?: { setAccount(account: Omit<AccountSettings, 'name' | 'prepaid'> & { readonly id: string }): void }
+  /** The accounts that are there at first, and in the ledger too. Defaults to none. */
+  accounts?: readonly AccountSeed[]
+  /** Where changes are recorded. Defaults to a log of its own. */
+  changes?: MemoryChangeLog
+}
+
+interface Deposit {
+  readonly amount: bigint
+  readonly at: number
+}
+
+/**
+ * Accounts in this process's memory.
+ *
+ * @throws TypeError without a ledger.
+ * @example
+ * const accounts = new MemoryAccountStore({ ledger, keys, accounts: config.accounts })
+ */
+export class MemoryAccountStore implements AccountStore {
+  readonly #ledger: MemoryAccountStoreOptions['ledger']
+  readonly #keys: MemoryAccountStoreOptions['keys']
+  readonly #accounts = new Map<string, Account>()
+  readonly #deposits = new Map<string, Deposit>()
+  readonly #changes: MemoryChangeLog
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor({ ledger, keys, accounts = [], changes }: MemoryAccountStoreOptions) {
+    if (typeof ledger?.deposit !== 'function')
+      throw new TypeError('MemoryAccountStore: "ledger" must be the ledger that the billing guard uses')
+    this.#ledger = ledger
+    this.#keys = keys
+    this.#changes = changes ?? new MemoryChangeLog()
+    const createdAt = Date.now()
+    for (const seed of accounts) this.#accounts.set(seed.id, seededAccount(seed, createdAt))
+  }
+
+  /** What was changed since the process started, in its order. */
+  get changes(): readonly RecordedChange[] {
+    return this.#changes.all
+  }
+
+  /** An account as it is now. */
+  get(id: string): Account | undefined {
+    return this.#accounts.get(id)
+  }
+
+  async list(limit: number, after = ''): Promise<readonly Account[]> {
+    const ids = [...this.#accounts.keys()].filter((id) => id > after).sort()
+    return ids.slice(0, limit).flatMap((id) => this.#accounts.get(id) ?? [])
+  }
+
+  async find(id: string): Promise<Account | undefined> {
+    return this.#accounts.get(id)
+  }
+
+  create(id: string, settings: AccountSettings, origin: ChangeOrigin): Promise<Account | undefined> {
+    return this.#alone(async () => {
+      if (this.#accounts.has(id)) return undefined
+      await this.#ledger.setLimit(`account:${id}`, { limited: settings.prepaid })
+      return this.#keep({ ...settings, id, createdAt: origin.at }, undefined, origin)
+    })
+  }
+
+  change(
+    id: string,
+    revise: (settings: AccountSettings) => AccountSettings,
+    origin: ChangeOrigin,
+  ): Promise<Account | undefined> {
+    return this.#alone(async () => {
+      const before = this.#accounts.get(id)
+      if (!before) return undefined
+      const settings = revise(before)
+      if (settings.prepaid !== before.prepaid)
+        await this.#ledger.setLimit(`account:${id}`, { limited: settings.prepaid })
+      return this.#keep({ ...settings, id, createdAt: before.createdAt }, before, origin)
+    })
+  }
+
+  deposit(id: string, amount: bigint, reference: string, origin: ChangeOrigin): Promise<DepositOutcome> {
+    return this.#alone(async () => {
+      const account = this.#accounts.get(id)
+      if (!account) return { kind: 'no_account' }
+      const earlier = this.#deposits.get(`${id} ${reference}`)
+      if (earlier) return earlier.amount === amount ? { kind: 'known', at: earlier.at } : { kind: 'conflict' }
+      const [wallet] = await this.#ledger.wallets([`account:${id}`])
+      const funds = wallet?.funds ?? 0n
+      if (funds + amount > LARGEST_BALANCE) return { kind: 'too_much' }
+      const kind = await this.#ledger.deposit(id, amount, reference, origin.at)
+      // What this store does not remember came with the account.
+      if (kind !== 'deposited') return { kind, at: account.createdAt }
+      this.#deposits.set(`${id} ${reference}`, { amount, at: origin.at })
+      this.#changes.add(depositChange(id, { funds, amount, reference }, origin))
+      return { kind, at: origin.at }
+    })
+  }
+
+  #keep(account: Account, before: Account | undefined, origin: ChangeOrigin): Account {
+    const change = settingsChange(account, before, origin)
+    if (!change) return account
+    this.#accounts.set(account.id, account)
+    const { id, limits, regions, lineRegions } = account
+    this.#keys?.setAccount({ id, limits, regions, lineRegions })
+    this.#changes.add(change)
+    return account
+  }
+
+  /** One change at a time: what it read still stands when it writes. */
+  #alone<T>(run: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(run)
+    this.#last = result.catch(() => {})
+    return result
+  }
+}
+
+function seededAccount(seed: AccountSeed, createdAt: number): Account {
+  return {
+    id: seed.id,
+    name: seed.name ?? null,
+    prepaid: seed.balance !== undefined,
+    limits: seed.limits ?? { rpm: null, tpm: null, concurrency: null },
+    regions: seed.regions ?? null,
+    lineRegions: seed.lineRegions ?? null,
+    createdAt,
+  }
+}

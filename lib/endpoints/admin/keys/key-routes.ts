@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto'
+import { type Request, type Response, Router } from 'express'
+import { z } from 'zod'
+import { callOf } from '../../../core/call/index.ts'
+import { formatAmount, hashSecret, parseAmount } from '../../../core/catalog/index.ts'
+import { changeOrigin } from '../../../core/change-log/index.ts'
+import { jsonBody, readBody } from '../../../core/json-body/index.ts'
+import { listPage, pageMembers, readQuery } from '../../../core/list-page/index.ts'
+import type { LedgerView, WalletFigures } from '../ledger/ledger-view.ts'
+import { describeSettings } from './key-change.ts'
+import { keyChangeSchema, newKeySchema } from './key-schemas.ts'
+import type { Key, KeySettings, KeyStore } from './key-store.ts'
+
+/** What {@link keyRoutes} works on. */
+export interface KeyRoutesParts {
+  readonly keys: KeyStore
+  readonly ledger: LedgerView
+  /** Who makes a change. */
+  readonly actor: (req: Request) => string
+}
+
+const SECRET_BYTES = 32
+const ID_BYTES = 12
+
+/** The query of `GET /keys`. */
+export const keyQuery = z.object({
+  ...pageMembers(),
+  account: z.string({ error: 'must be the id of an account, sent once' }).optional(),
+})
+
+/** `/keys…`: API keys with what they have spent. A secret is told when it is made, and never again. */
+export function keyRoutes({ keys, ledger, actor }: KeyRoutesParts): Router {
+  const router = Router()
+  router.get('/keys', listKeys)
+  router.post('/keys', jsonBody, createKey)
+  router.get('/keys/:id', showKey)
+  router.patch('/keys/:id', jsonBody, changeKey)
+  router.delete('/keys/:id', deleteKey)
+  router.post('/keys/:id/rotate', rotateKey)
+  return router
+
+  async function listKeys(req: Request, res: Response): Promise<void> {
+    const { limit, cursor, account } = readQuery(req, keyQuery)
+    const found = await keys.list({ account, after: cursor, limit: limit + 1 })
+    const wallets = await walletsOf(found)
+    res.json(listPage(found, limit, (key) => describeKey(key, wallets.get(key.id))))
+  }
+
+  async function createKey(req: Request, res: Response): Promise<void> {
+    const { id = newKeyId(), account, ...said } = readBody(req, newKeySchema)
+    const secret = newSecret()
+    const key = { ...revised(NO_SETTINGS, said), id, account, secretHash: hashSecret(secret) }
+    const creation = await keys.create(key, changeOrigin(req, actor))
+    switch (creation.kind) {
+      case 'created':
+        await send(res.status(201), creation.key, { secret })
+        return
+      case 'taken':
+        throw callOf(req).refuse('conflict', { message: 'There is, or was, a key with this id.' })
+      case 'no_account':
+        throw callOf(req).refuse('invalid_request', {
+          param: 'account',
+          message: 'account: there is no account with this id.',
+        })
+    }
+  }
+
+  async function showKey(req: Request, res: Response): Promise<void> {
+    await send(res, found(req, await keys.find(idIn(req))))
+  }
+
+  async function changeKey(req: Request, res: Response): Promise<void> {
+    const said = readBody(req, keyChangeSchema)
+    const origin = changeOrigin(req, actor)
+    const key = await keys.change(idIn(req), (settings) => revised(settings, said), origin)
+    await send(res, found(req, key))
+  }
+
+  async function rotateKey(req: Request, res: Response): Promise<void> {
+    const secret = newSecret()
+    const key = await keys.rotate(idIn(req), hashSecret(secret), changeOrigin(req, actor))
+    await send(res, found(req, key), { secret })
+  }
+
+  async function deleteKey(req: Request, res: Response): Promise<void> {
+    const id = idIn(req)
+    if (!(await keys.delete(id, changeOrigin(req, actor)))) throw callOf(req).refuse('not_found')
+    res.json({ id, object: 'key', deleted: true })
+  }
+
+  async function send(res: Response, key: Key, more: object = {}): Promise<void> {
+    const wallets = await walletsOf([key])
+    res.json({ ...describeKey(key, wallets.get(key.id)), ...more })
+  }
+
+  async function walletsOf(of: readonly Key[]): Promise<Map<string, WalletFigures>> {
+    if (of.length === 0) return new Map()
+    const wallets = await ledger.wallets(of.map(({ id }) => `key:${id}` as const))
+    return new Map(wallets.map((wallet) => [wallet.wallet.slice('key:'.length), wallet]))
+  }
+}
+
+const NO_SETTINGS: KeySettings = {
+  enabled: true,
+  expiresAt: null,
+  quota: null,
+  allowIps: null,
+  allowModels: null,
+  limits: { rpm: null, tpm: null },
+}
+
+/** 256 bits that nobody guesses. */
+function newSecret(): string {
+  return `sk-${randomBytes(SECRET_BYTES).toString('base64url')}`
+}
+
+function newKeyId(): string {
+  return `key_${randomBytes(ID_BYTES).toString('hex')}`
+}
+
+/** Settings with those members replaced that a body has; of the limits too, each for itself. */
+function revised(settings: KeySettings, said: z.output<typeof keyChangeSchema>): KeySettings {
+  const { enabled = settings.enabled, limits = {} } = said
+  const { rpm = settings.limits.rpm, tpm = settings.limits.tpm } = limits
+  const { allow_ips: allowIps = settings.allowIps, allow_models: allowModels = settings.allowModels } = said
+  const expiresAt = said.expires_at === undefined ? settings.expiresAt : timeOf(said.expires_at)
+  const quota = said.quota === undefined ? settings.quota : amountOf(said.quota)
+  return { enabled, expiresAt, quota, allowIps, allowModels, limits: { rpm, tpm } }
+}
+
+function timeOf(text: string | null): number | null {
+  return text === null ? null : Date.parse(text)
+}
+
+function amountOf(text: string | null): bigint | null {
+  return text === null ? null : parseAmount(text)
+}
+
+function describeKey(key: Key, wallet: WalletFigures | undefined) {
+  const { spent, leased } = wallet ?? { spent: 0n, leased: 0n }
+  return {
+    id: key.id,
+    object: 'key',
+    ...describeSettings(key),
+    spent: formatAmount(spent),
+    leased: formatAmount(leased),
+    available: key.quota === null ? null : formatAmount(key.quota - spent - leased),
+    created_at: new Date(key.createdAt).toISOString(),
+  }
+}
+
+function idIn(req: Request): string {
+  return String(req.params.id)
+}
+
+function found(req: Request, key: Key | undefined): Key {
+  if (!key) throw callOf(req).refuse('not_found')
+  return key
+}

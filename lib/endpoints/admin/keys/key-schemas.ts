@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { isAddressOrBlock, isAmount, keyMembers, parseAmount } from '../../../core/catalog/index.ts'
+import { id, limit } from '../accounts/account-schemas.ts'
+import { LARGEST_BALANCE } from '../recorded-change.ts'
+
+const YEAR_10000 = 253_402_300_800_000
+
+const settings = {
+  enabled: keyMembers.enabled,
+  expires_at: keyMembers.expiresAt
+    .refine((text) => Date.parse(text) < YEAR_10000, { error: 'must be before the year 10000' })
+    .nullable()
+    .describe('ISO 8601; null: never.'),
+  quota: keyMembers.quota
+    .refine((text) => !isAmount(text) || parseAmount(text) <= LARGEST_BALANCE, {
+      error: 'must be below 9223372036',
+    })
+    .nullable()
+    .describe('What the key may spend in all, as a decimal string; null: no quota.'),
+  allow_ips: z
+    .array(z.string().refine(isAddressOrBlock, { error: 'must be an address or a CIDR block' }))
+    .nullable()
+    .describe('Addresses and CIDR blocks; null: all.'),
+  allow_models: keyMembers.allowModels.nullable().describe('Model ids, * is a wildcard; null: all.'),
+  limits: z.strictObject({ rpm: limit, tpm: limit }).partial(),
+}
+
+/** The body of `POST /keys`. */
+export const newKeySchema = z.strictObject({
+  id: id.optional().describe('Absent: one is made up.'),
+  account: id,
+  ...z.strictObject(settings).partial().shape,
+})
+
+/** The body of `PATCH /keys/{id}`: what is not said stays as it is, of the limits too. */
+export const keyChangeSchema = z.strictObject(settings).partial()

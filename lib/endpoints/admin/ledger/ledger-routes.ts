@@ -1,0 +1,47 @@
+import { type Request, type Response, Router } from 'express'
+import { formatAmount } from '../../../core/catalog/index.ts'
+import { listPage, readQuery } from '../../../core/list-page/index.ts'
+import { pageQuery } from '../page-query.ts'
+import type { LeaseFigures, LedgerView } from './ledger-view.ts'
+
+/** `/leases` and `/ledger/check`: what processes hold, and whether the books are right. */
+export function ledgerRoutes(ledger: LedgerView): Router {
+  const router = Router()
+  router.get('/leases', listLeases)
+  router.get('/ledger/check', checkLedger)
+  return router
+
+  async function listLeases(req: Request, res: Response): Promise<void> {
+    const { limit, cursor = '' } = readQuery(req, pageQuery)
+    const open = (await ledger.leases()).filter(({ id }) => id > cursor)
+    res.json(listPage(open.sort(byId), limit, describeLease))
+  }
+
+  async function checkLedger(_req: Request, res: Response): Promise<void> {
+    const { violations, accounts, charges, deposited, spent, leased } = await ledger.check()
+    res.json({
+      object: 'ledger_check',
+      violations,
+      accounts,
+      charges,
+      deposited: formatAmount(deposited),
+      spent: formatAmount(spent),
+      leased: formatAmount(leased),
+    })
+  }
+}
+
+function byId(one: LeaseFigures, other: LeaseFigures): number {
+  return one.id < other.id ? -1 : 1
+}
+
+function describeLease({ id, wallet, owner, held, renewedAt }: LeaseFigures) {
+  return {
+    id,
+    object: 'lease',
+    wallet,
+    owner,
+    held: formatAmount(held),
+    renewed_at: new Date(renewedAt).toISOString(),
+  }
+}

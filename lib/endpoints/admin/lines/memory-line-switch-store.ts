@@ -1,0 +1,30 @@
+import { type ChangeOrigin, MemoryChangeLog } from '../../../core/change-log/index.ts'
+import { type LineSwitchStore, lineSwitch } from './line-switch-store.ts'
+
+/**
+ * Switches in this process's memory.
+ *
+ * @example
+ * const switches = new MemoryLineSwitchStore()
+ */
+export class MemoryLineSwitchStore implements LineSwitchStore {
+  readonly #switches = new Map<string, boolean>()
+  readonly #changes: MemoryChangeLog
+
+  /** @param options.changes where changes are recorded. Defaults to a log of its own. */
+  constructor(options: { changes?: MemoryChangeLog } = {}) {
+    this.#changes = options.changes ?? new MemoryChangeLog()
+  }
+
+  async all(): Promise<ReadonlyMap<string, boolean>> {
+    return new Map(this.#switches)
+  }
+
+  async set(line: string, enabled: boolean | null, origin: ChangeOrigin): Promise<void> {
+    const before = this.#switches.get(line) ?? null
+    if (before === enabled) return
+    if (enabled === null) this.#switches.delete(line)
+    else this.#switches.set(line, enabled)
+    this.#changes.add(lineSwitch(line, before, enabled, origin))
+  }
+}

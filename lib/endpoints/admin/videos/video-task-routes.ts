@@ -1,0 +1,131 @@
+import { type Request, type Response, Router } from 'express'
+import type { z } from 'zod'
+import { callOf } from '../../../core/call/index.ts'
+import { formatAmount } from '../../../core/catalog/index.ts'
+import { changeOrigin } from '../../../core/change-log/index.ts'
+import { jsonBody, readBody } from '../../../core/json-body/index.ts'
+import { listPage, readQuery } from '../../../core/list-page/index.ts'
+import { pageQuery } from '../page-query.ts'
+import { resolutionSchema } from './video-task-schemas.ts'
+import {
+  VIDEO_TASK_STATES,
+  type VideoTaskFigures,
+  type VideoTaskResolution,
+  type VideoTaskState,
+  type VideoTasksView,
+} from './video-tasks-view.ts'
+
+/** What {@link videoTaskRoutes} works on. */
+export interface VideoTaskRoutesParts {
+  readonly tasks: VideoTasksView
+  /** Who makes a change. */
+  readonly actor: (req: Request) => string
+}
+
+/** `/video-tasks…`: the videos of all accounts, and saying what came of those of which nobody knows. */
+export function videoTaskRoutes({ tasks, actor }: VideoTaskRoutesParts): Router {
+  const router = Router()
+  router.get('/video-tasks', listTasks)
+  router.get('/video-tasks/:id', showTask)
+  router.post('/video-tasks/:id/resolve', jsonBody, resolveTask)
+  return router
+
+  async function listTasks(req: Request, res: Response): Promise<void> {
+    const page = readQuery(req, pageQuery)
+    const query = { states: statesIn(req), account: accountIn(req) }
+    const found = await tasks.list(query, { order: 'newest', limit: page.limit + 1, after: page.cursor })
+    res.json(listPage(found, page.limit, describeTask))
+  }
+
+  async function showTask(req: Request, res: Response): Promise<void> {
+    const [task] = await tasks.list({ ids: [String(req.params.id)] }, { order: 'newest', limit: 1 })
+    if (!task) throw callOf(req).refuse('not_found')
+    res.json(describeTask(task))
+  }
+
+  async function resolveTask(req: Request, res: Response): Promise<void> {
+    const resolution = resolutionOf(readBody(req, resolutionSchema))
+    const resolved = await tasks.resolve(String(req.params.id), resolution, changeOrigin(req, actor))
+    if (!resolved) throw callOf(req).refuse('not_found')
+    const { kind, task } = resolved
+    switch (kind) {
+      case 'settled':
+        throw callOf(req).refuse('conflict', { message: settledMessage(task) })
+      case 'under_way':
+        throw callOf(req).refuse('conflict', { message: UNDER_WAY })
+      case 'too_much':
+        throw callOf(req).refuse('invalid_request', {
+          param: 'amount',
+          message: `amount: at most ${formatAmount(task.hold)} is held for this task. Charge it by its "usage" if it cost more.`,
+        })
+      case 'resolved':
+        res.json(describeTask(task))
+    }
+  }
+}
+
+const UNDER_WAY =
+  'The create of this task is being sent. It can be resolved once it was answered, or is "unresolved".'
+
+function settledMessage({ state, charge }: VideoTaskFigures): string {
+  const money = charge ? `${formatAmount(charge.amount)} was charged for it` : 'nothing was charged for it'
+  return `This task is settled already: it is "${state}", and ${money}.`
+}
+
+function resolutionOf(body: z.output<typeof resolutionSchema>): VideoTaskResolution {
+  if (body.outcome === 'released') return { outcome: 'released' }
+  const { amount, usage = {} } = body
+  if (amount !== undefined) return { outcome: 'charged', amount }
+  const { seconds, tokens } = usage
+  const used = { ...(seconds !== undefined && { seconds }), ...(tokens !== undefined && { tokens }) }
+  return { outcome: 'charged', usage: used }
+}
+
+/** @throws {GatewayError} `invalid_request` for a word that is no state. */
+function statesIn(req: Request): readonly VideoTaskState[] | undefined {
+  const { state } = req.query
+  if (state === undefined) return undefined
+  const known = VIDEO_TASK_STATES.find((each) => each === state)
+  if (known) return [known]
+  throw callOf(req).refuse('invalid_request', {
+    param: 'state',
+    message: `The query parameter "state" must be one of ${VIDEO_TASK_STATES.join(', ')}.`,
+  })
+}
+
+function accountIn(req: Request): string | undefined {
+  const { account } = req.query
+  if (account === undefined || typeof account === 'string') return account
+  throw callOf(req).refuse('invalid_request', {
+    param: 'account',
+    message: 'The query parameter "account" must be the id of an account, sent once.',
+  })
+}
+
+function describeTask(task: VideoTaskFigures) {
+  return {
+    id: task.id,
+    object: 'video_task',
+    request_id: task.requestId,
+    account: task.account,
+    key: task.key,
+    model: task.model,
+    protocol: task.protocol,
+    line: task.line,
+    upstream_model: task.upstreamModel,
+    upstream_id: task.upstreamId,
+    state: task.state,
+    progress: task.progress,
+    held: formatAmount(task.finishedAt === null ? task.hold : 0n),
+    charged: task.charge && formatAmount(task.charge.amount),
+    error_code: task.error?.code ?? null,
+    missing_since: isoOf(task.missingSince),
+    created_at: isoOf(task.createdAt),
+    updated_at: isoOf(task.updatedAt),
+    finished_at: isoOf(task.finishedAt),
+  }
+}
+
+function isoOf(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString()
+}

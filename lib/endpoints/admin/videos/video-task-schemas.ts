@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { positiveAmount } from '../accounts/account-schemas.ts'
+
+const MOST_USED = 1_000_000_000
+
+/** What a video used: at least one of them. */
+const usage = z
+  .strictObject({
+    seconds: z.number().positive().max(MOST_USED).optional(),
+    tokens: z.int().positive().max(MOST_USED).optional(),
+  })
+  .refine(({ seconds, tokens }) => seconds !== undefined || tokens !== undefined, {
+    error: 'must have "seconds", "tokens" or both',
+  })
+
+/** The body of `POST /video-tasks/{id}/resolve`. */
+export const resolutionSchema = z.discriminatedUnion(
+  'outcome',
+  [
+    z.strictObject({ outcome: z.literal('released') }),
+    z
+      .strictObject({
+        outcome: z.literal('charged'),
+        amount: positiveAmount.optional(),
+        usage: usage.optional(),
+      })
+      .refine((body) => (body.amount === undefined) !== (body.usage === undefined), {
+        path: ['amount'],
+        error: 'a task is charged either by "amount" or by "usage"; send one of them',
+      }),
+  ],
+  { error: 'must be "charged" or "released"' },
+)

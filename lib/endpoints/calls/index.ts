@@ -1,0 +1,1 @@
+export { type CallLogRoutesOptions, callLogRoutes } from './calls.ts'

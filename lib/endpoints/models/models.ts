@@ -1,0 +1,84 @@
+import { type NextFunction, type Request, type Response, Router } from 'express'
+import { type Call, callOf } from '../../core/call/index.ts'
+import type { Catalog, Line, Model } from '../../core/catalog/index.ts'
+
+/** Options of {@link modelRoutes}. */
+export interface ModelRoutesOptions {
+  /**
+   * The models and lines; a function where they can change while the app runs. One that answers the same for the same
+   * call, whoever asks, lets calls that have begun finish on what they began with.
+   */
+  catalog: Catalog | ((call: Call) => Catalog)
+  /**
+   * What is told of a line in `…/routing`; `LineRegistry.status` tells circuit state and load. Must hold no address and
+   * no secret. Defaults to the line's id, provider, protocol and region.
+   */
+  lineStatus?: (line: Line) => object
+}
+
+/**
+ * `GET /models`, `/models/{id}`, `/models/{id}/routing`: what the caller's key may use, and the candidate lines of a
+ * model. Ids with slashes work encoded and plain. The list is in the shape of the OpenAI API and holds the members of
+ * the Anthropic one too, so that both official SDKs read it. What does not exist, and what the key may not use, is
+ * `model_not_found`.
+ *
+ * @throws TypeError at construction without a catalogue.
+ * @example
+ * app.use('/v1', authenticate({ keys }), modelRoutes({ catalog }))
+ */
+export function modelRoutes(options: ModelRoutesOptions): Router {
+  const { catalog, lineStatus = describeLine } = options
+  if (!catalog) throw new TypeError('modelRoutes: "catalog" is needed; loadConfig(json).catalog is one')
+  const catalogOf = typeof catalog === 'function' ? catalog : () => catalog
+  const router = Router()
+
+  router.get('/models', function listModels(req: Request, res: Response): void {
+    const call = callOf(req)
+    const data = [...catalogOf(call).models.values()]
+      .filter((model) => mayUse(call, model))
+      .map(describeModel)
+    const ids = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null }
+    res.json({ object: 'list', data, has_more: false, ...ids })
+  })
+
+  router.get('/models/*id', function showModel(req: Request, res: Response, next: NextFunction): void {
+    const call = callOf(req)
+    const segments = (req.params as unknown as { id: string[] }).id
+    const wantsRouting = segments.length > 1 && segments.at(-1) === 'routing'
+    const id = (wantsRouting ? segments.slice(0, -1) : segments).join('/')
+    const known = catalogOf(call)
+    const model = known.models.get(id)
+    if (!model || !mayUse(call, model)) next(call.refuse('model_not_found', { param: 'model' }))
+    else if (!wantsRouting) res.json(describeModel(model))
+    else res.json({ object: 'routing', model: model.id, candidates: known.linesOf(id).map(lineStatus) })
+  })
+
+  return router
+}
+
+function mayUse(call: Call, model: Model): boolean {
+  return call.principal?.mayUseModel(model.id) ?? true
+}
+
+/** The catalogue knows no dates of its models; both APIs demand one. */
+const CREATED = 0
+
+function describeModel(model: Model) {
+  return {
+    id: model.id,
+    object: 'model',
+    type: 'model',
+    display_name: model.id,
+    created: CREATED,
+    created_at: new Date(CREATED).toISOString(),
+    owned_by: 'gateway',
+    kind: model.kind,
+    context_window: model.contextWindow ?? null,
+    max_output_tokens: model.maxOutputTokens ?? null,
+    features: model.features ? [...model.features] : null,
+  }
+}
+
+function describeLine(line: Line): object {
+  return { id: line.id, provider: line.provider, protocol: line.protocol, region: line.region ?? null }
+}

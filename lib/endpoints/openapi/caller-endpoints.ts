@@ -1,0 +1,217 @@
+import { z } from 'zod'
+import { type Operation, videos, videoTasks } from '../../core/operations/index.ts'
+import { callQuerySchema } from '../calls/call-query.ts'
+import { newTicketSchema } from '../tickets/ticket-schemas.ts'
+import { taskList, videoList } from '../video/faces/list-query.ts'
+import * as shown from './answer-schemas.ts'
+import type { Answer, Endpoint } from './endpoint.ts'
+import { modelLookUps } from './model-look-ups.ts'
+
+const TAGS = { openai: 'OpenAI-style', anthropic: 'Anthropic-style', ark: 'Task-style video' } as const
+const RELAYED: Answer = { status: 200, description: 'As the API of this protocol answers.' }
+const STREAM = ['text/event-stream']
+
+/** An endpoint that runs a model. */
+export function modelEndpoint(operation: Operation): Endpoint {
+  const { name, path, protocol, schema, streamReader } = operation
+  const streams = streamReader ? { media: ['application/json', ...STREAM] } : {}
+  return {
+    id: idOf(name),
+    method: 'post',
+    path,
+    tag: TAGS[protocol],
+    summary: `Runs a model: ${name}`,
+    protocol,
+    body: schema,
+    once: true,
+    answers: [{ ...RELAYED, ...streams }],
+  }
+}
+
+/** `chat.completions`, `chat_completions` → `chatCompletions` */
+function idOf(name: string): string {
+  return name.replaceAll(/[^a-z\d]+([a-z\d])/gi, (_, letter: string) => letter.toUpperCase())
+}
+
+const responses = { tag: 'OpenAI-style', answers: [RELAYED] } as const
+const video = { tag: 'OpenAI-style', answers: [RELAYED] } as const
+const task = { tag: 'Task-style video', protocol: 'ark', answers: [RELAYED] } as const
+const own = { tag: 'Calls and models' } as const
+const health: Pick<Endpoint, 'tag' | 'opens'> = { tag: 'Health', opens: 'anyone' }
+
+const shows = (name: string, schema: z.ZodType, status = 200): readonly Answer[] => [
+  { status, description: name, schema: [name, schema] },
+]
+
+const BYTES: Answer = { status: 200, description: 'The video.', media: ['video/mp4'] }
+
+/** What callers can ask beside running a model at once. */
+export const CALLER_ENDPOINTS: readonly Endpoint[] = [
+  {
+    id: 'getResponse',
+    method: 'get',
+    path: '/v1/responses/{id}',
+    summary: 'A stored response',
+    ...responses,
+  },
+  {
+    id: 'deleteResponse',
+    method: 'delete',
+    path: '/v1/responses/{id}',
+    summary: 'Deletes a stored response',
+    ...responses,
+  },
+  {
+    id: 'listResponseInput',
+    method: 'get',
+    path: '/v1/responses/{id}/input_items',
+    summary: 'What a stored response was made of',
+    ...responses,
+  },
+  {
+    id: 'cancelResponse',
+    method: 'post',
+    path: '/v1/responses/{id}/cancel',
+    summary: 'A conflict: no response runs in the background',
+    ...responses,
+  },
+  {
+    id: 'createVideo',
+    method: 'post',
+    path: videos.path,
+    summary: 'Creates a video',
+    ...video,
+    body: videos.schema,
+    form: true,
+    once: true,
+  },
+  {
+    id: 'listVideos',
+    method: 'get',
+    path: videos.path,
+    summary: "The account's videos",
+    ...video,
+    query: videoList,
+  },
+  { id: 'getVideo', method: 'get', path: `${videos.path}/{id}`, summary: 'One video', ...video },
+  {
+    id: 'deleteVideo',
+    method: 'delete',
+    path: `${videos.path}/{id}`,
+    summary: 'Deletes a video, or cancels it',
+    ...video,
+  },
+  {
+    id: 'getVideoContent',
+    method: 'get',
+    path: `${videos.path}/{id}/content`,
+    summary: 'What was made',
+    ...video,
+    answers: [BYTES],
+  },
+  {
+    id: 'remixVideo',
+    method: 'post',
+    path: `${videos.path}/{id}/remix`,
+    summary: 'Makes a video of another',
+    ...video,
+    body: z.looseObject({ prompt: z.string() }),
+    form: true,
+    once: true,
+  },
+  {
+    id: 'createTask',
+    method: 'post',
+    path: videoTasks.path,
+    summary: 'Creates a video task',
+    ...task,
+    body: videoTasks.schema,
+    once: true,
+  },
+  {
+    id: 'listTasks',
+    method: 'get',
+    path: videoTasks.path,
+    summary: "The account's video tasks",
+    ...task,
+    query: taskList,
+  },
+  { id: 'getTask', method: 'get', path: `${videoTasks.path}/{id}`, summary: 'One video task', ...task },
+  {
+    id: 'deleteTask',
+    method: 'delete',
+    path: `${videoTasks.path}/{id}`,
+    summary: 'Deletes a video task, or cancels it',
+    ...task,
+  },
+  ...modelLookUps('/v1/models', ['listModels', 'getModel', 'getRouting'], own),
+  {
+    id: 'getOwnAccount',
+    method: 'get',
+    path: '/v1/account',
+    summary: 'What the account of this key has and may do',
+    ...own,
+    answers: shows('OwnAccount', shown.ownAccount),
+  },
+  {
+    id: 'listCalls',
+    method: 'get',
+    path: '/v1/calls',
+    summary: "The account's calls, newest first",
+    ...own,
+    query: callQuerySchema,
+    answers: shows('CallList', shown.listOf(shown.call)),
+  },
+  {
+    id: 'getCall',
+    method: 'get',
+    path: '/v1/calls/{request_id}',
+    summary: 'One call',
+    ...own,
+    answers: shows('Call', shown.call),
+  },
+  {
+    id: 'createTicket',
+    method: 'post',
+    path: '/v1/tickets',
+    summary: 'Asks about a call',
+    ...own,
+    body: newTicketSchema,
+    answers: shows('Ticket', shown.ticket, 201),
+  },
+  {
+    id: 'getTicket',
+    method: 'get',
+    path: '/v1/tickets/{id}',
+    summary: 'One ticket',
+    ...own,
+    answers: shows('Ticket', shown.ticket),
+  },
+  {
+    id: 'getHealth',
+    method: 'get',
+    path: '/healthz',
+    summary: 'Whether the process runs',
+    ...health,
+    answers: shows('Health', shown.health),
+  },
+  {
+    id: 'getReadiness',
+    method: 'get',
+    path: '/readyz',
+    summary: 'Whether it should be sent requests',
+    ...health,
+    answers: [
+      { status: 200, description: 'It should.', schema: ['Health', shown.health] },
+      { status: 503, description: 'A store is away, or it drains.', schema: ['Health', shown.health] },
+    ],
+  },
+  {
+    id: 'getDocument',
+    method: 'get',
+    path: '/openapi.json',
+    summary: 'This document',
+    ...health,
+    answers: [{ status: 200, description: 'OpenAPI 3.1' }],
+  },
+]

@@ -1,0 +1,140 @@
+import type { z } from 'zod'
+import { ERROR_CODE_NAMES, errorRow } from '../../core/errors/index.ts'
+import type { Operation } from '../../core/operations/index.ts'
+import { ADMIN_ENDPOINTS } from './admin-endpoints.ts'
+import { anthropicErrorEnvelope, errorEnvelope } from './answer-schemas.ts'
+import { CALLER_ENDPOINTS, modelEndpoint } from './caller-endpoints.ts'
+import { describeEndpoint, jsonSchemaOf, type Part, type Schemas } from './describe-endpoint.ts'
+import type { Endpoint } from './endpoint.ts'
+import { passThroughEndpoints } from './pass-through-endpoints.ts'
+
+/** Options of {@link openApiDocument}. */
+export interface OpenApiOptions {
+  /** The version of the gateway that the document tells of. */
+  version: string
+  /** The endpoints that run a model; `OPERATIONS` are all there are. */
+  operations: readonly Operation[]
+  /** The paths that are passed on unread, as a config names them. Defaults to none. */
+  passThrough?: readonly { readonly path: string }[]
+  /** Further endpoints, such as those of your own app. Defaults to none. */
+  more?: readonly Endpoint[]
+}
+
+/**
+ * The whole gateway as an OpenAPI 3.1 document, made of the schemas that requests are checked by.
+ *
+ * @example
+ * const document = openApiDocument({ version: '1.0.0', operations: OPERATIONS, passThrough: config.passThrough })
+ * app.get('/openapi.json', (req, res) => res.json(document))
+ */
+export function openApiDocument({ version, operations, passThrough = [], more = [] }: OpenApiOptions): Part {
+  const schemas: Schemas = new Map<string, z.ZodType>([
+    ['Error', errorEnvelope],
+    ['AnthropicError', anthropicErrorEnvelope],
+  ])
+  const endpoints = [
+    ...operations.map(modelEndpoint),
+    ...CALLER_ENDPOINTS,
+    ...passThroughEndpoints(passThrough),
+    ...ADMIN_ENDPOINTS,
+    ...more,
+  ]
+  const paths: Record<string, Record<string, Part>> = {}
+  for (const endpoint of endpoints) {
+    const described = describeEndpoint(endpoint, schemas)
+    paths[endpoint.path] = { ...paths[endpoint.path], [endpoint.method]: described }
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'express-model-gateway',
+      version,
+      description: DESCRIPTION,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({
+      name,
+      description: TAGS[name] ?? name,
+    })),
+    paths,
+    components: {
+      schemas: Object.fromEntries(
+        [...schemas].map(([name, schema]) => [name, jsonSchemaOf(schema, 'output')]),
+      ),
+      responses: {
+        Error: errorResponse('The error envelope; `error.code` is stable.', 'Error'),
+        AnthropicError: errorResponse('The Anthropic-style error envelope.', 'AnthropicError'),
+      },
+      parameters: PARAMETERS,
+      headers: HEADERS,
+      securitySchemes: SECURITY_SCHEMES,
+    },
+  }
+}
+
+const codes = ERROR_CODE_NAMES.map((code) => `\`${code}\` (${errorRow(code).status})`).join(', ')
+
+const DESCRIPTION = `Bodies of models are checked where the gateway reads them; further members go on to the upstream.
+Error codes: ${codes}.`
+
+const TAGS: Readonly<Record<string, string>> = {
+  'OpenAI-style': 'As the OpenAI API: its SDKs work unchanged.',
+  'Anthropic-style': 'As the Anthropic API: its SDKs work unchanged.',
+  'Task-style video': 'Video tasks under `/api/v3`.',
+  'Calls and models': 'What a key may use, what became of its calls, and tickets about them.',
+  'Passed on': "Paths of the config's `passThrough`, unread by the gateway.",
+  Admin: 'For those who run the gateway; where there is no `ADMIN_TOKEN`, every path is `not_found`.',
+  Health: 'For balancers and monitors.',
+}
+
+const PARAMETERS = {
+  Limit: {
+    name: 'limit',
+    in: 'query',
+    description: 'Most rows of a page.',
+    schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
+  },
+  Cursor: {
+    name: 'cursor',
+    in: 'query',
+    description: 'The `next_cursor` of the page before.',
+    schema: { type: 'string' },
+  },
+  IdempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description: 'Runs the request once, whoever repeats it within 24 hours.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  },
+}
+
+const HEADERS = {
+  RequestId: { description: 'Names the call in the call log.', schema: { type: 'string' } },
+  RetryAfter: {
+    description: 'Seconds to wait before a retry; on every 429.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  ShouldRetry: {
+    description: 'Whether sending the same again makes sense.',
+    schema: { enum: ['true', 'false'] },
+  },
+}
+
+const SECURITY_SCHEMES = {
+  bearerKey: { type: 'http', scheme: 'bearer', description: 'An API key.' },
+  apiKeyHeader: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key.' },
+  adminToken: { type: 'http', scheme: 'bearer', description: 'The token of those who run the gateway.' },
+}
+
+function errorResponse(description: string, schema: string): Part {
+  return {
+    description,
+    headers: {
+      'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+      'Retry-After': { $ref: '#/components/headers/RetryAfter' },
+      'x-should-retry': { $ref: '#/components/headers/ShouldRetry' },
+    },
+    content: { 'application/json': { schema: { $ref: `#/components/schemas/${schema}` } } },
+  }
+}

@@ -1,0 +1,68 @@
+import { type ChangeOrigin, MemoryChangeLog } from '../../core/change-log/index.ts'
+import {
+  handled,
+  type Ticket,
+  type TicketHandling,
+  type TicketQuery,
+  type TicketStore,
+} from './ticket-store.ts'
+
+/** Options of {@link MemoryTicketStore}. */
+export interface MemoryTicketStoreOptions {
+  /** Most tickets kept; the oldest give way. Defaults to 10000. */
+  maxTickets?: number
+  /** Where changes are recorded. Defaults to a log of its own. */
+  changes?: MemoryChangeLog
+}
+
+/**
+ * Tickets in this process's memory: bounded, gone with the process.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @example
+ * const store = new MemoryTicketStore()
+ */
+export class MemoryTicketStore implements TicketStore {
+  readonly #maxTickets: number
+  readonly #changes: MemoryChangeLog
+  readonly #tickets = new Map<string, Ticket>()
+
+  constructor({ maxTickets = 10_000, changes }: MemoryTicketStoreOptions = {}) {
+    if (!(maxTickets >= 1)) throw new TypeError('MemoryTicketStore: "maxTickets" must be at least 1')
+    this.#maxTickets = maxTickets
+    this.#changes = changes ?? new MemoryChangeLog()
+  }
+
+  async add(ticket: Ticket): Promise<void> {
+    this.#tickets.set(ticket.id, ticket)
+    const [oldest] = this.#tickets.keys()
+    if (this.#tickets.size > this.#maxTickets && oldest !== undefined) this.#tickets.delete(oldest)
+  }
+
+  async find(id: string): Promise<Ticket | undefined> {
+    return this.#tickets.get(id)
+  }
+
+  async list({ status, account, before, limit }: TicketQuery): Promise<readonly Ticket[]> {
+    return [...this.#tickets.values()]
+      .filter((ticket) => status === undefined || ticket.status === status)
+      .filter((ticket) => account === undefined || ticket.account === account)
+      .filter(({ id }) => before === undefined || id < before)
+      .sort((one, other) => (one.id > other.id ? -1 : 1))
+      .slice(0, limit)
+  }
+
+  async change(
+    id: string,
+    revise: (handling: TicketHandling) => TicketHandling,
+    origin: ChangeOrigin,
+  ): Promise<Ticket | undefined> {
+    const ticket = this.#tickets.get(id)
+    if (!ticket) return undefined
+    const changed = handled(ticket, revise(ticket), origin)
+    if (!changed) return ticket
+    this.#tickets.set(id, changed.ticket)
+    this.#changes.add(changed.change)
+    return changed.ticket
+  }
+}

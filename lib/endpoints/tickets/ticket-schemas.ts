@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { isRequestId } from '../../core/call/index.ts'
+import { pageMembers } from '../../core/list-page/index.ts'
+import { isTicketId } from './ticket-id.ts'
+import { TICKET_STATUSES } from './ticket-store.ts'
+
+const LONGEST_TEXT = 4000
+
+const text = z
+  .string()
+  .max(LONGEST_TEXT)
+  .refine((value) => value.trim() !== '', { error: 'must not be empty' })
+  .refine((value) => value.isWellFormed(), { error: 'must be well-formed Unicode' })
+
+const statusError = `must be one of ${TICKET_STATUSES.join(', ')}`
+const accountError = 'must be the id of an account, sent once'
+
+/** The body of `POST /tickets`. */
+export const newTicketSchema = z.strictObject({
+  request_id: z
+    .string()
+    .refine(isRequestId, { error: 'must be a request id, as in X-Request-Id' })
+    .describe('The call that it is about, of the same account.'),
+  message: text,
+})
+
+/** The body of `PATCH /tickets/{id}`: a reply without a status makes the ticket answered. */
+export const ticketChangeSchema = z
+  .strictObject({ status: z.enum(TICKET_STATUSES, statusError), reply: text.nullable() })
+  .partial()
+
+/** The query of the list of tickets. */
+export const ticketQuery = z.object({
+  ...pageMembers(isTicketId),
+  status: z.enum(TICKET_STATUSES, statusError).optional(),
+  account: z.string({ error: accountError }).optional(),
+})

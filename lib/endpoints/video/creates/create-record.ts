@@ -1,0 +1,181 @@
+import { type Call, type CallEnding, type ChosenLine, entryOf } from '../../../core/call/index.ts'
+import { GatewayError } from '../../../core/errors/index.ts'
+import type { CreateOutcome } from '../tasks/line-client.ts'
+import { intendedTask, takenTask } from '../tasks/new-task.ts'
+import type { RecordKeeper } from '../tasks/record-keeper.ts'
+import { inTime } from '../tasks/store-wait.ts'
+import type { TaskIntent, VideoTask } from '../tasks/task.ts'
+import type { CreatedTask, Intended, TaskStore } from '../tasks/task-store.ts'
+
+/** Where a create goes next. */
+export type CreateTarget = Pick<TaskIntent, 'line' | 'upstreamModel' | 'price' | 'answerBy'>
+
+type Taken = Extract<CreateOutcome, { kind: 'taken' }>
+type Unknown = Extract<CreateOutcome, { kind: 'unknown' }>
+
+/**
+ * What the store knows of one create, and what the call that makes it does: the money, the Idempotency-Key, the log entry.
+ */
+export class CreateRecord {
+  readonly #call: Call
+  readonly #tasks: TaskStore
+  readonly #records: RecordKeeper
+  /** Set while its row may stand. */
+  #intent: TaskIntent | undefined
+  /** Whether the store has confirmed it. */
+  #stands = false
+  /** Ends when the store has answered, or never will: the call may have ended by then. */
+  #intended: Promise<void> = Promise.resolve()
+
+  constructor(call: Call, tasks: TaskStore, records: RecordKeeper) {
+    this.#call = call
+    this.#tasks = tasks
+    this.#records = records
+  }
+
+  /**
+   * Sees to it that a row says where the create goes before it goes there.
+   *
+   * @param intentFor the intent, the first time.
+   * @throws {GatewayError} where it may not go.
+   */
+  async announce(target: CreateTarget, intentFor: () => TaskIntent): Promise<void> {
+    if (this.#intent) {
+      const stands = await this.#orAway(this.#tasks.redirect(this.#intent.id, target))
+      if (!stands) throw new GatewayError('internal_error', { cause: new Error('the intent is gone') })
+      return
+    }
+    this.#intent = intentFor()
+    const intending = this.#tasks.intend(this.#intent)
+    this.#intended = intending.then(
+      () => {},
+      () => {},
+    )
+    this.#judge(await this.#orAway(intending))
+  }
+
+  #judge(intended: Intended): void {
+    const call = this.#call
+    const nothing = {
+      reserved: null,
+      charged: null,
+      required: null,
+      available: null,
+      items: [],
+      own: undefined,
+    }
+    switch (intended.kind) {
+      case 'held':
+        this.#stands = true
+        call.billing = { ...nothing, reserved: intended.task.hold }
+        // It is the task's from now on: neither renewed nor freed with the call.
+        this.#claimIs('completed')
+        return
+      case 'refused': {
+        this.#intent = undefined
+        const { refused, required, available } = intended
+        call.billing = { ...nothing, required, available }
+        throw call.refuse(refused)
+      }
+      case 'claim_lost':
+        this.#intent = undefined
+        throw call.refuse('idempotency_key_in_use')
+    }
+  }
+
+  /**
+   * The line has it.
+   *
+   * @param answerOf words the answer to the caller, which goes into the log entry.
+   * @returns the answer; all that it says is durable.
+   */
+  async taken(
+    chosen: ChosenLine,
+    { upstreamId, observation }: Taken,
+    answerOf: (task: VideoTask) => string,
+  ): Promise<string> {
+    const call = this.#call
+    const intent = this.#intent as TaskIntent
+    const at = Date.now()
+    const claim = call.idempotency?.claim
+    const kept = claim && intent.claim ? { ...intent.claim, keepUntil: at + claim.keepMs } : null
+    const taken: CreatedTask = { upstreamId, observation, claim: kept, entry: null }
+    const task = taskTaken(intent, chosen, taken, at)
+    const answer = answerOf(task)
+    const ending: CallEnding = {
+      outcome: { status: 200, errorCode: null, finish: 'completed' },
+      unsent: answer,
+    }
+    const writesEntry = this.#tasks.settlesRecords && call.entryBy === 'ledger'
+    const created = { ...taken, entry: writesEntry ? entryOf(call, ending) : null }
+    const known = await this.#records.write('created', intent.id, () =>
+      this.#tasks.created(intent.id, created, at),
+    )
+    if (known === 'late' || known === undefined) {
+      const [reason, task, line] = [known ?? 'the intent is gone', intent.id, chosen.line.id]
+      call.logger.error(
+        { requestId: call.id, task, line, upstreamId, reason },
+        'video: a task was begun upstream and is not recorded',
+      )
+      throw call.refuse('billing_unavailable', { message: BEGUN, shouldRetry: false })
+    }
+    if (writesEntry) call.entryBy = 'written'
+    return answer
+  }
+
+  /** Nobody knows whether a line has it. */
+  async doubtful({ line }: ChosenLine, { code, detail }: Unknown): Promise<GatewayError> {
+    const call = this.#call
+    const intent = this.#intent as TaskIntent
+    call.logger.warn(
+      { requestId: call.id, task: intent.id, line: line.id, code, detail },
+      'video: nobody knows whether a create was taken; its money stays held',
+    )
+    // Once its time is up it counts as in doubt by itself, too.
+    await this.#records.write('doubt', intent.id, () => this.#tasks.doubt(intent.id, Date.now()))
+    return call.refuse(code)
+  }
+
+  /** No line has it. The answer waits for it, unless the store was away before anything was sent. */
+  async withdraw(): Promise<void> {
+    const intent = this.#intent
+    if (!intent) return
+    const withdrawing = this.#withdraw(intent)
+    if (this.#stands) await withdrawing
+  }
+
+  async #withdraw({ id }: TaskIntent): Promise<void> {
+    const intended = this.#intended
+    const withdrawn = await this.#records.write('withdraw', id, async () => {
+      // A row that is still on its way would come behind it, and stay.
+      await intended
+      await this.#tasks.withdraw(id)
+    })
+    if (withdrawn === 'late') return
+    this.#claimIs('released')
+    if (this.#call.billing) this.#call.billing.reserved = null
+  }
+
+  #claimIs(state: 'completed' | 'released'): void {
+    const claim = this.#call.idempotency?.claim
+    if (claim) claim.state = state
+  }
+
+  async #orAway<T>(asked: Promise<T>): Promise<T> {
+    try {
+      return await inTime(asked)
+    } catch (error) {
+      throw this.#call.refuse('billing_unavailable', { cause: error })
+    }
+  }
+}
+
+const BEGUN =
+  'The video may have been begun, but could not be recorded. Do not send the request again; report it with its request id.'
+
+/** The task as the store will have it. */
+function taskTaken(intent: TaskIntent, chosen: ChosenLine, created: CreatedTask, at: number): VideoTask {
+  const { line, upstreamModel, price } = chosen
+  const intended = { ...intendedTask(intent), line: line.id, upstreamModel, price }
+  return takenTask(intended, created, at)?.task ?? intended
+}

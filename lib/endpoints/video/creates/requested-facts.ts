@@ -1,0 +1,50 @@
+import type { CallRequest } from '../../../core/call/index.ts'
+import {
+  taskParameters,
+  textsOf,
+  type VideoBody,
+  type VideoTaskBody,
+} from '../../../core/operations/index.ts'
+import { framingOf, sizeOf } from '../lines/frame-size.ts'
+import type { VideoFacts, VideoTask } from '../tasks/task.ts'
+
+/** What the OpenAI-style protocol makes where no size is asked for. */
+const DEFAULT_SIZE = '720x1280'
+
+/** What a video is asked to be. */
+export function requestedFacts(request: CallRequest, source: VideoTask | undefined): VideoFacts {
+  const { operation, body, units: seconds } = request
+  const nothing: VideoFacts = {
+    seconds,
+    size: null,
+    resolution: null,
+    ratio: null,
+    framesPerSecond: null,
+    seed: null,
+    audio: null,
+    remixOf: source?.id ?? null,
+  }
+  if (operation.protocol === 'ark') return { ...nothing, ...ofTask(body.json as VideoTaskBody) }
+  return { ...nothing, ...ofSize(source ? source.facts.size : (body.json as VideoBody).size) }
+}
+
+function ofSize(given: string | null | undefined): Partial<VideoFacts> {
+  const size = given ?? DEFAULT_SIZE
+  return { size, ...framingOf(size) }
+}
+
+function ofTask(body: VideoTaskBody): Partial<VideoFacts> {
+  const { given } = taskParameters(body, textsOf(body))
+  const seed = given.get('seed')
+  const [resolution, ratio] = [textOf(given.get('resolution')), textOf(given.get('ratio'))]
+  return {
+    resolution,
+    ratio,
+    size: (resolution && ratio && sizeOf({ resolution, ratio })) || null,
+    seed: typeof seed === 'number' && Number.isSafeInteger(seed) ? seed : null,
+  }
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value.slice(0, 40) : null
+}

@@ -1,0 +1,124 @@
+import type { NextFunction, Request, Response } from 'express'
+import { type Call, callOf } from '../../../core/call/index.ts'
+import type { Downloads } from '../lines/download.ts'
+import type { VideoLines } from '../lines/video-lines.ts'
+import type { VideoTask } from '../tasks/task.ts'
+import type { TaskDesk } from '../tasks/task-desk.ts'
+import { sendDownload } from './send-download.ts'
+import type { UrlSigner } from './signed-url.ts'
+
+/** What sends videos. */
+export interface ContentFaceParts {
+  readonly desk: TaskDesk
+  readonly lines: VideoLines
+  readonly downloads: Downloads
+  readonly signer: UrlSigner
+  readonly publicOrigin: string | undefined
+}
+
+const VARIANTS = ['video', 'thumbnail', 'spritesheet'] as const
+type Variant = (typeof VARIANTS)[number]
+
+/** The content of videos: to those who have a key, and to those who have an address that was signed for it. */
+export class ContentFace {
+  readonly #parts: ContentFaceParts
+
+  constructor(parts: ContentFaceParts) {
+    this.#parts = parts
+  }
+
+  /** Where the content of a video can be fetched without a key, for a while; as the asking caller reaches us. */
+  addressOf(req: Request, { id }: VideoTask): string {
+    const { publicOrigin = `${req.protocol}://${req.host}`, signer } = this.#parts
+    // Whatever stands before the protocols' own paths is where the gateway is mounted.
+    const prefix = callOf(req).path.replace(/\/(?:api\/v3|v1)\/.*$/i, '')
+    return `${publicOrigin.replace(/\/$/, '')}${prefix}/v1/videos/${id}/content?${signer.queryFor(id, Date.now())}`
+  }
+
+  /** Sends a video to the account that it is of. */
+  async send(req: Request, res: Response): Promise<void> {
+    const call = callOf(req)
+    const variant = variantOf(call, req)
+    await this.#send(req, res, await this.#parts.desk.find(call, String(req.params.id)), variant)
+  }
+
+  /** Sends a video to whoever has its signed address. A request without a signature goes on to those that need a key. */
+  signed(req: Request, res: Response, next: NextFunction): void {
+    const { expires, signature } = req.query
+    if (signature === undefined) {
+      next()
+      return
+    }
+    this.#sendSigned(req, res, { expires, signature }).catch(next)
+  }
+
+  async #sendSigned(
+    req: Request,
+    res: Response,
+    query: { expires: unknown; signature: unknown },
+  ): Promise<void> {
+    const call = callOf(req)
+    const id = String(req.params.id)
+    const worth = this.#parts.signer.judge(id, query, Date.now())
+    if (worth !== 'good') {
+      const message = worth === 'expired' ? EXPIRED : 'The signature of this address is not valid.'
+      throw call.refuse('invalid_credential', { message })
+    }
+    const task = await this.#parts.desk.findAny(call, id)
+    attribute(call, task)
+    await this.#send(req, res, task, variantOf(call, req))
+  }
+
+  async #send(req: Request, res: Response, known: VideoTask, variant: Variant): Promise<void> {
+    const { desk, lines, downloads } = this.#parts
+    const call = callOf(req)
+    const task = await desk.current(call, known)
+    if (task.state !== 'succeeded') throw refuseUnmade(call, task)
+    const line = lines.line(task.line)
+    const client = desk.clientOf(call, task)
+    if (!line || !client) throw call.refuse('not_found')
+    if (line.protocol === 'ark' && variant !== 'video')
+      throw call.refuse('unsupported_feature', {
+        param: 'variant',
+        message: 'Of this video there is nothing but the video itself. Leave "variant" out.',
+      })
+    const leaving = new AbortController()
+    const forget = call.onLeave(() => leaving.abort())
+    const source = await client.content(task, variant, leaving.signal).finally(forget)
+    if (source.kind === 'missing') throw call.refuse('not_found')
+    if (source.kind === 'away') throw call.refuse(source.code)
+    const { url, headers } = source
+    const note = desk.noteFor([call], task)
+    await sendDownload(req, res, call, downloads, { url, headers, line, note })
+  }
+}
+
+const EXPIRED = 'This address has expired. Read the task again for a new one.'
+
+function variantOf(call: Call, { query }: Request): Variant {
+  const { variant = 'video' } = query
+  const known = VARIANTS.find((name) => name === variant)
+  if (known) return known
+  throw call.refuse('invalid_request', {
+    param: 'variant',
+    message: `The query parameter "variant" must be one of ${VARIANTS.join(', ')}.`,
+  })
+}
+
+function refuseUnmade(call: Call, { state }: VideoTask) {
+  if (state === 'queued' || state === 'running')
+    return call.refuse('conflict', { message: 'The video is not finished yet. Read it again later.' })
+  return call.refuse('not_found', { message: 'There is no video: it was not made.' })
+}
+
+/** Whoever has the address acts for the account that it was given to; no limits are known of it, and no models. */
+function attribute(call: Call, { account, key }: VideoTask): void {
+  call.principal = {
+    accountId: account,
+    keyId: key ?? '',
+    accountLimits: { rpm: null, tpm: null, concurrency: null },
+    keyLimits: { rpm: null, tpm: null },
+    lineRegions: undefined,
+    mayUseModel: () => false,
+  }
+}

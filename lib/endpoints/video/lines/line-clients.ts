@@ -1,0 +1,158 @@
+import type { AttemptNote, LineSender, Logger } from '../../../core/call/index.ts'
+import { hasEndpoint, type Line } from '../../../core/catalog/index.ts'
+import { GatewayError } from '../../../core/errors/index.ts'
+import type { ContentSource, CreateOutcome, LineClient } from '../tasks/line-client.ts'
+import type { VideoTask } from '../tasks/task.ts'
+import { arkWords } from './ark-words.ts'
+import { openAiWords } from './openai-words.ts'
+import { orderForArk } from './order-for-ark.ts'
+import { orderForOpenAi } from './order-for-openai.ts'
+import { type AnswerWords, cancelOutcome, createOutcome, readOutcome } from './upstream-answer.ts'
+import type { VideoLines } from './video-lines.ts'
+import type { VideoOrder } from './video-order.ts'
+
+/** A create for one line. */
+export interface LineOrder {
+  readonly order: VideoOrder
+  readonly upstreamModel: string
+}
+
+/** What the kinds of lines that make videos differ in. */
+interface LineKind {
+  readonly tasksPath: string
+  orderFor: typeof orderForArk
+  words: typeof arkWords
+}
+
+const KINDS: Readonly<Record<'openai' | 'ark', LineKind>> = {
+  openai: { tasksPath: '/videos', orderFor: orderForOpenAi, words: openAiWords },
+  ark: { tasksPath: '/contents/generations/tasks', orderFor: orderForArk, words: arkWords },
+}
+
+/** Whether a line can be asked for new videos. What it made earlier is its own, whatever its endpoints are now. */
+export function makesVideos(line: Line): boolean {
+  const { protocol } = line
+  return protocol !== 'anthropic' && hasEndpoint(line, protocol, KINDS[protocol].tasksPath.slice(1))
+}
+
+/**
+ * Why an order cannot be put to a line: `no_candidate` where it makes no videos, `unsupported_feature` where its protocol
+ * has no words for something of it.
+ */
+export function unfitFor(order: VideoOrder, line: Line): GatewayError | undefined {
+  const { protocol } = line
+  const kind = protocol === 'anthropic' ? undefined : KINDS[protocol]
+  if (!kind || !makesVideos(line)) return new GatewayError('no_candidate')
+  try {
+    kind.orderFor(order, '')
+    return undefined
+  } catch (error) {
+    if (error instanceof GatewayError) return error
+    throw error
+  }
+}
+
+/** The clients of the lines, for those who ask about tasks, and for those who create them. */
+export class VideoLineClients {
+  readonly #lines: VideoLines
+  readonly #logger: Logger
+  readonly #told = new Set<string>()
+
+  constructor(lines: VideoLines, logger: Logger) {
+    this.#lines = lines
+    this.#logger = logger
+  }
+
+  /** The client of a line; undefined where the config has no such line any more, or it makes no videos. */
+  readonly of = (id: string, note?: AttemptNote): LineClient<LineOrder> | undefined => {
+    const line = this.#lines.line(id)
+    return line && this.with(line, this.#lines.senderTo(line, note))
+  }
+
+  /** The same, with a sender of the caller's. */
+  with(line: Line, send: LineSender): LineClient<LineOrder> | undefined {
+    if (line.protocol === 'anthropic') return undefined
+    const kind = KINDS[line.protocol]
+    const words = kind.words((word) => this.#tell(line, word))
+    return new VideoLineClient(line, { kind, words, send, lines: this.#lines })
+  }
+
+  /** Once for a line and a word: every poll of every task would tell it again. */
+  #tell({ id: line }: Line, word: string): void {
+    const status = word.slice(0, 100)
+    const key = `${line} ${status}`
+    if (this.#told.has(key) || this.#told.size >= 1000) return
+    this.#told.add(key)
+    this.#logger.warn({ line, status }, 'video: a line tells a status that nobody knows; taken for running')
+  }
+}
+
+interface ClientParts {
+  readonly kind: LineKind
+  readonly words: AnswerWords
+  readonly send: LineSender
+  readonly lines: VideoLines
+}
+
+class VideoLineClient implements LineClient<LineOrder> {
+  readonly #line: Line
+  readonly #parts: ClientParts
+
+  constructor(line: Line, parts: ClientParts) {
+    this.#line = line
+    this.#parts = parts
+  }
+
+  async create({ order, upstreamModel }: LineOrder, signal: AbortSignal): Promise<CreateOutcome> {
+    const { kind, words, send } = this.#parts
+    return createOutcome(await send(kind.orderFor(order, upstreamModel), signal), words)
+  }
+
+  async read(task: VideoTask, signal: AbortSignal) {
+    const { words, send } = this.#parts
+    return readOutcome(await send({ method: 'GET', path: this.#pathOf(task) }, signal), words)
+  }
+
+  async cancel(task: VideoTask, signal: AbortSignal) {
+    return cancelOutcome(await this.#delete(task, signal), 'cancelled')
+  }
+
+  async remove(task: VideoTask, signal: AbortSignal) {
+    const result = await this.#delete(task, signal)
+    const cannot = result.kind === 'refused' && result.status === 405
+    if (cannot) return { kind: 'deleted', upstreamStatus: result.status, detail: null } as const
+    return cancelOutcome(result, 'deleted')
+  }
+
+  async content(
+    task: VideoTask,
+    part: 'video' | 'thumbnail' | 'spritesheet',
+    signal: AbortSignal,
+  ): Promise<ContentSource> {
+    if (this.#line.protocol === 'openai') {
+      const query = part === 'video' ? '' : `?variant=${part}`
+      const { url, headers } = this.#parts.lines.address(this.#line, `${this.#pathOf(task)}/content${query}`)
+      return { kind: 'at', url, headers: pairsOf(headers) }
+    }
+    if (part !== 'video') return { kind: 'missing' }
+    // Asked for anew: its address is good for a day, and the task may be older.
+    const outcome = await this.read(task, signal)
+    const url = outcome.kind === 'told' ? (outcome.observation.contentUrl ?? null) : task.contentUrl
+    if (url !== null) return { kind: 'at', url, headers: {} }
+    return outcome.kind === 'away' ? { kind: 'away', code: outcome.code } : { kind: 'missing' }
+  }
+
+  #delete(task: VideoTask, signal: AbortSignal) {
+    return this.#parts.send({ method: 'DELETE', path: this.#pathOf(task) }, signal)
+  }
+
+  #pathOf({ upstreamId }: VideoTask): string {
+    return `${this.#parts.kind.tasksPath}/${encodeURIComponent(upstreamId ?? '')}`
+  }
+}
+
+function pairsOf(headers: readonly string[]): Record<string, string> {
+  const pairs: Record<string, string> = {}
+  for (let i = 0; i + 1 < headers.length; i += 2) pairs[headers[i] as string] = headers[i + 1] as string
+  return pairs
+}

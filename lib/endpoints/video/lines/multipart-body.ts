@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto'
+import type { LineRequestBody } from '../../../core/call/index.ts'
+import { FormFile } from '../../../core/operations/index.ts'
+
+/** Writes members as a form: files as files, text as it is, all else as the text that it reads as. */
+export function multipartBody(members: Readonly<Record<string, unknown>>): LineRequestBody {
+  const boundary = `form-${randomBytes(16).toString('hex')}`
+  const pieces: (string | Buffer)[] = []
+  for (const [name, value] of leavesOf(members)) {
+    pieces.push(`--${boundary}\r\ncontent-disposition: form-data; name="${quoted(name)}"`)
+    if (value instanceof FormFile) {
+      pieces.push(`; filename="${quoted(value.filename || 'file')}"\r\n`)
+      pieces.push(`content-type: ${value.contentType}\r\n\r\n`, value.bytes, '\r\n')
+    } else pieces.push(`\r\n\r\n${String(value)}\r\n`)
+  }
+  pieces.push(`--${boundary}--\r\n`)
+  const bytes = Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece)))
+  return { type: `multipart/form-data; boundary=${boundary}`, bytes }
+}
+
+/** Members of members under `a[b]`, of lists under `a[]`. */
+function* leavesOf(
+  members: Readonly<Record<string, unknown>>,
+  within?: string,
+): Generator<[string, unknown]> {
+  for (const [key, value] of Object.entries(members)) {
+    const name = within === undefined ? key : `${within}[${key}]`
+    if (value === null || value === undefined) continue
+    if (Array.isArray(value)) yield* listItems(value, name)
+    else if (typeof value === 'object' && !(value instanceof FormFile))
+      yield* leavesOf(value as Record<string, unknown>, name)
+    else yield [name, value]
+  }
+}
+
+function* listItems(list: readonly unknown[], name: string): Generator<[string, unknown]> {
+  for (const item of list) {
+    const isRecord = typeof item === 'object' && item !== null && !(item instanceof FormFile)
+    if (isRecord) yield* leavesOf(item as Record<string, unknown>, `${name}[]`)
+    else yield [`${name}[]`, item]
+  }
+}
+
+/** As browsers write it. */
+function quoted(name: string): string {
+  return name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
+}

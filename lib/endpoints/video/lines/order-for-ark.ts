@@ -1,0 +1,84 @@
+import type { LineRequest, LineRequestBody } from '../../../core/call/index.ts'
+import { GatewayError } from '../../../core/errors/index.ts'
+import { FormFile, type VideoBody, withoutFlags } from '../../../core/operations/index.ts'
+import { dataUrlOf } from './data-url.ts'
+import { framingOf, MAPPED_SIZES } from './frame-size.ts'
+import { jsonBody, jsonBytes, type VideoOrder } from './video-order.ts'
+
+/** What the OpenAI-style protocol makes where nothing is said. */
+const DEFAULT_SIZE = '720x1280'
+const DEFAULT_SECONDS = 4
+
+/**
+ * A create as a task-style line wants it.
+ *
+ * @throws {GatewayError} `unsupported_feature`, naming the member that there are no words for.
+ */
+export function orderForArk(order: VideoOrder, upstreamModel: string): LineRequest {
+  const { json } = order.body
+  const isOwn = order.operation.protocol === 'ark'
+  if (isOwn) refuseTelling(json)
+  const body: LineRequestBody = isOwn
+    ? jsonBody(order, upstreamModel)
+    : { type: 'application/json', bytes: jsonBytes({ ...membersOfVideo(order), model: upstreamModel }) }
+  return { method: 'POST', path: '/contents/generations/tasks', body }
+}
+
+/** The line's own ids and addresses are not for callers, and they would be told there. */
+const TELLS_OF_THE_LINE = ['callback_url', 'return_last_frame']
+
+function refuseTelling(json: Readonly<Record<string, unknown>>): void {
+  for (const name of TELLS_OF_THE_LINE) if (json[name]) throw unsupported(name)
+}
+
+const MAPPED: ReadonlySet<string> = new Set([
+  'model',
+  'prompt',
+  'seconds',
+  'size',
+  'input_reference',
+  'provider',
+  'user',
+])
+
+/** All of it is said, also what the caller left to its protocol: the line has other defaults. */
+function membersOfVideo({ body: { json }, remixOf }: VideoOrder): Record<string, unknown> {
+  if (remixOf !== null)
+    throw new GatewayError('unsupported_feature', { message: 'Videos of this model cannot be remixed.' })
+  const body = json as VideoBody
+  for (const [name, value] of Object.entries(body)) {
+    if (!MAPPED.has(name) && value !== null && value !== undefined) throw unsupported(name)
+  }
+  const framing = framingOf(body.size ?? DEFAULT_SIZE)
+  if (!framing) throw unsupported('size', `The lines of this model make these sizes: ${MAPPED_SIZES}.`)
+  return {
+    content: [{ type: 'text', text: withoutFlags(body.prompt) }, ...imageParts(body.input_reference)],
+    resolution: framing.resolution,
+    ratio: framing.ratio,
+    duration: Number(body.seconds ?? DEFAULT_SECONDS),
+  }
+}
+
+function imageParts(reference: VideoBody['input_reference']): object[] {
+  if (!reference) return []
+  return [{ type: 'image_url', image_url: { url: imageUrl(reference) }, role: 'first_frame' }]
+}
+
+function imageUrl(reference: NonNullable<VideoBody['input_reference']>): string {
+  if (!(reference instanceof FormFile)) {
+    if (reference.image_url !== undefined) return reference.image_url
+    throw unsupported(
+      'input_reference.file_id',
+      'The lines of this model do not know your files. Send the image itself, or its URL.',
+    )
+  }
+  if (reference.contentType.startsWith('image/')) return dataUrlOf(reference)
+  throw unsupported('input_reference', 'The lines of this model take images only as input_reference.')
+}
+
+function unsupported(param: string, message?: string): GatewayError {
+  return new GatewayError('unsupported_feature', {
+    param,
+    message: message ?? `The lines of this model cannot be given ${param}. Leave it out.`,
+  })
+}

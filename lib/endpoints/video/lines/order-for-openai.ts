@@ -1,0 +1,109 @@
+import type { LineRequest, LineRequestBody } from '../../../core/call/index.ts'
+import { GatewayError } from '../../../core/errors/index.ts'
+import {
+  FormFile,
+  type TaskParameter,
+  taskParameters,
+  textsOf,
+  type VideoTaskBody,
+} from '../../../core/operations/index.ts'
+import { fileOf } from './data-url.ts'
+import { sizeOf } from './frame-size.ts'
+import { multipartBody } from './multipart-body.ts'
+import { jsonBody, jsonBytes, type VideoOrder } from './video-order.ts'
+
+/**
+ * A create as an OpenAI-style line wants it.
+ *
+ * @throws {GatewayError} `unsupported_feature`, naming the member that there are no words for.
+ */
+export function orderForOpenAi(order: VideoOrder, upstreamModel: string): LineRequest {
+  const { operation, remixOf } = order
+  const json = order.body.json
+  if (remixOf !== null) {
+    const { provider: _, ...members } = json
+    return { method: 'POST', path: `/videos/${encodeURIComponent(remixOf)}/remix`, body: bodyOf(members) }
+  }
+  const isOwn = operation.protocol === 'openai' && !Object.values(json).some(isFile)
+  const { provider: _, ...own } = json
+  const members = operation.protocol === 'openai' ? own : membersOfTask(json as VideoTaskBody)
+  const body = isOwn ? jsonBody(order, upstreamModel) : bodyOf({ ...members, model: upstreamModel })
+  return { method: 'POST', path: '/videos', body }
+}
+
+/** A form where there is a file, else JSON. */
+function bodyOf(members: Readonly<Record<string, unknown>>): LineRequestBody {
+  if (Object.values(members).some(isFile)) return multipartBody(members)
+  return { type: 'application/json', bytes: jsonBytes(members) }
+}
+
+function isFile(value: unknown): boolean {
+  return value instanceof FormFile
+}
+
+/** What OpenAI-style lines do anyway: asking for it changes nothing. */
+const NO_DEMAND: Readonly<Record<string, readonly unknown[]>> = {
+  seed: [-1],
+  camera_fixed: [false],
+  watermark: [false],
+  return_last_frame: [false],
+  generate_audio: [true],
+  draft: [false],
+  service_tier: ['default'],
+}
+
+const MAPPED: ReadonlySet<string> = new Set([
+  'model',
+  'content',
+  'provider',
+  'resolution',
+  'ratio',
+  'duration',
+])
+
+function membersOfTask(body: VideoTaskBody): Record<string, unknown> {
+  const { prompt, given } = taskParameters(body, textsOf(body))
+  for (const [name, value] of [...Object.entries(body), ...given]) {
+    if (MAPPED.has(name) || value === null || value === undefined) continue
+    if (!NO_DEMAND[name]?.includes(value)) throw unsupported(name)
+  }
+  if (prompt === '') throw unsupported('content', 'The lines of this model need a text in "content".')
+  const size = sizeFrom(given)
+  const duration = given.get('duration')
+  if (duration !== undefined && !(typeof duration === 'number' && duration > 0)) throw unsupported('duration')
+  const reference = imageOf(body)
+  return {
+    prompt,
+    ...(size !== undefined && { size }),
+    ...(duration !== undefined && { seconds: String(duration) }),
+    ...(reference !== undefined && { input_reference: reference }),
+  }
+}
+
+/** Of a pair of which only one was said, the other as task-style lines have it. */
+function sizeFrom(given: ReadonlyMap<TaskParameter, unknown>): string | undefined {
+  const { resolution, ratio } = { resolution: given.get('resolution'), ratio: given.get('ratio') }
+  if (resolution === undefined && ratio === undefined) return undefined
+  const size = sizeOf({ resolution: String(resolution ?? '720p'), ratio: String(ratio ?? '16:9') })
+  if (size === undefined)
+    throw unsupported(sizeOf({ resolution: '720p', ratio: String(ratio ?? '16:9') }) ? 'resolution' : 'ratio')
+  return size
+}
+
+function imageOf({ content }: VideoTaskBody): FormFile | { image_url: string } | undefined {
+  let image: FormFile | { image_url: string } | undefined
+  for (const [i, { type, image_url: given, role }] of content.entries()) {
+    if (type === 'text') continue
+    const fits = type === 'image_url' && given && (role ?? 'first_frame') === 'first_frame'
+    if (!fits || image) throw unsupported(`content[${i}]`)
+    image = fileOf(given.url) ?? { image_url: given.url }
+  }
+  return image
+}
+
+function unsupported(param: string, message?: string): GatewayError {
+  return new GatewayError('unsupported_feature', {
+    param,
+    message: message ?? `The lines of this model cannot be given ${param} as it stands here. Leave it out.`,
+  })
+}

@@ -1,0 +1,153 @@
+import type { LineResult } from '../../../core/call/index.ts'
+import { GatewayError } from '../../../core/errors/index.ts'
+import type { CancelOutcome, CreateOutcome, KnownObservation, ReadOutcome } from '../tasks/line-client.ts'
+import type { TaskError } from '../tasks/task.ts'
+
+/** The members of an object that a line answered with. */
+export type Members = Readonly<Record<string, unknown>>
+
+/** How one kind of line words what it says of a task. */
+export interface AnswerWords {
+  /** @throws SyntaxError where it is not what the protocol answers to a create. */
+  created(members: Members): KnownObservation
+  /** @throws SyntaxError where it is not what the protocol answers to a read. */
+  read(members: Members): KnownObservation
+}
+
+/**
+ * What became of a create. It surely was not taken where no connection was made, or the line refused it; after anything
+ * else nobody knows.
+ */
+export function createOutcome(result: LineResult, words: AnswerWords): CreateOutcome {
+  switch (result.kind) {
+    case 'answered':
+      return readAs(
+        result.status,
+        () => {
+          const members = membersOf(result.body)
+          const upstreamId = idOf(members)
+          return { kind: 'taken', upstreamId, observation: words.created(members) } as const
+        },
+        (reply) => ({ kind: 'unknown', code: 'upstream_error', ...reply }),
+      )
+    case 'refused': {
+      const { status: upstreamStatus, failure } = result
+      const { code, detail, param, retryAfterMs } = failure
+      const reply = { upstreamStatus, detail }
+      if (!isRefusal(upstreamStatus)) return { kind: 'unknown', code: 'upstream_error', ...reply }
+      return {
+        kind: 'refused',
+        code,
+        next: failure.retryable,
+        ...(param !== undefined && { param }),
+        ...(retryAfterMs !== undefined && { retryAfterMs }),
+        ...reply,
+      }
+    }
+    case 'failed': {
+      const { code, detail } = result.failure
+      const reply = { upstreamStatus: null, detail }
+      return result.sent
+        ? { kind: 'unknown', code, ...reply }
+        : { kind: 'refused', code, next: true, ...reply }
+    }
+  }
+}
+
+/** 4xx and 503 say that nothing was done; what other 5xx have done nobody knows. */
+function isRefusal(status: number): boolean {
+  return (status >= 400 && status < 500) || status === 503
+}
+
+/** What became of a read. */
+export function readOutcome(result: LineResult, words: AnswerWords): ReadOutcome {
+  if (result.kind !== 'answered') return missingOrAway(result)
+  return readAs(
+    result.status,
+    () => ({ kind: 'told', observation: words.read(membersOf(result.body)) }) as const,
+    (reply) => ({ kind: 'away', code: 'upstream_error', ...reply }),
+  )
+}
+
+const CONFLICTS: ReadonlySet<number> = new Set([400, 409, 422])
+
+/** What became of taking a task back, or of deleting it. */
+export function cancelOutcome(result: LineResult, done: 'cancelled' | 'deleted'): CancelOutcome {
+  if (result.kind === 'answered') return { kind: done, upstreamStatus: result.status, detail: null }
+  if (result.kind === 'refused' && CONFLICTS.has(result.status))
+    return { kind: 'conflict', upstreamStatus: result.status, detail: result.failure.detail }
+  return missingOrAway(result)
+}
+
+function missingOrAway(result: Exclude<LineResult, { kind: 'answered' }>) {
+  const { code, detail, retryAfterMs } = result.failure
+  const upstreamStatus = result.kind === 'refused' ? result.status : null
+  if (upstreamStatus === 404 || upstreamStatus === 410)
+    return { kind: 'missing', upstreamStatus, detail } as const
+  const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
+  return { kind: 'away', code, upstreamStatus, detail, ...wait } as const
+}
+
+type Reply = { readonly upstreamStatus: number; readonly detail: string | null }
+
+function readAs<Good extends object, Bad>(
+  upstreamStatus: number,
+  read: () => Good,
+  faulty: (reply: Reply) => Bad,
+): (Good & Reply) | Bad {
+  try {
+    return { ...read(), upstreamStatus, detail: null }
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    return faulty({ upstreamStatus, detail: error.message })
+  }
+}
+
+function membersOf(body: Buffer): Members {
+  let json: unknown
+  try {
+    json = JSON.parse(body.toString())
+  } catch {
+    throw new SyntaxError('the answer is not JSON')
+  }
+  const members = asMembers(json)
+  if (!members) throw new SyntaxError('the answer is not a JSON object')
+  return members
+}
+
+/** It becomes a part of paths, in which dots alone mean something else, and is kept in databases that take no NUL. */
+const ID = /^(?!\.+$)[\x20-\x7e]{1,512}$/
+
+function idOf({ id }: Members): string {
+  if (typeof id !== 'string' || !ID.test(id)) throw new SyntaxError('the answer to a create names no task')
+  return id
+}
+
+export function asMembers(value: unknown): Members | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : undefined
+}
+
+export function numberOf(value: unknown): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
+}
+
+/** A word or a figure of a line, where it is short enough to be one. */
+export function wordOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' && value.length <= 40 ? value : undefined
+}
+
+/** Only what is known, so that nothing known before is forgotten. */
+export function known<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> }
+}
+
+const MODERATION = /sensitive|moderation|policy|content_filter|safety|risk/i
+
+/** Why a task failed, without the line's own words; null where only that it failed is known. */
+export function reasonOf(error: unknown): TaskError | null {
+  const code = asMembers(error)?.code
+  if (typeof code !== 'string' || !MODERATION.test(code)) return null
+  return { code: 'content_filtered', message: new GatewayError('content_filtered').message }
+}

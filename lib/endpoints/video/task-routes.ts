@@ -1,0 +1,103 @@
+import { type NextFunction, type Request, type RequestHandler, type Response, Router } from 'express'
+import { type Call, callOf } from '../../core/call/index.ts'
+import { GatewayError } from '../../core/errors/index.ts'
+import { statesOf, toVideoTask } from './faces/ark-face.ts'
+import type { ContentFace } from './faces/content-face.ts'
+import { readTaskListQuery, readVideoListQuery } from './faces/list-query.ts'
+import { toVideo, toVideoList } from './faces/openai-face.ts'
+import { storedFor } from './tasks/store-wait.ts'
+import type { VideoTask } from './tasks/task.ts'
+import type { TaskDesk } from './tasks/task-desk.ts'
+import type { TaskStore } from './tasks/task-store.ts'
+
+/** What the routes work with. */
+export interface TaskRoutesParts {
+  readonly tasks: TaskStore
+  readonly desk: TaskDesk
+  readonly content: ContentFace
+}
+
+/**
+ * `GET /`, `GET /:id`, `DELETE /:id` and, OpenAI-style, `GET /:id/content`, in the protocol of the path they are mounted
+ * on. Lists tell what was last heard of each task; reading one asks its line.
+ */
+export function taskRoutes({ tasks, desk, content }: TaskRoutesParts): Router {
+  const router = Router()
+  router.get('/', answering(list))
+  router.get('/:id', answering(readTask))
+  router.delete('/:id', answering(cancelTask))
+  router.get('/:id/content', (req, res, next) => {
+    if (isArk(callOf(req))) next()
+    else content.send(req, res).catch(next)
+  })
+  return router
+
+  function list(req: Request, call: Call): Promise<object> {
+    const account = call.principal?.accountId
+    if (account === undefined) throw call.refuse('missing_credential')
+    return storedFor(call, isArk(call) ? listTasks(req, account) : listVideos(req, account))
+  }
+
+  async function listVideos(req: Request, account: string): Promise<object> {
+    const { limit, after, order } = readVideoListQuery(req.query)
+    // One more than asked for tells whether there is a next page.
+    const page = { order: order === 'asc' ? 'oldest' : 'newest', limit: limit + 1, after } as const
+    const found = await tasks.list({ account, taken: true }, page)
+    return toVideoList(found.slice(0, limit), found.length > limit)
+  }
+
+  async function listTasks(req: Request, account: string): Promise<object> {
+    const query = readTaskListQuery(req.query)
+    const { page_num: number, page_size: limit, 'filter.status': word } = query
+    const narrowed = {
+      account,
+      taken: true,
+      model: query['filter.model'],
+      ids: query['filter.task_ids'],
+      states: word === undefined ? undefined : statesOf(word),
+    }
+    const page = { order: 'newest', limit, skip: (number - 1) * limit } as const
+    const [found, total] = await Promise.all([tasks.list(narrowed, page), tasks.count(narrowed)])
+    return { items: found.map((task) => faceOf(req, task)), total }
+  }
+
+  async function readTask(req: Request, call: Call): Promise<object> {
+    return faceOf(req, await desk.current(call, await desk.find(call, idOf(req))))
+  }
+
+  async function cancelTask(req: Request, call: Call): Promise<object> {
+    const task = await desk.find(call, idOf(req))
+    await desk.cancel(call, task)
+    return isArk(call) ? {} : { id: task.id, object: 'video.deleted', deleted: true }
+  }
+
+  function faceOf(req: Request, task: VideoTask): object {
+    return isArk(callOf(req)) ? toVideoTask(task, content.addressOf(req, task)) : toVideo(task)
+  }
+}
+
+function isArk({ protocol }: Call): boolean {
+  return protocol.name === 'ark'
+}
+
+function idOf(req: Request): string {
+  return String(req.params.id)
+}
+
+/** What an account sees is for its keys alone. */
+function answering(answer: (req: Request, call: Call) => Promise<object>): RequestHandler {
+  return async function answering(req: Request, res: Response, next: NextFunction): Promise<void> {
+    const call = callOf(req)
+    const release = call.hold()
+    try {
+      const body = await answer(req, call)
+      if (call.left) return
+      res.setHeader('cache-control', 'private, no-store')
+      res.json(body)
+    } catch (error) {
+      next(error instanceof GatewayError ? call.stamp(error) : error)
+    } finally {
+      release()
+    }
+  }
+}

@@ -1,0 +1,251 @@
+import type { CallLogEntry, IdempotencyClaim } from '../../../core/call/index.ts'
+import type { ChangeOrigin, MemoryChangeLog } from '../../../core/change-log/index.ts'
+import { type KeptTask, KeptTasks } from './kept-tasks.ts'
+import { FIRST_POLL_MS, intendedTask, KEPT_KEY_MS, takenTask } from './new-task.ts'
+import { isFinished, type Observation, type TaskIntent, type VideoTask } from './task.ts'
+import { chargedEntry } from './task-charge.ts'
+import { expiredTask, hasChanged, type Progress, progressOf } from './task-progress.ts'
+import { type Resolved, resolutionChange, resolvedTask, type TaskResolution } from './task-resolution.ts'
+import type {
+  CreatedTask,
+  Intended,
+  Observed,
+  PollAgain,
+  PollClaim,
+  TaskPage,
+  TaskQuery,
+  TaskStore,
+} from './task-store.ts'
+
+/** The money of tasks; what `MemoryLedger.holds` is. */
+export interface TaskMoney {
+  /** @returns why it cannot be held; undefined where it is, or was already. */
+  open(hold: PaidTask): Omit<Extract<Intended, { kind: 'refused' }>, 'kind'> | undefined
+  /** Charges once, and closes the hold. */
+  charge(charge: PaidTask): void
+  release(id: string): void
+}
+
+/** Who pays for a task, under which request id, and how much. */
+interface PaidTask {
+  readonly id: string
+  readonly account: string
+  readonly key: string | null
+  /** Nano-units. */
+  readonly amount: bigint
+}
+
+/** The Idempotency-Keys of creates; what `MemoryIdempotencyStore` is. */
+export interface TaskClaims {
+  /** Keeps a claim from ending by itself; false where it was lost. */
+  pin(claim: IdempotencyClaim): boolean
+  complete(claim: IdempotencyClaim, keepUntil: number): Promise<boolean>
+  free(claim: IdempotencyClaim): void
+}
+
+/** The log entries of creates; what `MemoryCallStore` is. */
+export interface TaskCalls {
+  /** Changes an entry that is there. */
+  amend(id: string, change: (entry: CallLogEntry) => CallLogEntry): void
+}
+
+/** Options of {@link MemoryTaskStore}. */
+export interface MemoryTaskStoreOptions {
+  /** What tasks are paid from, such as `new MemoryLedger(config).holds`. */
+  money: TaskMoney
+  /** Where `idempotency` keeps its keys. Defaults to none: a key is free again when its create was not answered. */
+  claims?: TaskClaims
+  /** Where the call log is. Defaults to none: entries do not tell what a task came to. */
+  calls?: TaskCalls
+  /** Where is recorded what operators resolve. Defaults to none. */
+  changes?: MemoryChangeLog
+  /** Most tasks that are over kept; the oldest give way. Defaults to 20000. */
+  maxFinished?: number
+}
+
+/**
+ * Video tasks in this process's memory: for one process, and gone with it. What an upstream still makes then is nobody's.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @example
+ * const ledger = new MemoryLedger(config)
+ * const claims = new MemoryIdempotencyStore()
+ * const tasks = new MemoryTaskStore({ money: ledger.holds, claims })
+ */
+export class MemoryTaskStore implements TaskStore {
+  readonly settlesRecords = false
+  readonly #money: TaskMoney
+  readonly #claims: TaskClaims | undefined
+  readonly #calls: TaskCalls | undefined
+  readonly #changes: MemoryChangeLog | undefined
+  readonly #kept: KeptTasks
+
+  constructor(options: MemoryTaskStoreOptions) {
+    const { money, claims, calls, changes, maxFinished = 20_000 } = options
+    if (typeof money?.open !== 'function')
+      throw new TypeError(
+        'MemoryTaskStore: "money" must be the holds of a ledger, such as MemoryLedger.holds',
+      )
+    if (!(maxFinished >= 1)) throw new TypeError('MemoryTaskStore: "maxFinished" must be at least 1')
+    this.#money = money
+    this.#claims = claims
+    this.#calls = calls
+    this.#changes = changes
+    this.#kept = new KeptTasks(maxFinished)
+  }
+
+  async intend(intent: TaskIntent): Promise<Intended> {
+    const { id, requestId, account, key, hold, claim, answerBy } = intent
+    const standing = this.#kept.get(id)
+    if (standing) return { kind: 'held', task: standing.task }
+    const refusal = this.#money.open({ id: requestId, account, key, amount: hold })
+    if (refusal) return { kind: 'refused', ...refusal }
+    if (claim && this.#claims?.pin(claim) === false) {
+      this.#money.release(requestId)
+      return { kind: 'claim_lost' }
+    }
+    const task = intendedTask(intent)
+    this.#kept.add({ task, claim, answerBy, pollAt: null, pollOwner: null })
+    return { kind: 'held', task }
+  }
+
+  async redirect(
+    id: string,
+    { answerBy, ...target }: Pick<VideoTask, 'line' | 'upstreamModel' | 'price'> & { answerBy: number },
+  ): Promise<boolean> {
+    const kept = this.#kept.get(id)
+    if (kept?.task.state !== 'intended') return false
+    kept.task = { ...kept.task, ...target }
+    kept.answerBy = answerBy
+    return true
+  }
+
+  async created(id: string, created: CreatedTask, at: number): Promise<VideoTask | undefined> {
+    const kept = this.#kept.get(id)
+    const taken = kept && takenTask(kept.task, created, at)
+    if (!taken) return kept?.task
+    const keepUntil = created.claim?.keepUntil ?? at + KEPT_KEY_MS
+    if (kept.claim) void this.#claims?.complete(kept.claim, keepUntil)
+    Object.assign(kept, { claim: null, answerBy: null, pollAt: at + FIRST_POLL_MS })
+    this.#apply(kept, taken)
+    return kept.task
+  }
+
+  async withdraw(id: string): Promise<void> {
+    const kept = this.#kept.get(id)
+    if (!kept || kept.task.upstreamId !== null || isFinished(kept.task)) return
+    this.#money.release(kept.task.requestId)
+    this.#kept.delete(id)
+    if (kept.claim) this.#claims?.free(kept.claim)
+  }
+
+  async doubt(id: string, at: number): Promise<void> {
+    const kept = this.#kept.get(id)
+    if (kept?.task.state === 'intended') this.#doubt(kept, at)
+  }
+
+  async observe(
+    id: string,
+    observation: Observation,
+    at: number,
+    poll?: PollAgain,
+  ): Promise<Observed | undefined> {
+    const kept = this.#kept.get(id)
+    if (!kept) return undefined
+    const before = kept.task
+    const progress = progressOf(before, observation, at)
+    if (!progress) return { task: before, result: 'unchanged' }
+    this.#apply(kept, progress)
+    if (progress.money !== null) return { task: kept.task, result: 'finished' }
+    if (poll && kept.pollOwner === poll.owner) Object.assign(kept, { pollAt: poll.next, pollOwner: null })
+    return { task: kept.task, result: hasChanged(before, kept.task) ? 'changed' : 'unchanged' }
+  }
+
+  async resolve(id: string, resolution: TaskResolution, origin: ChangeOrigin): Promise<Resolved | undefined> {
+    const kept = this.#kept.get(id)
+    if (!kept) return undefined
+    const before = kept.task
+    const progress = resolvedTask(before, resolution, origin.at)
+    if (typeof progress === 'string') return { kind: progress, task: before }
+    const { claim } = kept
+    Object.assign(kept, { claim: null, answerBy: null })
+    if (claim && progress.money === 'charge') void this.#claims?.complete(claim, origin.at + KEPT_KEY_MS)
+    else if (claim) this.#claims?.free(claim)
+    this.#apply(kept, progress)
+    this.#changes?.add(resolutionChange(before, kept.task, origin))
+    return { kind: 'resolved', task: kept.task }
+  }
+
+  async find(account: string, id: string): Promise<VideoTask | undefined> {
+    const task = this.#kept.get(id)?.task
+    return task?.account === account ? task : undefined
+  }
+
+  async list(query: TaskQuery, page: TaskPage): Promise<VideoTask[]> {
+    return this.#kept.page(query, page)
+  }
+
+  async count(query: TaskQuery): Promise<number> {
+    return this.#kept.matching(query).length
+  }
+
+  async remove(account: string, id: string): Promise<'removed' | 'unfinished' | 'absent'> {
+    const task = await this.find(account, id)
+    if (!task) return 'absent'
+    if (!isFinished(task)) return 'unfinished'
+    this.#kept.delete(id)
+    return 'removed'
+  }
+
+  async claimDue({ owner, now, until, limit }: PollClaim): Promise<VideoTask[]> {
+    const due = this.#kept.unfinished().filter(({ pollAt }) => pollAt !== null && pollAt <= now)
+    due.sort((one, other) => (one.pollAt ?? 0) - (other.pollAt ?? 0))
+    return due.slice(0, limit).map((kept) => {
+      Object.assign(kept, { pollAt: until, pollOwner: owner })
+      return kept.task
+    })
+  }
+
+  async putOff(id: string, { owner, next }: PollAgain): Promise<void> {
+    const kept = this.#kept.get(id)
+    if (kept?.pollOwner === owner) Object.assign(kept, { pollAt: next, pollOwner: null })
+  }
+
+  async doubtUnanswered(now: number, limit: number): Promise<VideoTask[]> {
+    const late = this.#kept.unfinished().filter(({ answerBy }) => answerBy !== null && answerBy <= now)
+    return late.slice(0, limit).map((kept) => this.#doubt(kept, now))
+  }
+
+  async expire(createdBefore: number, at: number, keepUntil: number, limit: number): Promise<VideoTask[]> {
+    const old = this.#kept.unfinished().filter(({ task }) => task.createdAt < createdBefore)
+    return old.slice(0, limit).map((kept) => {
+      if (kept.claim) void this.#claims?.complete(kept.claim, keepUntil)
+      kept.claim = null
+      kept.answerBy = null
+      this.#apply(kept, { task: expiredTask(kept.task, at), money: 'release' })
+      return kept.task
+    })
+  }
+
+  async prune(finishedBefore: number, limit: number): Promise<number> {
+    return this.#kept.prune(finishedBefore, limit)
+  }
+
+  #apply(kept: KeptTask, { task, money }: Progress): void {
+    kept.task = task
+    if (money === null) return
+    const { requestId, account, key, charge } = task
+    if (money === 'charge' && charge) {
+      this.#money.charge({ id: requestId, account, key, amount: charge.amount })
+      this.#calls?.amend(requestId, (entry) => chargedEntry(entry, task))
+    } else this.#money.release(requestId)
+    Object.assign(kept, { pollAt: null, pollOwner: null })
+    this.#kept.finish(kept)
+  }
+
+  #doubt(kept: KeptTask, at: number): VideoTask {
+    kept.task = { ...kept.task, state: 'unresolved', updatedAt: at }
+    kept.answerBy = null
+    return kept.task
+  }
+}

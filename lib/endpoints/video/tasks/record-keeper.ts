@@ -1,0 +1,91 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { consoleLogger, type Logger } from '../../../core/call/index.ts'
+
+/** Options of {@link RecordKeeper}. Times are milliseconds. */
+export interface RecordKeeperOptions {
+  /** Longest that a call waits for its record. Defaults to 1500. */
+  waitMs?: number
+  /** How long after a failure it is tried again. Defaults to 1000. */
+  retryMs?: number
+  /** Told of what cannot be written at once, and of what never was. Defaults to the console. */
+  logger?: Logger
+}
+
+/**
+ * Writes what became of a create, which has happened and has to be known: tried again until the store has answered. What
+ * is not written when the process ends, and an upstream has, is lost: its intent then counts as unresolved.
+ *
+ * @example
+ * const records = new RecordKeeper({ logger })
+ * const task = await records.write('created', id, () => store.created(id, created, Date.now()))
+ * if (task === 'late') throw call.refuse('billing_unavailable')
+ */
+export class RecordKeeper {
+  readonly #waitMs: number
+  readonly #retryMs: number
+  readonly #logger: Logger
+  readonly #open = new Map<Promise<unknown>, { readonly what: string; readonly task: string }>()
+  readonly #closing = new AbortController()
+
+  constructor({ waitMs = 1500, retryMs = 1000, logger = consoleLogger }: RecordKeeperOptions = {}) {
+    this.#waitMs = waitMs
+    this.#retryMs = retryMs
+    this.#logger = logger
+  }
+
+  /**
+   * @param what an operation of a `TaskStore`, for the log.
+   * @param operation is fit to be repeated.
+   * @returns what it answered; `late` where it had not in time, and is still tried.
+   */
+  async write<T>(what: string, task: string, operation: () => Promise<T>): Promise<T | 'late'> {
+    const writing = this.#insist({ what, task }, operation)
+    this.#open.set(writing, { what, task })
+    void writing.finally(() => this.#open.delete(writing))
+    const stop = new AbortController()
+    try {
+      return await Promise.race([writing, late(this.#waitMs, stop.signal)])
+    } finally {
+      stop.abort()
+    }
+  }
+
+  /** Records that are still to be written. */
+  get pending(): number {
+    return this.#open.size
+  }
+
+  /** Waits until all is written, but not for long; tells the log what was not. Never rejects. */
+  async close(withinMs = 10_000): Promise<void> {
+    const stop = new AbortController()
+    await Promise.race([Promise.all(this.#open.keys()), late(withinMs, stop.signal)])
+    stop.abort()
+    for (const record of this.#open.values())
+      this.#logger.error(record, 'what became of the create of a video task was not written')
+    this.#closing.abort()
+    await Promise.all(this.#open.keys())
+  }
+
+  /** Never rejects: at the end of the process it answers `late`. */
+  async #insist<T>(
+    record: { readonly what: string; readonly task: string },
+    operation: () => Promise<T>,
+  ): Promise<T | 'late'> {
+    for (let failures = 0; ; failures++) {
+      try {
+        return await operation()
+      } catch (error) {
+        if (this.#closing.signal.aborted) return 'late'
+        if (failures === 0)
+          this.#logger.error({ ...record, err: error }, 'what became of a video task is written later')
+        await late(this.#retryMs, this.#closing.signal)
+      }
+    }
+  }
+}
+
+/** After some time, or at once when that is not wanted any more. */
+async function late(ms: number, signal: AbortSignal): Promise<'late'> {
+  await pause(ms, undefined, { signal, ref: false }).catch(() => {})
+  return 'late'
+}

@@ -1,0 +1,76 @@
+import { type ChargeItem, sumOfItems } from '../../../core/call/index.ts'
+import type { Price } from '../../../core/catalog/index.ts'
+import type { TaskCharge, VideoFacts, VideoTask } from './task.ts'
+
+/** How much more the tokens of a video may be than is reckoned. */
+const MARGIN = 1.25
+const FRAMES_PER_SECOND = 24
+/** Pixels of which one is a token. */
+const PIXELS_PER_TOKEN = 1024
+/** Width times height, about, whatever the ratio. */
+const PIXELS: Readonly<Record<string, number>> = {
+  '480p': 864 * 480,
+  '720p': 1280 * 720,
+  '1080p': 1920 * 1080,
+}
+const MOST_USUAL_PIXELS = 1920 * 1080
+
+/**
+ * The most that a video can cost at some prices, to be held for it, in nano-units: of those of all lines that may be
+ * tried.
+ *
+ * @example
+ * const hold = mostItCosts(facts, lines.map((line) => priceOn(model, line)))
+ */
+export function mostItCosts(facts: VideoFacts, prices: readonly Price[]): bigint {
+  const tokens = Math.ceil(tokensReckoned(facts) * MARGIN)
+  let most = 0n
+  for (const price of prices) {
+    for (const items of [bySeconds(facts.seconds, price), byTokens(tokens, price)]) {
+      const { amount } = sumOfItems([...perRequest(price), ...items])
+      if (amount > most) most = amount
+    }
+  }
+  return most
+}
+
+/**
+ * What a task that succeeded costs: its tokens, where the line reported them and they have a price, else its seconds;
+ * and the price per request. What the line did not report is taken as it was asked for, and marked so.
+ */
+export function costOfTask({
+  facts,
+  price,
+  usage,
+}: Pick<VideoTask, 'facts' | 'price' | 'usage'>): TaskCharge {
+  const inTokens = price.outputPerMillion > 0n && (usage.tokens !== null || price.perSecond === 0n)
+  const used = inTokens
+    ? byTokens(usage.tokens ?? tokensReckoned(facts), price)
+    : bySeconds(usage.seconds ?? facts.seconds, price)
+  const reported = inTokens ? usage.tokens : usage.seconds
+  const { amount, items } = sumOfItems([...perRequest(price), ...used])
+  return { amount, items, source: reported === null ? 'estimated' : 'measured' }
+}
+
+function perRequest({ perRequest: price }: Price): ChargeItem[] {
+  return [{ unit: 'request', quantity: 1, price }]
+}
+
+function bySeconds(quantity: number, { perSecond: price }: Price): ChargeItem[] {
+  return [{ unit: 'second', quantity, price }]
+}
+
+function byTokens(quantity: number, { outputPerMillion: price }: Price): ChargeItem[] {
+  return [{ unit: 'output', quantity, price }]
+}
+
+/** Lines that count tokens count the pixels of all frames. */
+function tokensReckoned({ seconds, size, resolution, framesPerSecond }: VideoFacts): number {
+  const pixels = pixelsOf(size) ?? PIXELS[resolution ?? ''] ?? MOST_USUAL_PIXELS
+  return Math.ceil((pixels * (framesPerSecond ?? FRAMES_PER_SECOND) * seconds) / PIXELS_PER_TOKEN)
+}
+
+function pixelsOf(size: string | null): number | undefined {
+  const [, width, height] = /^(\d{1,5})x(\d{1,5})$/.exec(size ?? '') ?? []
+  return width === undefined ? undefined : Number(width) * Number(height)
+}

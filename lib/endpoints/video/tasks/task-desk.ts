@@ -1,0 +1,167 @@
+import type { AttemptNote, Call, Logger, RoutingTrace } from '../../../core/call/index.ts'
+import type { CancelOutcome, LineClient, LineClients, ReadOutcome } from './line-client.ts'
+import { inTime, storedFor } from './store-wait.ts'
+import { isFinished, type VideoTask } from './task.ts'
+import type { TaskStore } from './task-store.ts'
+
+/** What reads and cancels work with. */
+export interface TaskDeskParts {
+  readonly tasks: TaskStore
+  readonly clients: LineClients
+  /** The trace of a call that goes to one line. */
+  readonly newTrace: () => RoutingTrace
+  readonly logger: Logger
+}
+
+/** A task as its line tells of it now, or as it was last heard of where the line does not answer. */
+interface Refreshed {
+  readonly task: VideoTask
+  readonly outcome: ReadOutcome | undefined
+}
+
+/** A line that is being asked, and the calls that want to know. */
+interface Asking {
+  readonly calls: Set<Call>
+  readonly refreshed: Promise<Refreshed>
+}
+
+const TASK_ID = /^video_[0-9a-z]{1,64}$/
+const NEVER = new AbortController().signal
+/** A read that takes longer is answered with what was last heard. */
+const LONGEST_READ_MS = 10_000
+/** A deletion upstream is tidying up: nobody waits longer for it. */
+const TIDY_UP_MS = 5000
+
+/** Finds, follows, cancels and deletes the tasks of callers. All of it is asked of the task's own line. */
+export class TaskDesk {
+  readonly #parts: TaskDeskParts
+  /** A line is asked once at a time about a task, however many want to know. */
+  readonly #asked = new Map<string, Asking>()
+
+  constructor(parts: TaskDeskParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * A task of the caller's account, as it was last heard of.
+   *
+   * @throws {GatewayError} `not_found`, also of another account's.
+   */
+  async find(call: Call, id: string): Promise<VideoTask> {
+    const account = call.principal?.accountId
+    if (account === undefined || !TASK_ID.test(id)) throw call.refuse('not_found')
+    const task = await storedFor(call, this.#parts.tasks.find(account, id))
+    if (!task || task.upstreamId === null) throw call.refuse('not_found')
+    call.model = task.model
+    return task
+  }
+
+  /** Any account's, for whoever has proved otherwise that it may be seen. */
+  async findAny(call: Call, id: string): Promise<VideoTask> {
+    if (!TASK_ID.test(id)) throw call.refuse('not_found')
+    const query = { ids: [id], taken: true }
+    const [task] = await storedFor(call, this.#parts.tasks.list(query, { order: 'newest', limit: 1 }))
+    if (!task) throw call.refuse('not_found')
+    call.model = task.model
+    return task
+  }
+
+  /** The task as it is now; as it was where its line does not answer. */
+  async current(call: Call, task: VideoTask): Promise<VideoTask> {
+    return (await this.#refresh(call, task)).task
+  }
+
+  /** What can be asked of the task's line for a call; undefined where the config has it no more. */
+  clientOf(call: Call, task: VideoTask): LineClient | undefined {
+    return this.#parts.clients(task.line, this.noteFor([call], task))
+  }
+
+  /** Notes in the traces of calls what they asked of a task's line (spec 7.4). */
+  noteFor(calls: Iterable<Call>, { upstreamModel }: VideoTask): AttemptNote {
+    return (attempt) => {
+      for (const call of calls) {
+        call.routing ??= this.#parts.newTrace()
+        call.routing.attempts.push({ ...attempt, upstreamModel })
+      }
+    }
+  }
+
+  /**
+   * Takes a task back that waits, or deletes one that is over.
+   *
+   * @throws {GatewayError} `conflict` where it is running; what the line failed with.
+   */
+  async cancel(call: Call, known: VideoTask): Promise<void> {
+    const { task, outcome } = await this.#refresh(call, known)
+    if (isFinished(task)) return this.#remove(call, task)
+    if (task.state !== 'queued') throw call.refuse('conflict', { message: RUNNING })
+    if (outcome?.kind === 'away') throw call.refuse(outcome.code, { retryAfterMs: outcome.retryAfterMs })
+    const client = this.clientOf(call, task)
+    if (!client) throw call.refuse('no_candidate')
+    return this.#takenBack(call, task, await client.cancel(task, NEVER))
+  }
+
+  async #takenBack(call: Call, task: VideoTask, outcome: CancelOutcome): Promise<void> {
+    if (outcome.kind === 'away') throw call.refuse(outcome.code, { retryAfterMs: outcome.retryAfterMs })
+    if (outcome.kind === 'cancelled' || outcome.kind === 'deleted') {
+      const { tasks } = this.#parts
+      const observed = await storedFor(call, tasks.observe(task.id, { state: 'cancelled' }, Date.now()))
+      // Whoever was told of its end first has settled it: what is gone from its line is no video to be had.
+      if (observed && observed.task.state !== 'cancelled')
+        await storedFor(call, tasks.remove(task.account, task.id))
+      return
+    }
+    const now = await storedFor(call, this.#parts.tasks.find(task.account, task.id))
+    // Another call was faster.
+    if (now?.state === 'cancelled') return
+    // What the line does not know it may just not know yet.
+    throw outcome.kind === 'conflict'
+      ? call.refuse('conflict', { message: RUNNING })
+      : call.refuse('upstream_error')
+  }
+
+  async #remove(call: Call, task: VideoTask): Promise<void> {
+    const removed = await this.clientOf(call, task)?.remove(task, AbortSignal.timeout(TIDY_UP_MS))
+    if (removed?.kind === 'away' || removed?.kind === 'conflict') {
+      const { upstreamStatus, detail } = removed
+      this.#parts.logger.warn(
+        { requestId: call.id, task: task.id, line: task.line, upstreamStatus, detail },
+        'video: a deleted task stays with its line',
+      )
+    }
+    const result = await storedFor(call, this.#parts.tasks.remove(task.account, task.id))
+    if (result === 'absent') throw call.refuse('not_found')
+    if (result === 'unfinished') throw call.refuse('conflict')
+  }
+
+  async #refresh(call: Call, task: VideoTask): Promise<Refreshed> {
+    if (isFinished(task)) return { task, outcome: undefined }
+    const { calls, refreshed } = this.#asked.get(task.id) ?? this.#begin(task)
+    calls.add(call)
+    try {
+      return await refreshed
+    } catch (error) {
+      return storedFor(call, Promise.reject(error))
+    }
+  }
+
+  #begin(task: VideoTask): Asking {
+    const calls = new Set<Call>()
+    const refreshed = this.#ask(task, calls).finally(() => this.#asked.delete(task.id))
+    const asking = { calls, refreshed }
+    this.#asked.set(task.id, asking)
+    return asking
+  }
+
+  async #ask(task: VideoTask, calls: Iterable<Call>): Promise<Refreshed> {
+    const client = this.#parts.clients(task.line, this.noteFor(calls, task))
+    const outcome = await client?.read(task, AbortSignal.timeout(LONGEST_READ_MS))
+    if (!outcome || outcome.kind === 'away') return { task, outcome }
+    const observation = outcome.kind === 'told' ? outcome.observation : { state: 'missing' as const }
+    const observed = await inTime(this.#parts.tasks.observe(task.id, observation, Date.now()))
+    return { task: observed?.task ?? task, outcome }
+  }
+}
+
+const RUNNING =
+  'The video is being made and cannot be cancelled any more. Read it again; delete it once it is over.'

@@ -1,0 +1,23 @@
+export type {
+  DepositResult,
+  Draw,
+  LeaseAnswer,
+  LeaseChange,
+  Ledger,
+  LedgerBooks,
+  LedgerCheck,
+  OpenLease,
+  Settlement,
+  SettlementResult,
+  WalletState,
+  WalletStatement,
+} from './ledger.ts'
+export { MemoryLedger, type MemoryLedgerOptions } from './memory/memory-ledger.ts'
+export {
+  LeasePool,
+  type LeasePoolOptions,
+  type ReserveClaim,
+  type ReserveRefusal,
+} from './pool/lease-pool.ts'
+export type { Bill, ChargeOutcome, Reservation, SettleOutcome } from './pool/reservation.ts'
+export { accountWallet, keyWallet, type WalletId } from './wallet.ts'

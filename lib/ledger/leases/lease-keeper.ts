@@ -1,0 +1,79 @@
+import type { Ledger } from '../ledger.ts'
+import { type Clock, momentOf } from '../pool/clock.ts'
+import type { HeldLease } from './held-lease.ts'
+import type { LedgerContact } from './ledger-contact.ts'
+import type { WalletLease } from './wallet-lease.ts'
+
+/** What a {@link LeaseKeeper} works with. */
+export interface LeaseKeeperOptions {
+  readonly ledger: Pick<Ledger, 'renew'>
+  readonly clock: Clock
+  readonly contact: LedgerContact
+  /** The wallets that this process has leases on. */
+  readonly wallets: () => Iterable<WalletLease>
+}
+
+const RENEW_MS = 7000
+const RETRY_MS = 1000
+/** Leases renewed by one operation, so that it stays far within its bound. */
+const AT_ONCE = 500
+
+/** Keeps this process's leases alive, with one timer for all of them. */
+export class LeaseKeeper {
+  readonly #options: LeaseKeeperOptions
+  #callOff: (() => void) | undefined
+  #closed = false
+
+  constructor(options: LeaseKeeperOptions) {
+    this.#options = options
+    this.#renewIn(RENEW_MS)
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#callOff?.()
+  }
+
+  #renewIn(ms: number): void {
+    if (!this.#closed) this.#callOff = this.#options.clock.after(ms, () => void this.#round())
+  }
+
+  async #round(): Promise<void> {
+    try {
+      const held = [...this.#held()]
+      for (let at = 0; at < held.length; at += AT_ONCE) await this.#renew(held.slice(at, at + AT_ONCE))
+      this.#renewIn(RENEW_MS)
+    } catch (error) {
+      // What is not renewed in time is not used.
+      this.#options.contact.failed(error)
+      this.#renewIn(RETRY_MS)
+    }
+  }
+
+  *#held(): Iterable<Renewed> {
+    for (const wallet of this.#options.wallets()) {
+      const { lease, isAsking } = wallet
+      if (lease) yield { wallet, lease, isAsking }
+    }
+  }
+
+  async #renew(held: readonly Renewed[]): Promise<void> {
+    const { ledger, clock, contact } = this.#options
+    const asked = momentOf(clock)
+    const ids = held.map(({ lease }) => lease.id)
+    const kept = await ledger.renew(ids, asked.wall)
+    contact.answered()
+    for (const { wallet, lease, isAsking } of held) {
+      if (kept.has(lease.id)) lease.confirm(asked)
+      // One that was being opened or closed is rightly not there: the answer to that tells.
+      else if (wallet.lease === lease && !isAsking && !wallet.isAsking) wallet.drop(lease)
+    }
+  }
+}
+
+/** A lease that is renewed, and whether a change of it was under way when that was asked for. */
+interface Renewed {
+  readonly wallet: WalletLease
+  readonly lease: HeldLease
+  readonly isAsking: boolean
+}

@@ -1,0 +1,106 @@
+import type { Logger } from '../../core/call/index.ts'
+import type { Ledger, OpenLease } from '../ledger.ts'
+import type { Clock } from '../pool/clock.ts'
+
+/** What a {@link LeaseSweeper} works with. */
+export interface LeaseSweeperOptions {
+  readonly ledger: Pick<Ledger, 'leases' | 'sweep'>
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Whether it is told already that the ledger is away. */
+  readonly isAway: () => boolean
+  /** The leases that this process renews. */
+  readonly kept: () => ReadonlySet<string>
+}
+
+const POLL_MS = 3000
+/** Polls further apart than this are not unbroken contact. */
+const GAP_MS = 5000
+const UNRENEWED_MS = 30_000
+const AT_ONCE = 16
+/** Longest that one round sweeps: the next poll does not wait for it. */
+const AT_A_STRETCH_MS = 1000
+
+/**
+ * Returns leases that nobody renews: those of processes that died, and what this one gave up. Only one that it has
+ * itself watched unrenewed through thirty seconds of unbroken contact: after an outage all renew before anybody sweeps.
+ */
+export class LeaseSweeper {
+  readonly #options: LeaseSweeperOptions
+  readonly #watched = new Map<string, { beats: number; since: number }>()
+  #seenAt = Number.NEGATIVE_INFINITY
+  #callOff: (() => void) | undefined
+  #failures = 0
+  #closed = false
+  #swept = 0
+
+  constructor(options: LeaseSweeperOptions) {
+    this.#options = options
+    this.#pollIn(POLL_MS)
+  }
+
+  /** Leases swept so far, for metrics. */
+  get swept(): number {
+    return this.#swept
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#callOff?.()
+  }
+
+  #pollIn(ms: number): void {
+    if (!this.#closed) this.#callOff = this.#options.clock.after(ms, () => void this.#round())
+  }
+
+  async #round(): Promise<void> {
+    try {
+      await this.#sweep(await this.#poll())
+      this.#failures = 0
+    } catch (error) {
+      this.#watched.clear()
+      const { isAway, logger } = this.#options
+      if (++this.#failures === 2 && !isAway()) logger.warn({ err: error }, 'leases cannot be watched')
+    }
+    this.#pollIn(POLL_MS)
+  }
+
+  /** Answers those that have stood still for long enough. */
+  async #poll(): Promise<OpenLease[]> {
+    const { ledger, clock, kept } = this.#options
+    const askedAt = clock.now()
+    if (askedAt - this.#seenAt > GAP_MS) this.#watched.clear()
+    const open = await ledger.leases()
+    const now = clock.now()
+    if (now - askedAt > GAP_MS) this.#watched.clear()
+    this.#seenAt = now
+    const own = kept()
+    const others = open.filter(({ id }) => !own.has(id))
+    this.#forgetAllBut(new Set(others.map(({ id }) => id)))
+    return others.filter(({ id, beats }) => {
+      const watched = this.#watched.get(id)
+      if (watched?.beats === beats) return askedAt - watched.since >= UNRENEWED_MS
+      this.#watched.set(id, { beats, since: now })
+      return false
+    })
+  }
+
+  #forgetAllBut(open: ReadonlySet<string>): void {
+    for (const id of this.#watched.keys()) if (!open.has(id)) this.#watched.delete(id)
+  }
+
+  async #sweep(leases: readonly OpenLease[]): Promise<void> {
+    const { ledger, clock, logger } = this.#options
+    const until = clock.now() + AT_A_STRETCH_MS
+    for (let at = 0; at < leases.length && clock.now() < until && !this.#closed; at += AT_ONCE) {
+      const batch = leases.slice(at, at + AT_ONCE)
+      const swept = await Promise.all(batch.map(({ id, beats }) => ledger.sweep(id, beats)))
+      for (const [i, { id, wallet, owner }] of batch.entries()) {
+        this.#watched.delete(id)
+        if (!swept[i]) continue
+        this.#swept++
+        logger.warn({ lease: id, wallet, owner }, 'a lease that nobody renewed was returned')
+      }
+    }
+  }
+}

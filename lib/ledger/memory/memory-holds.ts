@@ -1,0 +1,85 @@
+import type { Audit } from '../audit.ts'
+import { closeHold, type Hold, type HoldRefusal, type HoldWallets, judgeHold } from '../hold.ts'
+import { accountWallet, keyWallet } from '../wallet.ts'
+import type { MemoryCharges } from './memory-charges.ts'
+import type { MemoryWallet, MemoryWallets } from './memory-wallets.ts'
+
+/** Money held in this process's memory for what goes on longer than a call, such as a video task. */
+export class MemoryHolds {
+  readonly #wallets: MemoryWallets
+  readonly #charges: MemoryCharges
+  readonly #opensUnknown: boolean
+  readonly #open = new Map<string, Hold>()
+
+  /** @param opensUnknown whether accounts and keys that are not there are served, without limits. */
+  constructor(wallets: MemoryWallets, charges: MemoryCharges, opensUnknown: boolean) {
+    this.#wallets = wallets
+    this.#charges = charges
+    this.#opensUnknown = opensUnknown
+  }
+
+  /**
+   * Holds an amount on both wallets, or on none. One that is open already stays as it is.
+   *
+   * @returns why not; undefined where it is held.
+   */
+  open(hold: Hold): HoldRefusal | undefined {
+    if (this.#open.has(hold.id)) return undefined
+    if (this.#opensUnknown) this.#walletsOf(hold)
+    const refusal = judgeHold(this.#found(hold), hold.amount)
+    if (refusal || hold.amount === 0n) return refusal
+    for (const wallet of this.#walletsOf(hold)) wallet.leased += hold.amount
+    this.#open.set(hold.id, hold)
+    return undefined
+  }
+
+  /** Charges what it came to and closes the hold. A request id that is charged already is not charged again. */
+  charge({ id, account, key, amount }: Hold): void {
+    const held = this.#take(id)
+    if (held === 0n && amount === 0n) return
+    const known = this.#charges.find(id) !== undefined
+    const paying = this.#walletsOf({ account, key })
+    for (const wallet of paying) closeHold(wallet, held, known ? undefined : amount)
+    const [paid, keyed] = paying
+    if (!known) this.#charges.add(id, { account: paid, key: keyed, amount, voided: false })
+  }
+
+  /** Gives back what is held; nothing where it is closed. */
+  release(id: string): void {
+    const hold = this.#open.get(id)
+    if (!hold) return
+    this.#open.delete(id)
+    for (const wallet of this.#walletsOf(hold)) closeHold(wallet, hold.amount)
+  }
+
+  addEntriesTo(audit: Audit): void {
+    for (const { id, account, key, amount } of this.#open.values()) {
+      audit.holds(accountWallet(account), amount)
+      if (key !== null) audit.holds(keyWallet(key), amount)
+      const charged = this.#charges.find(id) !== undefined
+      if (charged || amount <= 0n) audit.wrongHold({ id, amount, charged })
+    }
+  }
+
+  #take(id: string): bigint {
+    const amount = this.#open.get(id)?.amount ?? 0n
+    this.#open.delete(id)
+    return amount
+  }
+
+  #found({ account, key }: Pick<Hold, 'account' | 'key'>): HoldWallets {
+    return {
+      account: this.#wallets.get(accountWallet(account)),
+      key: key === null ? null : this.#wallets.get(keyWallet(key)),
+    }
+  }
+
+  /** Opened, without limits, where they are not there. */
+  #walletsOf({
+    account,
+    key,
+  }: Pick<Hold, 'account' | 'key'>): [account: MemoryWallet] | [account: MemoryWallet, key: MemoryWallet] {
+    const paying = this.#wallets.account(account)
+    return key === null ? [paying] : [paying, this.#wallets.key(key)]
+  }
+}

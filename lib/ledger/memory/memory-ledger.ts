@@ -1,0 +1,188 @@
+import { parseAmount } from '../../core/catalog/index.ts'
+import { assertChange, assertLimit, assertSettlement } from '../amounts.ts'
+import { Audit } from '../audit.ts'
+import {
+  changeLease,
+  drawLease,
+  ENDED_KEPT_MS,
+  type LeaseRecord,
+  sweepLease,
+  type WalletFigures,
+} from '../lease.ts'
+import type {
+  DepositResult,
+  LeaseAnswer,
+  LeaseChange,
+  Ledger,
+  LedgerBooks,
+  LedgerCheck,
+  OpenLease,
+  Settlement,
+  SettlementResult,
+  WalletStatement,
+} from '../ledger.ts'
+import type { WalletId } from '../wallet.ts'
+import { MemoryCharges } from './memory-charges.ts'
+import { MemoryHolds } from './memory-holds.ts'
+import { MemoryWallets } from './memory-wallets.ts'
+
+/** Options of {@link MemoryLedger}; accounts and keys are what `loadConfig` answers. */
+export interface MemoryLedgerOptions {
+  /** `balance`: a decimal string; without one the account is postpaid. */
+  accounts?: readonly { readonly id: string; readonly balance?: string | undefined }[]
+  /** `quota`: a decimal string; without one the key may spend what its account has. */
+  keys?: readonly { readonly id: string; readonly quota?: string | undefined }[]
+  /**
+   * What to do with accounts and keys that are not given: `refuse` serves none of them, `postpaid` all, and only counts
+   * what they spend. Defaults to `refuse`.
+   */
+  unknownAccounts?: 'refuse' | 'postpaid'
+  /**
+   * Most charges remembered one by one. Older ones are kept as a sum per account and key; one of them that was settled
+   * again would be charged again. Defaults to 200000.
+   */
+  maxCharges?: number
+}
+
+/**
+ * A ledger in this process's memory: for one process, and gone with it. Charges stand at once.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @throws RangeError at construction when an amount is no decimal.
+ * @example
+ * const ledger = new MemoryLedger({ accounts: [{ id: 'acme', balance: '25.00' }], keys: [{ id: 'key_acme', quota: '5.00' }] })
+ * @example
+ * const ledger = new MemoryLedger(loadConfig(source, process.env))
+ */
+export class MemoryLedger implements Ledger, LedgerBooks {
+  /** Claims and log entries are kept elsewhere. */
+  readonly settlesRecords = false
+  /** Money held for what goes on longer than a call: what a `MemoryTaskStore` is given. */
+  readonly holds: MemoryHolds
+  readonly #postpaid: boolean
+  readonly #wallets = new MemoryWallets()
+  readonly #leases = new Map<string, LeaseRecord>()
+  readonly #charges: MemoryCharges
+
+  constructor(options: MemoryLedgerOptions = {}) {
+    const { accounts = [], keys = [], unknownAccounts = 'refuse', maxCharges = 200_000 } = options
+    if (!(maxCharges >= 1)) throw new TypeError('MemoryLedger: "maxCharges" must be at least 1')
+    if (unknownAccounts !== 'refuse' && unknownAccounts !== 'postpaid') {
+      throw new TypeError('MemoryLedger: "unknownAccounts" must be "refuse" or "postpaid"')
+    }
+    this.#postpaid = unknownAccounts === 'postpaid'
+    this.#charges = new MemoryCharges(maxCharges)
+    this.holds = new MemoryHolds(this.#wallets, this.#charges, this.#postpaid)
+    for (const { id, balance } of accounts) {
+      if (balance === undefined) this.#wallets.account(id)
+      else this.#wallets.deposit(id, parseAmount(balance), 'opening', true)
+    }
+    for (const { id, quota } of keys) {
+      const wallet = this.#wallets.key(id, quota !== undefined)
+      if (quota !== undefined) wallet.funds = parseAmount(quota)
+    }
+  }
+
+  async change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]> {
+    changes.forEach(assertChange)
+    const now = Date.now()
+    return changes.map((change) => {
+      const wallet = this.#wallets.get(change.wallet) ?? (this.#postpaid ? POSTPAID : undefined)
+      const { answer, lease } = changeLease(wallet, this.#leases.get(change.lease), { ...change, owner }, now)
+      if (lease) this.#leases.set(lease.id, lease)
+      return answer
+    })
+  }
+
+  async renew(leases: readonly string[], at: number): Promise<ReadonlySet<string>> {
+    this.#forgetEnded(Date.now() - ENDED_KEPT_MS)
+    const kept = new Set<string>()
+    for (const id of new Set(leases)) {
+      const lease = this.#leases.get(id)
+      if (!lease || lease.ended) continue
+      lease.beats += 1
+      lease.renewedAt = at
+      kept.add(id)
+    }
+    return kept
+  }
+
+  settle(settlements: readonly Settlement[]): readonly SettlementResult[] {
+    settlements.forEach(assertSettlement)
+    return settlements.map((settlement) =>
+      settlement.kind === 'charge' ? this.#charge(settlement) : this.#void(settlement.requestId),
+    )
+  }
+
+  async leases(): Promise<readonly OpenLease[]> {
+    const open = [...this.#leases.values()].filter(({ ended }) => ended === null)
+    return open.map(({ id, wallet, owner, held, beats, renewedAt }) => {
+      return { id, wallet, owner, held, beats, renewedAt }
+    })
+  }
+
+  async sweep(id: string, beats: number): Promise<boolean> {
+    const lease = this.#leases.get(id)
+    const wallet = lease && this.#wallets.get(lease.wallet)
+    if (!wallet || lease.beats !== beats) return false
+    if (!lease.ended) sweepLease(wallet, lease, Date.now())
+    return lease.ended === 'swept'
+  }
+
+  async deposit(account: string, amount: bigint, reference: string, _at?: number): Promise<DepositResult> {
+    return this.#wallets.deposit(account, amount, reference, !this.#postpaid)
+  }
+
+  async wallets(ids: readonly WalletId[]): Promise<readonly WalletStatement[]> {
+    return ids.map((id) => this.#wallets.statement(id)).filter((statement) => statement !== undefined)
+  }
+
+  async setLimit(wallet: WalletId, limit: { limited: boolean; quota?: bigint }): Promise<void> {
+    assertLimit(wallet, limit)
+    this.#wallets.setLimit(wallet, limit)
+  }
+
+  async check(): Promise<LedgerCheck> {
+    const audit = new Audit()
+    this.#wallets.addEntriesTo(audit)
+    this.#charges.addEntriesTo(audit)
+    for (const lease of this.#leases.values()) audit.holds(lease.wallet, lease.held)
+    this.holds.addEntriesTo(audit)
+    this.#wallets.compareTo(audit)
+    return audit.result()
+  }
+
+  #charge({ requestId, account, key, amount, draws }: Settlement): SettlementResult {
+    if (this.#charges.find(requestId)) return 'known'
+    const wallet = this.#wallets.account(account)
+    const keyed = key === null ? undefined : this.#wallets.key(key)
+    wallet.spent += amount
+    if (keyed) keyed.spent += amount
+    for (const draw of draws) {
+      const drawn = this.#wallets.get(draw.wallet)
+      if (drawn) drawLease(drawn, this.#leases.get(draw.lease), draw)
+    }
+    this.#charges.add(requestId, { account: wallet, key: keyed, amount, voided: false })
+    return 'written'
+  }
+
+  #void(requestId: string): SettlementResult {
+    const charge = this.#charges.find(requestId)
+    if (!charge) {
+      this.#charges.add(requestId, { account: undefined, key: undefined, amount: 0n, voided: true })
+      return 'written'
+    }
+    if (charge.voided) return 'known'
+    charge.voided = true
+    for (const wallet of [charge.account, charge.key]) if (wallet) wallet.spent -= charge.amount
+    return 'written'
+  }
+
+  /** They lie in the order in which they were opened, not ended. */
+  #forgetEnded(before: number): void {
+    for (const [id, { endedAt }] of this.#leases)
+      if (endedAt !== null && endedAt < before) this.#leases.delete(id)
+  }
+}
+
+const POSTPAID: Readonly<WalletFigures> = { limited: false, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }

@@ -1,0 +1,80 @@
+import { assertFigure } from '../amounts.ts'
+import type { Audit } from '../audit.ts'
+import { stateOf, type WalletFigures } from '../lease.ts'
+import type { DepositResult, WalletStatement } from '../ledger.ts'
+import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
+
+/** A wallet in this process's memory. */
+export interface MemoryWallet extends WalletFigures {
+  readonly id: WalletId
+  /** Amounts by their reference. */
+  readonly deposits: Map<string, bigint>
+  /** The sum of those charges, less voids, that are not remembered one by one any more. */
+  folded: bigint
+}
+
+/** All wallets of a ledger in memory. */
+export class MemoryWallets {
+  readonly #byId = new Map<WalletId, MemoryWallet>()
+  /** The same ones by the bare ids that settlements name, so that charging puts no names together. */
+  readonly #accounts = new Map<string, MemoryWallet>()
+  readonly #keys = new Map<string, MemoryWallet>()
+
+  get(id: WalletId): MemoryWallet | undefined {
+    return this.#byId.get(id)
+  }
+
+  /** @param limited what a wallet that is not there yet is opened as. */
+  account(id: string, limited = false): MemoryWallet {
+    return this.#accounts.get(id) ?? this.#open(accountWallet(id), limited)
+  }
+
+  key(id: string, limited = false): MemoryWallet {
+    return this.#keys.get(id) ?? this.#open(keyWallet(id), limited)
+  }
+
+  deposit(account: string, amount: bigint, reference: string, limited: boolean): DepositResult {
+    const wallet = this.#accounts.get(account)
+    const standing = wallet?.deposits.get(reference)
+    if (standing !== undefined) return standing === amount ? 'known' : 'conflict'
+    assertFigure(amount, `deposit "${reference}"`)
+    const funds = assertFigure((wallet?.funds ?? 0n) + amount, `funds of "${account}"`)
+    const opened = wallet ?? this.account(account, limited)
+    opened.funds = funds
+    opened.deposits.set(reference, amount)
+    return 'deposited'
+  }
+
+  setLimit(id: WalletId, { limited, quota }: { limited: boolean; quota?: bigint }): void {
+    const wallet = this.#byId.get(id) ?? this.#open(id, limited)
+    wallet.limited = limited
+    if (quota !== undefined) wallet.funds = quota
+  }
+
+  statement(id: WalletId): WalletStatement | undefined {
+    const wallet = this.#byId.get(id)
+    return wallet && { wallet: id, ...stateOf(wallet), overrun: wallet.overrun }
+  }
+
+  /** Deposits, and charges that are no longer remembered one by one. */
+  addEntriesTo(audit: Audit): void {
+    for (const { id, deposits, folded } of this.#byId.values()) {
+      for (const amount of deposits.values()) audit.deposits(id, amount)
+      audit.charges(id, folded)
+    }
+  }
+
+  compareTo(audit: Audit): void {
+    for (const wallet of this.#byId.values()) audit.wallet(wallet.id, wallet)
+  }
+
+  #open(id: WalletId, limited: boolean): MemoryWallet {
+    const figures = { limited, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }
+    const wallet: MemoryWallet = { id, ...figures, deposits: new Map(), folded: 0n }
+    this.#byId.set(id, wallet)
+    const bare = id.slice(id.indexOf(':') + 1)
+    if (id.startsWith('account:')) this.#accounts.set(bare, wallet)
+    else this.#keys.set(bare, wallet)
+    return wallet
+  }
+}

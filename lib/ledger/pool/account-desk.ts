@@ -1,0 +1,220 @@
+import type { LedgerContact } from '../leases/ledger-contact.ts'
+import { WalletLease } from '../leases/wallet-lease.ts'
+import type { Waiting, WalletSurroundings } from '../leases/wallet-surroundings.ts'
+import type { Awaited, Deadlines } from '../settling/deadlines.ts'
+import { accountWallet, keyWallet } from '../wallet.ts'
+import { Reservation, type ReservationSurroundings } from './reservation.ts'
+
+/** Why a call's money could not be held. */
+export interface ReserveRefusal {
+  readonly refused:
+    | 'key_quota_exhausted'
+    | 'insufficient_balance'
+    | 'quota_lease_exhausted'
+    | 'billing_unavailable'
+  /** What the call can cost at most, in nano-units. */
+  readonly required: bigint
+  /** What there was, in nano-units; null where nobody knows. For the call log only. */
+  readonly available: bigint | null
+}
+
+/** A call that waits for money. */
+export interface Waiter extends Awaited<Waiter> {
+  readonly keyId: string | null
+  readonly key: WalletLease | undefined
+  readonly amount: bigint
+  readonly answer: (answer: Reservation | ReserveRefusal) => void
+  /** Whether it was answered. */
+  done: boolean
+}
+
+/** What a desk needs of its pool. */
+export interface DeskSurroundings extends WalletSurroundings<WalletLease>, ReservationSurroundings {
+  readonly contact: LedgerContact
+  readonly admissions: Deadlines<Waiter>
+}
+
+/** Admits the calls of one account: on its wallet and on those of its keys. */
+export class AccountDesk implements Waiting<WalletLease> {
+  readonly account: WalletLease
+  readonly #accountId: string
+  readonly #around: DeskSurroundings
+  readonly #keys = new Map<string, WalletLease>()
+  /** By key, in the order in which keys have their turn. */
+  #waiters = new Map<WalletLease | undefined, Waiter[]>()
+  #serving = false
+
+  constructor(accountId: string, around: DeskSurroundings) {
+    this.#accountId = accountId
+    this.#around = around
+    this.account = new WalletLease(accountWallet(accountId), this, around)
+  }
+
+  /** Holds `amount` on both wallets, or on none. */
+  reserve(
+    keyId: string | null,
+    amount: bigint,
+  ): Reservation | ReserveRefusal | Promise<Reservation | ReserveRefusal> {
+    const key = keyId === null ? undefined : this.#key(keyId)
+    if (this.#covered(key, amount)) return this.#hold(keyId, key, amount)
+    if (!this.#around.contact.mayAsk()) return unavailable(amount)
+    return new Promise((answer) =>
+      this.#wait({ keyId, key, amount, answer, done: false, deadline: undefined }),
+    )
+  }
+
+  amountsFor(wallet: WalletLease): readonly bigint[] {
+    if (this.#waiters.size === 0) return []
+    const turns = wallet === this.account ? this.#inTurn() : (this.#waiters.get(wallet) ?? [])
+    return turns.filter(({ done }) => !done).map(({ amount }) => amount)
+  }
+
+  serveSoon(): void {
+    if (this.#waiters.size === 0 || this.#serving) return
+    this.#serving = true
+    setImmediate(() => {
+      this.#serving = false
+      this.serve([])
+    })
+  }
+
+  /**
+   * Admits who can be admitted, and refuses who cannot.
+   *
+   * @param told the wallets of which the ledger has just told: what their funds cannot serve need not be asked for again.
+   */
+  serve(told: readonly WalletLease[]): void {
+    if (this.#waiters.size === 0) return
+    const waiting = this.#inTurn().filter((waiter) => !this.#admit(waiter))
+    const reach = new Map(told.map((wallet) => [wallet, wallet.reach]))
+    for (const waiter of waiting) if (!this.#canBeServed(waiter, reach)) this.#refuse(waiter, reach)
+    this.#keepWaiting()
+    for (const { key, amount, done } of waiting) if (!done) this.#askFor(key, amount)
+  }
+
+  /** Answers all that wait: the pool closes. */
+  refuseAll(): void {
+    for (const waiter of this.#inTurn()) this.#answer(waiter, unavailable(waiter.amount))
+    this.#waiters.clear()
+  }
+
+  /** Its wallets, all that are known. */
+  *wallets(): Iterable<WalletLease> {
+    yield this.account
+    yield* this.#keys.values()
+  }
+
+  /**
+   * About once a second.
+   *
+   * @returns whether there is anything left to remember.
+   */
+  tick(): boolean {
+    if (this.#waiters.size > 0) this.#keepWaiting()
+    const waited = this.#waiters.size > 0
+    for (const [id, wallet] of this.#keys) {
+      wallet.tick()
+      if (wallet.isOver && !waited) this.#keys.delete(id)
+    }
+    this.account.tick()
+    return waited || this.#keys.size > 0 || !this.account.isOver
+  }
+
+  #key(keyId: string): WalletLease {
+    const known = this.#keys.get(keyId)
+    if (known) return known
+    const key = new WalletLease(keyWallet(keyId), this, this.#around)
+    this.#keys.set(keyId, key)
+    return key
+  }
+
+  #covered(key: WalletLease | undefined, amount: bigint): boolean {
+    return (!key || key.covers(amount)) && this.account.covers(amount)
+  }
+
+  #hold(keyId: string | null, key: WalletLease | undefined, amount: bigint): Reservation {
+    const { account } = this
+    return new Reservation({ accountId: this.#accountId, keyId, amount, account, key }, this.#around)
+  }
+
+  #wait(waiter: Waiter): void {
+    const queue = this.#waiters.get(waiter.key)
+    if (queue) queue.push(waiter)
+    else this.#waiters.set(waiter.key, [waiter])
+    this.#around.admissions.add(waiter)
+    this.#askFor(waiter.key, waiter.amount)
+  }
+
+  #askFor(key: WalletLease | undefined, amount: bigint): void {
+    if (key && !key.covers(amount)) this.#around.ask(key)
+    if (!this.account.covers(amount)) this.#around.ask(this.account)
+  }
+
+  /** One of each key, then the next of each. */
+  #inTurn(): Waiter[] {
+    const queues = [...this.#waiters.values()]
+    const longest = queues.reduce((most, { length }) => Math.max(most, length), 0)
+    const turns: Waiter[] = []
+    for (let turn = 0; turn < longest; turn++) {
+      for (const queue of queues) {
+        const waiter = queue[turn]
+        if (waiter && !waiter.done) turns.push(waiter)
+      }
+    }
+    return turns
+  }
+
+  #admit(waiter: Waiter): boolean {
+    const { keyId, key, amount } = waiter
+    if (!this.#covered(key, amount)) return false
+    this.#answer(waiter, this.#hold(keyId, key, amount))
+    return true
+  }
+
+  #canBeServed({ key, amount }: Waiter, reach: Map<WalletLease, bigint | undefined>): boolean {
+    const wallets = key ? [key, this.account] : [this.account]
+    if (wallets.some((wallet) => amount > (reach.get(wallet) ?? amount))) return false
+    for (const wallet of wallets) {
+      const left = reach.get(wallet)
+      if (left !== undefined) reach.set(wallet, left - amount)
+    }
+    return true
+  }
+
+  /** The key is judged first. What is only held elsewhere comes back; what is spent does not. */
+  #refuse(waiter: Waiter, reach: Map<WalletLease, bigint | undefined>): void {
+    const { key, amount } = waiter
+    const left = (wallet: WalletLease | undefined) => {
+      if (!wallet?.view.limited || wallet.covers(amount)) return undefined
+      return wallet.view.balance - wallet.unhanded
+    }
+    const [ofKey, ofAccount] = [left(key), left(this.account)]
+    const refusal = (refused: ReserveRefusal['refused'], available: bigint | null) =>
+      this.#answer(waiter, { refused, required: amount, available })
+    if (ofKey !== undefined && amount > ofKey) refusal('key_quota_exhausted', ofKey)
+    else if (ofAccount !== undefined && amount > ofAccount) refusal('insufficient_balance', ofAccount)
+    else refusal('quota_lease_exhausted', (key && reach.get(key)) ?? reach.get(this.account) ?? null)
+  }
+
+  #answer(waiter: Waiter, answer: Reservation | ReserveRefusal): void {
+    waiter.done = true
+    this.#around.admissions.delete(waiter)
+    waiter.answer(answer)
+  }
+
+  /** Who waits on keeps its place; the key that had its turn first has it last the next time. */
+  #keepWaiting(): void {
+    const [first, ...others] = this.#waiters
+    const left = first ? [...others, first] : []
+    this.#waiters = new Map()
+    for (const [key, queue] of left) {
+      const waiting = queue.filter(({ done }) => !done)
+      if (waiting.length > 0) this.#waiters.set(key, waiting)
+    }
+  }
+}
+
+/** Nobody knows whether there is money. */
+export function unavailable(required: bigint): ReserveRefusal {
+  return { refused: 'billing_unavailable', required, available: null }
+}

@@ -1,0 +1,60 @@
+import { consoleLogger, type Logger } from '../../core/call/index.ts'
+import type { Ledger } from '../ledger.ts'
+import { type Clock, systemClock } from './clock.ts'
+
+/** Options of `LeasePool`. Times are milliseconds. */
+export interface LeasePoolOptions {
+  /** Where the money is kept. */
+  ledger: Ledger
+  /**
+   * Is told when the ledger goes away and when it is back, and of each charge that cannot be written. Defaults to the
+   * console.
+   */
+  logger?: Logger
+  /** What this process is called in the list of leases. Defaults to a random name. */
+  owner?: string
+  /**
+   * What to do with an answer whose charge is not confirmed in time: `hold` does not finish it; `deliver` does, and
+   * risks the charge if the process is killed before it is. Defaults to `hold`.
+   */
+  onLedgerAway?: 'hold' | 'deliver'
+  /** Longest that a call waits to be admitted. Defaults to 1000. */
+  admissionMs?: number
+  /** Nothing is admitted while the oldest charge waits for longer than this. Defaults to 500. */
+  stallMs?: number
+  /** Longest that a call waits for its charge to be confirmed. Defaults to 1500. */
+  confirmMs?: number
+  /** Called when the ledger goes away and when it is back, for metrics. */
+  onAwayChange?: (away: boolean) => void
+  /** Time, for tests. Defaults to the machine's. */
+  clock?: Clock
+}
+
+/** @throws TypeError when an option is unusable. */
+export function withDefaults(options: LeasePoolOptions): Required<LeasePoolOptions> {
+  const { ledger, onLedgerAway = 'hold' } = options
+  if (typeof ledger?.settle !== 'function') {
+    throw new TypeError('LeasePool: "ledger" must be a ledger, such as new MemoryLedger()')
+  }
+  if (onLedgerAway !== 'hold' && onLedgerAway !== 'deliver') {
+    throw new TypeError('LeasePool: "onLedgerAway" must be "hold" or "deliver"')
+  }
+  const times = {
+    admissionMs: options.admissionMs ?? 1000,
+    stallMs: options.stallMs ?? 500,
+    confirmMs: options.confirmMs ?? 1500,
+  }
+  for (const [name, ms] of Object.entries(times)) {
+    if (!(ms > 0 && Number.isFinite(ms)))
+      throw new TypeError(`LeasePool: "${name}" must be milliseconds above 0`)
+  }
+  return {
+    ledger,
+    onLedgerAway,
+    ...times,
+    logger: options.logger ?? consoleLogger,
+    owner: options.owner ?? `process-${crypto.randomUUID()}`,
+    onAwayChange: options.onAwayChange ?? (() => {}),
+    clock: options.clock ?? systemClock,
+  }
+}

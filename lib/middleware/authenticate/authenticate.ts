@@ -1,0 +1,129 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { type Call, callOf, type Principal } from '../../core/call/index.ts'
+import { compileAllowList, hashSecret } from '../../core/catalog/index.ts'
+import { GatewayError } from '../../core/errors/index.ts'
+import { readCredential } from './credential.ts'
+import { compileIpAllowList } from './ip-allow-list.ts'
+import { KeyCache } from './key-cache.ts'
+import type { KeyDirectory, KeyRecord } from './key-directory.ts'
+
+/** Options of {@link authenticate}. */
+export interface AuthenticateOptions {
+  /** Where keys are looked up. */
+  keys: KeyDirectory
+  /** The region this gateway runs in; accounts may exclude it. Defaults to none: no account is refused for its region. */
+  region?: string
+  /**
+   * How long an answer of the directory is used, in milliseconds; at most 5000. 0 asks it on every request, and waits for
+   * it. Defaults to 4000, so that a change is visible within 5 s.
+   */
+  cacheMs?: number
+  /** Most keys remembered. Defaults to 10000. */
+  cacheEntries?: number
+  /** How old an answer may be while the directory cannot be reached, in milliseconds. Defaults to 10 minutes. */
+  staleMs?: number
+  /**
+   * After how long without an answer the directory counts as away, in milliseconds. Defaults to 2000. A key that it has
+   * told of lately waits for 500 at most.
+   */
+  lookupMs?: number
+}
+
+/** A record with what is computed from it once. */
+interface ResolvedKey {
+  readonly principal: Principal
+  readonly mayCallFrom: (ip: string | null) => boolean
+}
+
+/**
+ * Checks the API key of a request (spec 5) and writes `call.principal`. Refuses in this order: `missing_credential`,
+ * `invalid_credential`, `key_disabled`, `key_expired`, `ip_not_allowed`, `region_denied`. Model and quota are judged
+ * once the body is read.
+ *
+ * The caller's address is `req.ip`: set Express's `trust proxy` when there is a proxy in front.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @example
+ * const keys = memoryKeyDirectory({ accounts: [{ id: 'acme' }], keys: [{ id: 'k1', account: 'acme', secret: 'sk-1' }] })
+ * app.use('/v1', authenticate({ keys }))
+ */
+export function authenticate(options: AuthenticateOptions): RequestHandler {
+  const { region } = options
+  const keys = directoryOf(options)
+  return function authenticate(req: Request, _res: Response, next: NextFunction): void {
+    const call = callOf(req)
+    const credential = readCredential(req.headers)
+    if (credential.kind !== 'key') {
+      next(call.refuse(credential.kind === 'missing' ? 'missing_credential' : 'invalid_credential'))
+      return
+    }
+    const refusal = check(call, credential.secret)
+    if (refusal instanceof Promise) void refusal.then(next)
+    else next(refusal)
+  }
+
+  function check(call: Call, secret: string): GatewayError | undefined | Promise<GatewayError | undefined> {
+    try {
+      const found = keys.find(hashSecret(secret))
+      if (!(found instanceof Promise)) return admit(call, found)
+      return found.then((record) => admit(call, record)).catch((error: unknown) => unjudged(call, error))
+    } catch (error) {
+      return unjudged(call, error)
+    }
+  }
+
+  /** Notes who calls, even where it is refused: the call log should know. */
+  function admit(call: Call, record: KeyRecord | undefined): GatewayError | undefined {
+    if (!record) return call.refuse('invalid_credential')
+    const key = resolve(record)
+    call.principal = key.principal
+    if (!record.enabled) return call.refuse('key_disabled')
+    if (record.expiresAt !== null && record.expiresAt <= call.startedAt) return call.refuse('key_expired')
+    if (!key.mayCallFrom(call.clientIp)) return call.refuse('ip_not_allowed')
+    const { regions } = record.account
+    if (region !== undefined && regions !== null && !regions.includes(region))
+      return call.refuse('region_denied')
+    return undefined
+  }
+}
+
+/** Nobody can say whether the key is good: never a 401, whatever status the directory's own error carries. */
+function unjudged(call: Call, error: unknown): GatewayError {
+  return error instanceof GatewayError ? call.stamp(error) : call.refuse('internal_error', { cause: error })
+}
+
+function directoryOf(options: AuthenticateOptions): KeyDirectory {
+  const { keys, cacheMs = 4000, cacheEntries = 10_000, staleMs = 600_000, lookupMs = 2000 } = options
+  if (typeof keys?.find !== 'function') {
+    throw new TypeError(
+      'authenticate: "keys" must be a KeyDirectory, such as memoryKeyDirectory({ accounts, keys })',
+    )
+  }
+  if (!(cacheMs >= 0 && cacheMs <= 5000))
+    throw new TypeError('authenticate: "cacheMs" must be between 0 and 5000')
+  if (!(cacheEntries >= 1)) throw new TypeError('authenticate: "cacheEntries" must be at least 1')
+  if (!(lookupMs > 0 && lookupMs <= 60_000))
+    throw new TypeError('authenticate: "lookupMs" must be above 0 and at most 60000')
+  if (cacheMs === 0) return keys
+  return new KeyCache(keys, { freshMs: cacheMs, staleMs, lookupMs, maxEntries: cacheEntries })
+}
+
+const resolved = new WeakMap<KeyRecord, ResolvedKey>()
+
+function resolve(record: KeyRecord): ResolvedKey {
+  const known = resolved.get(record)
+  if (known) return known
+  const key = {
+    mayCallFrom: compileIpAllowList(record.allowIps),
+    principal: {
+      accountId: record.account.id,
+      keyId: record.id,
+      accountLimits: record.account.limits,
+      keyLimits: record.limits,
+      lineRegions: record.account.lineRegions ?? undefined,
+      mayUseModel: compileAllowList(record.allowModels ?? undefined),
+    },
+  }
+  resolved.set(record, key)
+  return key
+}

@@ -1,0 +1,80 @@
+import { hashSecret, type ParsedAccount, type ParsedKey } from '../../core/catalog/index.ts'
+import type { AccountRecord, KeyDirectory, KeyRecord } from './key-directory.ts'
+
+/** Keys and accounts as a config writes them; only what differs from the defaults has to be given. */
+export interface KeySeed {
+  accounts: readonly (Pick<ParsedAccount, 'id'> & Partial<ParsedAccount>)[]
+  keys: readonly (Pick<ParsedKey, 'id' | 'account' | 'secret'> & Partial<ParsedKey>)[]
+}
+
+/** A directory in this process's memory. */
+export class MemoryKeyDirectory implements KeyDirectory {
+  readonly #bySecretHash = new Map<string, KeyRecord>()
+
+  find(secretHash: string): KeyRecord | undefined {
+    return this.#bySecretHash.get(secretHash)
+  }
+
+  /** Adds a key, or replaces the record of its secret. */
+  set(secretHash: string, record: KeyRecord): void {
+    this.#bySecretHash.set(secretHash, record)
+  }
+
+  delete(secretHash: string): void {
+    this.#bySecretHash.delete(secretHash)
+  }
+
+  /** Replaces the account of all its keys. */
+  setAccount(account: AccountRecord): void {
+    for (const [secretHash, record] of this.#bySecretHash) {
+      if (record.account.id === account.id) this.#bySecretHash.set(secretHash, { ...record, account })
+    }
+  }
+}
+
+/**
+ * A {@link MemoryKeyDirectory} with the accounts and keys of a config.
+ *
+ * @throws TypeError when a key names an account that is not there, or its expiry is no date.
+ * @example
+ * const keys = memoryKeyDirectory({ accounts: [{ id: 'acme' }], keys: [{ id: 'k1', account: 'acme', secret: 'sk-…' }] })
+ */
+export function memoryKeyDirectory(seed: KeySeed): MemoryKeyDirectory {
+  const directory = new MemoryKeyDirectory()
+  const accounts = new Map(seed.accounts.map((account) => [account.id, toAccountRecord(account)]))
+  for (const key of seed.keys) {
+    const account = accounts.get(key.account)
+    if (!account)
+      throw new TypeError(`key "${key.id}" names the account "${key.account}", which is not in "accounts"`)
+    directory.set(hashSecret(key.secret), toKeyRecord(key, account))
+  }
+  return directory
+}
+
+function toAccountRecord(account: KeySeed['accounts'][number]): AccountRecord {
+  return {
+    id: account.id,
+    limits: account.limits ?? { rpm: null, tpm: null, concurrency: null },
+    regions: account.regions ?? null,
+    lineRegions: account.lineRegions ?? null,
+  }
+}
+
+function toKeyRecord(key: KeySeed['keys'][number], account: AccountRecord): KeyRecord {
+  return {
+    id: key.id,
+    account,
+    enabled: key.enabled ?? true,
+    expiresAt: key.expiresAt === undefined ? null : parseExpiry(key.id, key.expiresAt),
+    allowIps: key.allowIps ?? null,
+    allowModels: key.allowModels ?? null,
+    limits: key.limits ?? { rpm: null, tpm: null },
+  }
+}
+
+/** A date that cannot be read would be one that never comes. */
+function parseExpiry(keyId: string, expiresAt: string): number {
+  const time = Date.parse(expiresAt)
+  if (Number.isNaN(time)) throw new TypeError(`key "${keyId}": "expiresAt" must be a date in ISO 8601`)
+  return time
+}

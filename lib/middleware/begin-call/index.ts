@@ -1,0 +1,5 @@
+export { type Upgrade, upgradeOf } from '../../core/call/index.ts'
+export { PROTOCOLS, type Protocol } from '../../core/protocols/index.ts'
+export { type BeginCallOptions, beginCall } from './begin-call.ts'
+export { messageClassesOf } from './message-classes.ts'
+export { isWebSocketRequest, type UpgradeHandler, upgradeHandler } from './upgrade-handler.ts'

@@ -1,0 +1,145 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { type Call, callOf, holdEnd } from '../../core/call/index.ts'
+import { type Catalog, parseAmount } from '../../core/catalog/index.ts'
+import type { GatewayError } from '../../core/errors/index.ts'
+import { MemoryLedger } from '../../ledger/memory/memory-ledger.ts'
+import { LeasePool, type ReserveRefusal } from '../../ledger/pool/lease-pool.ts'
+import { Reservation } from '../../ledger/pool/reservation.ts'
+import { BilledCall } from './billed-call.ts'
+import { WorstCase } from './worst-case.ts'
+
+/** Options of {@link billingGuard}. */
+export interface BillingGuardOptions {
+  /**
+   * This process's share of the ledger; pass one to close it at shutdown. Defaults to one on a ledger in this process's
+   * memory, where every account is postpaid: spend is recorded, nobody is refused.
+   */
+  pool?: LeasePool
+  /**
+   * The models and lines whose prices bound what a call can cost; a function where they can change while the app runs,
+   * best one that answers the same for the same call.
+   */
+  catalog?: Catalog | ((call: Call) => Catalog)
+  /**
+   * The most a request can cost, as a decimal string or in nano-units; it is held while the request runs. Defaults to
+   * what `readRequest` found, at the catalogue's prices. One of the two is needed.
+   */
+  reserve?: (req: Request, call: Call) => bigint | string
+  /** Who pays. Defaults to the account that `authenticate` found. */
+  account?: (req: Request, call: Call) => string | undefined
+  /** Whose quota counts too; null = nobody's. Defaults to the key that `authenticate` found. */
+  key?: (req: Request, call: Call) => string | null
+  /**
+   * How long money stays held for a handler of your own whose caller has left and which has not answered yet, in
+   * milliseconds. Defaults to 5 minutes.
+   */
+  handlerMs?: number
+}
+
+/**
+ * Holds the most that a request can cost, and charges what it did cost (spec 7.2, "billing and quota"). Refuses with
+ * `key_quota_exhausted`, `insufficient_balance`, `quota_lease_exhausted` or `billing_unavailable`. The end of an answer
+ * waits until its charge is durable, so that what a client saw the end of is charged, once.
+ *
+ * A call is charged for what `route` measured, or for what your own handler reports with `callOf(req).charge(…)`.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @example
+ * const pool = new LeasePool({ ledger: new SqlLedger(db) })
+ * app.post('/v1/chat/completions', readRequest({ catalog }), billingGuard({ pool, catalog }), route({ catalog }))
+ * @example
+ * app.post('/maps', billingGuard({ pool, account: (req) => req.user.id, reserve: () => '0.02' }), (req, res) => {
+ *   callOf(req).charge('0.015')
+ *   res.json(drawMap(req.body))
+ * })
+ */
+export function billingGuard(options: BillingGuardOptions): RequestHandler {
+  const { pool, reserve, account, key, handlerMs } = validate(options)
+
+  return function billingGuard(req: Request, res: Response, next: NextFunction): void {
+    const call = callOf(req)
+    const payer = account(req, call)
+    if (payer === undefined) {
+      next(new TypeError('billingGuard: nobody to charge; mount authenticate before it, or give "account"'))
+      return
+    }
+    const amount = reserve(req, call)
+    if (amount === null) {
+      next()
+      return
+    }
+    const held = pool.reserve({ account: payer, key: key(req, call), amount })
+    if (held instanceof Promise) void held.then((answer) => begin(call, answer, res, next)).catch(next)
+    else begin(call, held, res, next)
+  }
+
+  function begin(call: Call, held: Reservation | ReserveRefusal, res: Response, next: NextFunction): void {
+    if (!(held instanceof Reservation)) {
+      next(refuse(call, held))
+      return
+    }
+    if (call.left) {
+      held.release()
+      next(call.refuse('client_closed_request'))
+      return
+    }
+    const billed = new BilledCall(call, res, held, handlerMs)
+    billed.begin()
+    holdEnd(res, { beforeEnd: () => billed.beforeEnd(), next })
+    next()
+  }
+}
+
+/** The amounts are for the call log only (spec 2.5). */
+function refuse(call: Call, { refused, required, available }: ReserveRefusal): GatewayError {
+  call.billing = { reserved: null, charged: null, required, available, items: [], own: undefined }
+  return call.refuse(refused)
+}
+
+function validate(options: BillingGuardOptions) {
+  const { pool = ownPool(), catalog, account = accountOf, key = keyOf, handlerMs = 300_000 } = options
+  if (!options.reserve && !catalog) {
+    throw new TypeError(
+      'billingGuard: give "catalog", or "reserve", a function that answers the most a request can cost',
+    )
+  }
+  if (!(pool instanceof LeasePool)) {
+    throw new TypeError('billingGuard: "pool" must be a LeasePool, such as new LeasePool({ ledger })')
+  }
+  for (const [name, value] of Object.entries({ account, key, reserve: options.reserve ?? accountOf })) {
+    if (typeof value !== 'function') throw new TypeError(`billingGuard: "${name}" must be a function`)
+  }
+  if (!(Number.isSafeInteger(handlerMs) && handlerMs > 0))
+    throw new TypeError('billingGuard: "handlerMs" must be a positive whole number of milliseconds')
+  return { pool, account, key, handlerMs, reserve: reserveOf(options) }
+}
+
+/** The most that a call can cost; null: calls of its endpoint are never charged, and no money is looked at. */
+function reserveOf({ reserve, catalog }: BillingGuardOptions): (req: Request, call: Call) => bigint | null {
+  if (reserve) {
+    return (req, call) => {
+      const most = reserve(req, call)
+      return typeof most === 'string' ? parseAmount(most) : most
+    }
+  }
+  const worstCase = new WorstCase()
+  return (_req, call) => {
+    if (!call.request)
+      throw new TypeError('billingGuard: there is no call.request; mount readRequest before it')
+    if (call.request.operation.priceUnit === 'none') return null
+    const current = typeof catalog === 'function' ? catalog(call) : (catalog as Catalog)
+    return worstCase.of(current, call.request, call.principal)
+  }
+}
+
+function ownPool(): LeasePool {
+  return new LeasePool({ ledger: new MemoryLedger({ unknownAccounts: 'postpaid' }) })
+}
+
+function accountOf(_req: Request, call: Call): string | undefined {
+  return call.principal?.accountId
+}
+
+function keyOf(_req: Request, call: Call): string | null {
+  return call.principal?.keyId ?? null
+}

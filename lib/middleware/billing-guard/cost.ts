@@ -1,0 +1,39 @@
+import { type ChargeItem, sumOfItems, type Usage } from '../../core/call/index.ts'
+import type { Price } from '../../core/catalog/index.ts'
+
+/** What a call costs, in nano-units, and the terms that add up to it. */
+export interface Cost {
+  readonly amount: bigint
+  readonly items: readonly ChargeItem[]
+}
+
+/**
+ * The cost of what a call used, at a line's price (DESIGN 8): exact, and rounded half up to the nano-unit once. What is
+ * priced by the piece and by tokens is paid once, by its tokens where it has some: images and video by those of output,
+ * searches by those of input.
+ *
+ * @example
+ * costOf({ inputTokens: 40, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 11, source: 'measured' }, price)
+ */
+export function costOf(usage: Usage, price: Price): Cost {
+  const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = usage
+  const { images = 0, seconds = 0, searchUnits = 0 } = usage
+  const outputPaid = outputTokens > 0 && price.outputPerMillion > 0n
+  const inputPaid = inputTokens > 0 && price.inputPerMillion > 0n
+  const plainInput = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens)
+  const terms: ChargeItem[] = []
+  add(terms, 'input', plainInput, price.inputPerMillion)
+  add(terms, 'cached_input', cachedInputTokens, price.cachedInputPerMillion)
+  add(terms, 'cache_write', cacheWriteTokens, price.cacheWritePerMillion)
+  add(terms, 'output', outputTokens, price.outputPerMillion)
+  add(terms, 'request', 1, price.perRequest)
+  if (!outputPaid) add(terms, 'image', images, price.perImage)
+  if (!outputPaid) add(terms, 'second', seconds, price.perSecond)
+  if (!inputPaid) add(terms, 'search_unit', searchUnits, price.perSearchUnit)
+  return sumOfItems(terms)
+}
+
+/** Most units of most calls are none. */
+function add(terms: ChargeItem[], unit: ChargeItem['unit'], quantity: number, price: bigint): void {
+  if (quantity > 0) terms.push({ unit, quantity, price })
+}

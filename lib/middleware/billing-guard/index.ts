@@ -1,0 +1,1 @@
+export { type BillingGuardOptions, billingGuard } from './billing-guard.ts'

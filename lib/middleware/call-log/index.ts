@@ -1,0 +1,18 @@
+export {
+  type AttemptSummary,
+  type BillingSummary,
+  type CallLogEntry,
+  entryOf,
+  type LimitSummary,
+  type RequestSummary,
+  type RoutingSummary,
+  type UsageSummary,
+} from '../../core/call/index.ts'
+export {
+  type CallQuery,
+  type CallStore,
+  MemoryCallStore,
+  type MemoryCallStoreOptions,
+} from '../../core/call-store/index.ts'
+export { type CallLogOptions, callLog } from './call-log.ts'
+export { CallLogWriter, type CallLogWriterOptions } from './call-log-writer.ts'

@@ -1,0 +1,53 @@
+import type { Logger } from '../../core/call/index.ts'
+import type { CallStore } from '../../core/call-store/index.ts'
+
+interface RetentionOptions {
+  store: CallStore
+  logger: Logger
+  /** How long entries are kept, in milliseconds. */
+  retentionMs: number
+}
+
+const ROUND_MS = 10 * 60_000
+const PAUSE_MS = 50
+const SLICE = 500
+
+/**
+ * Deletes entries past their time, every ten minutes: in slices, with pauses between, so that nothing else waits long
+ * for the store. Several processes may do so on one store.
+ */
+export class Retention {
+  readonly #options: RetentionOptions
+  #timer: NodeJS.Timeout | undefined
+  #failing = false
+  #stopped = false
+
+  constructor(options: RetentionOptions) {
+    if (!(options.retentionMs > 0))
+      throw new TypeError('CallLogWriter: "retentionMs" must be above 0, or null')
+    this.#options = options
+    this.#schedule(ROUND_MS)
+  }
+
+  stop(): void {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+  }
+
+  #schedule(ms: number): void {
+    if (!this.#stopped) this.#timer = setTimeout(() => void this.#prune(), ms).unref()
+  }
+
+  async #prune(): Promise<void> {
+    const { store, logger, retentionMs } = this.#options
+    let pruned = 0
+    try {
+      pruned = await store.prune(Date.now() - retentionMs, SLICE)
+      this.#failing = false
+    } catch (error) {
+      if (!this.#failing) logger.error({ err: error }, 'call log: old entries could not be deleted')
+      this.#failing = true
+    }
+    this.#schedule(pruned === SLICE ? PAUSE_MS : ROUND_MS)
+  }
+}

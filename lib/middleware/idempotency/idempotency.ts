@@ -1,0 +1,209 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import {
+  type Call,
+  callOf,
+  consoleLogger,
+  holdEnd,
+  type IdempotencyTrace,
+  type Logger,
+} from '../../core/call/index.ts'
+import { GatewayError } from '../../core/errors/index.ts'
+import { StoreGuard } from '../../core/store-guard/index.ts'
+import { AnswerBody } from './answer-body.ts'
+import { ClaimKeeper } from './claim-keeper.ts'
+import { fingerprintOf } from './fingerprint.ts'
+import { HeldClaim } from './held-claim.ts'
+import { readKey, recordId } from './idempotency-key.ts'
+import type { IdempotencyStore } from './idempotency-store.ts'
+import { KeyedCall } from './keyed-call.ts'
+import { MemoryIdempotencyStore } from './memory-idempotency-store.ts'
+import { refuseFor, refuseUnchecked } from './refusals.ts'
+
+/** Options of {@link idempotency}. Times are milliseconds. */
+export interface IdempotencyOptions {
+  /** Where keys are kept. Defaults to the memory of this process. */
+  store?: IdempotencyStore
+  /**
+   * Whose keys a request's is one of: the same key in two scopes is two keys. Defaults to the account that
+   * `authenticate` found, and without one to a single scope for all callers.
+   */
+  scope?: (req: Request) => string
+  /** How long a finished request keeps its key. Defaults to 24 hours. */
+  keepMs?: number
+  /**
+   * How long a key stays taken when its process has died, at least 400. It is renewed every quarter of that time, and a
+   * call goes on only while its last renewal is younger than three quarters. Defaults to 60000.
+   */
+  leaseMs?: number
+  /** Most bytes of an answer kept for the call log; what is longer is cut and marked so. Defaults to 8 MiB. */
+  answerLimitBytes?: number
+  /**
+   * How long the key stays taken by a handler of your own whose caller has left and which has not answered yet.
+   * Defaults to 5 minutes.
+   */
+  handlerMs?: number
+  /**
+   * Who notes that a call has run: the `store` by itself, or a `ledger` in the transaction of its charge, which then
+   * sets `call.idempotency.claim.state`. Defaults to `store`.
+   */
+  completedBy?: 'store' | 'ledger'
+  /** After how long without an answer the store counts as away. Defaults to 250. */
+  storeTimeoutMs?: number
+  /** Is told when the store goes away and comes back, for metrics. */
+  onStoreChange?: (away: boolean) => void
+  /** Is told of outages and lost claims. Defaults to the console. */
+  logger?: Logger
+}
+
+/** What {@link idempotency} makes. */
+export interface IdempotencyHandler extends RequestHandler {
+  /**
+   * For the end of the process, behind the last call and before the store is closed: waits until what became of every
+   * key is known to the store, and tells the log of each of which it is not. Never rejects.
+   *
+   * @param withinMs how long it may take, in milliseconds. Defaults to 3000.
+   */
+  close(withinMs?: number): Promise<void>
+}
+
+/** Repeating these changes nothing anyway. */
+const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+
+/**
+ * Runs a request with an `Idempotency-Key` once (spec 7.2, "idempotency"): a second one with the same key is refused
+ * with `idempotency_key_in_use` while the first runs, with `idempotency_key_replayed` once that has produced output,
+ * and with `idempotency_key_reused` when its content differs. A request that was refused, or failed with nothing
+ * produced, frees its key. While the store is away a request with a key is refused with `internal_error`.
+ *
+ * Mount it behind what reads the body: `readRequest`, or a parser such as `express.json()`. A request without the
+ * header never touches the store.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @example
+ * app.post('/orders', express.json(), idempotency(), (req, res) => res.status(201).json(placeOrder(req.body)))
+ */
+export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandler {
+  const { keeper, scope, answerLimitBytes, ...settings } = validate(options)
+  const keyed = { keeper, ...settings }
+
+  return Object.assign(idempotency, { close: (withinMs = 3000) => keeper.close(withinMs) })
+
+  function idempotency(req: Request, res: Response, next: NextFunction): void {
+    const header = req.headers['idempotency-key']
+    if (header === undefined || SAFE_METHODS.has(req.method)) {
+      next()
+      return
+    }
+    const call = callOf(req)
+    if (call.idempotency) {
+      next()
+      return
+    }
+    try {
+      run(call, readKey(req, header), req, res, next)
+    } catch (error) {
+      next(error instanceof GatewayError ? call.stamp(error) : error)
+    }
+  }
+
+  function run(call: Call, key: string, req: Request, res: Response, next: NextFunction): void {
+    const body = new AnswerBody(answerLimitBytes)
+    const trace: IdempotencyTrace = {
+      key,
+      originalRequestId: null,
+      responseBody: null,
+      claim: null,
+      completedByLedger: !settings.completesHere,
+      bodyWith: (unsent) => body.text(unsent),
+      keep: (output) => body.addUnsent(output),
+      discard: () => body.discard(),
+    }
+    call.idempotency = trace
+    // An app may take other spellings of an endpoint's path, too, such as one with a slash behind it.
+    const path = call.request?.operation.path ?? call.path
+    const id = recordId(scope(req, call), call.method, path, key)
+    const fingerprint = fingerprintOf(call.method, path, contentOf(req, call))
+
+    const begin = (claimed: Awaited<ReturnType<ClaimKeeper['claim']>>): GatewayError | 'over' | undefined => {
+      if (!(claimed instanceof HeldClaim)) {
+        trace.originalRequestId = claimed.owner
+        return refuseFor(call, claimed, fingerprint)
+      }
+      if (call.left) {
+        void keeper.release(claimed)
+        return call.refuse('client_closed_request')
+      }
+      if (res.writableEnded) {
+        void keeper.release(claimed)
+        return 'over'
+      }
+      const keyedCall = new KeyedCall(call, trace, claimed, body, res, keyed)
+      keyedCall.begin()
+      holdEnd(res, {
+        beforeEnd: () => keyedCall.beforeEnd(),
+        next,
+        onSend: (chunk, encoding) => body.addSent(chunk, encoding),
+      })
+      return undefined
+    }
+    void keeper
+      .claim({ id, owner: call.id }, fingerprint)
+      .then(begin, (error: unknown) => refuseUnchecked(call, error))
+      .then((refusal) => {
+        // Something in front, such as a time limit, has answered meanwhile: what is behind would run without a claim.
+        if (refusal !== 'over') next(refusal)
+      })
+  }
+}
+
+/** The request's content as JSON reads it. */
+function contentOf(req: Request, call: Call): unknown {
+  if (call.request) return call.request.body.json
+  if (req.body !== undefined) return req.body
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = req.headers
+  if (coding === undefined && length === '0') return undefined
+  throw new GatewayError('invalid_request', {
+    message:
+      'The body was not read, so its Idempotency-Key cannot be judged. Send it as JSON, with "Content-Type: application/json".',
+  })
+}
+
+function validate(options: IdempotencyOptions) {
+  const { store = new MemoryIdempotencyStore(), logger = consoleLogger, completedBy = 'store' } = options
+  const { leaseMs = 60_000, keepMs = 86_400_000, handlerMs = 300_000, storeTimeoutMs = 250 } = options
+  const { answerLimitBytes = 8 * 1024 * 1024, onStoreChange } = options
+  if (typeof store?.claim !== 'function') {
+    throw new TypeError(
+      'idempotency: "store" must be an IdempotencyStore, such as new MemoryIdempotencyStore()',
+    )
+  }
+  if (options.scope !== undefined && typeof options.scope !== 'function')
+    throw new TypeError('idempotency: "scope" must be a function of the request that answers a string')
+  if (!(leaseMs >= 400)) throw new TypeError('idempotency: "leaseMs" must be at least 400 milliseconds')
+  for (const [name, ms] of Object.entries({ leaseMs, keepMs, handlerMs, storeTimeoutMs })) {
+    if (!(Number.isSafeInteger(ms) && ms > 0))
+      throw new TypeError(`idempotency: "${name}" must be a positive whole number of milliseconds`)
+  }
+  if (!(answerLimitBytes >= 0))
+    throw new TypeError('idempotency: "answerLimitBytes" must be a number of bytes')
+  if (completedBy !== 'store' && completedBy !== 'ledger')
+    throw new TypeError('idempotency: "completedBy" must be "store" or "ledger"')
+  const guard = new StoreGuard({
+    name: 'idempotency',
+    logger,
+    timeoutMs: storeTimeoutMs,
+    ...(onStoreChange && { onChange: onStoreChange }),
+  })
+  return {
+    keeper: new ClaimKeeper({ store, guard, logger, leaseMs, keepMs }),
+    scope: options.scope ?? accountOf,
+    completesHere: completedBy === 'store',
+    answerLimitBytes,
+    handlerMs,
+  }
+}
+
+/** Keys are made at random, and a caller's address changes just when it repeats a request: without accounts, one scope. */
+function accountOf(_req: Request, call: Call): string {
+  return call.principal?.accountId ?? ''
+}

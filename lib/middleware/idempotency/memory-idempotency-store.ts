@@ -1,0 +1,109 @@
+import type { IdempotencyClaim } from '../../core/call/index.ts'
+import {
+  type ClaimRequest,
+  type IdempotencyRecord,
+  type IdempotencyStore,
+  PINNED_UNTIL,
+} from './idempotency-store.ts'
+
+/** Options of {@link MemoryIdempotencyStore}. */
+export interface MemoryIdempotencyStoreOptions {
+  /** Most completed records kept; the oldest give way, and their keys are free again. Defaults to 200000. */
+  maxCompleted?: number
+}
+
+/**
+ * Records in the process's own memory: for one process, and gone with it.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @example
+ * app.use(idempotency({ store: new MemoryIdempotencyStore({ maxCompleted: 50_000 }) }))
+ */
+export class MemoryIdempotencyStore implements IdempotencyStore {
+  readonly #maxCompleted: number
+  readonly #running = new Map<string, IdempotencyRecord>()
+  /** In the order of their completion. */
+  readonly #completed = new Map<string, IdempotencyRecord>()
+  /** One for good: a new one would each time walk over all that was deleted before. */
+  readonly #oldest = this.#completed.keys()
+
+  constructor(options: MemoryIdempotencyStoreOptions = {}) {
+    const { maxCompleted = 200_000 } = options
+    if (!(maxCompleted >= 1)) throw new TypeError('MemoryIdempotencyStore: "maxCompleted" must be at least 1')
+    this.#maxCompleted = maxCompleted
+  }
+
+  /** Records held now, expired ones that were not pruned yet included. */
+  get size(): number {
+    return this.#running.size + this.#completed.size
+  }
+
+  async claim({ id, owner, fingerprint, now, leaseUntil }: ClaimRequest) {
+    const standing = this.#running.get(id) ?? this.#completed.get(id)
+    const own = standing?.state === 'running' && standing.owner === owner
+    if (standing && standing.expiresAt > now && !own) return standing
+    this.#completed.delete(id)
+    this.#running.set(id, { owner, fingerprint, state: 'running', expiresAt: leaseUntil })
+    return undefined
+  }
+
+  async renew(claims: readonly IdempotencyClaim[], leaseUntil: number): Promise<boolean[]> {
+    return claims.map(({ id, owner }) => {
+      const record = this.#running.get(id)
+      if (record?.owner !== owner) return false
+      if (record.expiresAt !== PINNED_UNTIL) this.#running.set(id, { ...record, expiresAt: leaseUntil })
+      return true
+    })
+  }
+
+  /**
+   * Keeps a claim from ending by itself, for a `MemoryTaskStore`: what became of a video task may be known long after
+   * its call, or never.
+   *
+   * @returns false when the claim was lost; nothing is changed then.
+   */
+  pin({ id, owner }: IdempotencyClaim): boolean {
+    const record = this.#running.get(id)
+    if (record?.owner !== owner) return false
+    this.#running.set(id, { ...record, expiresAt: PINNED_UNTIL })
+    return true
+  }
+
+  /** Frees the key of a claim, pinned or not, that is not completed; a lost one is left alone. */
+  free({ id, owner }: IdempotencyClaim): void {
+    if (this.#running.get(id)?.owner === owner) this.#running.delete(id)
+  }
+
+  async complete({ id, owner }: IdempotencyClaim, keepUntil: number): Promise<boolean> {
+    const record = this.#running.get(id) ?? this.#completed.get(id)
+    if (record?.owner !== owner) return false
+    this.#running.delete(id)
+    this.#completed.set(id, { ...record, state: 'completed', expiresAt: keepUntil })
+    if (this.#completed.size > this.#maxCompleted) {
+      const oldest = this.#oldest.next().value
+      if (oldest !== undefined) this.#completed.delete(oldest)
+    }
+    return true
+  }
+
+  async release(claim: IdempotencyClaim): Promise<void> {
+    if (this.#running.get(claim.id)?.expiresAt !== PINNED_UNTIL) this.free(claim)
+  }
+
+  async prune(now: number, limit: number): Promise<number> {
+    let forgotten = 0
+    for (const records of [this.#completed, this.#running]) {
+      for (const [id, { expiresAt }] of records) {
+        if (forgotten >= limit) return forgotten
+        if (expiresAt > now) {
+          // Completed ones lie in the order in which they expire.
+          if (records === this.#completed) break
+          continue
+        }
+        records.delete(id)
+        forgotten++
+      }
+    }
+    return forgotten
+  }
+}

@@ -1,0 +1,45 @@
+import type { Call } from '../../core/call/index.ts'
+import type { GatewayError } from '../../core/errors/index.ts'
+import type { IdempotencyRecord } from './idempotency-store.ts'
+
+/** "After backing off a few seconds" (spec 7.2). */
+const RETRY_MS = 2000
+
+/** The key belongs to another call (the table of the README). */
+export function refuseFor(call: Call, record: IdempotencyRecord, fingerprint: string): GatewayError {
+  if (record.fingerprint !== fingerprint) return call.refuse('idempotency_key_reused')
+  if (record.state === 'running') return call.refuse('idempotency_key_in_use', { retryAfterMs: RETRY_MS })
+  return call.refuse('idempotency_key_replayed', {
+    details: { original_request_id: record.owner },
+    headers: { 'x-original-request-id': record.owner },
+  })
+}
+
+/** Whether the key has run is not known, so the request is not run. */
+export function refuseUnchecked(call: Call, cause: unknown): GatewayError {
+  return call.refuse('internal_error', {
+    message:
+      'The Idempotency-Key could not be checked, so nothing was run. Retry with the same key in a few seconds.',
+    foreseen: true,
+    cause,
+  })
+}
+
+/** The call stood still for so long that its key may be another's by now. */
+export function refuseLost(call: Call): GatewayError {
+  return call.refuse('idempotency_key_in_use', {
+    message:
+      'This request was held up for so long that its Idempotency-Key was freed. Retry with the same key in a few seconds; it is not charged twice.',
+    retryAfterMs: RETRY_MS,
+  })
+}
+
+/** Nobody knows whether the key is noted as used, so the answer is not handed over as a success. */
+export function refuseUnrecorded(call: Call, cause: unknown): GatewayError {
+  return call.refuse('internal_error', {
+    message:
+      'The request ran, but that could not be recorded under its Idempotency-Key. Retry with the same key in a few seconds; it is not run or charged twice.',
+    foreseen: true,
+    cause,
+  })
+}

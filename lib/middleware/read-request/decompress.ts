@@ -1,0 +1,41 @@
+import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib'
+import { GatewayError } from '../../core/errors/index.ts'
+import type { BytesReceiver } from './receive-body.ts'
+
+type Decompressor = (bytes: Buffer, options: { maxOutputLength: number }, done: BytesReceiver) => void
+
+const DECOMPRESSORS: ReadonlyMap<string, Decompressor> = new Map<string, Decompressor>([
+  ['identity', (bytes, _options, done) => done(null, bytes)],
+  ['gzip', gunzip],
+  ['deflate', inflate],
+  ['br', brotliDecompress],
+  ['zstd', zstdDecompress],
+])
+
+/** How a body with this `Content-Encoding` is decompressed; undefined when nobody knows how. */
+export function decompressorOf(encoding: string | undefined): Decompressor | undefined {
+  return DECOMPRESSORS.get(encoding?.toLowerCase() || 'identity')
+}
+
+/** Decompresses a body, off the event loop; it is given up as soon as it exceeds `limit` bytes. */
+export function decompress(
+  decompressor: Decompressor,
+  bytes: Buffer,
+  limit: number,
+  receive: BytesReceiver,
+): void {
+  decompressor(bytes, { maxOutputLength: limit }, (error, whole) => {
+    if (error) receive(refusalOf(error))
+    else receive(undefined, whole)
+  })
+}
+
+function refusalOf(cause: unknown): GatewayError {
+  if ((cause as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') {
+    return new GatewayError('request_too_large', { cause })
+  }
+  return new GatewayError('invalid_request', {
+    message: 'The body cannot be decompressed: it is not what Content-Encoding says, or not whole.',
+    cause,
+  })
+}

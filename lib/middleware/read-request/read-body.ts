@@ -1,0 +1,110 @@
+import { isUtf8 } from 'node:buffer'
+import type { Request } from 'express'
+import type { Call, RequestBody } from '../../core/call/index.ts'
+import type { GatewayError } from '../../core/errors/index.ts'
+import { decompress, decompressorOf } from './decompress.ts'
+import { isForm, readForm } from './read-form.ts'
+import { receiveBody } from './receive-body.ts'
+
+/** Hands over the body, or the error that refuses it. */
+export type BodyReceiver = (error: unknown, body?: RequestBody) => void
+
+/** Reads a body. `forms`: whether it may be a form with files, too. */
+export type BodyReader = (req: Request, call: Call, forms: boolean, receive: BodyReceiver) => void
+
+/**
+ * Makes the reader of JSON bodies: at most `limit` bytes after decompression, UTF-8, an object at its top. A body that
+ * another parser has already read is taken over.
+ */
+export function bodyReader(limit: number): BodyReader {
+  return function readBody(req, call, forms, receive) {
+    const type = req.headers['content-type']
+    const form = forms && isForm(type) ? type : undefined
+    const refusal = form === undefined ? refuseType(req, call) : undefined
+    if (refusal) {
+      receive(refusal)
+      return
+    }
+    const parsed: unknown = req.body
+    if (parsed !== undefined) {
+      takeOver(parsed, call, receive)
+      return
+    }
+    const decompressor = decompressorOf(req.headers['content-encoding'])
+    if (!decompressor) {
+      receive(
+        call.refuse('invalid_request', { message: 'The content encoding of the body is not supported.' }),
+      )
+      return
+    }
+    const take = (error: unknown, whole?: Buffer): void => {
+      if (error) receive(error)
+      else if (form === undefined) parse(whole, call, receive)
+      else parseForm(form, whole, call, receive)
+    }
+    receiveBody(req, limit, (error, bytes) => {
+      if (bytes?.length) decompress(decompressor, bytes, limit, take)
+      else take(error, bytes)
+    })
+  }
+}
+
+/** A JSON type, or none at all. */
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/i
+const FOREIGN_CHARSET = /charset[ \t]*=(?![ \t]*"?utf-?8\b)/i
+
+function refuseType(req: Request, call: Call): GatewayError | undefined {
+  const type = req.headers['content-type']
+  if (type === undefined || (JSON_TYPE.test(type) && !FOREIGN_CHARSET.test(type))) return undefined
+  return call.refuse('invalid_request', {
+    message: 'The body must be JSON in UTF-8: send it with "Content-Type: application/json".',
+  })
+}
+
+/** What stands for the body is what was read of it: the files are in there, and need not be kept twice. */
+function parseForm(type: string, whole: Buffer | undefined, call: Call, receive: BodyReceiver): void {
+  if (!whole?.length) {
+    receive(call.refuse('invalid_request', { message: 'The request has no body; a form is needed.' }))
+    return
+  }
+  readForm(type, whole, (error, json) => {
+    if (json) receive(undefined, { raw: Buffer.alloc(0), json })
+    else receive(error)
+  })
+}
+
+function takeOver(parsed: unknown, call: Call, receive: BodyReceiver): void {
+  const raw = Buffer.isBuffer(parsed) ? parsed : bytesOf(parsed)
+  if (raw) parse(raw, call, receive)
+  else receive(call.refuse('invalid_request', { message: 'The request body is nested too deeply.' }))
+}
+
+/** JSON.stringify recurses and JSON.parse does not: what another parser could read may overflow here. */
+function bytesOf(parsed: unknown): Buffer | undefined {
+  try {
+    return Buffer.from(typeof parsed === 'string' ? parsed : JSON.stringify(parsed))
+  } catch {
+    return undefined
+  }
+}
+
+function parse(raw: Buffer | undefined, call: Call, receive: BodyReceiver): void {
+  const read = readObject(raw)
+  if (typeof read === 'string') receive(call.refuse('invalid_request', { message: read }))
+  else receive(undefined, read)
+}
+
+/** The body, or what is wrong with it. */
+function readObject(raw: Buffer | undefined): RequestBody | string {
+  if (!Buffer.isBuffer(raw) || raw.length === 0) return 'The request has no body; a JSON object is needed.'
+  if (!isUtf8(raw)) return 'The request body is not valid UTF-8.'
+  let json: unknown
+  try {
+    json = JSON.parse(raw.toString())
+  } catch {
+    return 'The request body is not valid JSON.'
+  }
+  if (typeof json !== 'object' || json === null || Array.isArray(json))
+    return 'The request body must be a JSON object.'
+  return { raw, json: json as Record<string, unknown> }
+}

@@ -1,0 +1,208 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { type Call, callOf, type RequestBody } from '../../core/call/index.ts'
+import { type Catalog, type Feature, type Model, windowNeeded, windowOn } from '../../core/catalog/index.ts'
+import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
+import {
+  ENDPOINT_BY_KIND,
+  estimateTokens,
+  OPERATIONS,
+  type Operation,
+  type ProviderConstraint,
+  providerConstraintSchema,
+  type RequestFacts,
+  type TokenEstimator,
+  toProviderConstraint,
+} from '../../core/operations/index.ts'
+import { describeIssue } from './describe-issue.ts'
+import { bodyReader } from './read-body.ts'
+
+/** Options of {@link readRequest}. */
+export interface ReadRequestOptions {
+  /**
+   * The models and lines; a function where they can change while the app runs. One that answers the same for the same
+   * call, whoever asks, lets calls that have begun finish on what they began with.
+   */
+  catalog: Catalog | ((call: Call) => Catalog)
+  /**
+   * The endpoint, for an app that mounts it on a path of its own, or a function of the request that gives it. Defaults
+   * to the one whose path the request has.
+   */
+  operation?: Operation | ((req: Request) => Operation)
+  /** Most bytes of a body, after decompression. Defaults to 20 MiB. */
+  bodyLimitBytes?: number
+  /** Estimates the tokens of a text. Defaults to an estimator without tokenizer tables, within 15 % on average. */
+  estimateTokens?: TokenEstimator
+}
+
+/**
+ * Reads and judges the body (spec 7.2, "request and parameters") and writes `call.request`. Refuses with
+ * `invalid_request` (naming the member in `error.param`), `request_too_large`, `model_not_found`,
+ * `model_not_allowed`, `unsupported_feature`, `context_too_long`.
+ *
+ * Members it does not know pass through untouched.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @example
+ * app.post('/v1/chat/completions', readRequest({ catalog }), route({ catalog }))
+ */
+export function readRequest(options: ReadRequestOptions): RequestHandler {
+  const { catalog, bodyLimitBytes = 20 * 1024 * 1024, estimateTokens: estimate = estimateTokens } = options
+  if (!catalog) throw new TypeError('readRequest: "catalog" is needed; loadConfig(json).catalog is one')
+  if (!(bodyLimitBytes > 0))
+    throw new TypeError('readRequest: "bodyLimitBytes" must be a positive number of bytes')
+  const catalogOf = typeof catalog === 'function' ? catalog : () => catalog
+  const readBody = bodyReader(bodyLimitBytes)
+  const { operation: given } = options
+  const operationOf = typeof given === 'function' ? given : () => given
+
+  return function readRequest(req: Request, _res: Response, next: NextFunction): void {
+    const call = callOf(req)
+    const operation = operationOf(req) ?? operationByPath(call.path)
+    if (!operation) {
+      next(call.refuse('not_found'))
+      return
+    }
+    readBody(req, call, operation.acceptsForms === true, (error, body) => {
+      if (!body) {
+        next(call.stamp(toGatewayError(error)))
+        return
+      }
+      try {
+        judge(call, operation, body, req.headers['x-gateway-provider'])
+        next()
+      } catch (refusal) {
+        next(refusal instanceof GatewayError ? call.stamp(refusal) : refusal)
+      }
+    })
+  }
+
+  function judge(
+    call: Call,
+    operation: Operation,
+    body: RequestBody,
+    providerHeader: string | string[] | undefined,
+  ): void {
+    const known = catalogOf(call)
+    refuseOtherKind(known, operation, body.json.model, call)
+    const checked = operation.schema.safeParse(body.json)
+    if (!checked.success) throw new GatewayError('invalid_request', describeIssue(checked.error))
+    const facts = operation.facts(body.json, body.raw, estimate)
+    call.model = facts.model.slice(0, 200)
+    const model = modelOf(known, facts, call)
+    const given = givenConstraint(body.json.provider, providerHeader)
+    call.request = {
+      operation,
+      body,
+      model,
+      stream: facts.stream,
+      features: facts.features,
+      estimatedInputTokens: facts.estimatedInputTokens,
+      windowTokens: facts.windowTokens ?? facts.estimatedInputTokens,
+      maxOutputTokens: facts.maxOutputTokens,
+      answers: facts.answers,
+      units: facts.units ?? 0,
+      messages: facts.messages,
+      tools: facts.tools,
+      images: facts.images,
+      constraint: given && constraintOf(given),
+      provider: given?.provider,
+    }
+    requireStreaming(operation, facts)
+    requireFeatures(model, facts)
+    requireWindow(known, model, facts)
+  }
+}
+
+/** Reads the path as Express does when it matches a route: in any case, with or without a slash at its end. */
+function operationByPath(path: string): Operation | undefined {
+  const plain = (path.endsWith('/') ? path.slice(0, -1) : path).toLowerCase()
+  return OPERATIONS.find((operation) => plain.endsWith(operation.path))
+}
+
+/** Before the rest of the body is looked at: it may be right for the endpoint that the model is served at (spec 4). */
+function refuseOtherKind(catalog: Catalog, operation: Operation, id: unknown, call: Call): void {
+  const model = typeof id === 'string' ? catalog.models.get(id) : undefined
+  if (!model || model.kind === operation.kind) return
+  call.model = model.id
+  throw new GatewayError('invalid_request', {
+    param: 'model',
+    message: `The model is of the kind "${model.kind}" and is not served here: use ${ENDPOINT_BY_KIND[model.kind]}.`,
+  })
+}
+
+function modelOf(catalog: Catalog, facts: RequestFacts, call: Call): Model {
+  const model = catalog.models.get(facts.model)
+  if (!model) throw new GatewayError('model_not_found', { param: 'model' })
+  if (call.principal && !call.principal.mayUseModel(model.id)) throw new GatewayError('model_not_allowed')
+  return model
+}
+
+/** A provider constraint as it was sent. */
+interface GivenConstraint {
+  readonly provider: unknown
+  /** What its faults are named after. */
+  readonly source: 'provider' | 'X-Gateway-Provider'
+}
+
+/** The body's `provider`, else the header, for protocols whose SDK refuses members it does not know. */
+function givenConstraint(
+  member: unknown,
+  header: string | string[] | undefined,
+): GivenConstraint | undefined {
+  if (member !== undefined && member !== null) return { provider: member, source: 'provider' }
+  return header === undefined ? undefined : { provider: parseHeader(header), source: 'X-Gateway-Provider' }
+}
+
+function constraintOf({ provider, source }: GivenConstraint): ProviderConstraint {
+  const checked = providerConstraintSchema.safeParse(provider)
+  if (checked.success) return toProviderConstraint(checked.data)
+  throw new GatewayError('invalid_request', describeIssue(checked.error, [source]))
+}
+
+function parseHeader(header: string | string[]): unknown {
+  try {
+    return JSON.parse(String(header))
+  } catch {
+    throw new GatewayError('invalid_request', {
+      param: 'X-Gateway-Provider',
+      message: 'The header X-Gateway-Provider must hold a JSON object.',
+    })
+  }
+}
+
+function requireStreaming({ streamReader }: Operation, { stream, featureParams }: RequestFacts): void {
+  if (!stream || streamReader) return
+  throw new GatewayError('unsupported_feature', {
+    param: featureParams.get('stream') ?? 'stream',
+    message: 'This endpoint does not stream. Leave "stream" out.',
+  })
+}
+
+function requireFeatures(model: Model, facts: RequestFacts): void {
+  const { features } = model
+  if (!features) return
+  for (const feature of facts.features) {
+    if (features.has(feature)) continue
+    throw new GatewayError('unsupported_feature', {
+      param: facts.featureParams.get(feature),
+      message: `The model does not support ${FEATURE_WORDS[feature]}. Drop it, or choose another model.`,
+    })
+  }
+}
+
+const FEATURE_WORDS: Readonly<Record<Feature, string>> = {
+  stream: 'streaming',
+  tools: 'tools',
+  vision: 'image input',
+  json: 'structured output',
+  reasoning: 'reasoning settings',
+}
+
+/** Refuses early what fits no line at all; which of the lines it fits is the router's to say. */
+function requireWindow(catalog: Catalog, model: Model, facts: RequestFacts): void {
+  const needed = windowNeeded(facts.windowTokens ?? facts.estimatedInputTokens, facts.maxOutputTokens)
+  const lines = catalog.linesOf(model.id)
+  const fits = (window: number | undefined): boolean => window === undefined || window >= needed
+  const windows = lines.length > 0 ? lines.map((line) => windowOn(model, line)) : [model.contextWindow]
+  if (!windows.some(fits)) throw new GatewayError('context_too_long')
+}

@@ -1,0 +1,210 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { AnswerBytes, CallRequest } from '../../../core/call/index.ts'
+import type { Price } from '../../../core/catalog/index.ts'
+import type { AnswerReading, Operation, StreamReader } from '../../../core/operations/index.ts'
+import type { AnswerContext, StreamTranslator, Translation } from '../../../core/translate/index.ts'
+import {
+  brokenOff,
+  emptyAnswer,
+  type Failure,
+  failureOfEvent,
+  failureOfStatus,
+  filteredAnswer,
+  goneFromLine,
+  malformed,
+} from '../../../routing/attempt/outcome.ts'
+import {
+  BodyCollector,
+  DataCollector,
+  isFailure,
+  orMalformed,
+  parseJson,
+  readPlain,
+} from '../../../routing/attempt/plain-answer.ts'
+import type { SpokenRequest } from '../../../routing/attempt/spoken-request.ts'
+import { type RelayEnd, type RelaySink, StreamRelay } from '../relay/stream-relay.ts'
+import { TranslatedEvents } from '../relay/translated-events.ts'
+import { usageOfAnswer, usageOfStream } from './metering.ts'
+
+/** What an upstream's response came to. */
+export type IntakeEnd =
+  | { readonly kind: 'answer'; readonly body: AnswerBytes; readonly reading: AnswerReading }
+  | { readonly kind: 'streamed'; readonly tail: Buffer; readonly reader: StreamReader }
+  | {
+      readonly kind: 'failed'
+      readonly failure: Failure
+      /** Whether output has gone out, so that no other line can be tried. */
+      readonly committed: boolean
+      readonly reader: StreamReader | undefined
+    }
+
+/** Largest error body that is read for its reason. */
+const LONGEST_ERROR_BODY = 64 * 1024
+
+/** Takes in one response as it arrives: an error body, a whole answer, or a stream that is relayed. */
+export class AnswerIntake {
+  readonly #request: CallRequest
+  readonly #spoken: SpokenRequest
+  readonly #price: Price
+  readonly #sink: RelaySink
+  #status: number | null = null
+  #headers: IncomingHttpHeaders = {}
+  #body: BodyCollector | DataCollector | undefined
+  #relay: StreamRelay | undefined
+  #reader: StreamReader | undefined
+  #translator: StreamTranslator | undefined
+  #skipped = 0
+  /** Chunks of this turn of the event loop, relayed together. */
+  #turn: Buffer[] = []
+
+  /** @param spoken the request as it was put to the line. */
+  constructor(request: CallRequest, spoken: SpokenRequest, price: Price, sink: RelaySink) {
+    this.#request = request
+    this.#spoken = spoken
+    this.#price = price
+    this.#sink = sink
+  }
+
+  /** The response's status; null before it came. */
+  get status(): number | null {
+    return this.#status
+  }
+
+  /** The stream's reader, once there is a stream. */
+  get reader(): StreamReader | undefined {
+    return this.#reader
+  }
+
+  /** How many parts of a translated answer were left out. */
+  get skipped(): number {
+    return this.#translator?.skipped ?? this.#skipped
+  }
+
+  /** Takes the head. Answers an end where the response is not what was asked for. */
+  start(status: number, headers: IncomingHttpHeaders): IntakeEnd | undefined {
+    this.#status = status
+    this.#headers = headers
+    if (status !== 200) {
+      this.#body = new BodyCollector(LONGEST_ERROR_BODY)
+      return undefined
+    }
+    const encoding = headers['content-encoding']
+    const type = String(headers['content-type'] ?? '').toLowerCase()
+    const isStream = type.startsWith('text/event-stream')
+    if (encoding !== undefined && encoding !== 'identity')
+      return this.#failed(malformed(`encoded as ${encoding}`))
+    if (isStream !== this.#request.stream) return this.#failed(malformed(`the answer has the type "${type}"`))
+    const { operation } = this.#spoken
+    if (isStream && operation.streamReader) this.#startRelay(operation.streamReader)
+    else this.#body = operation.answersData ? new DataCollector() : new BodyCollector()
+    return undefined
+  }
+
+  #startRelay(streamReader: NonNullable<Operation['streamReader']>): void {
+    const { operation, body, translation } = this.#spoken
+    const reader = streamReader({ json: body.json, answers: this.#request.answers })
+    this.#reader = reader
+    this.#translator = translation?.stream(this.#answerContext)
+    const translated =
+      this.#translator && new TranslatedEvents(this.#translator, () => usageOfStream(this.#request, reader))
+    this.#relay = new StreamRelay(reader, operation.streamTerminator ?? '', this.#sink, translated)
+  }
+
+  get #answerContext(): AnswerContext {
+    return { request: this.#request.body.json, created: Math.floor(Date.now() / 1000) }
+  }
+
+  /**
+   * Takes a chunk of the body.
+   *
+   * @returns true when {@link flush} has to be called at the end of this turn of the event loop.
+   */
+  push(chunk: Buffer): boolean {
+    if (this.#relay) return this.#turn.push(chunk) === 1
+    return this.#body?.push(chunk) === false
+  }
+
+  /** Relays what came in this turn. Answers the end once there is one. */
+  flush(): IntakeEnd | undefined {
+    if (this.#relay) {
+      const turn = this.#turn
+      if (turn.length === 0) return undefined
+      this.#turn = []
+      return this.#relayed(this.#relay.push(turn.length === 1 ? (turn[0] as Buffer) : Buffer.concat(turn)))
+    }
+    if (!this.#body?.overflowed) return undefined
+    return this.#status === 200 ? this.#failed(malformed('the answer is too long')) : this.#refused()
+  }
+
+  /** The response ended regularly. */
+  end(): IntakeEnd {
+    const flushed = this.flush()
+    if (flushed) return flushed
+    if (this.#relay) return this.#relayed(this.#relay.finish()) as IntakeEnd
+    return this.#status === 200 ? this.#answered() : this.#refused()
+  }
+
+  /** The response broke off. Where the finish reason has come the answer is whole all the same. */
+  breakOff(failure: Failure): IntakeEnd {
+    const flushed = this.flush()
+    if (flushed) return flushed
+    if (this.#relay?.whole) return this.#relayed(this.#relay.finish()) as IntakeEnd
+    return this.#status !== null && this.#status !== 200 ? this.#refused() : this.#failed(failure)
+  }
+
+  #relayed(end: RelayEnd | undefined): IntakeEnd | undefined {
+    if (end?.kind === 'complete')
+      return { kind: 'streamed', tail: end.tail, reader: this.#reader as StreamReader }
+    return end && this.#failed(end.failure)
+  }
+
+  #answered(): IntakeEnd {
+    const body = this.#body
+    if (body instanceof DataCollector) return this.#judged(body.digest, body.chunks)
+    const bytes = (body as BodyCollector).take()
+    return this.#judged(bytes.toString(), bytes)
+  }
+
+  #judged(text: string, body: AnswerBytes): IntakeEnd {
+    const { operation, translation } = this.#spoken
+    const reading = readPlain(text, operation.readAnswer)
+    if (isFailure(reading)) return this.#failed(reading)
+    if (reading.error !== undefined) return this.#failed(failureOfEvent(reading.error))
+    // A caller may ask for no output, to have the upstream's prompt cache filled.
+    if (reading.substance === 'empty' && this.#request.maxOutputTokens !== 0)
+      return this.#failed(emptyAnswer())
+    if (reading.substance === 'filtered') return this.#failed(filteredAnswer())
+    if (translation) return this.#translated(translation, text, reading)
+    return { kind: 'answer', body, reading }
+  }
+
+  #translated(translation: Translation, text: string, reading: AnswerReading): IntakeEnd {
+    const usage = usageOfAnswer(this.#request, reading, this.#price)
+    const answer = orMalformed(() => {
+      const { body, skipped } = translation.answer(JSON.parse(text), usage, this.#answerContext)
+      return { body: JSON.stringify(body), skipped }
+    })
+    if (isFailure(answer)) return this.#failed(answer)
+    this.#skipped = answer.skipped
+    return { kind: 'answer', body: answer.body, reading }
+  }
+
+  /** A status other than 200, with as much of its body as came. */
+  #refused(): IntakeEnd {
+    if (this.#status === 404 && this.#request.resource) return this.#failed(goneFromLine())
+    const body = parseJson((this.#body as BodyCollector).take().toString())
+    const failure = failureOfStatus(this.#status as number, this.#headers, body)
+    // A member of the translated request is none that the caller sent.
+    return this.#failed(this.#spoken.translation ? { ...failure, param: undefined } : failure)
+  }
+
+  #failed(failure: Failure): IntakeEnd {
+    const committed = this.#relay?.committed ?? false
+    return {
+      kind: 'failed',
+      failure: committed ? brokenOff(failure) : failure,
+      committed,
+      reader: this.#reader,
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import type { Call } from '../../../core/call/index.ts'
+import type { StreamReader } from '../../../core/operations/index.ts'
+
+/**
+ * Has an answer noted that its line keeps, before the caller learns its id: whatever asks for it by that id then finds
+ * the line, in any process.
+ */
+export class AnswerKeeping {
+  readonly #call: Call
+  readonly #line: string
+  #notedId: string | undefined
+
+  /** @param line the line that gives the answer. */
+  constructor(call: Call, line: string) {
+    this.#call = call
+    this.#line = line
+  }
+
+  /** What the head of a stream has to wait for; its usage is not known yet. */
+  beforeHead(reader: StreamReader | undefined): Promise<void> | undefined {
+    const { request } = this.#call
+    const produced = reader?.estimatedOutput ?? 0
+    return this.#note(reader?.keptId, (request?.estimatedInputTokens ?? 0) + produced)
+  }
+
+  /** What the end of an answer has to wait for. */
+  beforeEnd(keptId: string | undefined): Promise<void> | undefined {
+    const { usage } = this.#call
+    const isNoted = keptId === this.#notedId
+    const noting = this.#note(keptId, usage ? usage.inputTokens + usage.outputTokens : 0)
+    if (!isNoted) return noting
+    // Only its size is new. Who keeps answers tells what goes wrong.
+    noting?.catch(() => {})
+    return undefined
+  }
+
+  #note(id: string | undefined, tokens: number): Promise<void> | undefined {
+    if (id === undefined) return undefined
+    this.#notedId = id
+    return this.#call.keepAnswer?.({ id, line: this.#line, tokens })
+  }
+}

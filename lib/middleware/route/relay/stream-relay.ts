@@ -1,0 +1,236 @@
+import type { FrameReading, StreamReader } from '../../../core/operations/index.ts'
+import { endOfFrame, endOfLastFrame, readFrame } from '../../../core/protocols/index.ts'
+import {
+  emptyAnswer,
+  type Failure,
+  failureOfEvent,
+  filteredAnswer,
+  malformed,
+} from '../../../routing/attempt/outcome.ts'
+import { DeltaTemplate } from './delta-template.ts'
+import type { TranslatedEvents } from './translated-events.ts'
+
+/** One event, or what came before the first output, may be this long; beyond, the stream is taken for broken. */
+const LONGEST_HELD = 16 * 1024 * 1024
+
+/** Where relayed bytes go. */
+export interface RelaySink {
+  /** The first real output is about to be written; from here on no other line can be tried. */
+  commit(): void
+  write(bytes: Buffer): void
+}
+
+/** How a stream ended, once it has. */
+export type RelayEnd =
+  | {
+      readonly kind: 'complete' /** The last events, to be written when the call is settled. */
+      readonly tail: Buffer
+    }
+  | { readonly kind: 'failed'; readonly failure: Failure }
+
+/**
+ * Relays one event stream. Until the first real output everything is held back, so that another line can still be
+ * tried; then bytes pass through as they came; from the finish reason on they are held again until the call is
+ * settled. At most one unfinished event and these ends are kept in memory.
+ *
+ * A translated stream is relayed by the same rules, which go by what the line sent; the caller gets what the translation
+ * makes of each event instead of its bytes.
+ */
+export class StreamRelay {
+  readonly #reader: StreamReader
+  readonly #terminator: string
+  readonly #sink: RelaySink
+  readonly #template = new DeltaTemplate()
+  readonly #takeText: (delta: string) => void
+  readonly #translated: TranslatedEvents | undefined
+  #state: 'waiting' | 'flowing' | 'holding' | 'ended' = 'waiting'
+  /** The beginning of an event whose end has not come yet. */
+  #partial: Buffer | undefined
+  #held: Buffer[] = []
+  #heldBytes = 0
+  #committed = false
+  #sawLast = false
+  #end: RelayEnd | undefined
+
+  /**
+   * @param terminator the protocol's last event, added when an upstream forgets it.
+   * @param translated where the caller speaks another protocol than the line.
+   */
+  constructor(reader: StreamReader, terminator: string, sink: RelaySink, translated?: TranslatedEvents) {
+    this.#reader = reader
+    this.#terminator = terminator
+    this.#sink = sink
+    this.#translated = translated
+    // Not assigned as a literal: V8 lets those live as old objects, and what they hold with them.
+    const takeText = (delta: string): void => {
+      reader.countText(delta)
+      translated?.copy(delta)
+    }
+    this.#takeText = takeText
+  }
+
+  /** Whether real output has gone out. */
+  get committed(): boolean {
+    return this.#committed
+  }
+
+  /** Takes what the upstream sent. Answers the end once the stream has one. */
+  push(chunk: Buffer): RelayEnd | undefined {
+    const bytes = this.#partial ? Buffer.concat([this.#partial, chunk]) : chunk
+    const text = bytes.toString('latin1')
+    const end = endOfLastFrame(text)
+    if (end < 0) {
+      this.#partial = bytes
+      if (bytes.length > LONGEST_HELD) return this.#fail(malformed('an event of the stream does not end'))
+      return undefined
+    }
+    this.#partial = end < bytes.length ? Buffer.from(bytes.subarray(end)) : undefined
+    return this.#relay(bytes, end < text.length ? text.slice(0, end) : text)
+  }
+
+  /** The upstream's stream is over. */
+  finish(): RelayEnd {
+    const rest = this.#partial
+    this.#partial = undefined
+    if (rest && rest.toString('latin1').trim() !== '') {
+      const closed = Buffer.concat([rest, Buffer.from('\n\n')])
+      const end = this.#relay(closed, closed.toString('latin1'))
+      if (end) return end
+    }
+    if (this.whole) return this.#complete()
+    if (this.#state === 'flowing') return this.#fail(malformed('the stream ended without a finish reason'))
+    return this.#fail(malformed('the stream ended before it began'))
+  }
+
+  /** Whether the answer is whole although the upstream's stream did not end regularly. */
+  get whole(): boolean {
+    return this.#state === 'holding' || (this.#state === 'flowing' && this.#reader.whole)
+  }
+
+  /** Relays whole events; `text` is `bytes` up to the end of the last one, as latin1. */
+  #relay(bytes: Buffer, text: string): RelayEnd | undefined {
+    let at = 0
+    /** Where the run of events begins that goes out in one write. */
+    let run = 0
+    while (at < text.length && !this.#end) {
+      if (this.#state === 'flowing') {
+        at = this.#template.skim(text, at, this.#takeText)
+        if (this.#translated) run = at
+        if (at >= text.length) break
+      }
+      const found = endOfFrame(text, at)
+      const end = found < 0 ? text.length : found
+      const passes = this.#relayEvent(bytes.subarray(at, end), text.slice(at, end))
+      if (!passes) {
+        if (at > run) this.#sink.write(bytes.subarray(run, at))
+        run = end
+      }
+      at = end
+    }
+    if (run < at && !this.#end) this.#sink.write(bytes.subarray(run, at))
+    const gathered = this.#translated?.take()
+    if (gathered) this.#sink.write(gathered)
+    return this.#end
+  }
+
+  /** Reads one event with care; true when it goes out right away. */
+  #relayEvent(frame: Buffer, text: string): boolean {
+    let reading: FrameReading
+    try {
+      reading = this.#reader.read(readFrame(frame.toString()))
+    } catch {
+      this.#fail(malformed('an event of the stream is not valid JSON'))
+      return false
+    }
+    if (reading.error !== undefined) {
+      this.#fail(failureOfEvent(reading.error))
+      return false
+    }
+    if (this.#state === 'waiting') this.#decide(reading.output, reading.finished || reading.last)
+    if (this.#end) return false
+    const flows = this.#state === 'flowing' && !reading.finished && !reading.last
+    if (this.#state === 'flowing' && !flows) this.#state = 'holding'
+    if (this.#translated) this.#translate(this.#translated, reading, text, flows)
+    else if (reading.relay && !flows) this.#hold(frame)
+    if (reading.last) {
+      this.#sawLast = true
+      if (!this.#end) this.#complete()
+    }
+    if (this.#translated) return false
+    if (flows && reading.textMember !== undefined) this.#template.learn(text, reading.textMember)
+    return flows && reading.relay
+  }
+
+  /** The pattern holds until another event is read with care, which may change what the same event comes out as. */
+  #translate(translated: TranslatedEvents, reading: FrameReading, text: string, flows: boolean): void {
+    this.#template.forget()
+    const events = reading.last ? '' : this.#made(() => translated.push(reading.json))
+    if (events === undefined) return
+    if (!flows) {
+      if (events !== '') this.#hold(Buffer.from(events))
+      return
+    }
+    translated.gather(events)
+    if (reading.textMember !== undefined && translated.learn(events))
+      this.#template.learn(text, reading.textMember)
+  }
+
+  /** Commits at the first output; an answer that is over without any is told apart from one that refuses. */
+  #decide(output: boolean, over: boolean): void {
+    if (!output && !over) return
+    const { substance } = this.#reader
+    if (substance === 'empty' || substance === 'filtered') {
+      this.#fail(substance === 'filtered' ? filteredAnswer() : emptyAnswer())
+      return
+    }
+    this.#committed = true
+    this.#sink.commit()
+    for (const frame of this.#takeHeld()) this.#sink.write(frame)
+    this.#state = 'flowing'
+  }
+
+  /** What a translator makes of what the line sent; where it can make nothing of it, the stream is broken. */
+  #made<T>(make: () => T): T | undefined {
+    try {
+      return make()
+    } catch (error) {
+      this.#fail(
+        malformed(`the stream cannot be translated: ${error instanceof Error ? error.message : error}`),
+      )
+      return undefined
+    }
+  }
+
+  #hold(frame: Buffer): void {
+    this.#heldBytes += frame.length
+    if (this.#heldBytes > LONGEST_HELD) this.#fail(malformed('the stream sends much and no output'))
+    else this.#held.push(frame)
+  }
+
+  #takeHeld(): Buffer[] {
+    const held = this.#held
+    this.#held = []
+    this.#heldBytes = 0
+    return held
+  }
+
+  #complete(): RelayEnd {
+    const held = this.#takeHeld()
+    const translated = this.#translated
+    if (translated) {
+      const end = this.#made(() => translated.end())
+      if (!end) return this.#end as RelayEnd
+      held.push(end)
+    } else if (!this.#sawLast && this.#terminator !== '') held.push(Buffer.from(this.#terminator))
+    this.#state = 'ended'
+    const end: RelayEnd = { kind: 'complete', tail: Buffer.concat(held) }
+    this.#end = end
+    return end
+  }
+
+  #fail(failure: Failure): RelayEnd {
+    const end: RelayEnd = { kind: 'failed', failure }
+    this.#end = end
+    return end
+  }
+}

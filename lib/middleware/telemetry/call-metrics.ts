@@ -1,0 +1,159 @@
+import type { BatchObservableResult, Meter, ObservableUpDownCounter } from '@opentelemetry/api'
+import type { AttemptRecord, Call, Usage } from '../../core/call/index.ts'
+import { ATTRIBUTE } from './attributes.ts'
+import { CallFacts } from './call-facts.ts'
+import { callHistograms } from './call-histograms.ts'
+import type { CallLabels } from './call-labels.ts'
+import { callTallies } from './call-tallies.ts'
+import type { Labelled } from './labelled.ts'
+
+/** Calls that are recorded together: what recording needs of the caches is fetched once for all of them. */
+const TOGETHER = 64
+
+const onMeters = new WeakMap<Meter, CallMetrics>()
+
+/** The metrics of calls on a meter: one set, however many chains of a process are counted in it. */
+export function callMetricsOn(meter: Meter): CallMetrics {
+  const known = onMeters.get(meter)
+  if (known) return known
+  const made = new CallMetrics(meter)
+  onMeters.set(meter, made)
+  return made
+}
+
+/**
+ * The metrics of calls. What a call was is noted when it ends, and recorded when so many have ended or metrics are
+ * collected, whatever comes first.
+ */
+export class CallMetrics {
+  readonly #histograms: ReturnType<typeof callHistograms>
+  readonly #tallies: ReturnType<typeof callTallies>
+  readonly #openCalls: ObservableUpDownCounter
+  readonly #noted = Array.from({ length: TOGETHER }, () => new CallFacts())
+  #waiting = 0
+  #open = 0
+
+  constructor(meter: Meter) {
+    this.#histograms = callHistograms(meter)
+    this.#tallies = callTallies(meter)
+    this.#openCalls = meter.createObservableUpDownCounter('model_gateway.calls.open', {
+      unit: '{call}',
+      description: 'Calls that have not ended',
+    })
+    const counters = Object.values(this.#tallies).map(({ counter }) => counter)
+    // Callbacks run before any instrument is collected, so that histograms are complete, too.
+    meter.addBatchObservableCallback((result) => this.#tell(result), [this.#openCalls, ...counters])
+  }
+
+  begin(): void {
+    this.#open++
+  }
+
+  /** @param ms how long the call took, in milliseconds. */
+  end(call: Call, labels: CallLabels, ms: number): void {
+    this.#open--
+    this.#noted[this.#waiting++]?.note(call, labels, ms)
+    if (this.#waiting === TOGETHER) this.#recordNoted()
+  }
+
+  /** What is charged later than a call ends, in nano-units. */
+  charge(model: string, amount: bigint): void {
+    this.#tallies.charges.counts.with(ATTRIBUTE.model, model).add(Number(amount))
+  }
+
+  #tell(result: BatchObservableResult): void {
+    this.#recordNoted()
+    result.observe(this.#openCalls, this.#open)
+    for (const tally of Object.values(this.#tallies)) tally.tell(result)
+  }
+
+  #recordNoted(): void {
+    for (const facts of this.#noted.slice(0, this.#waiting)) {
+      this.#record(facts)
+      facts.clear()
+    }
+    this.#waiting = 0
+  }
+
+  #record(facts: CallFacts): void {
+    const { operation, model, provider, error, status, finish, ms, usage, charged } = facts
+    const { calls, charges, limitRefusals, idempotency } = this.#tallies
+    calls.counts
+      .with(ATTRIBUTE.operation, operation)
+      .with(ATTRIBUTE.model, model)
+      .with(ATTRIBUTE.status, status)
+      .with(ATTRIBUTE.error, error)
+      .with(ATTRIBUTE.outcome, finish)
+      .add(1)
+    if (facts.limit) {
+      const { kind, level } = facts.limit
+      limitRefusals.counts.with(ATTRIBUTE.limitKind, kind).with(ATTRIBUTE.limitLevel, level).add(1)
+    }
+    if (facts.idempotency) idempotency.counts.with(ATTRIBUTE.outcome, facts.idempotency).add(1)
+    if (charged) charges.counts.with(ATTRIBUTE.model, model).add(Number(charged))
+    if (!operation) return
+    const { duration, firstToken } = this.#histograms
+    const durationLabels = common(duration.labels, operation, model, provider).with(ATTRIBUTE.error, error)
+    duration.histogram.record(ms / 1000, durationLabels.attributes)
+    if (usage) this.#recordUsage(usage, operation, model, provider)
+    this.#recordRouting(facts, operation)
+    if (facts.firstTokenMs < 0) return
+    const { attributes } = common(firstToken.labels, operation, model, provider)
+    firstToken.histogram.record(facts.firstTokenMs / 1000, attributes)
+  }
+
+  #recordRouting({ model, attempts, eliminated, retryBudgetSpent }: CallFacts, operation: string): void {
+    const { eliminations, retries, withheldRetries } = this.#tallies
+    for (const { line, reason } of eliminated)
+      eliminations.counts.with(ATTRIBUTE.line, line).with(ATTRIBUTE.reason, reason).add(1)
+    for (const attempt of attempts) this.#recordAttempt(attempt, operation, model)
+    if (attempts.length > 1) retries.counts.with(ATTRIBUTE.model, model).add(attempts.length - 1)
+    if (retryBudgetSpent) withheldRetries.counts.with(ATTRIBUTE.model, model).add(1)
+  }
+
+  #recordAttempt(attempt: AttemptRecord, operation: string, model: string | undefined): void {
+    const { line, provider, outcome, timeoutPhase, durationMs } = attempt
+    const { histogram, labels } = this.#histograms.attemptDuration
+    const { attributes } = common(labels, operation, model, provider)
+      .with(ATTRIBUTE.line, line)
+      .with(ATTRIBUTE.error, outcome === 'completed' ? undefined : outcome)
+    histogram.record(durationMs / 1000, attributes)
+    this.#tallies.attempts.counts
+      .with(ATTRIBUTE.line, line)
+      .with(ATTRIBUTE.outcome, outcome)
+      .with(ATTRIBUTE.timeoutPhase, timeoutPhase ?? undefined)
+      .add(1)
+  }
+
+  #recordUsage(
+    usage: Usage,
+    operation: string,
+    model: string | undefined,
+    provider: string | undefined,
+  ): void {
+    const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, source } = usage
+    const counts = this.#tallies.tokens.counts.with(ATTRIBUTE.model, model)
+    const count = (type: string, tokens: number) =>
+      counts.with(ATTRIBUTE.tokenType, type).with(ATTRIBUTE.usageSource, source).add(tokens)
+    count('input', inputTokens)
+    count('output', outputTokens)
+    if (cachedInputTokens > 0) count('cached_input', cachedInputTokens)
+    if (cacheWriteTokens > 0) count('cache_write', cacheWriteTokens)
+    const { histogram, labels } = this.#histograms.tokenUsage
+    const shared = common(labels, operation, model, provider)
+    histogram.record(inputTokens, shared.with(ATTRIBUTE.tokenType, 'input').attributes)
+    histogram.record(outputTokens, shared.with(ATTRIBUTE.tokenType, 'output').attributes)
+  }
+}
+
+function common(
+  labels: Labelled,
+  operation: string,
+  model: string | undefined,
+  provider: string | undefined,
+): Labelled {
+  return labels
+    .with(ATTRIBUTE.operation, operation)
+    .with(ATTRIBUTE.model, model)
+    .with(ATTRIBUTE.provider, provider)
+}

@@ -1,0 +1,153 @@
+import type { Attributes, Meter, Observable } from '@opentelemetry/api'
+import type { Catalog, Line } from '../../core/catalog/index.ts'
+import { ATTRIBUTE } from './attributes.ts'
+import type { VideoCharges } from './video-charges.ts'
+
+/** A line as `LineRegistry.reading` tells it. */
+export interface CircuitReading {
+  readonly inFlight: number
+  readonly circuit: 'closed' | 'open' | 'half_open'
+  readonly circuitChanges: Readonly<Record<'closed' | 'open' | 'half_open', number>>
+}
+
+/** Whether a store is away, and how often it was. */
+export interface StoreReading {
+  readonly away: boolean
+  readonly outages: number
+}
+
+/** The figures of a `LeasePool` that are told. */
+export interface PoolFigures {
+  readonly outages: number
+  readonly queued: number
+  readonly setAside: number
+  readonly waiting: number
+  readonly leases: number
+  readonly leasesLost: number
+  readonly overruns: number
+  readonly leasesSwept: number
+}
+
+/** What is read whenever metrics are collected; each member may be left out. */
+export interface GatewayStates {
+  /** The lines of the catalogue: a `LineRegistry`. */
+  readonly lines?: { reading(line: Line): CircuitReading }
+  /** Leases and settlements: a `LeasePool`. Its ledger is the store `ledger`. */
+  readonly pool?: { readonly away: boolean; readonly stats: PoolFigures }
+  /** What waits to be written: a `CallLogWriter`. */
+  readonly callLog?: { readonly queued: number; readonly dropped: number }
+  /** Stores by the name they are to have: a `RedisLimitStore`, or a `StoreWatch`. */
+  readonly stores?: Readonly<Record<string, StoreReading>>
+  /** What videos are charged, which belongs to no call. */
+  readonly videos?: VideoCharges
+}
+
+const CIRCUIT_STATES = ['closed', 'open', 'half_open'] as const
+
+type Observe = (instrument: Observable, value: number, attributes?: Attributes) => void
+
+/** Tells states on a meter: they are read when metrics are collected, and at no other time. */
+export function observeStates(meter: Meter, states: GatewayStates, catalog: () => Catalog | undefined): void {
+  const { lines, pool, callLog, stores = {} } = states
+  if (lines) observeLines(meter, lines, catalog)
+  if (callLog) observeCallLog(meter, callLog)
+  if (pool) observePool(meter, pool)
+  const all = Object.entries(stores)
+  if (pool) all.push(['ledger', ledgerOf(pool)])
+  if (all.length > 0) observeStores(meter, all)
+}
+
+function observeLines(
+  meter: Meter,
+  lines: Required<GatewayStates>['lines'],
+  catalog: () => Catalog | undefined,
+): void {
+  const { gauge, counter, level, together } = instruments(meter)
+  const circuit = gauge('line.circuit.state', '1', "1 for the state that the line's circuit is in, else 0")
+  const changes = counter('line.circuit.changes', '{change}', "How often a line's circuit came into a state")
+  const inFlight = level('line.in_flight', '{attempt}', 'Attempts that run')
+  together([circuit, changes, inFlight], (observe) => {
+    for (const line of catalog()?.lines ?? []) {
+      const reading = lines.reading(line)
+      observe(inFlight, reading.inFlight, { [ATTRIBUTE.line]: line.id })
+      for (const state of CIRCUIT_STATES) {
+        const attributes: Attributes = { [ATTRIBUTE.line]: line.id, [ATTRIBUTE.circuitState]: state }
+        observe(circuit, reading.circuit === state ? 1 : 0, attributes)
+        observe(changes, reading.circuitChanges[state], attributes)
+      }
+    }
+  })
+}
+
+function observeCallLog(meter: Meter, callLog: Required<GatewayStates>['callLog']): void {
+  const { counter, level, together } = instruments(meter)
+  const queued = level('call_log.queued', '{entry}', 'Entries that wait to be written')
+  const dropped = counter('call_log.dropped', '{entry}', 'Entries that were not written, and will not be')
+  together([queued, dropped], (observe) => {
+    observe(queued, callLog.queued)
+    observe(dropped, callLog.dropped)
+  })
+}
+
+function observePool(meter: Meter, pool: Required<GatewayStates>['pool']): void {
+  const { counter, level, together } = instruments(meter)
+  const figures: readonly (readonly [keyof PoolFigures, Observable])[] = [
+    ['queued', level('settlements.queued', '{settlement}', 'Charges that the ledger has not confirmed')],
+    [
+      'setAside',
+      level('settlements.set_aside', '{settlement}', 'Charges that fail while others are written'),
+    ],
+    ['waiting', level('admissions.waiting', '{call}', 'Calls that wait for money to be held')],
+    ['leases', level('leases.open', '{lease}', 'Leases that this process has')],
+    ['leasesLost', counter('leases.lost', '{lease}', 'Leases that were swept although this process lives')],
+    ['overruns', counter('leases.overruns', '{charge}', 'Charges that drew on a lost lease')],
+    ['leasesSwept', counter('leases.swept', '{lease}', 'Leases of others that this process returned')],
+  ]
+  together(
+    figures.map(([, instrument]) => instrument),
+    (observe) => {
+      const { stats } = pool
+      for (const [name, instrument] of figures) observe(instrument, stats[name])
+    },
+  )
+}
+
+function ledgerOf(pool: Required<GatewayStates>['pool']): StoreReading {
+  return {
+    get away() {
+      return pool.away
+    },
+    get outages() {
+      return pool.stats.outages
+    },
+  }
+}
+
+function observeStores(meter: Meter, stores: readonly (readonly [string, StoreReading])[]): void {
+  const { gauge, counter, together } = instruments(meter)
+  const away = gauge('store.away', '1', '1 while the store is away, else 0')
+  const outages = counter('store.outages', '{outage}', 'How often the store went away')
+  together([away, outages], (observe) => {
+    for (const [name, store] of stores) {
+      const attributes = { [ATTRIBUTE.store]: name }
+      observe(away, store.away ? 1 : 0, attributes)
+      observe(outages, store.outages, attributes)
+    }
+  })
+}
+
+function instruments(meter: Meter) {
+  return {
+    gauge: (name: string, unit: string, description: string) =>
+      meter.createObservableGauge(`model_gateway.${name}`, { unit, description }),
+    counter: (name: string, unit: string, description: string) =>
+      meter.createObservableCounter(`model_gateway.${name}`, { unit, description }),
+    level: (name: string, unit: string, description: string) =>
+      meter.createObservableUpDownCounter(`model_gateway.${name}`, { unit, description }),
+    together: (observed: Observable[], read: (observe: Observe) => void) =>
+      meter.addBatchObservableCallback(
+        (result) => read((...observation) => result.observe(...observation)),
+        observed,
+      ),
+  }
+}

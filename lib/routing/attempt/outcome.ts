@@ -1,0 +1,240 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { TimeoutPhase } from '../../core/call/index.ts'
+import type { ErrorCode } from '../../core/errors/index.ts'
+
+/** How an attempt failed, and what follows from it. */
+export interface Failure {
+  /** The code the call would have if this were its only attempt. */
+  readonly code: ErrorCode
+  /** Whether another line may be tried. */
+  readonly retryable: boolean
+  /** Whether it counts against the line's circuit. */
+  readonly blame: boolean
+  /** For the operator: what happened. */
+  readonly detail: string | null
+  readonly timeoutPhase?: TimeoutPhase
+  /** How long the upstream asked to be left alone. */
+  readonly retryAfterMs?: number | undefined
+  /** The member of the caller's request that the upstream objected to. */
+  readonly param?: string | undefined
+  /** Whether the line may just not have the endpoint. */
+  readonly unknownPath?: boolean
+}
+
+/** The parts of an upstream's error object that decide anything, whatever its shape. */
+interface UpstreamErrorObject {
+  readonly type: string
+  readonly code: string
+  readonly message: string
+  readonly param: string | undefined
+}
+
+const CONTEXT_CODES = new Set([
+  'context_length_exceeded',
+  'model_context_window_exceeded',
+  'string_above_max_length',
+])
+const CONTEXT_TEXT =
+  /context.{0,12}(?:length|window|limit)|maximum context|prompt is too long|input is too long|too many (?:input )?tokens/i
+const POLICY_CODES = new Set([
+  'content_policy_violation',
+  'content_filter',
+  'moderation_blocked',
+  'responsible_ai_policy_violation',
+  'image_content_policy_violation',
+  'bio_policy',
+  'misalignment_policy_violation',
+])
+/** Why a response fails, or a stream, although its request was taken: the request's own faults. */
+const REQUEST_CODES =
+  /^(?:invalid_(?:prompt|image|base64_image)|image_(?:too|parse|content|file)|empty_image|unsupported_image|failed_to_download_image)/
+
+/** Reads an upstream's answer that is not a success: a status other than 2xx with whatever body came along. */
+export function failureOfStatus(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
+  const error = errorObjectOf(body)
+  const failure = classify(status, error)
+  if (failure.code !== 'upstream_rate_limited') return failure
+  return { ...failure, retryAfterMs: retryAfterOf(headers) ?? retryInfoOf(body) }
+}
+
+const STATUS_BY_TYPE: Readonly<Record<string, number>> = {
+  overloaded_error: 529,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  insufficient_quota: 429,
+  authentication_error: 401,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  invalid_request_error: 400,
+  timeout_error: 504,
+  server_is_overloaded: 503,
+  slow_down: 503,
+}
+
+/**
+ * Reads an error that came with 200, as an event of a stream or as the answer itself; there is no status, so its type, or
+ * its code, stands in.
+ */
+export function failureOfEvent(error: unknown): Failure {
+  const object = errorObjectOf({ error })
+  return classify(statusOfEvent(object), object)
+}
+
+function statusOfEvent({ type, code }: UpstreamErrorObject): number {
+  const numeric = Number(code)
+  if (numeric >= 400 && numeric <= 599) return numeric
+  if (CONTEXT_CODES.has(code) || POLICY_CODES.has(code) || REQUEST_CODES.test(code)) return 400
+  return STATUS_BY_TYPE[type] ?? STATUS_BY_TYPE[code] ?? 500
+}
+
+/** An answer that is not what the protocol says, or that broke off. */
+export function malformed(detail: string): Failure {
+  return { code: 'upstream_error', retryable: true, blame: true, detail }
+}
+
+/** One of the attempt's clocks ran out. */
+export function timedOut(phase: TimeoutPhase, afterMs: number): Failure {
+  const detail = `the ${phase.replace('_', '-')} clock ran out after ${Math.round(afterMs)} ms`
+  return { code: 'upstream_timeout', retryable: true, blame: true, detail, timeoutPhase: phase }
+}
+
+/** What a failure behind the first output amounts to: the line broke its answer off, whatever it said. */
+export function brokenOff(failure: Failure): Failure {
+  if (failure.code === 'upstream_timeout') return { ...failure, retryable: false }
+  return { ...malformed(failure.detail ?? failure.code), retryable: false }
+}
+
+/** The line does not have, or has no longer, what was made on it before. */
+export function goneFromLine(): Failure {
+  return { code: 'not_found', retryable: false, blame: false, detail: 'the line does not have it' }
+}
+
+/** 200 without any output. */
+export function emptyAnswer(): Failure {
+  return { code: 'empty_completion', retryable: true, blame: false, detail: 'no output' }
+}
+
+/** 200, stopped by moderation before any output. */
+export function filteredAnswer(): Failure {
+  return { code: 'content_filtered', retryable: false, blame: false, detail: 'stopped by moderation' }
+}
+
+/** An error of undici, of the operating system (with the call that failed), or of TLS. */
+type ConnectionError = Error & { code?: string; syscall?: string }
+
+/** The connection could not be made or broke. */
+export function connectionFailure(error: ConnectionError): Failure {
+  if (error.code === 'UND_ERR_CONNECT_TIMEOUT') {
+    return { ...malformed('connecting took too long'), code: 'upstream_timeout', timeoutPhase: 'connect' }
+  }
+  return malformed(connectionDetail(error))
+}
+
+/** The messages of the system and of TLS name the line's address, which is not for callers who read their call log. */
+function connectionDetail({ code, syscall, message, name }: ConnectionError): string {
+  const text = message === '' ? name : message
+  if (code === undefined) return text
+  if (syscall !== undefined) return `${code}: ${syscall}`
+  return code.startsWith('UND_ERR_') || code.startsWith('HPE_') ? `${code}: ${text}` : code
+}
+
+function classify(status: number, error: UpstreamErrorObject): Failure {
+  const detail = detailOf(status, error)
+  const passing = { retryable: true, detail }
+  const final = { retryable: false, blame: false, detail }
+  if (refersToWhatIsGone(status, error)) return { ...goneFromLine(), param: 'previous_response_id' }
+  if (status === 429) return { ...passing, code: 'upstream_rate_limited', blame: false }
+  if (status === 503 || status === 529) return { ...passing, code: 'upstream_overloaded', blame: true }
+  if (status === 504 || status === 408) return { ...passing, code: 'upstream_error', blame: true }
+  if (status === 413) return { ...final, code: 'request_too_large' }
+  if (status === 400 || status === 422 || judgesTheInput(status, error)) {
+    if (CONTEXT_CODES.has(error.code) || CONTEXT_TEXT.test(error.message))
+      return { ...final, code: 'context_too_long' }
+    if (POLICY_CODES.has(error.code)) return { ...final, code: 'content_filtered' }
+    return { ...final, code: 'invalid_request', param: error.param }
+  }
+  return { ...passing, code: 'upstream_error', blame: true, unknownPath: isUnknownPath(status, error) }
+}
+
+/** A path or a method that is not known, and not a model: then the upstream names it. */
+function isUnknownPath(status: number, { type, code, message }: UpstreamErrorObject): boolean {
+  return (status === 404 || status === 405) && !/model|deployment/i.test(`${type} ${code} ${message}`)
+}
+
+/** The response that a request goes on from. */
+function refersToWhatIsGone(status: number, { code, param }: UpstreamErrorObject): boolean {
+  return code === 'previous_response_not_found' || (status === 404 && param === 'previous_response_id')
+}
+
+/** An item of the input names another that the upstream does not have: a 404 that is not about the line. */
+function judgesTheInput(status: number, { param }: UpstreamErrorObject): boolean {
+  return status === 404 && param === 'input'
+}
+
+/** More than the trace keeps, so that a secret in it is still whole when it is taken out. */
+const LONGEST_DETAIL = 2000
+
+/** Answers that judge the request quote it, and prompt text is never kept. */
+const JUDGES_THE_REQUEST: ReadonlySet<number> = new Set([400, 413, 422])
+
+/** Upstream text stays in the call log; bounded, because an upstream may send a page. */
+function detailOf(status: number, { type, code, message, param }: UpstreamErrorObject): string {
+  const words = [type, code, JUDGES_THE_REQUEST.has(status) ? (param ?? '') : message]
+    .filter((word) => word !== '')
+    .join(': ')
+  return (words === '' ? `status ${status}` : words).slice(0, LONGEST_DETAIL)
+}
+
+function errorObjectOf(body: unknown): UpstreamErrorObject {
+  const error = isRecord(body) ? body.error : undefined
+  const source = isRecord(error) ? error : isRecord(body) ? body : {}
+  return {
+    type: text(source.type),
+    code: text(source.code),
+    message: typeof error === 'string' ? error : text(source.message),
+    param: typeof source.param === 'string' && source.param !== '' ? source.param : undefined,
+  }
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : ''
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Nobody rests longer than this on an upstream's word. */
+const LONGEST_REST_MS = 86_400_000
+
+/** `retry-after-ms`, else `retry-after` in seconds or as a date. */
+function retryAfterOf(headers: IncomingHttpHeaders): number | undefined {
+  const ms = headers['retry-after-ms']
+  const exact = typeof ms === 'string' && ms.trim() !== '' ? bounded(Number(ms)) : undefined
+  if (exact !== undefined) return exact
+  const value = headers['retry-after']
+  if (value === undefined || value.trim() === '') return undefined
+  const seconds = Number(value)
+  return bounded(Number.isNaN(seconds) ? Date.parse(value) - Date.now() : seconds * 1000)
+}
+
+/** Google's RetryInfo: `error.details[].retryDelay: "34.4s"`. */
+function retryInfoOf(body: unknown): number | undefined {
+  const error = isRecord(body)
+    ? body.error
+    : Array.isArray(body) && isRecord(body[0])
+      ? body[0].error
+      : undefined
+  const details = isRecord(error) && Array.isArray(error.details) ? error.details : []
+  for (const detail of details) {
+    const delay = isRecord(detail) ? detail.retryDelay : undefined
+    if (typeof delay === 'string' && /^\d+(\.\d+)?s$/.test(delay))
+      return bounded(Number.parseFloat(delay) * 1000)
+  }
+  return undefined
+}
+
+function bounded(ms: number): number | undefined {
+  return Number.isFinite(ms) ? Math.min(LONGEST_REST_MS, Math.max(0, ms)) : undefined
+}

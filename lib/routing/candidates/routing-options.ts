@@ -1,0 +1,41 @@
+import type { Call } from '../../core/call/index.ts'
+import type { Catalog } from '../../core/catalog/index.ts'
+import type { LineRegistry } from '../lines/line-state.ts'
+import { STRATEGIES, type Strategy, type StrategyName } from './strategies.ts'
+
+/** What every way of routing is told. */
+export interface RoutingOptions {
+  /**
+   * The models and lines; a function where they can change while the app runs. One that answers the same for the same
+   * call, whoever asks, lets calls that have begun finish on what they began with.
+   */
+  catalog: Catalog | ((call?: Call) => Catalog)
+  /** The order in which lines are tried: a name, or a function of your own. Defaults to `priority`. */
+  strategy?: StrategyName | Strategy
+  /** Most lines tried for one call. Defaults to 3. */
+  maxAttempts?: number
+  /** The region this gateway runs in, for the trace. Defaults to `local`. */
+  region?: string
+  /** The lines' connections, circuits and measurements. Defaults to a registry of its own; pass one to see or close it. */
+  lines?: LineRegistry
+}
+
+/** Checks what is common, and fills in its defaults. */
+export function validateRouting(name: string, options: RoutingOptions) {
+  const { catalog, strategy = 'priority', maxAttempts = 3, region = 'local' } = options
+  if (!catalog) throw new TypeError(`${name}: "catalog" is needed; loadConfig(json).catalog is one`)
+  if (typeof strategy !== 'function' && !Object.hasOwn(STRATEGIES, strategy)) {
+    throw new TypeError(
+      `${name}: "strategy" must be a function or one of ${Object.keys(STRATEGIES).join(', ')}`,
+    )
+  }
+  if (!(Number.isInteger(maxAttempts) && maxAttempts >= 1))
+    throw new TypeError(`${name}: "maxAttempts" must be at least 1`)
+  return {
+    catalog: typeof catalog === 'function' ? catalog : () => catalog,
+    strategyName: typeof strategy === 'string' ? strategy : strategy.name || 'custom',
+    strategy: typeof strategy === 'string' ? STRATEGIES[strategy] : strategy,
+    maxAttempts,
+    region,
+  }
+}

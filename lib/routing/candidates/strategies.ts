@@ -1,0 +1,131 @@
+import { hash } from 'node:crypto'
+import type { Call, CallRequest } from '../../core/call/index.ts'
+import type { Line } from '../../core/catalog/index.ts'
+import type { Candidate } from './candidate.ts'
+import { names } from './filters.ts'
+
+/**
+ * Puts the candidates of a call into the order in which they are tried. Must not change the list it is given.
+ *
+ * @example
+ * const nearest: Strategy = (candidates) => candidates.toSorted((a, b) => distance(a.line) - distance(b.line))
+ */
+export type Strategy = (candidates: readonly Candidate[], call: Call) => readonly Candidate[]
+
+/** The strategies that come with the toolkit. */
+export type StrategyName = 'priority' | 'weighted' | 'latency' | 'price' | 'affinity'
+
+type Score = (candidate: Candidate) => number
+
+/** Lowest score first; equal scores keep their order, which is that of priority and weight. */
+function ascending(candidates: readonly Candidate[], score: Score): readonly Candidate[] {
+  if (candidates.length < 2) return candidates
+  return candidates
+    .map((candidate) => ({ candidate, score: score(candidate) }))
+    .sort((a, b) => a.score - b.score)
+    .map(({ candidate }) => candidate)
+}
+
+/** Lowest priority number first, greater weight first among equals. The candidates come in this order. */
+const priority: Strategy = (candidates) => candidates
+
+/** A random order in which a line of twice the weight comes first twice as often; weight 0 comes last. */
+const weighted: Strategy = (candidates) =>
+  ascending(candidates, ({ line }) =>
+    line.weight > 0 ? -Math.log(1 - Math.random()) / line.weight : Infinity,
+  )
+
+/** Least expected wait first: time to first byte × calls in flight. A line not yet measured is tried first. */
+const latency: Strategy = (candidates) =>
+  ascending(candidates, ({ state }) => state.expectedFirstByteMs * (state.inFlight + 1))
+
+/** Cheapest first, for the tokens this call is expected to use. */
+const price: Strategy = (candidates, { request }) =>
+  ascending(candidates, (candidate) => expectedCost(candidate, request))
+
+/** The same line for the same account, model and beginning of the prompt, so that its prompt cache is hit. */
+const affinity: Strategy = (candidates, call) => {
+  if (candidates.length < 2) return candidates
+  const { request, principal } = call
+  const prefix = request ? request.operation.promptPrefix(request.body.json) : ''
+  const key = seedOf(`${principal?.accountId ?? ''}\0${request?.model.id ?? ''}\0${prefix}`)
+  return ascending(candidates, ({ line }) => rendezvousScore(seedOfLine(line), key, line.weight))
+}
+
+/** Most tokens per second first; a line not yet measured is tried first. Only callers ask for it (`provider.sort`). */
+const throughput: Strategy = (candidates) =>
+  ascending(candidates, ({ state }) => -(state.tokensPerSecond ?? Number.MAX_VALUE))
+
+export const STRATEGIES: Readonly<Record<StrategyName, Strategy>> = {
+  priority,
+  weighted,
+  latency,
+  price,
+  affinity,
+}
+const SORTS = { price, latency, throughput } as const
+
+/** The order for one call: the caller's `sort` instead of the strategy, and the lines of its `order` in front. */
+export function orderCandidates(
+  candidates: readonly Candidate[],
+  strategy: Strategy,
+  call: Call,
+): readonly Candidate[] {
+  const constraint = call.request?.constraint
+  if (!constraint) return strategy(candidates, call)
+  const ordered = (constraint.sort ? SORTS[constraint.sort] : strategy)(candidates, call)
+  const { order } = constraint
+  if (order) {
+    const rank = (candidate: Candidate): number => {
+      const at = order.findIndex((name) => names([name], candidate.line))
+      return at < 0 ? order.length : at
+    }
+    return ascending(ordered, rank)
+  }
+  if (constraint.allowFallbacks) return ordered
+  for (const { line } of ordered.slice(1)) {
+    const detail = 'allow_fallbacks: false, and another line comes first'
+    call.routing?.eliminated.push({ line: line.id, reason: 'provider_constraint', detail })
+  }
+  return ordered.slice(0, 1)
+}
+
+/** Output is not known beforehand: the same number of tokens as the input, at most what was asked for. */
+function expectedCost({ price: unit }: Candidate, request: CallRequest | null): number {
+  const input = request?.estimatedInputTokens ?? 1000
+  const output = Math.min(input, request?.maxOutputTokens ?? input)
+  const tokens = input * Number(unit.inputPerMillion) + output * Number(unit.outputPerMillion)
+  const pieces = [unit.perRequest, unit.perImage, unit.perSecond, unit.perSearchUnit]
+  return pieces.reduce((sum, price) => sum + Number(price), tokens / 1_000_000)
+}
+
+/** Weighted rendezvous hashing: adding or losing a line moves only the keys of that line. */
+function rendezvousScore(line: number, key: number, weight: number): number {
+  if (weight <= 0) return Infinity
+  return -Math.log((mixed(line ^ key) + 1) / (2 ** 32 + 1)) / weight
+}
+
+/** Text is hashed once per line and once per call: hashing both together for each of 200 lines takes as long as a call. */
+const lineSeeds = new WeakMap<Line, number>()
+
+function seedOfLine(line: Line): number {
+  const known = lineSeeds.get(line)
+  if (known !== undefined) return known
+  const seed = seedOf(line.id)
+  lineSeeds.set(line, seed)
+  return seed
+}
+
+/** The same in every process. */
+function seedOf(text: string): number {
+  return Number.parseInt(hash('sha256', text).slice(0, 8), 16)
+}
+
+/** Spreads 32 bits over 32 bits, so that neighbours end up anywhere (the last step of MurmurHash3). */
+function mixed(bits: number): number {
+  let x = bits ^ (bits >>> 16)
+  x = Math.imul(x, 0x85ebca6b)
+  x ^= x >>> 13
+  x = Math.imul(x, 0xc2b2ae35)
+  return (x ^ (x >>> 16)) >>> 0
+}

@@ -1,0 +1,52 @@
+import type { RequestBody } from '../../core/call/index.ts'
+import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
+import type { Failure } from '../attempt/outcome.ts'
+
+/** Outcomes that stand for the call when every attempt ended in the same one. */
+const SHARED: ReadonlySet<ErrorCode> = new Set([
+  'upstream_timeout',
+  'upstream_rate_limited',
+  'upstream_overloaded',
+  'empty_completion',
+])
+
+/**
+ * What the caller is told after the last attempt: that attempt's code when it was the only one, the common one of all
+ * attempts where they agree, else `all_candidates_failed`.
+ */
+export function verdict(failures: readonly Failure[], body: RequestBody): GatewayError {
+  const last = failures.at(-1) as Failure
+  if (!last.retryable) return finalRefusal(last, body)
+  const agreed =
+    failures.length === 1 || (SHARED.has(last.code) && failures.every(({ code }) => code === last.code))
+  if (!agreed) return new GatewayError('all_candidates_failed')
+  return new GatewayError(last.code, { retryAfterMs: shortestWait(failures) })
+}
+
+function shortestWait(failures: readonly Failure[]): number | undefined {
+  const waits = failures.flatMap(({ retryAfterMs }) => (retryAfterMs === undefined ? [] : [retryAfterMs]))
+  return waits.length > 0 ? Math.min(...waits) : undefined
+}
+
+/** The upstream's text stays in the call log; only the name of the member goes back, if it is one the caller sent. */
+function finalRefusal(failure: Failure, body: RequestBody): GatewayError {
+  const param = failure.param !== undefined && isOwnMember(failure.param, body) ? failure.param : undefined
+  if (failure.code === 'not_found')
+    return new GatewayError('not_found', { param, message: goneMessage(param) })
+  if (failure.code !== 'invalid_request') return new GatewayError(failure.code)
+  return new GatewayError('invalid_request', {
+    param,
+    message: `The upstream does not accept ${param ?? 'a parameter of this request'}. The call log names its reason.`,
+  })
+}
+
+/** Undefined: what is always said of a `not_found`. */
+function goneMessage(param: string | undefined): string | undefined {
+  if (param !== 'previous_response_id') return undefined
+  return 'The previous response is not stored any more. Send the conversation as input instead.'
+}
+
+function isOwnMember(param: string, { json }: RequestBody): boolean {
+  const root = /^[\w-]{1,64}(?=$|[.[])/.exec(param)?.[0]
+  return root !== undefined && param.length <= 200 && /^[\w.[\]-]+$/.test(param) && Object.hasOwn(json, root)
+}

@@ -1,0 +1,94 @@
+import type { Logger } from '../../core/call/index.ts'
+import { consoleLogger } from '../../core/call/index.ts'
+import { StoreGuard } from '../../core/store-guard/index.ts'
+import type { LineRegistry } from './line-state.ts'
+
+/** Options of {@link LineSwitches}. */
+export interface LineSwitchesOptions {
+  /** Where switches are kept; a `MemoryLineSwitchStore` or `SqlLineSwitchStore` fits. */
+  store: {
+    /** Whether lines are on, of those that operators have switched. */
+    all(): Promise<ReadonlyMap<string, boolean>>
+  }
+  /** What they apply to: the registry that `route` has. */
+  lines: LineRegistry
+  /** How often the store is asked, in milliseconds; at most 4000, so that a change is in force everywhere within 5 s. Defaults to 2000. */
+  pollMs?: number
+  /** Is told of outages of the store. Defaults to the console. */
+  logger?: Logger
+  /** Called when an outage of the store begins and ends, for metrics. Defaults to nothing. */
+  onStoreChange?: (away: boolean) => void
+}
+
+/** How long the store may take to answer. */
+const PATIENCE_MS = 1000
+
+/**
+ * Keeps the lines of this process as operators have switched them, whichever process they told. While the store is away
+ * lines stay as they are.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @example
+ * const lines = new LineRegistry()
+ * const switches = new LineSwitches({ store, lines })
+ * await switches.refresh()
+ */
+export class LineSwitches {
+  readonly #store: LineSwitchesOptions['store']
+  readonly #lines: LineRegistry
+  readonly #pollMs: number
+  readonly #guard: StoreGuard
+  #timer: NodeJS.Timeout | undefined
+  #asked = 0
+  #applied = 0
+  #closed = false
+
+  constructor(options: LineSwitchesOptions) {
+    const { store, lines, pollMs = 2000, logger = consoleLogger, onStoreChange } = options
+    if (typeof store?.all !== 'function')
+      throw new TypeError('LineSwitches: "store" must be a LineSwitchStore, such as a MemoryLineSwitchStore')
+    if (!lines) throw new TypeError('LineSwitches: "lines" must be the LineRegistry that route has')
+    if (!(pollMs > 0 && pollMs <= 4000))
+      throw new TypeError('LineSwitches: "pollMs" must be above 0 and at most 4000')
+    this.#store = store
+    this.#lines = lines
+    this.#pollMs = pollMs
+    this.#guard = new StoreGuard({
+      name: 'line switches',
+      logger,
+      timeoutMs: PATIENCE_MS,
+      ...(onStoreChange && { onChange: onStoreChange }),
+    })
+    this.#schedule()
+  }
+
+  /**
+   * Asks the store now.
+   *
+   * @throws {StoreAway} when it did not answer; lines stay as they are.
+   */
+  async refresh(): Promise<void> {
+    const turn = ++this.#asked
+    const switches = await this.#guard.insist(() => this.#store.all())
+    // An answer that was asked for earlier may be older than what is in force.
+    if (turn < this.#applied || this.#closed) return
+    this.#applied = turn
+    this.#lines.applySwitches(switches)
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+  }
+
+  #schedule(): void {
+    if (this.#closed) return
+    // The guard tells of an outage, once.
+    const poll = (): void =>
+      void this.refresh().then(
+        () => this.#schedule(),
+        () => this.#schedule(),
+      )
+    this.#timer = setTimeout(poll, this.#pollMs).unref()
+  }
+}

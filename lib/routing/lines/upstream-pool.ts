@@ -1,0 +1,82 @@
+import { Client, type Dispatcher, Pool } from 'undici'
+import type { Line } from '../../core/catalog/index.ts'
+
+/** undici's own idle limit of a kept-alive connection; providers keep theirs longer. */
+const KEEP_ALIVE_MS = 30_000
+
+/** A connection that knows how many requests it has carried since it was made. */
+export interface CountingConnection {
+  carried: number
+}
+
+/** A handler that is told which connection serves it. */
+export interface ConnectionAware extends Dispatcher.DispatchHandler {
+  connection: CountingConnection | undefined
+}
+
+class CountingClient extends Client implements CountingConnection {
+  carried = 0
+
+  constructor(...args: ConstructorParameters<typeof Client>) {
+    super(...args)
+    this.on('connect', () => {
+      this.carried = 0
+    })
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    ;(handler as ConnectionAware).connection = this
+    return super.dispatch(options, handler)
+  }
+}
+
+/** The connections to one line. */
+export class UpstreamPool {
+  readonly #origin: string
+  readonly #options: Client.Options
+  readonly #pool: Pool
+  #retired = false
+
+  constructor(line: Line) {
+    this.#origin = line.origin
+    this.#options = {
+      allowH2: false,
+      pipelining: 1,
+      // The clocks of the attempt rule; undici's own would end a long answer behind their back.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connect: { timeout: line.timeouts.connectMs },
+    }
+    this.#pool = new Pool(this.#origin, {
+      ...this.#options,
+      factory: (origin, options) => new CountingClient(origin, options as Client.Options),
+    })
+  }
+
+  dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void {
+    if (this.#retired) this.dispatchFresh(options, handler)
+    else this.#pool.dispatch(options, handler)
+  }
+
+  /** The same over a connection of its own, which is closed afterwards. */
+  dispatchFresh(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void {
+    const client = new CountingClient(this.#origin, this.#options)
+    client.dispatch(options, handler)
+    void client.close()
+  }
+
+  /**
+   * Ends idle connections, and each other one behind its answer; resolves when all have ended. A call that had this line
+   * in mind before still gets through, on a connection of its own.
+   */
+  async retire(): Promise<void> {
+    this.#retired = true
+    await this.#pool.close()
+  }
+
+  /** Ends all connections, those in use included. */
+  async close(): Promise<void> {
+    await this.#pool.destroy()
+  }
+}

@@ -1,0 +1,195 @@
+import {
+  GRACE_MS,
+  MOST_WAIT_MS,
+  PARDON_MS,
+  PROLONG_MS,
+  SLOT_WAIT_MS,
+} from '../../middleware/rate-limit/index.ts'
+import { CLOCK } from './limit-scripts.ts'
+
+/** How much faster a caller's next request may be than the note that its call ended elsewhere, in milliseconds. */
+const PARDON_LATE_MS = 250
+
+/**
+ * Gives back and decides what one process has gathered in a turn of its event loop, one after the other: first the slots
+ * that came back, then the calls that ended, then the demands in their order. Each demand is admitted or refused as a
+ * whole, and no process ever sees half of one. Counters are laid out as rate-limiter-flexible does: an integer that
+ * expires with its window. What several demands of a batch look at is read once, and written once at the end: until
+ * then no other script runs and no key expires.
+ *
+ * KEYS: the counters, the sets of slots, the senders' waits; each once.
+ * ARGV: now or '', lease, number of counters, number of sets, then a flat list of numbers and ids as JSON, in which each
+ * key is named by its place among those of its sort:
+ * - how many sets get slots back; for each its place, number of ids, the ids
+ * - of how many senders calls ended; for each the place of its wait, number of calls
+ * - how many demands; for each its id, the place of its wait, window, number of counters, number of sets, then place,
+ *   cost and limit of each counter, then place and limit of each set.
+ * Returns: now, and a JSON list with for each demand: which refused it (from 1; 0: none), the wait or what is left of the
+ * sender's, then what is used and left of the window for each of its counters. Times are milliseconds.
+ */
+export const DECIDE = `${CLOCK}
+local lease, counters, sets = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local asked, at = cjson.decode(ARGV[5]), 1
+local waits = counters + sets
+
+for _ = 1, asked[1] do
+  local ids = asked[at + 2]
+  redis.call('ZREM', KEYS[counters + asked[at + 1]], unpack(asked, at + 3, at + 2 + ids))
+  at = at + 2 + ids
+end
+
+-- Calls that ended during a wait, of which whoever made them was not told: see "ended" of a limit store. Such a caller
+-- may have been faster at another process than this note: a request that was just counted as early is taken back.
+at = at + 1
+for _ = 1, asked[at] do
+  local key, calls = KEYS[waits + asked[at + 1]], asked[at + 2]
+  at = at + 2
+  local noted = redis.call('HMGET', key, 'since', 'told', 'until', 'earlyAt')
+  local since, told, till, earlyAt = tonumber(noted[1]), tonumber(noted[2]), tonumber(noted[3]), tonumber(noted[4])
+  if told and now >= since + ${PARDON_MS} and now < told and till - now <= ${MOST_WAIT_MS} then
+    if earlyAt and now - earlyAt <= ${PARDON_LATE_MS} then
+      redis.call('HSET', key, 'until', math.max(told, till - ${PROLONG_MS}))
+      redis.call('HDEL', key, 'earlyAt')
+      calls = calls - 1
+    end
+    redis.call('HINCRBY', key, 'pardons', calls)
+  end
+end
+
+local used, left, begun, added, waitless = {}, {}, {}, {}, {}
+local held, joining, swept, leaseEnd = {}, {}, {}, now + lease
+
+local function join(k)
+  redis.call('ZADD', KEYS[k], unpack(joining[k]))
+  redis.call('PEXPIRE', KEYS[k], lease)
+end
+
+-- Of a set that seems full: without the leases that are over, and no id twice.
+local function recount(k)
+  local new = joining[k]
+  if swept[k] and not new then return end
+  if new then
+    join(k)
+    joining[k] = nil
+  end
+  redis.call('ZREMRANGEBYSCORE', KEYS[k], '-inf', now)
+  swept[k] = true
+  held[k] = redis.call('ZCARD', KEYS[k])
+end
+
+if counters > 0 then used = redis.call('MGET', unpack(KEYS, 1, counters)) end
+for k = 1, counters do
+  used[k], left[k] = tonumber(used[k] or 0), redis.call('PTTL', KEYS[k])
+  if left[k] <= 0 then used[k] = 0 end
+end
+
+local reply, said = {}, 0
+at = at + 1
+local demands = asked[at]
+for _ = 1, demands do
+  local id, sender, window, charges, slots = asked[at + 1], asked[at + 2], asked[at + 3], asked[at + 4], asked[at + 5]
+  local waitKey, costs = KEYS[waits + sender], at + 6
+  local places = costs + 3 * charges
+  at = places + 2 * slots - 1
+  local refusedBy, wait, pardons, rest = 0, 0, 0, 0
+
+  for i = 1, charges do
+    local k = asked[costs + 3 * i - 3]
+    local remaining = left[k]
+    if remaining <= 0 then remaining = window end
+    if remaining > window then
+      -- The clock was set back: the window ends when it is as long as it may be.
+      remaining, left[k] = window, window
+      if begun[k] then begun[k] = window else redis.call('PEXPIRE', KEYS[k], window) end
+    end
+    if used[k] + asked[costs + 3 * i - 2] > asked[costs + 3 * i - 1] and remaining > wait then
+      refusedBy, wait = i, remaining
+    end
+  end
+
+  if charges > 0 and (refusedBy > 0 or not waitless[sender]) then
+    local noted = redis.call('HMGET', waitKey, 'since', 'told', 'until', 'by', 'prolonged', 'pardons', 'slotDue')
+    local since, told, till = tonumber(noted[1]), tonumber(noted[2]), tonumber(noted[3])
+    -- None is longer than that: one that seems to be was noted before the clock was set back.
+    local waiting = told ~= nil and now < till and till - now <= ${MOST_WAIT_MS}
+    waitless[sender] = not waiting
+    pardons = waiting and tonumber(noted[6]) or 0
+    rest = waiting and math.max(0, told - now) or 0
+    local calm = since
+    -- Whoever was refused a slot was told to come back then.
+    local slotDue = tonumber(noted[7])
+    if waiting and slotDue and slotDue <= now + ${SLOT_WAIT_MS} then calm = math.max(since, slotDue) end
+    -- Whoever comes from the time on that was told first may have waited.
+    local early = waiting and pardons == 0 and now > calm + ${GRACE_MS} and now < told
+    local owed = waiting and noted[5] == '1'
+    if owed then
+      refusedBy = 1
+      for i = 1, charges do if KEYS[asked[costs + 3 * i - 3]] == noted[4] then refusedBy = i end end
+      if early then till = math.min(till + ${PROLONG_MS}, now + ${MOST_WAIT_MS}) end
+      wait = till - now
+    elseif refusedBy > 0 then
+      local due = now + wait
+      if waiting and now < told then told = math.min(told, due) else since, told, pardons = now, due, 0 end
+      if early then due = math.min(math.max(due, till) + ${PROLONG_MS}, now + ${MOST_WAIT_MS}) end
+      till, wait = due, due - now
+    end
+    if refusedBy > 0 then
+      redis.call('HSET', waitKey, 'since', since, 'told', told, 'until', till,
+        'by', KEYS[asked[costs + 3 * refusedBy - 3]],
+        'prolonged', (owed or early) and '1' or '0', 'pardons', math.max(pardons - 1, 0))
+      if early then redis.call('HSET', waitKey, 'earlyAt', now) end
+      redis.call('PEXPIRE', waitKey, wait)
+      waitless[sender] = false
+    end
+  end
+
+  if refusedBy == 0 then
+    for i = 1, slots do
+      local k, most = counters + asked[places + 2 * i - 2], asked[places + 2 * i - 1]
+      if not held[k] then held[k] = redis.call('ZCARD', KEYS[k]) end
+      if held[k] >= most then recount(k) end
+      if held[k] >= most and not redis.call('ZSCORE', KEYS[k], id) then
+        refusedBy, wait = charges + i, ${SLOT_WAIT_MS}
+        if charges > 0 then
+          redis.call('HSET', waitKey, 'slotDue', now + ${SLOT_WAIT_MS})
+          local least = ${SLOT_WAIT_MS + GRACE_MS}
+          if redis.call('PTTL', waitKey) < least then redis.call('PEXPIRE', waitKey, least) end
+        end
+        break
+      end
+    end
+  end
+
+  local admitted = refusedBy == 0
+  if admitted and pardons > 0 then redis.call('HINCRBY', waitKey, 'pardons', -1) end
+  reply[said + 1], reply[said + 2] = refusedBy, admitted and rest or wait
+  said = said + 2
+  for i = 1, charges do
+    local k = asked[costs + 3 * i - 3]
+    local cost = asked[costs + 3 * i - 2]
+    if admitted then
+      used[k], added[k] = used[k] + cost, (added[k] or 0) + cost
+      if left[k] <= 0 then left[k], begun[k] = window, window end
+    end
+    local count = used[k]
+    -- A list writes numbers with 14 digits.
+    if count >= 1e14 then count = string.format('%.0f', count) end
+    reply[said + 1], reply[said + 2] = count, left[k] > 0 and left[k] or window
+    said = said + 2
+  end
+  if admitted then
+    for i = 1, slots do
+      local k = counters + asked[places + 2 * i - 2]
+      local new = joining[k]
+      if new then new[#new + 1], new[#new + 2] = leaseEnd, id else joining[k] = { leaseEnd, id } end
+      held[k] = held[k] + 1
+    end
+  end
+end
+
+for k = 1, counters do
+  if begun[k] then redis.call('SET', KEYS[k], added[k], 'PX', begun[k])
+  elseif added[k] then redis.call('INCRBY', KEYS[k], added[k]) end
+end
+for k in pairs(joining) do join(k) end
+return { now, '[' .. table.concat(reply, ',') .. ']' }`

@@ -1,0 +1,116 @@
+import type { Count, Demand, Limit, Verdict } from '../../middleware/rate-limit/index.ts'
+
+/** A demand that waits for its verdict. */
+export interface Asked {
+  readonly demand: Demand
+  readonly resolve: (verdict: Verdict) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * What `DECIDE` of decide-script.ts returns: Redis's time, a text with `stringNumbers` of the client, and the list of what
+ * it says to each demand.
+ */
+export type BatchReply = readonly [now: number | string, list: string]
+
+/** Redis does nothing else while a script runs. */
+const MOST_DEMANDS = 100
+/** Lua copies them to a stack of bounded size. */
+const MOST_ENDS = 1000
+
+/** What is gathered in a turn of the event loop, for one script. */
+export class LimitBatch {
+  readonly asked: Asked[] = []
+  /** Ids of slots that come back, by the key of their set. */
+  readonly returned = new Map<string, string[]>()
+  readonly #ended = new Map<string, number>()
+  #ends = 0
+
+  /** Whether no more fits in. */
+  get full(): boolean {
+    return this.asked.length >= MOST_DEMANDS || this.#ends >= MOST_ENDS
+  }
+
+  giveBack(key: string, id: string): void {
+    this.#ends++
+    const ids = this.returned.get(key)
+    if (ids) ids.push(id)
+    else this.returned.set(key, [id])
+  }
+
+  ended(sender: string): void {
+    this.#ends++
+    this.#ended.set(sender, (this.#ended.get(sender) ?? 0) + 1)
+  }
+
+  /** The keys of `DECIDE`, and its arguments from the number of counters on. */
+  encode(prefix: string): { keys: string[]; args: (number | string)[] } {
+    const [counters, sets, waits] = [
+      new Places(`${prefix}:`),
+      new Places(`${prefix}:`),
+      new Places(`${prefix}:wait:`),
+    ]
+    const list: (number | string)[] = [this.returned.size]
+    for (const [key, ids] of this.returned) {
+      list.push(sets.of(key), ids.length)
+      for (const id of ids) list.push(id)
+    }
+    list.push(this.#ended.size)
+    for (const [sender, calls] of this.#ended) list.push(waits.of(sender), calls)
+    list.push(this.asked.length)
+    for (const { demand } of this.asked) {
+      const { id, sender, windowMs, charges, slots } = demand
+      list.push(id, waits.of(sender), windowMs, charges.length, slots.length)
+      for (const { key, cost, most } of charges) list.push(counters.of(key), cost, most)
+      for (const { key, most } of slots) list.push(sets.of(key), most)
+    }
+    const keys = [...counters.keys, ...sets.keys, ...waits.keys]
+    return { keys, args: [counters.keys.length, sets.keys.length, JSON.stringify(list)] }
+  }
+}
+
+/** Keys, each once, by their place. */
+class Places {
+  readonly keys: string[] = []
+  readonly #prefix: string
+  readonly #known = new Map<string, number>()
+
+  constructor(prefix: string) {
+    this.#prefix = prefix
+  }
+
+  /** From 1, as Lua counts. */
+  of(name: string): number {
+    const known = this.#known.get(name)
+    if (known !== undefined) return known
+    const place = this.keys.push(this.#prefix + name)
+    this.#known.set(name, place)
+    return place
+  }
+}
+
+/** Calls `tell` with the verdict on each demand of a batch, in their order. */
+export function readVerdicts(
+  asked: readonly Asked[],
+  [, list]: BatchReply,
+  tell: (each: Asked, verdict: Verdict) => void,
+): void {
+  const said = JSON.parse(list) as number[]
+  let at = 0
+  for (const each of asked) {
+    const { charges, slots } = each.demand
+    const refusing = said[at] as number
+    const waitMs = said[at + 1] as number
+    at += 2
+    const counts: Count[] = []
+    for (let i = 0; i < charges.length; i++, at += 2)
+      counts.push({ used: said[at] as number, resetMs: said[at + 1] as number })
+    tell(each, { refusedBy: limitAt(charges, slots, refusing), waitMs, counts })
+  }
+}
+
+/** The script counts from 1, counters first. */
+function limitAt(charges: readonly Limit[], slots: readonly Limit[], place: number): Limit | undefined {
+  if (place === 0) return undefined
+  return charges[place - 1] ?? slots[place - 1 - charges.length]
+}

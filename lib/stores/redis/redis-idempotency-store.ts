@@ -1,0 +1,91 @@
+import type { IdempotencyClaim } from '../../core/call/index.ts'
+import type { ClaimRequest, IdempotencyRecord, IdempotencyStore } from '../../middleware/idempotency/index.ts'
+import { CLAIM, COMPLETE, RELEASE, RENEW_CLAIM } from './idempotency-scripts.ts'
+import { type RedisClient, type RedisScript, redisScript } from './redis-script.ts'
+
+/** Options of {@link RedisIdempotencyStore}. */
+export interface RedisIdempotencyStoreOptions {
+  /** A client of ioredis; `enableAutoPipelining` makes it faster under load. The app connects and closes it. */
+  redis: RedisClient
+  /** Begins every key. Defaults to `gateway:idempotency:`. */
+  prefix?: string
+}
+
+/** How much longer than its lease, or its keep, a key lives at least; records are judged by the time they hold. */
+const SPARE_MS = 60_000
+
+/**
+ * The records of Idempotency-Keys on one Redis, for all processes that share it. Redis keeps its promise as far as it
+ * keeps its data: without persistence a restart frees every key.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @example
+ * const redis = new Redis(url, { enableAutoPipelining: true })
+ * app.use(idempotency({ store: new RedisIdempotencyStore({ redis }) }))
+ */
+export class RedisIdempotencyStore implements IdempotencyStore {
+  readonly #prefix: string
+  readonly #claim: RedisScript
+  readonly #renew: RedisScript
+  readonly #complete: RedisScript
+  readonly #release: RedisScript
+
+  constructor({ redis, prefix = 'gateway:idempotency:' }: RedisIdempotencyStoreOptions) {
+    if (typeof redis?.defineCommand !== 'function')
+      throw new TypeError(
+        'RedisIdempotencyStore: "redis" must be a client of ioredis, such as new Redis(url)',
+      )
+    this.#prefix = prefix
+    this.#claim = redisScript(redis, 'gatewayIdempotencyClaim', CLAIM)
+    this.#renew = redisScript(redis, 'gatewayIdempotencyRenew', RENEW_CLAIM)
+    this.#complete = redisScript(redis, 'gatewayIdempotencyComplete', COMPLETE)
+    this.#release = redisScript(redis, 'gatewayIdempotencyRelease', RELEASE)
+  }
+
+  async claim({ id, owner, fingerprint, now, leaseUntil }: ClaimRequest) {
+    const life = lifeOf(leaseUntil - now)
+    const reply = await this.#claim([this.#key(id)], [owner, fingerprint, now, leaseUntil, life])
+    return reply === null ? undefined : toRecord(reply as string[])
+  }
+
+  async renew(claims: readonly IdempotencyClaim[], leaseUntil: number): Promise<boolean[]> {
+    const life = lifeOf(leaseUntil - Date.now())
+    const replies = claims.map(({ id, owner }) => this.#renew([this.#key(id)], [owner, leaseUntil, life]))
+    return (await Promise.all(replies)).map(isOne)
+  }
+
+  async complete({ id, owner }: IdempotencyClaim, keepUntil: number): Promise<boolean> {
+    return isOne(await this.#complete([this.#key(id)], [owner, keepUntil, lifeOf(keepUntil - Date.now())]))
+  }
+
+  async release({ id, owner }: IdempotencyClaim): Promise<void> {
+    await this.#release([this.#key(id)], [owner])
+  }
+
+  /** Redis forgets by itself. */
+  async prune(): Promise<number> {
+    return 0
+  }
+
+  #key(id: string): string {
+    return this.#prefix + id
+  }
+}
+
+/** With the option `stringNumbers` of the client a number is a text. */
+function isOne(reply: unknown): boolean {
+  return Number(reply) === 1
+}
+
+function lifeOf(ms: number): number {
+  return Math.max(0, Math.ceil(ms)) + SPARE_MS
+}
+
+function toRecord([owner = '', fingerprint = '', state, expires]: string[]): IdempotencyRecord {
+  return {
+    owner,
+    fingerprint,
+    state: state === 'completed' ? 'completed' : 'running',
+    expiresAt: Number(expires),
+  }
+}

@@ -1,0 +1,64 @@
+import { sql } from 'kysely'
+import type { Account, AccountSettings } from '../../../endpoints/admin/index.ts'
+import type { WalletId } from '../../../ledger/index.ts'
+import type { Database } from '../driver/tables.ts'
+
+type Row = Awaited<ReturnType<ReturnType<typeof accountsWithWallets>['executeTakeFirstOrThrow']>>
+
+/** Accounts, each with whether its wallet bounds what it spends. */
+export function accountsWithWallets(db: Database) {
+  return db
+    .selectFrom('accounts')
+    .innerJoin('wallets', (join) => join.on('wallets.id', '=', sql<WalletId>`'account:' || accounts.id`))
+    .select([
+      'accounts.id',
+      'accounts.name',
+      'accounts.rpm',
+      'accounts.tpm',
+      'accounts.concurrency',
+      'accounts.regions',
+      'accounts.line_regions',
+      'accounts.created_at',
+      'wallets.limited',
+    ])
+}
+
+export function toAccount(row: Row): Account {
+  return {
+    id: row.id,
+    name: row.name,
+    prepaid: row.limited !== 0,
+    limits: { rpm: toNumber(row.rpm), tpm: toNumber(row.tpm), concurrency: toNumber(row.concurrency) },
+    regions: toList(row.regions),
+    lineRegions: toList(row.line_regions),
+    createdAt: Number(row.created_at),
+  }
+}
+
+/** What of the settings stands in the account's own row. */
+export function toColumns({ name, limits, regions, lineRegions }: AccountSettings) {
+  return {
+    name,
+    rpm: toBigint(limits.rpm),
+    tpm: toBigint(limits.tpm),
+    concurrency: toBigint(limits.concurrency),
+    regions: toJson(regions),
+    line_regions: toJson(lineRegions),
+  }
+}
+
+function toNumber(value: bigint | null): number | null {
+  return value === null ? null : Number(value)
+}
+
+function toBigint(value: number | null): bigint | null {
+  return value === null ? null : BigInt(value)
+}
+
+function toList(json: string | null): string[] | null {
+  return json === null ? null : (JSON.parse(json) as string[])
+}
+
+function toJson(list: readonly string[] | null): string | null {
+  return list === null ? null : JSON.stringify(list)
+}

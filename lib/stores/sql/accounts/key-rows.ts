@@ -1,0 +1,72 @@
+import { type Expression, sql } from 'kysely'
+import type { Key, KeySettings } from '../../../endpoints/admin/index.ts'
+import type { WalletId } from '../../../ledger/index.ts'
+import type { Database } from '../driver/tables.ts'
+
+type Row = Awaited<ReturnType<ReturnType<typeof keysWithWallets>['executeTakeFirstOrThrow']>>
+
+/** Keys, each with its quota. */
+export function keysWithWallets(db: Database) {
+  return db
+    .selectFrom('keys')
+    .leftJoin('wallets', (join) => join.on('wallets.id', '=', walletOf(sql.ref('keys.id'))))
+    .select([
+      'keys.id',
+      'keys.account',
+      'keys.enabled',
+      'keys.expires_at',
+      'keys.allow_ips',
+      'keys.allow_models',
+      'keys.rpm',
+      'keys.tpm',
+      'keys.created_at',
+      'wallets.limited',
+      'wallets.funds',
+    ])
+}
+
+function walletOf(id: Expression<unknown>): Expression<WalletId> {
+  return sql<WalletId>`'key:' || ${id}`
+}
+
+export function toKey(row: Row): Key {
+  return {
+    id: row.id,
+    account: row.account,
+    enabled: row.enabled !== 0,
+    expiresAt: toNumber(row.expires_at),
+    quota: row.limited === 1 ? row.funds : null,
+    allowIps: toList(row.allow_ips),
+    allowModels: toList(row.allow_models),
+    limits: { rpm: toNumber(row.rpm), tpm: toNumber(row.tpm) },
+    createdAt: Number(row.created_at),
+  }
+}
+
+/** What of the settings stands in the key's own row. */
+export function toColumns({ enabled, expiresAt, allowIps, allowModels, limits }: KeySettings) {
+  return {
+    enabled: enabled ? 1 : 0,
+    expires_at: toBigint(expiresAt),
+    allow_ips: toJson(allowIps),
+    allow_models: toJson(allowModels),
+    rpm: toBigint(limits.rpm),
+    tpm: toBigint(limits.tpm),
+  }
+}
+
+function toNumber(value: bigint | null): number | null {
+  return value === null ? null : Number(value)
+}
+
+function toBigint(value: number | null): bigint | null {
+  return value === null ? null : BigInt(value)
+}
+
+function toList(json: string | null): string[] | null {
+  return json === null ? null : (JSON.parse(json) as string[])
+}
+
+function toJson(list: readonly string[] | null): string | null {
+  return list === null ? null : JSON.stringify(list)
+}

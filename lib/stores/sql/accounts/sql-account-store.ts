@@ -1,0 +1,107 @@
+import type { ChangeOrigin } from '../../../core/change-log/index.ts'
+import type {
+  Account,
+  AccountSettings,
+  AccountStore,
+  DepositOutcome,
+} from '../../../endpoints/admin/index.ts'
+import { depositChange, LARGEST_BALANCE, settingsChange } from '../../../endpoints/admin/recorded-change.ts'
+import { accountWallet } from '../../../ledger/index.ts'
+import { isPostgres } from '../driver/is-postgres.ts'
+import type { Database } from '../driver/tables.ts'
+import { Books } from '../ledger/sql-ledger-books.ts'
+import { WalletRows } from '../ledger/sql-ledger-rows.ts'
+import { accountsWithWallets, toAccount, toColumns } from './account-rows.ts'
+import { recordChange } from './sql-change-log.ts'
+
+/**
+ * Accounts in a database, for the admin API of all processes that share it. Each change and its row in the table
+ * `admin_changes` are written in one transaction.
+ *
+ * @example
+ * const accounts = new SqlAccountStore(await openDatabase('sqlite:.data/gateway.db'))
+ */
+export class SqlAccountStore implements AccountStore {
+  readonly #db: Database
+  readonly #wallets: WalletRows
+  readonly #books: Books
+
+  constructor(db: Database) {
+    this.#db = db
+    this.#wallets = new WalletRows(db)
+    this.#books = new Books(this.#wallets)
+  }
+
+  async list(limit: number, after = ''): Promise<readonly Account[]> {
+    const rows = await accountsWithWallets(this.#db)
+      .where('accounts.id', '>', after)
+      .orderBy('accounts.id')
+      .limit(limit)
+      .execute()
+    return rows.map(toAccount)
+  }
+
+  async find(id: string): Promise<Account | undefined> {
+    const row = await accountsWithWallets(this.#db).where('accounts.id', '=', id).executeTakeFirst()
+    return row && toAccount(row)
+  }
+
+  create(id: string, settings: AccountSettings, origin: ChangeOrigin): Promise<Account | undefined> {
+    return this.#db.transaction().execute(async (trx) => {
+      const { numInsertedOrUpdatedRows } = await trx
+        .insertInto('accounts')
+        .values({ id, ...toColumns(settings), created_at: BigInt(origin.at) })
+        .onConflict((conflict) => conflict.column('id').doNothing())
+        .executeTakeFirst()
+      if (numInsertedOrUpdatedRows === 0n) return undefined
+      await this.#books.setLimit(trx, accountWallet(id), { limited: settings.prepaid })
+      const account = { ...settings, id, createdAt: origin.at }
+      await recordChange(trx, settingsChange(account, undefined, origin))
+      return account
+    })
+  }
+
+  change(
+    id: string,
+    revise: (settings: AccountSettings) => AccountSettings,
+    origin: ChangeOrigin,
+  ): Promise<Account | undefined> {
+    return this.#db.transaction().execute(async (trx) => {
+      let query = accountsWithWallets(trx).where('accounts.id', '=', id)
+      if (isPostgres(trx)) query = query.forNoKeyUpdate('accounts')
+      const row = await query.executeTakeFirst()
+      if (!row) return undefined
+      const before = toAccount(row)
+      const account = { ...revise(before), id, createdAt: before.createdAt }
+      const change = settingsChange(account, before, origin)
+      if (!change) return before
+      await trx.updateTable('accounts').set(toColumns(account)).where('id', '=', id).execute()
+      if (account.prepaid !== before.prepaid)
+        await this.#books.setLimit(trx, accountWallet(id), { limited: account.prepaid })
+      await recordChange(trx, change)
+      return account
+    })
+  }
+
+  deposit(id: string, amount: bigint, reference: string, origin: ChangeOrigin): Promise<DepositOutcome> {
+    return this.#db.transaction().execute(async (trx) => {
+      const account = await trx.selectFrom('accounts').select('id').where('id', '=', id).executeTakeFirst()
+      if (!account) return { kind: 'no_account' }
+      // Whoever has locked the wallet is alone with its deposits.
+      const wallet = (await this.#wallets.lock(trx, [accountWallet(id)])).get(accountWallet(id))
+      const funds = wallet?.funds ?? 0n
+      const earlier = await trx
+        .selectFrom('deposits')
+        .select(['amount', 'at'])
+        .where('account', '=', id)
+        .where('reference', '=', reference)
+        .executeTakeFirst()
+      if (earlier)
+        return earlier.amount === amount ? { kind: 'known', at: Number(earlier.at) } : { kind: 'conflict' }
+      if (funds + amount > LARGEST_BALANCE) return { kind: 'too_much' }
+      await this.#books.deposit(trx, id, amount, reference, origin.at)
+      await recordChange(trx, depositChange(id, { funds, amount, reference }, origin))
+      return { kind: 'deposited', at: origin.at }
+    })
+  }
+}

@@ -1,0 +1,51 @@
+import type { ChangeLog, ChangeQuery, RecordedChange } from '../../../core/change-log/index.ts'
+import type { AdminChangesTable, Database } from '../driver/tables.ts'
+
+/**
+ * What operators have changed, as the stores of the admin API record it in a database.
+ *
+ * @example
+ * const changes = new SqlChangeLog(await openDatabase('sqlite:.data/gateway.db', { readOnly: true }))
+ */
+export class SqlChangeLog implements ChangeLog {
+  readonly #db: Database
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  async list({ subject, before, limit }: ChangeQuery): Promise<readonly RecordedChange[]> {
+    let query = this.#db.selectFrom('admin_changes').selectAll()
+    if (subject !== undefined) query = query.where('subject', '=', subject)
+    if (before !== undefined) query = query.where('id', '<', before)
+    const rows = await query.orderBy('id', 'desc').limit(limit).execute()
+    return rows.map(toChange)
+  }
+}
+
+/** Records a change in the transaction that makes it. */
+export async function recordChange(trx: Database, change: RecordedChange): Promise<void> {
+  const { requestId, actor, at, action, subject, before, after } = change
+  await trx
+    .insertInto('admin_changes')
+    .values({
+      id: requestId,
+      at: BigInt(at),
+      actor,
+      action,
+      subject,
+      before: before && JSON.stringify(before),
+      after: JSON.stringify(after),
+    })
+    .execute()
+}
+
+function toChange({ id, at, before, after, ...rest }: AdminChangesTable): RecordedChange {
+  return {
+    ...rest,
+    requestId: id,
+    at: Number(at),
+    before: before === null ? null : (JSON.parse(before) as object),
+    after: JSON.parse(after) as object | null,
+  }
+}

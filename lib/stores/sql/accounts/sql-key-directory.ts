@@ -1,0 +1,84 @@
+import type { KeyDirectory, KeyRecord } from '../../../middleware/authenticate/index.ts'
+import type { Database } from '../driver/tables.ts'
+
+/**
+ * Keys in a database. Every look-up asks it: `authenticate` remembers the answers for a few seconds, so that a change
+ * reaches every process in that time.
+ *
+ * @example
+ * const keys = new SqlKeyDirectory(await openDatabase('sqlite:.data/gateway.db'))
+ * app.use('/v1', authenticate({ keys }))
+ */
+export class SqlKeyDirectory implements KeyDirectory {
+  readonly #db: Database
+  readonly #bySecretHash: ReturnType<typeof compileLookup>
+
+  constructor(db: Database) {
+    this.#db = db
+    this.#bySecretHash = compileLookup(db)
+  }
+
+  async find(secretHash: string): Promise<KeyRecord | undefined> {
+    const { rows } = await this.#db.executeQuery<Row>({ ...this.#bySecretHash, parameters: [secretHash] })
+    const row = rows[0]
+    return row && toRecord(row)
+  }
+}
+
+type Row = Awaited<ReturnType<ReturnType<typeof lookup>['executeTakeFirstOrThrow']>>
+
+/** Worded once: only the hash differs from look-up to look-up. */
+function compileLookup(db: Database) {
+  return lookup(db, '').compile()
+}
+
+function lookup(db: Database, secretHash: string) {
+  return db
+    .selectFrom('keys')
+    .innerJoin('accounts', 'accounts.id', 'keys.account')
+    .select([
+      'keys.id',
+      'keys.account',
+      'keys.enabled',
+      'keys.expires_at',
+      'keys.allow_ips',
+      'keys.allow_models',
+      'keys.rpm',
+      'keys.tpm',
+      'accounts.rpm as account_rpm',
+      'accounts.tpm as account_tpm',
+      'accounts.concurrency as account_concurrency',
+      'accounts.regions',
+      'accounts.line_regions',
+    ])
+    .where('keys.secret_hash', '=', secretHash)
+}
+
+function toRecord(row: Row): KeyRecord {
+  return {
+    id: row.id,
+    account: {
+      id: row.account,
+      limits: {
+        rpm: toNumber(row.account_rpm),
+        tpm: toNumber(row.account_tpm),
+        concurrency: toNumber(row.account_concurrency),
+      },
+      regions: toList(row.regions),
+      lineRegions: toList(row.line_regions),
+    },
+    enabled: row.enabled !== 0,
+    expiresAt: toNumber(row.expires_at),
+    allowIps: toList(row.allow_ips),
+    allowModels: toList(row.allow_models),
+    limits: { rpm: toNumber(row.rpm), tpm: toNumber(row.tpm) },
+  }
+}
+
+function toNumber(value: bigint | null): number | null {
+  return value === null ? null : Number(value)
+}
+
+function toList(json: string | null): string[] | null {
+  return json === null ? null : (JSON.parse(json) as string[])
+}

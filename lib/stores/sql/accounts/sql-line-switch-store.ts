@@ -1,0 +1,56 @@
+import { sql } from 'kysely'
+import type { ChangeOrigin } from '../../../core/change-log/index.ts'
+import type { LineSwitchStore } from '../../../endpoints/admin/index.ts'
+import { lineSwitch } from '../../../endpoints/admin/lines/line-switch-store.ts'
+import { isPostgres } from '../driver/is-postgres.ts'
+import type { Database } from '../driver/tables.ts'
+import { recordChange } from './sql-change-log.ts'
+
+/** Options of {@link SqlLineSwitchStore}. */
+export interface SqlLineSwitchStoreOptions {
+  /** What is asked every few seconds, such as a read-only handle that no write holds up. Defaults to the database itself. */
+  lookUps?: Database
+}
+
+/**
+ * Which lines operators have switched, for all processes that share a database.
+ *
+ * @example
+ * const store = new SqlLineSwitchStore(await openDatabase('sqlite:.data/gateway.db'))
+ */
+export class SqlLineSwitchStore implements LineSwitchStore {
+  readonly #db: Database
+  readonly #lookUps: Database
+
+  constructor(db: Database, options: SqlLineSwitchStoreOptions = {}) {
+    this.#db = db
+    this.#lookUps = options.lookUps ?? db
+  }
+
+  async all(): Promise<ReadonlyMap<string, boolean>> {
+    const rows = await this.#lookUps.selectFrom('line_switches').selectAll().execute()
+    return new Map(rows.map(({ line, enabled }) => [line, enabled !== 0]))
+  }
+
+  async set(line: string, enabled: boolean | null, origin: ChangeOrigin): Promise<void> {
+    await this.#db.transaction().execute(async (trx) => {
+      // Rows come and go: the table is what two who switch at once wait for.
+      if (isPostgres(trx)) await sql`lock table line_switches in share row exclusive mode`.execute(trx)
+      const row = await trx
+        .selectFrom('line_switches')
+        .select('enabled')
+        .where('line', '=', line)
+        .executeTakeFirst()
+      const before = row ? row.enabled !== 0 : null
+      if (before === enabled) return
+      if (enabled === null) await trx.deleteFrom('line_switches').where('line', '=', line).execute()
+      else
+        await trx
+          .insertInto('line_switches')
+          .values({ line, enabled: Number(enabled) })
+          .onConflict((conflict) => conflict.column('line').doUpdateSet({ enabled: Number(enabled) }))
+          .execute()
+      await recordChange(trx, lineSwitch(line, before, enabled, origin))
+    })
+  }
+}

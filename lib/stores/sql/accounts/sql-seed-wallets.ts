@@ -1,0 +1,64 @@
+import { sql } from 'kysely'
+import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
+import { RowStatement } from '../driver/row-statement.ts'
+import type { Database } from '../driver/tables.ts'
+
+/** What an account starts with, or a key may spend, in nano-units; null: postpaid, or without a quota. */
+export interface Opening {
+  readonly id: string
+  readonly amount: bigint | null
+}
+
+/** Opens the wallets of new accounts, and deposits what they start with. */
+export async function openAccountWallets(trx: Database, accounts: readonly Opening[]): Promise<void> {
+  const at = BigInt(Date.now())
+  const wallets = accounts.map(({ id, amount }) => ({
+    id: accountWallet(id),
+    limited: amount === null ? 0 : 1,
+    ...EMPTY,
+  }))
+  // One that is there, of money that came before its account, is taken over.
+  await trx
+    .insertInto('wallets')
+    .values(wallets)
+    .onConflict((conflict) =>
+      conflict.column('id').doUpdateSet(({ ref }) => ({ limited: ref('excluded.limited') })),
+    )
+    .execute()
+  const deposits = accounts.flatMap(({ id, amount }) =>
+    amount === null ? [] : [{ account: id, reference: 'opening', amount, at }],
+  )
+  if (deposits.length === 0) return
+  const deposited = await trx
+    .insertInto('deposits')
+    .values(deposits)
+    .onConflict((conflict) => conflict.columns(['account', 'reference']).doNothing())
+    .returning(['account', 'amount'])
+    .execute()
+  const add = sql`update wallets set funds = wallets.funds + given.amount from given where wallets.id = given.id`
+  await new RowStatement(trx, { id: 'text', amount: 'bigint' }, add).run(
+    trx,
+    deposited.map(({ account, amount }) => [accountWallet(account), amount]),
+  )
+}
+
+/** Opens the wallets of new keys. */
+export async function openKeyWallets(trx: Database, keys: readonly Opening[]): Promise<void> {
+  const wallets = keys.map(({ id, amount }) => ({
+    id: keyWallet(id),
+    limited: amount === null ? 0 : 1,
+    ...EMPTY,
+    funds: amount ?? 0n,
+  }))
+  await trx
+    .insertInto('wallets')
+    .values(wallets)
+    .onConflict((conflict) =>
+      conflict
+        .column('id')
+        .doUpdateSet(({ ref }) => ({ limited: ref('excluded.limited'), funds: ref('excluded.funds') })),
+    )
+    .execute()
+}
+
+const EMPTY = { funds: 0n, spent: 0n, leased: 0n, overrun: 0n }

@@ -1,0 +1,188 @@
+import { consoleLogger, type Logger } from '../../../core/call/index.ts'
+import { parseAmount } from '../../../core/catalog/index.ts'
+import { LARGEST_AMOUNT } from '../../../ledger/amounts.ts'
+import { hashSecret, type KeySeed } from '../../../middleware/authenticate/index.ts'
+import type { AccountsTable, Database, KeysTable, SeedsTable } from '../driver/tables.ts'
+import { openAccountWallets, openKeyWallets } from './sql-seed-wallets.ts'
+
+type AccountSeed = KeySeed['accounts'][number]
+type SecretSeed = KeySeed['keys'][number]
+
+/** How many rows of each kind the config has added to the database. */
+export interface Seeded {
+  readonly accounts: number
+  readonly keys: number
+}
+
+const CHUNK_ROWS = 500
+
+/**
+ * Puts the accounts and keys of a config into the database, and opens their wallets: each id once, ever. What is there already stays as it is,
+ * and what was deleted does not come back. All or nothing; processes that start at once add each row once.
+ *
+ * A key whose account was deleted, or whose secret another key has by now, is left out with a warning.
+ *
+ * @param config accounts and keys as `loadConfig` answers them.
+ * @throws RangeError when an amount is beyond what 64 bits of nano-units hold.
+ * @example
+ * await seedAccountsAndKeys(db, config)
+ */
+export async function seedAccountsAndKeys(
+  db: Database,
+  config: KeySeed,
+  options: { logger?: Logger } = {},
+): Promise<Seeded> {
+  const { logger = consoleLogger } = options
+  return db.transaction().execute(async (trx) => {
+    let accounts = 0
+    for (const chunk of chunksOf(config.accounts)) accounts += await seedAccounts(trx, chunk)
+    let keys = 0
+    for (const chunk of chunksOf(config.keys)) keys += await seedKeys(trx, chunk, logger)
+    return { accounts, keys }
+  })
+}
+
+async function seedAccounts(trx: Database, accounts: readonly AccountSeed[]): Promise<number> {
+  const fresh = await claim(trx, 'account', accounts)
+  if (fresh.length === 0) return 0
+  const rows = fresh.map(toAccountRow)
+  const openings = fresh.map(({ id, balance }) => ({
+    id,
+    amount: toNanos(balance, `account "${id}": balance`),
+  }))
+  const inserted = await trx
+    .insertInto('accounts')
+    .values(rows)
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .returning('id')
+    .execute()
+  const added = new Set(idsOf(inserted))
+  if (added.size > 0)
+    await openAccountWallets(
+      trx,
+      openings.filter(({ id }) => added.has(id)),
+    )
+  return added.size
+}
+
+async function seedKeys(trx: Database, keys: readonly SecretSeed[], logger: Logger): Promise<number> {
+  const known = await accountsAmong(trx, keys)
+  const homeless = keys.filter(({ account }) => !known.has(account))
+  const fresh = await claim(
+    trx,
+    'key',
+    keys.filter(({ account }) => known.has(account)),
+  )
+  const rows = fresh.map(toKeyRow)
+  const openings = fresh.map(({ id, quota }) => ({ id, amount: toNanos(quota, `key "${id}": quota`) }))
+  if (homeless.length > 0 && (await unseeded(trx, homeless))) {
+    logger.warn({ keys: idsOf(homeless) }, 'keys not seeded: their account was deleted from the database')
+  }
+  if (rows.length === 0) return 0
+  const inserted = await trx
+    .insertInto('keys')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id')
+    .execute()
+  const added = new Set(idsOf(inserted))
+  if (added.size > 0)
+    await openKeyWallets(
+      trx,
+      openings.filter(({ id }) => added.has(id)),
+    )
+  if (added.size < rows.length) {
+    const left = idsOf(fresh).filter((id) => !added.has(id))
+    logger.warn({ keys: left }, 'keys not seeded: the database has a key with this id or secret')
+  }
+  return added.size
+}
+
+/** Marks ids as seeded; answers the items whose id was not, however many processes ask. */
+async function claim<T extends { id: string }>(
+  trx: Database,
+  kind: SeedsTable['kind'],
+  items: readonly T[],
+): Promise<T[]> {
+  if (items.length === 0) return []
+  const seeded_at = BigInt(Date.now())
+  const claimed = await trx
+    .insertInto('seeds')
+    .values(items.map(({ id }) => ({ kind, id, seeded_at })))
+    .onConflict((conflict) => conflict.columns(['kind', 'id']).doNothing())
+    .returning('id')
+    .execute()
+  const fresh = new Set(claimed.map(({ id }) => id))
+  return items.filter(({ id }) => fresh.has(id))
+}
+
+async function accountsAmong(trx: Database, keys: readonly SecretSeed[]): Promise<Set<string>> {
+  const named = [...new Set(keys.map(({ account }) => account))]
+  const rows = await trx.selectFrom('accounts').select('id').where('id', 'in', named).execute()
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Whether one of these keys was never in the database: only then is there something to say. */
+async function unseeded(trx: Database, keys: readonly SecretSeed[]): Promise<boolean> {
+  const rows = await trx
+    .selectFrom('seeds')
+    .select('id')
+    .where('kind', '=', 'key')
+    .where('id', 'in', idsOf(keys))
+    .execute()
+  return rows.length < keys.length
+}
+
+function toAccountRow(account: AccountSeed): AccountsTable {
+  return {
+    id: account.id,
+    name: account.name ?? null,
+    rpm: toBigint(account.limits?.rpm),
+    tpm: toBigint(account.limits?.tpm),
+    concurrency: toBigint(account.limits?.concurrency),
+    regions: toJson(account.regions),
+    line_regions: toJson(account.lineRegions),
+    created_at: BigInt(Date.now()),
+  }
+}
+
+function toKeyRow(key: SecretSeed): KeysTable {
+  return {
+    id: key.id,
+    account: key.account,
+    secret_hash: hashSecret(key.secret),
+    enabled: key.enabled === false ? 0 : 1,
+    expires_at: key.expiresAt === undefined ? null : BigInt(Date.parse(key.expiresAt)),
+    allow_ips: toJson(key.allowIps),
+    allow_models: toJson(key.allowModels),
+    rpm: toBigint(key.limits?.rpm),
+    tpm: toBigint(key.limits?.tpm),
+    created_at: BigInt(Date.now()),
+  }
+}
+
+function toNanos(amount: string | undefined, what: string): bigint | null {
+  if (amount === undefined) return null
+  const nanos = parseAmount(amount)
+  if (nanos > LARGEST_AMOUNT || nanos < -LARGEST_AMOUNT)
+    throw new RangeError(`${what} must be below 9223372036`)
+  return nanos
+}
+
+function toBigint(limit: number | null | undefined): bigint | null {
+  return limit === null || limit === undefined ? null : BigInt(limit)
+}
+
+function toJson(list: readonly string[] | undefined): string | null {
+  return list === undefined ? null : JSON.stringify(list)
+}
+
+function idsOf(items: readonly { id: string }[]): string[] {
+  return items.map(({ id }) => id)
+}
+
+/** In the order of their ids: processes whose configs differ in theirs would wait for each other. */
+function* chunksOf<T extends { id: string }>(items: readonly T[]): Generator<readonly T[]> {
+  const sorted = [...items].sort((one, other) => (one.id < other.id ? -1 : one.id > other.id ? 1 : 0))
+  for (let at = 0; at < sorted.length; at += CHUNK_ROWS) yield sorted.slice(at, at + CHUNK_ROWS)
+}

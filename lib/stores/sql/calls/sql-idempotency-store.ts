@@ -1,0 +1,187 @@
+import type { CompiledQuery, ExpressionBuilder, UpdateResult } from 'kysely'
+import type { IdempotencyClaim } from '../../../core/call/index.ts'
+import { PINNED_UNTIL } from '../../../middleware/idempotency/idempotency-store.ts'
+import type {
+  ClaimRequest,
+  IdempotencyRecord,
+  IdempotencyStore,
+} from '../../../middleware/idempotency/index.ts'
+import { GroupedWrites } from '../driver/grouped-writes.ts'
+import { isPostgres } from '../driver/is-postgres.ts'
+import type { Database, Tables } from '../driver/tables.ts'
+
+/** Far below the depth an expression may have. */
+const CHUNK_CLAIMS = 100
+const PINNED = BigInt(PINNED_UNTIL)
+
+/**
+ * The records of Idempotency-Keys in a database, for all processes that share it.
+ *
+ * A ledger that writes its charge with Kysely completes the record in the same transaction:
+ * {@link SqlIdempotencyStore.completeWithin}.
+ *
+ * @example
+ * app.use(idempotency({ store: new SqlIdempotencyStore(await openDatabase('sqlite:.data/gateway.db')) }))
+ */
+export class SqlIdempotencyStore implements IdempotencyStore {
+  readonly #db: Database
+  readonly #writes: GroupedWrites
+  /** Worded once: only the parameters differ from call to call. */
+  readonly #takeQuery: CompiledQuery<{ id: string }>
+  readonly #completeQuery: CompiledQuery<UpdateResult>
+
+  constructor(db: Database) {
+    this.#db = db
+    this.#writes = new GroupedWrites(db)
+    this.#takeQuery = takeQuery(db).compile()
+    this.#completeQuery = completeQuery(db).compile()
+  }
+
+  claim(request: ClaimRequest): Promise<IdempotencyRecord | undefined> {
+    return this.#writes.run(request.id, async (db) => {
+      for (;;) {
+        if (await this.#take(db, request)) return undefined
+        const standing = await find(db, request.id)
+        // Freed between the two: one of those who want it takes it now.
+        if (standing) return standing
+      }
+    })
+  }
+
+  async renew(claims: readonly IdempotencyClaim[], leaseUntil: number): Promise<boolean[]> {
+    const held = new Set<string>()
+    for (let at = 0; at < claims.length; at += CHUNK_CLAIMS) {
+      const chunk = claims.slice(at, at + CHUNK_CLAIMS)
+      const stillHeld = (eb: ExpressionBuilder<Tables, 'idempotency'>) =>
+        eb.and([eb('state', '=', 'running'), eb.or(chunk.map(({ id, owner }) => eb.and({ id, owner })))])
+      let renewal = this.#db
+        .updateTable('idempotency')
+        .set(({ eb, ref }) => ({
+          expires_at: eb
+            .case()
+            .when('expires_at', '=', PINNED)
+            .then(ref('expires_at'))
+            .else(BigInt(leaseUntil))
+            .end(),
+        }))
+        .where(stillHeld)
+      if (isPostgres(this.#db)) {
+        // All who write several records lock them in the order of their ids, so that no two wait for each other.
+        const locked = this.#db
+          .selectFrom('idempotency')
+          .select('id')
+          .where(stillHeld)
+          .orderBy('id')
+          .forUpdate()
+        renewal = renewal.where('id', 'in', locked)
+      }
+      const rows = await renewal.returning(['id', 'owner']).execute()
+      for (const { id, owner } of rows) held.add(`${id} ${owner}`)
+    }
+    return claims.map(({ id, owner }) => held.has(`${id} ${owner}`))
+  }
+
+  complete(claim: IdempotencyClaim, keepUntil: number): Promise<boolean> {
+    return this.#writes.run(claim.id, (db) => this.completeWithin(db, claim, keepUntil))
+  }
+
+  /**
+   * {@link IdempotencyStore.complete} as a part of somebody else's transaction: what else that writes is committed only
+   * together with the completed record. It should be rolled back when the answer is false.
+   *
+   * @example
+   * await db.transaction().execute(async (trx) => {
+   *   if (!(await store.completeWithin(trx, claim, Date.now() + 86_400_000))) throw new Error('claim lost')
+   *   await writeCharge(trx)
+   * })
+   */
+  async completeWithin(trx: Database, { id, owner }: IdempotencyClaim, keepUntil: number): Promise<boolean> {
+    const parameters = ['completed', BigInt(keepUntil), id, owner]
+    const { numAffectedRows = 0n } = await trx.executeQuery({ ...this.#completeQuery, parameters })
+    return numAffectedRows > 0n
+  }
+
+  async release({ id, owner }: IdempotencyClaim): Promise<void> {
+    await this.#writes.run(id, (db) =>
+      db
+        .deleteFrom('idempotency')
+        .where('id', '=', id)
+        .where('owner', '=', owner)
+        .where('state', '=', 'running')
+        .where('expires_at', '!=', PINNED)
+        .execute(),
+    )
+  }
+
+  async prune(now: number, limit: number): Promise<number> {
+    let expired = this.#db
+      .selectFrom('idempotency')
+      .select('id')
+      .where('expires_at', '<=', BigInt(now))
+      .limit(limit)
+    if (isPostgres(this.#db)) expired = expired.forUpdate().skipLocked()
+    const { numDeletedRows } = await this.#db
+      .deleteFrom('idempotency')
+      .where('id', 'in', expired)
+      // Postgres looks again at a record that was taken over meanwhile.
+      .where('expires_at', '<=', BigInt(now))
+      .executeTakeFirst()
+    return Number(numDeletedRows)
+  }
+
+  async #take(db: Database, { id, owner, fingerprint, now, leaseUntil }: ClaimRequest): Promise<boolean> {
+    const parameters = [id, owner, fingerprint, 'running', BigInt(leaseUntil), BigInt(now)]
+    const { rows } = await db.executeQuery({ ...this.#takeQuery, parameters })
+    return rows.length > 0
+  }
+}
+
+/**
+ * One statement, so that of many who want a record one gets it. Parameters: id, owner, fingerprint, state, end of the
+ * lease, now.
+ */
+function takeQuery(db: Database) {
+  return db
+    .insertInto('idempotency')
+    .values({ id: '', owner: '', fingerprint: '', state: 'running', expires_at: 0n })
+    .onConflict((conflict) =>
+      conflict
+        .column('id')
+        .doUpdateSet(({ ref }) => ({
+          owner: ref('excluded.owner'),
+          fingerprint: ref('excluded.fingerprint'),
+          state: ref('excluded.state'),
+          expires_at: ref('excluded.expires_at'),
+        }))
+        .where(({ and, eb, or, ref }) =>
+          or([
+            eb('idempotency.expires_at', '<=', 0n),
+            and([
+              eb('idempotency.owner', '=', ref('excluded.owner')),
+              eb('idempotency.state', '=', ref('excluded.state')),
+            ]),
+          ]),
+        ),
+    )
+    .returning('id')
+}
+
+/** Parameters: state, expiry, id, owner. */
+function completeQuery(db: Database) {
+  return db
+    .updateTable('idempotency')
+    .set({ state: 'completed', expires_at: 0n })
+    .where('id', '=', '')
+    .where('owner', '=', '')
+}
+
+async function find(db: Database, id: string): Promise<IdempotencyRecord | undefined> {
+  const row = await db
+    .selectFrom('idempotency')
+    .select(['owner', 'fingerprint', 'state', 'expires_at'])
+    .where('id', '=', id)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { owner, fingerprint, state, expires_at } = row
+  return { owner, fingerprint, state, expiresAt: Number(expires_at) }
+}

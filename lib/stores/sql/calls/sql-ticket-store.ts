@@ -1,0 +1,76 @@
+import type { ChangeOrigin } from '../../../core/change-log/index.ts'
+import {
+  handled,
+  type Ticket,
+  type TicketHandling,
+  type TicketQuery,
+  type TicketStore,
+} from '../../../endpoints/tickets/index.ts'
+import { recordChange } from '../accounts/sql-change-log.ts'
+import { isPostgres } from '../driver/is-postgres.ts'
+import type { Database, TicketsTable } from '../driver/tables.ts'
+
+/**
+ * Tickets in a database, for all processes that share it. A change and its row in the table `admin_changes` are written
+ * in one transaction.
+ *
+ * @example
+ * const store = new SqlTicketStore(await openDatabase('sqlite:.data/gateway.db'))
+ */
+export class SqlTicketStore implements TicketStore {
+  readonly #db: Database
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  async add({ requestId, createdAt, updatedAt, ...rest }: Ticket): Promise<void> {
+    const times = { created_at: BigInt(createdAt), updated_at: BigInt(updatedAt) }
+    await this.#db
+      .insertInto('tickets')
+      .values({ ...rest, request_id: requestId, ...times })
+      .execute()
+  }
+
+  async find(id: string): Promise<Ticket | undefined> {
+    const row = await this.#db.selectFrom('tickets').selectAll().where('id', '=', id).executeTakeFirst()
+    return row && toTicket(row)
+  }
+
+  async list({ status, account, before, limit }: TicketQuery): Promise<readonly Ticket[]> {
+    let query = this.#db.selectFrom('tickets').selectAll()
+    if (status !== undefined) query = query.where('status', '=', status)
+    if (account !== undefined) query = query.where('account', '=', account)
+    if (before !== undefined) query = query.where('id', '<', before)
+    const rows = await query.orderBy('id', 'desc').limit(limit).execute()
+    return rows.map(toTicket)
+  }
+
+  change(
+    id: string,
+    revise: (handling: TicketHandling) => TicketHandling,
+    origin: ChangeOrigin,
+  ): Promise<Ticket | undefined> {
+    return this.#db.transaction().execute(async (trx) => {
+      let query = trx.selectFrom('tickets').selectAll().where('id', '=', id)
+      if (isPostgres(trx)) query = query.forUpdate()
+      const row = await query.executeTakeFirst()
+      if (!row) return undefined
+      const before = toTicket(row)
+      const changed = handled(before, revise(before), origin)
+      if (!changed) return before
+      const { status, reply, updatedAt } = changed.ticket
+      await trx
+        .updateTable('tickets')
+        .set({ status, reply, updated_at: BigInt(updatedAt) })
+        .where('id', '=', id)
+        .execute()
+      await recordChange(trx, changed.change)
+      return changed.ticket
+    })
+  }
+}
+
+function toTicket({ request_id, created_at, updated_at, ...row }: TicketsTable): Ticket {
+  return { ...row, requestId: request_id, createdAt: Number(created_at), updatedAt: Number(updated_at) }
+}

@@ -1,0 +1,95 @@
+import { mkdir } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { Kysely, sql } from 'kysely'
+import { consoleLogger, type Logger } from '../../../core/call/index.ts'
+import { migrate } from './migrate.ts'
+import { openPostgres } from './postgres/open-postgres.ts'
+import { SqliteClient } from './sqlite/sqlite-client.ts'
+import { NodeSqliteDialect } from './sqlite/sqlite-dialect.ts'
+import type { Database, Tables } from './tables.ts'
+
+/** Options of {@link openDatabase}. */
+export interface OpenDatabaseOptions {
+  /** Is told which database was opened. Defaults to the console, warnings and errors only. */
+  logger?: Logger
+  /**
+   * Opens for reading only: no folder is made, nothing migrated. A second handle of this kind keeps long searches from
+   * holding up the writes of the first. Defaults to false.
+   */
+  readOnly?: boolean
+  /** SQLite: how long a write waits for another process's, in milliseconds, off the event loop. Defaults to 5000. */
+  busyTimeoutMs?: number
+  /** Postgres: most connections at a time. Defaults to 10. */
+  poolSize?: number
+  /**
+   * Postgres: how long to wait for a connection, in milliseconds: for a new one, or for one of the pool while all are
+   * in use. Defaults to 2000.
+   */
+  connectTimeoutMs?: number
+  /**
+   * Postgres: how long one statement may take, in milliseconds, waiting for locks included, and how long a transaction
+   * may do nothing. Defaults to 5000.
+   */
+  statementTimeoutMs?: number
+}
+
+const MOST_STATEMENTS = 256
+
+/**
+ * Opens a database and brings its tables up to date. Close it with `await db.destroy()`.
+ *
+ * SQLite runs in a worker thread, in WAL mode with `synchronous = normal`: what was committed survives the death of
+ * the process, and a power cut may cost the last moments. Several processes of one machine may share a file.
+ *
+ * Postgres is asked through a pool of connections of the package `pg`, which you install. No statement waits for ever,
+ * whatever becomes of the server: one that is not answered in time throws, and whether it was done is unknown then.
+ *
+ * Inside `db.transaction().execute(async (trx) => …)` ask `trx`, never `db`: with SQLite its queries wait for the
+ * transaction to end, with Postgres they are no part of it.
+ *
+ * @param url `sqlite:<path>`, whose folder is made where it is missing, or `postgres://user:password@host:5432/name`.
+ * @throws TypeError when the URL is of another kind.
+ * @throws {SqliteError} when the file cannot be opened as a database.
+ * @throws Error when Postgres cannot be reached or `pg` is not installed; with what Postgres refuses, its `code` has
+ *   five characters.
+ * @example
+ * const db = await openDatabase('sqlite:.data/gateway.db')
+ * @example
+ * const db = await openDatabase('postgres://gateway:secret@db.internal/gateway', { poolSize: 20 })
+ */
+export async function openDatabase(url: string, options: OpenDatabaseOptions = {}): Promise<Database> {
+  if (/^postgres(ql)?:\/\//.test(url)) {
+    const { logger = consoleLogger, readOnly = false, poolSize = 10 } = options
+    const { connectTimeoutMs = 2000, statementTimeoutMs = 5000 } = options
+    return openPostgres({ url, logger, readOnly, size: poolSize, connectTimeoutMs, statementTimeoutMs })
+  }
+  return openSqlite(sqlitePath(url), options)
+}
+
+async function openSqlite(path: string, options: OpenDatabaseOptions): Promise<Database> {
+  const { logger = consoleLogger, readOnly = false, busyTimeoutMs = 5000 } = options
+  const file = resolve(path)
+  if (!readOnly) await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  const client = await SqliteClient.open({ file, readOnly, busyTimeoutMs, maxStatements: MOST_STATEMENTS })
+  const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(client) })
+  try {
+    // A file that is no database shows at the first query, and Kysely closes only what it has used.
+    await sql`select 1`.execute(db)
+    if (!readOnly) await migrate(db)
+  } catch (error) {
+    await client.close()
+    throw error
+  }
+  logger.info({ file, readOnly }, 'database opened')
+  return db
+}
+
+function sqlitePath(url: string): string {
+  const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '') : ''
+  if (path === '' || path === ':memory:') {
+    throw new TypeError(
+      'openDatabase: the URL must be "sqlite:<path>", such as "sqlite:.data/gateway.db", or "postgres://…"',
+    )
+  }
+  return path
+}

@@ -1,0 +1,57 @@
+import { Kysely, sql } from 'kysely'
+import { migrate } from '../migrate.ts'
+import type { Database, Tables } from '../tables.ts'
+import { PooledPostgresDialect, PostgresConnections, type PostgresPoolOptions } from './postgres-pool.ts'
+
+/** A migration may have millions of rows to look at, and another process may be at it. */
+const MIGRATION_TIMEOUT_MS = 600_000
+
+/** @throws Error when Postgres cannot be reached, `pg` is not installed, or a migration fails. */
+export async function openPostgres(options: PostgresPoolOptions): Promise<Database> {
+  const { logger, readOnly } = options
+  const db = await connectTo(options)
+  try {
+    const database = await databaseName(db)
+    if (!readOnly) await migratePostgres(options)
+    logger.info({ database, readOnly }, 'database opened')
+    return db
+  } catch (error) {
+    await db.destroy()
+    throw worded(error)
+  }
+}
+
+async function connectTo(options: PostgresPoolOptions): Promise<Database> {
+  return new Kysely<Tables>({
+    dialect: new PooledPostgresDialect(await PostgresConnections.open(options)),
+  })
+}
+
+/** @throws Error when the database cannot hold every text. */
+async function databaseName(db: Database): Promise<string> {
+  const asked = sql<{ name: string; encoding: string }>`
+    select current_database() as name, current_setting('server_encoding') as encoding`
+  const { rows } = await asked.execute(db)
+  const { name = '', encoding } = rows[0] ?? {}
+  if (encoding === 'UTF8') return name
+  throw new Error(`the database "${name}" has the encoding ${encoding}; create it with the encoding UTF8`)
+}
+
+/** With a connection of its own: what must not take long otherwise may take long here. */
+async function migratePostgres(options: PostgresPoolOptions): Promise<void> {
+  const db = await connectTo({ ...options, size: 1, statementTimeoutMs: MIGRATION_TIMEOUT_MS })
+  try {
+    await migrate(db)
+  } finally {
+    await db.destroy()
+  }
+}
+
+function worded(error: unknown): unknown {
+  // It holds the URL, and the URL a password.
+  if ((error as { code?: unknown }).code === 'ERR_INVALID_URL')
+    return new TypeError('the postgres:// URL is not valid')
+  // A host with several addresses, of which none answers, fails with as many errors and no message.
+  if (error instanceof AggregateError) return error.errors[0] ?? error
+  return error
+}

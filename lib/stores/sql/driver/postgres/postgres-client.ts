@@ -1,0 +1,78 @@
+import type { PostgresPoolClient, PostgresQueryResult } from 'kysely'
+import type { PoolClient, QueryConfig } from 'pg'
+import { DatabaseTimeout } from '../database-timeout.ts'
+import { type BoundStatement, PostgresBatch } from './postgres-batch.ts'
+import type { PostgresStatements } from './postgres-statements.ts'
+import { encodeParameter } from './postgres-values.ts'
+
+/** The columns of a kept statement have changed: "cached plan must not change result type", and others. */
+const NOT_SUPPORTED = '0A000'
+
+/**
+ * One connection, as Kysely uses it. A statement that is not answered in time ends the connection: nobody knows what
+ * state it is in, and whatever is asked of it next fails at once, a rollback too.
+ */
+export class PostgresClient implements PostgresPoolClient {
+  readonly #client: PoolClient
+  readonly #timeoutMs: number
+  readonly #statements: PostgresStatements
+  /** Statements of batches that this connection has parsed. */
+  readonly #parsed = new Set<string>()
+  #lost: DatabaseTimeout | undefined
+  #outdated = false
+
+  constructor(client: PoolClient, timeoutMs: number, statements: PostgresStatements) {
+    this.#client = client
+    this.#timeoutMs = timeoutMs
+    this.#statements = statements
+  }
+
+  query<R>(sql: string, parameters: readonly unknown[]): Promise<PostgresQueryResult<R>>
+  query(cursor: object): never
+  query(sql: string | object, parameters: readonly unknown[] = []): Promise<PostgresQueryResult<never>> {
+    if (typeof sql !== 'string') {
+      throw new Error('Postgres queries are not streamed: page through them with a limit')
+    }
+    return this.#inTime(() => this.#client.query(this.#worded(sql, parameters))) as never
+  }
+
+  /**
+   * Does statements in a transaction of their own: all of them or, when it rejects, none, unless only the answer was lost.
+   *
+   * They are handed over together, in one round trip. None of them begins before the last has come whole: a process that
+   * stands still meanwhile holds no lock.
+   */
+  transact(statements: readonly BoundStatement[]): Promise<void> {
+    return this.#inTime(() => PostgresBatch.run(this.#client, statements, this.#parsed))
+  }
+
+  release(destroy = false): void {
+    this.#client.release(destroy || this.#outdated || this.#lost !== undefined)
+  }
+
+  async #inTime<T>(ask: () => Promise<T>): Promise<T> {
+    if (this.#lost) throw this.#lost
+    let answered = false
+    const giveUp = (): void => {
+      if (answered) return
+      this.#lost = new DatabaseTimeout(`Postgres did not answer within ${this.#timeoutMs} ms`)
+      this.#client.connection.stream.destroy()
+    }
+    // Where it was this process that was held up, the answer has come and is only to be read: not late.
+    const timer = setTimeout(() => setImmediate(giveUp), this.#timeoutMs)
+    try {
+      return await ask()
+    } catch (error) {
+      if ((error as { code?: unknown }).code === NOT_SUPPORTED) this.#outdated = true
+      throw this.#lost ?? error
+    } finally {
+      answered = true
+      clearTimeout(timer)
+    }
+  }
+
+  #worded(text: string, parameters: readonly unknown[]): QueryConfig<unknown[]> {
+    const name = parameters.length > 0 ? this.#statements.nameOf(text) : undefined
+    return { text, values: parameters.map(encodeParameter), ...(name !== undefined && { name }) }
+  }
+}

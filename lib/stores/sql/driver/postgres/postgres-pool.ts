@@ -1,0 +1,127 @@
+import { PostgresAdapter, PostgresDialect, type PostgresPool } from 'kysely'
+import type * as Pg from 'pg'
+import type { Logger } from '../../../../core/call/index.ts'
+import type { Database } from '../tables.ts'
+import { PostgresClient } from './postgres-client.ts'
+import { PostgresStatements } from './postgres-statements.ts'
+import { PARSERS } from './postgres-values.ts'
+
+/** How a pool of connections is opened. */
+export interface PostgresPoolOptions {
+  readonly url: string
+  readonly readOnly: boolean
+  readonly size: number
+  /** How long to wait for a connection, whether it is a new one or one in use. */
+  readonly connectTimeoutMs: number
+  /** Postgres ends a statement that takes longer, and a transaction that does nothing for as long. */
+  readonly statementTimeoutMs: number
+  readonly logger: Logger
+}
+
+/** Beyond the time a statement may take: for the server to say that it took longer. */
+const GRACE_MS = 500
+/** A peer that has silently gone is found out this long after the last that was heard of it, and some probes. */
+const KEEP_ALIVE_MS = 10_000
+const IDLE_MS = 30_000
+
+/**
+ * Connections to Postgres, as Kysely uses them. None waits for ever, whatever becomes of the server: a connection whose
+ * statement is not answered in time is thrown away.
+ */
+export class PostgresConnections implements PostgresPool {
+  readonly #pool: Pg.Pool
+  readonly #timeoutMs: number
+  readonly #statements = new PostgresStatements()
+  /** Kysely, too, remembers a connection by its object. */
+  readonly #clients = new WeakMap<Pg.PoolClient, PostgresClient>()
+
+  private constructor(pool: Pg.Pool, { statementTimeoutMs, logger }: PostgresPoolOptions) {
+    this.#pool = pool
+    this.#timeoutMs = statementTimeoutMs + GRACE_MS
+    // One in use may go while its transaction does something else; what is asked of it next says so.
+    pool.on('connect', (client) => client.on('error', () => {}))
+    // An idle one: nobody asked for anything, and the pool has others made when they are needed.
+    pool.on('error', (error) => logger.info({ err: error }, 'an idle connection to the database was lost'))
+  }
+
+  /** @throws Error when the package `pg` is not installed. */
+  static async open(options: PostgresPoolOptions): Promise<PostgresConnections> {
+    const { Pool, types } = await loadPg()
+    const { url, readOnly, size, connectTimeoutMs, statementTimeoutMs } = options
+    const getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+      (format !== 'binary' && PARSERS.get(oid)) || types.getTypeParser(oid, format)
+    const pool = new Pool({
+      connectionString: url,
+      fallback_application_name: 'express-model-gateway',
+      max: size,
+      connectionTimeoutMillis: connectTimeoutMs,
+      statement_timeout: statementTimeoutMs,
+      idle_in_transaction_session_timeout: statementTimeoutMs,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      idleTimeoutMillis: IDLE_MS,
+      allowExitOnIdle: true,
+      types: { getTypeParser: getTypeParser as typeof types.getTypeParser },
+      ...(readOnly && { options: '-c default_transaction_read_only=on' }),
+    })
+    return new PostgresConnections(pool, options)
+  }
+
+  get options(): object {
+    return this.#pool.options
+  }
+
+  async connect(): Promise<PostgresClient> {
+    const client = await this.#pool.connect()
+    let wrapped = this.#clients.get(client)
+    if (!wrapped) {
+      wrapped = new PostgresClient(client, this.#timeoutMs, this.#statements)
+      this.#clients.set(client, wrapped)
+    }
+    return wrapped
+  }
+
+  /** Waits for the statements asked for before. */
+  async end(): Promise<void> {
+    await this.#pool.end()
+  }
+}
+
+/** Kysely's own, which knows of its connections. */
+export class PooledPostgresDialect extends PostgresDialect {
+  readonly #connections: PostgresConnections
+
+  constructor(connections: PostgresConnections) {
+    super({ pool: connections })
+    this.#connections = connections
+  }
+
+  override createAdapter(): PostgresAdapter {
+    return new PooledPostgresAdapter(this.#connections)
+  }
+}
+
+class PooledPostgresAdapter extends PostgresAdapter {
+  readonly connections: PostgresConnections
+
+  constructor(connections: PostgresConnections) {
+    super()
+    this.connections = connections
+  }
+}
+
+/** The connections of a Postgres, beside Kysely; undefined for another database. */
+export function connectionsOf(db: Database): PostgresConnections | undefined {
+  const { adapter } = db.getExecutor()
+  return adapter instanceof PooledPostgresAdapter ? adapter.connections : undefined
+}
+
+/** Only who has a Postgres needs it. */
+async function loadPg(): Promise<typeof Pg> {
+  try {
+    return await import('pg')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    throw new Error('a postgres:// database needs the package pg: npm install pg', { cause: error })
+  }
+}

@@ -1,0 +1,100 @@
+import type {
+  Observation,
+  Observed,
+  PollAgain,
+  PollClaim,
+  VideoTask,
+} from '../../../endpoints/video/index.ts'
+import { expiredTask, hasChanged, progressOf } from '../../../endpoints/video/tasks/task-progress.ts'
+import { isPostgres } from '../driver/is-postgres.ts'
+import type { Database, VideoTasksTable } from '../driver/tables.ts'
+import { type TaskRows, toTask } from './sql-task-rows.ts'
+
+/** What becomes of tasks that an upstream has: polled, observed, ended. */
+export class TaskPolls {
+  readonly #rows: TaskRows
+  readonly #postgres: boolean
+
+  constructor(db: Database, rows: TaskRows) {
+    this.#rows = rows
+    this.#postgres = isPostgres(db)
+  }
+
+  async observe(
+    trx: Database,
+    id: string,
+    observation: Observation,
+    at: number,
+    poll?: PollAgain,
+  ): Promise<Observed | undefined> {
+    const row = await this.#rows.lock(trx, id)
+    if (!row) return undefined
+    const before = toTask(row)
+    const progress = progressOf(before, observation, at)
+    if (!progress) return { task: before, result: 'unchanged' }
+    const { task, money } = progress
+    await this.#rows.settle(trx, progress, at)
+    if (money === 'charge') await this.#rows.logCharge(trx, task)
+    await this.#rows.save(trx, task, money === null ? pollColumns(row, poll) : NOT_POLLED)
+    if (money !== null) return { task, result: 'finished' }
+    return { task, result: hasChanged(before, task) ? 'changed' : 'unchanged' }
+  }
+
+  /** One statement: of several processes each gets others. */
+  async claimDue(db: Database, { owner, now, until, limit }: PollClaim): Promise<VideoTask[]> {
+    const due = db
+      .selectFrom('video_tasks')
+      .select('id')
+      .where('poll_at', '<=', BigInt(now))
+      .orderBy('poll_at')
+      .limit(limit)
+    const rows = await db
+      .updateTable('video_tasks')
+      .set({ poll_at: BigInt(until), poll_owner: owner })
+      .where('id', 'in', this.#postgres ? due.forUpdate().skipLocked() : due)
+      .returningAll()
+      .execute()
+    return rows.map(toTask)
+  }
+
+  async putOff(db: Database, id: string, { owner, next }: PollAgain): Promise<void> {
+    await db
+      .updateTable('video_tasks')
+      .set({ poll_at: BigInt(next), poll_owner: null })
+      .where('id', '=', id)
+      .where('poll_owner', '=', owner)
+      .execute()
+  }
+
+  /** Ids of tasks that are not over. */
+  async open(db: Database, createdBefore: number, limit: number): Promise<string[]> {
+    const rows = await db
+      .selectFrom('video_tasks')
+      .select('id')
+      .where('finished_at', 'is', null)
+      .where('created_at', '<', BigInt(createdBefore))
+      .orderBy('created_at')
+      .limit(limit)
+      .execute()
+    return rows.map(({ id }) => id)
+  }
+
+  /** Undefined where it is over already. */
+  async expire(trx: Database, id: string, at: number, keepUntil: number): Promise<VideoTask | undefined> {
+    const row = await this.#rows.lock(trx, id)
+    if (!row || row.finished_at !== null) return undefined
+    const task = expiredTask(toTask(row), at)
+    await this.#rows.settle(trx, { task, money: 'release' }, at)
+    await this.#rows.completeClaim(trx, row, keepUntil)
+    await this.#rows.save(trx, task, { ...NOT_POLLED, answer_by: null, claim_id: null, claim_owner: null })
+    return task
+  }
+}
+
+const NOT_POLLED = { poll_at: null, poll_owner: null } as const
+
+/** Only who has claimed a task says when it is due again. */
+function pollColumns(row: VideoTasksTable, poll: PollAgain | undefined): Partial<VideoTasksTable> {
+  if (!poll || row.poll_owner !== poll.owner) return {}
+  return { poll_at: BigInt(poll.next), poll_owner: null }
+}

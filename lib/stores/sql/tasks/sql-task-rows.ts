@@ -1,0 +1,151 @@
+import type { CallLogEntry } from '../../../core/call/index.ts'
+import type { VideoTask } from '../../../endpoints/video/index.ts'
+import { basisOf, chargedEntry } from '../../../endpoints/video/tasks/task-charge.ts'
+import type { Progress } from '../../../endpoints/video/tasks/task-progress.ts'
+import { CallRows, callRowOf } from '../calls/call-rows.ts'
+import { SqlCallStore } from '../calls/sql-call-store.ts'
+import { isPostgres } from '../driver/is-postgres.ts'
+import type { Database, VideoTasksTable } from '../driver/tables.ts'
+import { ClaimRows } from '../ledger/sql-ledger-claims.ts'
+import { HoldRows } from '../ledger/sql-ledger-holds.ts'
+
+/** The members of a task that are kept as JSON. */
+type Detail = Pick<
+  VideoTask,
+  'upstreamModel' | 'facts' | 'price' | 'usage' | 'charge' | 'error' | 'progress' | 'contentUrl'
+>
+
+/** The columns that follow from a task itself. */
+export type TaskColumns = Omit<
+  VideoTasksTable,
+  'claim_id' | 'claim_owner' | 'answer_by' | 'poll_at' | 'poll_owner'
+>
+
+export function toTask(row: TaskColumns): VideoTask {
+  return {
+    ...readDetail(row.detail),
+    id: row.id,
+    requestId: row.request_id,
+    account: row.account,
+    key: row.key,
+    model: row.model,
+    protocol: row.protocol,
+    line: row.line,
+    upstreamId: row.upstream_id,
+    state: row.state,
+    hold: row.hold,
+    missingSince: toNumber(row.missing_since),
+    createdAt: Number(row.created_at),
+    updatedAt: Number(row.updated_at),
+    finishedAt: toNumber(row.finished_at),
+  }
+}
+
+export function toColumns(task: VideoTask): TaskColumns {
+  const { upstreamModel, facts, price, usage, charge, error, progress, contentUrl } = task
+  return {
+    id: task.id,
+    request_id: task.requestId,
+    account: task.account,
+    key: task.key,
+    model: task.model,
+    protocol: task.protocol,
+    line: task.line,
+    upstream_id: task.upstreamId,
+    state: task.state,
+    hold: task.hold,
+    detail: writeDetail({ upstreamModel, facts, price, usage, charge, error, progress, contentUrl }),
+    missing_since: toBigint(task.missingSince),
+    created_at: BigInt(task.createdAt),
+    updated_at: BigInt(task.updatedAt),
+    finished_at: toBigint(task.finishedAt),
+  }
+}
+
+/** How an amount stands in JSON, which has no whole numbers of that size. */
+interface WrittenAmount {
+  readonly nanos: string
+}
+
+function writeDetail(detail: Detail): string {
+  return JSON.stringify(detail, (_name, value: unknown) =>
+    typeof value === 'bigint' ? ({ nanos: value.toString() } satisfies WrittenAmount) : value,
+  )
+}
+
+function readDetail(json: string): Detail {
+  return JSON.parse(json, (_name, value: unknown) => (isWrittenAmount(value) ? BigInt(value.nanos) : value))
+}
+
+function isWrittenAmount(value: unknown): value is WrittenAmount {
+  return typeof value === 'object' && value !== null && 'nanos' in value
+}
+
+function toNumber(value: bigint | null): number | null {
+  return value === null ? null : Number(value)
+}
+
+function toBigint(value: number | null): bigint | null {
+  return value === null ? null : BigInt(value)
+}
+
+/** Reads and writes tasks, and settles what they come to, within a transaction. */
+export class TaskRows {
+  readonly holds: HoldRows
+  readonly claims: ClaimRows
+  readonly #calls: SqlCallStore
+  readonly #entries: CallRows
+  readonly #locks: boolean
+
+  constructor(db: Database) {
+    this.holds = new HoldRows(db)
+    this.claims = new ClaimRows(db)
+    this.#calls = new SqlCallStore(db)
+    this.#entries = new CallRows(db, { replaces: true })
+    this.#locks = isPostgres(db)
+  }
+
+  /** The row of a task, locked before all that belongs to it: its wallets, its claim, its call. */
+  lock(trx: Database, id: string): Promise<VideoTasksTable | undefined> {
+    const row = trx.selectFrom('video_tasks').selectAll().where('id', '=', id)
+    return (this.#locks ? row.forUpdate() : row).executeTakeFirst()
+  }
+
+  async save(trx: Database, task: VideoTask, others: Partial<VideoTasksTable> = {}): Promise<void> {
+    await trx
+      .updateTable('video_tasks')
+      .set({ ...toColumns(task), ...others })
+      .where('id', '=', task.id)
+      .execute()
+  }
+
+  /** What becomes of the money that is held for a task. The log entry of its call tells of a charge, too. */
+  async settle(trx: Database, { task, money }: Progress, at: number): Promise<void> {
+    const { requestId, account, key, charge } = task
+    if (money === 'release') await this.holds.release(trx, requestId, task)
+    if (money !== 'charge' || !charge) return
+    const { amount } = charge
+    await this.holds.charge(trx, { requestId, account, key, amount, at, basis: basisOf(task) })
+  }
+
+  /** Notes that the Idempotency-Key that a task was intended with is used up. */
+  async completeClaim(
+    trx: Database,
+    { claim_id, claim_owner: owner }: VideoTasksTable,
+    keepUntil: number,
+  ): Promise<void> {
+    if (claim_id !== null && owner !== null)
+      await this.claims.complete(trx, [{ id: claim_id, owner, keepUntil }])
+  }
+
+  /** Writes the log entry of the call that creates a task. */
+  async log(trx: Database, entry: CallLogEntry): Promise<void> {
+    await this.#entries.insert(trx, [callRowOf(entry)])
+  }
+
+  /** Adds to the log entry what the task came to; nothing where it is not there any more. */
+  async logCharge(trx: Database, task: VideoTask): Promise<void> {
+    const entry = await this.#calls.findWithin(trx, task.requestId)
+    if (entry) await this.log(trx, chargedEntry(entry, task))
+  }
+}

@@ -1,0 +1,153 @@
+import type { ChangeOrigin } from '../../../core/change-log/index.ts'
+import type {
+  CreatedTask,
+  Intended,
+  Observation,
+  Observed,
+  PollAgain,
+  PollClaim,
+  Resolved,
+  TaskIntent,
+  TaskPage,
+  TaskQuery,
+  TaskResolution,
+  TaskStore,
+  VideoTask,
+} from '../../../endpoints/video/index.ts'
+import { isPostgres } from '../driver/is-postgres.ts'
+import type { Database } from '../driver/tables.ts'
+import { TaskCreates } from './sql-task-creates.ts'
+import { countTasks, listTasks } from './sql-task-lists.ts'
+import { TaskPolls } from './sql-task-polls.ts'
+import { resolveTask } from './sql-task-resolution.ts'
+import { TaskRows, toTask } from './sql-task-rows.ts'
+
+/**
+ * Video tasks in a database, for all processes that share it, with the money of a `SqlLedger`, the Idempotency-Keys of a
+ * `SqlIdempotencyStore` and the entries of a `SqlCallStore` in the same one.
+ *
+ * @example
+ * const db = await openDatabase('postgres://gateway:secret@db.internal/gateway')
+ * const tasks = new SqlTaskStore(db)
+ */
+export class SqlTaskStore implements TaskStore {
+  readonly settlesRecords = true
+  readonly #db: Database
+  readonly #rows: TaskRows
+  readonly #creates: TaskCreates
+  readonly #polls: TaskPolls
+
+  constructor(db: Database) {
+    const rows = new TaskRows(db)
+    this.#db = db
+    this.#rows = rows
+    this.#creates = new TaskCreates(db, rows)
+    this.#polls = new TaskPolls(db, rows)
+  }
+
+  intend(intent: TaskIntent): Promise<Intended> {
+    return this.#within((trx) => this.#creates.intend(trx, intent))
+  }
+
+  redirect(
+    id: string,
+    target: Pick<VideoTask, 'line' | 'upstreamModel' | 'price'> & { readonly answerBy: number },
+  ): Promise<boolean> {
+    return this.#within((trx) => this.#creates.redirect(trx, id, target))
+  }
+
+  created(id: string, created: CreatedTask, at: number): Promise<VideoTask | undefined> {
+    return this.#within((trx) => this.#creates.created(trx, id, created, at))
+  }
+
+  withdraw(id: string): Promise<void> {
+    return this.#within((trx) => this.#creates.withdraw(trx, id))
+  }
+
+  async doubt(id: string, at: number): Promise<void> {
+    await this.#creates.doubt(this.#db, id, at)
+  }
+
+  observe(id: string, observation: Observation, at: number, poll?: PollAgain): Promise<Observed | undefined> {
+    return this.#within((trx) => this.#polls.observe(trx, id, observation, at, poll))
+  }
+
+  resolve(id: string, resolution: TaskResolution, origin: ChangeOrigin): Promise<Resolved | undefined> {
+    return this.#within((trx) => resolveTask(trx, this.#rows, id, resolution, origin))
+  }
+
+  async find(account: string, id: string): Promise<VideoTask | undefined> {
+    const row = await this.#db
+      .selectFrom('video_tasks')
+      .selectAll()
+      .where('id', '=', id)
+      .where('account', '=', account)
+      .executeTakeFirst()
+    return row && toTask(row)
+  }
+
+  list(query: TaskQuery, page: TaskPage): Promise<readonly VideoTask[]> {
+    return listTasks(this.#db, query, page)
+  }
+
+  count(query: TaskQuery): Promise<number> {
+    return countTasks(this.#db, query)
+  }
+
+  async remove(account: string, id: string): Promise<'removed' | 'unfinished' | 'absent'> {
+    const { numDeletedRows } = await this.#db
+      .deleteFrom('video_tasks')
+      .where('id', '=', id)
+      .where('account', '=', account)
+      .where('finished_at', 'is not', null)
+      .executeTakeFirst()
+    if (numDeletedRows > 0n) return 'removed'
+    return (await this.find(account, id)) ? 'unfinished' : 'absent'
+  }
+
+  claimDue(claim: PollClaim): Promise<readonly VideoTask[]> {
+    return this.#polls.claimDue(this.#db, claim)
+  }
+
+  putOff(id: string, again: PollAgain): Promise<void> {
+    return this.#polls.putOff(this.#db, id, again)
+  }
+
+  doubtUnanswered(now: number, limit: number): Promise<readonly VideoTask[]> {
+    return this.#creates.doubtUnanswered(this.#db, now, limit)
+  }
+
+  async expire(
+    createdBefore: number,
+    at: number,
+    keepUntil: number,
+    limit: number,
+  ): Promise<readonly VideoTask[]> {
+    const ended: VideoTask[] = []
+    for (const id of await this.#polls.open(this.#db, createdBefore, limit)) {
+      const task = await this.#within((trx) => this.#polls.expire(trx, id, at, keepUntil))
+      if (task) ended.push(task)
+    }
+    return ended
+  }
+
+  async prune(finishedBefore: number, limit: number): Promise<number> {
+    let old = this.#db
+      .selectFrom('video_tasks')
+      .select('id')
+      .where('finished_at', '<', BigInt(finishedBefore))
+      .orderBy('finished_at')
+      .limit(limit)
+    // Of several processes that prune at once each takes others.
+    if (isPostgres(this.#db)) old = old.forUpdate().skipLocked()
+    const { numDeletedRows } = await this.#db
+      .deleteFrom('video_tasks')
+      .where('id', 'in', old)
+      .executeTakeFirst()
+    return Number(numDeletedRows)
+  }
+
+  #within<T>(write: (trx: Database) => Promise<T>): Promise<T> {
+    return this.#db.transaction().execute(write)
+  }
+}

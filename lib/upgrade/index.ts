@@ -1,1 +1,0 @@
-export { isWebSocketRequest, type UpgradeHandler, upgradeHandler } from './upgrade-handler.ts'

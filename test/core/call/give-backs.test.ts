@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import type { Response as ExpressResponse } from 'express'
+import { type Call, callOf, openCall } from '../../../lib/core/call/index.ts'
+import { type AppServer, eventually, rawClient, recordingLogger, serveApp } from '../../support/app-server.ts'
+
+const ENDING = { outcome: { status: 200, errorCode: null, finish: 'completed' }, unsent: null } as const
+
+const logger = recordingLogger()
+let app: AppServer
+let handler: (call: Call, res: ExpressResponse) => void
+const happened: string[] = []
+const note = (what: string) => () => void happened.push(what)
+
+before(async () => {
+  app = await serveApp((app) => {
+    app.use((req, res) => {
+      handler(openCall(req, res, { logger }), res)
+    })
+  })
+})
+after(() => app.close())
+beforeEach(() => {
+  logger.lines.length = 0
+  happened.length = 0
+})
+
+/** Runs one call to its end. */
+async function run(taking: (call: Call) => void): Promise<Call> {
+  let running: Call | undefined
+  handler = (call, res) => {
+    running = call
+    taking(call)
+    res.end('ok')
+  }
+  await (await fetch(app.url)).text()
+  await eventually(() => running?.ended === true)
+  return running as Call
+}
+
+describe('giving back', () => {
+  it('happens last taken, first given back', async () => {
+    await run((call) => {
+      for (const name of ['claim', 'slot', 'reservation']) call.onEnd(name, note(name))
+    })
+    assert.deepEqual(happened, ['reservation', 'slot', 'claim'])
+  })
+
+  it('goes on when one throws or rejects, and says which one and of which call', async () => {
+    const thrown = new Error('store away')
+    const call = await run((call) => {
+      call.onEnd('claim', note('claim'))
+      call.onEnd('slot', () => {
+        throw thrown
+      })
+      call.onEnd('lease', () => Promise.reject(thrown))
+      call.onEnd('odd', () => {
+        throw undefined
+      })
+      call.onEnd('reservation', note('reservation'))
+    })
+    await eventually(() => logger.lines.length === 3)
+    assert.deepEqual(happened, ['reservation', 'claim'])
+    assert.deepEqual(logger.lines.map(({ fields }) => fields.name).sort(), ['lease', 'odd', 'slot'])
+    for (const { level, fields } of logger.lines) {
+      assert.equal(level, 'error')
+      assert.equal(fields.requestId, call.id)
+    }
+  })
+
+  it('waits for none: one that never settles hinders no other', async () => {
+    await run((call) => {
+      call.onEnd('claim', note('claim'))
+      call.onEnd('stuck', () => new Promise<void>(() => {}))
+    })
+    assert.deepEqual(happened, ['claim'])
+  })
+
+  it('knows the outcome, and that the call has ended', async () => {
+    let seen: unknown[] = []
+    await run((call) => {
+      call.onEnd('log', () => {
+        seen = [call.ended, call.left, call.outcome]
+      })
+    })
+    assert.deepEqual(seen, [true, false, { status: 200, errorCode: null, finish: 'completed' }])
+  })
+
+  it('happens at once for what was taken after the end, or while things are given back', async () => {
+    const call = await run((call) => {
+      call.onEnd('outer', () => {
+        happened.push('outer')
+        call.onEnd('inner', note('inner'))
+      })
+    })
+    assert.deepEqual(happened, ['outer', 'inner'])
+    call.onEnd('late', note('late'))
+    assert.deepEqual(happened, ['outer', 'inner', 'late'])
+    call.onEnd('late and broken', () => Promise.reject(new Error('x')))
+    await eventually(() => logger.lines.length === 1)
+    assert.equal(logger.lines[0]?.fields.name, 'late and broken')
+  })
+
+  it('happens for a call that was only opened after its response had ended, however that ended', async () => {
+    for (const end of [(res: ExpressResponse) => res.end('ok'), (res: ExpressResponse) => res.destroy()]) {
+      happened.length = 0
+      const late = await serveApp((app) => {
+        app.use((req, res) => {
+          res.once('close', () => {
+            setImmediate(() => callOf(req).onEnd('slot', note('slot')))
+          })
+          end(res)
+        })
+      })
+      await fetch(late.url).then(
+        (res) => res.text(),
+        () => 'cut',
+      )
+      await eventually(() => happened.length === 1, 'giving back')
+      await late.close()
+      assert.deepEqual(happened, ['slot'])
+    }
+  })
+})
+
+describe('hold', () => {
+  it('keeps a call open past its response until all who hold it let go', async () => {
+    const releases: (() => void)[] = []
+    let running: Call | undefined
+    handler = (call, res) => {
+      running = call
+      releases.push(call.hold(), call.hold())
+      call.onEnd('slot', note('slot'))
+      res.end('ok')
+      res.on('close', note('closed'))
+    }
+    await (await fetch(app.url)).text()
+    await eventually(() => happened.includes('closed'))
+    releases[0]?.()
+    releases[0]?.()
+    assert.deepEqual([running?.ended, happened], [false, ['closed']])
+    releases[1]?.()
+    assert.deepEqual([running?.ended, happened], [true, ['closed', 'slot']])
+    releases[1]?.()
+    assert.deepEqual(happened, ['closed', 'slot'])
+  })
+
+  it('that was let go of before the response ended ends nothing early', async () => {
+    await run((call) => {
+      call.onEnd('slot', note('slot'))
+      call.hold()()
+      assert.deepEqual([call.ended, happened], [false, []])
+    })
+    assert.deepEqual(happened, ['slot'])
+  })
+
+  it('tells of the caller’s leave at once, and ends when the drain does', async () => {
+    let release: (() => void) | undefined
+    let running: Call | undefined
+    handler = (call, res) => {
+      running = call
+      release = call.hold()
+      call.onLeave(note('left'))
+      call.onEnd('slot', note('slot'))
+      res.write('part')
+    }
+    const client = rawClient(app.port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    await client.until('part')
+    client.socket.destroy()
+    await eventually(() => happened.length > 0)
+    assert.deepEqual([happened, running?.left, running?.ended], [['left'], true, false])
+    release?.()
+    assert.deepEqual([happened, running?.ended], [['left', 'slot'], true])
+  })
+})
+
+describe('onLeave', () => {
+  it('is not called when the answer was whole, or after its removal', async () => {
+    const call = await run((call) => void call.onLeave(note('left')))
+    assert.deepEqual([happened, call.left], [[], false])
+    handler = (call, res) => {
+      call.onLeave(note('kept'))
+      call.onLeave(note('removed'))()
+      call.onEnd('end', note('end'))
+      res.destroy()
+    }
+    await rawClient(app.port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n').end()
+    await eventually(() => happened.includes('end'))
+    assert.deepEqual(happened, ['kept', 'end'])
+  })
+
+  it('calls at once who asks after the caller left, and no failing listener hinders another', async () => {
+    let running: Call | undefined
+    handler = (call, res) => {
+      running = call
+      call.onLeave(() => {
+        throw new Error('listener broken')
+      })
+      call.onLeave(note('second'))
+      call.onEnd('end', note('end'))
+      res.destroy()
+    }
+    await rawClient(app.port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n').end()
+    await eventually(() => running?.ended === true)
+    assert.deepEqual(happened, ['second', 'end'])
+    assert.equal(logger.lines.length, 1)
+    running?.onLeave(note('late'))
+    assert.deepEqual(happened, ['second', 'end', 'late'])
+  })
+})
+
+describe('settle', () => {
+  it('is nothing to wait for without settling work, and each work is done once, in order', async () => {
+    let settled: unknown
+    const call = await run((call) => {
+      settled = call.settle(ENDING)
+    })
+    assert.equal(settled, undefined)
+    call.onSettle(async () => {
+      await null
+      happened.push('charge')
+    })
+    call.onSettle(async () => void happened.push('log'))
+    await Promise.all([call.settle(ENDING), call.settle(ENDING)])
+    await call.settle(ENDING)
+    assert.deepEqual(happened, ['charge', 'log'])
+  })
+
+  it('fails when settling fails, so that the answer is not finished', async () => {
+    const call = await run(() => {})
+    call.onSettle(() => Promise.reject(new Error('ledger away')))
+    call.onSettle(async () => void happened.push('never reached'))
+    await assert.rejects(async () => call.settle(ENDING), /ledger away/)
+    assert.deepEqual(happened, [])
+  })
+})

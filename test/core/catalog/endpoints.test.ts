@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { loadConfig } from '../../../lib/core/catalog/index.ts'
+import { endpointOf, OPERATIONS, servesNatively } from '../../../lib/core/operations/index.ts'
+import { configWith, LINE } from './config.ts'
+
+const lineOf = (extra: object) => {
+  const [line] = loadConfig(configWith({ lines: [{ ...LINE, ...extra }] })).catalog.lines
+  assert.ok(line)
+  return line
+}
+
+describe('the endpoints of a line', () => {
+  for (const operation of OPERATIONS) {
+    const { protocol } = operation
+    const endpoint = endpointOf(operation)
+    it(`can be ${endpoint}, by the name that callers know it by`, () => {
+      assert.equal(operation.path, `/v1/${endpoint}`)
+      assert.ok(servesNatively(lineOf({ protocol, endpoints: [endpoint] }), operation))
+    })
+
+    it(`hold ${endpoint} where they are not listed, and not where they are without it`, () => {
+      assert.ok(servesNatively(lineOf({ protocol }), operation))
+      const other = OPERATIONS.find((one) => one.protocol === protocol && one !== operation)
+      assert.ok(other)
+      assert.equal(servesNatively(lineOf({ protocol, endpoints: [endpointOf(other)] }), operation), false)
+    })
+  }
+
+  it('are a fault that says which there are', () => {
+    const config = (endpoints: string[]) => configWith({ lines: [{ ...LINE, endpoints }] })
+    assert.throws(
+      () => loadConfig(config(['messages'])),
+      /^ConfigError: lines\[0\]\.endpoints\[0\]: no "openai" line has "messages"; it can have chat\/completions, /,
+    )
+    assert.throws(
+      () => loadConfig(config(['chat'])),
+      /lines\[0\]\.endpoints\[0\]: must be the path of an endpoint without "\/v1\/", one of chat\/completions, /,
+    )
+  })
+})

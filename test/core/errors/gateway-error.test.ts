@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { GatewayError } from '../../../lib/core/errors/index.ts'
+import { SPEC_CODES } from './spec-codes.ts'
+
+const wait = (retryAfterMs: number) => new GatewayError('rate_limited', { retryAfterMs }).headers
+
+describe('Retry-After', () => {
+  it('is on every 429, at least 1 s, even where nobody knows how long; on no other error by itself', () => {
+    for (const [code, status] of SPEC_CODES) {
+      const { headers } = new GatewayError(code)
+      assert.equal(headers['retry-after'], status === 429 ? '1' : undefined, code)
+      assert.equal(headers['retry-after-ms'], status === 429 ? '1000' : undefined, code)
+    }
+  })
+
+  it('is whole seconds rounded up, with the milliseconds beside it', () => {
+    assert.deepEqual([wait(1)['retry-after'], wait(1)['retry-after-ms']], ['1', '1'])
+    assert.deepEqual([wait(1000)['retry-after'], wait(1000)['retry-after-ms']], ['1', '1000'])
+    assert.deepEqual([wait(1000.2)['retry-after'], wait(1000.2)['retry-after-ms']], ['2', '1001'])
+    assert.deepEqual([wait(59_001)['retry-after'], wait(59_001)['retry-after-ms']], ['60', '59001'])
+  })
+
+  it('is never below 1 and never shorter than the wait, whatever number comes in', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.double({ max: 1e15 }), fc.constant(Infinity), fc.integer()), (ms) => {
+        const headers = wait(ms)
+        assert.match(headers['retry-after'] ?? '', /^[1-9]\d*$/)
+        assert.ok(Number(headers['retry-after']) >= 1)
+        if (Number.isFinite(ms)) assert.ok(Number(headers['retry-after']) * 1000 >= ms)
+        assert.ok(Number(headers['retry-after-ms']) >= 1)
+      }),
+    )
+  })
+
+  it('is on a 503 whose wait is known', () => {
+    const { headers } = new GatewayError('circuit_open', { retryAfterMs: 2500 })
+    assert.deepEqual(headers, { 'retry-after': '3', 'retry-after-ms': '2500', 'x-should-retry': 'true' })
+  })
+})
+
+describe('GatewayError', () => {
+  it('lets one refusal say that it can never pass', () => {
+    const { headers } = new GatewayError('rate_limited', { shouldRetry: false })
+    assert.equal(headers['x-should-retry'], 'false')
+    assert.equal(headers['retry-after'], '1')
+  })
+
+  it('carries further headers, and shares them with no other error', () => {
+    const given = { 'x-original-request-id': 'req_1' }
+    const first = new GatewayError('idempotency_key_replayed', { headers: given })
+    first.headers['x-request-id'] = 'req_2'
+    assert.equal(first.headers['x-original-request-id'], 'req_1')
+    assert.deepEqual(given, { 'x-original-request-id': 'req_1' })
+    assert.equal(new GatewayError('idempotency_key_replayed').headers['x-request-id'], undefined)
+  })
+
+  it('is an Error that keeps its cause, and has none where none was given', () => {
+    const cause = new Error('inside')
+    const error = new GatewayError('internal_error', { cause })
+    assert.ok(error instanceof Error)
+    assert.equal(error.name, 'GatewayError')
+    assert.equal(error.cause, cause)
+    assert.equal('cause' in new GatewayError('internal_error'), false)
+  })
+})

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { it } from 'node:test'
+import { ERROR_CODE_NAMES, type ErrorCode, errorRow, GatewayError } from '../../../lib/core/errors/index.ts'
+import { PROTOCOLS, type ProtocolName } from '../../../lib/core/protocols/index.ts'
+
+const readme = readFileSync(new URL('../../../lib/core/errors/README.md', import.meta.url), 'utf8')
+
+const HEAD = [
+  '| code | HTTP | tier | `x-should-retry` | `openai`, `ark` | `anthropic` |',
+  `|${' --- |'.repeat(6)}`,
+]
+
+function rowOf(code: ErrorCode): string {
+  const { status, tier } = errorRow(code)
+  const shouldRetry = new GatewayError(code).headers['x-should-retry'] ?? '–'
+  return `| \`${code}\` | ${status} | ${tier} | ${shouldRetry} | ${typeOf('openai', code)} | ${typeOf('anthropic', code)} |`
+}
+
+function typeOf(protocol: ProtocolName, code: ErrorCode): string {
+  const body = PROTOCOLS[protocol].errorBody(new GatewayError(code), 'req_1') as { error: { type: string } }
+  return body.error.type
+}
+
+it('the table of the README is that of the code', () => {
+  const expected = [...HEAD, ...ERROR_CODE_NAMES.map(rowOf)].join('\n')
+  const written = /^\| code \|.*(?:\n\|.*)*/m.exec(readme)?.[0]
+  assert.equal(written, expected, `lib/core/errors/README.md must hold this table:\n${expected}\n`)
+})
+
+it('the protocols that share a column word their errors alike', () => {
+  for (const code of ERROR_CODE_NAMES) assert.equal(typeOf('ark', code), typeOf('openai', code), code)
+})
+
+it('the README says how many codes there are', () => {
+  assert.match(readme, new RegExp(`\\b${ERROR_CODE_NAMES.length} codes\\b`))
+})
+
+const TIERS: readonly (readonly [label: string, tier: string])[] = [
+  ['do not retry', 'never'],
+  ['after `Retry-After`', 'after_wait'],
+  ['with backoff', 'backoff'],
+  ['in no tier', 'unstated'],
+]
+
+it('the first page has every code in its tier, with its status', () => {
+  const page = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8')
+  for (const [label, tier] of TIERS) {
+    const row = page.split('\n').find((line) => line.startsWith(`| ${label}`)) ?? ''
+    const written = [...row.matchAll(/`(\w+)` (\d{3})/g)].map(([, code, status]) => `\`${code}\` ${status}`)
+    const codes = ERROR_CODE_NAMES.filter((code) => errorRow(code).tier === tier)
+    const expected = codes.map((code) => `\`${code}\` ${errorRow(code).status}`)
+    assert.deepEqual(
+      written.sort(),
+      expected.sort(),
+      `README.md must hold under "${label}": ${expected.join(', ')}`,
+    )
+  }
+})

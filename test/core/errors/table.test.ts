@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ERROR_CODE_NAMES, ERROR_CODES, GatewayError, isErrorCode } from '../../../lib/core/errors/index.ts'
+import { SPEC_CODES } from './spec-codes.ts'
+
+describe('error table', () => {
+  it('holds the 34 codes of the specification and no other', () => {
+    assert.equal(SPEC_CODES.length, 34)
+    assert.deepEqual([...ERROR_CODE_NAMES].sort(), SPEC_CODES.map(([code]) => code).sort())
+  })
+
+  for (const [code, status, tier, shouldRetry] of SPEC_CODES) {
+    it(`${code}: ${status}, tier ${tier}, x-should-retry ${shouldRetry ?? 'absent'}`, () => {
+      const error = new GatewayError(code)
+      assert.equal(ERROR_CODES[code].status, status)
+      assert.equal(ERROR_CODES[code].tier, tier)
+      assert.equal(error.code, code)
+      assert.equal(error.status, status)
+      assert.equal(error.tier, tier)
+      assert.equal(error.headers['x-should-retry'], shouldRetry)
+    })
+
+    it(`${code}: its text is a sentence of its own that tells no amount and names no line`, () => {
+      const { message } = ERROR_CODES[code]
+      assert.match(message, /^[A-Z].*\.$/)
+      assert.doesNotMatch(message.replaceAll('/v1/', '').replace('base64', ''), /\d/)
+      assert.equal(ERROR_CODE_NAMES.filter((other) => ERROR_CODES[other].message === message).length, 1)
+    })
+  }
+
+  it('tells codes from other texts, inherited members included', () => {
+    assert.equal(isErrorCode('rate_limited'), true)
+    for (const other of ['toString', 'constructor', '__proto__', 'Rate_Limited', '', 429, null, undefined])
+      assert.equal(isErrorCode(other), false)
+  })
+})

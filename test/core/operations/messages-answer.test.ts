@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { messages } from '../../../lib/core/operations/index.ts'
+
+const answer = (content: unknown, stop_reason = 'end_turn') => ({
+  type: 'message',
+  role: 'assistant',
+  content,
+  stop_reason,
+})
+const substanceOf = (...blocks: unknown[]) => messages.readAnswer(answer(blocks)).substance
+const usageOf = (usage: unknown) => messages.readAnswer({ content: [], usage }).usage
+
+describe('an Anthropic-style message', () => {
+  it('holds output when one of its blocks does', () => {
+    assert.equal(substanceOf({ type: 'text', text: 'Good morning.' }), 'output')
+    assert.equal(substanceOf({ type: 'thinking', thinking: 'Let me see.', signature: 'x' }), 'output')
+    assert.equal(substanceOf({ type: 'redacted_thinking', data: 'x' }), 'output')
+    assert.equal(
+      substanceOf({ type: 'text', text: '' }, { type: 'tool_use', name: 'f', input: {} }),
+      'output',
+    )
+    assert.equal(substanceOf({ type: 'server_tool_use', name: 'web_search' }), 'output')
+  })
+
+  it('is empty without blocks, or with empty ones only', () => {
+    assert.equal(substanceOf(), 'empty')
+    assert.equal(substanceOf({ type: 'text', text: '' }, { type: 'thinking', thinking: '' }), 'empty')
+    assert.equal(substanceOf(null, 7, 'x'), 'empty')
+  })
+
+  it('is a refusal by its stop reason, with or without text', () => {
+    assert.equal(messages.readAnswer(answer([], 'refusal')).substance, 'refusal')
+    assert.equal(messages.readAnswer(answer([{ type: 'text', text: 'No.' }], 'refusal')).substance, 'refusal')
+  })
+
+  it('is no answer without content', () => {
+    for (const json of [null, 7, [], {}, { content: 'x' }, { type: 'error', error: {} }]) {
+      assert.throws(() => messages.readAnswer(json), SyntaxError)
+    }
+  })
+
+  it('counts what was read from and written to the cache as input', () => {
+    const usage = {
+      input_tokens: 10,
+      cache_read_input_tokens: 300,
+      cache_creation_input_tokens: 5,
+      output_tokens: 7,
+    }
+    assert.deepEqual(usageOf(usage), {
+      inputTokens: 315,
+      cachedInputTokens: 300,
+      cacheWriteTokens: 5,
+      outputTokens: 7,
+    })
+    assert.equal(usageOf({ input_tokens: 0, output_tokens: 0 }).inputTokens, 0)
+    assert.equal(usageOf({ cache_read_input_tokens: 3 }).inputTokens, undefined)
+    for (const nothing of [undefined, null, 7])
+      assert.deepEqual(new Set(Object.values(usageOf(nothing))), new Set([undefined]))
+    assert.equal(usageOf({ output_tokens: -3 }).outputTokens, undefined)
+  })
+
+  it('estimates its output over text, thinking and tool input', () => {
+    const estimate = (...blocks: unknown[]) => messages.readAnswer(answer(blocks)).estimateOutput()
+    assert.equal(estimate({ type: 'text', text: 'one two three four' }), 4)
+    assert.equal(estimate({ type: 'thinking', thinking: 'one two' }, { type: 'text', text: 'one two' }), 4)
+    const input = { city: 'Oslo', days: 3 }
+    assert.ok(estimate({ type: 'tool_use', name: 'weather', input }) >= 6)
+  })
+
+  it('survives a tool input of a depth that cannot be written out', () => {
+    const depth = 100_000
+    const input = JSON.parse('{"a":'.repeat(depth) + 1 + '}'.repeat(depth))
+    assert.ok(messages.readAnswer(answer([{ type: 'tool_use', name: 'f', input }])).estimateOutput() >= 1)
+  })
+})

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { chatCompletions, messages, type StreamReader } from '../../../lib/core/operations/index.ts'
+
+const chat = (usage: unknown) => chatCompletions.readAnswer({ choices: [], usage }).usage
+const message = (usage: unknown) => messages.readAnswer({ content: [], usage }).usage
+
+/** What is no count: nothing that a charge could rest on. */
+const NO_COUNTS = [-1, -0.5, 12.5, 1e300, 2 ** 53, Number.NaN, Infinity, '12', '', null, true, [7], {}]
+
+describe('a reported count', () => {
+  it('is a whole number from 0 that is exact; anything else was not reported', () => {
+    for (const odd of NO_COUNTS) {
+      const details = { cached_tokens: odd, cache_write_tokens: odd }
+      const ofChat = chat({ prompt_tokens: odd, completion_tokens: odd, prompt_tokens_details: details })
+      assert.deepEqual(new Set(Object.values(ofChat)), new Set([undefined]), String(odd))
+      const ofMessage = message({
+        input_tokens: odd,
+        output_tokens: odd,
+        cache_read_input_tokens: odd,
+        cache_creation_input_tokens: odd,
+      })
+      assert.deepEqual(new Set(Object.values(ofMessage)), new Set([undefined]), String(odd))
+    }
+    assert.equal(chat({ prompt_tokens: 0 }).inputTokens, 0)
+    assert.equal(chat({ completion_tokens: 2 ** 53 - 1 }).outputTokens, 2 ** 53 - 1)
+  })
+})
+
+describe('reported reasoning', () => {
+  const usage = (completion: unknown, reasoning: unknown, total?: unknown) =>
+    chat({
+      prompt_tokens: 32,
+      completion_tokens: completion,
+      total_tokens: total,
+      completion_tokens_details: { reasoning_tokens: reasoning },
+    }).outputTokens
+
+  it('is part of the output where the total says so, or says nothing', () => {
+    assert.equal(usage(78, 64, 110), 78)
+    assert.equal(usage(78, 64), 78)
+    assert.equal(usage(78, 0, 110), 78)
+    assert.equal(usage(78, 64, '174'), 78)
+  })
+
+  it('is added to the output where the total, or a part greater than the whole, says that it stands beside', () => {
+    assert.equal(usage(9, 310, 351), 319)
+    assert.equal(usage(1499, 200, 1731), 1699)
+    assert.equal(usage(9, 310), 319)
+    assert.equal(usage(0, 60, 92), 60)
+  })
+
+  it('adds nothing where it is no count, and no total that nothing explains is charged', () => {
+    for (const odd of NO_COUNTS) assert.equal(usage(78, odd, 9999), 78)
+    assert.equal(chat({ prompt_tokens: 32, completion_tokens: 78, total_tokens: 9999 }).outputTokens, 78)
+  })
+})
+
+describe('usage reported along a chat stream', () => {
+  const event = (content: string, usage?: object | null, finish: string | null = null) => ({
+    choices: [{ index: 0, delta: content ? { content } : {}, finish_reason: finish }],
+    usage,
+  })
+  const counts = (prompt: number, completion: number, cached?: number) => ({
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    ...(cached !== undefined && { prompt_tokens_details: { cached_tokens: cached } }),
+  })
+  const read = (...events: object[]) =>
+    readAll(chatCompletions.streamReader({ json: { stream: true }, answers: 1 }), events)
+
+  it('runs on from chunk to chunk; what came behind the last report is known', () => {
+    const reader = read(
+      event('Once', counts(9, 1)),
+      event(' upon', counts(9, 2)),
+      event(' a'),
+      event(' time'),
+    )
+    assert.deepEqual([reader.usage.outputTokens, reader.unreportedOutput], [2, 2])
+  })
+
+  it('is taken back by no zeros, nulls or empty reports that come later', () => {
+    const reader = read(
+      event('Once', counts(9, 1, 4)),
+      event('', null, 'stop'),
+      { choices: [], usage: {} },
+      { choices: [], usage: counts(0, 0, 0) },
+    )
+    assert.deepEqual(
+      [reader.usage.inputTokens, reader.usage.cachedInputTokens, reader.usage.outputTokens],
+      [9, 4, 1],
+    )
+  })
+
+  it('is corrected by a later report, together with the cached part of its input', () => {
+    const { usage } = read(event('Once', counts(9, 1, 4)), event('', counts(7, 2), 'stop'))
+    assert.deepEqual([usage.inputTokens, usage.cachedInputTokens, usage.outputTokens], [7, undefined, 2])
+  })
+
+  it('is not a zero before the finish reason, and is one with it', () => {
+    const begun = read(event('Once', counts(0, 0)), event(' upon', counts(9, 0)))
+    assert.deepEqual([begun.usage.inputTokens, begun.usage.outputTokens], [9, undefined])
+    assert.equal(begun.unreportedOutput, 2)
+    const over = read(event('Once'), event('', counts(9, 0), 'stop'))
+    assert.deepEqual([over.usage.outputTokens, over.unreportedOutput], [0, 0])
+  })
+
+  it('may come before the finish reason', () => {
+    const reader = read(event('Once'), { choices: [], usage: counts(9, 5) }, event('', undefined, 'stop'))
+    assert.deepEqual([reader.usage.outputTokens, reader.unreportedOutput, reader.whole], [5, 0, true])
+  })
+})
+
+describe('usage reported along a message stream', () => {
+  const start = (usage?: object | null) => ({ type: 'message_start', message: { usage } })
+  const text = (given: string) => ({
+    type: 'content_block_delta',
+    delta: { type: 'text_delta', text: given },
+  })
+  const delta = (usage?: object | null, stop_reason: string | null = 'end_turn') => ({
+    type: 'message_delta',
+    delta: { stop_reason },
+    usage,
+  })
+  const read = (...events: object[]) =>
+    readAll(messages.streamReader({ json: { stream: true }, answers: 1 }), events)
+  const START = { input_tokens: 30, cache_read_input_tokens: 60, cache_creation_input_tokens: 10 }
+
+  it('keeps the cached part of the input when the end repeats only the rest', () => {
+    const { usage } = read(
+      start({ ...START, output_tokens: 1 }),
+      delta({ input_tokens: 30, output_tokens: 9 }),
+    )
+    assert.deepEqual(usage, {
+      inputTokens: 100,
+      cachedInputTokens: 60,
+      cacheWriteTokens: 10,
+      outputTokens: 9,
+    })
+  })
+
+  it('keeps the input when the end says zero, or nothing', () => {
+    const zeros = { input_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 }
+    for (const end of [
+      { ...zeros, output_tokens: 9 },
+      { input_tokens: 0, output_tokens: 9 },
+    ]) {
+      assert.equal(read(start(START), delta(end)).usage.inputTokens, 100)
+    }
+    for (const end of [null, undefined, {}]) {
+      const { usage } = read(start(START), delta(end))
+      assert.deepEqual([usage.inputTokens, usage.outputTokens], [100, undefined])
+    }
+  })
+
+  it('may all come at the end, behind zeros at the start', () => {
+    const { usage } = read(
+      start({ input_tokens: 0, output_tokens: 0 }),
+      delta({ ...START, output_tokens: 9 }),
+    )
+    assert.deepEqual([usage.inputTokens, usage.cachedInputTokens, usage.outputTokens], [100, 60, 9])
+  })
+
+  it('counts a prompt that was cached whole', () => {
+    const whole = { input_tokens: 0, cache_read_input_tokens: 90, output_tokens: 9 }
+    assert.equal(read(start({ input_tokens: 90 }), delta(whole)).usage.inputTokens, 90)
+  })
+
+  it('takes the output from the end only: until then it is provisional', () => {
+    const begun = read(start({ ...START, output_tokens: 4 }), text('Once'), text(' upon'))
+    assert.deepEqual([begun.usage.outputTokens, begun.unreportedOutput], [undefined, 2])
+    const over = read(
+      start(START),
+      text('Once'),
+      delta({ output_tokens: 0 }, null),
+      delta({ output_tokens: 7 }),
+    )
+    assert.deepEqual([over.usage.outputTokens, over.unreportedOutput], [7, 0])
+    const uncounted = read(start(START), text('Once'), delta({ output_tokens: 0 }, null), delta(null))
+    assert.deepEqual([uncounted.usage.outputTokens, uncounted.unreportedOutput], [undefined, 1])
+    const none = read(start(START), text('Once'), delta({ output_tokens: 0 }))
+    assert.deepEqual([none.usage.outputTokens, none.unreportedOutput], [0, 0])
+  })
+})
+
+function readAll(reader: StreamReader, events: readonly object[]): StreamReader {
+  for (const event of events) reader.read({ event: undefined, data: JSON.stringify(event) })
+  return reader
+}

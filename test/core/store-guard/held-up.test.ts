@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { stat } from 'node:fs/promises'
+import { it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StoreAway, StoreGuard } from '../../../lib/core/store-guard/index.ts'
+import { recordingLogger } from '../../support/app-server.ts'
+
+it('an answer that has come while the process was held up is not late', async () => {
+  const logger = recordingLogger()
+  const guard = new StoreGuard({ name: 'store', logger, timeoutMs: 30 })
+  const answer = guard.run(() => stat(import.meta.filename))
+  const busyUntil = performance.now() + 60
+  while (performance.now() < busyUntil);
+  assert.ok((await answer).isFile())
+  assert.deepEqual(logger.lines, [])
+})
+
+it('one that does not come in time is', async () => {
+  const logger = recordingLogger()
+  const guard = new StoreGuard({ name: 'store', logger, timeoutMs: 30 })
+  await assert.rejects(
+    guard.run(() => sleep(60_000, undefined, { ref: false })),
+    StoreAway,
+  )
+  assert.deepEqual(
+    logger.lines.map(({ message }) => message),
+    ['store is away'],
+  )
+})

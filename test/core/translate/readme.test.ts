@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { CHAT_MEMBERS } from '../../../lib/core/translate/chat-as-messages/members.ts'
+import { CHAT_PARTS } from '../../../lib/core/translate/chat-as-messages/parts.ts'
+import type { MemberRules } from '../../../lib/core/translate/member-rules.ts'
+import { USER_BLOCKS } from '../../../lib/core/translate/messages-as-chat/blocks.ts'
+import { MESSAGES_MEMBERS } from '../../../lib/core/translate/messages-as-chat/members.ts'
+import { RESPONSES_MEMBERS } from '../../../lib/core/translate/responses-as-chat/members.ts'
+
+const readme = readFileSync(new URL('../../../lib/core/translate/README.md', import.meta.url), 'utf8')
+
+/** The table that begins with a head, in the section of that title. */
+function tableIn(section: string, head: string): string | undefined {
+  const text = readme.slice(readme.indexOf(`## ${section}`))
+  const start = text.indexOf(head)
+  return start < 0 ? undefined : /^(?:\|.*\n?)*/.exec(text.slice(start))?.[0].trim()
+}
+
+function memberTable(rules: MemberRules): string {
+  const rows = Object.entries(rules).map(([member, { fate }]) => `| \`${member}\` | ${fate} |`)
+  return ['| member | becomes |', '| --- | --- |', ...rows].join('\n')
+}
+
+/** The words in backquotes in the first column. */
+function named(table: string | undefined): string[] {
+  return (table ?? '').split('\n').flatMap((row) => {
+    const [, first = ''] = row.split('|')
+    return [...first.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
+  })
+}
+
+describe('the README', () => {
+  const DIRECTIONS = [
+    { section: 'Chat completions on an `anthropic` line', rules: CHAT_MEMBERS },
+    { section: 'Messages on an `openai` line', rules: MESSAGES_MEMBERS },
+    { section: 'Responses by way of a chat', rules: RESPONSES_MEMBERS },
+  ]
+  for (const { section, rules } of DIRECTIONS) {
+    it(`has the table of the code: ${section}`, () => {
+      const expected = memberTable(rules)
+      const written = tableIn(section, '| member | becomes |')
+      assert.equal(written, expected, `lib/core/translate/README.md must hold this table:\n${expected}\n`)
+    })
+  }
+
+  it('names every content part of a chat that is translated', () => {
+    assert.deepEqual(named(tableIn('Chat completions on', '| part | becomes |')), Object.keys(CHAT_PARTS))
+  })
+
+  it('names every block of a user that is translated', () => {
+    const blocks = named(tableIn('Messages on', '| block | becomes |'))
+    assert.deepEqual(
+      Object.keys(USER_BLOCKS).filter((type) => !blocks.includes(type)),
+      [],
+    )
+  })
+})

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { isObject, objectsIn } from '../../../lib/core/translate/parts/json-object.ts'
+import { responsesAsChat, responsesAsMessages } from '../../../lib/core/translate/responses-as-chat/index.ts'
+import { type JsonObject, Untranslatable } from '../../../lib/core/translate/translation.ts'
+
+const context = { upstreamModel: 'some-model', defaultMaxTokens: 500 }
+const asChat = (json: JsonObject) => responsesAsChat.request({ model: 'chat', ...json }, context)
+const asMessages = (json: JsonObject) => responsesAsMessages.request({ model: 'chat', ...json }, context)
+const WEATHER = {
+  type: 'function',
+  name: 'weather',
+  parameters: { type: 'object', properties: {} },
+  strict: false,
+}
+const message = (role: string, type: string, text: string) => ({
+  type: 'message',
+  role,
+  content: [{ type, text }],
+})
+
+describe('a response request, as a chat’s', () => {
+  it('has instructions first, then the input', () => {
+    assert.deepEqual(asChat({ instructions: 'Be brief.', input: 'hi' }).messages, [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'hi' },
+    ])
+  })
+
+  it('has one message for what was thought, said and called in a turn, and one for each result', () => {
+    const input = [
+      {
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'Look' },
+          { type: 'input_image', image_url: 'https://a.test/b.png', detail: 'low' },
+        ],
+      },
+      { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Of another line' }] },
+      { type: 'reasoning', id: 'rs_resp_1', content: [{ type: 'reasoning_text', text: 'Hm.' }] },
+      message('assistant', 'output_text', 'Looking.'),
+      { type: 'function_call', call_id: 'call_a', name: 'weather', arguments: '{"city":"Rome"}' },
+      { type: 'function_call', call_id: 'call_b', name: 'weather', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'call_a', output: 'Rain' },
+      { type: 'function_call_output', call_id: 'call_b', output: [{ type: 'input_text', text: 'Sun' }] },
+    ]
+    const called = (id: string, args: string) => ({
+      id,
+      type: 'function',
+      function: { name: 'weather', arguments: args },
+    })
+    assert.deepEqual(asChat({ input }).messages, [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look' },
+          { type: 'image_url', image_url: { url: 'https://a.test/b.png', detail: 'low' } },
+        ],
+      },
+      {
+        role: 'assistant',
+        content: 'Looking.',
+        reasoning_content: 'Hm.',
+        tool_calls: [called('call_a', '{"city":"Rome"}'), called('call_b', '{}')],
+      },
+      { role: 'tool', tool_call_id: 'call_a', content: 'Rain' },
+      { role: 'tool', tool_call_id: 'call_b', content: 'Sun' },
+    ])
+  })
+
+  it('has texts as texts, and instructions of a role that every line knows', () => {
+    const two = [
+      { type: 'output_text', text: 'A' },
+      { type: 'output_text', text: 'B' },
+    ]
+    const input = [
+      message('developer', 'input_text', 'Be brief.'),
+      message('user', 'input_text', 'hi'),
+      { type: 'message', role: 'assistant', content: two },
+    ]
+    assert.deepEqual(asChat({ input }).messages, [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: 'AB' },
+    ])
+  })
+
+  it('shows the images of results behind the last of them', () => {
+    const image = { type: 'input_image', image_url: 'https://a.test/b.png' }
+    const input = [
+      { type: 'function_call', call_id: 'call_a', name: 'weather', arguments: '{}' },
+      { type: 'function_call', call_id: 'call_b', name: 'weather', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'call_a', output: [{ type: 'input_text', text: 'A' }, image] },
+      { type: 'function_call_output', call_id: 'call_b', output: 'B' },
+    ]
+    const shown = {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'Part of the result of call_a:' },
+        { type: 'image_url', image_url: { url: image.image_url } },
+      ],
+    }
+    const results = [
+      { role: 'tool', tool_call_id: 'call_a', content: 'A' },
+      { role: 'tool', tool_call_id: 'call_b', content: 'B' },
+    ]
+    const more = { role: 'user', content: 'And?' }
+    assert.deepEqual(objectsIn(asChat({ input }).messages).slice(1), [...results, shown])
+    assert.deepEqual(objectsIn(asChat({ input: [...input, more] }).messages).slice(1), [
+      ...results,
+      shown,
+      more,
+    ])
+  })
+
+  for (const member of ['reasoning_content', 'reasoning']) {
+    it(`gives a line its ${member} back in the member that it told it in`, () => {
+      const answered = { choices: [{ message: { content: 'Hi', [member]: 'Hm.' }, finish_reason: 'stop' }] }
+      const { body } = responsesAsChat.answer(answered, {}, { request: {}, created: 5 })
+      const { messages } = asChat({ input: objectsIn(body.output) })
+      assert.deepEqual(messages, [{ role: 'assistant', content: 'Hi', [member]: 'Hm.' }])
+    })
+  }
+
+  it('leaves the thinking of an Anthropic-style line out', () => {
+    const content = [
+      { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
+      { type: 'text', text: 'Hi' },
+    ]
+    const answered = { id: 'msg_1', model: 'm', content, stop_reason: 'end_turn' }
+    const { body } = responsesAsMessages.answer(answered, {}, { request: {}, created: 5 })
+    assert.deepEqual(asChat({ input: objectsIn(body.output) }).messages, [
+      { role: 'assistant', content: 'Hi' },
+    ])
+  })
+
+  it('has tools, their choice, the format, the effort and the limits', () => {
+    const format = { type: 'json_schema', name: 'place', schema: { type: 'object' }, strict: true }
+    const { messages: _, ...members } = asChat({
+      input: 'hi',
+      tools: [WEATHER],
+      tool_choice: { type: 'function', name: 'weather' },
+      parallel_tool_calls: false,
+      text: { format, verbosity: 'low' },
+      reasoning: { effort: 'low', summary: 'auto' },
+      max_output_tokens: 50,
+      temperature: 0.5,
+      safety_identifier: 'u1',
+      stream: true,
+    })
+    const { type, name, ...rest } = WEATHER
+    assert.deepEqual(members, {
+      model: 'chat',
+      max_tokens: 50,
+      tools: [{ type, function: { name, ...rest } }],
+      tool_choice: { type: 'function', function: { name: 'weather' } },
+      parallel_tool_calls: false,
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'place', schema: { type: 'object' }, strict: true },
+      },
+      reasoning_effort: 'low',
+      temperature: 0.5,
+      user: 'u1',
+      stream: true,
+    })
+  })
+
+  const REFUSED: [string, JsonObject][] = [
+    ['previous_response_id', { previous_response_id: 'resp_1' }],
+    ['store', { store: true }],
+    ['background', { background: true }],
+    ['conversation', { conversation: 'conv_1' }],
+    ['prompt', { prompt: { id: 'p' } }],
+    ['truncation', { truncation: 'auto' }],
+    ['include', { include: ['file_search_call.results'] }],
+    ['tools[0]', { tools: [{ type: 'web_search' }] }],
+    ['tool_choice', { tools: [WEATHER], tool_choice: { type: 'web_search' } }],
+    ['input[0]', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
+    ['input[0].content[0]', { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] }],
+    ['something_new', { something_new: 1 }],
+  ]
+  for (const [param, json] of REFUSED) {
+    it(`cannot be made of ${param}`, () => {
+      assert.throws(
+        () => asChat({ input: 'hi', ...json }),
+        (error) => error instanceof Untranslatable && error.param === param,
+      )
+    })
+  }
+})
+
+describe('a response request, as a message’s', () => {
+  it('names what has no counterpart by the caller’s word', () => {
+    assert.throws(
+      () => asMessages({ input: 'hi', text: { format: { type: 'json_object' } } }),
+      (error) => error instanceof Untranslatable && error.param === 'text.format',
+    )
+  })
+
+  it('gives the thinking of an earlier answer back unchanged', () => {
+    const content = [
+      { type: 'thinking', thinking: 'Hm. ', signature: 'c2ln' },
+      { type: 'redacted_thinking', data: 'c2VjcmV0' },
+      { type: 'tool_use', id: 'call_a', name: 'weather', input: { city: 'Rome' } },
+    ]
+    const answered = { id: 'msg_1', model: 'm', content, stop_reason: 'tool_use' }
+    const { body } = responsesAsMessages.answer(answered, {}, { request: {}, created: 5 })
+    const result = { type: 'function_call_output', call_id: 'call_a', output: 'Rain' }
+    const request = asMessages({
+      input: [{ role: 'user', content: 'hi' }, ...objectsIn(body.output), result],
+      max_output_tokens: 5000,
+      reasoning: { effort: 'low' },
+      tools: [WEATHER],
+    })
+    const [, turn] = objectsIn(request.messages)
+    assert.deepEqual(turn?.content, content)
+    assert.ok(isObject(request.thinking))
+  })
+})

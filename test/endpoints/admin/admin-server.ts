@@ -1,0 +1,185 @@
+import { after, before, describe } from 'node:test'
+import { callOf } from '../../../lib/core/call/index.ts'
+import { type ChangeLog, MemoryChangeLog } from '../../../lib/core/change-log/index.ts'
+import {
+  type AccountStore,
+  type AdminLines,
+  adminAccess,
+  adminRoutes,
+  type KeyStore,
+  MemoryAccountStore,
+  MemoryKeyStore,
+} from '../../../lib/endpoints/admin/index.ts'
+import { MemoryTaskStore, type TaskStore } from '../../../lib/endpoints/video/index.ts'
+import { type Ledger, type LedgerBooks, MemoryLedger } from '../../../lib/ledger/index.ts'
+import {
+  authenticate,
+  type KeyDirectory,
+  type KeySeed,
+  memoryKeyDirectory,
+} from '../../../lib/middleware/authenticate/index.ts'
+import { errorEnvelope, unknownPath } from '../../../lib/middleware/error-envelope/index.ts'
+import {
+  openDatabase,
+  SqlAccountStore,
+  SqlChangeLog,
+  SqlKeyDirectory,
+  SqlKeyStore,
+  SqlLedger,
+  SqlTaskStore,
+  seedAccountsAndKeys,
+} from '../../../lib/stores/sql/index.ts'
+import { temporaryFolder } from '../../stores/sql/temporary-database.ts'
+import { type ErrorEnvelope, jsonOf } from '../../support/answer-bodies.ts'
+import { serveApp } from '../../support/app-server.ts'
+import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+
+export const TOKEN = 'admin-token-1'
+
+/** What is there before anybody changes something: one prepaid account with a key, and a postpaid one. */
+export const SEED: KeySeed = {
+  accounts: [
+    { id: 'acme', name: 'Acme', balance: '25.00', limits: { rpm: 600, tpm: null, concurrency: 20 } },
+    { id: 'globex' },
+  ],
+  keys: [{ id: 'key_acme', account: 'acme', secret: 'sk-acme' }],
+}
+
+/** The stores behind an admin API. */
+export interface AdminStores {
+  readonly accounts: AccountStore
+  readonly ledger: Ledger & LedgerBooks
+  /** What `authenticate` asks. */
+  readonly directory: KeyDirectory
+  readonly keys: KeyStore
+  readonly changes: ChangeLog
+  readonly videoTasks: TaskStore
+  readonly lines?: AdminLines
+  close(): Promise<void>
+}
+
+/** An admin API on loopback, and what stands behind it. */
+export interface AdminServer extends AdminStores {
+  readonly url: string
+  /** Asks as an operator; a body makes it JSON. */
+  ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+}
+
+/** An answer and its body as JSON. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: AdminBody
+}
+
+/** What tests read of a body by its name; each is there in the bodies that have it. */
+export interface AdminBody {
+  readonly object: string
+  readonly id: string
+  readonly name: string | null
+  readonly prepaid: boolean
+  readonly deposited: string
+  readonly spent: string
+  readonly balance: string
+  readonly leased: string
+  readonly available: string
+  readonly created_at: string
+  readonly renewed_at: string
+  readonly data: readonly AdminBody[]
+  readonly account: string
+  readonly secret?: string
+  readonly enabled: boolean
+  readonly next_cursor: string | null
+  readonly state: string
+  readonly held: string
+  readonly charged: string | null
+  readonly violations: readonly string[]
+  readonly error: ErrorEnvelope['error']
+}
+
+export function memoryStores(seed: KeySeed = SEED): AdminStores {
+  const directory = memoryKeyDirectory(seed)
+  const ledger = new MemoryLedger(seed)
+  const changes = new MemoryChangeLog()
+  const accounts = new MemoryAccountStore({ ledger, keys: directory, accounts: seed.accounts, changes })
+  const keys = new MemoryKeyStore({ ledger, directory, accounts, keys: seed.keys, changes })
+  const videoTasks = new MemoryTaskStore({ money: ledger.holds, changes })
+  return { accounts, ledger, directory, keys, changes, videoTasks, close: async () => {} }
+}
+
+async function sqlStores(url: string): Promise<AdminStores> {
+  const db = await openDatabase(url)
+  await seedAccountsAndKeys(db, SEED)
+  const ledger = new SqlLedger(db)
+  const accounts = new SqlAccountStore(db)
+  const directory = new SqlKeyDirectory(db)
+  const keys = new SqlKeyStore(db)
+  const [changes, videoTasks] = [new SqlChangeLog(db), new SqlTaskStore(db)]
+  return { accounts, ledger, directory, keys, changes, videoTasks, close: () => db.destroy() }
+}
+
+/** Serves the admin API over some stores, and `/v1/me`, which tells what `authenticate` knows of the caller. */
+export async function serveAdmin(
+  stores: AdminStores,
+  token: string | undefined = TOKEN,
+): Promise<AdminServer> {
+  const server = await serveApp((app) => {
+    app.use('/admin', adminAccess({ token }), adminRoutes(stores))
+    app.get('/v1/me', authenticate({ keys: stores.directory, region: 'local', cacheMs: 0 }), (req, res) => {
+      res.json(callOf(req).principal?.accountLimits)
+    })
+    app.use(unknownPath(), errorEnvelope())
+  })
+  return {
+    ...stores,
+    url: server.url,
+    async ask(method, path, body, headers = {}) {
+      const response = await fetch(server.url + path, {
+        method,
+        headers: {
+          authorization: `Bearer ${TOKEN}`,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      })
+      return { status: response.status, headers: response.headers, body: await jsonOf<AdminBody>(response) }
+    },
+    async close() {
+      await server.close()
+      await stores.close()
+    },
+  }
+}
+
+/** Runs a suite on an admin API over memory, SQLite and Postgres; each has its own, seeded, for the whole suite. */
+export function onEveryBackend(name: string, suite: (server: () => AdminServer) => void): void {
+  const run = (backend: string, open: () => Promise<AdminStores>, skip: string | false = false) =>
+    describe(`${name}, ${backend}`, { skip }, () => {
+      let server: AdminServer | undefined
+      before(async () => {
+        server = await serveAdmin(await open())
+      })
+      after(() => server?.close())
+      suite(() => {
+        if (!server) throw new Error('the server is not there yet')
+        return server
+      })
+    })
+
+  run('memory', async () => memoryStores())
+  run('SQLite', async () => {
+    const { url, remove } = await temporaryFolder()
+    const stores = await sqlStores(url)
+    return { ...stores, close: () => stores.close().then(remove) }
+  })
+  run(
+    'Postgres',
+    async () => {
+      const postgres: PostgresServer = await startPostgres()
+      const stores = await sqlStores(postgres.url)
+      return { ...stores, close: () => stores.close().then(() => postgres.close()) }
+    },
+    WITHOUT_POSTGRES,
+  )
+}

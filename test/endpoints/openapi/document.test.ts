@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import express from 'express'
+import { createGateway } from '../../../examples/gateway/app.ts'
+import { passThrough as passThroughRoutes } from '../../../examples/gateway/pass-through.ts'
+import { Readiness } from '../../../examples/gateway/readiness.ts'
+import { openDurableStores, openLimitStores } from '../../../examples/gateway/stores.ts'
+import { loadConfig } from '../../../lib/core/catalog/index.ts'
+import { OPERATIONS } from '../../../lib/core/operations/index.ts'
+import { openApiDocument } from '../../../lib/endpoints/openapi/index.ts'
+import { LeasePool, MemoryLedger } from '../../../lib/ledger/index.ts'
+import { LineRegistry } from '../../../lib/middleware/route/index.ts'
+import { recordingLogger, serveApp } from '../../support/app-server.ts'
+import { mountedRoutes } from './mounted-routes.ts'
+
+const config = loadConfig({
+  models: [{ id: 'm', kind: 'chat' }],
+  lines: [{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://localhost/v1', models: { m: 'm' } }],
+  passThrough: [
+    { path: '/v1/audio/*rest', lines: ['l'] },
+    { path: '/v1/files/:id', lines: ['l'] },
+  ],
+})
+const { passThrough } = config
+const document = openApiDocument({ version: '1.2.3', operations: OPERATIONS, passThrough })
+
+/** Its operations as requests would name them. */
+const operations = Object.entries(document.paths as Record<string, object>).flatMap(([path, methods]) =>
+  Object.keys(methods).map((method) => ({ method, path: path.replaceAll(/\{\w+\}/g, 'some') })),
+)
+
+async function gateway() {
+  const logger = recordingLogger()
+  const durable = await openDurableStores('memory:', config, logger)
+  const stores = { ...durable, limits: openLimitStores(undefined, logger).limits }
+  const readiness = new Readiness(durable.ping)
+  return createGateway({ config, stores, logger, readiness, adminToken: 'some-admin-token' })
+}
+
+/** Made anew whenever the config changes, these are no part of the app's own routes. */
+async function routesOfPassThrough() {
+  const pool = new LeasePool({ ledger: new MemoryLedger() })
+  const lines = new LineRegistry()
+  const { catalog, region, routing } = config
+  const parts = { routing, region, catalog: () => catalog, lines, pool, limits: express.json() }
+  const routes = mountedRoutes(express().use(passThroughRoutes(passThrough, parts)))
+  await Promise.all([pool.close(), lines.close()])
+  return routes
+}
+
+describe('the OpenAPI document', () => {
+  it('is one, by the rules of a linter', async () => {
+    const rules = { 'operation-4xx-response': 'off' } as const
+    const linter = await createConfig({ extends: ['recommended-strict'], rules })
+    const problems = await lintFromString({ source: JSON.stringify(document), config: linter })
+    assert.deepEqual(
+      problems.map(({ message, location }) => `${location[0]?.pointer}: ${message}`),
+      [],
+    )
+  })
+
+  it('tells of every route of the gateway, and of no other', async (t) => {
+    const { app, close } = await gateway()
+    t.after(close)
+    const routes = [...mountedRoutes(app), ...(await routesOfPassThrough())]
+    assert.ok(routes.length > 40, 'the routes were found')
+    const untold = routes.filter(
+      (route) => !operations.some(({ method, path }) => route.serves(method, path)),
+    )
+    assert.deepEqual(
+      untold.map(({ name }) => name),
+      [],
+    )
+    const unserved = operations.filter(
+      ({ method, path }) => !routes.some((route) => route.serves(method, path)),
+    )
+    assert.deepEqual(unserved, [])
+  })
+
+  it('is served to anyone', async (t) => {
+    const { app, close } = await gateway()
+    const server = await serveApp((outer) => void outer.use(app))
+    t.after(() => server.close().then(close))
+    const response = await fetch(`${server.url}/openapi.json`)
+    assert.equal(response.status, 200)
+    const served = (await response.json()) as { openapi: string; info: { version: string }; paths: object }
+    assert.equal(served.openapi, '3.1.1')
+    assert.match(served.info.version, /^\d+\.\d+\.\d+/)
+    assert.deepEqual(Object.keys(served.paths), Object.keys(document.paths as object))
+  })
+
+  it('names no line, no model and no key of the config', () => {
+    const text = JSON.stringify(document)
+    assert.ok(!text.includes('localhost'))
+    assert.ok(!text.includes('some-admin-token'))
+  })
+
+  it('words errors in the protocol of the path', () => {
+    const errorsOf = (path: string) =>
+      JSON.stringify(
+        (document.paths as Record<string, { post: { responses: object } }>)[path]?.post.responses,
+      )
+    assert.match(errorsOf('/v1/messages'), /responses\/AnthropicError/)
+    assert.match(errorsOf('/v1/chat/completions'), /responses\/Error/)
+    assert.match(errorsOf('/admin/keys'), /responses\/Error/)
+  })
+})

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, describe, it } from 'node:test'
+import express, { type Express } from 'express'
+import { callOf } from '../../../lib/core/call/index.ts'
+import { beginCall, messageClassesOf } from '../../../lib/middleware/begin-call/index.ts'
+
+const servers: Server[] = []
+after(() => {
+  for (const server of servers) server.close()
+})
+
+async function serve(
+  app: Express,
+  seen?: (req: IncomingMessage, res: ServerResponse) => void,
+): Promise<string> {
+  const server = createServer(messageClassesOf(app))
+  if (seen) server.on('request', seen)
+  server.on('request', app)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  servers.push(server)
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+describe('the classes of an app', () => {
+  it('make requests and responses with the prototypes that Express would give them', async () => {
+    const app = express()
+    app.get('/', (_req, res) => void res.end())
+    const prototypes: object[] = []
+    const url = await serve(app, (req, res) =>
+      prototypes.push(Object.getPrototypeOf(req), Object.getPrototypeOf(res)),
+    )
+
+    await fetch(url)
+
+    assert.equal(prototypes[0], app.request)
+    assert.equal(prototypes[1], app.response)
+  })
+
+  it('leave all that Express offers as it is', async () => {
+    const app = express().set('trust proxy', true)
+    app.use(beginCall())
+    app.get('/who', (req, res) => {
+      res.status(201).json({ ip: req.ip, app: req.app === app && res.app === app, id: callOf(req).id })
+    })
+    const url = await serve(app)
+
+    const answer = await fetch(`${url}/who`, { headers: { 'x-forwarded-for': '192.0.2.7' } })
+
+    assert.equal(answer.status, 201)
+    const id = answer.headers.get('x-request-id')
+    assert.deepEqual(await answer.json(), { ip: '192.0.2.7', app: true, id })
+  })
+
+  it('keep what is put on the prototypes, before and after', async () => {
+    const app = express()
+    Object.assign(app.request, { early: 'early' })
+    const url = await serve(app)
+    Object.assign(app.request, { late: 'late' })
+    app.get('/', (req, res) => {
+      const { early, late } = req as unknown as { early: string; late: string }
+      res.json([early, late])
+    })
+
+    assert.deepEqual(await (await fetch(url)).json(), ['early', 'late'])
+  })
+
+  it('let an app that is mounted have prototypes of its own for its requests', async () => {
+    const app = express()
+    const url = await serve(app)
+    const inner = express()
+    Object.assign(inner.request, { of: 'inner' })
+    inner.get('/', (req, res, next) => {
+      res.locals.inner = [(req as unknown as { of: string }).of, req.app === inner]
+      next()
+    })
+    app.use('/inner', inner)
+    app.use((req, res) => void res.json([...res.locals.inner, 'of' in req, req.app === app]))
+
+    assert.deepEqual(await (await fetch(`${url}/inner`)).json(), ['inner', true, false, true])
+  })
+})

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import type { Usage } from '../../../lib/core/call/index.ts'
+import { formatAmount, type Price, parseAmount } from '../../../lib/core/catalog/index.ts'
+import { costOf } from '../../../lib/middleware/billing-guard/cost.ts'
+
+const FREE: Price = {
+  inputPerMillion: 0n,
+  outputPerMillion: 0n,
+  cachedInputPerMillion: 0n,
+  cacheWritePerMillion: 0n,
+  perRequest: 0n,
+  perImage: 0n,
+  perSecond: 0n,
+  perSearchUnit: 0n,
+}
+
+function priced(prices: Partial<Record<keyof Price, string>>): Price {
+  const given = Object.entries(prices).map(([unit, text]) => [unit, parseAmount(text)])
+  return { ...FREE, ...Object.fromEntries(given) }
+}
+
+function used(usage: Partial<Usage>): Usage {
+  return {
+    inputTokens: 0,
+    cachedInputTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: 0,
+    source: 'measured',
+    ...usage,
+  }
+}
+
+function cost(usage: Partial<Usage>, prices: Partial<Record<keyof Price, string>>): string {
+  return formatAmount(costOf(used(usage), priced(prices)).amount)
+}
+
+describe('the cost of a call', () => {
+  it('is its tokens at the price per million', () => {
+    const price = { inputPerMillion: '0.15', outputPerMillion: '0.60' }
+    assert.equal(cost({ inputTokens: 40, outputTokens: 11 }, price), '0.0000126')
+  })
+
+  it('counts cached and cache-writing input at prices of their own, and not as plain input too', () => {
+    const price = { inputPerMillion: '10', cachedInputPerMillion: '1', cacheWritePerMillion: '12.5' }
+    const usage = { inputTokens: 1000, cachedInputTokens: 600, cacheWriteTokens: 300 }
+    assert.equal(cost(usage, price), formatAmount(parseAmount('0.001') + 600_000n + 3_750_000n))
+  })
+
+  it('counts requests, images and parts of seconds', () => {
+    const price = { perRequest: '0.01', perImage: '0.04', perSecond: '0.1' }
+    assert.equal(cost({ images: 2, seconds: 2.5 }, price), '0.34')
+  })
+
+  it('is rounded half up to the nano-unit once, and not term by term', () => {
+    const halfANano = { inputPerMillion: '0.0005', outputPerMillion: '0.0005' }
+    assert.equal(cost({ inputTokens: 1 }, halfANano), '0.000000001')
+    assert.equal(cost({ inputTokens: 1, outputTokens: 1 }, halfANano), '0.000000001')
+    assert.equal(cost({ inputTokens: 1 }, { inputPerMillion: '0.000499999' }), '0')
+  })
+
+  it('is nothing where an upstream says that more was cached than came in, and never less', () => {
+    assert.equal(cost({ inputTokens: 10, cachedInputTokens: 30 }, { inputPerMillion: '5' }), '0')
+  })
+
+  it('names the terms that it is made of, and leaves out those that cost nothing', () => {
+    const { items } = costOf(
+      used({ inputTokens: 40, outputTokens: 11 }),
+      priced({ outputPerMillion: '0.6', perRequest: '0.01' }),
+    )
+    assert.deepEqual(items, [
+      { unit: 'output', quantity: 11, price: 600_000_000n },
+      { unit: 'request', quantity: 1, price: 10_000_000n },
+    ])
+  })
+
+  it('equals exact arithmetic, whatever the figures', () => {
+    const tokens = fc.integer({ min: 0, max: 2_000_000_000 })
+    const nanos = fc.bigInt({ min: 0n, max: 10n ** 15n })
+    fc.assert(
+      fc.property(tokens, tokens, nanos, nanos, (input, output, inputPerMillion, outputPerMillion) => {
+        const { amount } = costOf(used({ inputTokens: input, outputTokens: output }), {
+          ...FREE,
+          inputPerMillion,
+          outputPerMillion,
+        })
+        const millionths = BigInt(input) * inputPerMillion + BigInt(output) * outputPerMillion
+        const off = amount * 1_000_000n - millionths
+        assert.ok(off <= 500_000n && off > -500_000n)
+      }),
+    )
+  })
+})

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { CallRequest, Principal } from '../../../lib/core/call/index.ts'
+import { type Catalog, formatAmount, loadConfig, type Model } from '../../../lib/core/catalog/index.ts'
+import { OPERATIONS } from '../../../lib/core/operations/index.ts'
+import { WorstCase } from '../../../lib/middleware/billing-guard/worst-case.ts'
+import { configWith, LINE } from '../../core/catalog/config.ts'
+
+const PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60' }
+
+function catalogOf(model: object, ...lines: object[]): Catalog {
+  const own = lines.length > 0 ? lines : [{}]
+  return loadConfig(
+    configWith({
+      models: [{ id: 'chat', kind: 'chat', ...model }],
+      lines: own.map((line, i) => ({ ...LINE, id: `line-${i}`, ...line })),
+    }),
+  ).catalog
+}
+
+/** What is held for a chat of 41 tokens with 256 tokens asked for, where nothing else is said. */
+function held(catalog: Catalog, request: Partial<CallRequest> = {}, principal?: Partial<Principal>): string {
+  const operation = OPERATIONS.find(({ name }) => name === 'chat.completions')
+  assert.ok(operation, 'the operation is named so')
+  const asked = {
+    operation,
+    model: catalog.models.get('chat') as Model,
+    estimatedInputTokens: 41,
+    maxOutputTokens: 256,
+    answers: 1,
+    ...request,
+  } as CallRequest
+  return formatAmount(new WorstCase().of(catalog, asked, (principal as Principal | undefined) ?? null))
+}
+
+describe('what is held for a call', () => {
+  it('is five quarters of its estimated input and all the output it asked for', () => {
+    assert.equal(held(catalogOf({ price: PRICE })), '0.000161288')
+  })
+
+  it('counts the output of every answer asked for', () => {
+    assert.equal(held(catalogOf({ price: { outputPerMillion: '1' } }), { answers: 3 }), '0.000768')
+  })
+
+  it("is bounded by the model's own most output where the request says nothing, else by its window", () => {
+    const price = { outputPerMillion: '1' }
+    const unasked = { maxOutputTokens: undefined }
+    assert.equal(held(catalogOf({ price, maxOutputTokens: 1000, contextWindow: 9000 }), unasked), '0.001')
+    assert.equal(held(catalogOf({ price, contextWindow: 9000 }), unasked), '0.009')
+  })
+
+  it('is never nothing for a model with a price and without bounds', () => {
+    const held32k = held(catalogOf({ price: { outputPerMillion: '1' } }), { maxOutputTokens: undefined })
+    assert.equal(held32k, '0.032768')
+  })
+
+  it('is at the dearest price of the lines that may serve it', () => {
+    const lines = [{ price: { inputPerMillion: '10' } }, { price: { outputPerMillion: '4' } }]
+    assert.equal(held(catalogOf({ price: PRICE }, ...lines)), formatAmount(512_500n + 1_024_000n))
+  })
+
+  it('counts only the lines of the regions that may serve the account', () => {
+    const lines = [{ region: 'us', price: { outputPerMillion: '100' } }, { region: 'eu' }, {}]
+    assert.equal(held(catalogOf({ price: PRICE }, ...lines), {}, { lineRegions: ['eu'] }), '0.000161288')
+  })
+
+  it('takes all input for written to the cache on a line that charges more for that', () => {
+    const line = { protocol: 'anthropic', models: { chat: 'claude' } }
+    const price = { inputPerMillion: '3', cacheWritePerMillion: '3.75' }
+    assert.equal(held(catalogOf({ price }, line)), '0.000192188')
+  })
+
+  it('counts the price of the request itself', () => {
+    assert.equal(held(catalogOf({ price: { perRequest: '0.01' } })), '0.01')
+  })
+
+  it('is nothing for a free model', () => {
+    assert.equal(held(catalogOf({})), '0')
+  })
+})

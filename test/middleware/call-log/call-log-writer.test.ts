@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { beforeEach, describe, it, type TestContext } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import {
+  CallLogWriter,
+  type CallLogWriterOptions,
+  MemoryCallStore,
+} from '../../../lib/middleware/call-log/index.ts'
+import { entryAt } from '../../contracts/call-store.ts'
+import { RecordingStore, recordingLogger } from './recording-store.ts'
+
+const NOW = Date.parse('2026-01-31T12:00:00Z')
+const DAY = 86_400_000
+
+let store: RecordingStore
+let logger: ReturnType<typeof recordingLogger>
+
+beforeEach((t) => {
+  store = new RecordingStore()
+  logger = recordingLogger()
+  ;(t as TestContext).mock.timers.enable({ apis: ['setTimeout', 'Date'], now: NOW })
+})
+
+function writerOf(options: Partial<CallLogWriterOptions> = {}): CallLogWriter {
+  return new CallLogWriter({ store, logger, ...options })
+}
+
+function entries(count: number) {
+  return Array.from({ length: count }, (_, i) => entryAt(NOW + i))
+}
+
+async function pass(t: TestContext, ms: number): Promise<void> {
+  t.mock.timers.tick(ms)
+  for (let i = 0; i < 5; i++) await turn()
+}
+
+function messages(): string[] {
+  return logger.lines.map(({ level, message }) => `${level}: ${message}`)
+}
+
+describe('the call log writer', () => {
+  it('writes what came within 50 ms at once', async (t) => {
+    const writer = writerOf()
+    const [first, second] = entries(2)
+    writer.add(first!)
+    await pass(t, 49)
+    writer.add(second!)
+    assert.deepEqual(store.batches, [])
+    await pass(t, 1)
+    assert.deepEqual(store.batches, [[first!.id, second!.id]])
+    assert.deepEqual([writer.queued, writer.dropped], [0, 0])
+  })
+
+  it('writes a full batch without waiting, and never a larger one', async (t) => {
+    const writer = writerOf()
+    for (const entry of entries(1200)) writer.add(entry)
+    for (let i = 0; i < 10; i++) await turn()
+    assert.deepEqual(
+      store.batches.map((batch) => batch.length),
+      [500, 500],
+    )
+    await pass(t, 50)
+    assert.deepEqual(
+      store.batches.map((batch) => batch.length),
+      [500, 500, 200],
+    )
+  })
+
+  it('keeps what a failing store did not take, tries ever more slowly, and says so once', async (t) => {
+    const writer = writerOf()
+    const all = entries(3)
+    store.failing = true
+    writer.add(all[0]!)
+    await pass(t, 50)
+    writer.add(all[1]!)
+    const tries: number[] = []
+    for (let ms = 0; ms < 5000; ms += 50) {
+      const before = store.batches.length
+      await pass(t, 50)
+      if (store.batches.length > before) tries.push(ms + 50)
+    }
+    assert.deepEqual(tries.slice(0, 4), [150, 400, 850, 1700])
+    assert.ok(tries.length < 9, 'the tries become rare')
+    assert.deepEqual(messages(), ['error: call log: the store fails, entries wait'])
+    writer.add(all[2]!)
+    store.failing = false
+    await pass(t, 1000)
+    await pass(t, 50)
+    assert.deepEqual(
+      store.batches.at(-1),
+      all.map(({ id }) => id),
+    )
+    await pass(t, 5000)
+    assert.deepEqual(messages().slice(1), ['warn: call log: entries are written again'])
+    assert.deepEqual([writer.queued, writer.dropped], [0, 0])
+  })
+
+  it('drops what comes while the queue is full, counts it, and says so once', async (t) => {
+    const writer = writerOf({ maxQueue: 10 })
+    const all = entries(25)
+    for (const entry of all) writer.add(entry)
+    assert.deepEqual([writer.queued, writer.dropped], [10, 15])
+    await pass(t, 50)
+    assert.deepEqual(store.batches, [all.slice(0, 10).map(({ id }) => id)])
+    assert.deepEqual(messages(), [
+      'error: call log: the queue is full, entries are dropped',
+      'warn: call log: entries are written again',
+    ])
+    assert.deepEqual(logger.lines[1]?.fields, { dropped: 15 })
+    writer.add(entryAt(NOW + 99))
+    await pass(t, 50)
+    assert.equal(store.batches.length, 2)
+  })
+
+  it('flush writes all that was added before it', async () => {
+    const writer = writerOf({ batchSize: 10 })
+    const all = entries(35)
+    for (const entry of all) writer.add(entry)
+    await writer.flush()
+    assert.equal((await store.list({ limit: 100 })).length, 35)
+    await writer.flush()
+  })
+
+  it('close writes what waits, and takes no more', async () => {
+    const writer = writerOf()
+    const [kept, late] = entries(2)
+    writer.add(kept!)
+    await writer.close()
+    writer.add(late!)
+    await writer.close()
+    assert.deepEqual(await store.list({ limit: 10 }), [kept])
+    assert.equal(writer.dropped, 1)
+  })
+
+  it('close gives up on a store that hangs or fails, and counts what is lost', async (t) => {
+    for (const how of ['hanging', 'failing'] as const) {
+      store = new RecordingStore()
+      store[how] = true
+      const writer = writerOf()
+      for (const entry of entries(3)) writer.add(entry)
+      const closing = writer.close(2000)
+      let closed = false
+      void closing.then(() => (closed = true))
+      await pass(t, 1999)
+      assert.equal(closed, false)
+      await pass(t, 1)
+      assert.equal(closed, true)
+      assert.deepEqual([writer.queued, writer.dropped], [0, 3])
+      assert.deepEqual(logger.lines.at(-1)?.fields, { lost: 3 })
+    }
+  })
+
+  it('refuses options that cannot work', () => {
+    assert.throws(() => new CallLogWriter({} as CallLogWriterOptions), /"store"/)
+    for (const name of ['maxQueue', 'batchSize', 'retentionMs'] as const) {
+      assert.throws(() => writerOf({ [name]: 0 }), new RegExp(`"${name}"`))
+    }
+    assert.throws(() => writerOf({ flushMs: 1001 }), /"flushMs"/)
+  })
+})
+
+describe('retention', () => {
+  const old = (count: number) => Array.from({ length: count }, (_, i) => entryAt(NOW - 30 * DAY - 5000 + i))
+
+  it('deletes entries after thirty days, in slices with pauses between', async (t) => {
+    const recent = entryAt(NOW - 29 * DAY)
+    await store.append([...old(1100), recent])
+    const left = async () => (await store.list({ limit: 5000 })).length
+    const writer = writerOf()
+    await pass(t, 10 * 60_000 - 1)
+    assert.equal(await left(), 1101)
+    await pass(t, 1)
+    assert.equal(await left(), 601)
+    await pass(t, 50)
+    assert.equal(await left(), 101)
+    await pass(t, 50)
+    assert.deepEqual(await store.list({ limit: 5 }), [recent])
+    await writer.close()
+  })
+
+  it('can be switched off', async (t) => {
+    await store.append(old(1))
+    writerOf({ retentionMs: null })
+    await pass(t, DAY)
+    assert.equal((await store.list({ limit: 5 })).length, 1)
+  })
+
+  it('goes on after the store failed, which is said once', async (t) => {
+    await store.append(old(1))
+    const prune = t.mock.method(store, 'prune', async () => Promise.reject(new Error('away')))
+    const writer = writerOf()
+    await pass(t, 10 * 60_000)
+    await pass(t, 10 * 60_000)
+    assert.deepEqual(messages(), ['error: call log: old entries could not be deleted'])
+    prune.mock.restore()
+    await pass(t, 10 * 60_000)
+    assert.deepEqual(await store.list({ limit: 5 }), [])
+    await writer.close()
+  })
+})
+
+it('no timer of the writer keeps the process alive', (t) => {
+  t.mock.timers.reset()
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+  const before = timers()
+  new CallLogWriter({ store: new MemoryCallStore() }).add(entryAt(NOW))
+  assert.equal(timers(), before)
+})

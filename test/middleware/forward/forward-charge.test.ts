@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { MemoryLedger } from '../../../lib/ledger/index.ts'
+import { LateLedger } from '../../ledger/late-ledger.ts'
+import { envelopeOf } from '../../support/answer-bodies.ts'
+import { rawClient } from '../../support/app-server.ts'
+import { byteUpstream } from '../../support/byte-upstream.ts'
+import { forwardGateway } from '../../support/forward-gateway.ts'
+import { KEY } from '../../support/gateway.ts'
+import { until } from '../../support/until.ts'
+
+const ACCOUNTS = { accounts: [{ id: 'acme', balance: '10' }], keys: [{ id: 'key_acme' }] }
+
+describe('the charge of a pass-through', () => {
+  it('is durable before the head of the answer goes out', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => void res.end('the file'))
+    const ledger = new LateLedger(ACCOUNTS)
+    const gateway = await forwardGateway(t, { lines: [upstream.url], ledger })
+    const client = rawClient(
+      gateway.port,
+      `GET /v1/files/f1/content HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer ${KEY}\r\n\r\n`,
+    )
+    await until(() => ledger.held === 1)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    assert.equal(client.received, '', 'not even a head')
+    ledger.open()
+    assert.match(await client.end(), /the file/)
+    const { billing } = await gateway.entry(/x-request-id: (\S+)/i.exec(client.received)?.[1] ?? '')
+    assert.equal(billing?.charged, '0.01')
+    assert.deepEqual(billing?.items, [{ unit: 'request', quantity: 1, price: '0.01' }])
+  })
+
+  it('that cannot be confirmed in time is an error instead of the answer, and is undone', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => void res.end('the file'))
+    const ledger = new LateLedger(ACCOUNTS)
+    const gateway = await forwardGateway(t, { lines: [upstream.url], ledger })
+    const response = await gateway.ask('/v1/files/f1/content')
+    assert.equal(response.status, 503)
+    assert.equal((await envelopeOf(response)).error.code, 'billing_unavailable')
+    assert.equal(upstream.connections.size, 0, 'the upstream is closed')
+    ledger.open()
+    assert.equal((await gateway.books()).spent, '0')
+  })
+
+  it('is refused where the balance is too low: the line is not asked', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => void res.end())
+    const ledger = new MemoryLedger({
+      accounts: [{ id: 'acme', balance: '0.001' }],
+      keys: [{ id: 'key_acme' }],
+    })
+    const gateway = await forwardGateway(t, { lines: [upstream.url], ledger })
+    const response = await gateway.ask('/v1/files')
+    assert.equal(response.status, 402)
+    assert.equal((await envelopeOf(response)).error.code, 'insufficient_balance')
+    assert.equal(upstream.requests.length, 0)
+  })
+
+  it('is nothing where the rule names no price', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => void res.end('free'))
+    const rules = [{ path: '/v1/files', lines: ['line-0'] }]
+    const gateway = await forwardGateway(t, { lines: [upstream.url], rules })
+    const response = await gateway.ask('/v1/files')
+    assert.equal(await response.text(), 'free')
+    assert.equal((await gateway.entry(response.headers.get('x-request-id'))).billing?.charged, '0')
+    assert.deepEqual(await gateway.books(), { spent: '0', charges: 0 })
+  })
+})
+
+describe('the limits of a pass-through', () => {
+  it('count its requests, and hold a slot while it runs', async (t) => {
+    const release = Promise.withResolvers<void>()
+    const upstream = await byteUpstream(t, async (_req, res) => {
+      res.write('first')
+      await release.promise
+      res.end('last')
+    })
+    const gateway = await forwardGateway(t, {
+      lines: [upstream.url],
+      account: { limits: { concurrency: 1, rpm: 3 } },
+    })
+    const first = await gateway.ask('/v1/files/a')
+    const second = await gateway.ask('/v1/files/b')
+    assert.equal((await envelopeOf(second)).error.code, 'concurrency_limited')
+    release.resolve()
+    assert.equal(await first.text(), 'firstlast')
+    assert.equal((await gateway.ask('/v1/files/c')).status, 200)
+    assert.equal((await gateway.ask('/v1/files/d')).status, 200)
+    assert.equal((await envelopeOf(await gateway.ask('/v1/files/e'))).error.code, 'rate_limited')
+    assert.equal(upstream.requests.length, 3)
+  })
+})

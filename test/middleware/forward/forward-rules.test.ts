@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { loadConfig } from '../../../lib/core/catalog/index.ts'
+import { forward } from '../../../lib/middleware/forward/index.ts'
+import { envelopeIn, envelopeOf } from '../../support/answer-bodies.ts'
+import { rawClient } from '../../support/app-server.ts'
+import { byteUpstream } from '../../support/byte-upstream.ts'
+import { forwardGateway } from '../../support/forward-gateway.ts'
+import { KEY } from '../../support/gateway.ts'
+
+describe('a path that an upstream could read as another', () => {
+  const PATHS = [
+    '/v1/files/../chat/completions',
+    '/v1/files/%2e%2e/chat/completions',
+    '/v1/files/.%2E/admin',
+    '/v1/files/./x',
+    '/v1/files/a%2f..%2fadmin',
+    '/v1/files/a%5c..%5cadmin',
+    '/v1/files/%252e%252e/admin',
+    '/v1/files/%25252e%25252e/admin',
+    '/v1/files/..;/admin',
+    '/v1/files/%2e%2e;x=1/admin',
+    '/v1/files/..%3b/admin',
+    '/v1/files/x%00/y',
+    '/v1/files/..%0d%0a/admin',
+    '/v1/files/..\\admin',
+    '/v1/files/x#/../admin',
+    '/v1/files/%ff',
+    'http://elsewhere.example/v1/files/x',
+  ]
+  for (const path of PATHS) {
+    it(`is refused: ${path}`, async (t) => {
+      const upstream = await byteUpstream(t, (_req, res) => void res.end())
+      const gateway = await forwardGateway(t, { lines: [upstream.url] })
+      const client = rawClient(
+        gateway.port,
+        `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer ${KEY}\r\n\r\n`,
+      )
+      const received = await client.end()
+      assert.match(received, /^HTTP\/1\.1 (?:404|400)/)
+      assert.equal(upstream.requests.length, 0)
+    })
+  }
+
+  it('is refused with a method that would show the key', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => void res.end())
+    const gateway = await forwardGateway(t, { lines: [upstream.url] })
+    const client = rawClient(
+      gateway.port,
+      `TRACE /v1/files HTTP/1.1\r\nhost: x\r\nconnection: close\r\nauthorization: Bearer ${KEY}\r\n\r\n`,
+    )
+    assert.match(await client.end(), /^HTTP\/1\.1 404/)
+    assert.equal(upstream.requests.length, 0)
+  })
+})
+
+describe('what a rule passes on', () => {
+  it('is nothing that it does not list, and nothing of strangers', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => void res.end())
+    const gateway = await forwardGateway(t, { lines: [upstream.url] })
+    const unlisted = await gateway.ask('/v1/batches')
+    assert.equal(unlisted.status, 404)
+    assert.equal((await envelopeOf(unlisted)).error.code, 'not_found')
+    const stranger = await gateway.ask('/v1/files', { headers: { authorization: 'Bearer sk-none' } })
+    assert.equal((await envelopeOf(stranger)).error.code, 'invalid_credential')
+    assert.equal(upstream.requests.length, 0)
+  })
+
+  it('is no request with an Idempotency-Key, because nobody reads what it would stand for', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => void res.end())
+    const gateway = await forwardGateway(t, { lines: [upstream.url] })
+    const headers = { 'idempotency-key': 'k1' }
+    const keyed = await gateway.ask('/v1/files', { method: 'POST', body: 'x', headers })
+    assert.equal(keyed.status, 400)
+    const { error } = await envelopeOf(keyed)
+    assert.deepEqual([error.code, error.param], ['invalid_request', 'Idempotency-Key'])
+    assert.equal(upstream.requests.length, 0)
+    assert.equal((await gateway.ask('/v1/files', { headers })).status, 200, 'reading repeats nothing')
+    assert.equal(upstream.requests[0]?.headers['idempotency-key'], undefined)
+  })
+
+  it('goes to the lines of its model, for keys that may use that', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => void res.end('said'))
+    const options = {
+      lines: [{ url: upstream.url, models: { voice: 'upstream-voice' } }],
+      rules: [{ path: '/v1/audio/*rest', model: 'voice' }],
+    }
+    const gateway = await forwardGateway(t, options)
+    const response = await gateway.ask('/v1/audio/speech', { method: 'POST', body: '{"model":"mine"}' })
+    assert.equal(await response.text(), 'said')
+    const { model, routing } = await gateway.entry(response.headers.get('x-request-id'))
+    assert.deepEqual([model, routing?.attempts[0]?.upstream_model], ['voice', 'upstream-voice'])
+
+    const denied = await forwardGateway(t, { ...options, key: { allowModels: ['chat-*'] } })
+    assert.equal((await envelopeOf(await denied.ask('/v1/audio/speech'))).error.code, 'model_not_allowed')
+    assert.equal(upstream.requests.length, 1)
+  })
+
+  it('goes to no line that is switched off or in a region the account does not allow', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => void res.end())
+    const lines = [
+      { url: upstream.url, enabled: false, region: 'eu' },
+      { url: upstream.url, region: 'us' },
+    ]
+    const rules = [{ path: '/v1/files', lines: ['line-0', 'line-1'] }]
+    const gateway = await forwardGateway(t, { lines, rules, account: { lineRegions: ['eu'] } })
+    const response = await gateway.ask('/v1/files')
+    const { error, request_id } = envelopeIn(await response.json())
+    assert.equal(error.code, 'region_denied')
+    const { routing } = await gateway.entry(request_id)
+    assert.deepEqual(
+      routing?.eliminated.map(({ line, reason }) => [line, reason]),
+      [
+        ['line-0', 'disabled'],
+        ['line-1', 'region'],
+      ],
+    )
+    assert.equal(upstream.requests.length, 0)
+  })
+})
+
+describe('forward, put together wrongly', () => {
+  const { catalog } = loadConfig({
+    models: [{ id: 'm', kind: 'chat' }],
+    lines: [{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://x/v1', models: {} }],
+  })
+  for (const [name, options, told] of [
+    ['no line of that name', { catalog, rule: { lines: ['none'] } }, /no line "none"/],
+    ['neither lines nor a model', { catalog, rule: {} }, /either "lines" or "model"/],
+    ['no attempt', { catalog, rule: { lines: ['l'] }, maxAttempts: 0 }, /"maxAttempts"/],
+  ] as const) {
+    it(`says so at once: ${name}`, () => assert.throws(() => forward(options), told))
+  }
+})

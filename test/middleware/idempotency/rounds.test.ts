@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import type { IdempotencyClaim } from '../../../lib/core/call/index.ts'
+import { StoreGuard } from '../../../lib/core/store-guard/index.ts'
+import { ClaimKeeper } from '../../../lib/middleware/idempotency/claim-keeper.ts'
+import { HeldClaim } from '../../../lib/middleware/idempotency/held-claim.ts'
+import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
+import { recordingLogger } from '../../support/app-server.ts'
+import { until } from '../../support/until.ts'
+
+const LEASE_MS = 60_000
+
+function keeperOf(store: MemoryIdempotencyStore, leaseMs = LEASE_MS) {
+  const logger = recordingLogger()
+  const guard = new StoreGuard({ name: 'claims', logger, probeMs: 0 })
+  const keeper = new ClaimKeeper({ store, guard, logger, leaseMs, keepMs: 3_600_000 })
+  const claim = async (id: string) => {
+    const held = await keeper.claim({ id, owner: `req_${id}` }, 'fingerprint')
+    assert.ok(held instanceof HeldClaim)
+    return held
+  }
+  return { keeper, guard, claim, logger }
+}
+
+/** Some of its records can be neither completed nor freed, and for a while none can. */
+class PoisonedStore extends MemoryIdempotencyStore {
+  down = false
+  /** Poisoned records that it was asked for. */
+  asked = 0
+
+  override async complete(claim: IdempotencyClaim, keepUntil: number): Promise<boolean> {
+    this.#check(claim)
+    return super.complete(claim, keepUntil)
+  }
+
+  override async release(claim: IdempotencyClaim): Promise<void> {
+    this.#check(claim)
+    return super.release(claim)
+  }
+
+  #check({ id }: IdempotencyClaim): void {
+    const poisoned = id.startsWith('poisoned')
+    if (poisoned) this.asked++
+    if (this.down || poisoned) throw new Error('cannot be written')
+  }
+}
+
+describe('claims whose completion was not confirmed', () => {
+  it('are settled each by itself: one that cannot be hinders neither the others nor new ones', async () => {
+    const store = new PoisonedStore()
+    // Asked again every 100 ms.
+    const { keeper, guard, claim, logger } = keeperOf(store, 400)
+    const poisoned = await claim('poisoned')
+    const freed = await claim('poisoned too')
+    const others = [await claim('a'), await claim('b')]
+    store.down = true
+    await assert.rejects(keeper.complete(poisoned))
+    await keeper.release(freed)
+    for (const each of others) await assert.rejects(keeper.complete(each))
+    store.down = false
+    await until(() => others.every(({ state }) => state === 'completed'), 'the others')
+    assert.equal(poisoned.state, 'settling')
+
+    const before = store.asked
+    await until(() => store.asked >= before + 3, 'further tries')
+    assert.equal(guard.away, false, 'it is no outage')
+    assert.equal(guard.outages, 1)
+    await claim('c')
+    const told = logger.lines.filter(({ message }) => /cannot be settled/.test(message))
+    const requests = told.map(({ fields }) => fields.requestId)
+    assert.equal(new Set(requests).size, requests.length, 'told once each')
+    assert.ok(requests.includes('req_poisoned'))
+  })
+})
+
+/** Has more to forget than it can, and takes its time. */
+class EndlessStore extends MemoryIdempotencyStore {
+  readonly #pass: (ms: number) => void
+  readonly log: string[] = []
+
+  constructor(pass: (ms: number) => void) {
+    super()
+    this.#pass = pass
+  }
+
+  override renew(...given: Parameters<MemoryIdempotencyStore['renew']>) {
+    this.log.push('renew')
+    return super.renew(...given)
+  }
+
+  override async prune(_now: number, limit: number): Promise<number> {
+    this.log.push('prune')
+    this.#pass(100)
+    // A keeper that never stops fails the test, and does not hang it.
+    return this.log.length > 1000 ? 0 : limit
+  }
+}
+
+/** Time that passes when the test says so, on all clocks. */
+function clockOf(t: TestContext): { pass(ms: number): void; tick(ms: number): void } {
+  let passed = performance.now()
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() })
+  t.mock.method(performance, 'now', () => passed)
+  return {
+    pass: (ms) => {
+      passed += ms
+    },
+    tick: (ms) => {
+      passed += ms
+      t.mock.timers.tick(ms)
+    },
+  }
+}
+
+it('renewals do not wait for all that is to be forgotten after a long time away', async (t) => {
+  const clock = clockOf(t)
+  const store = new EndlessStore(clock.pass)
+  const { keeper, claim } = keeperOf(store)
+  const held = await claim('a')
+  for (let round = 0; round < 3; round++) {
+    store.log.length = 0
+    clock.tick(LEASE_MS / 4)
+    for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(store.log[0], 'renew')
+    const pruned = store.log.filter((operation) => operation === 'prune').length
+    assert.ok(pruned >= 1 && pruned <= 11, `pruned ${pruned} times of 100 ms`)
+    assert.ok(keeper.maySend(held))
+    assert.equal(held.state, 'running')
+  }
+})

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { it, mock } from 'node:test'
+import { MemoryLimitStore } from '../../../lib/middleware/rate-limit/index.ts'
+import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
+import { until } from '../../support/until.ts'
+import { demand, limit } from './demands.ts'
+import { RedisClock } from './redis-clock.ts'
+
+const HOUR_MS = 3_600_000
+
+it('a clock that is set back locks nobody out: memory', async (t) => {
+  const start = Date.now()
+  mock.timers.enable({ apis: ['Date'], now: start })
+  t.after(() => mock.timers.reset())
+  const store = new MemoryLimitStore()
+  const ask = () => store.admit(demand([limit('rpm', 's', 1)], { sender: 's', windowMs: 1500 }))
+  ask()
+  ask()
+  mock.timers.setTime(start + 1200)
+  ask()
+  assert.equal(ask().waitMs, 1500 + 2000 - 1200, 'the wait is prolonged')
+  mock.timers.reset()
+  mock.timers.enable({ apis: ['Date'], now: start - HOUR_MS })
+  const refused = ask()
+  assert.deepEqual([refused.waitMs, refused.counts[0]?.resetMs], [1500, 1500])
+  await until(() => ask().refusedBy === undefined)
+})
+
+it('a clock that is set back locks nobody out: Redis', { skip: WITHOUT_REDIS }, async (t) => {
+  const clock = new RedisClock(await startRedis())
+  t.after(() => clock.close())
+  const { store } = clock.open()
+  const ask = () => store.admit(demand([limit('rpm', 's', 1)], { sender: 's' }))
+  await ask()
+  await ask()
+  await clock.advance(2000)
+  await ask()
+  assert.ok((await ask()).waitMs > 59_000, 'the wait is prolonged')
+  await clock.advance(-HOUR_MS)
+  const refused = await ask()
+  assert.deepEqual([refused.waitMs, refused.counts[0]?.resetMs], [60_000, 60_000])
+  await clock.advance(60_000)
+  assert.equal((await ask()).refusedBy, undefined)
+})

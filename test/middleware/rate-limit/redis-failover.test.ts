@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import type { Redis } from 'ioredis'
+import { openLimitStores } from '../../../examples/gateway/stores.ts'
+import { StoreAway } from '../../../lib/core/store-guard/index.ts'
+import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
+import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
+import { untilAsync } from '../../support/until.ts'
+import { demand, limit } from './demands.ts'
+
+const silent = { info() {}, warn() {}, error() {} }
+const SLOTS = 'gateway:{limits}:concurrency:key:s'
+
+/** The same client, whose pipelines wait while `wait` is set, as those wait that a cluster is asked for again. */
+function waiting(redis: Redis, held: { wait: Promise<void> | undefined }): Redis {
+  return new Proxy(redis, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name)
+      if (name !== 'pipeline') return typeof value === 'function' ? value.bind(target) : value
+      return () => {
+        const pipeline = target.pipeline()
+        const exec = pipeline.exec.bind(pipeline)
+        const { wait } = held
+        if (wait) pipeline.exec = () => wait.then(() => exec())
+        return pipeline
+      }
+    },
+  })
+}
+
+describe('limits on a Redis that is replaced', { skip: WITHOUT_REDIS }, () => {
+  let server: RedisServer
+  let redis: Redis
+  beforeEach(async () => {
+    server = await startRedis()
+    redis = server.client()
+    await redis.ping()
+  })
+  afterEach(() => server.close())
+
+  it('takes a Redis that has become a replica for one that is away, whatever it answers to PING', async (t) => {
+    const store = new RedisLimitStore({ redis, logger: silent })
+    await store.ping()
+    const successor = await startRedis()
+    t.after(() => successor.close())
+    await redis.call('REPLICAOF', '127.0.0.1', `${successor.port}`)
+    await assert.rejects(store.admit(demand([limit('rpm', 's', 5)])), StoreAway)
+    await untilNextTry()
+    await assert.rejects(store.ping(), /READONLY|failed/)
+    assert.ok(store.away)
+    assert.equal(store.outages, 1)
+    await redis.call('REPLICAOF', 'NO', 'ONE')
+    await untilNextTry()
+    await store.ping()
+    assert.equal(store.away, false)
+    assert.deepEqual(await redis.keys('*'), [])
+  })
+
+  it('is found again by the assembled gateway behind an address that moved, though the old one keeps connections', async (t) => {
+    const successor = await startRedis()
+    let port = server.port
+    const sockets: Socket[] = []
+    const address = createServer((socket) => {
+      const peer = connect(port, '127.0.0.1')
+      sockets.push(socket, peer)
+      for (const each of [socket, peer]) each.on('error', () => {})
+      socket.pipe(peer).pipe(socket)
+    })
+    await new Promise<void>((resolve) => address.listen(0, '127.0.0.1', resolve))
+    const stores = openLimitStores(`redis://127.0.0.1:${(address.address() as AddressInfo).port}`, silent)
+    t.after(async () => {
+      await stores.close()
+      address.close()
+      for (const socket of sockets) socket.destroy()
+      await successor.close()
+    })
+    await stores.limits.admit(demand([limit('rpm', 's', 5)]))
+    await redis.call('REPLICAOF', '127.0.0.1', `${successor.port}`)
+    port = successor.port
+    await assert.rejects(async () => stores.limits.admit(demand([limit('rpm', 's', 5)])), StoreAway)
+    await untilAsync(() =>
+      stores.ping().then(
+        () => true,
+        () => false,
+      ),
+    )
+    await stores.limits.admit(demand([limit('rpm', 'new', 5)]))
+    assert.equal(await successor.client().get('gateway:{limits}:rpm:key:new'), '1')
+  })
+
+  for (const runs of [false, true]) {
+    const call = runs ? 'a call that has run meanwhile' : 'a refused call'
+    it(`gives back a slot that is taken for ${call} behind its return`, async () => {
+      const held: { wait: Promise<void> | undefined } = { wait: undefined }
+      const go = Promise.withResolvers<void>()
+      const store = new RedisLimitStore({ redis: waiting(redis, held), logger: silent, timeoutMs: 50 })
+      const late = demand([limit('concurrency', 's', 5), limit('rpm', 's', 5)])
+      held.wait = go.promise
+      const asked = store.admit(late)
+      await assert.rejects(asked, StoreAway)
+      held.wait = undefined
+      if (runs) store.hold(late)
+      store.release(late)
+      await untilNextTry()
+      await store.ping()
+      await store.admit(demand([limit('rpm', 'other', 5)]))
+      go.resolve()
+      await untilAsync(async () => (await redis.get('gateway:{limits}:rpm:key:s')) !== null)
+      await untilAsync(async () => (await redis.zcard(SLOTS)) === 0, 'the slot', 2000)
+      // Whoever ran is counted; whoever was refused is not.
+      await untilAsync(async () => (await redis.get('gateway:{limits}:rpm:key:s')) === (runs ? '1' : '0'))
+    })
+  }
+})
+
+/** While a store is away one operation in half a second tries it. */
+function untilNextTry(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 550))
+}

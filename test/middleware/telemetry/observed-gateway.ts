@@ -1,0 +1,121 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import { context, diag, metrics, propagation, trace } from '@opentelemetry/api'
+import { createGateway } from '../../../examples/gateway/app.ts'
+import { metricsPage } from '../../../examples/gateway/metrics-page.ts'
+import { startObservability } from '../../../examples/gateway/observability.ts'
+import { Readiness } from '../../../examples/gateway/readiness.ts'
+import { type DurableStores, openDurableStores, openLimitStores } from '../../../examples/gateway/stores.ts'
+import type { TraceSettings } from '../../../examples/gateway/traces.ts'
+import { loadConfig } from '../../../lib/core/catalog/index.ts'
+import { recordingLogger } from '../../support/app-server.ts'
+import { Scrape } from './scrape.ts'
+
+/** The key that every observed gateway knows. */
+export const KEY = 'sk-observed'
+
+/** The assembled gateway of the examples, observed. */
+export interface ObservedGateway {
+  readonly url: string
+  /** POSTs JSON with the key. */
+  post(path: string, body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
+  /** GETs with the key. */
+  get(path: string, headers?: Readonly<Record<string, string>>): Promise<Response>
+  /** What `GET /metrics` tells, once no call is open: what a call was is recorded when it ends. */
+  scrape(): Promise<Scrape>
+  /** Ends the SDK, which sends what it has not sent. */
+  flush(): Promise<void>
+}
+
+/** A line as the config writes it; the other members have defaults. */
+export interface LineSeed {
+  readonly url: string
+  readonly [member: string]: unknown
+}
+
+export interface ObservedOptions {
+  readonly lines: readonly LineSeed[]
+  /** Replaces or adds members of the config. */
+  readonly config?: Record<string, unknown>
+  /** Replaces stores. */
+  readonly stores?: Partial<DurableStores> | ((stores: DurableStores) => Partial<DurableStores>)
+  readonly adminToken?: string
+  /** Where metrics and traces are sent, too: the origin of a collector. */
+  readonly collector?: string
+  /** Defaults to every call. */
+  readonly traces?: TraceSettings
+}
+
+/** Starts it on memory stores, with the SDK registered; all of it is undone at the end of the test. */
+export async function startObserved(t: TestContext, options: ObservedOptions): Promise<ObservedGateway> {
+  const logger = recordingLogger()
+  const { collector, traces = { sampler: undefined, share: 1 }, stores = {} } = options
+  if (collector !== undefined) process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector
+  const observability = startObservability({ toCollector: collector !== undefined, traces }, logger)
+  const config = loadConfig({
+    accounts: [{ id: 'acme' }],
+    keys: [{ id: 'key_acme', account: 'acme', secret: KEY }],
+    models: [{ id: 'chat', kind: 'chat', price: { perRequest: '0.01' } }],
+    lines: options.lines.map(({ url, ...line }, i) => ({
+      id: `line-${i}`,
+      provider: `provider-${i}`,
+      protocol: 'openai',
+      baseUrl: `${url}/v1`,
+      priority: i,
+      models: { chat: `upstream-chat-${i}` },
+      ...line,
+    })),
+    ...options.config,
+  })
+  const memory = await openDurableStores('memory:', config, logger)
+  const durable = { ...memory, ...(typeof stores === 'function' ? stores(memory) : stores) }
+  const { limits } = openLimitStores(undefined, logger)
+  const gateway = createGateway({
+    config,
+    stores: { ...durable, limits },
+    logger,
+    readiness: new Readiness(durable.ping),
+    adminToken: options.adminToken,
+    metricsPage: metricsPage(observability.metricsText, undefined),
+  })
+  const server = createServer(gateway.app).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  t.after(async () => {
+    server.closeAllConnections()
+    server.close()
+    await gateway.close()
+    await observability.close()
+    unregister()
+  })
+  return {
+    url,
+    post: (path, body, headers = {}) =>
+      fetch(url + path, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', ...headers },
+      }),
+    get: (path, headers = {}) =>
+      fetch(url + path, { headers: { authorization: `Bearer ${KEY}`, ...headers } }),
+    async scrape() {
+      for (;;) {
+        const scrape = new Scrape(await (await fetch(`${url}/metrics`)).text())
+        if (scrape.sum('model_gateway_calls_open') === 0) return scrape
+      }
+    },
+    flush: () => observability.close(),
+  }
+}
+
+/** So that another SDK can be registered in this process. */
+export function unregister(): void {
+  delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT
+  metrics.disable()
+  trace.disable()
+  context.disable()
+  propagation.disable()
+  diag.disable()
+}

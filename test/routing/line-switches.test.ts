@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { afterEach, describe, it } from 'node:test'
+import { loadConfig } from '../../lib/core/catalog/index.ts'
+import { LineRegistry, LineSwitches } from '../../lib/middleware/route/index.ts'
+import { eventually, recordingLogger } from '../support/app-server.ts'
+
+const { catalog } = loadConfig({
+  models: [{ id: 'm', kind: 'chat' }],
+  lines: [{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://localhost/v1', models: { m: 'm' } }],
+})
+const [line] = catalog.lines
+assert.ok(line)
+
+let switches: LineSwitches | undefined
+let lines: LineRegistry
+afterEach(async () => {
+  switches?.close()
+  await lines.close()
+})
+
+const isOn = () => lines.status(line).enabled
+
+describe('the switches of lines', () => {
+  it('are asked for again and again, and hold for lines made later', async () => {
+    lines = new LineRegistry()
+    const kept = new Map([['l', false]])
+    switches = new LineSwitches({ store: { all: async () => kept }, lines, pollMs: 1 })
+    await switches.refresh()
+    assert.equal(isOn(), false, 'made after the answer')
+    kept.delete('l')
+    await eventually(isOn, 'the line as configured')
+  })
+
+  it('stay as they are while the store is away, which is told once', async () => {
+    lines = new LineRegistry()
+    const logger = recordingLogger()
+    let away = false
+    let asked = 0
+    const all = async () => {
+      asked++
+      if (away) throw new Error('connection refused')
+      return new Map([['l', false]])
+    }
+    switches = new LineSwitches({ store: { all }, lines, pollMs: 1, logger })
+    await switches.refresh()
+    away = true
+    const before = asked
+    await eventually(() => asked > before + 5, 'some polls')
+    assert.equal(isOn(), false)
+    assert.deepEqual(
+      logger.lines.map(({ message }) => message),
+      ['store is away'],
+    )
+    away = false
+    await eventually(() => logger.lines.at(-1)?.message === 'store is back', 'the end of the outage')
+  })
+
+  it('are not taken from an answer that was overtaken', async () => {
+    lines = new LineRegistry()
+    const answers: ((switches: Map<string, boolean>) => void)[] = []
+    const all = () => new Promise<Map<string, boolean>>((resolve) => answers.push(resolve))
+    switches = new LineSwitches({ store: { all }, lines, pollMs: 4000 })
+    const slow = switches.refresh()
+    const quick = switches.refresh()
+    answers[1]?.(new Map([['l', false]]))
+    await quick
+    answers[0]?.(new Map())
+    await slow
+    assert.equal(isOn(), false)
+  })
+
+  it('must reach every process within 5 s', () => {
+    lines = new LineRegistry()
+    const store = { all: async () => new Map<string, boolean>() }
+    for (const pollMs of [0, 4001, Number.NaN])
+      assert.throws(() => new LineSwitches({ store, lines, pollMs }), /LineSwitches: "pollMs"/)
+  })
+})

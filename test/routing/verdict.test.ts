@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { after, describe, it } from 'node:test'
+import type { ErrorCode } from '../../lib/core/errors/index.ts'
+import { exchange, gatewayFor, OPENAI } from '../support/exchange.ts'
+import { answerJson, chatAnswer, type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
+
+type Answer = (res: ServerResponse) => void
+const error: Answer = (res) => answerJson(res, 500, {})
+const unauthorized: Answer = (res) => answerJson(res, 401, {})
+const overloaded: Answer = (res) => answerJson(res, 503, {})
+const empty: Answer = (res) => chatAnswer(res, '')
+const silent: Answer = () => {}
+const tooLong: Answer = (res) => answerJson(res, 400, { error: { code: 'context_length_exceeded' } })
+const limited =
+  (seconds?: number): Answer =>
+  (res) =>
+    answerJson(res, 429, {}, seconds === undefined ? {} : { 'retry-after': String(seconds) })
+
+interface Row {
+  name: string
+  lines: Answer[]
+  code: ErrorCode
+  status: number
+  /** How many lines were tried; defaults to all. */
+  tried?: number
+  retryAfter?: string
+  maxAttempts?: number
+}
+
+const ROWS: Row[] = [
+  { name: 'one line: its own outcome', lines: [error], code: 'upstream_error', status: 502 },
+  {
+    name: 'one attempt allowed: its own outcome',
+    lines: [error, error],
+    maxAttempts: 1,
+    tried: 1,
+    code: 'upstream_error',
+    status: 502,
+  },
+  { name: 'all timed out', lines: [silent, silent], code: 'upstream_timeout', status: 504 },
+  { name: 'all overloaded', lines: [overloaded, overloaded], code: 'upstream_overloaded', status: 503 },
+  { name: 'all empty', lines: [empty, empty, empty], code: 'empty_completion', status: 502 },
+  {
+    name: 'all rate-limited: the smallest wait',
+    lines: [limited(30), limited(7), limited(12)],
+    code: 'upstream_rate_limited',
+    status: 429,
+    retryAfter: '7',
+  },
+  {
+    name: 'all rate-limited: the smallest wait that is known',
+    lines: [limited(30), limited()],
+    code: 'upstream_rate_limited',
+    status: 429,
+    retryAfter: '30',
+  },
+  { name: 'all upstream errors', lines: [error, unauthorized], code: 'all_candidates_failed', status: 502 },
+  { name: 'a mixture', lines: [limited(30), overloaded], code: 'all_candidates_failed', status: 502 },
+  { name: 'a mixture with a timeout', lines: [silent, empty], code: 'all_candidates_failed', status: 502 },
+  {
+    name: 'a line that refuses the request ends the search',
+    lines: [error, tooLong, error],
+    tried: 2,
+    code: 'context_too_long',
+    status: 400,
+  },
+  {
+    name: 'no more than three lines by default',
+    lines: [error, error, error, error],
+    tried: 3,
+    code: 'all_candidates_failed',
+    status: 502,
+  },
+]
+
+describe('the verdict after the last attempt', async () => {
+  const upstreams: ScriptedUpstream[] = []
+  for (let i = 0; i < 4; i++) upstreams.push(await startUpstream())
+  after(() => Promise.all(upstreams.map((upstream) => upstream.close())))
+
+  for (const { name, lines, code, status, tried, retryAfter, maxAttempts } of ROWS) {
+    it(`${name}: ${code}`, async (t) => {
+      const gateway = await gatewayFor(t, {
+        lines: lines.map((script, i) => {
+          const upstream = upstreams[i] as ScriptedUpstream
+          upstream.script = script
+          upstream.requests.length = 0
+          return { url: upstream.url, timeouts: { firstByteMs: 60 } }
+        }),
+        ...(maxAttempts !== undefined && { route: { maxAttempts } }),
+      })
+      const got = await exchange(gateway, OPENAI)
+      assert.equal(got.status, status)
+      assert.equal(got.errorCode, code)
+      assert.equal(got.headers.get('retry-after'), retryAfter ?? null)
+      const requests = upstreams.slice(0, lines.length).map((upstream) => upstream.requests.length)
+      assert.deepEqual(
+        requests,
+        lines.map((_, i) => (i < (tried ?? lines.length) ? 1 : 0)),
+      )
+      const entry = await gateway.entry(got.requestId)
+      assert.equal(entry.routing?.attempts.length, tried ?? lines.length)
+      assert.deepEqual([entry.outcome, entry.error_code, entry.usage], ['failed', code, null])
+    })
+  }
+})

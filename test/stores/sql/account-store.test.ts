@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import type { AccountSettings, RecordedChange } from '../../../lib/endpoints/admin/index.ts'
+import { type Database, openDatabase, SqlAccountStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { accountStoreContract, originOf, PREPAID } from '../../contracts/account-store.ts'
+import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { open, temporaryFolder } from './temporary-database.ts'
+
+let server: PostgresServer | undefined
+after(() => server?.close())
+
+/** An empty database, and how to be rid of it. */
+interface EmptyDatabase {
+  readonly url: string
+  remove(): Promise<void>
+}
+
+const BACKENDS = [
+  ['SQLite', temporaryFolder, false],
+  ['Postgres', emptyPostgres, WITHOUT_POSTGRES],
+] as const
+
+async function emptyPostgres(): Promise<EmptyDatabase> {
+  server ??= await startPostgres()
+  return { url: await server.createDatabase(), remove: async () => {} }
+}
+
+async function changesIn(db: Database): Promise<RecordedChange[]> {
+  const rows = await db.selectFrom('admin_changes').selectAll().orderBy('id').execute()
+  return rows.map(({ id, at, before, after, ...rest }) => ({
+    ...rest,
+    requestId: id,
+    at: Number(at),
+    before: before === null ? null : JSON.parse(before),
+    after: JSON.parse(after),
+  }))
+}
+
+for (const [name, empty, skip] of BACKENDS) {
+  accountStoreContract(
+    name,
+    async () => {
+      const { url, remove } = await empty()
+      const db = await openDatabase(url)
+      return {
+        accounts: new SqlAccountStore(db),
+        ledger: new SqlLedger(db),
+        changes: () => changesIn(db),
+        close: () => db.destroy().then(remove),
+      }
+    },
+    skip,
+  )
+
+  describe(`accounts of several processes: ${name}`, { skip }, () => {
+    it('each change counts once, whoever makes it', async (t) => {
+      const { url, remove } = await empty()
+      t.after(remove)
+      const db = await open(t, url)
+      const one = new SqlAccountStore(db)
+      const other = new SqlAccountStore(await open(t, url))
+      const both = [one, other, one, other, one, other]
+      const made = await Promise.all(both.map((store) => store.create('acme', PREPAID, originOf())))
+      assert.equal(made.filter(Boolean).length, 1)
+      const addLetter = (settings: AccountSettings) => ({ ...settings, name: `${settings.name ?? ''}x` })
+      await Promise.all(both.map((store) => store.change('acme', addLetter, originOf())))
+      assert.equal((await one.find('acme'))?.name, 'xxxxxx')
+      const outcomes = await Promise.all(both.map((store) => store.deposit('acme', 7n, 'r', originOf())))
+      assert.deepEqual(outcomes.map(({ kind }) => kind).sort(), ['deposited', ...Array(5).fill('known')])
+      const actions = (await changesIn(db)).map(({ action }) => action)
+      assert.deepEqual(actions.sort(), [
+        ...Array(6).fill('account.changed'),
+        'account.created',
+        'account.deposited',
+      ])
+    })
+  })
+
+  describe(`what cannot be recorded is not done: ${name}`, { skip }, () => {
+    it('no account, no change, no deposit', async (t) => {
+      const { url, remove } = await empty()
+      t.after(remove)
+      const db = await open(t, url)
+      const accounts = new SqlAccountStore(db)
+      const ledger = new SqlLedger(db)
+      const origin = originOf()
+      const account = await accounts.create('acme', PREPAID, origin)
+      // The row of this request is there already: writing another fails.
+      await assert.rejects(accounts.create('globex', PREPAID, origin))
+      const rename = (settings: AccountSettings) => ({ ...settings, name: 'Acme', prepaid: false })
+      await assert.rejects(accounts.change('acme', rename, origin))
+      await assert.rejects(accounts.deposit('acme', 5n, 'r', origin))
+
+      assert.deepEqual(await accounts.list(10), [account])
+      const wallets = await ledger.wallets(['account:acme', 'account:globex'])
+      assert.deepEqual(
+        wallets.map(({ wallet, limited, funds }) => [wallet, limited, funds]),
+        [['account:acme', true, 0n]],
+      )
+      assert.equal((await changesIn(db)).length, 1)
+      assert.equal((await accounts.deposit('acme', 6n, 'r', originOf())).kind, 'deposited')
+    })
+  })
+}

@@ -1,0 +1,31 @@
+import { once } from 'node:events'
+import { openDatabase, SqlCallStore, seedAccountsAndKeys } from '../../../lib/stores/sql/index.ts'
+import { entryAt } from '../../contracts/call-store.ts'
+
+/*
+ * A process of its own at a shared database: says "ready", waits for the start signal, does its task and says what
+ * came of it. `seed`: opens (and so migrates) and seeds. `write`: appends batches for ever, saying each that is done.
+ */
+
+const [task, url] = process.argv.slice(2) as ['seed' | 'write', string]
+process.stdout.write('ready\n')
+await once(process.stdin, 'data')
+process.stdin.destroy()
+
+const db = await openDatabase(url)
+if (task === 'seed') {
+  const numbers = Array.from({ length: 50 }, (_, i) => i)
+  const seeded = await seedAccountsAndKeys(db, {
+    accounts: numbers.map((i) => ({ id: `a${i}` })),
+    keys: numbers.map((i) => ({ id: `k${i}`, account: `a${i}`, secret: `sk-${i}` })),
+  })
+  process.stdout.write(`${JSON.stringify(seeded)}\n`)
+  // No destroy: an open database must not keep a process alive.
+} else {
+  const store = new SqlCallStore(db)
+  for (;;) {
+    const batch = Array.from({ length: 4000 }, () => entryAt(Date.now()))
+    await store.append(batch)
+    process.stdout.write(`${batch[0]!.id}\n`)
+  }
+}

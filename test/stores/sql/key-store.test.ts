@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { hashSecret } from '../../../lib/middleware/authenticate/index.ts'
+import {
+  openDatabase,
+  SqlAccountStore,
+  SqlChangeLog,
+  SqlKeyDirectory,
+  SqlKeyStore,
+  SqlLedger,
+  seedAccountsAndKeys,
+} from '../../../lib/stores/sql/index.ts'
+import { originOf } from '../../contracts/account-store.ts'
+import { keyStoreContract } from '../../contracts/key-store.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { BACKENDS, postgresUrl } from './postgres-database.ts'
+import { open, temporaryFolder } from './temporary-database.ts'
+
+async function storesAt(url: string) {
+  const db = await openDatabase(url)
+  return {
+    keys: new SqlKeyStore(db),
+    accounts: new SqlAccountStore(db),
+    directory: new SqlKeyDirectory(db),
+    ledger: new SqlLedger(db),
+    changes: new SqlChangeLog(db),
+    close: () => db.destroy(),
+  }
+}
+
+keyStoreContract('SQLite', async () => {
+  const { url, remove } = await temporaryFolder()
+  const stores = await storesAt(url)
+  return { ...stores, close: () => stores.close().then(remove) }
+})
+
+keyStoreContract('Postgres', async () => storesAt(await postgresUrl()), WITHOUT_POSTGRES)
+
+const SEED = { accounts: [{ id: 'acme' }], keys: [{ id: 'k', account: 'acme', secret: 'sk-1', quota: '5' }] }
+
+const SEED_KEY = {
+  account: 'acme',
+  secretHash: 'h',
+  enabled: true,
+  expiresAt: null,
+  quota: null,
+  allowIps: null,
+  allowModels: null,
+  limits: { rpm: null, tpm: null },
+}
+
+for (const { name, url, skip } of BACKENDS) {
+  describe(`keys of a config: ${name}`, { skip }, () => {
+    it('are there, and one that was deleted does not come back', async (t) => {
+      const db = await open(t, await url(t))
+      await seedAccountsAndKeys(db, SEED)
+      const keys = new SqlKeyStore(db)
+      assert.equal((await keys.find('k'))?.quota, 5_000_000_000n)
+      await keys.delete('k', originOf())
+      await seedAccountsAndKeys(db, SEED)
+      assert.equal(await keys.find('k'), undefined)
+      assert.equal(await new SqlKeyDirectory(db).find(hashSecret('sk-1')), undefined)
+    })
+
+    it('do not bring back a key that was made and deleted by an operator', async (t) => {
+      const db = await open(t, await url(t))
+      await seedAccountsAndKeys(db, { ...SEED, keys: [] })
+      const keys = new SqlKeyStore(db)
+      await keys.create({ ...SEED_KEY, id: 'k' }, originOf())
+      await keys.delete('k', originOf())
+      await seedAccountsAndKeys(db, SEED)
+      assert.equal(await keys.find('k'), undefined)
+    })
+
+    it('what cannot be recorded is not done', async (t) => {
+      const db = await open(t, await url(t))
+      await seedAccountsAndKeys(db, SEED)
+      const keys = new SqlKeyStore(db)
+      const origin = originOf()
+      const before = await keys.change('k', (settings) => ({ ...settings, enabled: false }), origin)
+      // The row of this request is there already: writing another fails.
+      await assert.rejects(keys.change('k', (settings) => ({ ...settings, quota: 1n }), origin))
+      await assert.rejects(keys.rotate('k', hashSecret('sk-2'), origin))
+      await assert.rejects(keys.delete('k', origin))
+      await assert.rejects(keys.create({ ...SEED_KEY, id: 'other' }, origin))
+      assert.deepEqual(await keys.list({ limit: 10 }), [before])
+      const directory = new SqlKeyDirectory(db)
+      assert.equal((await directory.find(hashSecret('sk-1')))?.id, 'k')
+      assert.equal(await directory.find(hashSecret('sk-2')), undefined)
+    })
+  })
+}

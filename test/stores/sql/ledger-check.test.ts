@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type RawBuilder, sql } from 'kysely'
+import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { charge, draw, leaseOf, voidOf } from '../../contracts/ledger-money.ts'
+import { BACKENDS } from './postgres-database.ts'
+import { open } from './temporary-database.ts'
+
+/** What somebody might do to the rows, and what the check says then. */
+const DAMAGES: [what: string, damage: RawBuilder<unknown>, violations: string[]][] = [
+  [
+    'funds that nobody deposited',
+    sql`update wallets set funds = funds + 5 where id = 'account:acme'`,
+    ['wallet "account:acme": funds is 0.000001005, its deposits come to 0.000001'],
+  ],
+  [
+    'a deposit that is gone',
+    sql`delete from deposits where reference = 'more'`,
+    ['wallet "account:acme": funds is 0.000001, its deposits come to 0.0000009'],
+  ],
+  [
+    'a figure spent that is wrong',
+    sql`update wallets set spent = spent - 1 where id = 'key:k'`,
+    ['wallet "key:k": spent is 0.000000029, its charges less voids come to 0.00000003'],
+  ],
+  [
+    'a charge that is gone',
+    sql`delete from charges where request_id = 'req_1'`,
+    [
+      'wallet "account:acme": spent is 0.00000003, its charges less voids come to 0',
+      'wallet "key:k": spent is 0.00000003, its charges less voids come to 0',
+    ],
+  ],
+  [
+    'a lease that is gone',
+    sql`delete from leases`,
+    ['wallet "account:acme": leased is 0.00000006, its leases and holds come to 0'],
+  ],
+  [
+    'a lease below nothing',
+    sql`update leases set held = -1`,
+    [
+      'lease "L" holds -0.000000001 of wallet "account:acme"',
+      'wallet "account:acme": leased is 0.00000006, its leases and holds come to -0.000000001',
+    ],
+  ],
+  [
+    'a lease that has ended and holds something',
+    sql`update leases set ended = 'swept', ended_at = 1`,
+    ['lease "L", which has ended, holds 0.00000006 of wallet "account:acme"'],
+  ],
+  [
+    'a hold that is not counted',
+    sql`insert into holds (request_id, account, key, amount) values ('req_8', 'acme', null, 7)`,
+    ['wallet "account:acme": leased is 0.00000006, its leases and holds come to 0.000000067'],
+  ],
+  [
+    'a hold of what is charged already, and one of nothing',
+    sql`insert into holds (request_id, account, key, amount) values ('req_1', 'acme', 'k', 0), ('req_7', 'acme', null, 0)`,
+    ['hold "req_1", which is charged, is of 0', 'hold "req_7" is of 0'],
+  ],
+  [
+    'a void of another amount',
+    sql`update voids set amount = 4 where request_id = 'req_2'`,
+    [
+      'void of "req_2" undoes 0.000000004, and its charge is 0.000000009',
+      'wallet "account:acme": spent is 0.00000003, its charges less voids come to 0.000000035',
+    ],
+  ],
+  [
+    'a void of another account',
+    sql`update voids set account = 'globex' where request_id = 'req_2'`,
+    [
+      'void of "req_2" undoes 0.000000009, and its charge is 0.000000009',
+      'wallet "account:acme": spent is 0.00000003, its charges less voids come to 0.000000039',
+      'wallet "account:globex" has entries, and is not there itself',
+    ],
+  ],
+  [
+    'a void of a charge that is not there',
+    sql`insert into voids (request_id, account, key, amount, at) values ('req_9', 'acme', null, 5, 1)`,
+    [
+      'void of "req_9" undoes 0.000000005, and there is no charge',
+      'wallet "account:acme": spent is 0.00000003, its charges less voids come to 0.000000025',
+    ],
+  ],
+  [
+    'a wallet that is gone',
+    sql`delete from wallets where id = 'key:k'`,
+    ['wallet "key:k" has entries, and is not there itself'],
+  ],
+]
+
+for (const { name, url, skip } of BACKENDS) {
+  describe(`a check of the ledger in ${name}`, { skip }, () => {
+    for (const [what, damage, violations] of DAMAGES) {
+      it(`tells of ${what}`, async (t) => {
+        const db = await open(t, await url(t))
+        const ledger = new SqlLedger(db)
+        await ledger.deposit('acme', 900n, 'first', 1)
+        await ledger.deposit('acme', 100n, 'more', 1)
+        const lease = await leaseOf(ledger, 'account:acme', 80n)
+        const undone = charge('acme', 9n, { requestId: 'req_2' })
+        await ledger.settle([
+          charge('acme', 30n, {
+            requestId: 'req_1',
+            key: 'k',
+            draws: [draw(lease, 'account:acme', 20n)],
+          }),
+          undone,
+          voidOf(undone),
+          voidOf(charge('acme', 1n, { requestId: 'req_3' })),
+        ])
+        await db.updateTable('leases').set({ id: 'L' }).execute()
+        assert.deepEqual((await ledger.check()).violations, [])
+        await damage.execute(db)
+        assert.deepEqual((await ledger.check()).violations, violations)
+      })
+    }
+
+    it('may read through a handle of its own, which sees what was written', async (t) => {
+      const database = await url(t)
+      const db = await open(t, database)
+      const checks = await openDatabase(database, { readOnly: true })
+      t.after(() => checks.destroy())
+      const ledger = new SqlLedger(db, { checks })
+      await ledger.settle([charge('acme', 5n)])
+      assert.equal((await ledger.check()).spent, 5n)
+    })
+
+    it('goes through more charges than it reads at a time', async (t) => {
+      const db = await open(t, await url(t))
+      const ledger = new SqlLedger(db)
+      await ledger.settle([charge('acme', 0n, { requestId: 'req_0', key: 'k' })])
+      await sql`
+        insert into charges (request_id, account, key, amount, at, basis)
+        with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 250001)
+        select 'more_' || n, 'acme', 'k', 3, 1, null from numbers`.execute(db)
+      await sql`update wallets set spent = 750003`.execute(db)
+      const { violations, charges, spent } = await ledger.check()
+      assert.deepEqual([violations, charges, spent], [[], 250_002, 750_003n])
+    })
+  })
+}

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { describe, it } from 'node:test'
+import { type Dialect, Kysely, PostgresDialect, sql } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import { Pool } from 'pg'
+import { up as accountsKeysCalls } from '../../../lib/stores/sql/driver/migrations/0001-accounts-keys-calls.ts'
+import { up as idempotency } from '../../../lib/stores/sql/driver/migrations/0002-idempotency.ts'
+import { SqliteClient } from '../../../lib/stores/sql/driver/sqlite/sqlite-client.ts'
+import { NodeSqliteDialect } from '../../../lib/stores/sql/driver/sqlite/sqlite-dialect.ts'
+import { SqlLedger, seedAccountsAndKeys } from '../../../lib/stores/sql/index.ts'
+import { BACKENDS } from './postgres-database.ts'
+import { open } from './temporary-database.ts'
+
+const OLDER = {
+  '0001-accounts-keys-calls': { up: accountsKeysCalls },
+  '0002-idempotency': { up: idempotency },
+}
+
+async function dialectOf(url: string): Promise<Dialect> {
+  if (!url.startsWith('sqlite:')) return new PostgresDialect({ pool: new Pool({ connectionString: url }) })
+  const file = url.slice('sqlite:'.length)
+  await mkdir(dirname(file), { recursive: true })
+  const options = { file, readOnly: false, busyTimeoutMs: 1000, maxStatements: 10 }
+  return new NodeSqliteDialect(await SqliteClient.open(options))
+}
+
+/** A database as it was before there was a ledger, with two accounts and two keys. */
+async function writeOlder(url: string): Promise<void> {
+  const db = new Kysely<unknown>({ dialect: await dialectOf(url) })
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => OLDER } })
+  assert.equal((await migrator.migrateToLatest()).error, undefined)
+  await sql`
+    insert into accounts (id, balance, created_at)
+    values ('acme', 25000000001, 7), ('globex', null, 8), ('debtor', -5, 9)`.execute(db)
+  await sql`
+    insert into keys (id, account, secret_hash, enabled, quota, created_at)
+    values ('k1', 'acme', 'x', 1, 5000000000, 7), ('k2', 'globex', 'y', 1, null, 8)`.execute(db)
+  await sql`insert into seeds (kind, id, seeded_at) values ('account', 'acme', 7)`.execute(db)
+  await db.destroy()
+}
+
+for (const { name, url, skip } of BACKENDS) {
+  describe(`a database of before the ledger in ${name}`, { skip }, () => {
+    it('gets a wallet for each account and key, and a deposit for each balance', async (t) => {
+      const database = await url(t)
+      await writeOlder(database)
+      const db = await open(t, database)
+      const wallets = await db.selectFrom('wallets').selectAll().orderBy('id').execute()
+      const nothing = { spent: 0n, leased: 0n, overrun: 0n }
+      assert.deepEqual(wallets, [
+        { id: 'account:acme', limited: 1, funds: 25_000_000_001n, ...nothing },
+        { id: 'account:debtor', limited: 1, funds: -5n, ...nothing },
+        { id: 'account:globex', limited: 0, funds: 0n, ...nothing },
+        { id: 'key:k1', limited: 1, funds: 5_000_000_000n, ...nothing },
+        { id: 'key:k2', limited: 0, funds: 0n, ...nothing },
+      ])
+      const deposits = await db.selectFrom('deposits').selectAll().orderBy('account').execute()
+      assert.deepEqual(deposits, [
+        { account: 'acme', reference: 'opening', amount: 25_000_000_001n, at: 7n },
+        { account: 'debtor', reference: 'opening', amount: -5n, at: 9n },
+      ])
+      assert.deepEqual((await new SqlLedger(db).check()).violations, [])
+    })
+
+    it('keeps balance and quota nowhere else', async (t) => {
+      const database = await url(t)
+      await writeOlder(database)
+      const db = await open(t, database)
+      const [account] = await db.selectFrom('accounts').selectAll().where('id', '=', 'acme').execute()
+      const [key] = await db.selectFrom('keys').selectAll().where('id', '=', 'k1').execute()
+      assert.ok(account && key)
+      assert.ok(!('balance' in account) && !('quota' in key))
+      const config = { accounts: [{ id: 'acme', balance: '99' }], keys: [] }
+      assert.deepEqual(await seedAccountsAndKeys(db, config), { accounts: 0, keys: 0 })
+      assert.equal((await new SqlLedger(db).wallets(['account:acme']))[0]?.funds, 25_000_000_001n)
+    })
+  })
+}

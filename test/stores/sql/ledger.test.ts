@@ -1,0 +1,35 @@
+import { after } from 'node:test'
+import { openDatabase, SqlCallStore, SqlIdempotencyStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { ledgerContract } from '../../contracts/ledger.ts'
+import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { temporaryFolder } from './temporary-database.ts'
+
+let server: PostgresServer | undefined
+after(() => server?.close())
+
+async function openLedgers(url: string, remove: () => Promise<void>) {
+  const handles = [await openDatabase(url), await openDatabase(url)] as const
+  const [one, other] = handles
+  return {
+    ledgers: [new SqlLedger(one), new SqlLedger(other)] as const,
+    records: { claims: new SqlIdempotencyStore(other), calls: new SqlCallStore(other) },
+    async close() {
+      for (const db of handles) await db.destroy()
+      await remove()
+    },
+  }
+}
+
+ledgerContract('SQLite', async () => {
+  const { url, remove } = await temporaryFolder()
+  return openLedgers(url, remove)
+})
+
+ledgerContract(
+  'Postgres',
+  async () => {
+    server ??= await startPostgres()
+    return openLedgers(await server.createDatabase(), async () => {})
+  },
+  WITHOUT_POSTGRES,
+)

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { openDatabase, SqlCallStore, SqlIdempotencyStore } from '../../../lib/stores/sql/index.ts'
+import { entryAt } from '../../contracts/call-store.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { postgresUrl } from './postgres-database.ts'
+import { open } from './temporary-database.ts'
+
+const NOW = Date.now()
+const claimOf = (id: string, owner = 'o') => ({
+  ...{ id, owner, fingerprint: 'f' },
+  now: NOW,
+  leaseUntil: NOW + 60_000,
+})
+
+describe('processes that write the same rows of a Postgres', { skip: WITHOUT_POSTGRES }, () => {
+  it('lock records in the order of their ids, and so never wait for each other', async (t) => {
+    const url = await postgresUrl()
+    const [db, other] = [await open(t, url), await open(t, url)]
+    const store = new SqlIdempotencyStore(db)
+    // In the table the last comes first.
+    for (const id of ['c', 'b', 'a']) await store.claim(claimOf(id))
+    const renewal = Promise.withResolvers<boolean[]>()
+    await db.transaction().execute(async (trx) => {
+      assert.equal(await store.completeWithin(trx, { id: 'a', owner: 'o' }, NOW + 60_000), true)
+      const claims = ['c', 'b', 'a'].map((id) => ({ id, owner: 'o' }))
+      renewal.resolve(new SqlIdempotencyStore(other).renew(claims, NOW + 120_000))
+      const waiting = sql<{ n: bigint }>`select count(*) as n from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      while ((await waiting.execute(db)).rows[0]?.n !== 1n) await sleep(5)
+      assert.equal(await store.completeWithin(trx, { id: 'c', owner: 'o' }, NOW + 60_000), true)
+    })
+    assert.deepEqual(await renewal.promise, [false, true, false])
+  })
+
+  it('prune each what the others do not', async (t) => {
+    const url = await postgresUrl()
+    const [db, other] = [await open(t, url), await openDatabase(url, { statementTimeoutMs: 2000 })]
+    t.after(() => other.destroy())
+    const claims = new SqlIdempotencyStore(db)
+    for (const id of ['a', 'b', 'c']) await claims.claim(claimOf(id))
+    const calls = new SqlCallStore(db)
+    await calls.append([entryAt(NOW), entryAt(NOW + 1), entryAt(NOW + 2)])
+    await db.transaction().execute(async (trx) => {
+      assert.equal(await new SqlIdempotencyStore(trx).prune(NOW + 60_000, 2), 2)
+      assert.equal(await new SqlCallStore(trx).prune(NOW + 3, 2), 2)
+      assert.equal(await new SqlIdempotencyStore(other).prune(NOW + 60_000, 10), 1)
+      assert.equal(await new SqlCallStore(other).prune(NOW + 3, 10), 1)
+    })
+    assert.deepEqual(await calls.list({ limit: 10 }), [])
+  })
+
+  it('take over a record that has run out, one of them', async (t) => {
+    const url = await postgresUrl()
+    const stores = await Promise.all(
+      Array.from({ length: 4 }, async () => new SqlIdempotencyStore(await open(t, url))),
+    )
+    for (let round = 0; round < 20; round++) {
+      const id = `r${round}`
+      await stores[0]!.claim(claimOf(id, 'first'))
+      const later = { now: NOW + 60_000, leaseUntil: NOW + 120_000 }
+      const standing = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => stores[i % 4]!.claim({ ...claimOf(id, `o${i}`), ...later })),
+      )
+      const winners = standing.flatMap((record, i) => (record === undefined ? [`o${i}`] : []))
+      assert.equal(winners.length, 1)
+      for (const record of standing) if (record) assert.equal(record.owner, winners[0])
+    }
+  })
+})
