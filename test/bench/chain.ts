@@ -42,7 +42,12 @@ export interface ChainParts {
  * @param protocol of the line. Defaults to `openai`, which is the caller's.
  */
 export function benchConfig(protocol: 'openai' | 'anthropic' = 'openai'): GatewayConfig {
-  return loadConfig({
+  return loadConfig(benchSource(`${process.env.UPSTREAM}`, protocol))
+}
+
+/** The same as a config file has it. */
+export function benchSource(upstream: string, protocol = 'openai'): object {
+  return {
     accounts: [{ id: 'bench', balance: '1000000000', limits: { ...FAR, concurrency: 1_000_000 } }],
     keys: [{ id: 'key_bench', account: 'bench', secret: BENCH_KEY, quota: '1000000000', limits: FAR }],
     models: [
@@ -60,12 +65,12 @@ export function benchConfig(protocol: 'openai' | 'anthropic' = 'openai'): Gatewa
         id: 'upstream',
         provider: 'bench',
         protocol,
-        baseUrl: `${process.env.UPSTREAM}/v1`,
+        baseUrl: `${upstream}/v1`,
         apiKey: BENCH_KEY,
         models: { [BENCH_MODEL]: BENCH_MODEL },
       },
     ],
-  })
+  }
 }
 
 /** Serves a chain as a target: call, call log, key, body, what guards it, routing, envelope. */
