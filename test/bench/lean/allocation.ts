@@ -15,7 +15,7 @@ export const NO_COLLECTIONS: readonly string[] = [
 /** Until all of the path is optimised code, which allocates less. */
 const WARM_UP_CALLS = 12_000
 const CALLS_A_BATCH = 1000
-const BATCHES = 7
+const BATCHES = 5
 /** For what follows an answer, such as the write of its entry. */
 const TRAILING_WORK_MS = 150
 
