@@ -1,0 +1,66 @@
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { sep } from 'node:path'
+import { readAccepted } from './accepted.ts'
+import { type Arguments, readArguments, USAGE } from './arguments.ts'
+import { candidates, drawn } from './choose-mutants.ts'
+import { measure } from './coverage.ts'
+import { described, report, seconds } from './report.ts'
+import { type Trial, tryMutant } from './trial.ts'
+
+const root = process.cwd()
+process.once('SIGINT', () => process.exit(130))
+process.once('SIGTERM', () => process.exit(143))
+
+await run(argumentsOrEnd())
+
+function argumentsOrEnd(): Arguments {
+  try {
+    return readArguments(process.argv.slice(2))
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
+    return process.exit(2)
+  }
+}
+
+async function run(args: Arguments): Promise<void> {
+  const all = candidates(args)
+  const mutants = drawn(all, args)
+  if (args.list) {
+    for (const mutant of mutants) console.log(described(mutant))
+    console.log(`${mutants.length} of ${all.length} mutants`)
+    return
+  }
+  const accepted = readAccepted(args.accepted)
+  const baselines = await measure({
+    root,
+    tests: testsOf(args),
+    files: [...new Set(mutants.map(({ file }) => file))],
+    jobs: args.jobs,
+    onMeasured: ({ test, ms, passed, reason }) =>
+      console.log(`measured ${test} ${seconds(ms)}${passed ? '' : ` FAILS, and is left out: ${reason}`}`),
+  })
+  const trials: Trial[] = []
+  const kills = new Map<string, number>()
+  const queue = [...mutants]
+  const work = async () => {
+    for (let mutant = queue.shift(); mutant; mutant = queue.shift()) {
+      const trial = await tryMutant(mutant, { root, baselines, budgetMs: args.budgetMs, kills })
+      trials.push(trial)
+      console.log(
+        `${trials.length}/${mutants.length} ${trial.outcome} ${mutant.file}:${mutant.line} ${mutant.operator}`,
+      )
+      if (args.json !== undefined) writeFileSync(args.json, JSON.stringify(trials, null, 2))
+    }
+  }
+  await Promise.all(Array.from({ length: args.jobs }, work))
+  report(trials, accepted, all)
+}
+
+/** Those of `npm test`, as package.json has them. */
+function testsOf({ tests }: Arguments): string[] {
+  const script: string = JSON.parse(readFileSync('package.json', 'utf8')).scripts.test
+  const globs = tests ?? [...script.matchAll(/"([^"]+\.ts)"/g)].map(([, glob]) => glob as string)
+  return globSync(globs)
+    .map((path) => path.replaceAll(sep, '/'))
+    .sort()
+}
