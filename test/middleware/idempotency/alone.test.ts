@@ -197,11 +197,21 @@ describe('idempotency alone, before a handler of one’s own', () => {
 
   it('leaves methods alone that may be repeated anyway', async (t) => {
     const shop = await openShop(t, (_req, res) => void res.json([]))
-    for (const _ of [1, 2]) {
-      const { status } = await shop.order('k', undefined, { method: 'GET', body: null })
-      assert.equal(status, 200)
+    const methods = ['GET', 'HEAD', 'OPTIONS', 'GET', 'HEAD', 'OPTIONS']
+    for (const method of methods) {
+      const { status } = await shop.order('k', undefined, { method, body: null })
+      assert.equal(status, 200, method)
     }
-    assert.equal(shop.orders.length, 2)
+    assert.equal(shop.orders.length, methods.length)
+  })
+
+  it('guards every other method, each by itself', async (t) => {
+    const shop = await openShop(t, (_req, res) => void res.json([]))
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+      assert.equal((await shop.order('k', {}, { method })).status, 200, method)
+      assert.equal((await shop.order('k', {}, { method })).status, 409, method)
+    }
+    assert.equal(shop.orders.length, 4)
   })
 
   it('refuses a body that nobody has read, as its content cannot be told', async (t) => {

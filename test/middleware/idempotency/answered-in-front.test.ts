@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
-import express from 'express'
+import { it, type TestContext } from 'node:test'
+import express, { type RequestHandler } from 'express'
 import {
   type IdempotencyStore,
   idempotency,
@@ -12,9 +12,11 @@ import { until } from '../../support/until.ts'
 /** A store whose first claim waits until the test lets it go. */
 class LateStore extends MemoryIdempotencyStore {
   readonly go = Promise.withResolvers<void>()
+  claims = 0
   released = 0
 
   override async claim(...given: Parameters<IdempotencyStore['claim']>) {
+    this.claims++
     await this.go.promise
     return super.claim(...given)
   }
@@ -25,27 +27,52 @@ class LateStore extends MemoryIdempotencyStore {
   }
 }
 
-it('a request that a time limit in front has answered before its key is claimed does not run, and frees the key', async (t) => {
+/** An app whose handler counts its runs, behind `front` and a key that is claimed late. */
+async function lateApp(t: TestContext, front: RequestHandler) {
   const store = new LateStore()
-  let runs = 0
+  const runs: string[] = []
   const app = await serveApp((app) => {
-    app.use((_req, res, next) => {
-      const timer = setTimeout(() => res.status(504).end(), 30)
-      res.once('finish', () => clearTimeout(timer))
-      next()
-    })
-    app.post('/', express.json(), idempotency({ store, storeTimeoutMs: 10_000 }), (_req, res) => {
-      runs++
+    app.use(front)
+    app.post('/', express.json(), idempotency({ store, storeTimeoutMs: 10_000 }), (req, res) => {
+      runs.push(req.path)
       res.status(201).end()
     })
   })
   t.after(() => app.close())
   const headers = { 'content-type': 'application/json', 'idempotency-key': 'k' }
-  const ask = async () => (await fetch(app.url, { method: 'POST', body: '{}', headers })).status
+  const ask = async (signal: AbortSignal | null = null) =>
+    (await fetch(app.url, { method: 'POST', body: '{}', headers, signal })).status
+  return { store, runs, ask }
+}
+
+it('a request that a time limit in front has answered before its key is claimed does not run, and frees the key', async (t) => {
+  const { store, runs, ask } = await lateApp(t, (_req, res, next) => {
+    const timer = setTimeout(() => res.status(504).end(), 30)
+    res.once('finish', () => clearTimeout(timer))
+    next()
+  })
   assert.equal(await ask(), 504)
   store.go.resolve()
   await until(() => store.released > 0, 'the key to be freed')
-  assert.equal(runs, 0)
+  assert.equal(runs.length, 0)
   assert.equal(await ask(), 201)
-  assert.equal(runs, 1)
+  assert.equal(runs.length, 1)
+})
+
+it('a request whose caller has left before its key is claimed does not run, and frees the key', async (t) => {
+  const left = Promise.withResolvers<void>()
+  const { store, runs, ask } = await lateApp(t, (_req, res, next) => {
+    res.once('close', () => left.resolve())
+    next()
+  })
+  const leaving = new AbortController()
+  const asked = assert.rejects(ask(leaving.signal), { name: 'AbortError' })
+  await until(() => store.claims > 0, 'the claim')
+  leaving.abort()
+  await Promise.all([asked, left.promise])
+  store.go.resolve()
+  await until(() => store.released > 0, 'the key to be freed')
+  assert.equal(runs.length, 0)
+  assert.equal(await ask(), 201)
+  assert.equal(runs.length, 1)
 })

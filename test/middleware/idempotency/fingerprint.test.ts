@@ -135,6 +135,31 @@ describe('the fingerprint of a body', () => {
     assert.equal(new Set(values.map(of)).size, values.length)
   })
 
+  it('tells where an object, an array and a text end', () => {
+    const alike: [unknown, unknown][] = [
+      [{ a: { b: 1 }, c: 2 }, { a: { b: 1, c: 2 } }],
+      [{ a: {}, b: 1 }, { a: { b: 1 } }],
+      [[{ a: 1 }, 'b', 2], [{ a: 1, b: 2 }]],
+      [[[1], 2], [[1, 2]]],
+      [[[], 1], [[1]]],
+      [{ a: [1], b: [] }, { a: [1, 'b', []] }],
+      [
+        ['a', 'bc'],
+        ['ab', 'c'],
+      ],
+      [{ a: 'bc' }, { ab: 'c' }],
+      [
+        [Buffer.from('ab'), Buffer.from('c')],
+        [Buffer.from('a'), Buffer.from('bc')],
+      ],
+      [
+        ['x'.repeat(9000), 'y'],
+        [`${'x'.repeat(9000)}y`, ''],
+      ],
+    ]
+    for (const [one, other] of alike) assert.notEqual(of(one), of(other), JSON.stringify(one))
+  })
+
   it('reads numbers as JavaScript does', () => {
     for (const [one, other] of [
       ['1', '1.0'],
