@@ -1,7 +1,7 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { runningProcesses, signalIfThere } from './processes.ts'
 
 const STARTS_WITHIN_MS = 30_000
 
@@ -54,7 +54,8 @@ export class PostgresProcess {
     const pid = this.#running?.pid
     if (pid === undefined) return
     if (signal === 'SIGSTOP') process.kill(pid, signal)
-    for (const child of childrenOf(pid)) signalIfThere(child, signal)
+    const children = runningProcesses().filter(({ parent }) => parent === pid)
+    for (const child of children) signalIfThere(child.pid, signal)
     if (signal !== 'SIGSTOP') process.kill(pid, signal)
   }
 
@@ -94,42 +95,6 @@ export class PostgresProcess {
         resolve(undefined)
       })
     })
-  }
-}
-
-function childrenOf(parent: number): number[] {
-  return pidsAndParents()
-    .filter(([, of]) => of === parent)
-    .map(([pid]) => pid)
-}
-
-function pidsAndParents(): [pid: number, parent: number][] {
-  // A bare Debian has no ps.
-  if (existsSync('/proc/self/stat'))
-    return readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .flatMap(readStat)
-  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')
-  return lines.map((line) => line.trim().split(/\s+/).map(Number) as [number, number])
-}
-
-/** Nothing for a process that has ended meanwhile. */
-function readStat(pid: string): [pid: number, parent: number][] {
-  try {
-    // The name in parentheses may hold anything; state and parent follow it.
-    const [, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
-    return [[Number(pid), Number(parent)]]
-  } catch (error) {
-    if (['ENOENT', 'ESRCH'].includes(`${(error as NodeJS.ErrnoException).code}`)) return []
-    throw error
-  }
-}
-
-function signalIfThere(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }
 

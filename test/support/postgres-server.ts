@@ -2,21 +2,15 @@ import { execFileSync } from 'node:child_process'
 import { chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Client } from 'pg'
+import { type PostgresDatabases, postgresDatabases } from './postgres-databases.ts'
 import { freePort, PostgresProcess } from './postgres-process.ts'
 import { POSTGRES, WITHOUT_POSTGRES } from './postgres-programs.ts'
 
 export { WITHOUT_POSTGRES }
 
 /** A real Postgres of its own, that a test may stop in any way. */
-export interface PostgresServer {
+export interface PostgresServer extends PostgresDatabases {
   readonly port: number
-  /** Of an empty database that everybody who asks for it shares. */
-  readonly url: string
-  /** Makes an empty database and answers its URL. */
-  createDatabase(): Promise<string>
-  /** Runs one statement as the superuser, in the database of a URL or in the shared one; answers its rows. */
-  query(statement: string, url?: string): Promise<Record<string, unknown>[]>
   /** Ends it in good order: connections are cut, what was committed is written. */
   stop(): Promise<void>
   /** SIGKILL to it and all its processes, as when the machine loses power, but for what the system still writes. */
@@ -72,27 +66,9 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
   process.once('exit', atExit)
   await server.start()
 
-  const urlOf = (database: string) => `postgres://postgres@127.0.0.1:${port}/${database}`
-  const query = async (statement: string, url = urlOf('postgres')) => {
-    const client = new Client({ connectionString: url })
-    client.on('error', () => {})
-    await client.connect()
-    try {
-      return (await client.query(statement)).rows as Record<string, unknown>[]
-    } finally {
-      await client.end()
-    }
-  }
-  let databases = 0
   return {
+    ...postgresDatabases(port),
     port,
-    url: urlOf('postgres'),
-    query,
-    async createDatabase() {
-      const name = `test_${++databases}`
-      await query(`create database ${name}`)
-      return urlOf(name)
-    },
     stop: () => server.stop(),
     kill: () => server.kill(),
     start: () => server.start(),

@@ -1,16 +1,28 @@
 import { after, type TestContext } from 'node:test'
-import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { type PostgresDatabases, postgresDatabases, SHARED_POSTGRES } from '../../support/postgres-databases.ts'
+import { startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { databaseUrl } from './temporary-database.ts'
 
-let server: Promise<PostgresServer> | undefined
-after(async () => {
-  await (await server)?.close()
-})
+let databases: Promise<PostgresDatabases> | undefined
+let end = async (): Promise<void> => {}
+after(() => end())
 
-/** The one Postgres of a test file, for tests that leave it as it is. */
-export function sharedPostgres(): Promise<PostgresServer> {
-  server ??= startPostgres()
-  return server
+/** The Postgres of a run, or else one of this file, for tests that leave it as it is. */
+export function sharedPostgres(): Promise<PostgresDatabases> {
+  databases ??= open()
+  return databases
+}
+
+async function open(): Promise<PostgresDatabases> {
+  const port = process.env[SHARED_POSTGRES]
+  if (port !== undefined) {
+    const shared = postgresDatabases(Number(port))
+    end = () => shared.dropDatabases()
+    return shared
+  }
+  const own = await startPostgres()
+  end = () => own.close()
+  return own
 }
 
 /** The URL of an empty database in it. */

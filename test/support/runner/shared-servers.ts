@@ -1,0 +1,21 @@
+import { startGatewayProcess } from '../../examples/gateway-process.ts'
+import { SHARED_POSTGRES } from '../postgres-databases.ts'
+import { startPostgres, WITHOUT_POSTGRES } from '../postgres-server.ts'
+
+/**
+ * Starts what all test files of a run share, and tells them by the environment: one Postgres, with a database for each who
+ * asks, and what Node has made of the TypeScript of the gateway. Tests start some hundred gateways and kill most of them; only
+ * one that ends by itself leaves that in Node's compile cache.
+ *
+ * @returns what ends it.
+ */
+export async function shareServers(): Promise<() => Promise<void>> {
+  process.env.NODE_COMPILE_CACHE ??= `${process.cwd()}/node_modules/.cache/compile`
+  const postgres = WITHOUT_POSTGRES ? undefined : startPostgres()
+  const gateway = await startGatewayProcess()
+  gateway.kill('SIGTERM')
+  await gateway.exited
+  const server = await postgres
+  if (server) process.env[SHARED_POSTGRES] = `${server.port}`
+  return async () => server?.close()
+}
