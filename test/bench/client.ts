@@ -1,5 +1,5 @@
-import { clientLoad } from '../chaos/client-load.ts'
 import { temporaryFolder } from '../stores/sql/temporary-database.ts'
+import { clientLoad } from '../system/chaos/client-load.ts'
 
 /*
  * The reference client through faults, at length: `npm run bench:client [calls]`. It exits with 1 when a call was charged

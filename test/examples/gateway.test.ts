@@ -3,8 +3,8 @@ import { after, before, describe, it } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { type ChatAnswer, envelopeOf, jsonOf } from '../support/answer-bodies.ts'
+import { chat, type GatewayProcess, lookUp, post, startGatewayProcess } from '../support/gateway-process.ts'
 import { until } from '../support/until.ts'
-import { chat, type GatewayProcess, lookUp, post, startGatewayProcess } from './gateway-process.ts'
 
 let gateway: GatewayProcess
 before(async () => {

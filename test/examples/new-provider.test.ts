@@ -15,7 +15,7 @@ import {
   post,
   startGatewayProcess,
   temporaryFolder,
-} from './gateway-process.ts'
+} from '../support/gateway-process.ts'
 
 const CONFIG = new URL('../../examples/new-provider/gateway.json', import.meta.url)
 const KEY = 'sk-acme-1'

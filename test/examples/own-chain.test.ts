@@ -8,6 +8,7 @@ import { loadConfig } from '../../lib/core/catalog/index.ts'
 import { LineRegistry } from '../../lib/middleware/route/index.ts'
 import { jsonOf } from '../support/answer-bodies.ts'
 import { listen } from '../support/gateway.ts'
+import { chat } from '../support/gateway-process.ts'
 import {
   answerJson,
   chatAnswer,
@@ -16,7 +17,6 @@ import {
   startUpstream,
   stream,
 } from '../support/scripted-upstream.ts'
-import { chat } from './gateway-process.ts'
 
 describe('a chain of one’s own', () => {
   let broken: ScriptedUpstream

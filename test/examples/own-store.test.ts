@@ -15,7 +15,7 @@ import { limitCounterContract } from '../contracts/limit-counter.ts'
 import { slotStoreContract } from '../contracts/slot-store.ts'
 import { demand, limit } from '../middleware/rate-limit/demands.ts'
 import { listen } from '../support/gateway.ts'
-import { temporaryFolder } from './gateway-process.ts'
+import { temporaryFolder } from '../support/gateway-process.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const CONDITION = '--conditions=@express-model-gateway/source'

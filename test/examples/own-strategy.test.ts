@@ -8,8 +8,8 @@ import { cheapestWithin } from '../../examples/own-strategy/cheapest-within.ts'
 import { loadConfig } from '../../lib/core/catalog/index.ts'
 import { LineRegistry } from '../../lib/middleware/route/index.ts'
 import { listen } from '../support/gateway.ts'
+import { chat, lookUp, post } from '../support/gateway-process.ts'
 import { answerJson, chatAnswer, type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
-import { chat, lookUp, post } from './gateway-process.ts'
 
 /** Much more than an answer takes on a busy machine. */
 const BOUND_MS = 400

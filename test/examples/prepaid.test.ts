@@ -9,8 +9,8 @@ import { formatAmount, parseAmount } from '../../lib/core/catalog/index.ts'
 import { openDatabase, SqlLedger } from '../../lib/stores/sql/index.ts'
 import { envelopeOf, jsonOf } from '../support/answer-bodies.ts'
 import { recordingLogger } from '../support/app-server.ts'
+import { temporaryFolder } from '../support/gateway-process.ts'
 import { untilAsync } from '../support/until.ts'
-import { temporaryFolder } from './gateway-process.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const SERVER = join(ROOT, 'examples', 'prepaid', 'server.ts')

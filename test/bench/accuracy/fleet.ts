@@ -3,7 +3,7 @@ import {
   type GatewayProcess,
   type LogLine,
   startGatewayProcess,
-} from '../../examples/gateway-process.ts'
+} from '../../support/gateway-process.ts'
 
 /** One gateway process of a run. */
 export interface Member {

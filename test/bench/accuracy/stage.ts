@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { temporaryFolder } from '../../examples/gateway-process.ts'
+import { temporaryFolder } from '../../support/gateway-process.ts'
 import { type PostgresServer, startPostgres } from '../../support/postgres-server.ts'
 import { type RedisServer, startRedis } from '../../support/redis-server.ts'
 import { Fleet } from './fleet.ts'

@@ -10,7 +10,7 @@ import {
   post,
   startGatewayProcess,
   temporaryFolder,
-} from '../../examples/gateway-process.ts'
+} from '../../support/gateway-process.ts'
 import { type ScriptedUpstream, startUpstream } from '../../support/scripted-upstream.ts'
 
 const TOKEN = 'admin-token-of-this-test'

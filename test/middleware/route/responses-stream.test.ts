@@ -4,7 +4,6 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import OpenAI from 'openai'
 import { readFrame } from '../../../lib/core/protocols/index.ts'
-import { drain, openaiOf, rejection } from '../../sdk/clients.ts'
 import { gatewayFor, readExchange } from '../../support/exchange.ts'
 import {
   EVENTS_BEFORE_WORDS,
@@ -14,6 +13,7 @@ import {
   responseEvents,
 } from '../../support/responses-upstream.ts'
 import { answerJson, startUpstream, stream, type UpstreamScript } from '../../support/scripted-upstream.ts'
+import { drain, openaiOf, rejection } from '../../system/sdk/clients.ts'
 
 const WORDS = ['one ', 'two ', 'three']
 const WHOLE = responseEvents(WORDS)

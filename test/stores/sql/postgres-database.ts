@@ -1,5 +1,9 @@
 import { after, type TestContext } from 'node:test'
-import { type PostgresDatabases, postgresDatabases, SHARED_POSTGRES } from '../../support/postgres-databases.ts'
+import {
+  type PostgresDatabases,
+  postgresDatabases,
+  SHARED_POSTGRES,
+} from '../../support/postgres-databases.ts'
 import { startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { databaseUrl } from './temporary-database.ts'
 

@@ -28,7 +28,8 @@ const patterns = given.filter((argument) => !argument.startsWith('-'))
 const paths = patterns.length > 0 ? globSync(patterns) : globSync(files, { exclude: [...but] })
 const isLimit = (argument: string) => argument.startsWith('--limit=')
 const limit = given.find(isLimit)?.slice('--limit='.length)
-const closeServers = await shareServers()
+// For one file this takes longer than it saves.
+const closeServers = paths.length > 1 ? await shareServers() : async () => {}
 const isWell = await runTestFiles(paths.sort(), {
   limitMs: limit === undefined ? limitMs : Number(limit) * 1000,
   testLimitMs,

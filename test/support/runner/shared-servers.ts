@@ -1,4 +1,4 @@
-import { startGatewayProcess } from '../../examples/gateway-process.ts'
+import { startGatewayProcess } from '../gateway-process.ts'
 import { SHARED_POSTGRES } from '../postgres-databases.ts'
 import { startPostgres, WITHOUT_POSTGRES } from '../postgres-server.ts'
 

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { after, before } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { jsonOf } from '../../support/answer-bodies.ts'
+import {
+  chat,
+  type GatewayProcess,
+  lookUp,
+  post,
+  startGatewayProcess,
+} from '../../support/gateway-process.ts'
+import { type ConsoleTab, openConsole, signIn, startBrowser, WITHOUT_CHROMIUM } from './browser.ts'
+
+export const ADMIN_TOKEN = 'admin-token-of-this-test'
+
+/** A gateway on its demo config and a browser, for the tests of a file. */
+export interface ConsoleSuite {
+  readonly url: string
+  readonly browser: Browser
+  /** Calls a model and waits for its entry in the log; answers its request id. */
+  called(model: string, extra?: object, headers?: Record<string, string>): Promise<string>
+  /** Asks the admin API. */
+  admin<T>(method: string, path: string, body?: object): Promise<T>
+  /** A tab in which somebody has signed in. */
+  signedIn(kind: 'key' | 'admin', options?: Parameters<typeof openConsole>[2]): Promise<ConsoleTab>
+}
+
+/** Starts both before the tests of a file and ends them behind them. */
+export function consoleSuite(): ConsoleSuite {
+  let gateway: GatewayProcess
+  let browser: Browser
+  before(async () => {
+    if (WITHOUT_CHROMIUM) return
+    gateway = await startGatewayProcess({ ADMIN_TOKEN })
+    browser = await startBrowser()
+  })
+  after(async () => {
+    await browser?.close()
+    await gateway?.stop()
+  })
+  return {
+    get url() {
+      return gateway.url
+    },
+    get browser() {
+      return browser
+    },
+    async called(model, extra = {}, headers = {}) {
+      const answer = await post(gateway.url, chat(model, 'Hello!', extra), headers)
+      await answer.arrayBuffer()
+      const id = answer.headers.get('x-request-id')
+      assert.ok(id)
+      await lookUp(gateway.url, id)
+      return id
+    },
+    async admin<T>(method: string, path: string, body?: object): Promise<T> {
+      const response = await fetch(`${gateway.url}/admin${path}`, {
+        method,
+        headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      assert.ok(response.ok, `${method} ${path}: ${response.status}`)
+      return jsonOf<T>(response)
+    },
+    async signedIn(kind, options) {
+      const tab = await openConsole(browser, gateway.url, options)
+      await signIn(tab, kind, kind === 'key' ? 'sk-demo' : ADMIN_TOKEN)
+      await tab.page.getByRole('heading', { name: 'Find a call' }).waitFor()
+      return tab
+    },
+  }
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { blocksOf, curlLinesOf, send } from '../../docs/pages.ts'
+import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
+
+const DOCUMENTED = 'http://127.0.0.1:8787'
+const ADMIN_TOKEN = 'change-me-0123456789'
+
+/** The requests to paste to the gateway that `npm start` runs. */
+const lines = blocksOf(['README.md', 'lib/**/*.md', 'examples/**/*.md'])
+  .filter(({ language }) => language === 'sh')
+  .flatMap((block) => curlLinesOf(block, DOCUMENTED))
+  // Its own config has other keys.
+  .filter(({ page }) => page !== 'examples/new-provider/README.md')
+
+describe('the requests to paste', () => {
+  let gateway: GatewayProcess
+  before(async () => {
+    gateway = await startGatewayProcess({ ADMIN_TOKEN })
+  })
+  after(() => gateway.stop())
+
+  it('are found', () => {
+    const pages = new Set(lines.map(({ page }) => page))
+    for (const page of ['README.md', 'lib/core/operations/text.md', 'examples/gateway/TROUBLESHOOTING.md']) {
+      assert.ok(pages.has(page), page)
+    }
+  })
+
+  for (const line of lines) {
+    it(`${line.page}: ${line.words.join(' ')}`.slice(0, 160), () =>
+      send(line, DOCUMENTED, gateway.url, { ADMIN_TOKEN }),
+    )
+  }
+})

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { type Block, blocksOf, type CurlLine, curlLinesOf, ROOT, SLICES, send } from '../../docs/pages.ts'
+import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
+import { freePort } from '../../support/postgres-process.ts'
+import { startProgram } from './running-program.ts'
+
+const DOCUMENTED = 'http://127.0.0.1:3000'
+const DEMO_GATEWAY = 'http://127.0.0.1:8787'
+/** What programs of the pages read of their environment. */
+const ENV = { OPENAI_API_KEY: 'sk-openai', ADMIN_TOKEN: 'change-me-0123456789', LOG_LEVEL: 'silent' }
+
+/** A whole program, and the requests that the page tells to send to it. */
+interface Program extends Block {
+  readonly requests: readonly CurlLine[]
+}
+
+/** What a page says behind one program and in front of the next is said of that one. */
+function programsOf(): Program[] {
+  const programs: (Block & { requests: CurlLine[] })[] = []
+  for (const block of blocksOf(['README.md', 'lib/**/*.md'])) {
+    const last = programs.at(-1)
+    if (block.language === 'ts' && /^(?:const \w+ = )?app\.listen\(/m.test(block.code))
+      programs.push({ ...block, requests: [] })
+    else if (block.language === 'sh' && last?.page === block.page)
+      last.requests.push(...curlLinesOf(block, DOCUMENTED))
+  }
+  return programs
+}
+
+const programs = programsOf()
+/** What a reader is told to mount alone. */
+const ALONE = ['authenticate', 'rate-limit', 'idempotency', 'billing-guard', 'route', 'error-envelope']
+
+describe('the whole programs of the pages', { concurrency: 3 }, () => {
+  const ignored = join(ROOT, '.data')
+  let folder = ''
+  let gateway: GatewayProcess
+  before(async () => {
+    mkdirSync(ignored, { recursive: true })
+    // In the repository, so that the package finds itself by its own name.
+    folder = mkdtempSync(join(ignored, 'programs-'))
+    gateway = await startGatewayProcess()
+  })
+  after(async () => {
+    await gateway.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('have requests to paste where a reader mounts one middleware', () => {
+    for (const slice of ALONE) {
+      const program = programs.find(({ page }) => page === `${SLICES.get(slice)}/README.md`)
+      assert.ok((program?.requests.length ?? 0) >= 2, slice)
+    }
+  })
+
+  for (const [i, program] of programs.entries()) {
+    it(`${program.page}:${program.line} runs, and answers as the page says`, async (t) => {
+      const port = await freePort()
+      const own = join(folder, String(i))
+      mkdirSync(own)
+      const file = join(own, 'program.ts')
+      writeFileSync(
+        file,
+        program.code.replace(/app\.listen\(\d+/, `app.listen(${port}`).replaceAll(DEMO_GATEWAY, gateway.url),
+      )
+      const running = await startProgram(file, {
+        port,
+        cwd: own,
+        env: ENV,
+      })
+      t.after(() => running.stop())
+      // One after the other: what the page says of one may be so because of the one before.
+      for (const request of program.requests) await send(request, DOCUMENTED, `http://127.0.0.1:${port}`, ENV)
+    })
+  }
+})

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { chat, post } from '../../support/gateway-process.ts'
+import { answerJson, chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
+import { until } from '../../support/until.ts'
+import { type FileGateway, startFileGateway } from './file-gateway.ts'
+import { askedChat, keepAliveLoad } from './keep-alive-load.ts'
+
+const ASKED = [askedChat(), askedChat('chat-small', true)]
+
+/** How often it has said this. */
+function times({ gateway }: FileGateway, message: string): number {
+  return gateway.stdout.split(`"msg":"${message}"`).length - 1
+}
+
+function reloaded(server: FileGateway, count: number): Promise<void> {
+  return until(() => times(server, 'config reloaded') === count, `reload ${count}`, 10_000)
+}
+
+const NOT_RELOADED = 'config not reloaded, all stays as it is'
+
+describe('a changed config file', () => {
+  it('takes effect under load: no request fails, new models serve, an unchanged line keeps its circuit', async (t) => {
+    const failing = await startUpstream((res) => answerJson(res, 500, {}))
+    t.after(() => failing.close())
+    const server = await startFileGateway(t)
+    const { gateway, config } = server
+    const lone = {
+      id: 'lone',
+      provider: 'p',
+      protocol: 'openai',
+      baseUrl: `${failing.url}/v1`,
+      models: { lone: 'u' },
+      circuit: { minimumCalls: 1, resetMs: 86_400_000 },
+    }
+    const withLone = {
+      ...config,
+      models: [...config.models, { id: 'lone', kind: 'chat' }],
+      lines: [...config.lines, lone],
+    }
+    const load = keepAliveLoad(t, gateway.url, ASKED)
+    await load.more(10)
+    assert.equal((await post(gateway.url, chat('lone'))).status, 404)
+    await server.write(withLone)
+    await reloaded(server, 1)
+    assert.equal((await post(gateway.url, chat('lone'))).status, 502)
+    assert.equal((await post(gateway.url, chat('lone'))).status, 503)
+    assert.equal(failing.requests.length, 1)
+
+    for (let round = 0; round < 10; round++) {
+      const weight = round + 1
+      await server.write({ ...withLone, lines: [...config.lines, { ...lone, weight }] })
+      await reloaded(server, round + 2)
+      await load.more(10)
+      assert.equal((await post(gateway.url, chat('lone'))).status, 503)
+    }
+    assert.equal(failing.requests.length, 1, 'the circuit stayed open')
+
+    failing.script = (res) => chatAnswer(res)
+    await server.write({ ...withLone, lines: [...config.lines, { ...lone, apiKey: 'another' }] })
+    await reloaded(server, 12)
+    assert.equal((await post(gateway.url, chat('lone'))).status, 200, 'another key, another circuit')
+    await server.write(config)
+    await reloaded(server, 13)
+    assert.equal((await post(gateway.url, chat('lone'))).status, 404)
+    await until(() => failing.connections.size === 0, 'the end of its connections')
+    await load.more(10)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+    assert.deepEqual((await server.ledger()).violations, [])
+  })
+
+  it('that is broken changes nothing, and each fault is told once; no request fails meanwhile', async (t) => {
+    const server = await startFileGateway(t)
+    const { gateway, config } = server
+    const load = keepAliveLoad(t, gateway.url, ASKED)
+    await load.more(10)
+    await server.write({ ...config, lines: [{ ...config.lines[0], baseUrl: 'no', weight: 'heavy' }] })
+    await until(() => times(server, NOT_RELOADED) === 2, 'the faults')
+    const faults = gateway.logged.filter(({ msg }) => msg === NOT_RELOADED).map(({ fault }) => fault)
+    assert.match(String(faults[0]), /^lines\[0\]\.baseUrl: /)
+    assert.match(String(faults[1]), /^lines\[0\]\.weight: /)
+    await server.write('{ "models": [')
+    await until(() => times(server, NOT_RELOADED) === 3, 'the fault')
+    gateway.kill('SIGHUP')
+    await until(() => times(server, NOT_RELOADED) === 4, 'the fault again, since somebody asks')
+    await load.more(20)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+    assert.equal(times(server, 'config reloaded'), 0)
+    gateway.kill('SIGTERM')
+    assert.equal((await gateway.exited).stderr, '')
+  })
+
+  it('is read again on SIGHUP, and when it is written in place, but not for nothing', async (t) => {
+    const server = await startFileGateway(t)
+    const { gateway, config, folder } = server
+    const file = join(folder, 'gateway.json')
+    await writeFile(join(folder, 'something-else'), 'x')
+    await writeFile(file, JSON.stringify(config, null, 2))
+    await writeFile(file, JSON.stringify({ ...config, routing: { maxAttempts: 2 } }))
+    await reloaded(server, 1)
+    gateway.kill('SIGHUP')
+    await reloaded(server, 2)
+    await writeFile(file, JSON.stringify({ ...config, routing: { maxAttempts: 1 } }))
+    await reloaded(server, 3)
+  })
+
+  it('brings new accounts and keys, each once, and says what only a restart takes over', async (t) => {
+    const server = await startFileGateway(t)
+    const { gateway, config } = server
+    await server.write({
+      ...config,
+      accounts: [...(config.accounts as object[]), { id: 'second', balance: '3.00' }],
+      keys: [...(config.keys as object[]), { id: 'second', account: 'second', secret: 'sk-second' }],
+      trustProxy: true,
+      bodyLimitBytes: 2048,
+    })
+    await reloaded(server, 1)
+    const answer = await post(gateway.url, chat(), { authorization: 'Bearer sk-second' })
+    assert.equal(answer.status, 200)
+    gateway.kill('SIGHUP')
+    await reloaded(server, 2)
+    const account = await server.admin('/accounts/second')
+    assert.equal(account.deposited, '3')
+    const told = gateway.logged.find(({ members }) => members)
+    assert.deepEqual(told?.members, ['bodyLimitBytes', 'trustProxy'])
+  })
+
+  it('leaves calls that have begun on what they began with', async (t) => {
+    const server = await startFileGateway(t)
+    const { gateway, config, upstream } = server
+    const answer = upstream.script
+    const go = Promise.withResolvers<void>()
+    upstream.script = async (...received) => {
+      await go.promise
+      await answer(...received)
+    }
+    const running = post(gateway.url, chat('chat-small', 'Hi', { stream: true }))
+    await until(() => upstream.requests.length === 1, 'the request')
+    await server.write({
+      ...config,
+      models: [{ id: 'other', kind: 'chat' }],
+      lines: [{ ...config.lines[0], id: 'two', models: { other: 'u' } }],
+    })
+    await reloaded(server, 1)
+    assert.equal((await post(gateway.url, chat())).status, 404)
+    go.resolve()
+    assert.match(await (await running).text(), /\[DONE\]\s*$/)
+  })
+})
+
+describe('SIGHUP', () => {
+  it('ends no gateway with a config file, and SIGUSR2 none without workers', async (t) => {
+    const server = await startFileGateway(t)
+    server.gateway.kill('SIGUSR2')
+    await until(() => server.gateway.stdout.includes('WORKERS only'), 'the hint')
+    assert.equal((await post(server.gateway.url, chat())).status, 200)
+  })
+})

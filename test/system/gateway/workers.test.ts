@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { lookUp, runToExit, startGatewayProcess } from '../../support/gateway-process.ts'
+import { startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
+import { until } from '../../support/until.ts'
+import { type Cleanup, type FileGateway, startFileGateway } from './file-gateway.ts'
+import { askedChat, keepAliveLoad, type Load } from './keep-alive-load.ts'
+
+const ASKED = [askedChat(), askedChat('chat-small', true)]
+const CALLERS = 8
+
+/** The processes that have answered calls, since it had said so much. */
+function answering({ gateway }: FileGateway, since = 0): Set<number> {
+  const calls = gateway.stdout.slice(since).matchAll(/"pid":(\d+),[^\n]*"msg":"call"/g)
+  return new Set([...calls].map(([, pid]) => Number(pid)))
+}
+
+function says({ gateway }: FileGateway, message: string, since = 0): Promise<void> {
+  return until(() => gateway.stdout.includes(`"msg":"${message}"`, since), message, 50_000)
+}
+
+/** Sends on new connections until so many processes have answered: which takes one is up to the system. */
+async function answers(server: FileGateway, processes: number): Promise<void> {
+  while (answering(server).size < processes) {
+    const asked = Array.from({ length: 8 }, () =>
+      // A connection of a worker that was killed may be met once more.
+      fetch(`${server.gateway.url}/healthz`, { headers: { connection: 'close' } }).catch(() => {}),
+    )
+    await Promise.all(asked)
+    await sleep(20)
+  }
+}
+
+async function restartOneByOne(server: FileGateway, load: Load): Promise<void> {
+  await load.more(20)
+  const since = server.gateway.stdout.length
+  server.gateway.kill('SIGUSR2')
+  await says(server, 'workers restarted', since)
+  await load.more(4 * CALLERS)
+}
+
+/** In the order of the file: each leaves two workers to the next. */
+describe('WORKERS', () => {
+  const ends: (() => unknown)[] = []
+  const cleanup: Cleanup = { after: (end) => void ends.unshift(end) }
+  let server: FileGateway
+  before(async () => {
+    server = await startFileGateway(cleanup, { WORKERS: '2' })
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+
+  it('serve one port, and say once that they are ready', async (t) => {
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await load.more(40)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+    await answers(server, 2)
+    assert.ok(!answering(server).has(server.gateway.pid))
+    assert.equal(server.gateway.stdout.match(/ is ready at /g)?.length, 1)
+  })
+
+  it('count limits together without a Redis, and all of them reload', async () => {
+    await server.write({
+      ...server.config,
+      keys: [{ id: 'limited', account: 'demo', secret: 'sk-limited', limits: { rpm: 10 } }],
+    })
+    await says(server, 'config reloaded')
+    const { path, headers, body } = askedChat()
+    const limited = { ...headers, authorization: 'Bearer sk-limited', connection: 'close' }
+    const ask = async (): Promise<number> => {
+      const response = await fetch(server.gateway.url + path, { method: 'POST', headers: limited, body })
+      await response.arrayBuffer()
+      return response.status
+    }
+    const first: number[] = []
+    while (first.at(-1) !== 200) first.push(await ask())
+    // The other worker may still have the key to come: what it does not know it does not count.
+    const seen = await Promise.all(Array.from({ length: 30 }, ask))
+    assert.equal(seen.filter((status) => status === 200).length, 9)
+  })
+
+  it('go on as they were where the config is broken, SIGHUP or not', async (t) => {
+    const broken = 'config not reloaded, all stays as it is'
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await load.more(CALLERS)
+    await server.write({ ...server.config, lines: [] })
+    await says(server, broken)
+    const since = server.gateway.stdout.length
+    server.gateway.kill('SIGHUP')
+    await says(server, broken, since)
+    await load.more(2 * CALLERS)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+    await server.write(server.config)
+  })
+
+  it('are restarted one by one on SIGUSR2: no request fails, none is refused', async (t) => {
+    const old = answering(server)
+    const charged = (await server.ledger()).charges
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await restartOneByOne(server, load)
+    await restartOneByOne(server, load)
+    const since = server.gateway.stdout.length
+    await load.more(2 * CALLERS)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+    for (const pid of answering(server, since)) assert.ok(!old.has(pid), `${pid} is an old one`)
+    for (const id of load.ids.slice(-10)) {
+      assert.equal((await lookUp(server.gateway.url, id)).outcome, 'completed')
+    }
+    const { violations, charges } = await server.ledger()
+    assert.deepEqual(violations, [])
+    assert.equal(charges - charged, load.answered)
+  })
+
+  it('that are told to end are replaced first', async (t) => {
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await load.more(CALLERS)
+    const since = server.gateway.stdout.length
+    await load.more(CALLERS)
+    await until(() => answering(server, since).size > 0, 'their log')
+    const known = answering(server)
+    const [told] = answering(server, since)
+    process.kill(Number(told), 'SIGTERM')
+    await answers(server, known.size + 1)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+  })
+
+  it('that are killed are replaced, the others go on, and the ledger stays in order', async (t) => {
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await load.more(CALLERS)
+    const since = server.gateway.stdout.length
+    await load.more(CALLERS)
+    await until(() => answering(server, since).size > 0, 'their log')
+    const known = answering(server)
+    const [victim] = answering(server, since)
+    process.kill(Number(victim), 'SIGKILL')
+    await answers(server, known.size + 1)
+    await load.stop()
+    assert.ok(load.failures.length <= CALLERS, 'at most one call of each caller')
+    const died = server.gateway.logged.find(({ msg }) => msg === 'a worker died')
+    assert.deepEqual([died?.worker, died?.signal], [victim, 'SIGKILL'])
+    assert.deepEqual((await server.ledger()).violations, [])
+  })
+
+  it('drain on SIGTERM: no request received fails, exit 0', async (t) => {
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await load.more(CALLERS)
+    server.gateway.kill('SIGTERM')
+    // As callers behind a balancer do.
+    while ((await fetch(`${server.gateway.url}/readyz`)).status === 200) await sleep(5)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+    const { code, stderr } = await server.gateway.exited
+    assert.equal(code, 0, stderr)
+    assert.equal(stderr, '')
+    const again = await startGatewayProcess(server.env)
+    t.after(() => again.stop())
+    for (const id of load.ids) assert.equal((await lookUp(again.url, id)).outcome, 'completed')
+  })
+})
+
+describe('WORKERS that lose the process above them', () => {
+  it('finish their calls and end', async (t) => {
+    const server = await startFileGateway(t, { WORKERS: '1' })
+    const told = Promise.withResolvers<void>()
+    const answer = server.upstream.script
+    server.upstream.script = async (...received) => {
+      await told.promise
+      await answer(...received)
+    }
+    const { path, ...init } = askedChat()
+    const running = fetch(server.gateway.url + path, { method: 'POST', ...init })
+    await until(() => server.upstream.requests.length === 1, 'the request')
+    server.gateway.kill('SIGKILL')
+    const refused = async (): Promise<boolean> =>
+      fetch(`${server.gateway.url}/healthz`).then(
+        () => false,
+        () => true,
+      )
+    while (!(await refused())) await sleep(20)
+    told.resolve()
+    assert.equal((await running).status, 200)
+    await server.gateway.exited
+  })
+})
+
+describe('WORKERS that die again and again', () => {
+  it('end the whole with exit 1 where none serves, and say why', async (t) => {
+    const server = await startFileGateway(t, { WORKERS: '1' })
+    assert.equal((await fetch(`${server.gateway.url}/healthz`)).status, 200)
+    await until(() => answering(server).size === 1, 'the worker')
+    const [worker] = answering(server)
+    // Where its database was is something that cannot be one.
+    await rm(join(server.folder, 'data'), { recursive: true, force: true })
+    await writeFile(join(server.folder, 'data'), '')
+    process.kill(Number(worker), 'SIGKILL')
+    const { code, stderr } = await server.gateway.exited
+    assert.equal(code, 1)
+    const [why, ...more] = stderr.trimEnd().split('\n')
+    assert.match(why ?? '', /^DATABASE_URL: the database cannot be opened/)
+    assert.equal(more.at(-1), 'the workers die as soon as they are started')
+  })
+})
+
+describe('WORKERS that cannot start', () => {
+  it('refuse a database of one process, and what is no number, with one line', async () => {
+    for (const [env, fault] of [
+      [
+        { WORKERS: '2' },
+        'WORKERS: the processes need a database that they share; "memory:" is of one process\n',
+      ],
+      [{ WORKERS: 'two' }, 'WORKERS: must be a whole number from 1 to 256\n'],
+    ] as const) {
+      const { code, stderr } = await runToExit(env)
+      assert.deepEqual([code, stderr], [1, fault])
+    }
+  })
+
+  it('say once why, exit 1', async (t) => {
+    const { gateway, env } = await startFileGateway(t)
+    const { code, stderr, stdout } = await runToExit({ ...env, WORKERS: '3', PORT: `${gateway.port}` })
+    assert.deepEqual(
+      [code, stderr],
+      [1, `PORT: ${gateway.port} is in use on 127.0.0.1; choose another one\n`],
+    )
+    assert.doesNotMatch(stdout, /ready/)
+  })
+})
+
+describe('WORKERS on Postgres and Redis', { skip: WITHOUT_POSTGRES || WITHOUT_REDIS }, () => {
+  it('are restarted one by one: no request fails', async (t) => {
+    const postgres = await startPostgres()
+    t.after(() => postgres.close())
+    const redis = await startRedis()
+    t.after(() => redis.close())
+    const server = await startFileGateway(t, {
+      WORKERS: '2',
+      DATABASE_URL: await postgres.createDatabase(),
+      REDIS_URL: `redis://127.0.0.1:${redis.port}`,
+    })
+    const load = keepAliveLoad(t, server.gateway.url, ASKED, CALLERS)
+    await restartOneByOne(server, load)
+    await load.stop()
+    assert.deepEqual(load.failures, [])
+    const { violations, charges } = await server.ledger()
+    assert.deepEqual(violations, [])
+    assert.equal(charges, load.answered)
+  })
+})
