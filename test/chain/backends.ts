@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { after, before, describe } from 'node:test'
+import { before, describe } from 'node:test'
 import { type IdempotencyStore, MemoryIdempotencyStore } from '../../lib/middleware/idempotency/index.ts'
 import { type LimitStore, MemoryLimitStore } from '../../lib/middleware/rate-limit/index.ts'
 import { RedisLimitStore } from '../../lib/stores/redis/index.ts'
 import { openDatabase, SqlIdempotencyStore } from '../../lib/stores/sql/index.ts'
 import { temporaryFolder } from '../stores/sql/temporary-database.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { STORE_TIMEOUT_MS } from '../support/limited-gateway.ts'
 import { startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
 
@@ -22,12 +23,15 @@ export function onEveryBackend(name: string, suite: (fresh: () => ChainStores) =
 
   describe(`${name}, Redis and SQLite`, { skip: WITHOUT_REDIS }, () => {
     let fresh: (() => ChainStores) | undefined
-    let close = async (): Promise<void> => {}
+    const cleanUp = cleaningUp()
     before(async () => {
       const server = await startRedis()
+      cleanUp.after(() => server.close())
       const redis = server.client({ enableAutoPipelining: true })
       const { url, remove } = await temporaryFolder()
+      cleanUp.after(remove)
       const db = await openDatabase(url)
+      cleanUp.after(() => db.destroy())
       const claims = new SqlIdempotencyStore(db)
       fresh = () => ({
         limits: new RedisLimitStore({
@@ -37,13 +41,7 @@ export function onEveryBackend(name: string, suite: (fresh: () => ChainStores) =
         }),
         claims,
       })
-      close = async () => {
-        await db.destroy()
-        await server.close()
-        await remove()
-      }
     })
-    after(() => close())
     suite(() => {
       if (!fresh) throw new Error('the stores are not open yet')
       return fresh()

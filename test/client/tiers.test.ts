@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { RETRY_TIERS, withRetries } from '../../lib/client/index.ts'
 import { callOf } from '../../lib/core/call/index.ts'
 import { ERROR_CODE_NAMES, ERROR_CODES, type ErrorCode } from '../../lib/core/errors/index.ts'
 import { beginCall } from '../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope } from '../../lib/middleware/error-envelope/index.ts'
 import { type AppServer, recordingLogger, serveApp } from '../support/app-server.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { answering, json, post, refusal } from './scripted-answers.ts'
 
 const ATTEMPTS = 3
@@ -35,6 +36,7 @@ describe('the tiers of the client', () => {
 describe('a code of the gateway is retried as its tier says', { concurrency: 8 }, () => {
   let app: AppServer
   const calls = new Map<string, number>()
+  const cleanUp = cleaningUp()
   before(async () => {
     app = await serveApp((express) => {
       express.use(beginCall({ logger: recordingLogger() }))
@@ -46,8 +48,8 @@ describe('a code of the gateway is retried as its tier says', { concurrency: 8 }
       })
       express.use(errorEnvelope())
     })
+    cleanUp.after(() => app.close())
   })
-  after(() => app.close())
 
   for (const path of ['/v1/chat/completions', '/v1/messages']) {
     for (const code of ERROR_CODE_NAMES) {

@@ -8,6 +8,7 @@ import type {
   LedgerView,
   RecordedChange,
 } from '../../lib/endpoints/admin/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 
 /** A store to try, with nothing in it, and the ledger behind it. */
 export interface AccountStoreUnderTest {
@@ -43,11 +44,12 @@ export function accountStoreContract(
   describe(`account store: ${name}`, { skip }, () => {
     let opened: AccountStoreUnderTest
     let accounts: AccountStore
+    const cleanUp = cleaningUp(afterEach)
     beforeEach(async () => {
       opened = await open()
+      cleanUp.after(() => opened.close())
       accounts = opened.accounts
     })
-    afterEach(() => opened.close())
 
     const figuresOf = async (id: string) => {
       const [wallet] = await opened.ledger.wallets([`account:${id}`])

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import { newRequestId } from '../../lib/core/call/index.ts'
 import type { CallLogEntry, CallQuery, CallStore } from '../../lib/middleware/call-log/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 
 /** A store to try, and how to be done with it. */
 export interface CallStoreUnderTest {
@@ -51,7 +52,9 @@ export function callStoreContract(
 ): void {
   describe(`call store: ${name}`, { skip }, () => {
     let store: CallStore
-    let close: () => Promise<void>
+    const cleanUp = cleaningUp()
+    let close: (() => Promise<void>) | undefined
+    cleanUp.after(() => close?.())
     const fresh = async () => {
       await close?.()
       const opened = await open()
@@ -59,7 +62,6 @@ export function callStoreContract(
       close = () => opened.close()
     }
     before(fresh)
-    after(() => close())
 
     it('finds an entry by its exact id, whole', async () => {
       const entry = entryAt(NOON, {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { IdempotencyRecord, IdempotencyStore } from '../../lib/middleware/idempotency/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 
 /** A store to try, further handles of it as other processes would have, and how to be done with it. */
 export interface IdempotencyStoreUnderTest {
@@ -28,11 +29,12 @@ export function idempotencyStoreContract(
   describe(`idempotency store: ${name}`, { skip }, () => {
     let tested: IdempotencyStoreUnderTest
     let store: IdempotencyStore
+    const cleanUp = cleaningUp()
     before(async () => {
       tested = await open()
+      cleanUp.after(() => tested.close())
       store = tested.stores[0]
     })
-    after(() => tested.close())
 
     const claim = (id: string, owner: string, now = START, fingerprint = 'f') =>
       store.claim({ id, owner, fingerprint, now, leaseUntil: now + LEASE })

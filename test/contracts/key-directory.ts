@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { hashSecret, type KeyDirectory, type KeySeed } from '../../lib/middleware/authenticate/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 
 /** A directory to try, and how to be done with it. */
 export interface KeyDirectoryUnderTest {
@@ -41,10 +42,11 @@ export function keyDirectoryContract(
 ): void {
   describe(`key directory: ${name}`, { skip }, () => {
     let opened: KeyDirectoryUnderTest
+    const cleanUp = cleaningUp()
     before(async () => {
       opened = await open(SEED)
+      cleanUp.after(() => opened.close())
     })
-    after(() => opened.close())
     const find = async (secret: string) => opened.keys.find(hashSecret(secret))
 
     it('fills in what was not given: enabled, unlimited, no lists', async () => {

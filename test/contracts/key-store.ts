@@ -9,6 +9,7 @@ import type {
   NewKey,
 } from '../../lib/endpoints/admin/index.ts'
 import { hashSecret, type KeyDirectory } from '../../lib/middleware/authenticate/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { originOf, PREPAID } from './account-store.ts'
 
 /** A store to try, with nothing in it, and what stands behind it. */
@@ -55,13 +56,14 @@ export function keyStoreContract(
   describe(`key store: ${name}`, { skip }, () => {
     let opened: KeyStoreUnderTest
     let keys: KeyStore
+    const cleanUp = cleaningUp(afterEach)
     beforeEach(async () => {
       opened = await open()
+      cleanUp.after(() => opened.close())
       keys = opened.keys
       await opened.accounts.create('acme', { ...PREPAID, regions: ['local'] }, originOf())
       await opened.accounts.create('globex', PREPAID, originOf())
     })
-    afterEach(() => opened.close())
 
     const recordOf = async (secret: string) => opened.directory.find(hashSecret(secret))
     const recorded = async (subject: string) => {

@@ -1,4 +1,5 @@
-import { after, before, describe } from 'node:test'
+import { before, describe } from 'node:test'
+import { cleaningUp } from '../support/clean-up.ts'
 import { booksContract } from './ledger-books.ts'
 import { leasesContract } from './ledger-leases.ts'
 import { modelContract } from './ledger-model.ts'
@@ -14,10 +15,11 @@ export function ledgerContract(
 ): void {
   describe(`ledger: ${name}`, { skip }, () => {
     let tested: LedgerUnderTest
+    const cleanUp = cleaningUp()
     before(async () => {
       tested = await open()
+      cleanUp.after(() => tested.close())
     })
-    after(() => tested.close())
 
     leasesContract(() => tested)
     settlementsContract(() => tested)

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Limit, LimitStore, Verdict } from '../../lib/middleware/rate-limit/index.ts'
 import { demand, limit, WINDOW_MS } from '../middleware/rate-limit/demands.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 
 /** A store on a clock of the test's. */
 export interface LimitStoreUnderTest {
@@ -32,10 +33,11 @@ export function limitCounterContract(
       opened.store.admit(demand(limits, sender === undefined ? {} : { sender }))
     const admitted = async (limits: readonly Limit[], sender?: string) =>
       (await ask(limits, sender)).refusedBy === undefined
+    const cleanUp = cleaningUp()
     before(async () => {
       opened = await open()
+      cleanUp.after(() => opened.close())
     })
-    after(() => opened.close())
 
     it('admits up to the limit, and refuses what is above it', async () => {
       const rpm = limit('rpm', fresh(), 3)

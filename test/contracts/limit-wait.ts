@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import type { Limit, Verdict } from '../../lib/middleware/rate-limit/index.ts'
 import { demand, limit } from '../middleware/rate-limit/demands.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { about, type LimitStoreUnderTest } from './limit-counter.ts'
 
 /** What every limit store that prolongs waits must do about senders that do, or do not, honour theirs. */
@@ -23,10 +24,11 @@ export function limitWaitContract(
     }
     const admitted = async (limits: readonly Limit[], sender?: string) =>
       (await ask(limits, sender)).refusedBy === undefined
+    const cleanUp = cleaningUp()
     before(async () => {
       opened = await open()
+      cleanUp.after(() => opened.close())
     })
-    after(() => opened.close())
 
     it('does not prolong the wait of a sender that was on its way or that waits', async () => {
       const subject = fresh()

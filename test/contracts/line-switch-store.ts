@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import type { ChangeLog } from '../../lib/core/change-log/index.ts'
 import type { LineSwitchStore } from '../../lib/endpoints/admin/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { originOf } from './account-store.ts'
 
 /** Two handles of one store to try, with nothing in it. */
@@ -19,10 +20,11 @@ export function lineSwitchContract(
 ): void {
   describe(`line switches: ${name}`, { skip }, () => {
     let opened: LineSwitchesUnderTest
+    const cleanUp = cleaningUp(afterEach)
     beforeEach(async () => {
       opened = await open()
+      cleanUp.after(() => opened.close())
     })
-    afterEach(() => opened.close())
 
     it('tell of the lines that were switched, to all who ask', async () => {
       const [one, other] = opened.stores

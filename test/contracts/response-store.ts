@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import type { ResponseRecord, ResponseStore } from '../../lib/endpoints/responses/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 
 /** Two handles of one store, as two processes have them, and how to be done with them. */
 export interface ResponseStoreUnderTest {
@@ -28,13 +29,14 @@ export function responseStoreContract(
     let opened: ResponseStoreUnderTest
     let here: ResponseStore
     let there: ResponseStore
+    const cleanUp = cleaningUp()
     before(async () => {
       opened = await open()
+      cleanUp.after(() => opened.close())
       const [one, other] = opened.stores
       here = one
       there = other
     })
-    after(() => opened?.close())
 
     it('finds in one process what another has noted, as soon as that is done', async () => {
       const noted = record('resp_found', { tokens: 5_000_000_000 })

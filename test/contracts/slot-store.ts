@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Demand } from '../../lib/middleware/rate-limit/index.ts'
 import { demand, limit } from '../middleware/rate-limit/demands.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import type { LimitStoreUnderTest } from './limit-counter.ts'
 
 /** What every limit store must do about slots, whatever it keeps them in. */
@@ -21,10 +22,11 @@ export function slotStoreContract(
       if (refusedBy) assert.equal(waitMs, 1000)
       return refusedBy ? undefined : asked
     }
+    const cleanUp = cleaningUp()
     before(async () => {
       opened = await open()
+      cleanUp.after(() => opened.close())
     })
-    after(() => opened.close())
 
     it('gives out as many as there are, and each again when it comes back', async () => {
       const subject = fresh()

@@ -1,4 +1,5 @@
-import { after, before, describe } from 'node:test'
+import { before, describe } from 'node:test'
+import { cleaningUp } from '../support/clean-up.ts'
 import { taskChargesContract } from './task-charges.ts'
 import { taskClaimsContract } from './task-claims.ts'
 import { taskCreatesContract } from './task-creates.ts'
@@ -15,10 +16,11 @@ export function taskStoreContract(
 ): void {
   describe(`video task store: ${name}`, { skip }, () => {
     let tested: TasksUnderTest
+    const cleanUp = cleaningUp()
     before(async () => {
       tested = await open()
+      cleanUp.after(() => tested.close())
     })
-    after(() => tested.close())
 
     taskCreatesContract(() => tested)
     taskClaimsContract(() => tested)

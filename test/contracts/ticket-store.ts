@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import type { ChangeLog } from '../../lib/core/change-log/index.ts'
 import type { Ticket, TicketHandling, TicketStore } from '../../lib/endpoints/tickets/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { originOf } from './account-store.ts'
 
 /** A store to try, with nothing in it. */
@@ -33,11 +34,12 @@ export function ticketStoreContract(
   describe(`ticket store: ${name}`, { skip }, () => {
     let opened: TicketStoreUnderTest
     let tickets: TicketStore
+    const cleanUp = cleaningUp(afterEach)
     beforeEach(async () => {
       opened = await open()
+      cleanUp.after(() => opened.close())
       tickets = opened.tickets
     })
-    afterEach(() => opened.close())
 
     it('finds a ticket as it was made, whatever its text holds', async () => {
       const ticket = ticketOf('tkt_1', { key: null, message: 'Wörüm?\u0000\n"\u{1f9ea}"' })

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { type ChatAnswer, envelopeOf, jsonOf } from '../support/answer-bodies.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { chat, type GatewayProcess, lookUp, post, startGatewayProcess } from '../support/gateway-process.ts'
 import { until } from '../support/until.ts'
 
 let gateway: GatewayProcess
+const cleanUp = cleaningUp()
 before(async () => {
   gateway = await startGatewayProcess()
+  cleanUp.after(() => gateway.stop())
 })
-after(() => gateway.stop())
 
 describe('the assembled gateway on its demo config', () => {
   it('prints a curl line that works', async () => {

@@ -4,10 +4,11 @@ import { writeFile } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import OpenAI from 'openai'
 import { createProvider } from '../../examples/new-provider/provider.ts'
 import { jsonOf } from '../support/answer-bodies.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import {
   chat,
   type GatewayProcess,
@@ -31,17 +32,16 @@ describe('a provider that the gateway has never heard of', () => {
     await writeFile(file, readFileSync(CONFIG, 'utf8').replace('127.0.0.1:4000', `127.0.0.1:${port}`))
     return startGatewayProcess({ GATEWAY_CONFIG: file, ORCHARD_KEY: orchardKey })
   }
+  const cleanUp = cleaningUp()
   before(async () => {
     folder = await temporaryFolder()
+    cleanUp.after(() => folder.remove())
     provider = createProvider({ key: 'orchard-secret', project: 'shop' })
+    cleanUp.after(() => provider.closeAllConnections())
+    cleanUp.after(() => provider.close())
     await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve))
     gateway = await start('orchard-secret')
-  })
-  after(async () => {
-    await gateway.stop()
-    provider.close()
-    provider.closeAllConnections()
-    await folder.remove()
+    cleanUp.after(() => gateway.stop())
   })
 
   const ask = (url: string) =>

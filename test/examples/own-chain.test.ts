@@ -7,6 +7,7 @@ import { createApp } from '../../examples/own-chain/app.ts'
 import { loadConfig } from '../../lib/core/catalog/index.ts'
 import { LineRegistry } from '../../lib/middleware/route/index.ts'
 import { jsonOf } from '../support/answer-bodies.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { listen } from '../support/gateway.ts'
 import { chat } from '../support/gateway-process.ts'
 import {
@@ -24,11 +25,14 @@ describe('a chain of one’s own', () => {
   let server: Server
   let lines: LineRegistry
   let url = ''
+  const cleanUp = cleaningUp(afterEach)
   beforeEach(async () => {
     broken = await startUpstream((res) => answerJson(res, 500, { error: { message: 'broken' } }))
+    cleanUp.after(() => broken.close())
     whole = await startUpstream((res, { json }) =>
       json.stream ? stream(res, chatEvents(['a', 'b', 'c'])) : chatAnswer(res),
     )
+    cleanUp.after(() => whole.close())
     const { catalog } = loadConfig({
       models: [{ id: 'chat-small', kind: 'chat' }],
       lines: [broken, whole].map((upstream, priority) => ({
@@ -41,17 +45,14 @@ describe('a chain of one’s own', () => {
       })),
     })
     lines = new LineRegistry()
+    cleanUp.after(() => lines.close())
     const tokens = new Map([
       ['ann-1', { name: 'ann', team: 'sales' }],
       ['bob-1', { name: 'bob', team: 'support' }],
     ])
     server = await listen(createApp({ catalog, lines, tokens }))
+    cleanUp.after(() => server.close().closeAllConnections())
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  })
-  afterEach(async () => {
-    server.close()
-    server.closeAllConnections()
-    await Promise.all([lines.close(), broken.close(), whole.close()])
   })
 
   const ask = (content = 'Hello!', token?: string) =>

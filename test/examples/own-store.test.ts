@@ -5,7 +5,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import open from '../../examples/own-store/contract.ts'
 import { SqliteLimitStore } from '../../examples/own-store/sqlite-limit-store.ts'
@@ -14,6 +14,7 @@ import { StoreAway } from '../../lib/core/store-guard/index.ts'
 import { limitCounterContract } from '../contracts/limit-counter.ts'
 import { slotStoreContract } from '../contracts/slot-store.ts'
 import { demand, limit } from '../middleware/rate-limit/demands.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { listen } from '../support/gateway.ts'
 import { temporaryFolder } from '../support/gateway-process.ts'
 
@@ -34,11 +35,12 @@ slotStoreContract('the example on SQLite', open)
 describe('a limit store in a file that processes share', () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let file = ''
+  const cleanUp = cleaningUp()
   before(async () => {
     folder = await temporaryFolder()
+    cleanUp.after(() => folder.remove())
     file = join(folder.path, 'limits.db')
   })
-  after(() => folder.remove())
 
   it('counts for two apps together', async (t) => {
     const servers: Server[] = []

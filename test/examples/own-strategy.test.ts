@@ -7,6 +7,7 @@ import { createApp } from '../../examples/own-strategy/app.ts'
 import { cheapestWithin } from '../../examples/own-strategy/cheapest-within.ts'
 import { loadConfig } from '../../lib/core/catalog/index.ts'
 import { LineRegistry } from '../../lib/middleware/route/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { listen } from '../support/gateway.ts'
 import { chat, lookUp, post } from '../support/gateway-process.ts'
 import { answerJson, chatAnswer, type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
@@ -20,8 +21,12 @@ describe('a strategy of one’s own', () => {
   let server: Server
   let lines: LineRegistry
   let url = ''
+  const cleanUp = cleaningUp(afterEach)
   beforeEach(async () => {
-    ;[bargain, express] = await Promise.all([startUpstream(), startUpstream()])
+    bargain = await startUpstream()
+    cleanUp.after(() => bargain.close())
+    express = await startUpstream()
+    cleanUp.after(() => express.close())
     const line = (id: string, upstream: ScriptedUpstream, outputPerMillion: string) => ({
       id,
       provider: id,
@@ -36,13 +41,10 @@ describe('a strategy of one’s own', () => {
       lines: [line('express', express, '0.40'), line('bargain', bargain, '0.10')],
     })
     lines = new LineRegistry()
+    cleanUp.after(() => lines.close())
     server = await listen(createApp({ catalog, lines, boundMs: BOUND_MS }))
+    cleanUp.after(() => server.close().closeAllConnections())
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  })
-  afterEach(async () => {
-    server.close()
-    server.closeAllConnections()
-    await Promise.all([lines.close(), bargain.close(), express.close()])
   })
 
   const slowly = async (ms: number, upstream: ScriptedUpstream) => {

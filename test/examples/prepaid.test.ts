@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { afterEach, before, beforeEach, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { inflateSync } from 'node:zlib'
 import { formatAmount, parseAmount } from '../../lib/core/catalog/index.ts'
 import { openDatabase, SqlLedger } from '../../lib/stores/sql/index.ts'
 import { envelopeOf, jsonOf } from '../support/answer-bodies.ts'
 import { recordingLogger } from '../support/app-server.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { temporaryFolder } from '../support/gateway-process.ts'
 import { untilAsync } from '../support/until.ts'
 
@@ -55,15 +56,17 @@ describe('a paid API of one’s own', () => {
   let databaseUrl = ''
   let app: PrepaidProcess
   let run = 0
+  const cleanUp = cleaningUp()
   before(async () => {
     folder = await temporaryFolder()
+    cleanUp.after(() => folder.remove())
   })
+  const cleanUpEach = cleaningUp(afterEach)
   beforeEach(async () => {
     databaseUrl = `sqlite:${join(folder.path, `prepaid-${run++}.db`)}`
     app = await startPrepaid(databaseUrl)
+    cleanUpEach.after(() => app.end('SIGKILL'))
   })
-  afterEach(() => app.end('SIGKILL'))
-  after(() => folder.remove())
 
   const get = (path: string, key = 'sk-ann') =>
     fetch(`${app.url}${path}`, { headers: { authorization: `Bearer ${key}` } })

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
 import { createApp } from '../../examples/rate-limit-only/app.ts'
 import { RedisLimitStore } from '../../lib/stores/redis/index.ts'
 import { recordingLogger } from '../support/app-server.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { listen } from '../support/gateway.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
 
@@ -12,18 +13,16 @@ describe('an app with limits and nothing else, twice on one Redis', { skip: WITH
   let redis: RedisServer
   let servers: Server[] = []
   let asked = 0
+  const cleanUp = cleaningUp()
   before(async () => {
     redis = await startRedis()
+    cleanUp.after(() => redis.close())
     const open = () =>
       listen(createApp({ store: new RedisLimitStore({ redis: redis.client(), logger: recordingLogger() }) }))
     servers = await Promise.all([open(), open()])
+    for (const server of servers) cleanUp.after(() => server.close().closeAllConnections())
   })
   beforeEach(() => redis.client().flushall())
-  after(async () => {
-    for (const server of servers) server.close()
-    for (const server of servers) server.closeAllConnections()
-    await redis.close()
-  })
 
   /** Asks one process after the other. */
   const get = (path: string, user?: string) => {

@@ -1,25 +1,21 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { callOf } from '../../lib/core/call/index.ts'
 import { type PaidApp, type PaidAppOptions, servePaid } from '../middleware/billing-guard/paid-app.ts'
 import { envelopeOf } from '../support/answer-bodies.ts'
 import { eventually, rawClient } from '../support/app-server.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { LateLedger } from './late-ledger.ts'
 
 type Served = PaidApp & { readonly ledger: LateLedger }
 
-const apps: Served[] = []
-after(async () => {
-  for (const app of apps) {
-    app.ledger.open()
-    await app.close()
-  }
-})
+const cleanUp = cleaningUp()
 
 async function serve(options: Omit<PaidAppOptions, 'ledger'>): Promise<Served> {
   const ledger = new LateLedger({ accounts: [{ id: 'acme', balance: '10' }] })
   const app = { ...(await servePaid({ ledger, ...options })), ledger }
-  apps.push(app)
+  cleanUp.after(() => app.close())
+  cleanUp.after(() => ledger.open())
   return app
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { assertCharged, assertUncharged, billedGateway } from '../middleware/billing-guard/billed-gateway.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { bodyOf, type Mode, OPENAI, OPENAI_STREAM, pathOf, readExchange } from '../support/exchange.ts'
 import {
   answerJson,
@@ -13,9 +14,11 @@ import {
 } from '../support/scripted-upstream.ts'
 
 describe('of several lines', async () => {
+  const cleanUp = cleaningUp()
   const first = await startUpstream()
+  cleanUp.after(() => first.close())
   const second = await startUpstream()
-  after(() => Promise.all([first.close(), second.close()]))
+  cleanUp.after(() => second.close())
   const DEAR = { inputPerMillion: '500', cachedInputPerMillion: '500', outputPerMillion: '900' }
   const usage = { prompt_tokens: 100, completion_tokens: 7 }
 

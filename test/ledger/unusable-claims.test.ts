@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import type { Request, Response } from 'express'
 import { callOf } from '../../lib/core/call/index.ts'
 import { LeasePool, MemoryLedger } from '../../lib/ledger/index.ts'
 import { type BillingGuardOptions, billingGuard } from '../../lib/middleware/billing-guard/index.ts'
 import { errorEnvelope } from '../../lib/middleware/error-envelope/index.ts'
 import { type AppServer, recordingLogger, serveApp } from '../support/app-server.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 
 /** What an app in JavaScript may answer where it should not. */
 const UNUSABLE: Record<string, object> = {
@@ -29,6 +30,8 @@ describe('a guard whose app answers what cannot be', () => {
   }
   let handled = 0
   let app: AppServer
+  const cleanUp = cleaningUp()
+  cleanUp.after(() => pool.close())
   before(async () => {
     app = await serveApp((app) => {
       for (const [i, unusable] of Object.values(UNUSABLE).entries())
@@ -40,10 +43,7 @@ describe('a guard whose app answers what cannot be', () => {
         res.json({})
       }, errorEnvelope({ logger }))
     })
-  })
-  after(async () => {
-    await app.close()
-    await pool.close()
+    cleanUp.after(() => app.close())
   })
 
   for (const [i, what] of Object.keys(UNUSABLE).entries())

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
+import { cleaningUp } from '../support/clean-up.ts'
 import { exchange, gatewayFor, OPENAI } from '../support/exchange.ts'
 import { answerJson, startUpstream } from '../support/scripted-upstream.ts'
 
 describe('the wait that a filter tells', async () => {
+  const cleanUp = cleaningUp()
   const removed = await startUpstream()
-  after(() => removed.close())
+  cleanUp.after(() => removed.close())
 
   it('"resting" tells the shortest rest of the lines it removed, and of no other', async (t) => {
     const wait = { 'a-1': '40', 'a-2': '25', b: '3' }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import type { ErrorCode } from '../../lib/core/errors/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { exchange, gatewayFor, type Mode, OPENAI, OPENAI_STREAM } from '../support/exchange.ts'
 import { KEY } from '../support/gateway.ts'
 import { startUpstream } from '../support/scripted-upstream.ts'
@@ -81,9 +82,11 @@ const ROWS: Row[] = [
 ]
 
 describe('a filter', async () => {
+  const cleanUp = cleaningUp()
   const removed = await startUpstream()
+  cleanUp.after(() => removed.close())
   const kept = await startUpstream()
-  after(() => Promise.all([removed.close(), kept.close()]))
+  cleanUp.after(() => kept.close())
 
   for (const { reason, line, extra = {}, config = {}, mode = OPENAI, detail, code, status } of ROWS) {
     const traced = (eliminated: readonly { line: string; reason: string; detail: string }[] | undefined) => {

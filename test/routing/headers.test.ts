@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
+import { cleaningUp } from '../support/clean-up.ts'
 import { ANTHROPIC, answer, exchange, gatewayFor, MODES, modeName, OPENAI } from '../support/exchange.ts'
 import { KEY } from '../support/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
@@ -50,10 +51,11 @@ const UPSTREAMS = {
 
 describe('headers', () => {
   let upstream: ScriptedUpstream
+  const cleanUp = cleaningUp()
   before(async () => {
     upstream = await startUpstream()
+    cleanUp.after(() => upstream.close())
   })
-  after(() => upstream.close())
 
   for (const mode of MODES) {
     it(`of the caller stay behind, but for what the protocol needs (${modeName(mode)})`, async (t) => {

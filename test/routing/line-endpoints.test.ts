@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, beforeEach, describe, it } from 'node:test'
+import { beforeEach, describe, it } from 'node:test'
+import { cleaningUp } from '../support/clean-up.ts'
 import { gatewayFor, readExchange } from '../support/exchange.ts'
 import { chatBody, messageBody } from '../support/gateway.ts'
 import {
@@ -11,8 +12,9 @@ import {
   type UpstreamScript,
 } from '../support/scripted-upstream.ts'
 
+const cleanUp = cleaningUp()
 const upstream = await startUpstream()
-after(() => upstream.close())
+cleanUp.after(() => upstream.close())
 beforeEach(() => {
   upstream.requests.length = 0
   upstream.script = byPath

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
+import { cleaningUp } from '../support/clean-up.ts'
 import {
   ANTHROPIC,
   ANTHROPIC_STREAM,
@@ -135,9 +136,11 @@ const ANSWERS: Row[] = [
 ]
 
 describe('an answer', async () => {
+  const cleanUp = cleaningUp()
   const upstream = await startUpstream()
+  cleanUp.after(() => upstream.close())
   const other = await startUpstream()
-  after(() => Promise.all([upstream.close(), other.close()]))
+  cleanUp.after(() => other.close())
 
   for (const mode of MODES) {
     it(`is relayed and traced (${modeName(mode)})`, async (t) => {

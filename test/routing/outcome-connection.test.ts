@@ -1,14 +1,15 @@
-import { after } from 'node:test'
+import { cleaningUp } from '../support/clean-up.ts'
 import { SECRET, testOutcomes } from '../support/outcome-row.ts'
 import { type RawServer, startRawServer } from '../support/raw-server.ts'
 import { closedPort, type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
 
 const closed = await closedPort()
+const cleanUp = cleaningUp()
 const silent: RawServer = await startRawServer()
+cleanUp.after(() => silent.close())
 const plain: ScriptedUpstream = await startUpstream()
+cleanUp.after(() => plain.close())
 const broken = { code: 'upstream_error', failsOver: true, blames: true } as const
-
-after(() => Promise.all([silent.close(), plain.close()]))
 
 testOutcomes('a line that cannot be reached', [
   { does: 'refuses the connection', line: { baseUrl: `http://127.0.0.1:${closed}/v1` }, ...broken },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { before, describe, it, type TestContext } from 'node:test'
+import { cleaningUp } from '../support/clean-up.ts'
 import { ANTHROPIC, exchange, gatewayFor, OPENAI, OPENAI_STREAM } from '../support/exchange.ts'
 import {
   answerJson,
@@ -25,11 +26,12 @@ const LINES = [
 
 describe('the provider constraint', () => {
   let upstream: ScriptedUpstream
+  const cleanUp = cleaningUp()
   before(async () => {
     // Every line fails, so that the trace shows all that would be tried, in order.
     upstream = await startUpstream((res) => answerJson(res, 500, {}))
+    cleanUp.after(() => upstream.close())
   })
-  after(() => upstream.close())
 
   /** One for each test: the retries of all would use up the budget of one. */
   const started = (t: TestContext) =>

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it, type TestContext } from 'node:test'
+import { before, beforeEach, describe, it, type TestContext } from 'node:test'
 import type { RouteOptions } from '../../lib/middleware/route/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { exchange, gatewayFor, OPENAI } from '../support/exchange.ts'
 import type { TestGateway } from '../support/gateway.ts'
 import { answerJson, chatAnswer, type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
@@ -8,14 +9,15 @@ import { until } from '../support/until.ts'
 
 describe('a strategy', () => {
   let upstream: ScriptedUpstream
+  const cleanUp = cleaningUp()
   before(async () => {
     upstream = await startUpstream()
+    cleanUp.after(() => upstream.close())
   })
   beforeEach(() => {
     upstream.script = (res) => chatAnswer(res)
     upstream.requests.length = 0
   })
-  after(() => upstream.close())
 
   const over = (t: TestContext, lines: object[], strategy: RouteOptions['strategy'] = 'priority') =>
     gatewayFor(t, {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import type { ErrorCode } from '../../lib/core/errors/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { exchange, gatewayFor, OPENAI } from '../support/exchange.ts'
 import { answerJson, chatAnswer, type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
 
@@ -75,9 +76,13 @@ const ROWS: Row[] = [
 ]
 
 describe('the verdict after the last attempt', async () => {
+  const cleanUp = cleaningUp()
   const upstreams: ScriptedUpstream[] = []
-  for (let i = 0; i < 4; i++) upstreams.push(await startUpstream())
-  after(() => Promise.all(upstreams.map((upstream) => upstream.close())))
+  for (let i = 0; i < 4; i++) {
+    const upstream = await startUpstream()
+    cleanUp.after(() => upstream.close())
+    upstreams.push(upstream)
+  }
 
   for (const { name, lines, code, status, tried, retryAfter, maxAttempts } of ROWS) {
     it(`${name}: ${code}`, async (t) => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import type { TimeoutPhase } from '../../lib/core/call/index.ts'
 import { ERROR_CODES, type ErrorCode } from '../../lib/core/errors/index.ts'
+import { cleaningUp } from './clean-up.ts'
 import { answer, type Exchange, exchange, MODES, type Mode, modeName, saidTo } from './exchange.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
@@ -39,11 +40,13 @@ export function testOutcomes(name: string, rows: readonly OutcomeRow[]): void {
   describe(name, () => {
     let good: ScriptedUpstream
     let bad: ScriptedUpstream
+    const cleanUp = cleaningUp()
     before(async () => {
       good = await startUpstream()
+      cleanUp.after(() => good.close())
       bad = await startUpstream()
+      cleanUp.after(() => bad.close())
     })
-    after(() => Promise.all([good.close(), bad.close()]))
     for (const row of rows) {
       for (const mode of row.modes ?? MODES) {
         const gatewayOver = (others: { url: string }[]): Promise<TestGateway> => {

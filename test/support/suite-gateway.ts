@@ -1,4 +1,4 @@
-import { after } from 'node:test'
+import { cleaningUp } from './clean-up.ts'
 import { startGateway, type TestGateway, type TestGatewayOptions } from './gateway.ts'
 import { type ScriptedUpstream, startUpstream } from './scripted-upstream.ts'
 
@@ -15,11 +15,10 @@ export interface SuiteGateway {
 export async function suiteGateway(
   options: (url: string) => TestGatewayOptions = (url) => ({ lines: [{ url }] }),
 ): Promise<SuiteGateway> {
+  const cleanUp = cleaningUp()
   const upstream = await startUpstream()
+  cleanUp.after(() => upstream.close())
   const gateway = await startGateway(options(upstream.url))
-  after(async () => {
-    await gateway.close()
-    await upstream.close()
-  })
+  cleanUp.after(() => gateway.close())
   return { upstream, gateway }
 }

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
 import type { Response as ExpressResponse, RequestHandler } from 'express'
 import type { CallOutcome } from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { eventually, rawClient } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { GET, LEFT, type ObservedApp, serveObserved, settleDown } from './observed-app.ts'
 
 let app: ObservedApp
+const cleanUp = cleaningUp()
 before(async () => {
   app = await serveObserved(['first given back', 'second given back'])
+  cleanUp.after(() => app.close())
 })
-after(() => app.close())
 beforeEach(() => app.reset())
 
 const GIVEN_BACK = ['second given back', 'first given back']

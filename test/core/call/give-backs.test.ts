@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
 import type { Response as ExpressResponse } from 'express'
 import { type Call, callOf, openCall } from '../../../lib/core/call/index.ts'
 import { type AppServer, eventually, rawClient, recordingLogger, serveApp } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 
 const ENDING = { outcome: { status: 200, errorCode: null, finish: 'completed' }, unsent: null } as const
 
@@ -12,14 +13,15 @@ let handler: (call: Call, res: ExpressResponse) => void
 const happened: string[] = []
 const note = (what: string) => () => void happened.push(what)
 
+const cleanUp = cleaningUp()
 before(async () => {
   app = await serveApp((app) => {
     app.use((req, res) => {
       handler(openCall(req, res, { logger }), res)
     })
   })
+  cleanUp.after(() => app.close())
 })
-after(() => app.close())
 beforeEach(() => {
   logger.lines.length = 0
   happened.length = 0

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
 import type { Response as ExpressResponse } from 'express'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { eventually, rawClient } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { GET, LEFT, type ObservedApp, serveObserved, settleDown } from './observed-app.ts'
 
 let app: ObservedApp
+const cleanUp = cleaningUp()
 before(async () => {
   app = await serveObserved(['given back'])
+  cleanUp.after(() => app.close())
 })
-after(() => app.close())
 beforeEach(() => app.reset())
 
 describe('calls that share a connection', () => {

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
 import { type Call, callOf, openCall } from '../../../lib/core/call/index.ts'
 import { authenticate, memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
 import { type AppServer, eventually, rawClient, serveApp } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 
 const keys = memoryKeyDirectory({
   accounts: [{ id: 'acme' }],
@@ -16,8 +17,10 @@ let call: Call | undefined
 let happened: string[] = []
 let serve: (socket: Duplex, call: Call) => void
 
+const cleanUp = cleaningUp()
 before(async () => {
   app = await serveApp(() => {})
+  cleanUp.after(() => app.close())
   app.server.on('upgrade', (req: IncomingMessage, socket) => {
     const opened = openCall(req, socket)
     assert.equal(callOf(req), opened)
@@ -31,7 +34,6 @@ before(async () => {
     })
   })
 })
-after(() => app.close())
 beforeEach(() => {
   call = undefined
   happened = []

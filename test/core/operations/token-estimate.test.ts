@@ -11,7 +11,7 @@ import {
 
 // None of these texts was used to fit the estimator's constants, but for the Russian one, which moved the Cyrillic cost.
 function sample(name: string): string {
-  return readFileSync(new URL(`../bench/corpus/${name}.txt`, import.meta.url), 'utf8')
+  return readFileSync(new URL(`../../bench/corpus/${name}.txt`, import.meta.url), 'utf8')
 }
 
 function deviation(text: string, truth = countTokens(text)): number {

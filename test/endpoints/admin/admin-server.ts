@@ -1,4 +1,4 @@
-import { after, before, describe } from 'node:test'
+import { before, describe } from 'node:test'
 import { callOf } from '../../../lib/core/call/index.ts'
 import { type ChangeLog, MemoryChangeLog } from '../../../lib/core/change-log/index.ts'
 import {
@@ -29,10 +29,12 @@ import {
   SqlTaskStore,
   seedAccountsAndKeys,
 } from '../../../lib/stores/sql/index.ts'
+import { postgresUrl } from '../../stores/sql/postgres-database.ts'
 import { temporaryFolder } from '../../stores/sql/temporary-database.ts'
 import { type ErrorEnvelope, jsonOf } from '../../support/answer-bodies.ts'
 import { serveApp } from '../../support/app-server.ts'
-import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 
 export const TOKEN = 'admin-token-1'
 
@@ -157,10 +159,12 @@ export function onEveryBackend(name: string, suite: (server: () => AdminServer) 
   const run = (backend: string, open: () => Promise<AdminStores>, skip: string | false = false) =>
     describe(`${name}, ${backend}`, { skip }, () => {
       let server: AdminServer | undefined
+      const cleanUp = cleaningUp()
       before(async () => {
-        server = await serveAdmin(await open())
+        const opened = await serveAdmin(await open())
+        cleanUp.after(() => opened.close())
+        server = opened
       })
-      after(() => server?.close())
       suite(() => {
         if (!server) throw new Error('the server is not there yet')
         return server
@@ -176,9 +180,7 @@ export function onEveryBackend(name: string, suite: (server: () => AdminServer) 
   run(
     'Postgres',
     async () => {
-      const postgres: PostgresServer = await startPostgres()
-      const stores = await sqlStores(postgres.url)
-      return { ...stores, close: () => stores.close().then(() => postgres.close()) }
+      return sqlStores(await postgresUrl())
     },
     WITHOUT_POSTGRES,
   )

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { adminRoutes, MemoryAccountStore } from '../../../lib/endpoints/admin/index.ts'
 import { MemoryLedger } from '../../../lib/ledger/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type AdminServer, memoryStores, serveAdmin } from './admin-server.ts'
 
 let server: AdminServer
+const cleanUp = cleaningUp()
 before(async () => {
   server = await serveAdmin(memoryStores())
+  cleanUp.after(() => server.close())
 })
-after(() => server.close())
 
 const everything = async () => (await server.ask('GET', '/admin/accounts?limit=100')).body
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { afterEach, before, beforeEach, describe, it } from 'node:test'
 import { MemoryChangeLog } from '../../../lib/core/change-log/index.ts'
 import { adminRoutes, MemoryAccountStore, MemoryLineSwitchStore } from '../../../lib/endpoints/admin/index.ts'
 import { MemoryLedger } from '../../../lib/ledger/index.ts'
@@ -7,6 +7,7 @@ import { errorEnvelope, unknownPath } from '../../../lib/middleware/error-envelo
 import { LineRegistry, LineSwitches } from '../../../lib/middleware/route/index.ts'
 import { envelopeOf, jsonOf } from '../../support/answer-bodies.ts'
 import { type AppServer, serveApp } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { chatBody, startGateway, type TestGateway } from '../../support/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../../support/scripted-upstream.ts'
 
@@ -16,24 +17,28 @@ interface Line {
 }
 
 let upstream: ScriptedUpstream
+const cleanUp = cleaningUp()
 before(async () => {
   upstream = await startUpstream()
+  cleanUp.after(() => upstream.close())
 })
-after(() => upstream.close())
 
 let gateway: TestGateway
 let admin: AppServer
 let switches: LineSwitches
 let changes: MemoryChangeLog
+const cleanUpEach = cleaningUp(afterEach)
 beforeEach(async () => {
   const lines = new LineRegistry()
   gateway = await startGateway({
     lines: [{ url: upstream.url }, { url: upstream.url, enabled: false, id: 'spare' }],
     route: { lines },
   })
+  cleanUpEach.after(() => gateway.close())
   changes = new MemoryChangeLog()
   const store = new MemoryLineSwitchStore({ changes })
   switches = new LineSwitches({ store, lines })
+  cleanUpEach.after(() => switches.close())
   const { catalog } = gateway.config
   const list = () => catalog.lines.map((line) => lines.figures(line))
   const ledger = new MemoryLedger()
@@ -43,11 +48,7 @@ beforeEach(async () => {
     app.use('/admin', adminRoutes({ ...parts, lines: { list, store, refresh } }))
     app.use(unknownPath(), errorEnvelope())
   })
-})
-afterEach(async () => {
-  switches.close()
-  await admin.close()
-  await gateway.close()
+  cleanUpEach.after(() => admin.close())
 })
 
 async function lineAt(path: string): Promise<Line> {

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { MemoryAccountStore } from '../../../lib/endpoints/admin/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type AdminServer, memoryStores, serveAdmin } from './admin-server.ts'
 
 let server: AdminServer
+const cleanUp = cleaningUp(afterEach)
 beforeEach(async () => {
   server = await serveAdmin(memoryStores())
+  cleanUp.after(() => server.close())
 })
-afterEach(() => server.close())
 
 const recorded = () => {
   assert.ok(server.accounts instanceof MemoryAccountStore)

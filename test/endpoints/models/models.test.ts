@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import type { LineStatus } from '../../../lib/middleware/route/index.ts'
 import { refusalOf } from '../../middleware/read-request/refusal.ts'
 import { jsonOf } from '../../support/answer-bodies.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import { answerJson, type ScriptedUpstream, startUpstream } from '../../support/scripted-upstream.ts'
 
@@ -30,8 +31,10 @@ interface ModelRouting {
 describe('the model list', () => {
   let upstream: ScriptedUpstream
   let gateway: TestGateway
+  const cleanUp = cleaningUp()
   before(async () => {
     upstream = await startUpstream((res) => answerJson(res, 500, { error: { message: 'broken' } }))
+    cleanUp.after(() => upstream.close())
     gateway = await startGateway({
       lines: [
         {
@@ -58,10 +61,7 @@ describe('the model list', () => {
         ],
       },
     })
-  })
-  after(async () => {
-    await gateway.close()
-    await upstream.close()
+    cleanUp.after(() => gateway.close())
   })
 
   const get = (path: string, secret = ALL) =>

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import type { z } from 'zod'
 import * as shown from '../../../lib/endpoints/openapi/answer-schemas.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   chat,
   type GatewayProcess,
@@ -20,9 +21,12 @@ let upstream: ScriptedUpstream
 let gateway: GatewayProcess
 let requestId = ''
 let ticketId = ''
+const cleanUp = cleaningUp()
 before(async () => {
   folder = await temporaryFolder()
+  cleanUp.after(() => folder.remove())
   upstream = await startUpstream()
+  cleanUp.after(() => upstream.close())
   const path = join(folder.path, 'config.json')
   const line = {
     id: 'l',
@@ -39,16 +43,12 @@ before(async () => {
   }
   await writeFile(path, JSON.stringify(config))
   gateway = await startGatewayProcess({ ADMIN_TOKEN: TOKEN, GATEWAY_CONFIG: path })
+  cleanUp.after(() => gateway.stop())
   const answer = await post(gateway.url, chat('m'), { authorization: 'Bearer sk-1' })
   await answer.arrayBuffer()
   requestId = answer.headers.get('x-request-id') ?? ''
   const ticket = await ask('POST', '/v1/tickets', { request_id: requestId, message: 'Why?' })
   ticketId = (shown.ticket.parse(ticket) as { id: string }).id
-})
-after(async () => {
-  await gateway.stop()
-  await upstream.close()
-  await folder.remove()
 })
 
 async function ask(method: string, path: string, body?: object): Promise<unknown> {

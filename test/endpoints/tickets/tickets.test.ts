@@ -8,6 +8,7 @@ import { MemoryCallStore } from '../../../lib/middleware/call-log/index.ts'
 import { errorEnvelope, unknownPath } from '../../../lib/middleware/error-envelope/index.ts'
 import { envelopeOf, jsonOf } from '../../support/answer-bodies.ts'
 import { type AppServer, serveApp } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 
 interface TicketBody {
   readonly id: string
@@ -27,6 +28,7 @@ interface TicketList {
 let server: AppServer
 let calls: MemoryCallStore
 let changes: MemoryChangeLog
+const cleanUp = cleaningUp(afterEach)
 beforeEach(async () => {
   calls = new MemoryCallStore()
   changes = new MemoryChangeLog()
@@ -45,8 +47,8 @@ beforeEach(async () => {
     app.use('/v1', authenticate({ keys }), ticketRoutes({ store, calls, entryWithinMs: 300 }))
     app.use(unknownPath(), errorEnvelope())
   })
+  cleanUp.after(() => server.close())
 })
-afterEach(() => server.close())
 
 function ask(method: string, path: string, body?: unknown, key = 'sk-acme'): Promise<Response> {
   return fetch(server.url + path, {

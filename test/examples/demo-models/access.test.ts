@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import type Anthropic from '@anthropic-ai/sdk'
 import type OpenAI from 'openai'
 import { DEMO_MODELS } from '../../../examples/gateway/demo-models/models.ts'
 import type { DemoModels } from '../../../examples/gateway/demo-models/server.ts'
 import { startDemoModels } from '../../../examples/gateway/demo-models/server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { anthropicFor, openaiFor, user, withServer } from './clients.ts'
 
 const BODY_LIMIT = 200_000
@@ -13,12 +14,13 @@ let demo: DemoModels
 let openai: OpenAI
 let anthropic: Anthropic
 
+const cleanUp = cleaningUp()
 before(async () => {
   demo = await startDemoModels({ apiKey: 'sk-demo', bodyLimitBytes: BODY_LIMIT })
+  cleanUp.after(() => demo.close())
   openai = openaiFor(demo.url)
   anthropic = anthropicFor(demo.url)
 })
-after(() => demo.close())
 
 describe('models', () => {
   it('are listed and found in either shape', async () => {

@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import type OpenAI from 'openai'
 import type { DemoModels } from '../../../examples/gateway/demo-models/server.ts'
 import { startDemoModels } from '../../../examples/gateway/demo-models/server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { drain, openaiFor, user, WEATHER, WEATHER_EXAMPLE } from './clients.ts'
 
 let demo: DemoModels
 let openai: OpenAI
 
+const cleanUp = cleaningUp()
 before(async () => {
   demo = await startDemoModels({ apiKey: 'sk-demo', paceMs: 0 })
+  cleanUp.after(() => demo.close())
   openai = openaiFor(demo.url)
 })
-after(() => demo.close())
 
 const ask = (content: string) =>
   openai.chat.completions.create({ model: 'demo-chat', messages: user(content) })

@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { inflateSync } from 'node:zlib'
 import type OpenAI from 'openai'
 import { type DemoModels, startDemoModels } from '../../../examples/gateway/demo-models/server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { drain, openaiFor } from './clients.ts'
 
 let demo: DemoModels
 let openai: OpenAI
+const cleanUp = cleaningUp()
 before(async () => {
   demo = await startDemoModels({ paceMs: 0, slowMs: 20 })
+  cleanUp.after(() => demo.close())
   openai = openaiFor(demo.url)
 })
-after(() => demo.close())
 
 const similarity = (a: readonly number[], b: readonly number[]) =>
   a.reduce((sum, value, i) => sum + value * (b[i] ?? 0), 0)

@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import type Anthropic from '@anthropic-ai/sdk'
 import type { DemoModels } from '../../../examples/gateway/demo-models/server.ts'
 import { startDemoModels } from '../../../examples/gateway/demo-models/server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { anthropicFor, textOf, user, WEATHER, WEATHER_EXAMPLE } from './clients.ts'
 
 let demo: DemoModels
 let anthropic: Anthropic
 
+const cleanUp = cleaningUp()
 before(async () => {
   demo = await startDemoModels({ apiKey: 'sk-demo', paceMs: 0 })
+  cleanUp.after(() => demo.close())
   anthropic = anthropicFor(demo.url)
 })
-after(() => demo.close())
 
 const QUESTION = { model: 'demo-claude', max_tokens: 200, messages: user('How are you?') }
 const anthropicTool = { name: 'get_weather', input_schema: WEATHER }

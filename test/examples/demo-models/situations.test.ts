@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import type { DemoModels } from '../../../examples/gateway/demo-models/server.ts'
 import { startDemoModels } from '../../../examples/gateway/demo-models/server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { anthropicFor, callsTo, drain, openaiFor, user, withServer } from './clients.ts'
 
 const SLOW_MS = 120
@@ -11,11 +12,12 @@ const SLOW_MS = 120
 let demo: DemoModels
 let ask: ReturnType<typeof callsTo>
 
+const cleanUp = cleaningUp()
 before(async () => {
   demo = await startDemoModels({ apiKey: 'sk-demo', paceMs: 0, slowMs: SLOW_MS })
+  cleanUp.after(() => demo.close())
   ask = callsTo(demo.url)
 })
-after(() => demo.close())
 
 describe('provoked refusals', () => {
   for (const [model, openaiError, anthropicError] of [

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { makeMp4 } from '../../../examples/gateway/demo-models/mp4.ts'
 import { type DemoModels, startDemoModels } from '../../../examples/gateway/demo-models/server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 
 const TASKS = '/api/v3/contents/generations/tasks'
 
@@ -78,10 +79,11 @@ describe('the videos of the demo model server', () => {
     }
     return assert.fail(`never ${wanted}`)
   }
+  const cleanUp = cleaningUp()
   before(async () => {
     demo = await startDemoModels({ videoPace: { waitMs: 150, makeMs: 150 } })
+    cleanUp.after(() => demo.close())
   })
-  after(() => demo.close())
 
   it('OpenAI-style: wait, are made, can be fetched, and are deleted', async () => {
     const { json: made } = await ask('POST', '/v1/videos', {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import {
   authenticate,
   hashSecret,
@@ -8,6 +8,7 @@ import {
   type KeySeed,
   memoryKeyDirectory,
 } from '../../../lib/middleware/authenticate/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type Admission, type Asked, bearer, guard } from './admission.ts'
 
 const PAST = '2020-01-01T00:00:00Z'
@@ -46,10 +47,11 @@ const keys: KeyDirectory = {
     return memory.find(secretHash)
   },
 }
+const cleanUp = cleaningUp()
 before(async () => {
   app = await guard({ keys, region: 'local' })
+  cleanUp.after(() => app.close())
 })
-after(() => app.close())
 
 /** Asks on both protocols and expects the same refusal, without the handler behind having run. */
 async function refused(headers: Record<string, string>, code: string, status: number): Promise<Asked> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
 import { Router } from 'express'
 import { type Call, callOf, isRequestId } from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
@@ -9,11 +9,13 @@ import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope, unknownPath } from '../../../lib/middleware/error-envelope/index.ts'
 import { envelopeOf, jsonOf } from '../../support/answer-bodies.ts'
 import { type AppServer, serveApp } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 
 let app: AppServer
 let calls: Call[] = []
 let handled = 0
 
+const cleanUp = cleaningUp()
 before(async () => {
   app = await serveApp((app) => {
     app.use(
@@ -34,8 +36,8 @@ before(async () => {
     app.use('/llm', router)
     app.use(unknownPath(), errorEnvelope())
   })
+  cleanUp.after(() => app.close())
 })
-after(() => app.close())
 beforeEach(() => {
   calls = []
   handled = 0

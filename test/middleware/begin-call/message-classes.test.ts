@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import express, { type Express } from 'express'
 import { callOf } from '../../../lib/core/call/index.ts'
 import { beginCall, messageClassesOf } from '../../../lib/middleware/begin-call/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 
-const servers: Server[] = []
-after(() => {
-  for (const server of servers) server.close()
-})
+const cleanUp = cleaningUp()
 
 async function serve(
   app: Express,
@@ -19,7 +17,7 @@ async function serve(
   if (seen) server.on('request', seen)
   server.on('request', app)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  servers.push(server)
+  cleanUp.after(() => server.close())
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { estimateTokens } from '../../../lib/core/operations/tokens/token-estimate.ts'
 import { twoWords, upTo } from '../../ledger/two-words.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { bodyOf, type Mode, modeName, OPENAI_STREAM, pathOf, STREAMS } from '../../support/exchange.ts'
 import { chatChunk, startUpstream, stream } from '../../support/scripted-upstream.ts'
 import { assertCharged, billedGateway } from './billed-gateway.ts'
@@ -23,8 +24,9 @@ async function breaksOff(response: Response, text: string, onSeen = () => {}): P
 }
 
 describe('a stream that its line breaks off', async () => {
+  const cleanUp = cleaningUp()
   const upstream = await startUpstream()
-  after(() => upstream.close())
+  cleanUp.after(() => upstream.close())
 
   const BREAKS: [does: string, breaks: (res: ServerResponse, mode: Mode) => void, timeouts?: object][] = [
     ['resets the connection', (res) => res.socket?.resetAndDestroy()],

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { PER_TOKEN, TOKENS, times, UNIT_ROWS } from '../../ledger/unit-rows.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { completionAnswer } from '../../support/endpoints.ts'
 import { readExchange } from '../../support/exchange.ts'
 import { answerJson, startUpstream, stream } from '../../support/scripted-upstream.ts'
 import { billedGateway } from './billed-gateway.ts'
 
 describe('a call is charged', async () => {
+  const cleanUp = cleaningUp()
   const upstream = await startUpstream()
-  after(() => upstream.close())
+  cleanUp.after(() => upstream.close())
 
   for (const { what, path, kind, price, model, body, answer, usage, reserved, charged, items } of UNIT_ROWS) {
     it(`${what} (${path})`, async (t) => {

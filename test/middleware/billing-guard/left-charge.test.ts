@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { after, beforeEach, describe, it, type TestContext } from 'node:test'
+import { beforeEach, describe, it, type TestContext } from 'node:test'
 import type { CallLogEntry } from '../../../lib/core/call/index.ts'
 import { estimateTokens } from '../../../lib/core/operations/tokens/token-estimate.ts'
 import type { RouteOptions } from '../../../lib/middleware/route/index.ts'
 import { LateLedger } from '../../ledger/late-ledger.ts'
 import { twoWords, upTo, WORDS } from '../../ledger/two-words.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   bodyOf,
   eventsOf,
@@ -29,8 +30,9 @@ import {
 } from './billed-gateway.ts'
 
 describe('a call whose caller leaves', async () => {
+  const cleanUp = cleaningUp()
   const upstream = await startUpstream()
-  after(() => upstream.close())
+  cleanUp.after(() => upstream.close())
   beforeEach(() => {
     upstream.requests.length = 0
   })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { estimateTokens } from '../../../lib/core/operations/tokens/token-estimate.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   ANTHROPIC,
   ANTHROPIC_STREAM,
@@ -149,8 +150,9 @@ const CHARGED: Row[] = [
 ]
 
 describe('a completed call is charged', async () => {
+  const cleanUp = cleaningUp()
   const upstream = await startUpstream()
-  after(() => upstream.close())
+  cleanUp.after(() => upstream.close())
   for (const { what, mode, script, tokens, source = 'measured', extra } of CHARGED) {
     it(`${what} (${modeName(mode)})`, async (t) => {
       upstream.script = script

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { callOf, entryOf } from '../../../lib/core/call/index.ts'
 import { MemoryLedger } from '../../../lib/ledger/index.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { eventually } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type PaidApp, type PaidAppOptions, servePaid } from './paid-app.ts'
 
-const apps: PaidApp[] = []
-after(() => Promise.all(apps.map((app) => app.close())))
+const cleanUp = cleaningUp()
 
 async function serve(options: Omit<PaidAppOptions, 'ledger'> & { balance?: string }): Promise<PaidApp> {
   const { balance = '10' } = options
@@ -16,7 +16,7 @@ async function serve(options: Omit<PaidAppOptions, 'ledger'> & { balance?: strin
     keys: [{ id: 'small', quota: '2' }],
   })
   const app = await servePaid({ ledger, ...options })
-  apps.push(app)
+  cleanUp.after(() => app.close())
   return app
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
 import type { Response as ExpressResponse } from 'express'
 import type { Call } from '../../../lib/core/call/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
@@ -7,12 +7,14 @@ import { PROTOCOLS, readFrame } from '../../../lib/core/protocols/index.ts'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { type AppServer, eventually, rawClient, serveApp } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 
 let app: AppServer
 let write: (res: ExpressResponse) => void
 let thrown: unknown
 const calls: Call[] = []
 
+const cleanUp = cleaningUp()
 before(async () => {
   app = await serveApp((app) => {
     const logger = { info() {}, warn() {}, error() {} }
@@ -22,8 +24,8 @@ before(async () => {
     })
     app.use(errorEnvelope())
   })
+  cleanUp.after(() => app.close())
 })
-after(() => app.close())
 beforeEach(() => {
   calls.length = 0
 })

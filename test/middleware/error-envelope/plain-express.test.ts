@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, beforeEach, describe, it } from 'node:test'
+import { beforeEach, describe, it } from 'node:test'
 import type { RequestHandler } from 'express'
 import { callOf } from '../../../lib/core/call/index.ts'
 import { loadConfig } from '../../../lib/core/catalog/index.ts'
@@ -11,16 +11,16 @@ import { unknownPath } from '../../../lib/middleware/error-envelope/index.ts'
 import { readRequest } from '../../../lib/middleware/read-request/index.ts'
 import { LineRegistry, route } from '../../../lib/middleware/route/index.ts'
 import { jsonOf } from '../../support/answer-bodies.ts'
-import { type AppServer, serveApp } from '../../support/app-server.ts'
+import { serveApp } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { closedPort } from '../../support/scripted-upstream.ts'
 
 /** Each middleware alone: no beginCall before it, no errorEnvelope behind it, Express's own handler answers. */
 let behind = 0
-const open: AppServer[] = []
+const cleanUp = cleaningUp()
 beforeEach(() => {
   behind = 0
 })
-after(() => Promise.all(open.map((app) => app.close())))
 
 async function alone(path: string, ...handlers: RequestHandler[]): Promise<string> {
   const app = await serveApp((app) => {
@@ -29,7 +29,7 @@ async function alone(path: string, ...handlers: RequestHandler[]): Promise<strin
       res.json({ call: callOf(req).id })
     })
   })
-  open.push(app)
+  cleanUp.after(() => app.close())
   return app.url + path
 }
 
@@ -122,7 +122,7 @@ describe('one middleware in a plain Express app', () => {
 
   it('modelRoutes refuses an unknown model with status and headers', async () => {
     const app = await serveApp((app) => app.use('/v1', modelRoutes({ catalog: catalogWith(1) })))
-    open.push(app)
+    cleanUp.after(() => app.close())
     expectHeaders(await fetch(`${app.url}/v1/models/none`), 404, 'false')
     assert.equal((await fetch(`${app.url}/v1/models/chat`)).status, 200)
   })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { Router } from 'express'
 import { type ErrorCode, GatewayError } from '../../../lib/core/errors/index.ts'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
@@ -7,12 +7,14 @@ import { errorEnvelope, unknownPath } from '../../../lib/middleware/error-envelo
 import { SPEC_CODES, TYPES_BY_STATUS } from '../../core/errors/spec-codes.ts'
 import { envelopeIn, envelopeOf } from '../../support/answer-bodies.ts'
 import { type AppServer, serveApp } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 
 const SECRET = 'sk-secret'
 /** What spec 2.5 keeps for the call log, and what goes to nobody. */
 const RESERVED = new RegExp(`${SECRET}|line-7|rpm:acme|0\\.42|upstream says|node_modules|at Object|lib/`)
 
 let app: AppServer
+const cleanUp = cleaningUp()
 before(async () => {
   app = await serveApp((app) => {
     const routes = Router()
@@ -32,8 +34,8 @@ before(async () => {
     for (const root of ['/v1/chat', '/v1/messages', '/api/v3', '/llm/v1/messages']) app.use(root, routes)
     app.use(unknownPath(), errorEnvelope())
   })
+  cleanUp.after(() => app.close())
 })
-after(() => app.close())
 
 const ROOTS = { openai: '/v1/chat', anthropic: '/v1/messages', ark: '/api/v3' } as const
 

@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
 import express from 'express'
 import { ERROR_CODES, type ErrorCode, GatewayError } from '../../../lib/core/errors/index.ts'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope, unknownPath } from '../../../lib/middleware/error-envelope/index.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { type AppServer, rawClient, recordingLogger, serveApp } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 
 const logger = recordingLogger()
 let app: AppServer
 let behind = 0
 let fault: () => unknown = () => undefined
 
+const cleanUp = cleaningUp()
 before(async () => {
   app = await serveApp((app) => {
     app.use(beginCall({ logger }))
@@ -27,8 +29,8 @@ before(async () => {
     app.get('/v1/passes-on', (_req, _res, next) => next(fault()))
     app.use(unknownPath(), errorEnvelope())
   })
+  cleanUp.after(() => app.close())
 })
-after(() => app.close())
 beforeEach(() => {
   logger.lines.length = 0
   behind = 0

@@ -1,10 +1,10 @@
-import { after } from 'node:test'
 import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
 import { RedisIdempotencyStore } from '../../../lib/stores/redis/index.ts'
 import { openDatabase, SqlIdempotencyStore } from '../../../lib/stores/sql/index.ts'
 import { idempotencyStoreContract } from '../../contracts/idempotency-store.ts'
 import { postgresUrl } from '../../stores/sql/postgres-database.ts'
 import { temporaryFolder } from '../../stores/sql/temporary-database.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 
@@ -33,8 +33,9 @@ const openPostgres = async () => {
 
 idempotencyStoreContract('Postgres', openPostgres, WITHOUT_POSTGRES)
 
+const cleanUp = cleaningUp()
 let server: RedisServer | undefined
-after(() => server?.close())
+cleanUp.after(() => server?.close())
 
 const openRedis = async () => {
   server ??= await startRedis()

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type LimitStore, MemoryLimitStore } from '../../../lib/middleware/rate-limit/index.ts'
 import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
 import { demand, limit } from './demands.ts'
@@ -14,10 +15,12 @@ const ALL = 5000
 
 describe('5,000 held calls of which half leave at once', () => {
   let server: RedisServer | undefined
+  const cleanUp = cleaningUp()
   before(async () => {
-    if (!WITHOUT_REDIS) server = await startRedis()
+    if (WITHOUT_REDIS) return
+    server = await startRedis()
+    cleanUp.after(() => server?.close())
   })
-  after(() => server?.close())
 
   const redisStore = () => {
     const redis = server!.client({ enableAutoPipelining: true })

@@ -7,6 +7,7 @@ import { StoreAway } from '../../../lib/core/store-guard/index.ts'
 import type { Demand, Limit, Verdict } from '../../../lib/middleware/rate-limit/index.ts'
 import { MemoryLimitStore } from '../../../lib/middleware/rate-limit/index.ts'
 import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { untilAsync } from '../../support/until.ts'
 import { demand, limit } from './demands.ts'
@@ -18,13 +19,14 @@ describe('demands of one turn of the event loop in Redis', { skip: WITHOUT_REDIS
   let server: RedisServer
   let redis: Redis
   let store: RedisLimitStore
+  const cleanUp = cleaningUp(afterEach)
   beforeEach(async () => {
     server = await startRedis()
+    cleanUp.after(() => server.close())
     redis = server.client({ enableAutoPipelining: true })
     await redis.ping()
     store = new RedisLimitStore({ redis, logger: silent, timeoutMs: 2000 })
   })
-  afterEach(() => server.close())
 
   const all = (demands: readonly Demand[]) => Promise.all(demands.map((each) => store.admit(each)))
   const many = (count: number, limits: readonly Limit[]) =>

@@ -5,6 +5,7 @@ import type { Redis } from 'ioredis'
 import { openLimitStores } from '../../../examples/gateway/stores.ts'
 import { StoreAway } from '../../../lib/core/store-guard/index.ts'
 import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { untilAsync } from '../../support/until.ts'
 import { demand, limit } from './demands.ts'
@@ -32,12 +33,13 @@ function waiting(redis: Redis, held: { wait: Promise<void> | undefined }): Redis
 describe('limits on a Redis that is replaced', { skip: WITHOUT_REDIS }, () => {
   let server: RedisServer
   let redis: Redis
+  const cleanUp = cleaningUp(afterEach)
   beforeEach(async () => {
     server = await startRedis()
+    cleanUp.after(() => server.close())
     redis = server.client()
     await redis.ping()
   })
-  afterEach(() => server.close())
 
   it('takes a Redis that has become a replica for one that is away, whatever it answers to PING', async (t) => {
     const store = new RedisLimitStore({ redis, logger: silent })

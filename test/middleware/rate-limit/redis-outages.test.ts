@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, it, type TestContext } from 'node:test
 import type { Redis } from 'ioredis'
 import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
 import { type LimitedAppOptions, limitedApp } from './limited-app.ts'
@@ -13,12 +14,13 @@ const SLOTS = 'gateway:{limits}:concurrency:account:a1'
 describe('limits while Redis is away', { skip: WITHOUT_REDIS }, () => {
   let server: RedisServer
   let redis: Redis
+  const cleanUp = cleaningUp(afterEach)
   beforeEach(async () => {
     server = await startRedis()
+    cleanUp.after(() => server.close())
     redis = server.client({ enableAutoPipelining: true })
     await redis.ping()
   })
-  afterEach(() => server.close())
 
   async function limited(t: TestContext, options: LimitedAppOptions) {
     const logger = recordingLogger()

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import type { Redis } from 'ioredis'
 import { REFUND } from '../../../lib/stores/redis/limit-scripts.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 
 const NOW = 1_800_000_000_000
@@ -9,11 +10,12 @@ const NOW = 1_800_000_000_000
 describe('giving a charge back in Redis', { skip: WITHOUT_REDIS }, () => {
   let server: RedisServer
   let redis: Redis
+  const cleanUp = cleaningUp()
   before(async () => {
     server = await startRedis()
+    cleanUp.after(() => server.close())
     redis = server.client()
   })
-  after(() => server.close())
 
   /** A counter of 10 whose window has `left` to go; what it says after 4 of a window with that end were given back. */
   async function refunded(left: number, windowEnd: number, used = 10): Promise<string | null> {

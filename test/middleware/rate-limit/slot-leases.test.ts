@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Demand } from '../../../lib/middleware/rate-limit/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { demand, limit } from './demands.ts'
 import { LEASE_MS, RedisClock } from './redis-clock.ts'
 
 describe('slots of several processes on one Redis', { skip: WITHOUT_REDIS }, () => {
   let clock: RedisClock
+  const cleanUp = cleaningUp()
   before(async () => {
     clock = new RedisClock(await startRedis())
+    cleanUp.after(() => clock.close())
   })
-  after(() => clock.close())
 
   it('gives the slots of a killed process back when their leases end, and not before', async () => {
     const [killed, living] = [clock.open(), clock.open()]

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { request, type Server } from 'node:http'
+import { request } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import express from 'express'
 import { callOf } from '../../../lib/core/call/index.ts'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { readRequest } from '../../../lib/middleware/read-request/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { chatBody, KEY, listen } from '../../support/gateway.ts'
 import { suiteGateway } from '../../support/suite-gateway.ts'
 import { refusalOf } from './refusal.ts'
@@ -181,10 +182,7 @@ describe('the request body', async () => {
 
 describe('a body that another parser has read', () => {
   const catalog = { models: new Map(), lines: [], linesOf: () => [] }
-  const servers: Server[] = []
-  after(() => {
-    for (const server of servers) server.close().closeAllConnections()
-  })
+  const cleanUp = cleaningUp()
 
   async function ask(parser: express.RequestHandler, body: string) {
     const app = express()
@@ -192,7 +190,7 @@ describe('a body that another parser has read', () => {
     app.use((req, res) => res.json({ raw: callOf(req).request?.body.raw.toString() }))
     app.use(errorEnvelope())
     const server = await listen(app)
-    servers.push(server)
+    cleanUp.after(() => server.close().closeAllConnections())
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/chat/completions`
     return refusalOf(
       await fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json' } }),

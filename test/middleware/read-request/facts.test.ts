@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { chatCompletions, messages, type Operation } from '../../../lib/core/operations/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { chatBody, messageBody, startGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   chatAnswer,
@@ -127,17 +128,16 @@ describe('the facts of a message request', () => {
 describe('big requests', () => {
   let upstream: ScriptedUpstream
   let gateway: TestGateway
+  const cleanUp = cleaningUp()
   before(async () => {
     upstream = await startUpstream((res, { path }) =>
       (path.endsWith('/messages') ? messageAnswer : chatAnswer)(res),
     )
+    cleanUp.after(() => upstream.close())
     gateway = await startGateway({
       lines: [{ url: upstream.url }, { url: upstream.url, protocol: 'anthropic' }],
     })
-  })
-  after(async () => {
-    await gateway.close()
-    await upstream.close()
+    cleanUp.after(() => gateway.close())
   })
 
   /** Milliseconds of this thread that reading and judging a body takes, without sending it anywhere. */

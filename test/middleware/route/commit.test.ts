@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   ANTHROPIC_STREAM,
   answer,
@@ -57,9 +58,11 @@ const PREAMBLES: { name: string; mode: Mode; events: string[] }[] = [
 ]
 
 describe('the first real output', async () => {
+  const cleanUp = cleaningUp()
   const first = await startUpstream()
+  cleanUp.after(() => first.close())
   const second = await startUpstream()
-  after(() => Promise.all([first.close(), second.close()]))
+  cleanUp.after(() => second.close())
 
   const over = (t: TestContext, { protocol }: Mode): Promise<TestGateway> => {
     first.requests.length = 0

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it, type TestContext } from 'node:test'
+import { before, beforeEach, describe, it, type TestContext } from 'node:test'
 import type { RouteOptions } from '../../../lib/middleware/route/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   ANTHROPIC_STREAM,
   bodyOf,
@@ -20,14 +21,16 @@ import { until } from '../../support/until.ts'
 describe('when the caller leaves', () => {
   let upstream: ScriptedUpstream
   let other: ScriptedUpstream
+  const cleanUp = cleaningUp()
   before(async () => {
     upstream = await startUpstream()
+    cleanUp.after(() => upstream.close())
     other = await startUpstream()
+    cleanUp.after(() => other.close())
   })
   beforeEach(() => {
     upstream.requests.length = 0
   })
-  after(() => Promise.all([upstream.close(), other.close()]))
 
   const over = (t: TestContext, { protocol }: Mode, route: Partial<RouteOptions>) =>
     gatewayFor(t, { lines: [upstream, other].map(({ url }) => ({ url, protocol })), route })

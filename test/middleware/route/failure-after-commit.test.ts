@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import type { ErrorCode } from '../../../lib/core/errors/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   dataOf,
   eventsOf,
@@ -71,9 +72,11 @@ function beginning(mode: Mode): string[] {
 }
 
 describe('a line that fails behind the first output', async () => {
+  const cleanUp = cleaningUp()
   const upstream = await startUpstream()
+  cleanUp.after(() => upstream.close())
   const other = await startUpstream()
-  after(() => Promise.all([upstream.close(), other.close()]))
+  cleanUp.after(() => other.close())
 
   for (const { does, breaks, timeouts = {}, code, timeoutPhase } of ROWS) {
     for (const mode of STREAMS) {

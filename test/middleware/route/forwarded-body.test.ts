@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   ANTHROPIC,
   answer,
@@ -102,10 +103,11 @@ const ROWS: { what: string; mode?: Mode; sent: string; got: string; upstreamMode
 
 describe('the body that a line gets', () => {
   let upstream: ScriptedUpstream
+  const cleanUp = cleaningUp()
   before(async () => {
     upstream = await startUpstream()
+    cleanUp.after(() => upstream.close())
   })
-  after(() => upstream.close())
 
   for (const { what, mode = OPENAI, sent, got, upstreamModel = 'up' } of ROWS) {
     it(`is the caller's but for model, stream_options and provider: ${what}`, async (t) => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   answer,
   bodyOf,
@@ -33,8 +34,9 @@ function settleWith(gateway: TestGateway, work: () => Promise<void>): void {
 }
 
 describe('the end of an answer', async () => {
+  const cleanUp = cleaningUp()
   const upstream = await startUpstream()
-  after(() => upstream.close())
+  cleanUp.after(() => upstream.close())
 
   for (const mode of STREAMS) {
     it(`waits from the finish reason on until the call is settled (${modeName(mode)})`, async (t) => {

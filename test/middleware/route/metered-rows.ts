@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { estimateTokens } from '../../../lib/core/operations/tokens/token-estimate.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { exchange, gatewayFor, type Mode, modeName } from '../../support/exchange.ts'
 import {
   chatChunk,
@@ -53,8 +54,9 @@ export const messageStream =
 /** A test of each row: the call is answered, and its log entry has this usage. */
 export function describeUsage(title: string, rows: readonly MeteredRow[]): void {
   describe(title, async () => {
+    const cleanUp = cleaningUp()
     const upstream = await startUpstream()
-    after(() => upstream.close())
+    cleanUp.after(() => upstream.close())
     for (const { name, mode, script, tokens, source, extra } of rows) {
       it(`is ${name} (${modeName(mode)})`, async (t) => {
         upstream.script = script

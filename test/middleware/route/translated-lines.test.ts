@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, beforeEach, describe, it } from 'node:test'
+import { beforeEach, describe, it } from 'node:test'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { answer, eventsOf, exchange, gatewayFor, MODES, modeName, saidTo } from '../../support/exchange.ts'
 import { answerJson, stream } from '../../support/scripted-upstream.ts'
 import { acrossFrom, refuse, startTwoProtocols } from '../../support/two-protocols.ts'
 
 const { own, foreign, linesFor, clear, close } = await startTwoProtocols()
 beforeEach(clear)
-after(close)
+cleaningUp().after(close)
 
 for (const mode of MODES) {
   const across = acrossFrom(mode)

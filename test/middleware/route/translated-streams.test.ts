@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   ANTHROPIC_STREAM,
   answer,
@@ -47,9 +48,11 @@ for (const mode of STREAMS) {
   const across = lineOf(mode)
 
   describe(`a translated stream (caller: ${modeName(mode)})`, async () => {
+    const cleanUp = cleaningUp()
     const first = await startUpstream()
+    cleanUp.after(() => first.close())
     const second = await startUpstream()
-    after(() => Promise.all([first.close(), second.close()]))
+    cleanUp.after(() => second.close())
 
     const over = (t: TestContext): Promise<TestGateway> => {
       first.requests.length = 0

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { exchange, OPENAI_STREAM, occurrences } from '../../support/exchange.ts'
 import { startGateway } from '../../support/gateway.ts'
 import { chatChunk, chatEvents, startUpstream, stream } from '../../support/scripted-upstream.ts'
 
 describe('the usage chunk of an OpenAI-style stream', async () => {
+  const cleanUp = cleaningUp()
   const upstream = await startUpstream((res) => stream(res, chatEvents(['Hel', 'lo'])))
+  cleanUp.after(() => upstream.close())
   const gateway = await startGateway({ lines: [{ url: upstream.url }] })
-  after(() => Promise.all([gateway.close(), upstream.close()]))
+  cleanUp.after(() => gateway.close())
 
   const CALLERS = [
     { who: 'said nothing of it', extra: {}, sent: { include_usage: true }, shown: 0 },

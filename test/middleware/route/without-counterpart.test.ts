@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
-import { after, beforeEach, describe, it } from 'node:test'
+import { beforeEach, describe, it } from 'node:test'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { answer, exchange, gatewayFor, MODES, type Mode, saidTo } from '../../support/exchange.ts'
 import { answerJson, messageEvent, stream } from '../../support/scripted-upstream.ts'
 import { refuse, startTwoProtocols } from '../../support/two-protocols.ts'
 
 const { own, foreign, linesFor, clear, close } = await startTwoProtocols()
 beforeEach(clear)
-after(close)
+cleaningUp().after(close)
 
 describe('a request that another protocol has no word for', () => {
   const CASES = [

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import type { AccountSettings, RecordedChange } from '../../../lib/endpoints/admin/index.ts'
 import { type Database, openDatabase, SqlAccountStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { accountStoreContract, originOf, PREPAID } from '../../contracts/account-store.ts'
-import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { postgresUrl } from './postgres-database.ts'
 import { open, temporaryFolder } from './temporary-database.ts'
-
-let server: PostgresServer | undefined
-after(() => server?.close())
 
 /** An empty database, and how to be rid of it. */
 interface EmptyDatabase {
@@ -21,8 +19,7 @@ const BACKENDS = [
 ] as const
 
 async function emptyPostgres(): Promise<EmptyDatabase> {
-  server ??= await startPostgres()
-  return { url: await server.createDatabase(), remove: async () => {} }
+  return { url: await postgresUrl(), remove: async () => {} }
 }
 
 async function changesIn(db: Database): Promise<RecordedChange[]> {

@@ -1,11 +1,8 @@
-import { after } from 'node:test'
 import { openDatabase, SqlCallStore, SqlIdempotencyStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { ledgerContract } from '../../contracts/ledger.ts'
-import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { postgresUrl } from './postgres-database.ts'
 import { temporaryFolder } from './temporary-database.ts'
-
-let server: PostgresServer | undefined
-after(() => server?.close())
 
 async function openLedgers(url: string, remove: () => Promise<void>) {
   const handles = [await openDatabase(url), await openDatabase(url)] as const
@@ -28,8 +25,7 @@ ledgerContract('SQLite', async () => {
 ledgerContract(
   'Postgres',
   async () => {
-    server ??= await startPostgres()
-    return openLedgers(await server.createDatabase(), async () => {})
+    return openLedgers(await postgresUrl(), async () => {})
   },
   WITHOUT_POSTGRES,
 )

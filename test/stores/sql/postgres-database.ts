@@ -1,4 +1,5 @@
-import { after, type TestContext } from 'node:test'
+import type { TestContext } from 'node:test'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   type PostgresDatabases,
   postgresDatabases,
@@ -8,8 +9,7 @@ import { startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.t
 import { databaseUrl } from './temporary-database.ts'
 
 let databases: Promise<PostgresDatabases> | undefined
-let end = async (): Promise<void> => {}
-after(() => end())
+const cleanUp = cleaningUp()
 
 /** The Postgres of a run, or else one of this file, for tests that leave it as it is. */
 export function sharedPostgres(): Promise<PostgresDatabases> {
@@ -21,11 +21,11 @@ async function open(): Promise<PostgresDatabases> {
   const port = process.env[SHARED_POSTGRES]
   if (port !== undefined) {
     const shared = postgresDatabases(Number(port))
-    end = () => shared.dropDatabases()
+    cleanUp.after(() => shared.dropDatabases())
     return shared
   }
   const own = await startPostgres()
-  end = () => own.close()
+  cleanUp.after(() => own.close())
   return own
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { before, describe, it, type TestContext } from 'node:test'
 import { sql } from 'kysely'
 import {
   type Database,
@@ -7,6 +7,7 @@ import {
   type OpenDatabaseOptions,
   openDatabase,
 } from '../../../lib/stores/sql/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 
 /** Far below the ten minutes and more that TCP would wait. */
@@ -14,10 +15,12 @@ const PATIENCE_MS = 10_000
 const QUICK = { connectTimeoutMs: 500, statementTimeoutMs: 500 }
 
 let server: PostgresServer
+const cleanUp = cleaningUp()
 before(async () => {
-  if (!WITHOUT_POSTGRES) server = await startPostgres()
+  if (WITHOUT_POSTGRES) return
+  server = await startPostgres()
+  cleanUp.after(() => server.close())
 })
-after(() => server?.close())
 
 async function open(t: TestContext, options: OpenDatabaseOptions = {}): Promise<Database> {
   const db = await openDatabase(await server.createDatabase(), { ...QUICK, ...options })

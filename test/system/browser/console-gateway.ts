@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before } from 'node:test'
+import { before } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { jsonOf } from '../../support/answer-bodies.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   chat,
   type GatewayProcess,
@@ -29,14 +30,13 @@ export interface ConsoleSuite {
 export function consoleSuite(): ConsoleSuite {
   let gateway: GatewayProcess
   let browser: Browser
+  const cleanUp = cleaningUp()
   before(async () => {
     if (WITHOUT_CHROMIUM) return
     gateway = await startGatewayProcess({ ADMIN_TOKEN })
+    cleanUp.after(() => gateway.stop())
     browser = await startBrowser()
-  })
-  after(async () => {
-    await browser?.close()
-    await gateway?.stop()
+    cleanUp.after(() => browser.close())
   })
   return {
     get url() {

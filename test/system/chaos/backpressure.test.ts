@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawClient, rawClient } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { chatBody, KEY, startGateway, type TestGateway } from '../../support/gateway.ts'
 import { chatChunk, type ScriptedUpstream, startUpstream } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'
@@ -16,14 +17,13 @@ const IDLE_MS = 150
 let upstream: ScriptedUpstream
 let gateway: TestGateway
 let client: RawClient | undefined
+const cleanUp = cleaningUp(afterEach)
 beforeEach(async () => {
   upstream = await startUpstream()
+  cleanUp.after(() => upstream.close())
   gateway = await startGateway({ lines: [{ url: upstream.url, timeouts: { idleMs: IDLE_MS } }] })
-})
-afterEach(async () => {
-  client?.socket.destroy()
-  await gateway.close()
-  await upstream.close()
+  cleanUp.after(() => gateway.close())
+  cleanUp.after(() => client?.socket.destroy())
 })
 
 /** What an upstream with much to say has got rid of. */

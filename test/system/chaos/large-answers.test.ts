@@ -5,8 +5,9 @@ import { writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { rawClient } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   type GatewayProcess,
   lookUp,
@@ -48,13 +49,17 @@ function peakOf({ pid }: GatewayProcess): number {
 }
 
 describe('an answer of many megabytes', () => {
-  let upstreams: ScriptedUpstream[] = []
+  const upstreams: ScriptedUpstream[] = []
   let gateway: GatewayProcess
-  let remove = async (): Promise<void> => {}
+  const cleanUp = cleaningUp()
   before(async () => {
-    upstreams = [await startUpstream(), await startUpstream()]
+    for (let i = 0; i < 2; i++) {
+      const upstream = await startUpstream()
+      cleanUp.after(() => upstream.close())
+      upstreams.push(upstream)
+    }
     const folder = await temporaryFolder()
-    remove = folder.remove
+    cleanUp.after(() => folder.remove())
     const config = {
       accounts: [{ id: 'acme', balance: '100' }],
       keys: [{ id: 'key', account: 'acme', secret: KEY }],
@@ -69,11 +74,7 @@ describe('an answer of many megabytes', () => {
       GATEWAY_CONFIG: join(folder.path, 'config.json'),
       DATABASE_URL: `sqlite:${join(folder.path, 'test.db')}`,
     })
-  })
-  after(async () => {
-    await gateway.stop()
-    for (const upstream of upstreams) await upstream.close()
-    await remove()
+    cleanUp.after(() => gateway.stop())
   })
 
   const body = JSON.stringify({ model: 'image', prompt: 'a wall' })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { blocksOf, curlLinesOf, send } from '../../docs/pages.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 
 const DOCUMENTED = 'http://127.0.0.1:8787'
@@ -15,10 +16,11 @@ const lines = blocksOf(['README.md', 'lib/**/*.md', 'examples/**/*.md'])
 
 describe('the requests to paste', () => {
   let gateway: GatewayProcess
+  const cleanUp = cleaningUp()
   before(async () => {
     gateway = await startGatewayProcess({ ADMIN_TOKEN })
+    cleanUp.after(() => gateway.stop())
   })
-  after(() => gateway.stop())
 
   it('are found', () => {
     const pages = new Set(lines.map(({ page }) => page))

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { globSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { blocksOf, curlLinesOf, ROOT, send } from '../../docs/pages.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { temporaryFolder } from '../../support/gateway-process.ts'
 import { freePort } from '../../support/postgres-process.ts'
 import { startProgram } from './running-program.ts'
@@ -18,10 +19,11 @@ const examples = globSync('examples/*/server.ts', { cwd: ROOT })
 
 describe('the servers of the examples', { concurrency: 3 }, () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
+  const cleanUp = cleaningUp()
   before(async () => {
     folder = await temporaryFolder()
+    cleanUp.after(() => folder.remove())
   })
-  after(() => folder.remove())
 
   it('are found', () => assert.ok(examples.length >= 4))
 

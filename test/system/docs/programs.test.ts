@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { type Block, blocksOf, type CurlLine, curlLinesOf, ROOT, SLICES, send } from '../../docs/pages.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import { freePort } from '../../support/postgres-process.ts'
 import { startProgram } from './running-program.ts'
@@ -38,15 +39,14 @@ describe('the whole programs of the pages', { concurrency: 3 }, () => {
   const ignored = join(ROOT, '.data')
   let folder = ''
   let gateway: GatewayProcess
+  const cleanUp = cleaningUp()
   before(async () => {
     mkdirSync(ignored, { recursive: true })
     // In the repository, so that the package finds itself by its own name.
     folder = mkdtempSync(join(ignored, 'programs-'))
+    cleanUp.after(() => rmSync(folder, { recursive: true, force: true }))
     gateway = await startGatewayProcess()
-  })
-  after(async () => {
-    await gateway.stop()
-    rmSync(folder, { recursive: true, force: true })
+    cleanUp.after(() => gateway.stop())
   })
 
   it('have requests to paste where a reader mounts one middleware', () => {

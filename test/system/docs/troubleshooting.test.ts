@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
 import { blocksOf } from '../../docs/pages.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   chat,
   type GatewayProcess,
@@ -26,10 +27,11 @@ function withoutTimes(value: unknown): unknown {
 
 describe('the entries that the page on troubleshooting shows', () => {
   let gateway: GatewayProcess
+  const cleanUp = cleaningUp()
   before(async () => {
     gateway = await startGatewayProcess()
+    cleanUp.after(() => gateway.stop())
   })
-  after(() => gateway.stop())
 
   const requests = [
     chat('chat-failover'),

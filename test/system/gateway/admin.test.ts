@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, afterEach, before, describe, it } from 'node:test'
+import { afterEach, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { envelopeOf, jsonOf } from '../../support/answer-bodies.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   chat,
   type GatewayProcess,
@@ -21,16 +22,15 @@ let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let upstream: ScriptedUpstream
 let postgres: PostgresServer | undefined
 let gateway: GatewayProcess | undefined
+const cleanUp = cleaningUp()
 before(async () => {
   folder = await temporaryFolder()
+  cleanUp.after(() => folder.remove())
   upstream = await startUpstream()
+  cleanUp.after(() => upstream.close())
 })
+cleanUp.after(() => postgres?.close())
 afterEach(() => gateway?.stop())
-after(async () => {
-  await upstream.close()
-  await postgres?.close()
-  await folder.remove()
-})
 
 async function start(env: Record<string, string>): Promise<GatewayProcess> {
   gateway = await startGatewayProcess(env)

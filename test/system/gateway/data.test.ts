@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { readSettings } from '../../../examples/gateway/settings.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   chat,
   type GatewayProcess,
@@ -15,12 +16,11 @@ import {
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let running: GatewayProcess | undefined
+const cleanUp = cleaningUp(afterEach)
 beforeEach(async () => {
   folder = await temporaryFolder()
-})
-afterEach(async () => {
-  await running?.stop()
-  await folder.remove()
+  cleanUp.after(() => folder.remove())
+  cleanUp.after(() => running?.stop())
 })
 
 const PROMPT = 'a prompt that nobody may ever read again: cerulean-otter-417'

@@ -2,14 +2,16 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type Exit, runToExit, temporaryFolder } from '../../support/gateway-process.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
+const cleanUp = cleaningUp()
 before(async () => {
   folder = await temporaryFolder()
+  cleanUp.after(() => folder.remove())
 })
-after(() => folder.remove())
 
 let files = 0
 async function file(text: string): Promise<string> {

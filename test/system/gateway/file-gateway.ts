@@ -1,6 +1,7 @@
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { jsonOf } from '../../support/answer-bodies.ts'
+import type { CleanUp } from '../../support/clean-up.ts'
 import {
   type Environment,
   type GatewayProcess,
@@ -39,13 +40,8 @@ export interface Config {
   readonly lines: readonly object[]
 }
 
-/** A test's context, or whatever else ends what was started. */
-export interface Cleanup {
-  after(end: () => unknown): void
-}
-
 /** Answers at once, a stream with some pauses. */
-export async function startFileGateway(t: Cleanup, env: Environment = {}): Promise<FileGateway> {
+export async function startFileGateway(t: CleanUp, env: Environment = {}): Promise<FileGateway> {
   const folder = await temporaryFolder()
   t.after(() => folder.remove())
   const upstream = await startUpstream((res, { json }) =>

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { Pool } from 'undici'
+import type { CleanUp } from '../../support/clean-up.ts'
 import { until } from '../../support/until.ts'
-import type { Cleanup } from './file-gateway.ts'
 
 /** Callers that send one request after the other on connections they keep. */
 export interface Load {
@@ -35,7 +35,7 @@ export function askedChat(model = 'chat-small', stream = false): Asked {
 }
 
 /** Puts load on a gateway: half of the callers with undici, which heeds what answers say, half on bare sockets. */
-export function keepAliveLoad(t: Cleanup, url: string, asked: readonly Asked[], callers = 8): Load {
+export function keepAliveLoad(t: CleanUp, url: string, asked: readonly Asked[], callers = 8): Load {
   const failures: string[] = []
   const ids: string[] = []
   let stopped = false

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { envelopeOf } from '../../support/answer-bodies.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   type GatewayProcess,
   lookUp,
@@ -20,12 +21,15 @@ describe('two gateways on one Redis and one database', { skip: WITHOUT_REDIS }, 
   let redis: RedisServer
   let upstream: ScriptedUpstream
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
-  let gateways: GatewayProcess[] = []
-
+  const gateways: GatewayProcess[] = []
+  const cleanUp = cleaningUp()
   before(async () => {
     redis = await startRedis()
+    cleanUp.after(() => redis.close())
     upstream = await startUpstream((res) => chatAnswer(res, 'Hello'))
+    cleanUp.after(() => upstream.close())
     folder = await temporaryFolder()
+    cleanUp.after(() => folder.remove())
     const config = join(folder.path, 'config.json')
     await writeFile(
       config,
@@ -46,13 +50,11 @@ describe('two gateways on one Redis and one database', { skip: WITHOUT_REDIS }, 
       REDIS_URL: `redis://127.0.0.1:${redis.port}`,
       DATABASE_URL: `sqlite:${join(folder.path, 'gateway.db')}`,
     }
-    gateways = [await startGatewayProcess(env), await startGatewayProcess(env)]
-  })
-  after(async () => {
-    await Promise.all(gateways.map((gateway) => gateway.stop()))
-    await upstream.close()
-    await redis.close()
-    await folder.remove()
+    for (let i = 0; i < 2; i++) {
+      const gateway = await startGatewayProcess(env)
+      cleanUp.after(() => gateway.stop())
+      gateways.push(gateway)
+    }
   })
 
   const body = { model: 'm', messages: [{ role: 'user', content: 'hi' }] }

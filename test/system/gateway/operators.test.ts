@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, afterEach, before, describe, it } from 'node:test'
+import { afterEach, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { envelopeOf, jsonOf } from '../../support/answer-bodies.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   chat,
   type GatewayProcess,
@@ -29,9 +30,12 @@ let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let upstream: ScriptedUpstream
 let postgres: PostgresServer | undefined
 const running: GatewayProcess[] = []
+const cleanUp = cleaningUp()
 before(async () => {
   folder = await temporaryFolder()
+  cleanUp.after(() => folder.remove())
   upstream = await startUpstream()
+  cleanUp.after(() => upstream.close())
   const lines = ['one', 'two'].map((id, priority) => {
     return {
       id,
@@ -51,11 +55,7 @@ before(async () => {
   await writeFile(join(folder.path, 'config.json'), JSON.stringify(config))
 })
 afterEach(() => Promise.all(running.splice(0).map((gateway) => gateway.stop())))
-after(async () => {
-  await upstream.close()
-  await postgres?.close()
-  await folder.remove()
-})
+cleanUp.after(() => postgres?.close())
 
 async function start(databaseUrl: string): Promise<GatewayProcess> {
   const configFile = join(folder.path, 'config.json')

@@ -1,21 +1,23 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import { WebSocket } from 'ws'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { rawClient } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type GatewayProcess, lookUp, startGatewayProcess } from '../../support/gateway-process.ts'
 
 let gateway: GatewayProcess
 let client: OpenAI
+const cleanUp = cleaningUp()
 before(async () => {
   gateway = await startGatewayProcess()
+  cleanUp.after(() => gateway.stop())
   client = new OpenAI({ apiKey: 'sk-demo', baseURL: `${gateway.url}/v1`, maxRetries: 0 })
 })
-after(() => gateway.stop())
 
 describe('the OpenAI SDK at the assembled gateway', () => {
   it('uploads, lists, reads and deletes files', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   chat,
   type GatewayProcess,
@@ -14,18 +15,17 @@ import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../supp
 let server: PostgresServer
 let url: string
 const running: GatewayProcess[] = []
+const cleanUp = cleaningUp()
 before(async () => {
   if (WITHOUT_POSTGRES) return
   server = await startPostgres()
+  cleanUp.after(() => server.close())
   url = await server.createDatabase()
-})
-after(async () => {
-  for (const gateway of running) await gateway.stop()
-  await server?.close()
 })
 
 async function start(): Promise<GatewayProcess> {
   const gateway = await startGatewayProcess({ DATABASE_URL: url })
+  cleanUp.after(() => gateway.stop())
   running.push(gateway)
   return gateway
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { jsonOf } from '../../support/answer-bodies.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type Exchange, readExchange } from '../../support/exchange.ts'
 import {
   type GatewayProcess,
@@ -25,11 +26,14 @@ describe('responses in the assembled gateway, two processes on one database', ()
   let env: Record<string, string>
   let here: GatewayProcess
   let there: GatewayProcess
-
+  const cleanUp = cleaningUp()
   before(async () => {
     one = await startKeepingUpstream('one')
+    cleanUp.after(() => one.close())
     two = await startKeepingUpstream('two')
+    cleanUp.after(() => two.close())
     folder = await temporaryFolder()
+    cleanUp.after(() => folder.remove())
     const config = join(folder.path, 'config.json')
     const price = { inputPerMillion: '1', cachedInputPerMillion: '0.5', outputPerMillion: '2' }
     await writeFile(
@@ -58,11 +62,9 @@ describe('responses in the assembled gateway, two processes on one database', ()
       ADMIN_TOKEN: ADMIN,
     }
     here = await startGatewayProcess(env)
+    cleanUp.after(() => here.stop())
     there = await startGatewayProcess(env)
-  })
-  after(async () => {
-    await Promise.all([here.stop(), there.stop(), one.close(), two.close()])
-    await folder.remove()
+    cleanUp.after(() => there.stop())
   })
 
   const ask = async (

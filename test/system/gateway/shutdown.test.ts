@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { rawClient } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   chat,
   type GatewayProcess,
@@ -18,14 +19,13 @@ import { until } from '../../support/until.ts'
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let gateway: GatewayProcess
 let env: Record<string, string>
+const cleanUp = cleaningUp(afterEach)
 beforeEach(async () => {
   folder = await temporaryFolder()
+  cleanUp.after(() => folder.remove())
   env = { DATABASE_URL: `sqlite:${join(folder.path, 'gateway.db')}` }
   gateway = await startGatewayProcess(env)
-})
-afterEach(async () => {
-  await gateway.stop()
-  await folder.remove()
+  cleanUp.after(() => gateway.stop())
 })
 
 /** What a balancer sees, asking again and again until nobody answers. */

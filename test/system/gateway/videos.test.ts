@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import OpenAI from 'openai'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 
 const TASKS = '/api/v3/contents/generations/tasks'
@@ -9,10 +10,11 @@ const headers = { authorization: 'Bearer sk-demo', 'content-type': 'application/
 
 describe('the videos of the assembled gateway, on the demo models', () => {
   let gateway: GatewayProcess
+  const cleanUp = cleaningUp()
   before(async () => {
     gateway = await startGatewayProcess()
+    cleanUp.after(() => gateway.stop())
   })
-  after(() => gateway.stop())
 
   const json = async (path: string, init: RequestInit = {}) => {
     const response = await fetch(gateway.url + path, { headers, ...init })

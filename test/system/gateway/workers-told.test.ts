@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'undici'
 import { linesOfAll } from '../../../examples/gateway/lines-of-all.ts'
 import type { LineFigures } from '../../../lib/middleware/route/index.ts'
 import { Scrape } from '../../middleware/telemetry/scrape.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { chatAnswer } from '../../support/scripted-upstream.ts'
 import { untilAsync } from '../../support/until.ts'
-import { type Cleanup, type FileGateway, startFileGateway } from './file-gateway.ts'
+import { type FileGateway, startFileGateway } from './file-gateway.ts'
 import { askedChat } from './keep-alive-load.ts'
 
 interface OneWorker {
@@ -24,15 +25,11 @@ const CALLS = askedChat()
 
 /** In the order of the file: the last leaves a worker that has seen nothing. */
 describe('what is told of several workers', () => {
-  const ends: (() => unknown)[] = []
-  const cleanup: Cleanup = { after: (end) => void ends.unshift(end) }
+  const cleanUp = cleaningUp()
   let server: FileGateway
   before(async () => {
-    server = await startFileGateway(cleanup, { WORKERS: '2' })
+    server = await startFileGateway(cleanUp, { WORKERS: '2' })
     await untilAsync(async () => (await line()).workers.length === 2, 'both workers')
-  })
-  after(async () => {
-    for (const end of ends) await end()
   })
 
   const line = async (): Promise<Line> => JSON.parse(await get('/admin/lines/one')) as Line
@@ -70,7 +67,7 @@ describe('what is told of several workers', () => {
       if (now && !found.has(now.worker)) {
         found.add(now.worker)
         clients.push(client)
-        ends.unshift(() => client.destroy())
+        cleanUp.after(() => client.destroy())
       } else await client.close()
     }
     return clients

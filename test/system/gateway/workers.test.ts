@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { lookUp, runToExit, startGatewayProcess } from '../../support/gateway-process.ts'
 import { startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
-import { type Cleanup, type FileGateway, startFileGateway } from './file-gateway.ts'
+import { type FileGateway, startFileGateway } from './file-gateway.ts'
 import { askedChat, keepAliveLoad, type Load } from './keep-alive-load.ts'
 
 const ASKED = [askedChat(), askedChat('chat-small', true)]
@@ -45,14 +46,10 @@ async function restartOneByOne(server: FileGateway, load: Load): Promise<void> {
 
 /** In the order of the file: each leaves two workers to the next. */
 describe('WORKERS', () => {
-  const ends: (() => unknown)[] = []
-  const cleanup: Cleanup = { after: (end) => void ends.unshift(end) }
+  const cleanUp = cleaningUp()
   let server: FileGateway
   before(async () => {
-    server = await startFileGateway(cleanup, { WORKERS: '2' })
-  })
-  after(async () => {
-    for (const end of ends) await end()
+    server = await startFileGateway(cleanUp, { WORKERS: '2' })
   })
 
   it('serve one port, and say once that they are ready', async (t) => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { Agent, request } from 'node:http'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import fc from 'fast-check'
 import { checkEnvelope } from '../../middleware/read-request/refusal.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   chatAnswer,
@@ -27,7 +28,7 @@ describe('bad input', () => {
   let upstream: ScriptedUpstream
   let gateway: TestGateway
   const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE })
-
+  const cleanUp = cleaningUp()
   before(async () => {
     upstream = await startUpstream((res, { path: asked, json }) => {
       const isMessage = asked.endsWith('/messages')
@@ -35,15 +36,13 @@ describe('bad input', () => {
       if (isMessage) messageAnswer(res)
       else chatAnswer(res)
     })
+    cleanUp.after(() => upstream.close())
     gateway = await startGateway({
       lines: [{ url: upstream.url }, { url: upstream.url, protocol: 'anthropic' }],
       config: { bodyLimitBytes: 4096 },
     })
-  })
-  after(async () => {
-    agent.destroy()
-    await gateway.close()
-    await upstream.close()
+    cleanUp.after(() => gateway.close())
+    cleanUp.after(() => agent.destroy())
   })
 
   it(`${RUNS} generated requests: never a 500, never a hang, always an answer in the envelope`, async () => {

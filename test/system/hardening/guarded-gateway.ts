@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after } from 'node:test'
 import { rawClient } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   type Environment,
   type GatewayProcess,
@@ -29,8 +29,11 @@ export async function guardedGateway(
   script?: UpstreamScript,
   extra: (upstreamUrl: string) => object = () => ({}),
 ): Promise<GuardedGateway> {
+  const cleanUp = cleaningUp()
   const folder = await temporaryFolder()
+  cleanUp.after(() => folder.remove())
   const upstream = await startUpstream(script)
+  cleanUp.after(() => upstream.close())
   const config = {
     accounts: [{ id: 'acme' }, { id: 'globex' }],
     keys: [
@@ -50,11 +53,7 @@ export async function guardedGateway(
   const configFile = join(folder.path, 'config.json')
   await writeFile(configFile, JSON.stringify(config))
   const gateway = await startGatewayProcess({ GATEWAY_CONFIG: configFile, ADMIN_TOKEN, ...env })
-  after(async () => {
-    await gateway.stop()
-    await upstream.close()
-    await folder.remove()
-  })
+  cleanUp.after(() => gateway.stop())
   return {
     gateway,
     upstream,

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, afterEach } from 'node:test'
+import { afterEach } from 'node:test'
 import { createGateway } from '../../../examples/gateway/app.ts'
 import { Readiness } from '../../../examples/gateway/readiness.ts'
 import { openDurableStores, openLimitStores } from '../../../examples/gateway/stores.ts'
 import { loadConfig } from '../../../lib/core/catalog/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import {
   chatAnswer,
   messageAnswer,
@@ -26,6 +27,7 @@ export interface OwnGateway {
 /** Awaited in the body of a test file; behind each test nothing unforeseen may have been logged. */
 export async function ownGateway(): Promise<OwnGateway> {
   const logger = recordingLogger()
+  const cleanUp = cleaningUp()
   const upstream = await startUpstream((res, { path }) =>
     path.endsWith('/messages') ? messageAnswer(res) : chatAnswer(res),
   )
@@ -44,18 +46,14 @@ export async function ownGateway(): Promise<OwnGateway> {
     readiness: new Readiness(async () => {}),
     adminToken: ADMIN_TOKEN,
   })
+  cleanUp.after(() => gateway.close())
   const server = createServer(gateway.app)
   await once(server.listen(0, '127.0.0.1'), 'listening')
+  cleanUp.after(() => server.close().closeAllConnections())
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   afterEach(() => {
     const unforeseen = logger.lines.filter(({ level }) => level === 'error')
     assert.deepEqual(unforeseen, [], 'nothing unforeseen')
-  })
-  after(async () => {
-    server.closeAllConnections()
-    server.close()
-    await gateway.close()
-    await upstream.close()
   })
   return {
     upstream,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type LimitedProcess,
@@ -8,14 +8,16 @@ import {
   shareOf,
   startLimited,
 } from '../../middleware/rate-limit/load.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 
 describe('two processes on one Redis under load', { skip: WITHOUT_REDIS }, () => {
   let server: RedisServer
+  const cleanUp = cleaningUp()
   before(async () => {
     server = await startRedis()
+    cleanUp.after(() => server.close())
   })
-  after(() => server.close())
 
   /** Two processes of the same limits. */
   async function withTwo(

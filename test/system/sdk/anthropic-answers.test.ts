@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   messageAnswer,
@@ -21,19 +22,18 @@ let upstream: ScriptedUpstream
 let gateway: TestGateway
 let client: ReturnType<typeof anthropicOf>
 
+const cleanUp = cleaningUp()
 before(async () => {
   upstream = await startUpstream()
+  cleanUp.after(() => upstream.close())
   gateway = await startGateway({ lines: [{ url: upstream.url, protocol: 'anthropic' }] })
+  cleanUp.after(() => gateway.close())
   client = anthropicOf(gateway.url)
 })
 beforeEach(() => {
   upstream.requests.length = 0
   upstream.script = (res, { json }) =>
     json.stream ? stream(res, messageEvents(['Hel', 'lo', ' there'])) : messageAnswer(res, 'Hello there')
-})
-after(async () => {
-  await gateway.close()
-  await upstream.close()
 })
 
 const ask = { model: 'chat', max_tokens: 100, messages: user('hi') }

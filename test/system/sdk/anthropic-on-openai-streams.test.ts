@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
 import { UNSIGNED, unsignedOf } from '../../../lib/core/translate/parts/reasoning-details.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import { chatChunk, type ScriptedUpstream, startUpstream, stream } from '../../support/scripted-upstream.ts'
 import { anthropicOf, read, user } from './clients.ts'
@@ -38,12 +39,14 @@ describe('the Anthropic SDK on an OpenAI-style line, streamed', () => {
   let client: ReturnType<typeof anthropicOf>
   let events: readonly string[]
 
+  const cleanUp = cleaningUp()
   before(async () => {
     upstream = await startUpstream((res) => stream(res, events))
+    cleanUp.after(() => upstream.close())
     gateway = await startGateway({ lines: [{ url: upstream.url, protocol: 'openai' }] })
+    cleanUp.after(() => gateway.close())
     client = anthropicOf(gateway.url)
   })
-  after(() => Promise.all([gateway.close(), upstream.close()]))
   beforeEach(() => {
     upstream.requests.length = 0
   })

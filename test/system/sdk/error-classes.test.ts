@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { ERROR_CODES, type ErrorCode } from '../../../lib/core/errors/index.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { anthropicOf, openaiOf, recordingClient, rejection, SDKS } from './clients.ts'
 import { SITUATIONS, type SituationGateway, startSituations } from './situations.ts'
 
@@ -34,12 +35,13 @@ function same(name: Expected['name'], type: string): Expected {
 }
 
 let all: SituationGateway
+const cleanUp = cleaningUp()
 before(async () => {
   all = await startSituations()
+  cleanUp.after(() => all.close())
   // Opens the circuits of "broken".
   for (const sdk of SDKS) await rejection(recordingClient(sdk, all.gateway.url).ask('broken'))
 })
-after(() => all.close())
 
 describe('each code raises the right class of each SDK', () => {
   for (const sdk of SDKS) {

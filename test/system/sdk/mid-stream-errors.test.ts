@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { after, afterEach, before, describe, it } from 'node:test'
+import { afterEach, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   chatEvents,
@@ -57,8 +58,10 @@ const PAIRS = SDKS.flatMap((sdk) => SDKS.map((line) => [sdk, line] as const))
 describe('an upstream that breaks its stream off raises in the SDK', () => {
   let upstream: ScriptedUpstream
   const gateways = new Map<string, TestGateway>()
+  const cleanUp = cleaningUp()
   before(async () => {
     upstream = await startUpstream()
+    cleanUp.after(() => upstream.close())
     for (const protocol of SDKS) {
       const line = {
         url: upstream.url,
@@ -67,15 +70,13 @@ describe('an upstream that breaks its stream off raises in the SDK', () => {
         circuit: { minimumCalls: 1000 },
       }
       // The second line must not be asked once output has gone out.
-      gateways.set(protocol, await startGateway({ lines: [line, line] }))
+      const gateway = await startGateway({ lines: [line, line] })
+      cleanUp.after(() => gateway.close())
+      gateways.set(protocol, gateway)
     }
   })
   afterEach(() => {
     upstream.requests.length = 0
-  })
-  after(async () => {
-    for (const gateway of gateways.values()) await gateway.close()
-    await upstream.close()
   })
 
   for (const [sdk, line] of PAIRS) {

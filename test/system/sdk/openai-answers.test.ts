@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   chatAnswer,
@@ -28,19 +29,18 @@ let upstream: ScriptedUpstream
 let gateway: TestGateway
 let client: ReturnType<typeof openaiOf>
 
+const cleanUp = cleaningUp()
 before(async () => {
   upstream = await startUpstream()
+  cleanUp.after(() => upstream.close())
   gateway = await startGateway({ lines: [{ url: upstream.url }] })
+  cleanUp.after(() => gateway.close())
   client = openaiOf(gateway.url)
 })
 beforeEach(() => {
   upstream.requests.length = 0
   upstream.script = (res, { json }) =>
     json.stream ? stream(res, chatEvents(['Hel', 'lo', ' there'])) : chatAnswer(res, 'Hello there')
-})
-after(async () => {
-  await gateway.close()
-  await upstream.close()
 })
 
 const ask = { model: 'chat', messages: user('hi') }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   messageEvent,
@@ -52,12 +53,14 @@ describe('the OpenAI SDK on an Anthropic-style line, streamed', () => {
   let client: ReturnType<typeof openaiOf>
   let events: readonly string[]
 
+  const cleanUp = cleaningUp()
   before(async () => {
     upstream = await startUpstream((res) => stream(res, events))
+    cleanUp.after(() => upstream.close())
     gateway = await startGateway({ lines: [{ url: upstream.url, protocol: 'anthropic' }] })
+    cleanUp.after(() => gateway.close())
     client = openaiOf(gateway.url)
   })
-  after(() => Promise.all([gateway.close(), upstream.close()]))
   beforeEach(() => {
     upstream.requests.length = 0
   })

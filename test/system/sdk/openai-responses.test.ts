@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
 import OpenAI from 'openai'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   type KeepingUpstream,
@@ -33,13 +34,17 @@ let gateway: TestGateway
 let client: OpenAI
 let scripts: KeepingUpstream['script'][]
 
+const cleanUp = cleaningUp()
 before(async () => {
   one = await startKeepingUpstream('one')
+  cleanUp.after(() => one.close())
   two = await startKeepingUpstream('two')
+  cleanUp.after(() => two.close())
   scripts = [one.script, two.script]
   gateway = await startGateway({
     lines: [one, two].map(({ url }) => ({ url, circuit: { minimumCalls: 1000 } })),
   })
+  cleanUp.after(() => gateway.close())
   client = openaiOf(gateway.url, { maxRetries: 2 })
 })
 beforeEach(() => {
@@ -47,11 +52,6 @@ beforeEach(() => {
     upstream.requests.length = 0
     upstream.script = scripts[i] as KeepingUpstream['script']
   }
-})
-after(async () => {
-  await gateway.close()
-  await one.close()
-  await two.close()
 })
 
 const ask = { model: 'chat', input: 'hi' }

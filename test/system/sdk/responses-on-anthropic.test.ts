@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
 import type OpenAI from 'openai'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   messageAnswer,
@@ -24,12 +25,14 @@ describe('responses on an Anthropic-style line', () => {
   let gateway: TestGateway
   let client: ReturnType<typeof openaiOf>
 
+  const cleanUp = cleaningUp()
   before(async () => {
     upstream = await startUpstream()
+    cleanUp.after(() => upstream.close())
     gateway = await startGateway({ lines: [{ url: upstream.url, protocol: 'anthropic' }] })
+    cleanUp.after(() => gateway.close())
     client = openaiOf(gateway.url)
   })
-  after(() => Promise.all([gateway.close(), upstream.close()]))
   beforeEach(() => {
     upstream.requests.length = 0
   })

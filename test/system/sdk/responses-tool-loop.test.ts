@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
 import type OpenAI from 'openai'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   chatAnswer,
@@ -134,12 +135,14 @@ for (const { name, line, answer, path } of LINES) {
     let gateway: TestGateway
     let client: ReturnType<typeof openaiOf>
 
+    const cleanUp = cleaningUp()
     before(async () => {
       upstream = await startUpstream((res, { json }, index) => answer(res, index, json.stream === true))
+      cleanUp.after(() => upstream.close())
       gateway = await startGateway({ lines: [{ url: upstream.url, ...line }] })
+      cleanUp.after(() => gateway.close())
       client = openaiOf(gateway.url)
     })
-    after(() => Promise.all([gateway.close(), upstream.close()]))
     beforeEach(() => {
       upstream.requests.length = 0
     })

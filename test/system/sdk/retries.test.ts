@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { callOf } from '../../../lib/core/call/index.ts'
 import { ERROR_CODE_NAMES, type ErrorCode } from '../../../lib/core/errors/index.ts'
 import { authenticate, memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { type AppServer, recordingLogger, serveApp } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { KEY, startGateway, type TestGateway } from '../../support/gateway.ts'
 import { answerJson, chatAnswer, messageAnswer, startUpstream } from '../../support/scripted-upstream.ts'
 import { recordingClient, rejection, SDKS, type SdkName } from './clients.ts'
@@ -64,6 +65,7 @@ const RETRIES = 2
 describe('an SDK makes exactly the calls that the tier of a code allows', { concurrency: 12 }, () => {
   let app: AppServer
   const calls = new Map<string, number>()
+  const cleanUp = cleaningUp()
   before(async () => {
     app = await serveApp((express) => {
       const quiet = recordingLogger()
@@ -79,8 +81,8 @@ describe('an SDK makes exactly the calls that the tier of a code allows', { conc
       })
       express.use(errorEnvelope())
     })
+    cleanUp.after(() => app.close())
   })
-  after(() => app.close())
 
   it('every code stands in one list', () => {
     const listed = [...NEVER, ...AFTER_WAIT, ...BACKOFF, ...UNSTATED_AGAIN, ...UNSTATED_ONCE]
@@ -107,10 +109,11 @@ describe('an SDK makes exactly the calls that the tier of a code allows', { conc
 
 describe('an SDK with retries in front of the whole chain', { concurrency: 12 }, () => {
   let all: SituationGateway
+  const cleanUp = cleaningUp()
   before(async () => {
     all = await startSituations()
+    cleanUp.after(() => all.close())
   })
-  after(() => all.close())
 
   // The circuit is the last test's, whose wait ends with its probe.
   const situations = SITUATIONS.filter(({ code }) => code !== 'circuit_open')

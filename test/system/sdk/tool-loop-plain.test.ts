@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
 import type Anthropic from '@anthropic-ai/sdk'
 import type OpenAI from 'openai'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   answerJson,
@@ -22,17 +23,19 @@ let messageLine: ScriptedUpstream
 let onChatLine: TestGateway
 let onMessageLine: TestGateway
 
+const cleanUp = cleaningUp()
 before(async () => {
   chatLine = await startUpstream()
+  cleanUp.after(() => chatLine.close())
   messageLine = await startUpstream()
+  cleanUp.after(() => messageLine.close())
   onChatLine = await startGateway({ lines: [{ url: chatLine.url }] })
+  cleanUp.after(() => onChatLine.close())
   onMessageLine = await startGateway({ lines: [{ url: messageLine.url, protocol: 'anthropic' }] })
+  cleanUp.after(() => onMessageLine.close())
 })
 beforeEach(() => {
   for (const line of [chatLine, messageLine]) line.requests.length = 0
-})
-after(async () => {
-  for (const { close } of [onChatLine, onMessageLine, chatLine, messageLine]) await close()
 })
 
 /** The items of a request's messages that hold a tool's result. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import type Anthropic from '@anthropic-ai/sdk'
 import type OpenAI from 'openai'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   type ChatRequestBody,
@@ -101,17 +102,18 @@ const textOf = (content: unknown): string =>
 describe('a loop of three turns with tools, streamed', () => {
   const upstreams = new Map<SdkName, ScriptedUpstream>()
   const gateways = new Map<SdkName, TestGateway>()
+  const cleanUp = cleaningUp()
   before(async () => {
     for (const protocol of SDKS) {
       const upstream = await startUpstream((res: ServerResponse, { json }) =>
         stream(res, SAYS[protocol](HEARS[protocol](json).length / 4)),
       )
+      cleanUp.after(() => upstream.close())
       upstreams.set(protocol, upstream)
-      gateways.set(protocol, await startGateway({ lines: [{ url: upstream.url, protocol }] }))
+      const gateway = await startGateway({ lines: [{ url: upstream.url, protocol }] })
+      cleanUp.after(() => gateway.close())
+      gateways.set(protocol, gateway)
     }
-  })
-  after(async () => {
-    for (const { close } of [...gateways.values(), ...upstreams.values()]) await close()
   })
 
   for (const sdk of SDKS) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { before, beforeEach, describe, it } from 'node:test'
+import { cleaningUp } from '../../support/clean-up.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 import {
   chatAnswer,
@@ -16,17 +17,19 @@ let messageLine: ScriptedUpstream
 let onChatLine: TestGateway
 let onMessageLine: TestGateway
 
+const cleanUp = cleaningUp()
 before(async () => {
   chatLine = await startUpstream()
+  cleanUp.after(() => chatLine.close())
   messageLine = await startUpstream()
+  cleanUp.after(() => messageLine.close())
   onChatLine = await startGateway({ lines: [{ url: chatLine.url }] })
+  cleanUp.after(() => onChatLine.close())
   onMessageLine = await startGateway({ lines: [{ url: messageLine.url, protocol: 'anthropic' }] })
+  cleanUp.after(() => onMessageLine.close())
 })
 beforeEach(() => {
   for (const line of [chatLine, messageLine]) line.requests.length = 0
-})
-after(async () => {
-  for (const { close } of [onChatLine, onMessageLine, chatLine, messageLine]) await close()
 })
 
 describe('the OpenAI SDK on an anthropic line', () => {
