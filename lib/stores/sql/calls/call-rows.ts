@@ -1,5 +1,4 @@
 import { CompiledQuery } from 'kysely'
-import type { CallLogEntry } from '../../../core/call/index.ts'
 import type { CallsTable, Database } from '../driver/tables.ts'
 
 const COLUMNS = [
@@ -16,22 +15,6 @@ const COLUMNS = [
 
 /** Far below the parameters one statement may have, and little enough to be handed to another thread at once. */
 const CHUNK_ROWS = 250
-
-/** A log entry as its table has it. */
-export function callRowOf(entry: CallLogEntry): CallsTable {
-  const { response_body, ...rest } = entry
-  return {
-    id: entry.id,
-    account: entry.account,
-    key: entry.key,
-    model: entry.model,
-    status: entry.status,
-    error_code: entry.error_code,
-    created_at: BigInt(Date.parse(entry.created_at)),
-    entry: JSON.stringify(rest),
-    response_body,
-  }
-}
 
 /** Writes log entries, many with one statement. */
 export class CallRows {

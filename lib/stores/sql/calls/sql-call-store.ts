@@ -3,7 +3,8 @@ import { newRequestId } from '../../../core/call/index.ts'
 import type { CallLogEntry, CallQuery, CallStore } from '../../../middleware/call-log/index.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
-import { CallRows, callRowOf } from './call-rows.ts'
+import { callRowOf } from './call-row.ts'
+import { CallRows } from './call-rows.ts'
 
 /** Options of {@link SqlCallStore}. */
 export interface SqlCallStoreOptions {

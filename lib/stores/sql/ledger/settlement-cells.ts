@@ -1,5 +1,5 @@
 import type { Draw, Settlement } from '../../../ledger/index.ts'
-import { callRowOf } from '../calls/call-rows.ts'
+import { callRowOf } from '../calls/call-row.ts'
 import type { CallsTable } from '../driver/tables.ts'
 
 /** What one settlement after the other is written in; another thread is handed it as quickly as one text. */

@@ -12,7 +12,8 @@ import {
 
 /*
  * The thread that owns the database. node:sqlite is synchronous: here a slow disk, or the wait for another process's
- * write, holds up the queries behind it, and never the event loop that serves requests.
+ * write, holds up the queries behind it, and never the event loop that serves requests. Kysely stays outside: loading it here
+ * once more takes longer than opening the file.
  */
 
 const SQLITE_BUSY = 5
