@@ -8,8 +8,8 @@ import { recordingLogger } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
-import { demand, limit } from './demands.ts'
-import { limitedApp } from './limited-app.ts'
+import { demand, limit } from '../../middleware/rate-limit/demands.ts'
+import { limitedApp } from '../../middleware/rate-limit/limited-app.ts'
 
 const ALL = 5000
 

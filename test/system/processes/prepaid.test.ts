@@ -5,15 +5,15 @@ import { join } from 'node:path'
 import { afterEach, before, beforeEach, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { inflateSync } from 'node:zlib'
-import { formatAmount, parseAmount } from '../../lib/core/catalog/index.ts'
-import { openDatabase, SqlLedger } from '../../lib/stores/sql/index.ts'
-import { envelopeOf, jsonOf } from '../support/answer-bodies.ts'
-import { recordingLogger } from '../support/app-server.ts'
-import { cleaningUp } from '../support/clean-up.ts'
-import { temporaryFolder } from '../support/gateway-process.ts'
-import { untilAsync } from '../support/until.ts'
+import { formatAmount, parseAmount } from '../../../lib/core/catalog/index.ts'
+import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { envelopeOf, jsonOf } from '../../support/answer-bodies.ts'
+import { recordingLogger } from '../../support/app-server.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
+import { temporaryFolder } from '../../support/gateway-process.ts'
+import { untilAsync } from '../../support/until.ts'
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const SERVER = join(ROOT, 'examples', 'prepaid', 'server.ts')
 /** With Node's compile cache, where the tests have one, a start takes half the time. */
 const { PATH, NODE_COMPILE_CACHE } = process.env
