@@ -12,5 +12,6 @@ export {
   SLOT_WAIT_MS,
   type Verdict,
 } from './limit-store.ts'
+export { LimiterStore, type LimiterStoreOptions } from './limiter-store.ts'
 export { MemoryLimitStore } from './memory-limit-store.ts'
 export { type RateLimitOptions, rateLimit } from './rate-limit.ts'

@@ -1,3 +1,4 @@
+import { ExpiringMap } from './expiring-map.ts'
 import {
   type Count,
   type Demand,
@@ -6,38 +7,73 @@ import {
   SLOT_WAIT_MS,
   type Verdict,
 } from './limit-store.ts'
-import { MemoryCounters } from './memory-counters.ts'
 import { Waits } from './waits.ts'
+
+/** Sets of slots that are kept while they are empty: most of them fill again. */
+const KEPT_SETS = 20_000
+
+/** What is used of a window, and when it ends, in milliseconds since the epoch. */
+interface Window {
+  used: number
+  endsAt: number
+}
 
 /**
  * Limits of one process, in its memory. Answers at once.
+ *
+ * The counters are its own: those of rate-limiter-flexible count one key at a time, count what they refuse, and answer by
+ * promise, so that several limits cannot be decided on at once. {@link LimiterStore} is for one limit over them.
  *
  * @example
  * app.use(rateLimit({ store: new MemoryLimitStore(), levels: [{ name: 'ip', by: (req) => req.ip, rpm: 60 }] }))
  */
 export class MemoryLimitStore implements LimitStore {
-  readonly #counters = new MemoryCounters()
+  readonly #windows = new ExpiringMap<Window>(({ endsAt }) => endsAt)
   readonly #waits = new Waits()
   readonly #slots = new Map<string, Set<string>>()
 
   admit(demand: Demand): Verdict {
-    const { charges, windowMs } = demand
+    const { charges, windowMs, sender } = demand
     const now = Date.now()
-    const counts: Count[] = []
-    for (const { key } of charges) counts.push(this.#counters.read(key, windowMs, now))
-    const refused = this.#refusal(demand, counts, now)
-    if (refused) return { refusedBy: refused.refusedBy, waitMs: refused.waitMs, counts }
-    this.hold(demand)
+    const counts = new Array<Count>(charges.length)
+    // Of several limits that refuse, the one with the longest wait: waiting for another would only lead to this one.
+    let refusedBy: Limit | undefined
+    let waitMs = 0
     for (let i = 0; i < charges.length; i++) {
       const charge = charges[i] as Limit
-      this.#counters.charge(charge, windowMs, now)
-      ;(counts[i] as { used: number }).used += charge.cost
+      const window = this.#windows.get(charge.key)
+      const open = window !== undefined && window.endsAt > now
+      // A window that seems longer than it can be was opened before the clock was set back.
+      if (open && window.endsAt - now > windowMs) window.endsAt = now + windowMs
+      const used = open ? window.used : 0
+      const resetMs = open ? window.endsAt - now : windowMs
+      counts[i] = { used, resetMs }
+      if (used + charge.cost <= charge.most || resetMs <= waitMs) continue
+      refusedBy = charge
+      waitMs = resetMs
     }
-    return { refusedBy: undefined, waitMs: this.#waits.admitted(demand.sender), counts }
+    if (charges.length > 0) {
+      const owed = this.#waits.owed(sender, now)
+      if (owed) {
+        refusedBy = charges.find(({ key }) => key === owed.by) ?? (charges[0] as Limit)
+        return { refusedBy, waitMs: owed.waitMs, counts }
+      }
+      if (refusedBy)
+        return { refusedBy, waitMs: this.#waits.refused(sender, refusedBy.key, waitMs, now), counts }
+    }
+    const full = this.#fullSlots(demand)
+    if (full) {
+      if (charges.length > 0) this.#waits.slotRefused(sender, now)
+      return { refusedBy: full, waitMs: SLOT_WAIT_MS, counts }
+    }
+    this.hold(demand)
+    for (let i = 0; i < charges.length; i++) this.#charge(charges[i] as Limit, counts[i] as Count, now)
+    return { refusedBy: undefined, waitMs: this.#waits.admitted(sender, now), counts }
   }
 
   hold({ id, slots }: Demand): void {
-    for (const { key } of slots) {
+    for (let i = 0; i < slots.length; i++) {
+      const { key } = slots[i] as Limit
       const held = this.#slots.get(key)
       if (held) held.add(id)
       else this.#slots.set(key, new Set([id]))
@@ -45,9 +81,10 @@ export class MemoryLimitStore implements LimitStore {
   }
 
   release({ id, slots }: Demand): void {
-    for (const { key } of slots) {
+    for (let i = 0; i < slots.length; i++) {
+      const { key } = slots[i] as Limit
       const held = this.#slots.get(key)
-      if (held?.delete(id) && held.size === 0) this.#slots.delete(key)
+      if (held?.delete(id) && held.size === 0 && this.#slots.size > KEPT_SETS) this.#slots.delete(key)
     }
   }
 
@@ -55,42 +92,30 @@ export class MemoryLimitStore implements LimitStore {
     this.#waits.ended(sender, Date.now())
   }
 
-  #refusal(
-    { id, sender, charges, slots }: Demand,
-    counts: readonly Count[],
-    now: number,
-  ): { refusedBy: Limit; waitMs: number } | undefined {
-    const [first] = charges
-    if (first) {
-      const owed = this.#waits.owed(sender, now)
-      if (owed) return { refusedBy: charges.find(({ key }) => key === owed.by) ?? first, waitMs: owed.waitMs }
-      const longest = longestRefusal(charges, counts)
-      if (longest >= 0) {
-        const refusedBy = charges[longest] as Limit
-        const { resetMs } = counts[longest] as Count
-        return { refusedBy, waitMs: this.#waits.refused(sender, refusedBy.key, resetMs, now) }
-      }
-    }
-    for (const slot of slots) {
+  #fullSlots({ id, slots }: Demand): Limit | undefined {
+    for (let i = 0; i < slots.length; i++) {
+      const slot = slots[i] as Limit
       const held = this.#slots.get(slot.key)
-      if (held === undefined || held.size < slot.most || held.has(id)) continue
-      if (first) this.#waits.slotRefused(sender, now)
-      return { refusedBy: slot, waitMs: SLOT_WAIT_MS }
+      if (held !== undefined && held.size >= slot.most && !held.has(id)) return slot
     }
     return undefined
   }
-}
 
-/** The place of the charge; waiting for the shortest of several refusals would only lead to the next. -1: none refuses. */
-function longestRefusal(charges: readonly Limit[], counts: readonly Count[]): number {
-  let longest = -1
-  let waitMs = 0
-  for (let i = 0; i < charges.length; i++) {
-    const { cost, most } = charges[i] as Limit
-    const { used, resetMs } = counts[i] as Count
-    if (used + cost <= most || (longest >= 0 && resetMs <= waitMs)) continue
-    longest = i
-    waitMs = resetMs
+  /** Counts an admitted charge, in its window and in the count that the caller is told. */
+  #charge(
+    { key, cost }: Limit,
+    count: { -readonly [member in keyof Count]: Count[member] },
+    now: number,
+  ): void {
+    count.used += cost
+    const window = this.#windows.get(key)
+    if (window === undefined) {
+      this.#windows.set(key, { used: cost, endsAt: now + count.resetMs }, now)
+    } else if (window.endsAt > now) {
+      window.used += cost
+    } else {
+      window.used = cost
+      window.endsAt = now + count.resetMs
+    }
   }
-  return longest
 }

@@ -1,3 +1,4 @@
+import { ExpiringMap } from './expiring-map.ts'
 import { GRACE_MS, MOST_WAIT_MS, PARDON_MS, PROLONG_MS, SLOT_WAIT_MS } from './limit-store.ts'
 
 interface Wait {
@@ -17,10 +18,9 @@ interface Wait {
 
 /** The waits that senders were told, and what becomes of them when one does not wait (spec 8.2). */
 export class Waits {
-  readonly #bySender = new Map<string, Wait>()
+  readonly #bySender = new ExpiringMap<Wait>(({ until }) => until)
   /** When senders that were last refused a slot were told to come back: that may be within a wait begun meanwhile. */
-  readonly #slotDue = new Map<string, number>()
-  #sweepAt = 1024
+  readonly #slotDue = new ExpiringMap<number>((due) => due + GRACE_MS)
 
   /** The wait that a sender still has to serve whatever its limits say; asking for it early is one more offence. */
   owed(sender: string, now: number): { waitMs: number; by: string } | undefined {
@@ -28,7 +28,7 @@ export class Waits {
     if (!wait?.prolonged) return undefined
     let { until } = wait
     if (this.#isEarly(sender, wait, now)) until = Math.min(until + PROLONG_MS, now + MOST_WAIT_MS)
-    this.#bySender.set(sender, { ...usePardon(wait), until })
+    this.#bySender.set(sender, { ...usePardon(wait), until }, now)
     return { waitMs: until - now, by: wait.by }
   }
 
@@ -36,22 +36,20 @@ export class Waits {
   refused(sender: string, by: string, waitMs: number, now: number): number {
     const wait = this.#running(sender, now)
     const due = now + waitMs
-    this.#sweep(now)
     if (wait === undefined || now >= wait.told) {
-      this.#bySender.set(sender, { since: now, told: due, until: due, by, prolonged: false, pardons: 0 })
+      this.#bySender.set(sender, { since: now, told: due, until: due, by, prolonged: false, pardons: 0 }, now)
       return waitMs
     }
     const prolonged = this.#isEarly(sender, wait, now)
     const until = prolonged ? Math.min(Math.max(due, wait.until) + PROLONG_MS, now + MOST_WAIT_MS) : due
     const told = Math.min(wait.told, due)
-    this.#bySender.set(sender, { ...usePardon(wait), told, until, by, prolonged })
+    this.#bySender.set(sender, { ...usePardon(wait), told, until, by, prolonged }, now)
     return until - now
   }
 
   /** Notes that a sender was told to come back for a slot. */
   slotRefused(sender: string, now: number): void {
-    this.#sweep(now)
-    this.#slotDue.set(sender, now + SLOT_WAIT_MS)
+    this.#slotDue.set(sender, now + SLOT_WAIT_MS, now)
   }
 
   /**
@@ -59,12 +57,10 @@ export class Waits {
    *
    * @returns the rest of the wait as it was told first, in milliseconds.
    */
-  admitted(sender: string): number {
-    if (this.#bySender.size === 0) return 0
-    const now = Date.now()
+  admitted(sender: string, now: number): number {
     const wait = this.#running(sender, now)
     if (!wait) return 0
-    if (wait.pardons > 0) this.#bySender.set(sender, usePardon(wait))
+    if (wait.pardons > 0) this.#bySender.set(sender, usePardon(wait), now)
     return Math.max(0, wait.told - now)
   }
 
@@ -72,7 +68,7 @@ export class Waits {
   ended(sender: string, now: number): void {
     const wait = this.#running(sender, now)
     if (wait && now >= wait.since + PARDON_MS && now < wait.told)
-      this.#bySender.set(sender, { ...wait, pardons: wait.pardons + 1 })
+      this.#bySender.set(sender, { ...wait, pardons: wait.pardons + 1 }, now)
   }
 
   /** None is longer than that: one that seems to be was noted before the clock was set back. */
@@ -85,14 +81,6 @@ export class Waits {
     const due = this.#slotDue.get(sender)
     const calm = due !== undefined && due <= now + SLOT_WAIT_MS ? Math.max(since, due) : since
     return pardons === 0 && now > calm + GRACE_MS && now < told
-  }
-
-  /** Forgets what is over, whenever its amount has doubled. */
-  #sweep(now: number): void {
-    if (this.#bySender.size + this.#slotDue.size < this.#sweepAt) return
-    for (const [sender, wait] of this.#bySender) if (wait.until <= now) this.#bySender.delete(sender)
-    for (const [sender, due] of this.#slotDue) if (due + GRACE_MS <= now) this.#slotDue.delete(sender)
-    this.#sweepAt = Math.max(1024, (this.#bySender.size + this.#slotDue.size) * 2)
   }
 }
 
