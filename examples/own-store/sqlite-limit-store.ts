@@ -122,11 +122,11 @@ export class SqliteLimitStore implements LimitStore {
     for (const [i, charge] of charges.entries()) {
       const { used, resetMs } = counts[i] as Count
       // Of several limits that refuse, the one with the longest wait: waiting for another would lead to this one.
-      if (used + charge.cost <= charge.most || resetMs <= waitMs) continue
+      if (used + charge.cost <= charge.max || resetMs <= waitMs) continue
       refusedBy = charge
       waitMs = resetMs
     }
-    const full = slots.find(({ key, most }) => this.#taken(key, now, id) >= most)
+    const full = slots.find(({ key, max }) => this.#taken(key, now, id) >= max)
     if (refusedBy) return { refusedBy, waitMs, counts }
     if (full) return { refusedBy: full, waitMs: SLOT_WAIT_MS, counts }
 

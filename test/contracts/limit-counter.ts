@@ -136,7 +136,7 @@ export function limitCounterContract(
               .filter(([, cost]) => cost > 0)
               .map(([name, cost]) => limit('tpm', `${subject}-${name}`, 4, cost))
             for (const [key, { end }] of model) if (end <= now) model.delete(key)
-            const fits = limits.every(({ key, cost, most }) => (model.get(key)?.used ?? 0) + cost <= most)
+            const fits = limits.every(({ key, cost, max }) => (model.get(key)?.used ?? 0) + cost <= max)
             if (fits)
               for (const { key, cost } of limits) {
                 const { used = 0, end = now + WINDOW_MS } = model.get(key) ?? {}

@@ -3,23 +3,23 @@ import type { Call } from '../../core/call/index.ts'
 import type { Demand, Limit } from './limit-store.ts'
 import type { SubjectsOfLevel } from './subjects.ts'
 
-/** A value, or a function of the request and its call that gives one. */
+/** A value, or a function of the request and its call that returns one. */
 export type OfRequest<T> = T | ((req: Request, call: Call) => T)
 
-/** A limit: null, undefined and Infinity are no limit. */
+/** A limit. Null, undefined and Infinity mean no limit. */
 export type LimitValue = number | null | undefined
 
 /** Whom to limit, and how far. */
 export interface LimitLevel {
-  /** Names the level in counters and in the call log, such as `ip`. */
+  /** The name of the level in counters and in the call log, such as `ip`. */
   name: string
-  /** The subject of a request, such as its user's id; the level does not apply where it is null or undefined. */
+  /** Returns the subject of a request, such as its user's id. The level does not apply where it is null or undefined. */
   by: (req: Request, call: Call) => string | null | undefined
   /** Requests per window. Defaults to no limit. */
   rpm?: OfRequest<LimitValue>
   /** Tokens per window, as `tokens` counts them. Defaults to no limit. */
   tpm?: OfRequest<LimitValue>
-  /** Requests that may run at a time. Defaults to no limit. */
+  /** Requests that may run at the same time. Defaults to no limit. */
   concurrency?: OfRequest<LimitValue>
 }
 
@@ -40,58 +40,72 @@ export const accountLevel: LimitLevel = {
   concurrency: (_req, { principal }) => principal?.accountLimits.concurrency,
 }
 
-/** What the demands of one middleware have in common. */
+/** What all demands of one middleware share. */
 export interface DemandPlan {
   readonly levels: readonly { readonly level: LimitLevel; readonly subjects: SubjectsOfLevel }[]
   readonly tokens: (req: Request, call: Call) => number
   readonly windowMs: number
 }
 
-/** What a request asks of its limits; undefined where none applies. */
+const NO_SLOTS: readonly Limit[] = []
+
+/** Returns what a request asks of its limits; undefined where none applies. */
 export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | undefined {
-  const charges: Limit[] = []
-  const slots: Limit[] = []
+  const { levels, windowMs } = plan
+  // As long as it can get: a list that grows takes far more memory than it needs.
+  const charges = new Array<Limit>(2 * levels.length)
+  let charged = 0
+  let slots = NO_SLOTS
   let sender: string | undefined
   let tokens: number | undefined
-  for (const { level, subjects } of plan.levels) {
+  for (let i = 0; i < levels.length; i++) {
+    const { level, subjects } = levels[i] as DemandPlan['levels'][number]
     const name = level.by(req, call)
     if (name === null || name === undefined) continue
     const subject = subjects.of(name)
     sender ??= subject.sender
-    const rpm = mostOf(level.rpm, req, call)
-    if (rpm !== undefined) charges.push(subject.rpm(rpm))
-    const tpm = mostOf(level.tpm, req, call)
+    const rpm = maxOf(level.rpm, req, call)
+    if (rpm !== undefined) charges[charged++] = subject.limit('rpm', rpm, 1)
+    const tpm = maxOf(level.tpm, req, call)
     if (tpm !== undefined) {
       tokens ??= whole(plan.tokens(req, call))
-      charges.push(subject.tpm(tpm, tokens))
+      charges[charged++] = subject.limit('tpm', tpm, tokens)
     }
-    const concurrency = mostOf(level.concurrency, req, call)
-    if (concurrency !== undefined) slots.push(subject.concurrency(concurrency))
+    const concurrency = maxOf(level.concurrency, req, call)
+    if (concurrency !== undefined) {
+      const slot = subject.limit('concurrency', concurrency, 1)
+      slots = slots === NO_SLOTS ? [slot] : [...slots, slot]
+    }
   }
-  if (sender === undefined || charges.length + slots.length === 0) return undefined
-  return { id: call.id, sender, windowMs: plan.windowMs, charges, slots }
+  if (sender === undefined || charged + slots.length === 0) return undefined
+  charges.length = charged
+  return { id: call.id, sender, windowMs, charges, slots }
 }
 
-/** A limit that no demand of its size can ever pass, however long it waits. */
-export function neverPassed({ charges, slots }: Demand): Limit | undefined {
-  return charges.find(isTooLarge) ?? slots.find(isTooLarge)
+/** Returns a limit that the demand can never pass, however long it waits. */
+export function impossibleLimit({ charges, slots }: Demand): Limit | undefined {
+  for (let i = 0; i < charges.length; i++) {
+    const limit = charges[i] as Limit
+    if (limit.cost > limit.max) return limit
+  }
+  for (let i = 0; i < slots.length; i++) {
+    const limit = slots[i] as Limit
+    if (limit.cost > limit.max) return limit
+  }
+  return undefined
 }
 
-function isTooLarge({ cost, most }: Limit): boolean {
-  return cost > most
-}
-
-function mostOf(limit: OfRequest<LimitValue>, req: Request, call: Call): number | undefined {
-  const most = typeof limit === 'function' ? limit(req, call) : limit
-  if (most === null || most === undefined || most === Number.POSITIVE_INFINITY) return undefined
-  // A text of digits, as databases give, would do here and fail in a store, there with all that was asked beside it.
-  if (!(typeof most === 'number' && most >= 0))
-    throw new TypeError(`rateLimit: a limit must be a number from 0 up, not ${typeof most} ${most}`)
-  return most
+function maxOf(limit: OfRequest<LimitValue>, req: Request, call: Call): number | undefined {
+  const max = typeof limit === 'function' ? limit(req, call) : limit
+  if (max === null || max === undefined || max === Number.POSITIVE_INFINITY) return undefined
+  // Digits in a string, as databases return them, would pass here and fail a whole batch in a store.
+  if (!(typeof max === 'number' && max >= 0))
+    throw new TypeError(`rateLimit: a limit must be a number from 0 up, not ${typeof max} ${max}`)
+  return max
 }
 
 function whole(tokens: number): number {
   if (!(tokens >= 0 && tokens <= Number.MAX_SAFE_INTEGER))
-    throw new TypeError(`rateLimit: "tokens" must give a number from 0 up, not ${tokens}`)
+    throw new TypeError(`rateLimit: "tokens" must return a number from 0 up, not ${tokens}`)
   return Math.ceil(tokens)
 }

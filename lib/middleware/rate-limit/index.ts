@@ -6,9 +6,9 @@ export {
   type Limit,
   type LimitKind,
   type LimitStore,
-  MOST_WAIT_MS,
+  MAX_WAIT_MS,
   PARDON_MS,
-  PROLONG_MS,
+  PENALTY_MS,
   SLOT_WAIT_MS,
   type Verdict,
 } from './limit-store.ts'

@@ -1,49 +1,49 @@
-/** What is limited (spec 8). */
+/** The kinds of limits: requests and tokens per window, and requests at the same time. */
 export type LimitKind = 'rpm' | 'tpm' | 'concurrency'
 
-/** One limit that a request has to pass. */
+/** One limit that a request must pass. */
 export interface Limit {
   readonly kind: LimitKind
-  /** The name of the level it belongs to, such as `key` or `account`. */
+  /** The name of its level, such as `key` or `account`. */
   readonly level: string
-  /** Whose limit it is, such as an account's id. */
+  /** Who is limited, such as an account's id. */
   readonly subject: string
-  /** Most of it: in one window, or at a time. */
-  readonly most: number
+  /** The limit: so much in one window, or at the same time. */
+  readonly max: number
   /** What this request takes of it: whole requests, tokens or slots. */
   readonly cost: number
-  /** Names the counter, or the set of slots, in a store. */
+  /** The name of the counter, or of the set of slots, in a store. */
   readonly key: string
 }
 
-/** Everything a request asks of its limits; granted as a whole or not at all. */
+/** Everything that a request asks of its limits. A store grants it as a whole or not at all. */
 export interface Demand {
-  /** The call's id; names its slots. */
+  /** The call's id. It names the call's slots. */
   readonly id: string
-  /** Who is held to the wait that it was told. */
+  /** Who sends the request. Its wait grows when it retries early. */
   readonly sender: string
-  /** Length of a window, in milliseconds. */
+  /** The length of a window, in milliseconds. */
   readonly windowMs: number
-  /** Counted within a window. */
+  /** The limits that count within a window. */
   readonly charges: readonly Limit[]
-  /** Held until the call ends. */
+  /** The limits that hold a slot until the call ends. */
   readonly slots: readonly Limit[]
 }
 
-/** How a window stands after a verdict. */
+/** The state of a window after a verdict. */
 export interface Count {
   readonly used: number
   /** Milliseconds until the window ends; its whole length where none is open. */
   readonly resetMs: number
 }
 
-/** What a store says to a demand. */
+/** A store's decision on a demand. */
 export interface Verdict {
-  /** The limit that refused it, the one with the longest wait; undefined: admitted. */
+  /** The limit that refused the demand, the one with the longest wait; undefined: admitted. */
   readonly refusedBy: Limit | undefined
   /**
-   * Milliseconds until that limit lets this demand through. Of an admitted one: how long its sender, of which a larger
-   * one was refused, still has to wait with that; 0: no wait is on.
+   * Of a refused demand: milliseconds until that limit would admit it. Of an admitted one: what its sender still has to
+   * wait before a larger one that was refused; 0 without such a wait.
    */
   readonly waitMs: number
   /** One for each charge, in their order. */
@@ -51,47 +51,47 @@ export interface Verdict {
 }
 
 /**
- * Keeps counts and slots. A refused demand leaves no trace in either; a window is fixed and begins with its first hit.
- * A sender that comes back more than a second after its refusal and before the time it was first told waits a second
- * longer for each time it does, at most {@link MOST_WAIT_MS}. Each call of it that ended during the wait pardons one
- * such request.
+ * Keeps counts and slots. A refused demand leaves no trace in either. A window is fixed and begins with its first
+ * request. A sender that retries later than {@link GRACE_MS} after its refusal and before the time that it was told first
+ * waits {@link PENALTY_MS} longer for each such retry, at most {@link MAX_WAIT_MS}. Each of its calls that ends during the
+ * wait excuses one early retry.
  */
 export interface LimitStore {
   /**
-   * Admits or refuses a demand as a whole; at once where that is possible.
+   * Admits or refuses a demand as a whole. A store that need not wait returns the verdict itself.
    *
-   * @throws StoreAway (or rejects with it) when the store does not answer. It may have admitted the demand all the same, so
-   *   what follows is {@link hold} where the call runs, and {@link release} in any case.
+   * @throws StoreAway (or rejects with it) when the store does not answer. It may have admitted the demand nevertheless, so
+   *   {@link hold} follows where the call runs, and {@link release} in any case.
    */
   admit(demand: Demand): Verdict | PromiseLike<Verdict>
   /** Takes slots without asking, for a call that runs although the store was away when it was asked. */
   hold(demand: Demand): void
   /**
-   * Gives the slots of a demand back; twice, or never taken, does no harm. Of one that was neither admitted in time
-   * nor held, an admission that comes to light later is undone.
+   * Gives the slots of a demand back. Slots that were never taken, or given back before, change nothing. If the demand was
+   * neither admitted in time nor held, the store undoes an admission that it learns of later.
    */
   release(demand: Demand): void
   /**
-   * An admitted call of this sender ended. If it did so during a wait of its sender, whoever made it could not know: the
-   * next request of the sender is pardoned. A store that prolongs no wait needs none of this.
+   * Notes that an admitted call of a sender ended. During a wait of the sender this excuses its next early retry, since
+   * the caller could not know of the wait. A store without penalties needs no such method.
    */
   ended?(sender: string): void
 }
 
-/** The longest wait that a caller is told, in milliseconds: official SDKs ignore more. */
-export const MOST_WAIT_MS = 60_000
+/** The longest wait that a caller is told, in milliseconds. Official SDKs ignore longer ones. */
+export const MAX_WAIT_MS = 60_000
 
-/** Nobody knows when a slot comes free: the least wait there is, in milliseconds. */
+/** The wait for a slot, in milliseconds. Nobody knows when one comes free, so it is the shortest wait there is. */
 export const SLOT_WAIT_MS = 1000
 
-/** Requests sent up to this long after a refusal were on their way already, in milliseconds. */
+/** How long after a refusal a request may still have been on its way, in milliseconds. */
 export const GRACE_MS = 1000
 
 /**
- * A call that ends sooner than this after the refusal pardons nothing, in milliseconds: what its caller sends next comes
- * within {@link GRACE_MS} anyway.
+ * The shortest time between a refusal and the end of a call that excuses an early retry, in milliseconds. What the caller
+ * of a call that ends sooner sends next comes within {@link GRACE_MS}.
  */
 export const PARDON_MS = 500
 
-/** What each request that does not honour its wait adds to it, in milliseconds. */
-export const PROLONG_MS = 1000
+/** What each early retry adds to the wait, in milliseconds. */
+export const PENALTY_MS = 1000

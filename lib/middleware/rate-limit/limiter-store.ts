@@ -70,7 +70,7 @@ export class LimiterStore implements LimitStore {
   }
 
   async #consume(charge: Limit): Promise<Verdict> {
-    const { key, cost, most } = charge
+    const { key, cost, max } = charge
     let refused: RateLimiterRes
     try {
       const { consumedPoints: used, msBeforeNext: resetMs } = await this.#limiter.consume(key, cost)
@@ -82,9 +82,9 @@ export class LimiterStore implements LimitStore {
     }
     const { consumedPoints, msBeforeNext: waitMs } = refused
     // A limiter that refuses without asking its store has counted nothing.
-    const counted = consumedPoints > most
+    const counted = consumedPoints > max
     if (counted) this.#giveBack(charge, waitMs)
-    const used = counted ? consumedPoints - cost : most
+    const used = counted ? consumedPoints - cost : max
     return { refusedBy: charge, waitMs, counts: [{ used, resetMs: waitMs }] }
   }
 
@@ -104,7 +104,7 @@ export class LimiterStore implements LimitStore {
   #onlyChargeOf({ charges, slots, windowMs }: Demand): Limit {
     const { points, msDuration } = this.#limiter
     const [charge] = charges
-    if (charges.length + slots.length === 1 && charge?.most === points && windowMs === msDuration)
+    if (charges.length + slots.length === 1 && charge?.max === points && windowMs === msDuration)
       return charge
     throw new TypeError(
       `LimiterStore: the limiter counts ${points} in ${msDuration} ms, so the "rateLimit" over it must have one level with one limit, "rpm" or "tpm", of ${points}, and a "windowMs" of ${msDuration}`,

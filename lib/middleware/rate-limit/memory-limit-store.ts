@@ -1,3 +1,4 @@
+import { Cooldowns } from './cooldowns.ts'
 import { ExpiringMap } from './expiring-map.ts'
 import {
   type Count,
@@ -7,7 +8,6 @@ import {
   SLOT_WAIT_MS,
   type Verdict,
 } from './limit-store.ts'
-import { Waits } from './waits.ts'
 
 /** Sets of slots that are kept while they are empty: most of them fill again. */
 const KEPT_SETS = 20_000
@@ -29,7 +29,7 @@ interface Window {
  */
 export class MemoryLimitStore implements LimitStore {
   readonly #windows = new ExpiringMap<Window>(({ endsAt }) => endsAt)
-  readonly #waits = new Waits()
+  readonly #cooldowns = new Cooldowns()
   readonly #slots = new Map<string, Set<string>>()
 
   admit(demand: Demand): Verdict {
@@ -48,27 +48,27 @@ export class MemoryLimitStore implements LimitStore {
       const used = open ? window.used : 0
       const resetMs = open ? window.endsAt - now : windowMs
       counts[i] = { used, resetMs }
-      if (used + charge.cost <= charge.most || resetMs <= waitMs) continue
+      if (used + charge.cost <= charge.max || resetMs <= waitMs) continue
       refusedBy = charge
       waitMs = resetMs
     }
     if (charges.length > 0) {
-      const owed = this.#waits.owed(sender, now)
+      const owed = this.#cooldowns.owed(sender, now)
       if (owed) {
-        refusedBy = charges.find(({ key }) => key === owed.by) ?? (charges[0] as Limit)
+        refusedBy = charges.find(({ key }) => key === owed.limitKey) ?? (charges[0] as Limit)
         return { refusedBy, waitMs: owed.waitMs, counts }
       }
       if (refusedBy)
-        return { refusedBy, waitMs: this.#waits.refused(sender, refusedBy.key, waitMs, now), counts }
+        return { refusedBy, waitMs: this.#cooldowns.refused(sender, refusedBy.key, waitMs, now), counts }
     }
-    const full = this.#fullSlots(demand)
+    const full = this.#fullSlot(demand)
     if (full) {
-      if (charges.length > 0) this.#waits.slotRefused(sender, now)
+      if (charges.length > 0) this.#cooldowns.slotRefused(sender, now)
       return { refusedBy: full, waitMs: SLOT_WAIT_MS, counts }
     }
     this.hold(demand)
     for (let i = 0; i < charges.length; i++) this.#charge(charges[i] as Limit, counts[i] as Count, now)
-    return { refusedBy: undefined, waitMs: this.#waits.admitted(sender, now), counts }
+    return { refusedBy: undefined, waitMs: this.#cooldowns.admitted(sender, now), counts }
   }
 
   hold({ id, slots }: Demand): void {
@@ -89,14 +89,14 @@ export class MemoryLimitStore implements LimitStore {
   }
 
   ended(sender: string): void {
-    this.#waits.ended(sender, Date.now())
+    this.#cooldowns.ended(sender, Date.now())
   }
 
-  #fullSlots({ id, slots }: Demand): Limit | undefined {
+  #fullSlot({ id, slots }: Demand): Limit | undefined {
     for (let i = 0; i < slots.length; i++) {
       const slot = slots[i] as Limit
       const held = this.#slots.get(slot.key)
-      if (held !== undefined && held.size >= slot.most && !held.has(id)) return slot
+      if (held !== undefined && held.size >= slot.max && !held.has(id)) return slot
     }
     return undefined
   }

@@ -2,13 +2,20 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import { StoreAway } from '../../core/store-guard/index.ts'
-import { accountLevel, type DemandPlan, demandOf, keyLevel, type LimitLevel, neverPassed } from './demand.ts'
-import { limitHeaders } from './limit-headers.ts'
+import {
+  accountLevel,
+  type DemandPlan,
+  demandOf,
+  impossibleLimit,
+  keyLevel,
+  type LimitLevel,
+} from './demand.ts'
+import { setLimitHeaders } from './limit-headers.ts'
 import {
   type Demand,
   type Limit,
   type LimitStore,
-  MOST_WAIT_MS,
+  MAX_WAIT_MS,
   PARDON_MS,
   type Verdict,
 } from './limit-store.ts'
@@ -18,28 +25,28 @@ import { SubjectsOfLevel } from './subjects.ts'
 /** Options of {@link rateLimit}. */
 export interface RateLimitOptions {
   /**
-   * Whom to limit and how far, each limit a value or a function of the request. A request has to pass all of them. The
-   * subject of the first level that applies is the sender, whose wait grows when it does not honour Retry-After.
+   * Whom to limit and how far; each limit is a value or a function of the request. A request must pass all of them. The
+   * subject of the first level that applies is the sender: its wait grows when it retries before Retry-After is over.
    * Defaults to the key and the account that `authenticate` found, with their own limits.
    */
   levels?: readonly LimitLevel[]
   /** The tokens of a request. Defaults to the estimated input tokens that `readRequest` found, else none. */
   tokens?: (req: Request, call: Call) => number
-  /** Where counts and slots are kept. Defaults to this process's memory. */
+  /** Keeps counts and slots. Defaults to a {@link MemoryLimitStore}. */
   store?: LimitStore
   /**
-   * What happens while the store is away: `local` counts in this process's memory until it is back, `refuse` answers
+   * What happens while the store is away: `local` counts in the memory of this process until it is back, `refuse` answers
    * `internal_error`. Defaults to `local`.
    */
   onStoreError?: 'local' | 'refuse'
-  /** Length of a window in milliseconds, at most 60000; "per minute" is true of 60000 only. Defaults to 60000. */
+  /** The length of a window in milliseconds, at most 60000. Only 60000 makes `rpm` requests per minute. Defaults to 60000. */
   windowMs?: number
 }
 
 /**
- * Limits requests, tokens and concurrency (spec 8). All or nothing: a refused request consumes nothing anywhere.
- * Refuses with `rate_limited` or `concurrency_limited`, each with a true Retry-After, and notes the limit in
- * `call.limit`. A slot is held until the call ends.
+ * Limits requests and tokens per window, and requests that run at the same time. A refused request consumes nothing, at any
+ * level. Refuses with `rate_limited` or `concurrency_limited`, both with Retry-After, and notes the limit in `call.limit`.
+ * A request holds its slots until its call ends.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -60,26 +67,22 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
       next()
       return
     }
-    const tooSmall = neverPassed(demand)
-    if (tooSmall) {
-      next(refuseForever(call, tooSmall))
+    const impossible = impossibleLimit(demand)
+    if (impossible) {
+      next(refuseForGood(call, impossible))
       return
     }
-    const verdict = ask(demand)
-    if ('then' in verdict) void waitFor(call, demand, verdict, res, next)
+    let verdict: Verdict | PromiseLike<Verdict>
+    try {
+      verdict = store.admit(demand)
+    } catch (error) {
+      verdict = Promise.reject(error)
+    }
+    if ('then' in verdict) void applyLater(call, demand, verdict, res, next)
     else next(apply(call, demand, verdict, res))
   }
 
-  /** What a store throws is its failure as what it rejects with is. */
-  function ask(demand: Demand): Verdict | PromiseLike<Verdict> {
-    try {
-      return store.admit(demand)
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
-
-  async function waitFor(
+  async function applyLater(
     call: Call,
     demand: Demand,
     asked: PromiseLike<Verdict>,
@@ -88,61 +91,45 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
   ): Promise<void> {
     let refusal: GatewayError | undefined
     try {
-      refusal = afterWaiting(call, demand, await answerTo(demand, asked), res)
+      refusal = apply(call, demand, await verdictOn(demand, asked), res)
+      // The handler behind is of no use to a caller that has left.
+      if (call.left) refusal = call.refuse('client_closed_request')
     } catch (error) {
       refusal = call.refuse('internal_error', { cause: error, foreseen: error instanceof StoreAway })
     }
     next(refusal)
   }
 
-  /** Undefined: the request may go on. */
-  function apply(call: Call, demand: Demand, verdict: Verdict, res: Response): GatewayError | undefined {
-    if (verdict.refusedBy) return refuse(call, demand, verdict, verdict.refusedBy)
-    // Should the store go away meanwhile, what runs here has to count.
-    if (demand.slots.length > 0 && store !== local) local.hold(demand)
-    const duringWait = verdict.waitMs > 0
-    call.onEnd('limits', () => end(call, demand, duringWait))
-    if (!res.headersSent) limitHeaders(call.protocol.name, demand, verdict, res)
-    return undefined
-  }
-
-  /** A caller that left while the store was asked has no use for the handler behind. */
-  function afterWaiting(
-    call: Call,
-    demand: Demand,
-    verdict: Verdict,
-    res: Response,
-  ): GatewayError | undefined {
-    const refusal = apply(call, demand, verdict, res)
-    return call.left ? call.refuse('client_closed_request') : refusal
-  }
-
-  async function answerTo(demand: Demand, asked: PromiseLike<Verdict>): Promise<Verdict> {
+  /** @throws the store's own error if the call is refused for it: a store that fails causes no 429. */
+  async function verdictOn(demand: Demand, asked: PromiseLike<Verdict>): Promise<Verdict> {
     try {
       return await asked
     } catch (error) {
-      return withoutStore(demand, error)
+      const verdict = countLocally && error instanceof StoreAway ? local.admit(demand) : undefined
+      if (verdict && !verdict.refusedBy) store.hold(demand)
+      // The store may have admitted what is refused here.
+      else store.release(demand)
+      if (!verdict) throw error
+      return verdict
     }
   }
 
-  /** @throws the store's own error where that is to refuse the call: it is never a 429. */
-  function withoutStore(demand: Demand, error: unknown): Verdict {
-    const verdict = countLocally && error instanceof StoreAway ? local.admit(demand) : undefined
-    if (verdict && !verdict.refusedBy) store.hold(demand)
-    // The store may have admitted unheard what is refused here.
-    else store.release(demand)
-    if (!verdict) throw error
-    return verdict
-  }
-
-  function end({ startedAt }: Call, demand: Demand, duringWait: boolean): void {
-    // A call that was shorter cannot have ended that long after a refusal that it outlived.
-    const outlives = duringWait || Date.now() - startedAt >= PARDON_MS
-    const pardons = demand.charges.length > 0 && outlives
-    for (const each of stores) {
-      if (demand.slots.length > 0) each.release(demand)
-      if (pardons) each.ended?.(demand.sender)
-    }
+  /** Returns the error that refuses the call, or undefined for one that goes on. */
+  function apply(call: Call, demand: Demand, verdict: Verdict, res: Response): GatewayError | undefined {
+    if (verdict.refusedBy) return refuse(call, demand, verdict, verdict.refusedBy)
+    // If the store goes away meanwhile, the running calls must count here.
+    if (demand.slots.length > 0 && store !== local) local.hold(demand)
+    call.onEnd('limits', () => {
+      // A shorter call outlives no refusal by as much as it takes to excuse a retry.
+      const excuses = verdict.waitMs > 0 || Date.now() - call.startedAt >= PARDON_MS
+      for (let i = 0; i < stores.length; i++) {
+        const each = stores[i] as LimitStore
+        if (demand.slots.length > 0) each.release(demand)
+        if (excuses && demand.charges.length > 0) each.ended?.(demand.sender)
+      }
+    })
+    if (!res.headersSent) setLimitHeaders(call.protocol.name, demand, verdict, res)
+    return undefined
   }
 }
 
@@ -151,55 +138,51 @@ function refuse(call: Call, demand: Demand, verdict: Verdict, limit: Limit): Gat
   const setHeader = (name: string, value: string) => {
     headers[name] = value
   }
-  limitHeaders(call.protocol.name, demand, verdict, { setHeader })
+  setLimitHeaders(call.protocol.name, demand, verdict, { setHeader })
   note(call, limit, verdict.waitMs)
-  return call.refuse(limit.kind === 'concurrency' ? 'concurrency_limited' : 'rate_limited', {
-    retryAfterMs: verdict.waitMs,
-    headers,
-  })
+  return call.refuse(codeOf(limit), { retryAfterMs: verdict.waitMs, headers })
 }
 
-const NEVER = {
+const IMPOSSIBLE = {
   rpm: 'This request can never pass: the rate limit allows no requests at all. Ask for a higher limit.',
   tpm: 'This request can never pass: alone it is larger than the token rate limit allows. Shorten it, or ask for a higher limit.',
   concurrency:
     'This request can never pass: the concurrency limit allows no requests at all. Ask for a higher limit.',
 } as const
 
-/** Every 429 has a Retry-After, but here waiting is of no use, so clients are told not to retry. */
-function refuseForever(call: Call, limit: Limit): GatewayError {
-  note(call, limit, MOST_WAIT_MS)
-  return call.refuse(limit.kind === 'concurrency' ? 'concurrency_limited' : 'rate_limited', {
-    message: NEVER[limit.kind],
-    retryAfterMs: MOST_WAIT_MS,
+/** Refuses a request that can never pass. A 429 has a Retry-After even where waiting is of no use. */
+function refuseForGood(call: Call, limit: Limit): GatewayError {
+  note(call, limit, MAX_WAIT_MS)
+  return call.refuse(codeOf(limit), {
+    message: IMPOSSIBLE[limit.kind],
+    retryAfterMs: MAX_WAIT_MS,
     shouldRetry: false,
   })
 }
 
-function note(call: Call, { kind, level, subject, most }: Limit, waitMs: number): void {
+function codeOf({ kind }: Limit): 'concurrency_limited' | 'rate_limited' {
+  return kind === 'concurrency' ? 'concurrency_limited' : 'rate_limited'
+}
+
+function note(call: Call, { kind, level, subject, max }: Limit, waitMs: number): void {
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
-  call.limit = { kind, level, subject, limit: most, retryAfter }
+  call.limit = { kind, level, subject, limit: max, retryAfter }
 }
 
 function planOf(options: RateLimitOptions): DemandPlan {
-  const {
-    levels = [keyLevel, accountLevel],
-    windowMs = MOST_WAIT_MS,
-    onStoreError = 'local',
-    store,
-  } = options
+  const { levels = [keyLevel, accountLevel], windowMs = MAX_WAIT_MS, onStoreError = 'local', store } = options
   const { tokens = (_req, call) => call.request?.estimatedInputTokens ?? 0 } = options
   if (levels.length === 0)
     throw new TypeError('rateLimit: "levels" is empty: leave it out, or name whom to limit')
   for (const { name, by } of levels) {
     if (!name || typeof by !== 'function')
       throw new TypeError(
-        'rateLimit: each of "levels" needs a "name" and "by", a function that gives the subject',
+        'rateLimit: each of "levels" needs a "name" and "by", a function that returns the subject',
       )
   }
   if (new Set(levels.map(({ name }) => name)).size < levels.length)
     throw new TypeError('rateLimit: two of "levels" have the same "name"; they would count as one')
-  if (!(Number.isInteger(windowMs) && windowMs >= 1 && windowMs <= MOST_WAIT_MS))
+  if (!(Number.isInteger(windowMs) && windowMs >= 1 && windowMs <= MAX_WAIT_MS))
     throw new TypeError('rateLimit: "windowMs" must be whole milliseconds between 1 and 60000')
   if (onStoreError !== 'local' && onStoreError !== 'refuse')
     throw new TypeError('rateLimit: "onStoreError" must be "local" or "refuse"')

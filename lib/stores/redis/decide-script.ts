@@ -1,8 +1,8 @@
 import {
   GRACE_MS,
-  MOST_WAIT_MS,
+  MAX_WAIT_MS,
   PARDON_MS,
-  PROLONG_MS,
+  PENALTY_MS,
   SLOT_WAIT_MS,
 } from '../../middleware/rate-limit/index.ts'
 import { CLOCK } from './limit-scripts.ts'
@@ -46,9 +46,9 @@ for _ = 1, asked[at] do
   at = at + 2
   local noted = redis.call('HMGET', key, 'since', 'told', 'until', 'earlyAt')
   local since, told, till, earlyAt = tonumber(noted[1]), tonumber(noted[2]), tonumber(noted[3]), tonumber(noted[4])
-  if told and now >= since + ${PARDON_MS} and now < told and till - now <= ${MOST_WAIT_MS} then
+  if told and now >= since + ${PARDON_MS} and now < told and till - now <= ${MAX_WAIT_MS} then
     if earlyAt and now - earlyAt <= ${PARDON_LATE_MS} then
-      redis.call('HSET', key, 'until', math.max(told, till - ${PROLONG_MS}))
+      redis.call('HSET', key, 'until', math.max(told, till - ${PENALTY_MS}))
       redis.call('HDEL', key, 'earlyAt')
       calls = calls - 1
     end
@@ -111,7 +111,7 @@ for _ = 1, demands do
     local noted = redis.call('HMGET', waitKey, 'since', 'told', 'until', 'by', 'prolonged', 'pardons', 'slotDue')
     local since, told, till = tonumber(noted[1]), tonumber(noted[2]), tonumber(noted[3])
     -- None is longer than that: one that seems to be was noted before the clock was set back.
-    local waiting = told ~= nil and now < till and till - now <= ${MOST_WAIT_MS}
+    local waiting = told ~= nil and now < till and till - now <= ${MAX_WAIT_MS}
     waitless[sender] = not waiting
     pardons = waiting and tonumber(noted[6]) or 0
     rest = waiting and math.max(0, told - now) or 0
@@ -125,12 +125,12 @@ for _ = 1, demands do
     if owed then
       refusedBy = 1
       for i = 1, charges do if KEYS[asked[costs + 3 * i - 3]] == noted[4] then refusedBy = i end end
-      if early then till = math.min(till + ${PROLONG_MS}, now + ${MOST_WAIT_MS}) end
+      if early then till = math.min(till + ${PENALTY_MS}, now + ${MAX_WAIT_MS}) end
       wait = till - now
     elseif refusedBy > 0 then
       local due = now + wait
       if waiting and now < told then told = math.min(told, due) else since, told, pardons = now, due, 0 end
-      if early then due = math.min(math.max(due, till) + ${PROLONG_MS}, now + ${MOST_WAIT_MS}) end
+      if early then due = math.min(math.max(due, till) + ${PENALTY_MS}, now + ${MAX_WAIT_MS}) end
       till, wait = due, due - now
     end
     if refusedBy > 0 then

@@ -61,8 +61,8 @@ export class LimitBatch {
     for (const { demand } of this.asked) {
       const { id, sender, windowMs, charges, slots } = demand
       list.push(id, waits.of(sender), windowMs, charges.length, slots.length)
-      for (const { key, cost, most } of charges) list.push(counters.of(key), cost, most)
-      for (const { key, most } of slots) list.push(sets.of(key), most)
+      for (const { key, cost, max } of charges) list.push(counters.of(key), cost, max)
+      for (const { key, max } of slots) list.push(sets.of(key), max)
     }
     const keys = [...counters.keys, ...sets.keys, ...waits.keys]
     return { keys, args: [counters.keys.length, sets.keys.length, JSON.stringify(list)] }

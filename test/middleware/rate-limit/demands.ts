@@ -4,8 +4,8 @@ import type { Demand, Limit, LimitKind } from '../../../lib/middleware/rate-limi
 export const WINDOW_MS = 60_000
 
 /** A limit of a subject. */
-export function limit(kind: LimitKind, subject: string, most: number, cost = 1): Limit {
-  return { kind, level: 'key', subject, most, cost, key: `${kind}:key:${subject}` }
+export function limit(kind: LimitKind, subject: string, max: number, cost = 1): Limit {
+  return { kind, level: 'key', subject, max, cost, key: `${kind}:key:${subject}` }
 }
 
 /** A demand of some limits; every one has a sender of its own unless it names one. */

@@ -1,0 +1,99 @@
+import { ExpiringMap } from './expiring-map.ts'
+import { GRACE_MS, MAX_WAIT_MS, PARDON_MS, PENALTY_MS, SLOT_WAIT_MS } from './limit-store.ts'
+
+/** The wait of a sender that was refused. Times are milliseconds since the epoch. */
+interface Cooldown {
+  /** When the first refusal came. */
+  readonly startedAt: number
+  /** The end that was announced first. A request from then on is no early retry: its caller may have waited. */
+  readonly announcedEnd: number
+  /** The end with all penalties. */
+  readonly endsAt: number
+  /** The key of the limit that refused. */
+  readonly limitKey: string
+  /** Whether the sender retried early. From then on the cooldown itself refuses, whatever the limits say. */
+  readonly isPenalized: boolean
+  /** How many early retries are excused, because calls ended whose callers could not know of the refusal. */
+  readonly pardons: number
+}
+
+/** Keeps the cooldowns of senders that were refused, and makes those longer whose senders retry early. */
+export class Cooldowns {
+  readonly #bySender = new ExpiringMap<Cooldown>(({ endsAt }) => endsAt)
+  /** When senders that were last refused a slot may come back, which may be during a cooldown that began since. */
+  readonly #slotRetryAt = new ExpiringMap<number>((retryAt) => retryAt + GRACE_MS)
+
+  /**
+   * Returns what a penalized sender still has to wait, whatever its limits say. The request that asks is one more early
+   * retry.
+   */
+  owed(sender: string, now: number): { waitMs: number; limitKey: string } | undefined {
+    const cooldown = this.#running(sender, now)
+    if (!cooldown?.isPenalized) return undefined
+    let { endsAt } = cooldown
+    if (this.#isEarlyRetry(sender, cooldown, now)) endsAt = Math.min(endsAt + PENALTY_MS, now + MAX_WAIT_MS)
+    this.#bySender.set(sender, { ...usePardon(cooldown), endsAt }, now)
+    return { waitMs: endsAt - now, limitKey: cooldown.limitKey }
+  }
+
+  /** Notes that a limit refused a sender for `waitMs`. Returns the wait to announce, in milliseconds. */
+  refused(sender: string, limitKey: string, waitMs: number, now: number): number {
+    const cooldown = this.#running(sender, now)
+    const limitEnd = now + waitMs
+    if (cooldown === undefined || now >= cooldown.announcedEnd) {
+      const begun = { startedAt: now, announcedEnd: limitEnd, endsAt: limitEnd }
+      this.#bySender.set(sender, { ...begun, limitKey, isPenalized: false, pardons: 0 }, now)
+      return waitMs
+    }
+    const isPenalized = this.#isEarlyRetry(sender, cooldown, now)
+    const endsAt = isPenalized
+      ? Math.min(Math.max(limitEnd, cooldown.endsAt) + PENALTY_MS, now + MAX_WAIT_MS)
+      : limitEnd
+    const announcedEnd = Math.min(cooldown.announcedEnd, limitEnd)
+    this.#bySender.set(sender, { ...usePardon(cooldown), announcedEnd, endsAt, limitKey, isPenalized }, now)
+    return endsAt - now
+  }
+
+  /** Notes that a sender was refused a slot, and so told to come back in {@link SLOT_WAIT_MS}. */
+  slotRefused(sender: string, now: number): void {
+    this.#slotRetryAt.set(sender, now + SLOT_WAIT_MS, now)
+  }
+
+  /**
+   * Notes an admitted request, which uses up a pardon: it may come from the caller whose call ended.
+   *
+   * @returns what is left of the sender's cooldown as it was announced first, in milliseconds; 0 without one.
+   */
+  admitted(sender: string, now: number): number {
+    const cooldown = this.#running(sender, now)
+    if (!cooldown) return 0
+    if (cooldown.pardons > 0) this.#bySender.set(sender, usePardon(cooldown), now)
+    return Math.max(0, cooldown.announcedEnd - now)
+  }
+
+  /** Notes the end of a call. During a cooldown that gives a pardon: its caller was not told of the refusal. */
+  ended(sender: string, now: number): void {
+    const cooldown = this.#running(sender, now)
+    if (cooldown && now >= cooldown.startedAt + PARDON_MS && now < cooldown.announcedEnd)
+      this.#bySender.set(sender, { ...cooldown, pardons: cooldown.pardons + 1 }, now)
+  }
+
+  /** Returns the sender's cooldown. One that seems longer than any may be is from before the clock was set back. */
+  #running(sender: string, now: number): Cooldown | undefined {
+    const cooldown = this.#bySender.get(sender)
+    return cooldown && now < cooldown.endsAt && cooldown.endsAt - now <= MAX_WAIT_MS ? cooldown : undefined
+  }
+
+  #isEarlyRetry(sender: string, { startedAt, announcedEnd, pardons }: Cooldown, now: number): boolean {
+    const slotRetryAt = this.#slotRetryAt.get(sender)
+    const allowedAt =
+      slotRetryAt !== undefined && slotRetryAt <= now + SLOT_WAIT_MS
+        ? Math.max(startedAt, slotRetryAt)
+        : startedAt
+    return pardons === 0 && now > allowedAt + GRACE_MS && now < announcedEnd
+  }
+}
+
+function usePardon(cooldown: Cooldown): Cooldown {
+  return cooldown.pardons > 0 ? { ...cooldown, pardons: cooldown.pardons - 1 } : cooldown
+}
