@@ -10,6 +10,7 @@ import {
   type ProviderConstraint,
   providerConstraintSchema,
   type RequestFacts,
+  surelyAccepts,
   type TokenEstimator,
   toProviderConstraint,
 } from '../../core/operations/index.ts'
@@ -84,8 +85,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   ): void {
     const known = catalogOf(call)
     refuseOtherKind(known, operation, body.json.model, call)
-    const checked = operation.schema.safeParse(body.json)
-    if (!checked.success) throw new GatewayError('invalid_request', describeIssue(checked.error))
+    checkBody(operation, body)
     const facts = operation.facts(body.json, body.raw, estimate)
     call.model = facts.model.slice(0, 200)
     const model = modelOf(known, facts, call)
@@ -128,6 +128,12 @@ function refuseOtherKind(catalog: Catalog, operation: Operation, id: unknown, ca
     param: 'model',
     message: `The model is of the kind "${model.kind}" and is not served here: use ${ENDPOINT_BY_KIND[model.kind]}.`,
   })
+}
+
+function checkBody({ schema }: Operation, { json }: RequestBody): void {
+  if (surelyAccepts(schema, json)) return
+  const { error } = schema.safeParse(json)
+  if (error) throw new GatewayError('invalid_request', describeIssue(error))
 }
 
 function modelOf(catalog: Catalog, facts: RequestFacts, call: Call): Model {

@@ -5,7 +5,7 @@ import { z } from 'zod'
  * megabytes that holds nothing else amounts to gigabytes.
  */
 export function listOf<Item extends z.ZodType>(item: Item, min = 0) {
-  return z
+  const list = z
     .custom<z.output<Item>[]>(Array.isArray, { error: 'must be a list' })
     .superRefine((list, context) => {
       if (list.length < min) context.addIssue({ code: 'custom', message: 'must not be empty' })
@@ -25,4 +25,13 @@ export function listOf<Item extends z.ZodType>(item: Item, min = 0) {
         return items
       },
     })
+  itemsOfLists.set(list, { item, min })
+  return list
+}
+
+const itemsOfLists = new WeakMap<z.core.$ZodType, { readonly item: z.ZodType; readonly min: number }>()
+
+/** The items of a list that {@link listOf} made, and how many there must be; undefined of any other schema. */
+export function itemsOf(schema: z.core.$ZodType) {
+  return itemsOfLists.get(schema)
 }

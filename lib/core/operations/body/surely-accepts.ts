@@ -1,0 +1,128 @@
+import type { z } from 'zod'
+import { itemsOf } from './list-of.ts'
+
+/** What is known of a schema. `maybe`: only zod can tell what it accepts. */
+type Rule = { readonly optional?: true; readonly nullable?: true } & (
+  | { readonly kind: 'maybe' | 'boolean' }
+  | { readonly kind: 'string' | 'number' | 'integer'; readonly least: number; readonly most: number }
+  | { readonly kind: 'one of'; readonly values: ReadonlySet<unknown> }
+  | { readonly kind: 'either'; readonly rules: readonly Rule[] }
+  | { readonly kind: 'list'; readonly item: Rule; readonly least: number }
+  | {
+      readonly kind: 'object'
+      readonly names: readonly string[]
+      readonly members: readonly Rule[]
+      readonly refinements: readonly ((value: unknown) => unknown)[]
+    }
+)
+
+const ruleOfSchema = new WeakMap<z.ZodType, Rule>()
+
+/**
+ * Whether a schema accepts a value of JSON, told without a copy of it: `safeParse` makes one, which is most of what it
+ * costs. False means that `safeParse` has to be asked: the schema may refuse the value, or be of a kind unknown here.
+ */
+export function surelyAccepts(schema: z.ZodType, value: unknown): boolean {
+  let rule = ruleOfSchema.get(schema)
+  if (!rule) {
+    rule = ruleOf(schema)
+    ruleOfSchema.set(schema, rule)
+  }
+  return accepts(rule, value)
+}
+
+function accepts(rule: Rule, value: unknown): boolean {
+  if (value === undefined) return rule.optional === true
+  if (value === null) return rule.nullable === true
+  switch (rule.kind) {
+    case 'maybe':
+      return false
+    case 'boolean':
+      return typeof value === 'boolean'
+    case 'string':
+      return typeof value === 'string' && value.length >= rule.least && value.length <= rule.most
+    case 'number':
+      return Number.isFinite(value) && (value as number) >= rule.least && (value as number) <= rule.most
+    case 'integer':
+      return Number.isSafeInteger(value) && (value as number) >= rule.least && (value as number) <= rule.most
+    case 'one of':
+      return rule.values.has(value)
+    case 'either':
+      for (let i = 0; i < rule.rules.length; i++) if (accepts(rule.rules[i] as Rule, value)) return true
+      return false
+    case 'list':
+      if (!Array.isArray(value) || value.length < rule.least) return false
+      for (let i = 0; i < value.length; i++) if (!accepts(rule.item, value[i])) return false
+      return true
+    case 'object': {
+      if (typeof value !== 'object' || Array.isArray(value)) return false
+      const { names, members, refinements } = rule
+      for (let i = 0; i < names.length; i++) {
+        const member = (value as Record<string, unknown>)[names[i] as string]
+        if (!accepts(members[i] as Rule, member)) return false
+      }
+      for (let i = 0; i < refinements.length; i++) if (refinements[i]?.(value) !== true) return false
+      return true
+    }
+  }
+}
+
+const MAYBE: Rule = { kind: 'maybe' }
+
+function ruleOf(schema: z.core.$ZodType): Rule {
+  const list = itemsOf(schema)
+  if (list) return { kind: 'list', item: ruleOf(list.item), least: list.min }
+  const { def } = (schema as z.core.$ZodTypes)._zod
+  switch (def.type) {
+    case 'optional':
+      return { ...ruleOf(def.innerType), optional: true }
+    case 'nullable':
+      return { ...ruleOf(def.innerType), nullable: true }
+    case 'boolean':
+      return def.checks?.length ? MAYBE : { kind: 'boolean' }
+    case 'enum':
+      return { kind: 'one of', values: new Set(Object.values(def.entries)) }
+    case 'union':
+      return { kind: 'either', rules: def.options.map(ruleOf) }
+    case 'string':
+      return boundedRule('string', def.checks)
+    case 'number':
+      if (!('format' in def)) return boundedRule('number', def.checks)
+      return def.format === 'safeint' ? boundedRule('integer', def.checks) : MAYBE
+    case 'object':
+      return objectRule(def)
+    default:
+      return MAYBE
+  }
+}
+
+/** A text of so many characters, or a number from here to there. */
+function boundedRule(
+  kind: 'string' | 'number' | 'integer',
+  checks: readonly z.core.$ZodCheck<never>[] | undefined,
+): Rule {
+  let least = Number.NEGATIVE_INFINITY
+  let most = Number.POSITIVE_INFINITY
+  for (const check of checks ?? []) {
+    const { def } = (check as unknown as z.core.$ZodChecks)._zod
+    if (def.check === 'min_length') least = Math.max(least, def.minimum)
+    else if (def.check === 'max_length') most = Math.min(most, def.maximum)
+    else if (def.check === 'greater_than' && def.inclusive) least = Math.max(least, Number(def.value))
+    else if (def.check === 'less_than' && def.inclusive) most = Math.min(most, Number(def.value))
+    else return MAYBE
+  }
+  return { kind, least, most }
+}
+
+/** An object that may have further members, whatever they are. */
+function objectRule({ shape, catchall, checks }: z.core.$ZodObjectDef): Rule {
+  const refinements: ((value: unknown) => unknown)[] = []
+  for (const check of checks ?? []) {
+    const { def } = (check as unknown as z.core.$ZodChecks)._zod
+    if (!('fn' in def && typeof def.fn === 'function')) return MAYBE
+    refinements.push(def.fn as (value: unknown) => unknown)
+  }
+  if (catchall?._zod.def.type !== 'unknown') return MAYBE
+  const names = Object.keys(shape)
+  return { kind: 'object', names, members: names.map((name) => ruleOf(shape[name] as never)), refinements }
+}
