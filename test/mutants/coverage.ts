@@ -10,9 +10,10 @@ const SLOWEST_MS = 300_000
 export interface Baseline {
   readonly test: string
   readonly testHash: string
-  /** Only tests that pass can notice anything. */
-  readonly passed: boolean
-  readonly reason: string
+  /** Tests that fail without a mutant, and can notice none. */
+  readonly failing: readonly string[]
+  /** Whether some test passes. */
+  readonly usable: boolean
   readonly ms: number
   /** By path from the root. */
   readonly files: Readonly<Record<string, { readonly hash: string; readonly run: readonly Range[] }>>
@@ -50,7 +51,7 @@ export async function measure(options: MeasureOptions): Promise<Map<string, Base
     [...known.values()].some(({ files: run }) => run[file]?.hash === hashOf(file))
   const someUnknown = files.some((file) => !measured(file))
   const isCurrent = (baseline: Baseline | undefined) =>
-    baseline !== undefined &&
+    baseline?.usable === true &&
     baseline.testHash === hashOf(baseline.test) &&
     (someUnknown ? Object.keys(baseline.files) : files).every(
       (file) => !baseline.files[file] || baseline.files[file].hash === hashOf(file),
@@ -76,8 +77,8 @@ export function isRun(baseline: Baseline, file: string, offset: number): boolean
 async function measureOne(root: string, test: string): Promise<Baseline> {
   const folder = join(scratchFolder(root), `coverage-${process.pid}-${digest(test)}`)
   rmSync(folder, { recursive: true, force: true })
-  const env = { MUTANT_COVERAGE: folder, MUTANT_ROOT: root }
-  const { outcome, ms, reason } = await runTestFile(join(root, test), { env, timeoutMs: SLOWEST_MS })
+  const env = { MUTANT_COVERAGE: folder, MUTANT_ROOT: root, MUTANT_GOES_ON: '1' }
+  const { ms, failed: failing, passed } = await runTestFile(join(root, test), { env, timeoutMs: SLOWEST_MS })
   const run = new Map<string, Range[]>()
   for (const name of existsSync(folder) ? readdirSync(folder) : []) {
     for (const [path, ranges] of Object.entries(readRun(join(folder, name)))) {
@@ -91,7 +92,7 @@ async function measureOne(root: string, test: string): Promise<Baseline> {
     if (hash !== undefined) files[relative(root, path).replaceAll(sep, '/')] = { hash, run: ranges }
   }
   const testHash = hashOfFile(join(root, test)) ?? ''
-  return { test, testHash, passed: outcome === 'passed', reason: reason || outcome, ms, files }
+  return { test, testHash, failing, usable: passed > 0, ms, files }
 }
 
 /** What a process has written; one that was killed may have written half. */

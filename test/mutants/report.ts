@@ -1,4 +1,5 @@
 import { type Accepted, isSame } from './accepted.ts'
+import type { Baseline } from './coverage.ts'
 import type { Mutant } from './find-mutants.ts'
 import type { Trial } from './trial.ts'
 
@@ -36,5 +37,6 @@ export function report(
 export const described = ({ file, line, operator, within, from, to }: Mutant) =>
   `${file}:${line} ${operator}${within && ` in ${within}`}\n  - ${from}\n  + ${to}`
 
-/** A time as it is printed. */
-export const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
+/** How the measuring of a file of tests is told. */
+export const measuredLine = ({ test, ms, usable }: Baseline): string =>
+  `measured ${test} ${(ms / 1000).toFixed(1)} s${usable ? '' : '; no test passes'}`

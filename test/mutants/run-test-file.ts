@@ -12,8 +12,12 @@ const REPORTER = fileURLToPath(import.meta.resolve('./stop-at-failure.ts'))
 export interface TestRun {
   readonly outcome: 'passed' | 'failed' | 'timeout'
   readonly ms: number
-  /** The first test that failed, or the last words of a process that ended otherwise. */
-  readonly reason: string
+  /** The tests that failed; empty where the process ended otherwise. */
+  readonly failed: readonly string[]
+  /** How many tests passed. */
+  readonly passed: number
+  /** The last words of the process. */
+  readonly lastWords: string
 }
 
 /** What {@link runTestFile} is told beside the file. */
@@ -24,7 +28,7 @@ export interface TestRunOptions {
 }
 
 /**
- * Runs one file of tests in a process of its own, until the first one fails. What it has started ends with it, and what it
+ * Runs one file of tests in a process of its own. What it has started ends with it, and what it
  * has left in the folder of temporary files is removed.
  */
 export async function runTestFile(file: string, { env, timeoutMs }: TestRunOptions): Promise<TestRun> {
@@ -44,7 +48,7 @@ export async function runTestFile(file: string, { env, timeoutMs }: TestRunOptio
   let said = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(-4000)
+      said = (said + text).slice(-100_000)
     })
   }
   let outcome: TestRun['outcome'] | undefined
@@ -58,8 +62,11 @@ export async function runTestFile(file: string, { env, timeoutMs }: TestRunOptio
   endAll()
   process.off('exit', endAll)
   await removed(temporary)
-  outcome ??= code === 0 ? 'passed' : 'failed'
-  return { outcome, ms, reason: outcome === 'failed' ? reasonOf(said) : '' }
+  const failed = [...said.matchAll(/^failed: (.*)$/gm)].map(([, name]) => name as string)
+  const onlyIgnored = failed.length === 0 && /^ignored: /m.test(said)
+  outcome ??= code === 0 || onlyIgnored ? 'passed' : 'failed'
+  const passed = Number(/^passed: (\d+)$/m.exec(said)?.[1] ?? 0)
+  return { outcome, ms, failed, passed, lastWords: said.trim().split('\n').slice(-3).join(' ').slice(0, 200) }
 }
 
 /** Where the text of a mutant, and what was run, are put. */
@@ -85,6 +92,3 @@ async function removed(folder: string): Promise<void> {
     console.warn(`left behind: ${folder}: ${error}`)
   }
 }
-
-const reasonOf = (said: string) =>
-  /^failed: (.*)$/m.exec(said)?.[1] ?? said.trim().split('\n').slice(-3).join(' ').slice(0, 200)

@@ -4,7 +4,7 @@ import { readAccepted } from './accepted.ts'
 import { type Arguments, readArguments, USAGE } from './arguments.ts'
 import { candidates, drawn } from './choose-mutants.ts'
 import { measure } from './coverage.ts'
-import { described, report, seconds } from './report.ts'
+import { described, measuredLine, report } from './report.ts'
 import { type Trial, tryMutant } from './trial.ts'
 
 const root = process.cwd()
@@ -36,9 +36,12 @@ async function run(args: Arguments): Promise<void> {
     tests: testsOf(args),
     files: [...new Set(mutants.map(({ file }) => file))],
     jobs: args.jobs,
-    onMeasured: ({ test, ms, passed, reason }) =>
-      console.log(`measured ${test} ${seconds(ms)}${passed ? '' : ` FAILS, and is left out: ${reason}`}`),
+    onMeasured: (baseline) => console.log(measuredLine(baseline)),
   })
+  for (const { test, failing } of baselines.values()) {
+    if (failing.length > 0)
+      console.log(`${test} fails without a mutant, and is not heard: ${failing.join(', ')}`)
+  }
   const trials: Trial[] = []
   const kills = new Map<string, number>()
   const queue = [...mutants]

@@ -32,7 +32,7 @@ export async function tryMutant(mutant: Mutant, options: TrialOptions): Promise<
   const { root, baselines, budgetMs, kills } = options
   const killsOf = (test: string) => kills.get(`${test} ${mutant.file}`) ?? 0
   const covering = [...baselines.values()]
-    .filter((baseline) => baseline.passed && isRun(baseline, mutant.file, mutant.start))
+    .filter((baseline) => baseline.usable && isRun(baseline, mutant.file, mutant.start))
     .map((baseline) => ({
       ...baseline,
       killed: killsOf(baseline.test),
@@ -49,15 +49,25 @@ export async function tryMutant(mutant: Mutant, options: TrialOptions): Promise<
   const env = { MUTANT_FILE: file, MUTANT_TEXT: textFile, NODE_COMPILE_CACHE }
   try {
     let spent = 0
-    for (const { test, ms } of covering) {
+    for (const { test, ms, failing } of covering) {
       if (spent > 0 && spent + ms > budgetMs) continue
       spent += ms
       ran.push(test)
-      const run = await runTestFile(join(root, test), { env, timeoutMs: 3 * ms + 5000 })
+      const ignored = { MUTANT_IGNORED: JSON.stringify(failing) }
+      const run = await runTestFile(join(root, test), {
+        env: { ...env, ...ignored },
+        timeoutMs: 3 * ms + 5000,
+      })
       if (run.outcome === 'passed') continue
       kills.set(`${test} ${mutant.file}`, killsOf(test) + 1)
       const left = covering.length - ran.length
-      return { mutant, outcome: run.outcome === 'failed' ? 'killed' : 'timeout', ran, left, by: run.reason }
+      return {
+        mutant,
+        outcome: run.outcome === 'failed' ? 'killed' : 'timeout',
+        ran,
+        left,
+        by: run.failed[0] ?? run.lastWords,
+      }
     }
     return { mutant, outcome: 'survived', ran, left: covering.length - ran.length }
   } finally {
