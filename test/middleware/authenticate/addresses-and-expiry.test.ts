@@ -24,6 +24,8 @@ describe('address allow-lists behind a trusted proxy', () => {
     '::1',
     '::ffff:198.51.100.0/120',
     '203.0.113.0/25',
+    '2001:db9:1::abcd:0/112',
+    'fe80::1',
   ]
   const from: [string, boolean][] = [
     ['10.0.0.0', true],
@@ -40,6 +42,10 @@ describe('address allow-lists behind a trusted proxy', () => {
     ['::1', true],
     ['0:0:0:0:0:0:0:1', true],
     ['::2', false],
+    ['2001:db9:1::abcd:ffff', true],
+    ['2001:db9:1::abce:0', false],
+    ['fe80::1', true],
+    ['fe80::', false],
     // IPv4 mapped into IPv6 is the IPv4 address, on either side and in either notation.
     ['::ffff:10.1.2.3', true],
     ['::ffff:0a01:0203', true],

@@ -103,6 +103,14 @@ describe('who may not', () => {
       await refused(bearer(key), 'invalid_credential', 401)
   })
 
+  it('a key longer than 512 characters: invalid_credential, without a look-up', async () => {
+    lookedUp.length = 0
+    await refused(bearer('x'.repeat(513)), 'invalid_credential', 401)
+    assert.deepEqual(lookedUp, [])
+    await refused(bearer('x'.repeat(512)), 'invalid_credential', 401)
+    assert.deepEqual(lookedUp, [hashSecret('x'.repeat(512))])
+  })
+
   it('two different keys: invalid_credential, though each is good', async () => {
     lookedUp.length = 0
     await refused({ ...bearer('sk-good'), 'x-api-key': 'sk-later' }, 'invalid_credential', 401)
@@ -213,7 +221,16 @@ describe('options that cannot work', () => {
     for (const cacheMs of [-1, 5001, Number.NaN])
       assert.throws(() => authenticate({ keys, cacheMs }), /"cacheMs" must be between 0 and 5000/)
     assert.throws(() => authenticate({ keys, cacheEntries: 0 }), /"cacheEntries"/)
-    assert.throws(() => authenticate({ keys, lookupMs: 0 }), /"lookupMs"/)
+    for (const lookupMs of [-1, 0, 60_001, Number.NaN])
+      assert.throws(() => authenticate({ keys, lookupMs }), /"lookupMs" must be above 0 and at most 60000/)
+    for (const able of [
+      { lookupMs: 0.5 },
+      { lookupMs: 60_000 },
+      { cacheMs: 0 },
+      { cacheMs: 5000 },
+      { cacheEntries: 1 },
+    ])
+      assert.doesNotThrow(() => authenticate({ keys, ...able }))
     const accounts = [{ id: 'acme' }]
     assert.throws(
       () => memoryKeyDirectory({ accounts, keys: [{ id: 'k', account: 'b', secret: 's' }] }),
