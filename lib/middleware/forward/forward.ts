@@ -1,17 +1,18 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, type RoutingTrace } from '../../core/call/index.ts'
+import { type Call, callOf } from '../../core/call/index.ts'
 import { type Catalog, FREE, type Line, type Price, parseAmount } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import type { Candidate } from '../../routing/candidates/candidate.ts'
-import { filterLines } from '../../routing/candidates/filters.ts'
+import type { Candidate, CandidateList } from '../../routing/candidates/candidate.ts'
+import { RetryBudget } from '../../routing/candidates/retry-budget.ts'
 import {
-  orderCandidates,
-  STRATEGIES,
-  type Strategy,
-  type StrategyName,
-} from '../../routing/candidates/strategies.ts'
+  type RoutingOptions,
+  type RoutingSettings,
+  validateRouting,
+} from '../../routing/candidates/routing-options.ts'
+import { STRATEGIES } from '../../routing/candidates/strategies.ts'
 import { LineRegistry } from '../../routing/lines/line-state.ts'
-import { ForwardedCall, type Forwarding } from './forwarded-call.ts'
+import { newTrace, tryCandidates } from '../../routing/try-candidates.ts'
+import { ForwardedCall } from './forwarded-call.ts'
 import { relayPath } from './relay-path.ts'
 
 /** A rule of the config's `passThrough`: where requests of a path go, and what they cost. */
@@ -24,23 +25,10 @@ export interface ForwardRule {
   price?: { perRequest?: string | undefined }
 }
 
-/** Options of {@link forward}. */
-export interface ForwardOptions {
-  /**
-   * The models and lines; a function where they can change while the app runs. One that answers the same for the same
-   * call, whoever asks, lets calls that have begun finish on what they began with.
-   */
-  catalog: Catalog | ((call?: Call) => Catalog)
+/** Options of {@link forward}. Share the `lines` of `route`: their circuits and rests are the same. */
+export interface ForwardOptions extends RoutingOptions {
   /** Where requests go, and what they cost. */
   rule: ForwardRule
-  /** The order in which lines are tried. Defaults to `priority`. */
-  strategy?: StrategyName | Strategy
-  /** Most lines that a connection is tried to. Defaults to 3. */
-  maxAttempts?: number
-  /** The region this gateway runs in, for the trace. Defaults to `local`. */
-  region?: string
-  /** The lines' circuits and rests; share that of `route`. Defaults to a registry of its own. */
-  lines?: LineRegistry
 }
 
 /** Options of {@link forwardTo}. */
@@ -73,7 +61,7 @@ export interface ForwardTarget {
  *   forward({ catalog, rule: { lines: ['openai-us'], price } }))
  */
 export function forward(options: ForwardOptions): RequestHandler {
-  const { strategyName, strategy, region, maxAttempts, modelId, price, candidatesOfCall } = validate(options)
+  const { modelId, price, listFor, ...settings } = validate(options)
 
   return function forward(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -87,11 +75,9 @@ export function forward(options: ForwardOptions): RequestHandler {
       call.model = modelId
       if (call.principal?.mayUseModel(modelId) === false) throw new GatewayError('model_not_allowed')
     }
-    const trace: RoutingTrace = { region, strategy: strategyName, eliminated: [], attempts: [] }
-    call.routing = trace
-    const kept = filterLines(candidatesOfCall(call), call, trace.eliminated)
-    const forwarding: Forwarding = { path, headers: {}, price, maxAttempts }
-    await new ForwardedCall(call, req, res, trace, forwarding).run(orderCandidates(kept, strategy, call))
+    call.routing = newTrace(settings)
+    const forwarded = new ForwardedCall(call, req, res, { path, headers: {}, price })
+    await tried(forwarded, call, listFor(call), settings)
   }
 }
 
@@ -110,14 +96,15 @@ export function forwardTo(
   options: ForwardToOptions = {},
 ): (req: Request, res: Response, target: ForwardTarget) => Promise<void> {
   const { lines = new LineRegistry(), region = 'local' } = options
+  const settings = { region, strategyName: 'pinned', strategy: STRATEGIES.priority, maxAttempts: 1 }
+  const budget = new RetryBudget()
   return function forwardTo(req, res, { line, path, headers = {} }) {
     const call = callOf(req)
-    const trace: RoutingTrace = { region, strategy: 'pinned', eliminated: [], attempts: [] }
-    call.routing ??= trace
-    return held(call, async () => {
-      const candidates = filterLines([candidateOf(line, lines)], call, trace.eliminated)
-      const forwarding: Forwarding = { path, headers, price: null, maxAttempts: 1 }
-      await new ForwardedCall(call, req, res, call.routing ?? trace, forwarding).run(candidates)
+    call.routing ??= newTrace(settings)
+    const list = { candidates: [candidateOf(line, lines)], budget, translations: [] }
+    return held(call, () => {
+      const forwarded = new ForwardedCall(call, req, res, { path, headers, price: null })
+      return tried(forwarded, call, list, settings)
     })
   }
 }
@@ -132,6 +119,16 @@ async function held(call: Call, run: () => Promise<void>): Promise<void> {
   } finally {
     release()
   }
+}
+
+/** Walks the candidates; whatever comes of it, nothing goes on beside the attempts. */
+function tried(
+  forwarded: ForwardedCall,
+  call: Call,
+  list: CandidateList,
+  settings: RoutingSettings,
+): Promise<void> {
+  return tryCandidates(call, list, settings, forwarded).finally(() => forwarded.close())
 }
 
 function failureTo(call: Call, next: NextFunction): (error: unknown) => void {
@@ -165,36 +162,25 @@ function refuseKeyed(req: Request): void {
 }
 
 function validate(options: ForwardOptions) {
-  const { catalog: given, rule, strategy = 'priority', maxAttempts = 3, region = 'local' } = options
-  if (!given) throw new TypeError('forward: "catalog" is needed; loadConfig(json).catalog is one')
+  const { rule, lines = new LineRegistry() } = options
+  const { catalog, ...settings } = validateRouting('forward', options)
   if ((rule?.lines === undefined) === (rule?.model === undefined))
     throw new TypeError('forward: "rule" needs either "lines" or "model"')
-  if (typeof strategy !== 'function' && !Object.hasOwn(STRATEGIES, strategy))
-    throw new TypeError(
-      `forward: "strategy" must be a function or one of ${Object.keys(STRATEGIES).join(', ')}`,
-    )
-  if (!(Number.isInteger(maxAttempts) && maxAttempts >= 1))
-    throw new TypeError('forward: "maxAttempts" must be at least 1')
-  const catalog = typeof given === 'function' ? given : () => given
-  const registry = options.lines ?? new LineRegistry()
-  const known = new WeakMap<Catalog, readonly Candidate[]>()
-  const candidatesOfCall = (call?: Call): readonly Candidate[] => {
+  const budget = new RetryBudget()
+  const known = new WeakMap<Catalog, CandidateList>()
+  const listFor = (call?: Call): CandidateList => {
     const current = catalog(call)
-    const candidates = known.get(current) ?? candidatesOf(current, rule, registry)
-    known.set(current, candidates)
-    return candidates
+    const list = known.get(current) ?? {
+      candidates: candidatesOf(current, rule, lines),
+      budget,
+      translations: [],
+    }
+    known.set(current, list)
+    return list
   }
-  candidatesOfCall()
+  listFor()
   const price: Price = { ...FREE, perRequest: parseAmount(rule.price?.perRequest ?? '0') }
-  return {
-    strategyName: typeof strategy === 'string' ? strategy : strategy.name || 'custom',
-    strategy: typeof strategy === 'string' ? STRATEGIES[strategy] : strategy,
-    maxAttempts,
-    region,
-    modelId: rule.model,
-    price,
-    candidatesOfCall,
-  }
+  return { ...settings, modelId: rule.model, price, listFor }
 }
 
 /** By priority, then weight, then the order of the rule. */
@@ -223,5 +209,7 @@ function candidateOf(line: Line, registry: LineRegistry, model?: string): Candid
     price: FREE,
     contextWindow: line.contextWindow,
     state: registry.stateOf(line),
+    native: true,
+    missing: undefined,
   }
 }

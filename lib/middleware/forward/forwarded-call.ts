@@ -1,19 +1,19 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import {
+  type AttemptRecord,
   type Call,
   type CallOutcome,
-  type RoutingTrace,
   type Upgrade,
   upgradeOf,
 } from '../../core/call/index.ts'
-import type { Price } from '../../core/catalog/index.ts'
+import type { Line, Price } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import type { Failure } from '../../routing/attempt/outcome.ts'
+import { Departure } from '../../routing/attempt/departure.ts'
+import type { ExchangeEnd } from '../../routing/attempt/exchange.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
-import { circuitDetail, emptied } from '../../routing/candidates/filters.ts'
-import { verdict } from '../../routing/candidates/verdict.ts'
 import type { CircuitPass } from '../../routing/lines/circuit.ts'
-import { type Opening, Relay, type RelayEnd } from './relay.ts'
+import type { AttemptPolicy } from '../../routing/try-candidates.ts'
+import { type Opening, ProxiedExchange } from './proxied-exchange.ts'
 import {
   answerHeaders,
   handshakeHeaders,
@@ -34,8 +34,6 @@ export interface Forwarding {
   readonly headers: Readonly<Record<string, string>>
   /** Of a success, whatever it holds; null = nothing is noted as used. */
   readonly price: Price | null
-  /** Most lines tried. */
-  readonly maxAttempts: number
 }
 
 const NOTHING_USED = {
@@ -46,85 +44,74 @@ const NOTHING_USED = {
   source: 'measured',
 } as const
 
-/** No body was read that a refusal could name a member of. */
-const UNREAD_BODY = { raw: Buffer.alloc(0), json: {} }
-
 const BROKEN_OFF = 'The upstream broke the answer off. What came is not the whole of it.'
 
-/** One call whose bodies are passed on unread, to the first candidate that can be connected to. */
-export class ForwardedCall {
+/** It is ended at once: nobody reads what is passed on. */
+const ABORT = { onDisconnect: 'abort', drainMs: 0 } as const
+
+/**
+ * One call whose bodies are passed on unread, to the first candidate that can be connected to. Another line is tried only
+ * where a connection could not be made: nothing of the body has been read then.
+ */
+export class ForwardedCall implements AttemptPolicy {
+  readonly request = null
+  departure: Departure | undefined
   readonly #call: Call
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
-  readonly #trace: RoutingTrace
   readonly #forwarding: Forwarding
   readonly #upgrade: Upgrade | undefined
-  readonly #failures: Failure[] = []
-  #stopWatchingUnread: () => void = () => {}
+  readonly #stopWatchingUnread: () => void
+  #exchange: ProxiedExchange | undefined
+  /** What ends the call although the line did what it should, or in words of its own. */
+  #error: unknown
 
-  constructor(
-    call: Call,
-    req: IncomingMessage,
-    res: ServerResponse,
-    trace: RoutingTrace,
-    forwarding: Forwarding,
-  ) {
+  constructor(call: Call, req: IncomingMessage, res: ServerResponse, forwarding: Forwarding) {
     this.#call = call
     this.#req = req
     this.#res = res
-    this.#trace = trace
     this.#forwarding = forwarding
     this.#upgrade = upgradeOf(req)
+    this.#stopWatchingUnread = this.#upgrade ? watchUnread(this.#upgrade.socket) : () => {}
+    call.onLeave(() => {
+      if (this.#exchange && !this.#exchange.end) this.departure = new Departure(this.#exchange, ABORT)
+    })
   }
 
-  /**
-   * Passes the request on and the answer back. Another line is tried only where a connection could not be made: nothing
-   * of the body has been read then.
-   *
-   * @throws {GatewayError} what the caller is answered; after the first byte, why the answer is cut off.
-   */
-  async run(candidates: readonly Candidate[]): Promise<void> {
-    if (this.#upgrade) this.#stopWatchingUnread = watchUnread(this.#upgrade.socket)
+  /** Ends what goes on beside the attempts. */
+  close(): void {
+    this.#stopWatchingUnread()
+  }
+
+  get record(): AttemptRecord | undefined {
+    return this.#exchange?.record
+  }
+
+  async attempt(candidate: Candidate, pass: CircuitPass): Promise<ExchangeEnd> {
+    const exchange = new ProxiedExchange(candidate, this.#req)
+    this.#exchange = exchange
+    const ended = exchange.ended()
     try {
-      await this.#tryEach(candidates)
-    } finally {
-      this.#stopWatchingUnread()
+      await this.#answer(exchange, pass, await this.#open(exchange, candidate.line))
+    } catch (error) {
+      this.#error = error
     }
+    // Whatever was thrown, such as by the settlement: nothing of the exchange outlives its call.
+    exchange.abandon()
+    return ended
   }
 
-  async #tryEach(candidates: readonly Candidate[]): Promise<void> {
-    for (const candidate of candidates.slice(0, this.#forwarding.maxAttempts)) {
-      if (this.#call.left) return
-      const pass = this.#enter(candidate)
-      if (!pass) continue
-      const relay = new Relay(candidate, this.#req)
-      const stopWatching = this.#call.onLeave(() => {
-        this.#trace.disconnect = { policy: 'abort', ended: 'aborted' }
-        relay.abandon()
-      })
-      try {
-        const opening = await this.#open(relay, candidate)
-        if (await this.#answer(relay, pass, opening)) return
-      } finally {
-        stopWatching()
-        // Whatever was thrown, such as by the settlement: nothing of the exchange outlives its call.
-        relay.abandon()
-        this.#trace.attempts.push(relay.record)
-      }
-    }
-    if (this.#failures.length > 0) throw verdict(this.#failures, UNREAD_BODY)
-    throw emptied(candidates, this.#trace.eliminated)
+  /** @throws {GatewayError} what the caller is answered; after the first byte, why the answer is cut off. */
+  finish(end: ExchangeEnd): undefined {
+    if (this.#error !== undefined) throw this.#error
+    if (end.kind === 'failed') {
+      const { code } = end.failure
+      if (!this.#upgrade) throw new GatewayError(code, { message: BROKEN_OFF })
+      this.#call.outcome = { status: 101, errorCode: code, finish: 'interrupted' }
+    } else if (end.kind === 'served' && !this.#upgrade) this.#res.end()
   }
 
-  /** The circuit's pass for this candidate now, if it may be tried. */
-  #enter({ line, state }: Candidate): CircuitPass | undefined {
-    const pass = state.circuit.enter()
-    const detail = circuitDetail(state.circuit.state)
-    if (!pass) this.#trace.eliminated.push({ line: line.id, reason: 'circuit_open', detail })
-    return pass
-  }
-
-  #open(relay: Relay, { line }: Candidate): Promise<Opening> {
+  #open(exchange: ProxiedExchange, line: Line): Promise<Opening> {
     const req = this.#req
     const target: UpstreamTarget = {
       origin: line.origin,
@@ -133,53 +120,52 @@ export class ForwardedCall {
       headers: this.#upgrade ? handshakeHeaders(req) : requestHeaders(req),
       lineHeaders: lineHeaders(line, req.headers, this.#forwarding.headers),
     }
-    return this.#upgrade ? relay.upgrade(target) : relay.send(target)
+    return this.#upgrade ? exchange.upgrade(target) : exchange.send(target)
   }
 
-  /** @returns whether the call is over; else the next line may be tried. */
-  async #answer(relay: Relay, pass: CircuitPass, opening: Opening): Promise<boolean> {
+  #answer(exchange: ProxiedExchange, pass: CircuitPass, opening: Opening): Promise<void> | undefined {
     switch (opening.kind) {
-      case 'abandoned':
-        pass.abandon()
-        return true
-      case 'failed':
-        this.#note(relay, pass, opening.failure)
-        if (relay.connected) throw verdict(this.#failures, UNREAD_BODY)
-        return false
+      case 'ended':
+        return undefined
+      case 'refused':
+        return this.#refuse(exchange, opening.response, opening.body)
       case 'switched':
-        await this.#goOnSwitched(relay, pass, opening)
-        return true
+        return this.#goOnSwitched(exchange, pass, opening)
       case 'answered':
-        await this.#passBack(relay, pass, opening.response)
-        return true
+        return this.#passBack(exchange, pass, opening.response)
     }
+  }
+
+  /** An answer that is worded as an error of the gateway's own. */
+  async #refuse(
+    exchange: ProxiedExchange,
+    { statusCode: status = 0, headers }: IncomingMessage,
+    body: Promise<unknown>,
+  ): Promise<void> {
+    const said = await body
+    if (status >= 300) return exchange.breakOff(failureOfRelayed(status, headers, said))
+    exchange.committed = true
+    exchange.breakOff(NOT_SWITCHED)
+    throw noWebSocket()
   }
 
   /** Passes an answer back, or words what it says of an error. */
-  async #passBack(relay: Relay, pass: CircuitPass, response: IncomingMessage): Promise<void> {
+  async #passBack(exchange: ProxiedExchange, pass: CircuitPass, response: IncomingMessage): Promise<void> {
     const status = response.statusCode ?? 0
-    const manner = this.#upgrade ? 'error' : mannerOf(status)
-    if (manner === 'error') {
-      const body = await readError(relay, response)
-      if (this.#call.left) return pass.abandon()
-      const failure =
-        status >= 200 && status < 300 ? NOT_SWITCHED : failureOfRelayed(status, response.headers, body)
-      relay.conclude({ kind: 'failed', failure })
-      this.#note(relay, pass, failure)
-      throw failure === NOT_SWITCHED ? noWebSocket() : verdict(this.#failures, UNREAD_BODY)
-    }
-    pass.success()
-    await this.#settle(relay, { status, errorCode: null, finish: 'completed' }, manner === 'whole')
+    const manner = mannerOf(status)
+    if (manner === 'error') return this.#refuse(exchange, response, readError(exchange, response))
+    this.#commit(exchange, pass)
+    await this.#settle(exchange, { status, errorCode: null, finish: 'completed' }, manner === 'whole')
     if (this.#call.left) return
     this.#writeHead(status, response, manner === 'whole')
-    if (manner === 'bare') {
-      relay.conclude({ kind: 'completed' })
-      this.#res.end()
-      return
-    }
-    const end = await relayAnswer(relay, response, this.#res)
-    if (end.kind === 'completed') this.#res.end()
-    else this.#breakOff(relay, pass, end)
+    if (manner === 'bare') exchange.complete()
+    else await relayAnswer(exchange, response, this.#res)
+  }
+
+  /** The line has done what it should; from here on the caller is told what becomes of it. */
+  #commit(exchange: ProxiedExchange, pass: CircuitPass): void {
+    pass.success()
+    exchange.committed = true
   }
 
   #writeHead(status: number, { headers }: IncomingMessage, withBody: boolean): void {
@@ -195,26 +181,23 @@ export class ForwardedCall {
 
   /** The line has switched protocols: so does the caller, and both talk until one ends. */
   async #goOnSwitched(
-    relay: Relay,
+    exchange: ProxiedExchange,
     pass: CircuitPass,
-    opening: Extract<Opening, { kind: 'switched' }>,
+    { response, socket }: Extract<Opening, { kind: 'switched' }>,
   ): Promise<void> {
     const upgrade = this.#upgrade as Upgrade
-    pass.success()
-    await this.#settle(relay, { status: 101, errorCode: null, finish: 'completed' }, true)
+    this.#commit(exchange, pass)
+    await this.#settle(exchange, { status: 101, errorCode: null, finish: 'completed' }, true)
     if (this.#call.left) return
     const { id, protocol } = this.#call
-    const handshake = handshakeText(opening.response.headers, {
+    const handshake = handshakeText(response.headers, {
       // What the chain has set on the response, such as the limits, goes with it.
       ...this.#res.getHeaders(),
       ...Object.fromEntries(protocol.requestIdHeaders.map((name) => [name, id])),
     })
     this.#res.detachSocket(upgrade.socket)
     this.#stopWatchingUnread()
-    const end = await relaySocket(relay, upgrade, opening, handshake)
-    if (end.kind !== 'failed') return
-    relay.candidate.state.circuit.failLate(pass)
-    this.#call.outcome = { status: 101, errorCode: end.failure.code, finish: 'interrupted' }
+    await relaySocket(exchange, upgrade, socket, handshake)
   }
 
   /**
@@ -222,30 +205,16 @@ export class ForwardedCall {
    *
    * @throws {GatewayError} where that cannot be done in time.
    */
-  async #settle({ candidate, clocks }: Relay, outcome: CallOutcome, success: boolean): Promise<void> {
+  async #settle({ target, clocks }: ProxiedExchange, outcome: CallOutcome, success: boolean): Promise<void> {
     const { price } = this.#forwarding
     if (!success || !price) return
     // It is not the line that is waited for.
     clocks.pause()
     this.#call.usage = NOTHING_USED
-    this.#call.servedBy = { line: candidate.line.id, price }
+    this.#call.servedBy = { line: target.line.id, price }
     // How it ends is known only later, so that its log entry is not written with its charge.
     if (this.#call.entryBy === 'ledger') this.#call.entryBy = 'writer'
     await this.#call.settle({ outcome, unsent: null })
     this.#call.prove()
-  }
-
-  #note({ candidate: { state } }: Relay, pass: CircuitPass, failure: Failure): void {
-    if (failure.retryAfterMs !== undefined) state.rest(failure.retryAfterMs)
-    if (failure.blame) pass.failure()
-    else pass.abandon()
-    this.#failures.push(failure)
-  }
-
-  /** A broken answer: thrown, so that the connection is cut and nobody takes what came for the whole. */
-  #breakOff({ candidate }: Relay, pass: CircuitPass, end: RelayEnd): void {
-    if (end.kind !== 'failed' || this.#call.left) return
-    if (end.failure.blame) candidate.state.circuit.failLate(pass)
-    throw new GatewayError(end.failure.code, { message: BROKEN_OFF })
   }
 }

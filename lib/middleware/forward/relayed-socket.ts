@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Upgrade } from '../../core/call/index.ts'
 import { connectionFailure } from '../../routing/attempt/outcome.ts'
-import type { Relay, RelayEnd } from './relay.ts'
+import type { ProxiedExchange } from './proxied-exchange.ts'
 
 /** How long a side may take for its last bytes when the other has ended, and then for its own end. */
 const LAST_BYTES_MS = 5000
@@ -10,50 +10,42 @@ const GOODBYE_MS = 500
 /** After this long without a byte the system asks whether the other side is still there. */
 const KEEP_ALIVE_MS = 30_000
 
-/** What a line has switched to. */
-export interface SwitchedSide {
-  readonly socket: Duplex
-  /** What it has sent behind its handshake. */
-  readonly head: Buffer
-}
-
 /**
  * Answers the handshake and passes everything on, in both directions, until both sides are closed. When one ends the
  * other is ended behind what is still on its way to it.
  */
-export function relaySocket(
-  relay: Relay,
+export async function relaySocket(
+  exchange: ProxiedExchange,
   caller: Upgrade,
-  line: SwitchedSide,
+  line: Duplex,
   handshake: string,
-): Promise<RelayEnd> {
+): Promise<void> {
   const { socket } = caller
   prepare(socket)
-  prepare(line.socket)
+  prepare(line)
   socket.write(handshake, 'latin1')
   if (caller.head.length > 0) socket.unshift(caller.head)
-  if (line.head.length > 0) line.socket.unshift(line.head)
 
   let broken: Error | undefined
-  line.socket.on('error', (error) => {
+  line.on('error', (error) => {
     if (!socket.readableEnded) broken ??= error
   })
-  line.socket.pipe(socket)
-  socket.pipe(line.socket)
-  follow(line.socket, socket)
-  follow(socket, line.socket)
+  line.pipe(socket)
+  socket.pipe(line)
+  follow(line, socket)
+  follow(socket, line)
 
   let open = 2
   const onClose = (): void => {
     if (--open > 0) return
-    const failure = broken && { ...connectionFailure(broken), retryable: false }
-    relay.conclude(failure ? { kind: 'failed', failure } : { kind: 'completed' })
+    if (broken) exchange.breakOff({ ...connectionFailure(broken), retryable: false })
+    else exchange.complete()
   }
-  for (const side of [socket, line.socket]) {
+  for (const side of [socket, line]) {
     if (side.closed) onClose()
     else side.once('close', onClose)
   }
-  return relay.ended
+  await exchange.ended()
 }
 
 /**

@@ -9,8 +9,10 @@ export interface UpstreamEvents {
   /** The request has been made; its socket may still be connecting. */
   requested(request: ClientRequest): void
   answered(response: IncomingMessage): void
+  /** The line has answered a handshake, and not switched protocols. */
+  refused(response: IncomingMessage): void
   /** The line has switched protocols. */
-  switched(response: IncomingMessage, socket: Duplex, head: Buffer): void
+  switched(response: IncomingMessage, socket: Duplex): void
   failed(error: Error): void
 }
 
@@ -27,9 +29,12 @@ export interface UpstreamTarget {
 }
 
 /**
- * The request that the proxy is given in place of the caller's. It would pass on every header of that one, and it keeps
- * a hold on whatever request and response it is given: it destroys the response when the upstream breaks, and ends the
- * socket of a failed upgrade, before anybody could answer with an error.
+ * The request that the proxy is given. It is not the caller's, for two reasons:
+ *
+ * - The proxy copies every header of the request that it is given, and no option leaves one out: `headers` only adds, and
+ *   `proxyReq`, in which they could be removed, does not come for a request with `Expect`. The caller's key would leak.
+ * - It destroys the response that it is given when the upstream breaks off, `selfHandleResponse` or not, before anybody
+ *   could answer with an error.
  */
 class OutboundRequest extends IncomingMessage {
   readonly target: UpstreamTarget
@@ -48,6 +53,20 @@ class OutboundRequest extends IncomingMessage {
 }
 
 /**
+ * The socket that the proxy is given for an upgrade, and whose other end nobody reads: the proxy writes the head of the
+ * upstream's answer there as it came, cookies and request ids included, and there is no `selfHandleResponse` for it.
+ */
+class UnreadSocket extends Socket {
+  override _write(_chunk: unknown, _encoding: string, done: () => void): void {
+    done()
+  }
+
+  override _writev(_chunks: unknown, done: () => void): void {
+    done()
+  }
+}
+
+/**
  * A connection for each exchange: one that was kept alive may be dead without anybody knowing, and what has begun to be
  * sent on it cannot be sent again.
  */
@@ -55,9 +74,8 @@ const HTTP_AGENT = new HttpAgent({ keepAlive: false })
 const HTTPS_AGENT = new HttpsAgent({ keepAlive: false })
 
 /**
- * http-proxy-middleware with what it does on its own switched off: it neither answers nor upgrades by itself, and knows
- * no default handling of errors. What it does: it makes the upstream's request, with the line's headers over the
- * caller's, and sends the body as fast as the upstream takes it.
+ * http-proxy-middleware makes the upstream's request, with the line's headers over the caller's, and sends the body as
+ * fast as the upstream takes it. It neither answers nor upgrades by itself.
  */
 const proxy = createProxyMiddleware<OutboundRequest, ServerResponse>({
   ws: false,
@@ -77,44 +95,41 @@ const proxy = createProxyMiddleware<OutboundRequest, ServerResponse>({
     (server) => {
       server.on('proxyReq', (request, { events }) => events.requested(request))
       server.on('proxyRes', (response, { events }) => events.answered(response))
-      server.on('proxyReqWs', (request, { events }) => takeOverUpgrade(request, events))
+      server.on('proxyReqWs', (request, { events }, socket) => watchUpgrade(request, events, socket))
       server.on('error', (error, req) => req?.events.failed(error))
       server.on('econnreset', (error, { events }) => events.failed(error))
     },
   ],
 })
 
-/**
- * There is no `selfHandleResponse` for an upgrade: the proxy would at once write the upstream's 101, or its refusal
- * with every header and its body, to the caller. It sets its listeners right behind this event.
- */
-function takeOverUpgrade(request: ClientRequest, events: UpstreamEvents): void {
+/** Follows a handshake. The proxy joins the two sockets when the line has switched; they are parted again at once. */
+function watchUpgrade(request: ClientRequest, events: UpstreamEvents, unread: Socket): void {
   events.requested(request)
+  request.on('response', (response) => {
+    // Before the proxy hears of it, which passes nothing on to a socket that is destroyed.
+    unread.destroy()
+    events.refused(response)
+  })
+  // Behind the proxy, which sets its listener right after this event: nothing has flowed by then.
   queueMicrotask(() => {
-    request.removeAllListeners('response').removeAllListeners('upgrade')
-    request.on('response', (response) => events.answered(response))
-    request.on('upgrade', (response, socket, head) => events.switched(response, socket, head))
+    request.on('upgrade', (response, socket) => {
+      socket.unpipe(unread)
+      unread.unpipe(socket)
+      events.switched(response, socket)
+    })
   })
 }
 
-/**
- * Sends a request.
- *
- * @param body what is sent, once it is given.
- * @returns ends whatever is left of the exchange.
- */
+/** Sends a request, and a body once that is given. */
 export function sendUpstream(
   caller: IncomingMessage,
   target: UpstreamTarget,
   events: UpstreamEvents,
   body: Readable,
-): () => void {
+): void {
   const req = new OutboundRequest(caller.socket, target, events, body)
-  const res = new ServerResponse(req)
-  proxy(req, res, (error) => events.failed(asError(error))).catch((error: unknown) =>
-    events.failed(asError(error)),
-  )
-  return () => void res.emit('close')
+  const failed = (error: unknown): void => events.failed(asError(error))
+  proxy(req, new ServerResponse(req), failed).catch(failed)
 }
 
 /** Sends a WebSocket's handshake. */
@@ -122,10 +137,8 @@ export function upgradeUpstream(
   caller: IncomingMessage,
   target: UpstreamTarget,
   events: UpstreamEvents,
-): () => void {
-  const socket = new Socket()
-  proxy.upgrade(new OutboundRequest(caller.socket, target, events), socket, Buffer.alloc(0))
-  return () => void socket.destroy()
+): void {
+  proxy.upgrade(new OutboundRequest(caller.socket, target, events), new UnreadSocket(), Buffer.alloc(0))
 }
 
 function asError(error: unknown): Error {

@@ -1,12 +1,12 @@
 export type { Candidate } from '../../routing/candidates/candidate.ts'
+export type { RoutingOptions } from '../../routing/candidates/routing-options.ts'
+export type { Strategy, StrategyName } from '../../routing/candidates/strategies.ts'
 export {
   LineAccess,
   type Offer,
   type Placed,
   type TurnOutcome,
-} from '../../routing/candidates/line-access.ts'
-export type { RoutingOptions } from '../../routing/candidates/routing-options.ts'
-export type { Strategy, StrategyName } from '../../routing/candidates/strategies.ts'
+} from '../../routing/line-access.ts'
 export type { CircuitState } from '../../routing/lines/circuit.ts'
 export {
   type LineFigures,

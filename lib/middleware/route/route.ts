@@ -2,11 +2,9 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallRequest, callOf } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { CandidateTable } from '../../routing/candidates/candidate.ts'
-import { filterCandidates } from '../../routing/candidates/filters.ts'
-import { RetryBudgets } from '../../routing/candidates/retry-budget.ts'
 import { type RoutingOptions, validateRouting } from '../../routing/candidates/routing-options.ts'
-import { orderCandidates } from '../../routing/candidates/strategies.ts'
 import { LineRegistry } from '../../routing/lines/line-state.ts'
+import { newTrace, tryCandidates } from '../../routing/try-candidates.ts'
 import { RoutedCall } from './routed-call.ts'
 
 /** Options of {@link route}. */
@@ -32,9 +30,8 @@ export interface RouteOptions extends RoutingOptions {
  * app.post('/v1/chat/completions', readRequest({ catalog }), route({ catalog, strategy: 'latency' }))
  */
 export function route(options: RouteOptions): RequestHandler {
-  const { catalog, strategyName, strategy, lines, ...settings } = validate(options)
+  const { catalog, lines, ...settings } = validate(options)
   const table = new CandidateTable(lines)
-  const budgets = new RetryBudgets()
 
   return function route(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -58,21 +55,15 @@ export function route(options: RouteOptions): RequestHandler {
   }
 
   function serve(call: Call, request: CallRequest, req: Request, res: Response): Promise<void> {
-    const { model } = request
-    const { principal, pin } = call
+    const { model, operation, resource } = request
+    const { pin } = call
     if (!pin) refuseUnpinned(request)
-    call.routing = { region: settings.region, strategy: strategyName, eliminated: [], attempts: [] }
-    const { operation } = request
+    call.routing = newTrace(settings)
     const known = catalog(call)
-    const candidates =
-      request.resource && pin
-        ? table.withLine(known, model, operation, pin.line)
-        : table.of(known, model, operation)
-    const kept = filterCandidates(candidates, { request, principal, pin }, call.routing.eliminated)
-    const budget = budgets.of(model)
-    budget.noteCall()
-    const ordered = orderCandidates(kept, strategy, call)
-    return new RoutedCall(call, req.headers, res, settings, budget).run(ordered, candidates)
+    const list =
+      resource && pin ? table.withLine(known, model, operation, pin.line) : table.of(known, model, operation)
+    const routed = new RoutedCall(call, request, req.headers, res, settings, list.translations)
+    return tryCandidates(call, list, settings, routed)
   }
 }
 

@@ -1,56 +1,58 @@
 import type { TimeoutPhase } from '../../core/call/index.ts'
 import type { Timeouts } from '../../core/catalog/index.ts'
 
-/** Told which clock ran out, and after how many milliseconds. */
-export type OnTimeout = (phase: TimeoutPhase, afterMs: number) => void
+/** Is told which clock ran out, and after how many milliseconds. */
+export interface ClockOwner {
+  timedOut(phase: TimeoutPhase, afterMs: number): void
+}
 
 /**
  * The four clocks of an attempt on one timer: connect, first byte, idle between chunks, total. Progress is a note of
  * the time; the timer looks at it when it fires, so that a chunk costs nothing.
  */
 export class AttemptClocks {
+  readonly #owner: ClockOwner
   readonly #timeouts: Timeouts
-  readonly #totalEnd: number
   readonly #totalStart: number
-  readonly #onTimeout: OnTimeout
+  readonly #totalEnd: number
   #phase: 'connect' | 'first_byte' | 'idle' = 'connect'
   #phaseStart: number
+  #phaseMs: number
   #paused = false
-  #timer: NodeJS.Timeout | undefined
+  #stopped = false
   #armedFor = 0
-  #state: 'new' | 'running' | 'lingering' | 'stopped' = 'new'
-  #responseOver = false
+  #timer: NodeJS.Timeout | undefined
 
   /**
+   * Starts the clocks.
+   *
    * @param start now, on the monotonic clock.
-   * @param deadline when the whole call's time is up.
+   * @param totalEnd when the total clock runs out; Infinity where there is none.
    */
-  constructor(timeouts: Timeouts, start: number, deadline: number, onTimeout: OnTimeout) {
+  constructor(owner: ClockOwner, timeouts: Timeouts, start: number, totalEnd: number) {
+    this.#owner = owner
     this.#timeouts = timeouts
     this.#totalStart = start
-    this.#totalEnd = Math.min(start + timeouts.totalMs, deadline)
+    this.#totalEnd = totalEnd
     this.#phaseStart = start
-    this.#onTimeout = onTimeout
+    this.#phaseMs = timeouts.connectMs
+    this.#arm(start)
   }
 
-  start(): void {
-    this.#state = 'running'
-    this.#arm(this.#phaseStart)
+  /** The request goes out on a connection. */
+  connected(now: number): void {
+    this.#enter('first_byte', this.#timeouts.firstByteMs, now)
   }
 
-  connected(): void {
-    this.#enter('first_byte', performance.now())
+  /** The request goes out once more, on a connection that is yet to be made. */
+  reconnecting(now: number): void {
+    this.#enter('connect', this.#timeouts.connectMs, now)
   }
 
-  /** The request goes out once more on a connection yet to be made. */
-  reconnecting(): void {
-    this.#enter('connect', performance.now())
-  }
-
-  /** A chunk of the body arrived. */
+  /** Something of the answer arrived. */
   progress(now: number): void {
     if (this.#phase === 'idle') this.#phaseStart = now
-    else this.#enter('idle', now)
+    else this.#enter('idle', this.#timeouts.idleMs, now)
   }
 
   /** Whether the upstream is being kept waiting. */
@@ -69,52 +71,35 @@ export class AttemptClocks {
   }
 
   stop(): void {
+    this.#stopped = true
     clearTimeout(this.#timer)
-    this.#state = 'stopped'
   }
 
-  /** The answer is whole; calls `cut` if the response has not ended by itself in time. */
-  linger(ms: number, cut: () => void): void {
-    this.stop()
-    if (this.#responseOver) return
-    this.#state = 'lingering'
-    this.#timer = setTimeout(cut, ms).unref()
-  }
-
-  /** The response has ended. */
-  responseEnded(): void {
-    this.#responseOver = true
-    if (this.#state === 'lingering') this.stop()
-  }
-
-  #enter(phase: 'connect' | 'first_byte' | 'idle', now: number): void {
+  #enter(phase: 'connect' | 'first_byte' | 'idle', ms: number, now: number): void {
     this.#phase = phase
+    this.#phaseMs = ms
     this.#phaseStart = now
     // The timer is set for an earlier moment or a later one; it only has to be brought forward.
-    if (this.#state === 'running' && this.#phaseEnd() < this.#armedFor) this.#arm(now)
+    if (now + ms < this.#armedFor && !this.#paused && !this.#stopped) this.#arm(now)
   }
 
-  #phaseEnd(): number {
-    return this.#paused ? Infinity : this.#phaseStart + this.#phaseLimit()
-  }
-
-  #phaseLimit(): number {
-    const { connectMs, firstByteMs, idleMs } = this.#timeouts
-    return this.#phase === 'connect' ? connectMs : this.#phase === 'first_byte' ? firstByteMs : idleMs
-  }
-
+  /** A paused phase has no end of its own: it is looked at again after one, for the caller may have come back. */
   #arm(now: number): void {
     clearTimeout(this.#timer)
-    // A paused phase has no end of its own: look again after one, for the caller may have come back.
-    const phaseEnd = this.#paused ? now + this.#phaseLimit() : this.#phaseEnd()
-    this.#armedFor = Math.min(phaseEnd, this.#totalEnd)
-    this.#timer = setTimeout(() => this.#look(), Math.max(1, Math.ceil(this.#armedFor - now)))
+    this.#armedFor = Math.min((this.#paused ? now : this.#phaseStart) + this.#phaseMs, this.#totalEnd)
+    this.#timer = setTimeout(look, Math.max(1, Math.ceil(this.#armedFor - now)), this)
   }
 
-  #look(): void {
+  /** Tells the owner which clock ran out, or waits for the one that may be next. */
+  look(): void {
     const now = performance.now()
-    if (now >= this.#totalEnd) this.#onTimeout('total', now - this.#totalStart)
-    else if (now >= this.#phaseEnd()) this.#onTimeout(this.#phase, now - this.#phaseStart)
+    if (now >= this.#totalEnd) this.#owner.timedOut('total', now - this.#totalStart)
+    else if (!this.#paused && now >= this.#phaseStart + this.#phaseMs)
+      this.#owner.timedOut(this.#phase, now - this.#phaseStart)
     else this.#arm(now)
   }
+}
+
+function look(clocks: AttemptClocks): void {
+  clocks.look()
 }

@@ -1,17 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
 import type { CallRequest } from '../../core/call/index.ts'
 import type { Line } from '../../core/catalog/index.ts'
 import type { Candidate } from '../candidates/candidate.ts'
-import type { SpokenRequest } from './spoken-request.ts'
-
-/** What goes out to a line. */
-export interface UpstreamRequest {
-  readonly method: 'POST' | 'GET' | 'DELETE'
-  readonly path: string
-  /** Names and values in turn. */
-  readonly headers: string[]
-  readonly body: Buffer | null
-}
+import type { AdaptedRequest } from './adapted-request.ts'
 
 const ANTHROPIC_VERSION = '2023-06-01'
 
@@ -20,24 +12,48 @@ const ANTHROPIC_VERSION = '2023-06-01'
  * `X-Gateway-*`, forwarding and hop-by-hop headers stay behind because nothing is copied that is not named here.
  */
 export function upstreamRequest(
-  candidate: Candidate,
+  { line, upstreamModel }: Candidate,
   { stream, resource }: CallRequest,
-  spoken: SpokenRequest,
+  { operation, body, translation }: AdaptedRequest,
   inbound: IncomingHttpHeaders,
-): UpstreamRequest {
-  const { line, upstreamModel } = candidate
-  const { operation, body, translation } = spoken
-  const accept = stream ? 'text/event-stream' : 'application/json'
-  const type = resource ? {} : { 'content-type': 'application/json' }
+): Dispatcher.DispatchOptions {
   // A caller of another protocol has nothing to say about this one's versions.
-  const headers = lineHeaders(line, { ...type, accept }, translation ? {} : inbound)
-  if (resource) return { method: resource.method, path: line.basePath + resource.path, headers, body: null }
+  const headers = callHeaders(line, stream, resource !== undefined, translation ? {} : inbound)
+  if (resource)
+    return {
+      method: resource.method,
+      path: line.basePath + resource.path,
+      headers,
+      body: null,
+      idempotent: false,
+    }
   return {
     method: 'POST',
     path: line.basePath + operation.upstreamPath,
     headers,
     body: operation.upstreamBody(body.raw, body.json, { model: upstreamModel }),
+    idempotent: false,
   }
+}
+
+/** The usual headers of calls to a line, which are the same for all of them. */
+const usual = new WeakMap<Line, { readonly plain: string[]; readonly stream: string[] }>()
+
+function callHeaders(line: Line, stream: boolean, bodyless: boolean, inbound: IncomingHttpHeaders): string[] {
+  const names = inbound['anthropic-version'] !== undefined || inbound['anthropic-beta'] !== undefined
+  if (bodyless || names) return headersOf(line, stream, bodyless, inbound)
+  let known = usual.get(line)
+  if (!known) {
+    known = { plain: headersOf(line, false, false, {}), stream: headersOf(line, true, false, {}) }
+    usual.set(line, known)
+  }
+  return stream ? known.stream : known.plain
+}
+
+function headersOf(line: Line, stream: boolean, bodyless: boolean, inbound: IncomingHttpHeaders): string[] {
+  const accept = stream ? 'text/event-stream' : 'application/json'
+  const type = bodyless ? {} : { 'content-type': 'application/json' }
+  return lineHeaders(line, { ...type, accept }, inbound)
 }
 
 /**

@@ -7,7 +7,10 @@ import {
   windowOn,
 } from '../../core/catalog/index.ts'
 import { type Operation, servesNatively } from '../../core/operations/index.ts'
+import { type Translation, translationsOf } from '../../core/translate/index.ts'
+import { missingEndpoint } from '../lines/endpoint-fit.ts'
 import type { LineRegistry, LineState } from '../lines/line-state.ts'
+import { RetryBudget } from './retry-budget.ts'
 
 /** A line that may serve a call, as strategies see it. */
 export interface Candidate {
@@ -18,62 +21,82 @@ export interface Candidate {
   readonly contextWindow: number | undefined
   /** Load and speed of the line in this process. */
   readonly state: LineState
+  /** Whether the line has the caller's endpoint; else calls are translated for it. */
+  readonly native: boolean
+  /** Why the line cannot serve the caller's endpoint at all; undefined where it can. */
+  readonly missing: string | undefined
 }
 
-/**
- * The candidates of each model of a catalogue, built once: by priority, then those that have the caller's endpoint, then by
- * weight, then in the order of the config.
- */
+/** The candidates of a model for one endpoint, and what their calls share. */
+export interface CandidateList {
+  /** By priority, then those that have the caller's endpoint, then by weight, then in the order of the config. */
+  readonly candidates: readonly Candidate[]
+  readonly budget: RetryBudget
+  /** The translations that some of the candidates need. */
+  readonly translations: readonly Translation[]
+}
+
+/** The candidates of each model of a catalogue, built once. */
 export class CandidateTable {
   readonly #registry: LineRegistry
-  readonly #byCatalog = new WeakMap<Catalog, CandidateLists>()
+  readonly #byCatalog = new WeakMap<Catalog, { [operation: string]: Map<string, CandidateList> }>()
+  readonly #budgets = new Map<string, RetryBudget>()
 
   constructor(registry: LineRegistry) {
     this.#registry = registry
   }
 
   /** @param operation the caller's. */
-  of(catalog: Catalog, model: Model, operation: Operation): readonly Candidate[] {
-    const lists: CandidateLists = this.#byCatalog.get(catalog) ?? {}
-    this.#byCatalog.set(catalog, lists)
-    const byModel = lists[operation.name] ?? new Map<string, readonly Candidate[]>()
-    lists[operation.name] = byModel
-    const known = byModel.get(model.id)
-    if (known) return known
-    const candidates = this.#build(catalog, model, operation)
-    byModel.set(model.id, candidates)
-    return candidates
+  of(catalog: Catalog, model: Model, operation: Operation): CandidateList {
+    return (
+      this.#byCatalog.get(catalog)?.[operation.name]?.get(model.id) ?? this.#add(catalog, model, operation)
+    )
   }
 
   /** The candidates of a model, and a line that has what the call refers to, although it may not serve the model now. */
-  withLine(catalog: Catalog, model: Model, operation: Operation, lineId: string): readonly Candidate[] {
-    const candidates = this.of(catalog, model, operation)
-    if (candidates.some(({ line }) => line.id === lineId)) return candidates
+  withLine(catalog: Catalog, model: Model, operation: Operation, lineId: string): CandidateList {
+    const list = this.of(catalog, model, operation)
+    if (list.candidates.some(({ line }) => line.id === lineId)) return list
     const line = catalog.lines.find(({ id }) => id === lineId)
-    return line ? [...candidates, this.#candidate(model, line)] : candidates
+    if (!line) return list
+    return { ...list, candidates: [...list.candidates, this.#candidate(model, line, operation)] }
   }
 
-  #build(catalog: Catalog, model: Model, operation: Operation): readonly Candidate[] {
-    const translated = ({ line }: Candidate): number => (servesNatively(line, operation) ? 0 : 1)
-    return catalog
+  #add(catalog: Catalog, model: Model, operation: Operation): CandidateList {
+    const lists = this.#byCatalog.get(catalog) ?? {}
+    this.#byCatalog.set(catalog, lists)
+    lists[operation.name] ??= new Map()
+    const list = this.#list(catalog, model, operation)
+    lists[operation.name]?.set(model.id, list)
+    return list
+  }
+
+  #list(catalog: Catalog, model: Model, operation: Operation): CandidateList {
+    const candidates = catalog
       .linesOf(model.id)
-      .map((line) => this.#candidate(model, line))
+      .map((line) => this.#candidate(model, line, operation))
       .sort(
         (a, b) =>
-          a.line.priority - b.line.priority || translated(a) - translated(b) || b.line.weight - a.line.weight,
+          a.line.priority - b.line.priority ||
+          Number(b.native) - Number(a.native) ||
+          b.line.weight - a.line.weight,
       )
+    const budget = this.#budgets.get(model.id) ?? new RetryBudget()
+    this.#budgets.set(model.id, budget)
+    const needed = ({ to }: Translation): boolean =>
+      candidates.some(({ line, native }) => !native && servesNatively(line, to))
+    return { candidates, budget, translations: translationsOf(operation).filter(needed) }
   }
 
-  #candidate(model: Model, line: Line): Candidate {
+  #candidate(model: Model, line: Line, operation: Operation): Candidate {
     return {
       line,
       upstreamModel: line.models.get(model.id) ?? model.id,
       price: priceOn(model, line),
       contextWindow: windowOn(model, line),
       state: this.#registry.stateOf(line),
+      native: servesNatively(line, operation),
+      missing: missingEndpoint(line, operation),
     }
   }
 }
-
-/** By the caller's operation, then the model's id. */
-type CandidateLists = { [operation: string]: Map<string, readonly Candidate[]> }

@@ -1,138 +1,39 @@
 import type { CallRequest, Elimination, EliminationReason, Pin, Principal } from '../../core/call/index.ts'
-import { type Line, windowNeeded } from '../../core/catalog/index.ts'
+import { type Line, type Price, windowNeeded } from '../../core/catalog/index.ts'
 import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
 import type { PriceCeiling, ProviderConstraint } from '../../core/operations/index.ts'
 import type { Untranslatable } from '../../core/translate/index.ts'
-import { speechDetail, unfitDetail } from '../lines/line-speech.ts'
+import { missingEndpointOf } from '../lines/endpoint-fit.ts'
 import type { Candidate } from './candidate.ts'
 
-/** What filters judge a line by that look at no request. */
-export interface LineContext {
+/** Who calls, and the line that the call is bound to. */
+export interface FilteredCall {
   readonly principal: Principal | null
-}
-
-/** What filters judge by. */
-export interface FilterContext extends LineContext {
-  readonly request: CallRequest
   readonly pin: Pin | null
-  /** Why it cannot be put to a line: `no_candidate` for its protocol, else what that has no words for. */
-  readonly unfit?: ((line: Line) => GatewayError | undefined) | undefined
 }
 
-/** One condition that a line must meet. */
-interface Filter<Context = FilterContext> {
-  readonly reason: EliminationReason
-  /** The refusal when this filter removes the last line. */
-  readonly code: ErrorCode
-  /** Whether it can remove anything for this call. */
-  applies(context: Context): boolean
-  /** Why the line is removed, for the trace; undefined keeps it. */
-  removes(candidate: Candidate, context: Context): string | undefined
-}
-
-const always = (): boolean => true
-
-const DISABLED: Filter<LineContext> = {
-  reason: 'disabled',
-  code: 'no_candidate',
-  applies: always,
-  removes: ({ state }) => (state.enabled ? undefined : 'switched off'),
-}
-
-const REGION: Filter<LineContext> = {
-  reason: 'region',
-  code: 'region_denied',
-  applies: ({ principal }) => principal?.lineRegions !== undefined,
-  removes: ({ line }, { principal }) =>
-    includesName(principal?.lineRegions, line.region)
-      ? undefined
-      : `region ${line.region ?? 'unset'}; the account allows ${JSON.stringify(principal?.lineRegions)}`,
-}
-
-const RESTING: Filter<LineContext> = {
-  reason: 'resting',
-  code: 'upstream_rate_limited',
-  applies: always,
-  removes: ({ state }) => {
-    const ms = state.restMs
-    return ms > 0 ? `asked to be left alone for another ${Math.ceil(ms)} ms` : undefined
-  },
-}
-
-const CIRCUIT_OPEN: Filter<LineContext> = {
-  reason: 'circuit_open',
-  code: 'circuit_open',
-  applies: always,
-  removes: ({ state }) => (state.circuit.admits ? undefined : circuitDetail(state.circuit.state)),
+/** What is asked of a line. */
+export interface FilteredRequest {
+  /** Null for a call that is passed on unread: only the filters that look at no request judge it. */
+  readonly request: CallRequest | null
+  /** Tells why the request cannot be put to a line: `no_candidate` for its protocol, else what that has no words for. */
+  unfit?(line: Line): GatewayError | undefined
 }
 
 /** In this order; the one that removes the last line decides the code. */
-const FILTERS: readonly Filter[] = [
-  {
-    // First, so that what keeps the one line away decides the code.
-    reason: 'pinned',
-    code: 'no_candidate',
-    applies: ({ pin }) => pin !== null,
-    removes: ({ line }, { pin }) => (line.id === pin?.line ? undefined : `another line has ${pin?.holds}`),
-  },
-  DISABLED,
-  {
-    reason: 'provider_constraint',
-    code: 'no_candidate',
-    applies: ({ request }) => request.constraint !== undefined,
-    removes: (candidate, { request }) =>
-      constraintDetail(candidate, request.constraint as ProviderConstraint),
-  },
-  REGION,
-  {
-    reason: 'protocol',
-    code: 'no_candidate',
-    applies: always,
-    removes: ({ line }, { request: { operation }, unfit }) => {
-      if (!unfit) return speechDetail(line, operation)
-      return unfit(line)?.code === 'no_candidate' ? unfitDetail(line, operation) : undefined
-    },
-  },
-  {
-    reason: 'feature',
-    code: 'unsupported_feature',
-    applies: ({ request, unfit }) => request.features.size > 0 || unfit !== undefined,
-    removes: ({ line }, { request, unfit }) => {
-      const fault = unfit?.(line)
-      if (fault) return `${line.protocol} has no words for ${fault.param ?? 'it'}`
-      if (!line.features) return undefined
-      const missing = [...request.features].filter((feature) => !line.features?.has(feature))
-      return missing.length > 0 ? `lacks ${missing.join(', ')}` : undefined
-    },
-  },
-  {
-    reason: 'context_window',
-    code: 'context_too_long',
-    applies: always,
-    removes: ({ contextWindow }, { request }) => {
-      if (contextWindow === undefined) return undefined
-      const needed = windowNeeded(request.windowTokens, request.maxOutputTokens)
-      return contextWindow < needed ? `a window of ${contextWindow}, about ${needed} needed` : undefined
-    },
-  },
-  {
-    reason: 'price_ceiling',
-    code: 'no_candidate',
-    applies: ({ request }) => request.constraint?.maxPrice !== undefined,
-    removes: (candidate, { request }) =>
-      ceilingDetail(candidate, request.constraint?.maxPrice as PriceCeiling),
-  },
-  RESTING,
-  CIRCUIT_OPEN,
+const CODES: readonly (readonly [EliminationReason, ErrorCode])[] = [
+  // First, so that what keeps the one line away decides the code.
+  ['pinned', 'no_candidate'],
+  ['disabled', 'no_candidate'],
+  ['provider_constraint', 'no_candidate'],
+  ['region', 'region_denied'],
+  ['protocol', 'no_candidate'],
+  ['feature', 'unsupported_feature'],
+  ['context_window', 'context_too_long'],
+  ['price_ceiling', 'no_candidate'],
+  ['resting', 'upstream_rate_limited'],
+  ['circuit_open', 'circuit_open'],
 ]
-
-/** Those that also judge a call whose body nobody reads. */
-const LINE_FILTERS: readonly Filter<LineContext>[] = [DISABLED, REGION, RESTING, CIRCUIT_OPEN]
-
-/** Words for a line that its circuit keeps away. */
-export function circuitDetail(state: string): string {
-  return state === 'half_open' ? 'half-open, and another call has the probe' : 'open'
-}
 
 /**
  * Removes the lines that cannot serve a call, noting each with its reason.
@@ -141,50 +42,85 @@ export function circuitDetail(state: string): string {
  */
 export function filterCandidates(
   candidates: readonly Candidate[],
-  context: FilterContext,
+  call: FilteredCall,
+  asked: FilteredRequest,
   eliminated: Elimination[],
 ): readonly Candidate[] {
-  return keptBy(FILTERS, candidates, context, eliminated)
-}
-
-/** The same for a call whose body is passed on unread: switched off, region, resting and circuit count. */
-export function filterLines(
-  candidates: readonly Candidate[],
-  context: LineContext,
-  eliminated: Elimination[],
-): readonly Candidate[] {
-  return keptBy(LINE_FILTERS, candidates, context, eliminated)
-}
-
-function keptBy<Context>(
-  all: readonly Filter<Context>[],
-  candidates: readonly Candidate[],
-  context: Context,
-  eliminated: Elimination[],
-): readonly Candidate[] {
-  const filters = all.filter((filter) => filter.applies(context))
-  const kept: Candidate[] = []
-  for (const candidate of candidates) {
-    if (!isRemoved(filters, candidate, context, eliminated)) kept.push(candidate)
+  let kept: Candidate[] | undefined
+  for (let i = 0; i < candidates.length; i++) {
+    const candidate = candidates[i] as Candidate
+    const removed = removalOf(candidate, call, asked)
+    if (removed) {
+      eliminated.push(removed)
+      kept ??= candidates.slice(0, i)
+    } else kept?.push(candidate)
   }
-  if (kept.length === 0) throw emptied(candidates, eliminated)
-  return kept
+  const left = kept ?? candidates
+  if (left.length === 0) throw emptied(candidates, eliminated)
+  return left
 }
 
-/** Whether a filter removes a candidate. */
-function isRemoved<Context>(
-  filters: readonly Filter<Context>[],
+/** Tells which filter removes a candidate, the first of them; undefined where none does. */
+function removalOf(
   candidate: Candidate,
-  context: Context,
-  eliminated: Elimination[],
-): boolean {
-  for (const filter of filters) {
-    const detail = filter.removes(candidate, context)
-    if (detail === undefined) continue
-    eliminated.push({ line: candidate.line.id, reason: filter.reason, detail })
-    return true
+  { principal, pin }: FilteredCall,
+  asked: FilteredRequest,
+): Elimination | undefined {
+  const { line, state } = candidate
+  const { request } = asked
+  if (request && pin && line.id !== pin.line) return removal(line, 'pinned', `another line has ${pin.holds}`)
+  if (!state.enabled) return removal(line, 'disabled', 'switched off')
+  if (request?.constraint) {
+    const detail = constraintDetail(line, request.constraint)
+    if (detail) return removal(line, 'provider_constraint', detail)
   }
-  return false
+  const regions = principal?.lineRegions
+  if (regions && !includesName(regions, line.region)) {
+    const detail = `region ${line.region ?? 'unset'}; the account allows ${JSON.stringify(regions)}`
+    return removal(line, 'region', detail)
+  }
+  if (request) {
+    const removed = removalByRequest(candidate, request, asked)
+    if (removed) return removed
+  }
+  return unavailable(candidate)
+}
+
+/** The filters that look at what is asked for. */
+function removalByRequest(
+  { line, missing, contextWindow, price }: Candidate,
+  { operation, features, windowTokens, maxOutputTokens, constraint }: CallRequest,
+  asked: FilteredRequest,
+): Elimination | undefined {
+  const fault = asked.unfit?.(line)
+  if (fault?.code === 'no_candidate') return removal(line, 'protocol', missingEndpointOf(line, operation))
+  if (!asked.unfit && missing !== undefined) return removal(line, 'protocol', missing)
+  if (fault) return removal(line, 'feature', `${line.protocol} has no words for ${fault.param ?? 'it'}`)
+  if (line.features && features.size > 0) {
+    const lacking = [...features].filter((feature) => !line.features?.has(feature))
+    if (lacking.length > 0) return removal(line, 'feature', `lacks ${lacking.join(', ')}`)
+  }
+  if (contextWindow !== undefined) {
+    const needed = windowNeeded(windowTokens, maxOutputTokens)
+    if (contextWindow < needed)
+      return removal(line, 'context_window', `a window of ${contextWindow}, about ${needed} needed`)
+  }
+  const detail = constraint?.maxPrice && ceilingDetail(price, constraint.maxPrice)
+  return detail ? removal(line, 'price_ceiling', detail) : undefined
+}
+
+/** Tells why a line is not to be asked now: it rests, or its circuit is open. Undefined where it may be asked. */
+export function unavailable({ line, state }: Candidate): Elimination | undefined {
+  const { restMs, circuit } = state
+  if (restMs > 0)
+    return removal(line, 'resting', `asked to be left alone for another ${Math.ceil(restMs)} ms`)
+  if (circuit.admits) return undefined
+  const halfOpen = circuit.state === 'half_open'
+  return removal(line, 'circuit_open', halfOpen ? 'half-open, and another call has the probe' : 'open')
+}
+
+function removal({ id }: Line, reason: EliminationReason, detail: string): Elimination {
+  return { line: id, reason, detail }
 }
 
 /**
@@ -199,9 +135,9 @@ export function emptied(
   eliminated: readonly Elimination[],
   untranslatable?: Untranslatable,
 ): GatewayError {
-  const emptying = FILTERS.findLast(({ reason }) => eliminated.some((removed) => removed.reason === reason))
+  const emptying = CODES.findLast(([reason]) => eliminated.some((removed) => removed.reason === reason))
   if (!emptying) return new GatewayError('no_candidate')
-  const { reason, code } = emptying
+  const [reason, code] = emptying
   if (reason === 'protocol' && untranslatable) return inOtherWords(untranslatable)
   // Only the waits of those that this filter removed tell when a retry makes sense.
   const removed = new Set(eliminated.flatMap(({ line, reason: why }) => (why === reason ? [line] : [])))
@@ -227,7 +163,7 @@ function shortest(waits: readonly number[]): number | undefined {
   return known.length > 0 ? Math.min(...known) : undefined
 }
 
-function constraintDetail({ line }: Candidate, constraint: ProviderConstraint): string | undefined {
+function constraintDetail(line: Line, constraint: ProviderConstraint): string | undefined {
   const { only, ignore, order, allowFallbacks, regions } = constraint
   if (only && !names(only, line)) return `only: ${JSON.stringify(only)}`
   if (ignore && names(ignore, line)) return `ignore: ${JSON.stringify(ignore)}`
@@ -242,11 +178,11 @@ export function names(list: readonly string[], line: { id: string; provider: str
   return list.includes(line.id) || list.includes(line.provider)
 }
 
-function includesName(list: readonly string[] | undefined, name: string | undefined): boolean {
-  return name !== undefined && list?.includes(name) === true
+function includesName(list: readonly string[], name: string | undefined): boolean {
+  return name !== undefined && list.includes(name)
 }
 
-function ceilingDetail({ price }: Candidate, ceiling: PriceCeiling): string | undefined {
+function ceilingDetail(price: Price, ceiling: PriceCeiling): string | undefined {
   const pairs = [
     ['prompt', ceiling.prompt, price.inputPerMillion],
     ['completion', ceiling.completion, price.outputPerMillion],

@@ -20,8 +20,23 @@ export interface RoutingOptions {
   lines?: LineRegistry
 }
 
-/** Checks what is common, and fills in its defaults. */
-export function validateRouting(name: string, options: RoutingOptions) {
+/** How calls are routed. */
+export interface RoutingSettings {
+  readonly strategyName: string
+  readonly strategy: Strategy
+  readonly maxAttempts: number
+  readonly region: string
+}
+
+/**
+ * Checks what every way of routing is told, and fills in the defaults.
+ *
+ * @throws TypeError when an option is unusable.
+ */
+export function validateRouting(
+  name: string,
+  options: RoutingOptions,
+): RoutingSettings & { readonly catalog: (call?: Call) => Catalog } {
   const { catalog, strategy = 'priority', maxAttempts = 3, region = 'local' } = options
   if (!catalog) throw new TypeError(`${name}: "catalog" is needed; loadConfig(json).catalog is one`)
   if (typeof strategy !== 'function' && !Object.hasOwn(STRATEGIES, strategy)) {

@@ -1,48 +1,57 @@
 import { EventEmitter } from 'node:events'
 import CircuitBreaker from 'opossum'
 import type { CircuitSettings } from '../../core/catalog/index.ts'
+import { RollingCounts } from './rolling-counts.ts'
 
 /** State of a line's circuit (spec 3). */
 export type CircuitState = 'closed' | 'open' | 'half_open'
 
-/** What an attempt reports to the circuit that let it through. Only the first report counts. */
-export interface CircuitPass {
-  /** The line did what it should, up to its first real output. */
-  success(): void
-  failure(): void
-  /** No verdict: the caller left, or the line refused for reasons of the request or of its own limits. */
-  abandon(): void
-}
-
-type Breaker = CircuitBreaker<[Promise<void>], void>
-
-/** The counting side of opossum's Status, which its types leave out. */
-interface RollingCounts {
-  increment(property: 'fires'): void
-}
-
 const FAILED = new Error('the attempt failed')
-/** opossum opens above the threshold; ours opens at it. */
-const AT_THRESHOLD = 1e-6
 const BUCKETS = 10
+/** Of the calls that a circuit that was ended lets through: what they report changes nothing. */
+const NO_ERA = -1
 
 /**
- * The circuit of one line in this process, on opossum. Attempts report once they have a verdict instead of running
- * inside `fire()`, so that open streams do not dilute the failure rate; only a probe occupies the breaker meanwhile.
+ * The circuit of one line in this process. opossum keeps the state: it lets a probe through once the circuit has been
+ * open for long enough, closes the circuit where that succeeds, and opens it again where it does not.
+ *
+ * What opens a closed circuit is counted here. opossum counts only what runs through `fire()`: each success would cost
+ * 1.1 KB and 5 µs there, and attempts report at their first output, so that open streams do not dilute the failure rate.
  */
 export class Circuit {
   readonly #settings: CircuitSettings
-  #breaker: Breaker
+  readonly #counts: RollingCounts
+  readonly #breaker: CircuitBreaker<[Promise<void>], void>
   readonly #changes = { closed: 0, open: 0, half_open: 0 }
   #openedAt = 0
-  /** Counts changes of state: a report from before the last one never reaches the breaker. */
+  /** Counts changes of state: a report from before the last one is not counted. */
   #era = 0
   /** What it was when it was closed for good; undefined while it is in use. */
   #last: { readonly state: CircuitState; readonly admits: boolean } | undefined
 
   constructor(settings: CircuitSettings) {
     this.#settings = settings
-    this.#breaker = this.#newBreaker()
+    this.#counts = new RollingCounts(settings.windowMs / BUCKETS, BUCKETS)
+    const window = new EventEmitter()
+    this.#breaker = new CircuitBreaker((verdict) => verdict, {
+      timeout: false,
+      resetTimeout: settings.resetMs,
+      rollingPercentilesEnabled: false,
+      enableSnapshots: false,
+      // Its own window holds the probes. A timer would turn it, of each line.
+      rotateBucketController: window,
+    })
+    this.#breaker.on('open', () => {
+      this.#changed('open')
+      this.#openedAt = performance.now()
+      window.emit('rotate')
+    })
+    this.#breaker.on('halfOpen', () => this.#changed('half_open'))
+    this.#breaker.on('close', () => {
+      this.#changed('closed')
+      // Of before the outage: one failure more would open the circuit again.
+      this.#counts.clear()
+    })
   }
 
   get state(): CircuitState {
@@ -70,15 +79,34 @@ export class Circuit {
 
   /** Lets an attempt through, or does not. Of a half-open circuit's callers one gets the probe. */
   enter(): CircuitPass | undefined {
-    if (this.#last) return this.#last.admits ? new OrdinaryPass(() => {}) : undefined
-    if (this.#breaker.closed) return this.#ordinaryPass()
-    return this.admits ? this.#probePass() : undefined
+    if (!this.admits) return undefined
+    if (this.#last) return new CircuitPass(this, NO_ERA)
+    if (this.#breaker.closed) return new CircuitPass(this, this.#era)
+    const probe = Promise.withResolvers<void>()
+    // A breaker that is shut down never looks at the verdict, and a rejection nobody looks at ends the process.
+    probe.promise.catch(ignoreVerdict)
+    this.#breaker.fire(probe.promise).catch(ignoreVerdict)
+    return new CircuitPass(this, this.#era, probe)
   }
 
-  /** Notes a failure behind the first output, which the pass has already reported as a success. */
-  failLate(pass: CircuitPass): void {
-    if (pass instanceof OrdinaryPass) pass.report(false)
-    else if (this.#breaker.closed) this.#report(false)
+  /** Counts an attempt, unless the circuit has changed its state since it was let through. */
+  count(failed: boolean, era: number): void {
+    if (era !== this.#era || this.#last) return
+    this.#counts.count(1, failed ? 1 : 0)
+    if (!failed) return
+    const { errorPercent, minimumCalls } = this.#settings
+    const { all, marked: failures } = this.#counts.totals
+    if (all >= minimumCalls && failures * 100 >= errorPercent * all) this.#breaker.open()
+  }
+
+  /** A probe was let through that behind its first output turned out to be bad. */
+  countLateProbe(): void {
+    if (this.#breaker.closed) this.count(true, this.#era)
+  }
+
+  /** The probe ended without a verdict: another has to wait as long again. */
+  abandonProbe(): void {
+    if (!this.#last) this.#breaker.open()
   }
 
   /** Ends its timers. A call that still asks finds it as it was, and what that reports changes nothing. */
@@ -87,132 +115,50 @@ export class Circuit {
     this.#breaker.shutdown()
   }
 
-  #newBreaker(): Breaker {
-    const { errorPercent, minimumCalls, windowMs, resetMs } = this.#settings
-    const breaker: Breaker = new CircuitBreaker((verdict: Promise<void>) => verdict, {
-      timeout: false,
-      errorThresholdPercentage: errorPercent - AT_THRESHOLD,
-      volumeThreshold: minimumCalls,
-      rollingCountTimeout: windowMs,
-      rollingCountBuckets: BUCKETS,
-      resetTimeout: resetMs,
-      rollingPercentilesEnabled: false,
-      enableSnapshots: false,
-      rotateBucketController: bucketClock(windowMs),
-    })
-    breaker.on('open', () => {
-      this.#changed('open')
-      this.#openedAt = performance.now()
-    })
-    breaker.on('halfOpen', () => this.#changed('half_open'))
-    // opossum keeps the failures of before the outage in its window: one more would open the circuit again.
-    breaker.on('close', () => {
-      this.#changed('closed')
-      this.#breaker = this.#newBreaker()
-      queueMicrotask(() => breaker.shutdown())
-    })
-    return breaker
-  }
-
   #changed(to: CircuitState): void {
     this.#era++
     this.#changes[to]++
   }
-
-  #ordinaryPass(): CircuitPass {
-    const era = this.#era
-    return new OrdinaryPass((good) => {
-      if (era === this.#era) this.#report(good)
-    })
-  }
-
-  #probePass(): CircuitPass {
-    const breaker = this.#breaker
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#fire(promise)
-    let reported = false
-    const once = (report: () => void) => (): void => {
-      if (reported) return
-      reported = true
-      report()
-    }
-    return {
-      success: once(resolve),
-      failure: once(() => reject(FAILED)),
-      abandon: once(() => breaker.open()),
-    }
-  }
-
-  /**
-   * A success in a closed circuit only dilutes its failure rate, so it is counted and no more: `fire()` would take
-   * promises for it, and keep its latency although nobody asks for percentiles.
-   */
-  #report(good: boolean): void {
-    if (good) (this.#breaker.status as unknown as RollingCounts).increment('fires')
-    else this.#fire(Promise.reject(FAILED))
-  }
-
-  /** A breaker that is shut down never looks at the verdict, and a rejection nobody looks at ends the process. */
-  #fire(verdict: Promise<void>): void {
-    verdict.catch(ignoreVerdict)
-    this.#breaker.fire(verdict).catch(ignoreVerdict)
-  }
 }
 
-class OrdinaryPass implements CircuitPass {
-  readonly #report: (good: boolean) => void
-  #reported = false
+/** What an attempt reports to the circuit that let it through. */
+export class CircuitPass {
+  readonly #circuit: Circuit
+  readonly #era: number
+  readonly #probe: PromiseWithResolvers<void> | undefined
+  #told: 'nothing' | 'success' | 'all' = 'nothing'
 
-  constructor(report: (good: boolean) => void) {
-    this.#report = report
+  constructor(circuit: Circuit, era: number, probe?: PromiseWithResolvers<void>) {
+    this.#circuit = circuit
+    this.#era = era
+    this.#probe = probe
   }
 
+  /** The line did what it should, up to its first real output. */
   success(): void {
-    this.#once(true)
+    if (this.#told !== 'nothing') return
+    this.#told = 'success'
+    if (this.#probe) this.#probe.resolve()
+    else this.#circuit.count(false, this.#era)
   }
 
+  /** The line failed; behind a success, too: its answer broke off. */
   failure(): void {
-    this.#once(false)
+    const told = this.#told
+    if (told === 'all') return
+    this.#told = 'all'
+    if (!this.#probe) this.#circuit.count(true, this.#era)
+    else if (told === 'success') this.#circuit.countLateProbe()
+    else this.#probe.reject(FAILED)
   }
 
+  /** There is no verdict: the caller left, or the line refused for reasons of the request or of its own limits. */
   abandon(): void {
-    this.#reported = true
-  }
-
-  /** A second report, for a failure behind the first output. */
-  report(good: boolean): void {
-    this.#report(good)
-  }
-
-  #once(good: boolean): void {
-    if (this.#reported) return
-    this.#reported = true
-    this.#report(good)
+    if (this.#told !== 'nothing') return
+    this.#told = 'all'
+    if (this.#probe) this.#circuit.abandonProbe()
   }
 }
 
-/** The verdict is ours: opossum hands it back, or says that the circuit opened in the meantime. */
+/** The verdict is ours: opossum hands it back. */
 function ignoreVerdict(): void {}
-
-const clocks = new Map<number, EventEmitter>()
-
-/**
- * Turns the buckets of all circuits with the same window by one timer; opossum's default is a timer for each. The
- * timer lives as long as a circuit listens.
- */
-function bucketClock(windowMs: number): EventEmitter {
-  const known = clocks.get(windowMs)
-  if (known) return known
-  const clock = new EventEmitter().setMaxListeners(0)
-  const timer = setInterval(
-    () => {
-      clock.emit('rotate')
-      if (clock.listenerCount('rotate') > 0) return
-      clearInterval(timer)
-      clocks.delete(windowMs)
-    },
-    Math.ceil(windowMs / BUCKETS),
-  ).unref()
-  clocks.set(windowMs, clock)
-  return clock
-}

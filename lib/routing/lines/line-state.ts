@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Catalog, Line } from '../../core/catalog/index.ts'
 import { Circuit, type CircuitState } from './circuit.ts'
-import { RecentAttempts } from './recent-attempts.ts'
+import { RollingCounts } from './rolling-counts.ts'
 import { UpstreamPool } from './upstream-pool.ts'
 
 /** How long a measurement takes to fade. */
@@ -13,8 +13,8 @@ export class LineState {
   line: Line
   readonly circuit: Circuit
   readonly pool: UpstreamPool
-  /** How attempts ended of late. */
-  readonly recent = new RecentAttempts()
+  /** The attempts of the last minute, and those of them that failed by the line's doing. */
+  readonly recent = new RollingCounts(10_000, 6)
   /** Switched by an operator; starts as configured. */
   enabled: boolean
   inFlight = 0
@@ -67,11 +67,12 @@ export class LineState {
     this.#firstByteAt = now
   }
 
-  observeThroughput(tokensPerSecond: number): void {
-    this.#tokensPerSecond =
-      this.#tokensPerSecond === undefined
-        ? tokensPerSecond
-        : this.#tokensPerSecond * 0.8 + tokensPerSecond * 0.2
+  /** Notes how many tokens came in how much time; of nothing, or in no time, it says nothing. */
+  observeThroughput(outputTokens: number, ms: number): void {
+    if (!(outputTokens > 0 && ms > 0)) return
+    const measured = (outputTokens * 1000) / ms
+    const last = this.#tokensPerSecond
+    this.#tokensPerSecond = last === undefined ? measured : last * 0.8 + measured * 0.2
   }
 
   /** For a line that is gone: ends what it keeps open as its running calls end; resolves behind the last. */
@@ -185,7 +186,7 @@ export class LineRegistry {
 
   /** The same, and how its attempts of the last minute ended. */
   figures(line: Line): LineFigures {
-    const { attempts, failures } = this.stateOf(line).recent.figures
+    const { all: attempts, marked: failures } = this.stateOf(line).recent.totals
     const share = attempts === 0 ? null : Math.round((failures / attempts) * 1000) / 1000
     return { ...this.status(line), recent_attempts: attempts, recent_failures: failures, error_share: share }
   }

@@ -30,8 +30,16 @@ class CountingClient extends Client implements CountingConnection {
   }
 }
 
+/** What requests go over. */
+export interface Wire {
+  /** Sends over a connection that may have been kept alive. */
+  dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void
+  /** Sends over a connection of its own, which is closed afterwards. */
+  dispatchFresh(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void
+}
+
 /** The connections to one line. */
-export class UpstreamPool {
+export class UpstreamPool implements Wire {
   readonly #origin: string
   readonly #options: Client.Options
   readonly #pool: Pool
@@ -59,7 +67,6 @@ export class UpstreamPool {
     else this.#pool.dispatch(options, handler)
   }
 
-  /** The same over a connection of its own, which is closed afterwards. */
   dispatchFresh(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void {
     const client = new CountingClient(this.#origin, this.#options)
     client.dispatch(options, handler)

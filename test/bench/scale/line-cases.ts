@@ -39,14 +39,11 @@ function choosing(
     atOnce: AT_ONCE,
     run({ catalog, table, calls, lines }) {
       const call = calls[which]
-      const { request, principal, pin } = call
+      const { request } = call
       if (!request) throw new Error('the call has no request')
       for (let i = 0; i < AT_ONCE; i++) {
-        const kept = filterCandidates(
-          table.of(catalog, request.model, request.operation),
-          { request, principal, pin },
-          [],
-        )
+        const { candidates } = table.of(catalog, request.model, request.operation)
+        const kept = filterCandidates(candidates, call, { request }, [])
         const ordered = orderCandidates(kept, STRATEGIES[strategy], call)
         if (ordered.length !== (which === 'alone' ? 1 : lines)) throw new Error('lines are missing')
       }

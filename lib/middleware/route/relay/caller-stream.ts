@@ -1,28 +1,28 @@
 import type { ServerResponse } from 'node:http'
 import type { RelaySink } from './stream-relay.ts'
 
-/** What the reading side does when the caller is slower, or is to get nothing at all. */
+/** The reading side: it waits while the caller is slower, and ends where the caller is to get nothing at all. */
 export interface StreamSource {
   pause(): void
   resume(): void
   abandon(): void
 }
 
-/** What happens around the first bytes of a stream. */
-export interface StreamOpening {
-  /** Told right before the first bytes go out. */
+/** Who owns a stream: is told of its first bytes, and gets those that are not sent. */
+export interface StreamOwner {
+  /** Is called right before the first bytes go out. */
   onCommit(): void
-  /** What the head has to wait for, and every byte behind it; undefined: nothing. */
+  /** Returns what the head has to wait for, and every byte behind it; undefined: nothing. */
   beforeHead(): Promise<void> | undefined
   /** Takes what comes for a caller who has left. */
-  onUnsent?: ((bytes: Buffer) => void) | undefined
+  keepUnsent(bytes: Buffer): void
 }
 
 /** The caller's end of a stream: writes its head at the commit and passes backpressure on. */
 export class CallerStream implements RelaySink {
   readonly #res: ServerResponse
-  readonly #opening: StreamOpening
-  #source: StreamSource | undefined
+  readonly #owner: StreamOwner
+  readonly #source: StreamSource
   #waiting = false
   #discarding = false
   #refused = false
@@ -30,14 +30,11 @@ export class CallerStream implements RelaySink {
   #held: Buffer[] | undefined
   #opened: Promise<void> | undefined
 
-  constructor(res: ServerResponse, opening: StreamOpening) {
+  /** @param source the attempt whose stream it is. */
+  constructor(res: ServerResponse, source: StreamSource, owner: StreamOwner) {
     this.#res = res
-    this.#opening = opening
-  }
-
-  /** The attempt that writes here now. */
-  attach(source: StreamSource): void {
     this.#source = source
+    this.#owner = owner
   }
 
   /**
@@ -51,14 +48,14 @@ export class CallerStream implements RelaySink {
   /** The caller has left: what is still read is not written, and nothing waits for the caller any more. */
   discard(): void {
     this.#discarding = true
-    for (const bytes of this.#takeHeld()) this.#opening.onUnsent?.(bytes)
+    for (const bytes of this.#takeHeld()) this.#owner.keepUnsent(bytes)
     if (this.#waiting) this.#resume()
   }
 
   commit(): void {
-    this.#opening.onCommit()
+    this.#owner.onCommit()
     if (this.#discarding) return
-    const waiting = this.#opening.beforeHead()
+    const waiting = this.#owner.beforeHead()
     if (!waiting) {
       this.#writeHead()
       return
@@ -75,7 +72,7 @@ export class CallerStream implements RelaySink {
 
   write(bytes: Buffer): void {
     if (this.#refused) return
-    if (this.#discarding) this.#opening.onUnsent?.(bytes)
+    if (this.#discarding) this.#owner.keepUnsent(bytes)
     else if (this.#held) this.#held.push(bytes)
     else if (!this.#res.write(bytes) && !this.#waiting) this.#awaitDrain()
   }
@@ -93,7 +90,7 @@ export class CallerStream implements RelaySink {
   #refuse(error: unknown): never {
     this.#takeHeld()
     this.#refused = true
-    this.#source?.abandon()
+    this.#source.abandon()
     throw error
   }
 
@@ -121,11 +118,11 @@ export class CallerStream implements RelaySink {
 
   #pause(): void {
     this.#waiting = true
-    this.#source?.pause()
+    this.#source.pause()
   }
 
   #resume(): void {
     this.#waiting = false
-    this.#source?.resume()
+    this.#source.resume()
   }
 }

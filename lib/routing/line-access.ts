@@ -1,26 +1,24 @@
 import type {
   AttemptNote,
   AttemptOutcome,
+  AttemptRecord,
   Call,
   CallRequest,
   ChosenLine,
-  LineResult,
   LineSender,
   RoutingTrace,
-} from '../../core/call/index.ts'
-import type { Catalog, Line } from '../../core/catalog/index.ts'
-import type { ErrorCode, GatewayError } from '../../core/errors/index.ts'
-import { LineExchange } from '../attempt/line-exchange.ts'
-import type { Failure } from '../attempt/outcome.ts'
-import { lineHeaders } from '../attempt/upstream-request.ts'
-import type { CircuitPass } from '../lines/circuit.ts'
-import { LineRegistry } from '../lines/line-state.ts'
-import { type Candidate, CandidateTable } from './candidate.ts'
-import { circuitDetail, emptied, filterCandidates } from './filters.ts'
-import { RetryBudgets } from './retry-budget.ts'
-import { type RoutingOptions, validateRouting } from './routing-options.ts'
-import { orderCandidates } from './strategies.ts'
-import { verdict } from './verdict.ts'
+} from '../core/call/index.ts'
+import type { Catalog, Line } from '../core/catalog/index.ts'
+import type { ErrorCode, GatewayError } from '../core/errors/index.ts'
+import type { ExchangeEnd } from './attempt/exchange.ts'
+import { LineSend } from './attempt/line-send.ts'
+import type { Failure } from './attempt/outcome.ts'
+import { lineHeaders } from './attempt/upstream-request.ts'
+import { type Candidate, CandidateTable } from './candidates/candidate.ts'
+import { type RoutingOptions, validateRouting } from './candidates/routing-options.ts'
+import type { CircuitPass } from './lines/circuit.ts'
+import { LineRegistry } from './lines/line-state.ts'
+import { type AttemptPolicy, newTrace, tryCandidates } from './try-candidates.ts'
 
 /** What became of a request that must not be sent twice. */
 export interface TurnOutcome {
@@ -70,7 +68,6 @@ export class LineAccess {
   #options: ReturnType<typeof validateRouting>
   readonly #registry: LineRegistry
   readonly #table: CandidateTable
-  readonly #budgets = new RetryBudgets()
 
   constructor(options: RoutingOptions) {
     this.#options = validateRouting('LineAccess', options)
@@ -110,16 +107,16 @@ export class LineAccess {
   senderTo(line: Line, note?: AttemptNote): LineSender {
     const target = { line, state: this.#registry.stateOf(line), upstreamModel: null }
     return async (request, signal) => {
-      const exchange = new LineExchange(target, request)
-      const result = await exchange.run(signal)
-      note?.(exchange.record(result.kind === 'answered' ? 'completed' : result.failure.code))
+      const sending = new LineSend(target, request, signal)
+      const result = await sending.run()
+      note?.(sending.record(result.kind === 'answered' ? 'completed' : result.failure.code))
       return result
     }
   }
 
   /** The trace of a call that can go to one line and no other. */
   pinnedTrace(): RoutingTrace {
-    return { region: this.#options.region, strategy: 'pinned', eliminated: [], attempts: [] }
+    return newTrace({ region: this.#options.region, strategyName: 'pinned' })
   }
 
   /** Where something of a line is to be had, and the headers that it wants: for what is passed on as it comes. */
@@ -135,81 +132,74 @@ export class LineAccess {
    */
   async place<Outcome extends TurnOutcome>(call: Call, offer: Offer<Outcome>): Promise<Placed<Outcome>> {
     const request = call.request as CallRequest
-    const { region, strategyName, strategy, maxAttempts } = this.#options
-    call.routing = { region, strategy: strategyName, eliminated: [], attempts: [] }
-    const { principal, pin } = call
-    const context = { request, principal, pin, unfit: (line: Line) => offer.unfit(line) }
-    const kept = filterCandidates(
-      this.#table.of(this.#catalog(call), request.model, request.operation),
-      context,
-      call.routing.eliminated,
-    )
-    const ordered = orderCandidates(kept, strategy, call)
-    const failures: Failure[] = []
-    const budget = this.#budgets.of(request.model)
-    budget.noteCall()
-    for (const candidate of ordered) {
-      if (failures.length >= maxAttempts) break
-      if (isKeptAway(call, candidate)) continue
-      if (failures.length > 0 && !budget.takeRetry()) {
-        call.routing.retryBudgetSpent = true
-        break
-      }
-      const pass = candidate.state.circuit.enter()
-      if (!pass) continue
-      const outcome = await this.#turn(call, candidate, pass, ordered, offer)
-      if (outcome.kind !== 'refused') return { chosen: candidate, outcome }
-      failures.push(failureOf(outcome))
-      if (outcome.next !== true) break
-    }
-    if (failures.length > 0) throw verdict(failures, request.body)
-    throw emptied(ordered, call.routing.eliminated)
-  }
-
-  async #turn<Outcome extends TurnOutcome>(
-    call: Call,
-    candidate: Candidate,
-    pass: CircuitPass,
-    ahead: readonly Candidate[],
-    offer: Offer<Outcome>,
-  ): Promise<Outcome> {
-    let exchange: LineExchange | undefined
-    const send = (...[request, signal]: Parameters<LineSender>): Promise<LineResult> => {
-      exchange = new LineExchange(candidate, request)
-      return exchange.run(signal)
-    }
-    try {
-      call.prove()
-      const outcome = await offer.put(candidate, send, ahead)
-      report(candidate, pass, outcome)
-      if (exchange) call.routing?.attempts.push(exchange.record(traceOutcome(outcome)))
-      return outcome
-    } catch (error) {
-      pass.abandon()
-      throw error
-    }
+    const placement = new Placement(request, offer)
+    call.routing = newTrace(this.#options)
+    const list = this.#table.of(this.#catalog(call), request.model, request.operation)
+    await tryCandidates(call, list, this.#options, placement)
+    if (!placement.placed) throw call.refuse('client_closed_request')
+    return placement.placed
   }
 }
 
-/** Whether its rest or its circuit keeps a line away by now; notes it. */
-function isKeptAway(call: Call, { line, state }: Candidate): boolean {
-  const resting = state.restMs > 0
-  if (!resting && state.circuit.admits) return false
-  const [reason, detail] = resting
-    ? (['resting', 'answered 429 a moment ago'] as const)
-    : (['circuit_open', circuitDetail(state.circuit.state)] as const)
-  call.routing?.eliminated.push({ line: line.id, reason, detail })
-  return true
+/** Offers one request to one line after another. */
+class Placement<Outcome extends TurnOutcome> implements AttemptPolicy {
+  readonly request: CallRequest
+  placed: Placed<Outcome> | undefined
+  readonly #offer: Offer<Outcome>
+  #sending: LineSend | undefined
+  #outcome: Outcome | undefined
+
+  constructor(request: CallRequest, offer: Offer<Outcome>) {
+    this.request = request
+    this.#offer = offer
+  }
+
+  unfit(line: Line): GatewayError | undefined {
+    return this.#offer.unfit(line)
+  }
+
+  async attempt(
+    candidate: Candidate,
+    _pass: CircuitPass,
+    _deadline: number,
+    ahead: readonly Candidate[],
+  ): Promise<ExchangeEnd> {
+    this.#sending = undefined
+    const send: LineSender = (request, signal) => {
+      // It is not cut short by what other attempts have taken: what was sent may be taken.
+      this.#sending = new LineSend(candidate, request, signal)
+      return this.#sending.run()
+    }
+    this.#outcome = await this.#offer.put(candidate, send, ahead)
+    return endOf(this.#outcome)
+  }
+
+  get record(): AttemptRecord | undefined {
+    return this.#outcome && this.#sending?.record(traceOutcome(this.#outcome))
+  }
+
+  finish(_end: ExchangeEnd, chosen: Candidate): undefined {
+    if (this.#outcome) this.placed = { chosen, outcome: this.#outcome }
+  }
 }
 
 /** What is the request's own fault, or a limit of the line's, is no mark against it. */
 const BLAMED: ReadonlySet<ErrorCode> = new Set(['upstream_error', 'upstream_timeout', 'upstream_overloaded'])
 
-function report({ state }: Candidate, pass: CircuitPass, outcome: TurnOutcome): void {
-  if (outcome.retryAfterMs !== undefined) state.rest(outcome.retryAfterMs)
-  if (outcome.kind === 'taken') pass.success()
-  else if (BLAMED.has(codeOf(outcome))) pass.failure()
-  else pass.abandon()
+/** What an outcome is to the loop: where nobody knows, no other line is tried, and no verdict told. */
+function endOf(outcome: TurnOutcome): ExchangeEnd {
+  if (outcome.kind === 'taken') return { kind: 'served' }
+  const elsewhere = outcome.next === true
+  const code = codeOf(outcome)
+  const failure: Failure = {
+    code,
+    retryable: elsewhere,
+    blame: BLAMED.has(code),
+    detail: outcome.detail ?? null,
+    retryAfterMs: outcome.retryAfterMs,
+    param: outcome.param,
+  }
+  return { kind: 'failed', failure, committed: outcome.kind === 'unknown', elsewhere, lineFault: false }
 }
 
 function codeOf({ code }: TurnOutcome): ErrorCode {
@@ -218,16 +208,4 @@ function codeOf({ code }: TurnOutcome): ErrorCode {
 
 function traceOutcome(outcome: TurnOutcome): AttemptOutcome {
   return outcome.kind === 'taken' ? 'completed' : codeOf(outcome)
-}
-
-function failureOf(outcome: TurnOutcome): Failure {
-  const code = codeOf(outcome)
-  return {
-    code,
-    retryable: outcome.next === true,
-    blame: BLAMED.has(code),
-    detail: outcome.detail ?? null,
-    retryAfterMs: outcome.retryAfterMs,
-    param: outcome.param,
-  }
 }

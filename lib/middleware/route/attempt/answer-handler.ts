@@ -3,6 +3,9 @@ import type { AnswerBytes, CallRequest } from '../../../core/call/index.ts'
 import type { Price } from '../../../core/catalog/index.ts'
 import type { AnswerReading, Operation, StreamReader } from '../../../core/operations/index.ts'
 import type { AnswerContext, StreamTranslator, Translation } from '../../../core/translate/index.ts'
+import type { AdaptedRequest } from '../../../routing/attempt/adapted-request.ts'
+import type { ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
+import type { FailedEnd } from '../../../routing/attempt/exchange.ts'
 import {
   brokenOff,
   emptyAnswer,
@@ -21,32 +24,38 @@ import {
   parseJson,
   readPlain,
 } from '../../../routing/attempt/plain-answer.ts'
-import type { SpokenRequest } from '../../../routing/attempt/spoken-request.ts'
 import { type RelayEnd, type RelaySink, StreamRelay } from '../relay/stream-relay.ts'
 import { TranslatedEvents } from '../relay/translated-events.ts'
 import { usageOfAnswer, usageOfStream } from './metering.ts'
 
-/** What an upstream's response came to. */
-export type IntakeEnd =
-  | { readonly kind: 'answer'; readonly body: AnswerBytes; readonly reading: AnswerReading }
-  | { readonly kind: 'streamed'; readonly tail: Buffer; readonly reader: StreamReader }
+/** What the response to a routed request came to. */
+export type AnswerEnd =
   | {
-      readonly kind: 'failed'
-      readonly failure: Failure
-      /** Whether output has gone out, so that no other line can be tried. */
-      readonly committed: boolean
-      readonly reader: StreamReader | undefined
+      readonly kind: 'served'
+      /** A whole answer, or the last events of a stream: what goes out once the call is settled. */
+      readonly unsent: AnswerBytes
+      /** Of a whole answer. */
+      readonly reading?: AnswerReading
+      /** Of a stream. */
+      readonly reader?: StreamReader
     }
+  | { readonly kind: 'abandoned'; readonly failure?: undefined; readonly reader: StreamReader | undefined }
+  | (FailedEnd & { readonly reader: StreamReader | undefined })
+
+/** Is asked for a place to write to, once there is a stream. */
+export interface StreamOpener {
+  openStream(): RelaySink
+}
 
 /** Largest error body that is read for its reason. */
 const LONGEST_ERROR_BODY = 64 * 1024
 
-/** Takes in one response as it arrives: an error body, a whole answer, or a stream that is relayed. */
-export class AnswerIntake {
+/** Takes in the response to a routed request: an error body, a whole answer, or a stream that is relayed. */
+export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   readonly #request: CallRequest
-  readonly #spoken: SpokenRequest
+  readonly #adapted: AdaptedRequest
   readonly #price: Price
-  readonly #sink: RelaySink
+  readonly #opener: StreamOpener
   #status: number | null = null
   #headers: IncomingHttpHeaders = {}
   #body: BodyCollector | DataCollector | undefined
@@ -57,17 +66,12 @@ export class AnswerIntake {
   /** Chunks of this turn of the event loop, relayed together. */
   #turn: Buffer[] = []
 
-  /** @param spoken the request as it was put to the line. */
-  constructor(request: CallRequest, spoken: SpokenRequest, price: Price, sink: RelaySink) {
+  /** @param adapted the request as it was put to the line. */
+  constructor(request: CallRequest, adapted: AdaptedRequest, price: Price, opener: StreamOpener) {
     this.#request = request
-    this.#spoken = spoken
+    this.#adapted = adapted
     this.#price = price
-    this.#sink = sink
-  }
-
-  /** The response's status; null before it came. */
-  get status(): number | null {
-    return this.#status
+    this.#opener = opener
   }
 
   /** The stream's reader, once there is a stream. */
@@ -81,7 +85,7 @@ export class AnswerIntake {
   }
 
   /** Takes the head. Answers an end where the response is not what was asked for. */
-  start(status: number, headers: IncomingHttpHeaders): IntakeEnd | undefined {
+  start(status: number, headers: IncomingHttpHeaders): AnswerEnd | undefined {
     this.#status = status
     this.#headers = headers
     if (status !== 200) {
@@ -94,20 +98,25 @@ export class AnswerIntake {
     if (encoding !== undefined && encoding !== 'identity')
       return this.#failed(malformed(`encoded as ${encoding}`))
     if (isStream !== this.#request.stream) return this.#failed(malformed(`the answer has the type "${type}"`))
-    const { operation } = this.#spoken
+    const { operation } = this.#adapted
     if (isStream && operation.streamReader) this.#startRelay(operation.streamReader)
     else this.#body = operation.answersData ? new DataCollector() : new BodyCollector()
     return undefined
   }
 
   #startRelay(streamReader: NonNullable<Operation['streamReader']>): void {
-    const { operation, body, translation } = this.#spoken
+    const { operation, body, translation } = this.#adapted
     const reader = streamReader({ json: body.json, answers: this.#request.answers })
     this.#reader = reader
     this.#translator = translation?.stream(this.#answerContext)
     const translated =
       this.#translator && new TranslatedEvents(this.#translator, () => usageOfStream(this.#request, reader))
-    this.#relay = new StreamRelay(reader, operation.streamTerminator ?? '', this.#sink, translated)
+    this.#relay = new StreamRelay(
+      reader,
+      operation.streamTerminator ?? '',
+      this.#opener.openStream(),
+      translated,
+    )
   }
 
   get #answerContext(): AnswerContext {
@@ -125,7 +134,7 @@ export class AnswerIntake {
   }
 
   /** Relays what came in this turn. Answers the end once there is one. */
-  flush(): IntakeEnd | undefined {
+  flush(): AnswerEnd | undefined {
     if (this.#relay) {
       const turn = this.#turn
       if (turn.length === 0) return undefined
@@ -137,36 +146,41 @@ export class AnswerIntake {
   }
 
   /** The response ended regularly. */
-  end(): IntakeEnd {
+  finish(): AnswerEnd {
     const flushed = this.flush()
     if (flushed) return flushed
-    if (this.#relay) return this.#relayed(this.#relay.finish()) as IntakeEnd
+    if (this.#relay) return this.#relayed(this.#relay.finish()) as AnswerEnd
     return this.#status === 200 ? this.#answered() : this.#refused()
   }
 
+  /** Ends it because the caller left; what has come by then may be an end of its own. */
+  abandon(): AnswerEnd {
+    return this.flush() ?? { kind: 'abandoned', reader: this.#reader }
+  }
+
   /** The response broke off. Where the finish reason has come the answer is whole all the same. */
-  breakOff(failure: Failure): IntakeEnd {
+  breakOff(failure: Failure): AnswerEnd {
     const flushed = this.flush()
     if (flushed) return flushed
-    if (this.#relay?.whole) return this.#relayed(this.#relay.finish()) as IntakeEnd
+    if (this.#relay?.whole) return this.#relayed(this.#relay.finish()) as AnswerEnd
     return this.#status !== null && this.#status !== 200 ? this.#refused() : this.#failed(failure)
   }
 
-  #relayed(end: RelayEnd | undefined): IntakeEnd | undefined {
+  #relayed(end: RelayEnd | undefined): AnswerEnd | undefined {
     if (end?.kind === 'complete')
-      return { kind: 'streamed', tail: end.tail, reader: this.#reader as StreamReader }
+      return { kind: 'served', unsent: end.tail, reader: this.#reader as StreamReader }
     return end && this.#failed(end.failure)
   }
 
-  #answered(): IntakeEnd {
+  #answered(): AnswerEnd {
     const body = this.#body
     if (body instanceof DataCollector) return this.#judged(body.digest, body.chunks)
     const bytes = (body as BodyCollector).take()
     return this.#judged(bytes.toString(), bytes)
   }
 
-  #judged(text: string, body: AnswerBytes): IntakeEnd {
-    const { operation, translation } = this.#spoken
+  #judged(text: string, body: AnswerBytes): AnswerEnd {
+    const { operation, translation } = this.#adapted
     const reading = readPlain(text, operation.readAnswer)
     if (isFailure(reading)) return this.#failed(reading)
     if (reading.error !== undefined) return this.#failed(failureOfEvent(reading.error))
@@ -175,10 +189,10 @@ export class AnswerIntake {
       return this.#failed(emptyAnswer())
     if (reading.substance === 'filtered') return this.#failed(filteredAnswer())
     if (translation) return this.#translated(translation, text, reading)
-    return { kind: 'answer', body, reading }
+    return { kind: 'served', unsent: body, reading }
   }
 
-  #translated(translation: Translation, text: string, reading: AnswerReading): IntakeEnd {
+  #translated(translation: Translation, text: string, reading: AnswerReading): AnswerEnd {
     const usage = usageOfAnswer(this.#request, reading, this.#price)
     const answer = orMalformed(() => {
       const { body, skipped } = translation.answer(JSON.parse(text), usage, this.#answerContext)
@@ -186,24 +200,28 @@ export class AnswerIntake {
     })
     if (isFailure(answer)) return this.#failed(answer)
     this.#skipped = answer.skipped
-    return { kind: 'answer', body: answer.body, reading }
+    return { kind: 'served', unsent: answer.body, reading }
   }
 
   /** A status other than 200, with as much of its body as came. */
-  #refused(): IntakeEnd {
+  #refused(): AnswerEnd {
     if (this.#status === 404 && this.#request.resource) return this.#failed(goneFromLine())
     const body = parseJson((this.#body as BodyCollector).take().toString())
     const failure = failureOfStatus(this.#status as number, this.#headers, body)
     // A member of the translated request is none that the caller sent.
-    return this.#failed(this.#spoken.translation ? { ...failure, param: undefined } : failure)
+    return this.#failed(this.#adapted.translation ? { ...failure, param: undefined } : failure)
   }
 
-  #failed(failure: Failure): IntakeEnd {
+  #failed(failure: Failure): AnswerEnd {
     const committed = this.#relay?.committed ?? false
+    const elsewhere = failure.retryable && !committed
     return {
       kind: 'failed',
       failure: committed ? brokenOff(failure) : failure,
       committed,
+      elsewhere,
+      // What says something about the line, and not only about the request or its caller.
+      lineFault: failure.blame || elsewhere,
       reader: this.#reader,
     }
   }

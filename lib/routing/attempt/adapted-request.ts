@@ -1,15 +1,10 @@
 import type { CallRequest, RequestBody } from '../../core/call/index.ts'
-import { type Operation, servesNatively } from '../../core/operations/index.ts'
-import {
-  type Translation,
-  translationOf,
-  translationsOf,
-  Untranslatable,
-} from '../../core/translate/index.ts'
+import type { Operation } from '../../core/operations/index.ts'
+import { type Translation, translationOf, Untranslatable } from '../../core/translate/index.ts'
 import type { Candidate } from '../candidates/candidate.ts'
 
-/** A call's request as it is put to a line. The call's own is one, for lines that have its endpoint. */
-export interface SpokenRequest {
+/** A call's request as a line takes it. The call's own is one, for lines that have its endpoint. */
+export interface AdaptedRequest {
   /** The endpoint that is called on the line. */
   readonly operation: Operation
   readonly body: RequestBody
@@ -20,19 +15,18 @@ export interface SpokenRequest {
 /** Output asked for where the caller leaves it open, the line's protocol does not, and the catalogue does not say. */
 const DEFAULT_MAX_TOKENS = 4096
 
-/** A call's request as its lines can be asked it; each is made when it is first needed, and once. */
-export class SpokenRequests {
+/** Adapts a call's request to its lines; each form is made when it is first needed, and once. */
+export class RequestAdapter {
   readonly #request: CallRequest
-  readonly #candidates: readonly Candidate[]
   /** For lines that have the caller's endpoint. */
-  #own: SpokenRequest | undefined
-  #translated: Map<string, SpokenRequest | Untranslatable> | undefined
+  readonly #own: AdaptedRequest
+  #translated: Map<string, AdaptedRequest | Untranslatable> | undefined
   #fault: Untranslatable | undefined
 
-  /** @param candidates all of the model's. */
-  constructor(request: CallRequest, candidates: readonly Candidate[]) {
+  /** @param translations those that some of the model's lines need. */
+  constructor(request: CallRequest, translations: readonly Translation[]) {
     this.#request = request
-    this.#candidates = candidates
+    this.#own = translations.length === 0 ? request : withoutForeign(request, translations)
   }
 
   /** The first member met that cannot be put to a line. */
@@ -41,13 +35,9 @@ export class SpokenRequests {
   }
 
   /** The request for a line, or what of it that line cannot be asked. */
-  for({ line, upstreamModel }: Candidate): SpokenRequest | Untranslatable {
-    const { operation } = this.#request
-    if (servesNatively(line, operation)) {
-      this.#own ??= this.#forOwnLines()
-      return this.#own
-    }
-    const translation = translationOf(operation, line)
+  for({ line, upstreamModel, native }: Candidate): AdaptedRequest | Untranslatable {
+    if (native) return this.#own
+    const translation = translationOf(this.#request.operation, line)
     if (!translation) return this.#request
     // Some members depend on the model: not all models of a protocol take the same.
     const key = `${translation.to.name} ${upstreamModel}`
@@ -59,26 +49,7 @@ export class SpokenRequests {
     return made
   }
 
-  /** The call's own request, unless lines that it is translated for have served this conversation before. */
-  #forOwnLines(): SpokenRequest {
-    const { operation, body } = this.#request
-    const strangers = translationsOf(operation).filter(
-      ({ to, foreign }) => this.#isNeeded(to) && body.raw.includes(foreign),
-    )
-    if (strangers.length === 0) return this.#request
-    const json = strangers.reduce((kept, { withoutForeign }) => withoutForeign(kept), body.json)
-    // Nested too deep to be written again, it goes out as it came.
-    if (!isWritable(json)) return this.#request
-    return { operation, body: { raw: Buffer.from(JSON.stringify(json)), json } }
-  }
-
-  /** Whether one of the lines has this endpoint and not the caller's. */
-  #isNeeded(to: Operation): boolean {
-    const { operation } = this.#request
-    return this.#candidates.some(({ line }) => servesNatively(line, to) && !servesNatively(line, operation))
-  }
-
-  #translate(translation: Translation, upstreamModel: string): SpokenRequest | Untranslatable {
+  #translate(translation: Translation, upstreamModel: string): AdaptedRequest | Untranslatable {
     const { body, model } = this.#request
     try {
       const json = translation.request(body.json, {
@@ -94,6 +65,17 @@ export class SpokenRequests {
       return fault
     }
   }
+}
+
+/** Lines that the request is translated for may have served this conversation before: what they left stays behind. */
+function withoutForeign(request: CallRequest, translations: readonly Translation[]): AdaptedRequest {
+  const { operation, body } = request
+  const met = translations.filter(({ foreign }) => body.raw.includes(foreign))
+  if (met.length === 0) return request
+  const json = met.reduce((kept, translation) => translation.withoutForeign(kept), body.json)
+  // Nested too deep to be written again, it goes out as it came.
+  if (!isWritable(json)) return request
+  return { operation, body: { raw: Buffer.from(JSON.stringify(json)), json } }
 }
 
 /** What is nested too deep to be written again: JSON is read without recursion, but not written. */

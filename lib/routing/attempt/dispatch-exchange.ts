@@ -1,0 +1,170 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import type { Timeouts } from '../../core/catalog/index.ts'
+import type { ConnectionAware, CountingConnection, Wire } from '../lines/upstream-pool.ts'
+import { Exchange, type ExchangeEnd, type ExchangeTarget } from './exchange.ts'
+import { connectionFailure, type Failure } from './outcome.ts'
+
+/** Takes in a response as it arrives, and says what it came to. Every method answers an end once there is one. */
+export interface ResponseHandler<End> {
+  /** Takes the head. */
+  start(status: number, headers: IncomingHttpHeaders): End | undefined
+  /**
+   * Takes a chunk of the body.
+   *
+   * @returns true when {@link flush} has to be called at the end of this turn of the event loop.
+   */
+  push(chunk: Buffer): boolean
+  /** Passes on what came in this turn. */
+  flush(): End | undefined
+  /** The response ended regularly. */
+  finish(): End
+  /** The response broke off, or none came. */
+  breakOff(failure: Failure): End
+  /** Nobody waits for it any more. */
+  abandon(): End
+}
+
+/** How long a connection may take to end its response after the answer is whole, to be used again. */
+const LINGER_MS = 1000
+const OVER = new Error('the exchange is over')
+
+/** One request over undici, and its answer as it arrives. */
+export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> implements ConnectionAware {
+  /** Set by the pool. */
+  connection: CountingConnection | undefined
+  readonly #request: Dispatcher.DispatchOptions
+  readonly #wire: Wire
+  #handler: ResponseHandler<End> | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #onReusedConnection = false
+  #responseOver = false
+  #lingering: NodeJS.Timeout | undefined
+
+  /** @param wire what the request goes over. */
+  constructor(
+    target: ExchangeTarget,
+    request: Dispatcher.DispatchOptions,
+    wire: Wire,
+    deadline: number,
+    timeouts: Timeouts = target.line.timeouts,
+  ) {
+    super(target, timeouts, deadline)
+    this.#request = request
+    this.#wire = wire
+    if (Buffer.isBuffer(request.body)) this.sent = request.body
+  }
+
+  /**
+   * Sends the request. Resolves once, never rejects.
+   *
+   * @param isWanted false: it is given up before anything is sent.
+   */
+  run(handler: ResponseHandler<End>, isWanted = true): Promise<End> {
+    this.#handler = handler
+    const ended = this.ended()
+    if (isWanted) this.#wire.dispatch(this.#request, this)
+    else this.abandon()
+    return ended
+  }
+
+  /** Sends another request in place of the one that is under way, as a redirect asks for. */
+  follow(request: Dispatcher.DispatchOptions, wire: Wire): void {
+    const controller = this.#controller
+    this.#controller = undefined
+    controller?.abort(OVER)
+    this.clocks.reconnecting(performance.now())
+    wire.dispatch(request, this)
+  }
+
+  /** Stops reading while the caller is slower than the upstream. */
+  pause(): void {
+    this.#controller?.pause()
+    this.clocks.pause()
+  }
+
+  resume(): void {
+    this.clocks.resume()
+    this.#controller?.resume()
+  }
+
+  abandon(): void {
+    if (!this.end && this.#handler) this.#end(this.#handler.abandon(), true)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.end) {
+      controller.abort(OVER)
+      return
+    }
+    this.#controller = controller
+    if (this.connection) this.#onReusedConnection = this.connection.carried++ > 0
+    this.noteConnected()
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    // 1xx are not the answer.
+    if (this.end || status < 200 || controller !== this.#controller) return
+    this.status = status
+    const end = this.#handler?.start(status, headers)
+    if (end) this.#end(end, true)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.end || controller !== this.#controller) return
+    this.progress()
+    if (this.#handler?.push(chunk)) queueMicrotask(() => this.#flush())
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    if (controller !== this.#controller) return
+    this.#responseOver = true
+    clearTimeout(this.#lingering)
+    if (!this.end && this.#handler) this.#end(this.#handler.finish(), false)
+  }
+
+  onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void {
+    if ((controller ?? undefined) !== this.#controller) return
+    this.#responseOver = true
+    clearTimeout(this.#lingering)
+    if (this.end) return
+    if (this.#onReusedConnection && this.status === null) this.#resend()
+    else this.breakOff(connectionFailure(error))
+  }
+
+  /** A kept-alive connection that dies before a single byte of an answer was closed by the other side meanwhile. */
+  #resend(): void {
+    this.#onReusedConnection = false
+    this.#responseOver = false
+    this.#controller = undefined
+    this.clocks.reconnecting(performance.now())
+    this.#wire.dispatchFresh(this.#request, this)
+  }
+
+  protected breakOff(failure: Failure): void {
+    if (!this.end && this.#handler) this.#end(this.#handler.breakOff(failure), true)
+  }
+
+  #flush(): void {
+    if (this.end) return
+    const end = this.#handler?.flush()
+    if (end) this.#end(end, end.kind !== 'served')
+  }
+
+  /** @param cut whether the connection is cut; else the response may end by itself, so that it can be used again. */
+  #end(end: End, cut: boolean): void {
+    if (!this.conclude(end)) return
+    const controller = this.#controller
+    if (!controller || this.#responseOver) return
+    if (cut) {
+      controller.abort(OVER)
+      return
+    }
+    if (controller.paused) controller.resume()
+    this.#lingering = setTimeout(() => controller.abort(OVER), LINGER_MS).unref()
+  }
+}

@@ -1,0 +1,117 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import type { AttemptRecord, LineRequest, LineResult } from '../../core/call/index.ts'
+import type { LineState } from '../lines/line-state.ts'
+import type { Wire } from '../lines/upstream-pool.ts'
+import { DispatchExchange, type ResponseHandler } from './dispatch-exchange.ts'
+import type { ExchangeEnd, ExchangeTarget } from './exchange.ts'
+import { type Failure, failureOfStatus, malformed, timedOut } from './outcome.ts'
+import { BodyCollector, parseJson } from './plain-answer.ts'
+import { lineHeaders } from './upstream-request.ts'
+
+/** Answers about tasks are short; past this one is taken for broken. */
+const LONGEST_ANSWER = 4 * 1024 * 1024
+
+type SendEnd = ExchangeEnd & { readonly result: LineResult }
+
+/** One request to one line, and its whole answer. */
+export class LineSend implements ResponseHandler<SendEnd> {
+  readonly #exchange: DispatchExchange<SendEnd>
+  readonly #signal: AbortSignal
+  readonly #body = new BodyCollector(LONGEST_ANSWER)
+  #headers: IncomingHttpHeaders = {}
+
+  /** @param signal when it ends, it is as if the line had not answered. */
+  constructor(
+    target: ExchangeTarget & { readonly state: LineState },
+    request: LineRequest,
+    signal: AbortSignal,
+  ) {
+    const { pool } = target.state
+    const wire = request.method === 'GET' ? pool : onlyFresh(pool)
+    this.#exchange = new DispatchExchange(target, optionsOf(target, request), wire, Infinity)
+    this.#signal = signal
+  }
+
+  /** Sends the request. Resolves once, never rejects. */
+  async run(): Promise<LineResult> {
+    const onAbort = (): void => this.#exchange.abandon()
+    this.#signal.addEventListener('abort', onAbort)
+    const { result } = await this.#exchange.run(this, !this.#signal.aborted)
+    this.#signal.removeEventListener('abort', onAbort)
+    return result
+  }
+
+  /** What the trace keeps of it, with what it came to for who asked. */
+  record(outcome: AttemptRecord['outcome']): AttemptRecord {
+    return { ...this.#exchange.record, outcome }
+  }
+
+  start(_status: number, headers: IncomingHttpHeaders): undefined {
+    this.#headers = headers
+  }
+
+  push(chunk: Buffer): boolean {
+    return !this.#body.push(chunk)
+  }
+
+  flush(): SendEnd | undefined {
+    return this.#body.overflowed ? this.breakOff(malformed('the answer is too long')) : undefined
+  }
+
+  finish(): SendEnd {
+    const status = this.#exchange.status ?? 0
+    const body = this.#body.take()
+    if (status < 300) {
+      return { kind: 'served', result: { kind: 'answered', status, headers: this.#headers, body } }
+    }
+    const { unknownPath: _, ...failure } = failureOfStatus(status, this.#headers, parseJson(body.toString()))
+    // Of what is asked about one task most refusals are no fault of the line's.
+    const lineFault = status >= 500 || status === 429
+    return { ...failed(failure, lineFault), result: { kind: 'refused', status, failure, body } }
+  }
+
+  breakOff(failure: Failure): SendEnd {
+    return {
+      ...failed(failure, true),
+      result: { kind: 'failed', failure, sent: this.#exchange.connected },
+    }
+  }
+
+  /** By a clock of those who wait, or as they are not there any more. */
+  abandon(): SendEnd {
+    const { reason } = this.#signal
+    const isLate = reason instanceof DOMException && reason.name === 'TimeoutError'
+    const failure = isLate
+      ? timedOut('total', performance.now() - this.#exchange.startedAt)
+      : malformed('nobody waits for the answer any more')
+    return {
+      kind: 'abandoned',
+      failure,
+      result: { kind: 'failed', failure, sent: this.#exchange.connected },
+    }
+  }
+}
+
+function failed(failure: Failure, lineFault: boolean) {
+  return { kind: 'failed', failure, committed: false, elsewhere: false, lineFault } as const
+}
+
+/** What must not be sent twice goes over a connection of its own. */
+function onlyFresh(pool: Wire): Wire {
+  const dispatchFresh: Wire['dispatchFresh'] = (options, handler) => pool.dispatchFresh(options, handler)
+  return { dispatch: dispatchFresh, dispatchFresh }
+}
+
+function optionsOf(
+  { line }: ExchangeTarget,
+  { method, path, body }: LineRequest,
+): Dispatcher.DispatchOptions {
+  return {
+    method,
+    path: line.basePath + path,
+    headers: lineHeaders(line, { accept: 'application/json', ...(body && { 'content-type': body.type }) }),
+    body: body?.bytes ?? null,
+    idempotent: false,
+  }
+}
