@@ -1,7 +1,55 @@
 import { formatAmount } from '../core/catalog/index.ts'
+import type { Hold } from './hold.ts'
 import type { LeaseRecord, WalletFigures } from './lease.ts'
 import type { LedgerCheck } from './ledger.ts'
-import type { WalletId } from './wallet.ts'
+import { accountWallet, keyWallet, type WalletId } from './wallet.ts'
+
+/** Charges of one account and key, as one sum. */
+export interface AuditedCharges extends Charged {
+  readonly count: number
+}
+
+/** A void, and the charge that stands under its request id. */
+export interface AuditedVoid extends Charged {
+  readonly requestId: string
+  readonly charge: Charged | null
+}
+
+/** Who was charged, and how much. */
+interface Charged {
+  readonly account: string
+  readonly key: string | null
+  readonly amount: bigint
+}
+
+/** A hold, and whether its request is charged. */
+export interface AuditedHold extends Hold {
+  readonly charged: boolean
+}
+
+export interface AuditedDeposit {
+  readonly account: string
+  readonly amount: bigint
+}
+
+export type AuditedLease = Pick<LeaseRecord, 'id' | 'wallet' | 'held' | 'ended'>
+
+export interface AuditedWallet extends WalletFigures {
+  readonly id: WalletId
+}
+
+/** Entries in pages, which nobody need have all at once. */
+export type Pages<Entry> = Iterable<readonly Entry[]> | AsyncIterable<readonly Entry[]>
+
+/** All that a ledger keeps, as of one moment. */
+export interface LedgerEntries {
+  readonly deposits: Pages<AuditedDeposit>
+  readonly charges: Pages<AuditedCharges>
+  readonly voids: Pages<AuditedVoid>
+  readonly leases: Pages<AuditedLease>
+  readonly holds: Pages<AuditedHold>
+  readonly wallets: Pages<AuditedWallet>
+}
 
 /** What the entries of a wallet add up to. */
 interface WalletSums {
@@ -11,11 +59,20 @@ interface WalletSums {
   held: bigint
 }
 
-/**
- * Recomputes wallets from their entries and compares: entries are added first, in any order, then each wallet is
- * compared, then {@link Audit.result} tells what does not hold.
- */
-export class Audit {
+/** Recomputes a ledger from its entries, and says in words which rules do not hold. */
+export async function auditLedger(entries: LedgerEntries): Promise<LedgerCheck> {
+  const audit = new Audit()
+  for await (const page of entries.deposits) for (const deposit of page) audit.deposit(deposit)
+  for await (const page of entries.charges) for (const charge of page) audit.charge(charge)
+  for await (const page of entries.voids) for (const undone of page) audit.void(undone)
+  for await (const page of entries.leases) for (const lease of page) audit.lease(lease)
+  for await (const page of entries.holds) for (const hold of page) audit.hold(hold)
+  for await (const page of entries.wallets) for (const wallet of page) audit.wallet(wallet)
+  return audit.result()
+}
+
+/** Adds up entries, and compares wallets with them, which come last. */
+class Audit {
   readonly #sums = new Map<WalletId, WalletSums>()
   readonly #violations: string[] = []
   #accounts = 0
@@ -24,46 +81,44 @@ export class Audit {
   #spent = 0n
   #leased = 0n
 
-  deposits(wallet: WalletId, amount: bigint): void {
-    this.#of(wallet).deposited += amount
+  deposit({ account, amount }: AuditedDeposit): void {
+    this.#of(accountWallet(account)).deposited += amount
   }
 
-  charges(wallet: WalletId, amount: bigint): void {
-    this.#of(wallet).charged += amount
-  }
-
-  countCharges(count: number): void {
+  charge({ account, key, amount, count }: AuditedCharges): void {
     this.#charges += count
+    this.#of(accountWallet(account)).charged += amount
+    if (key !== null) this.#of(keyWallet(key)).charged += amount
   }
 
-  voids(wallet: WalletId, amount: bigint): void {
-    this.#of(wallet).voided += amount
+  /** One that came before its charge is of nothing, and needs no wallet to be there. */
+  void({ requestId, account, key, amount, charge }: AuditedVoid): void {
+    if (amount !== 0n) {
+      this.#of(accountWallet(account)).voided += amount
+      if (key !== null) this.#of(keyWallet(key)).voided += amount
+    }
+    const isWhole = charge && account === charge.account && key === charge.key && amount === charge.amount
+    if (charge ? isWhole : amount === 0n) return
+    const found = charge ? `its charge is ${formatAmount(charge.amount)}` : 'there is no charge'
+    this.#violations.push(`void of "${requestId}" undoes ${formatAmount(amount)}, and ${found}`)
   }
 
-  /** What leases and holds of a wallet come to. */
-  holds(wallet: WalletId, amount: bigint): void {
-    this.#of(wallet).held += amount
-  }
-
-  /** A void that undoes something else than its charge; `charged` is null where there is none. */
-  unmatchedVoid(requestId: string, amount: bigint, charged: bigint | null): void {
-    const charge = charged === null ? 'there is no charge' : `its charge is ${formatAmount(charged)}`
-    this.#violations.push(`void of "${requestId}" undoes ${formatAmount(amount)}, and ${charge}`)
-  }
-
-  /** A lease that holds less than nothing, or something although it has ended. */
-  wrongLease({ id, wallet, held, ended }: Pick<LeaseRecord, 'id' | 'wallet' | 'held' | 'ended'>): void {
+  lease({ id, wallet, held, ended }: AuditedLease): void {
+    this.#of(wallet).held += held
+    if (held >= 0n && (ended === null || held === 0n)) return
     const state = ended === null ? '' : ', which has ended,'
     this.#violations.push(`lease "${id}"${state} holds ${formatAmount(held)} of wallet "${wallet}"`)
   }
 
-  /** A hold of nothing, or one whose request is charged already. */
-  wrongHold({ id, amount, charged }: { id: string; amount: bigint; charged: boolean }): void {
+  hold({ id, account, key, amount, charged }: AuditedHold): void {
+    this.#of(accountWallet(account)).held += amount
+    if (key !== null) this.#of(keyWallet(key)).held += amount
+    if (amount > 0n && !charged) return
     const state = charged ? ', which is charged,' : ''
     this.#violations.push(`hold "${id}"${state} is of ${formatAmount(amount)}`)
   }
 
-  wallet(id: WalletId, { funds, spent, leased }: WalletFigures): void {
+  wallet({ id, funds, spent, leased }: AuditedWallet): void {
     const { deposited, charged, voided, held } = this.#sums.get(id) ?? NOTHING
     this.#sums.delete(id)
     this.#compare(id, 'spent', spent, 'its charges less voids come to', charged - voided)

@@ -56,16 +56,8 @@ export interface Draw {
   readonly amount: bigint
 }
 
-/**
- * One call's money, settled. Settling the same again changes nothing. Wallets that a charge needs and that are not there
- * are opened, not limited: what was used is never dropped.
- */
-export interface Settlement {
-  /**
-   * `charge`: the cost is spent, from the wallets of account and key. `void`: undoes the charge of this request id if
-   * there is one, and keeps one that is still to come from being written.
-   */
-  readonly kind: 'charge' | 'void'
+/** What is kept of a charge. */
+export interface ChargeRecord {
   readonly requestId: string
   readonly account: string
   /** null where nobody's key is charged. */
@@ -73,21 +65,36 @@ export interface Settlement {
   readonly amount: bigint
   /** Milliseconds since the epoch. */
   readonly at: number
+  /** How the amount came about, as JSON; null for a void. */
+  readonly basis: string | null
+}
+
+/**
+ * One call's money, settled. Settling the same again changes nothing. Wallets that a charge needs and that are not there
+ * are opened, not limited: what was used is never dropped.
+ */
+export interface Settlement extends ChargeRecord {
+  /**
+   * `charge`: the cost is spent, from the wallets of account and key. `void`: undoes the charge of this request id if
+   * there is one, and keeps one that is still to come from being written.
+   */
+  readonly kind: 'charge' | 'void'
   /**
    * What part of the amount was held by which lease. The rest is debited from the wallets directly, and so is what a lease
    * does not hold any more. Only a charge that is `written` draws.
    */
   readonly draws: readonly Draw[]
-  /** How the amount came about, as JSON; null for a void. */
-  readonly basis: string | null
   /**
    * The Idempotency-Key's record, completed in the same transaction and kept until then; a void frees it. Where the
    * claim was lost, nothing is charged.
    */
-  readonly claim: (IdempotencyClaim & { readonly keepUntil: number }) | null
+  readonly claim: SettledClaim | null
   /** The call's log entry, written in the same transaction; it takes the place of an earlier one. */
   readonly entry: CallLogEntry | null
 }
+
+/** An Idempotency-Key's record that is completed with a charge, and until when it is kept then. */
+export type SettledClaim = IdempotencyClaim & { readonly keepUntil: number }
 
 /**
  * - `written`: it stands.

@@ -1,48 +1,64 @@
-import type { Audit } from '../audit.ts'
-import type { MemoryWallet } from './memory-wallets.ts'
+import type { AuditedCharges, AuditedVoid } from '../audit.ts'
+import type { Standing } from '../settlement.ts'
 
-/** What stands under a request id: a charge, undone or not, or a void that came before any. */
-export interface MemoryCharge {
-  /** Those charged; undefined for a void that came first. */
-  readonly account: MemoryWallet | undefined
-  readonly key: MemoryWallet | undefined
-  readonly amount: bigint
+interface KeptCharge extends Standing {
   voided: boolean
 }
 
-/**
- * Charges and voids by their request id. When there are too many, the oldest are folded into a sum of their wallets.
- */
+/** Charges of one account and key that are not remembered one by one any more. */
+interface FoldedCharges extends AuditedCharges {
+  amount: bigint
+  count: number
+}
+
+/** Charges and voids by their request id. When there are too many, the oldest are kept as sums. */
 export class MemoryCharges {
   readonly #most: number
-  readonly #byRequest = new Map<string, MemoryCharge>()
+  readonly #byRequest = new Map<string, KeptCharge>()
   /** One for good: a new one would each time walk over all that was deleted before. */
   readonly #oldest = this.#byRequest.entries()
-  #folded = 0
+  /** By account, then by key. */
+  readonly #folded = new Map<string, Map<string | null, FoldedCharges>>()
 
   constructor(most: number) {
     this.#most = most
   }
 
-  find(requestId: string): MemoryCharge | undefined {
+  find(requestId: string): Standing | undefined {
     return this.#byRequest.get(requestId)
   }
 
-  add(requestId: string, charge: MemoryCharge): void {
-    this.#byRequest.set(requestId, charge)
-    if (this.#byRequest.size > this.#most) this.#foldOldest()
+  add(requestId: string, account: string, key: string | null, amount: bigint): void {
+    this.#keep(requestId, { account, key, amount, voided: false })
   }
 
-  addEntriesTo(audit: Audit): void {
-    audit.countCharges(this.#folded)
-    for (const { account, key, amount, voided } of this.#byRequest.values()) {
-      if (!account) continue
-      audit.countCharges(1)
-      for (const wallet of key ? [account, key] : [account]) {
-        audit.charges(wallet.id, amount)
-        if (voided) audit.voids(wallet.id, amount)
-      }
+  /** Undoes a charge, or keeps one that is still to come from being written. */
+  void(requestId: string): void {
+    const kept = this.#byRequest.get(requestId)
+    if (kept) kept.voided = true
+    else this.#keep(requestId, { account: null, key: null, amount: 0n, voided: true })
+  }
+
+  charges(): AuditedCharges[] {
+    const charges: AuditedCharges[] = [...this.#folded.values()].flatMap((byKey) => [...byKey.values()])
+    for (const { account, key, amount } of this.#byRequest.values()) {
+      if (account !== null) charges.push({ account, key, amount, count: 1 })
     }
+    return charges
+  }
+
+  voids(): AuditedVoid[] {
+    const voids: AuditedVoid[] = []
+    for (const [requestId, { account, key, amount, voided }] of this.#byRequest) {
+      if (!voided || account === null) continue
+      voids.push({ requestId, account, key, amount, charge: { account, key, amount } })
+    }
+    return voids
+  }
+
+  #keep(requestId: string, charge: KeptCharge): void {
+    this.#byRequest.set(requestId, charge)
+    if (this.#byRequest.size > this.#most) this.#foldOldest()
   }
 
   #foldOldest(): void {
@@ -50,10 +66,12 @@ export class MemoryCharges {
     if (!oldest) return
     const [requestId, { account, key, amount, voided }] = oldest
     this.#byRequest.delete(requestId)
-    if (!account) return
-    this.#folded += 1
-    if (voided) return
-    account.folded += amount
-    if (key) key.folded += amount
+    if (account === null) return
+    const byKey = this.#folded.get(account) ?? new Map<string | null, FoldedCharges>()
+    this.#folded.set(account, byKey)
+    const sum = byKey.get(key) ?? { account, key, amount: 0n, count: 0 }
+    byKey.set(key, sum)
+    sum.count++
+    if (!voided) sum.amount += amount
   }
 }

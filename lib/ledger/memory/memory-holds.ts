@@ -1,4 +1,4 @@
-import type { Audit } from '../audit.ts'
+import type { AuditedHold } from '../audit.ts'
 import { closeHold, type Hold, type HoldRefusal, type HoldWallets, judgeHold } from '../hold.ts'
 import { accountWallet, keyWallet } from '../wallet.ts'
 import type { MemoryCharges } from './memory-charges.ts'
@@ -40,8 +40,7 @@ export class MemoryHolds {
     const known = this.#charges.find(id) !== undefined
     const paying = this.#walletsOf({ account, key })
     for (const wallet of paying) closeHold(wallet, held, known ? undefined : amount)
-    const [paid, keyed] = paying
-    if (!known) this.#charges.add(id, { account: paid, key: keyed, amount, voided: false })
+    if (!known) this.#charges.add(id, account, key, amount)
   }
 
   /** Gives back what is held; nothing where it is closed. */
@@ -52,13 +51,11 @@ export class MemoryHolds {
     for (const wallet of this.#walletsOf(hold)) closeHold(wallet, hold.amount)
   }
 
-  addEntriesTo(audit: Audit): void {
-    for (const { id, account, key, amount } of this.#open.values()) {
-      audit.holds(accountWallet(account), amount)
-      if (key !== null) audit.holds(keyWallet(key), amount)
-      const charged = this.#charges.find(id) !== undefined
-      if (charged || amount <= 0n) audit.wrongHold({ id, amount, charged })
-    }
+  all(): AuditedHold[] {
+    return [...this.#open.values()].map((hold) => ({
+      ...hold,
+      charged: this.#charges.find(hold.id) !== undefined,
+    }))
   }
 
   #take(id: string): bigint {
@@ -75,10 +72,7 @@ export class MemoryHolds {
   }
 
   /** Opened, without limits, where they are not there. */
-  #walletsOf({
-    account,
-    key,
-  }: Pick<Hold, 'account' | 'key'>): [account: MemoryWallet] | [account: MemoryWallet, key: MemoryWallet] {
+  #walletsOf({ account, key }: Pick<Hold, 'account' | 'key'>): MemoryWallet[] {
     const paying = this.#wallets.account(account)
     return key === null ? [paying] : [paying, this.#wallets.key(key)]
   }

@@ -1,14 +1,7 @@
 import { parseAmount } from '../../core/catalog/index.ts'
 import { assertChange, assertLimit, assertSettlement } from '../amounts.ts'
-import { Audit } from '../audit.ts'
-import {
-  changeLease,
-  drawLease,
-  ENDED_KEPT_MS,
-  type LeaseRecord,
-  sweepLease,
-  type WalletFigures,
-} from '../lease.ts'
+import { auditLedger } from '../audit.ts'
+import { changeLease, ENDED_KEPT_MS, type LeaseRecord, sweepLease, type WalletFigures } from '../lease.ts'
 import type {
   DepositResult,
   LeaseAnswer,
@@ -21,10 +14,11 @@ import type {
   SettlementResult,
   WalletStatement,
 } from '../ledger.ts'
+import { type SettlementRecords, type Standing, settle } from '../settlement.ts'
 import type { WalletId } from '../wallet.ts'
 import { MemoryCharges } from './memory-charges.ts'
 import { MemoryHolds } from './memory-holds.ts'
-import { MemoryWallets } from './memory-wallets.ts'
+import { type MemoryWallet, MemoryWallets } from './memory-wallets.ts'
 
 /** Options of {@link MemoryLedger}; accounts and keys are what `loadConfig` answers. */
 export interface MemoryLedgerOptions {
@@ -63,6 +57,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
   readonly #wallets = new MemoryWallets()
   readonly #leases = new Map<string, LeaseRecord>()
   readonly #charges: MemoryCharges
+  readonly #records: MemoryRecords
 
   constructor(options: MemoryLedgerOptions = {}) {
     const { accounts = [], keys = [], unknownAccounts = 'refuse', maxCharges = 200_000 } = options
@@ -72,6 +67,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     }
     this.#postpaid = unknownAccounts === 'postpaid'
     this.#charges = new MemoryCharges(maxCharges)
+    this.#records = new MemoryRecords(this.#wallets, this.#leases, this.#charges)
     this.holds = new MemoryHolds(this.#wallets, this.#charges, this.#postpaid)
     for (const { id, balance } of accounts) {
       if (balance === undefined) this.#wallets.account(id)
@@ -108,10 +104,10 @@ export class MemoryLedger implements Ledger, LedgerBooks {
   }
 
   settle(settlements: readonly Settlement[]): readonly SettlementResult[] {
-    settlements.forEach(assertSettlement)
-    return settlements.map((settlement) =>
-      settlement.kind === 'charge' ? this.#charge(settlement) : this.#void(settlement.requestId),
-    )
+    for (const settlement of settlements) assertSettlement(settlement)
+    const results: SettlementResult[] = []
+    for (const settlement of settlements) results.push(settle(settlement, this.#records))
+    return results
   }
 
   async leases(): Promise<readonly OpenLease[]> {
@@ -142,40 +138,16 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     this.#wallets.setLimit(wallet, limit)
   }
 
-  async check(): Promise<LedgerCheck> {
-    const audit = new Audit()
-    this.#wallets.addEntriesTo(audit)
-    this.#charges.addEntriesTo(audit)
-    for (const lease of this.#leases.values()) audit.holds(lease.wallet, lease.held)
-    this.holds.addEntriesTo(audit)
-    this.#wallets.compareTo(audit)
-    return audit.result()
-  }
-
-  #charge({ requestId, account, key, amount, draws }: Settlement): SettlementResult {
-    if (this.#charges.find(requestId)) return 'known'
-    const wallet = this.#wallets.account(account)
-    const keyed = key === null ? undefined : this.#wallets.key(key)
-    wallet.spent += amount
-    if (keyed) keyed.spent += amount
-    for (const draw of draws) {
-      const drawn = this.#wallets.get(draw.wallet)
-      if (drawn) drawLease(drawn, this.#leases.get(draw.lease), draw)
-    }
-    this.#charges.add(requestId, { account: wallet, key: keyed, amount, voided: false })
-    return 'written'
-  }
-
-  #void(requestId: string): SettlementResult {
-    const charge = this.#charges.find(requestId)
-    if (!charge) {
-      this.#charges.add(requestId, { account: undefined, key: undefined, amount: 0n, voided: true })
-      return 'written'
-    }
-    if (charge.voided) return 'known'
-    charge.voided = true
-    for (const wallet of [charge.account, charge.key]) if (wallet) wallet.spent -= charge.amount
-    return 'written'
+  check(): Promise<LedgerCheck> {
+    // Copied before the audit begins, as calls go on meanwhile.
+    return auditLedger({
+      deposits: [this.#wallets.deposits()],
+      charges: [this.#charges.charges()],
+      voids: [this.#charges.voids()],
+      leases: [Array.from(this.#leases.values(), (lease) => ({ ...lease }))],
+      holds: [this.holds.all()],
+      wallets: [this.#wallets.all()],
+    })
   }
 
   /** They lie in the order in which they were opened, not ended. */
@@ -186,3 +158,52 @@ export class MemoryLedger implements Ledger, LedgerBooks {
 }
 
 const POSTPAID: Readonly<WalletFigures> = { limited: false, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }
+
+/** The records of settlements in this process's memory. Claims and log entries are kept elsewhere. */
+class MemoryRecords implements SettlementRecords {
+  readonly #wallets: MemoryWallets
+  readonly #leases: ReadonlyMap<string, LeaseRecord>
+  readonly #charges: MemoryCharges
+
+  constructor(wallets: MemoryWallets, leases: ReadonlyMap<string, LeaseRecord>, charges: MemoryCharges) {
+    this.#wallets = wallets
+    this.#leases = leases
+    this.#charges = charges
+  }
+
+  standing(requestId: string): Standing | undefined {
+    return this.#charges.find(requestId)
+  }
+
+  addCharge({ requestId, account, key, amount }: Settlement): void {
+    this.#charges.add(requestId, account, key, amount)
+  }
+
+  addVoid({ requestId }: Settlement): void {
+    this.#charges.void(requestId)
+  }
+
+  account(id: string): MemoryWallet {
+    return this.#wallets.account(id)
+  }
+
+  key(id: string): MemoryWallet {
+    return this.#wallets.key(id)
+  }
+
+  wallet(id: WalletId): MemoryWallet | undefined {
+    return this.#wallets.get(id)
+  }
+
+  lease(id: string): LeaseRecord | undefined {
+    return this.#leases.get(id)
+  }
+
+  completeClaim(): boolean {
+    return true
+  }
+
+  freeClaim(): void {}
+
+  log(): void {}
+}

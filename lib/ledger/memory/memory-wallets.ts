@@ -1,5 +1,5 @@
 import { assertFigure } from '../amounts.ts'
-import type { Audit } from '../audit.ts'
+import type { AuditedDeposit, AuditedWallet } from '../audit.ts'
 import { stateOf, type WalletFigures } from '../lease.ts'
 import type { DepositResult, WalletStatement } from '../ledger.ts'
 import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
@@ -9,8 +9,6 @@ export interface MemoryWallet extends WalletFigures {
   readonly id: WalletId
   /** Amounts by their reference. */
   readonly deposits: Map<string, bigint>
-  /** The sum of those charges, less voids, that are not remembered one by one any more. */
-  folded: bigint
 }
 
 /** All wallets of a ledger in memory. */
@@ -56,21 +54,19 @@ export class MemoryWallets {
     return wallet && { wallet: id, ...stateOf(wallet), overrun: wallet.overrun }
   }
 
-  /** Deposits, and charges that are no longer remembered one by one. */
-  addEntriesTo(audit: Audit): void {
-    for (const { id, deposits, folded } of this.#byId.values()) {
-      for (const amount of deposits.values()) audit.deposits(id, amount)
-      audit.charges(id, folded)
-    }
+  deposits(): AuditedDeposit[] {
+    return [...this.#accounts].flatMap(([account, { deposits }]) =>
+      [...deposits.values()].map((amount) => ({ account, amount })),
+    )
   }
 
-  compareTo(audit: Audit): void {
-    for (const wallet of this.#byId.values()) audit.wallet(wallet.id, wallet)
+  all(): AuditedWallet[] {
+    return Array.from(this.#byId.values(), (wallet) => ({ ...wallet }))
   }
 
   #open(id: WalletId, limited: boolean): MemoryWallet {
     const figures = { limited, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }
-    const wallet: MemoryWallet = { id, ...figures, deposits: new Map(), folded: 0n }
+    const wallet: MemoryWallet = { id, ...figures, deposits: new Map() }
     this.#byId.set(id, wallet)
     const bare = id.slice(id.indexOf(':') + 1)
     if (id.startsWith('account:')) this.#accounts.set(bare, wallet)

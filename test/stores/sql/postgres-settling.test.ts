@@ -164,10 +164,7 @@ describe('settlements on Postgres', { skip: WITHOUT_POSTGRES }, () => {
     const { db, ledger, settle } = await openLedger(t)
     const account = await prepaid(ledger, 1000n)
     const calls = new SqlCallStore(db)
-    for (const [length, atOnce] of [
-      [500_000, true],
-      [2_500_000, false],
-    ] as const) {
+    for (const length of [500_000, 2_500_000]) {
       const entries = [1, 2].map((i) =>
         entryAt(Date.now() + i, { account, response_body: 'né'.repeat(length / 2) }),
       )
@@ -175,7 +172,7 @@ describe('settlements on Postgres', { skip: WITHOUT_POSTGRES }, () => {
         ...entries.map((entry) => charge(account, 1n, { requestId: entry.id, entry })),
       )
       assert.deepEqual(results, ['written', 'written'])
-      assert.equal(trips === 1, atOnce)
+      assert.equal(trips, 1)
       for (const entry of entries) assert.deepEqual(await calls.find(entry.id), entry)
     }
     assert.deepEqual((await ledger.check()).violations, [])

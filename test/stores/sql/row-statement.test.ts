@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { sql } from 'kysely'
 import { RowStatement } from '../../../lib/stores/sql/driver/row-statement.ts'
 import { BACKENDS } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
@@ -25,9 +24,12 @@ for (const { name, url, skip } of BACKENDS) {
 
     it('finds every row as it was given, whatever stands in its texts', async (t) => {
       const db = await open(t, await url(t))
-      const all = sql<{ name: string | null; amount: bigint }>`select name, amount from given order by amount`
+      const all = RowStatement.select<{ name: string | null; amount: bigint }>(
+        columns,
+        'select name, amount from given order by amount',
+      )
       const rows = [...TEXTS, null].map((text, i) => [text, BigInt(i)] as const)
-      const found = await new RowStatement(db, columns, all).run(db, rows)
+      const { rows: found } = await all.run(db, rows)
       assert.deepEqual(
         found.map(({ name: text, amount }) => [text, amount]),
         rows,
@@ -43,20 +45,21 @@ for (const { name, url, skip } of BACKENDS) {
           .values({ account: text, reference: 'x', amount: 1n, at: 1n })
           .execute()
       }
-      const match = sql<{ account: string }>`
-        select account from deposits where account in (select name from given)`
+      const match = RowStatement.select<{ account: string }>(
+        columns,
+        'select account from deposits where account in (select name from given)',
+      )
       for (const text of odd) {
-        const found = await new RowStatement(db, columns, match).run(db, [[text, 0n]])
+        const { rows: found } = await match.run(db, [[text, 0n]])
         assert.deepEqual(found, [{ account: text.toWellFormed() }])
       }
     })
 
     it('takes amounts exactly, to the last of 64 bits, and none at all', async (t) => {
       const db = await open(t, await url(t))
-      const all = sql<{ amount: bigint | null }>`select amount from given`
+      const statement = RowStatement.select<{ amount: bigint | null }>(columns, 'select amount from given')
       const amounts = [2n ** 63n - 1n, -(2n ** 63n) + 1n, 9_007_199_254_740_993n, null]
-      const statement = new RowStatement(db, columns, all)
-      const found = await statement.run(
+      const { rows: found } = await statement.run(
         db,
         amounts.map((amount) => ['x', amount]),
       )
@@ -64,8 +67,9 @@ for (const { name, url, skip } of BACKENDS) {
         found.map(({ amount }) => amount),
         amounts,
       )
-      assert.deepEqual(await statement.run(db, [['x', 1_700_000_000_000]]), [{ amount: 1_700_000_000_000n }])
-      assert.deepEqual(await statement.run(db, []), [])
+      const { rows } = await statement.run(db, [['x', 1_700_000_000_000]])
+      assert.deepEqual(rows, [{ amount: 1_700_000_000_000n }])
+      assert.deepEqual(await statement.run(db, []), { rows: [], changes: 0 })
     })
   })
 }

@@ -9,8 +9,8 @@ import { depositChange, LARGEST_BALANCE, settingsChange } from '../../../endpoin
 import { accountWallet } from '../../../ledger/index.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
-import { Books } from '../ledger/sql-ledger-books.ts'
-import { WalletRows } from '../ledger/sql-ledger-rows.ts'
+import { deposit, setLimit } from '../ledger/sql-ledger-books.ts'
+import { lockWallets } from '../ledger/sql-ledger-rows.ts'
 import { accountsWithWallets, toAccount, toColumns } from './account-rows.ts'
 import { recordChange } from './sql-change-log.ts'
 
@@ -23,13 +23,9 @@ import { recordChange } from './sql-change-log.ts'
  */
 export class SqlAccountStore implements AccountStore {
   readonly #db: Database
-  readonly #wallets: WalletRows
-  readonly #books: Books
 
   constructor(db: Database) {
     this.#db = db
-    this.#wallets = new WalletRows(db)
-    this.#books = new Books(this.#wallets)
   }
 
   async list(limit: number, after = ''): Promise<readonly Account[]> {
@@ -54,7 +50,7 @@ export class SqlAccountStore implements AccountStore {
         .onConflict((conflict) => conflict.column('id').doNothing())
         .executeTakeFirst()
       if (numInsertedOrUpdatedRows === 0n) return undefined
-      await this.#books.setLimit(trx, accountWallet(id), { limited: settings.prepaid })
+      await setLimit(trx, accountWallet(id), { limited: settings.prepaid })
       const account = { ...settings, id, createdAt: origin.at }
       await recordChange(trx, settingsChange(account, undefined, origin))
       return account
@@ -77,7 +73,7 @@ export class SqlAccountStore implements AccountStore {
       if (!change) return before
       await trx.updateTable('accounts').set(toColumns(account)).where('id', '=', id).execute()
       if (account.prepaid !== before.prepaid)
-        await this.#books.setLimit(trx, accountWallet(id), { limited: account.prepaid })
+        await setLimit(trx, accountWallet(id), { limited: account.prepaid })
       await recordChange(trx, change)
       return account
     })
@@ -88,7 +84,7 @@ export class SqlAccountStore implements AccountStore {
       const account = await trx.selectFrom('accounts').select('id').where('id', '=', id).executeTakeFirst()
       if (!account) return { kind: 'no_account' }
       // Whoever has locked the wallet is alone with its deposits.
-      const wallet = (await this.#wallets.lock(trx, [accountWallet(id)])).get(accountWallet(id))
+      const wallet = (await lockWallets(trx, [accountWallet(id)])).get(accountWallet(id))
       const funds = wallet?.funds ?? 0n
       const earlier = await trx
         .selectFrom('deposits')
@@ -99,7 +95,7 @@ export class SqlAccountStore implements AccountStore {
       if (earlier)
         return earlier.amount === amount ? { kind: 'known', at: Number(earlier.at) } : { kind: 'conflict' }
       if (funds + amount > LARGEST_BALANCE) return { kind: 'too_much' }
-      await this.#books.deposit(trx, id, amount, reference, origin.at)
+      await deposit(trx, id, amount, reference, origin.at)
       await recordChange(trx, depositChange(id, { funds, amount, reference }, origin))
       return { kind: 'deposited', at: origin.at }
     })

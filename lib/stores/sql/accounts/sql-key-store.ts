@@ -11,8 +11,7 @@ import { keyChange, keySettingsChange } from '../../../endpoints/admin/keys/key-
 import { keyWallet } from '../../../ledger/index.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
-import { Books } from '../ledger/sql-ledger-books.ts'
-import { WalletRows } from '../ledger/sql-ledger-rows.ts'
+import { setLimit } from '../ledger/sql-ledger-books.ts'
 import { keysWithWallets, toColumns, toKey } from './key-rows.ts'
 import { recordChange } from './sql-change-log.ts'
 
@@ -25,11 +24,9 @@ import { recordChange } from './sql-change-log.ts'
  */
 export class SqlKeyStore implements KeyStore {
   readonly #db: Database
-  readonly #books: Books
 
   constructor(db: Database) {
     this.#db = db
-    this.#books = new Books(new WalletRows(db))
   }
 
   async list({ account, after = '', limit }: KeyQuery): Promise<readonly Key[]> {
@@ -125,6 +122,6 @@ export class SqlKeyStore implements KeyStore {
   }
 
   #limit(trx: Database, { id, quota }: Key): Promise<void> {
-    return this.#books.setLimit(trx, keyWallet(id), { limited: quota !== null, quota: quota ?? 0n })
+    return setLimit(trx, keyWallet(id), { limited: quota !== null, quota: quota ?? 0n })
   }
 }

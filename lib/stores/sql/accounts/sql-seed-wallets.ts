@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
@@ -8,6 +7,13 @@ export interface Opening {
   readonly id: string
   readonly amount: bigint | null
 }
+
+const ADD_FUNDS = RowStatement.update(
+  'wallets',
+  { id: 'text', amount: 'bigint' },
+  'funds = found.funds + given.amount',
+  'found.id = given.id',
+)
 
 /** Opens the wallets of new accounts, and deposits what they start with. */
 export async function openAccountWallets(trx: Database, accounts: readonly Opening[]): Promise<void> {
@@ -35,8 +41,7 @@ export async function openAccountWallets(trx: Database, accounts: readonly Openi
     .onConflict((conflict) => conflict.columns(['account', 'reference']).doNothing())
     .returning(['account', 'amount'])
     .execute()
-  const add = sql`update wallets set funds = wallets.funds + given.amount from given where wallets.id = given.id`
-  await new RowStatement(trx, { id: 'text', amount: 'bigint' }, add).run(
+  await ADD_FUNDS.run(
     trx,
     deposited.map(({ account, amount }) => [accountWallet(account), amount]),
   )

@@ -1,10 +1,12 @@
 import { sql } from 'kysely'
 import { newRequestId } from '../../../core/call/index.ts'
 import type { CallLogEntry, CallQuery, CallStore } from '../../../middleware/call-log/index.ts'
+import { cellsOf, typesOf } from '../driver/columns.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
+import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
-import { callRowOf } from './call-row.ts'
-import { CallRows } from './call-rows.ts'
+import { writeTogether } from '../driver/write-together.ts'
+import { CALL_COLUMNS } from '../ledger/settlement-columns.ts'
 
 /** Options of {@link SqlCallStore}. */
 export interface SqlCallStoreOptions {
@@ -14,6 +16,11 @@ export interface SqlCallStoreOptions {
    */
   searches?: Database
 }
+
+/** One that was settled knows best what became of its call. */
+const APPEND = RowStatement.insert('calls', typesOf(CALL_COLUMNS), 'on conflict (id) do nothing', {
+  loose: true,
+})
 
 /** The last time that a request id can tell: ten characters of five bits, in milliseconds. */
 const LAST_TIME = 32 ** 10 - 1
@@ -30,18 +37,16 @@ const TIME_PREFIX = 'req_'.length + 10
 export class SqlCallStore implements CallStore {
   readonly #db: Database
   readonly #searches: Database
-  readonly #rows: CallRows
 
   constructor(db: Database, options: SqlCallStoreOptions = {}) {
     this.#db = db
     this.#searches = options.searches ?? db
-    this.#rows = new CallRows(db, { replaces: false })
   }
 
   async append(entries: readonly CallLogEntry[]): Promise<void> {
-    const rows = entries.map(callRowOf)
-    if (CallRows.fitsOneStatement(rows.length)) return this.#rows.insert(this.#db, rows)
-    await this.#db.transaction().execute((trx) => this.#rows.insert(trx, rows))
+    await writeTogether(this.#db, [
+      { statement: APPEND, rows: entries.map((entry) => cellsOf(CALL_COLUMNS, entry)) },
+    ])
   }
 
   find(id: string): Promise<CallLogEntry | undefined> {

@@ -1,65 +1,156 @@
-import { type CompiledQuery, type RawBuilder, sql } from 'kysely'
+import { CompiledQuery } from 'kysely'
+import type { Cell, CellType } from './columns.ts'
 import { isPostgres } from './is-postgres.ts'
+import { arraysOf } from './postgres/postgres-arrays.ts'
 import type { Database } from './tables.ts'
 
-type Cell = string | number | bigint | null
-
 /**
- * A statement over rows, which it finds as the table `given`. They are handed to it as one parameter of JSON: its text
- * is the same for any number of rows, so that it is worded once and the database keeps it prepared.
+ * A statement over rows, worded for both databases: it finds the rows that it is given as the table `given`, and those
+ * of its table as `found`.
  *
- * @example
- * const spend = new RowStatement(db, { id: 'text', amount: 'bigint' }, sql`
- *   update wallets set spent = spent + given.amount from given where wallets.id = given.id`)
- * await spend.run(trx, [['account:acme', 5n], ['key:key_acme', 5n]])
+ * SQLite runs it once for each row, whose cells are parameters; Postgres once for all rows, whose columns are arrays. So
+ * its text is the same for any number of rows, and both keep it prepared. Postgres locks the rows that it finds in the
+ * order of their ids, as all do who write several: no two of them wait for each other.
  */
 export class RowStatement<Row = unknown> {
-  readonly #query: CompiledQuery<Row>
-  readonly #postgres: boolean
+  /** What Postgres keeps it prepared as. */
+  readonly name = `rows_${++made}`
+  /** Columns of `given`, in the order in which the rows have them. */
+  readonly columns: readonly CellType[]
+  readonly sqlite: string
+  readonly postgres: string
+  /** As a part of a transaction that is undone where not every row was written. */
+  readonly postgresOrFail: string
+  /** Whether it may write fewer rows than it is given. */
+  readonly loose: boolean
 
-  /** @param columns of the table `given`, in the order in which the rows have them. */
-  constructor(
-    db: Database,
-    columns: Readonly<Record<string, 'text' | 'bigint'>>,
-    statement: RawBuilder<Row>,
+  private constructor(
+    columns: Readonly<Record<string, CellType>>,
+    sqlite: string,
+    postgres: string,
+    loose = false,
   ) {
-    this.#postgres = isPostgres(db)
-    const names = Object.keys(columns).map((name) => sql.ref(name))
-    const values = Object.values(columns).map((type, i) => this.#member(i, type))
-    // Told how many rows there are, Postgres looks them up one by one in a large table; it would read it all for a hundred.
-    const items = this.#postgres
-      ? sql`json_array_elements(cast(${''} as json)) as item limit ${0}`
-      : sql`json_each(${''}) as item`
-    const given = sql`given(${sql.join(names)}) as (select ${sql.join(values)} from ${items})`
-    this.#query = sql<Row>`with ${given} ${statement}`.compile(db)
+    this.columns = Object.values(columns)
+    this.loose = loose
+    this.sqlite = sqlite
+    const given = givenOf(columns)
+    this.postgres = `with ${given} ${postgres}`
+    // Dividing by zero fails the transaction.
+    this.postgresOrFail = loose
+      ? this.postgres
+      : `with ${given}, done as (${postgres} returning 1)
+        select 1 / (count(*) = cardinality($1::text[]))::integer from done`
   }
 
-  async run(db: Database, rows: readonly (readonly Cell[])[]): Promise<Row[]> {
-    if (rows.length === 0) return []
-    const parameters = this.#postgres ? [this.#toJson(rows), rows.length] : [this.#toJson(rows)]
-    const result = await db.executeQuery<Row>({ ...this.#query, parameters })
-    return result.rows
+  /**
+   * @example
+   * RowStatement.insert('charges', { request_id: 'text', amount: 'bigint' }, 'on conflict (request_id) do nothing')
+   */
+  static insert(
+    table: string,
+    columns: Readonly<Record<string, CellType>>,
+    onConflict: string,
+    { unless, constants = {}, loose = false }: InsertOptions = {},
+  ): RowStatement {
+    const names = Object.keys(columns)
+    const into = `insert into ${table} (${[...names, ...Object.keys(constants)]})`
+    const select = `select ${[...names.map((name) => `given.${name}`), ...Object.values(constants)]}`
+    const where = `where ${unless === undefined ? 'true' : `not exists (${unless})`}`
+    return new RowStatement(
+      columns,
+      `${into} ${parametersFor(columns, `${select} ${where}`)} ${onConflict}`,
+      `${into} ${select} from given ${where} order by given.${names[0]} collate "C" ${onConflict}`,
+      loose,
+    )
   }
 
-  #member(index: number, type: 'text' | 'bigint'): RawBuilder<unknown> {
-    const text = sql`(item.value ->> ${sql.lit(index)})`
-    if (type === 'bigint') return sql`cast(${text} as bigint)`
-    return this.#postgres ? sql`${text} collate "C"` : text
+  /**
+   * @param returning a column of the rows that it has written.
+   * @example
+   * RowStatement.update('wallets', { id: 'text', cost: 'bigint' }, 'spent = found.spent + given.cost', 'found.id = given.id')
+   */
+  static update<Row = unknown>(
+    table: string,
+    columns: Readonly<Record<string, CellType>>,
+    set: string,
+    where: string,
+    returning?: string,
+  ): RowStatement<Row> {
+    const returned = (table: string) => (returning === undefined ? '' : ` returning ${table}${returning}`)
+    return new RowStatement(
+      columns,
+      `update ${table} as found set ${parametersFor(columns, `${set} where ${where}`)}${returned('')}`,
+      `update ${table} as found set ${set} from ${lockedOf(table, where)} where ${where}${returned('found.')}`,
+    )
   }
 
-  #toJson(rows: readonly (readonly Cell[])[]): string {
-    const json = JSON.stringify(rows.map((row) => row.map(toMember)))
-    if (!json.includes('\\u')) return json
-    const whole = json.replaceAll(LONE_SURROGATE, '$1\ufffd')
-    // Postgres reads no U+0000 in JSON; unescaped, it becomes what the driver writes for it.
-    return this.#postgres ? whole.replaceAll(NUL, '$1\0') : whole
+  /** Deletes what it finds; what is not there need not be. */
+  static delete(table: string, columns: Readonly<Record<string, CellType>>, where: string): RowStatement {
+    return new RowStatement(
+      columns,
+      `delete from ${table} as found where ${parametersFor(columns, where)}`,
+      `delete from ${table} as found using ${lockedOf(table, where)} where ${where}`,
+      true,
+    )
+  }
+
+  /** @param select is worded over `given`; where it is to lock, the rows of `found`. */
+  static select<Row>(
+    columns: Readonly<Record<string, CellType>>,
+    select: string,
+    { locks = false }: { locks?: boolean } = {},
+  ): RowStatement<Row> {
+    const names = Object.keys(columns)
+    const given = names.map((name, i) => `?${i + 1} as ${name}`)
+    return new RowStatement<Row>(
+      columns,
+      `with given as (select ${given}) ${select}`,
+      locks ? `${select} order by found.id for update of found` : select,
+      true,
+    )
+  }
+
+  /** Runs it; with SQLite each row is a statement of its own, so this is for a part of a transaction. */
+  async run(db: Database, rows: readonly (readonly Cell[])[]): Promise<{ rows: Row[]; changes: number }> {
+    if (rows.length === 0) return { rows: [], changes: 0 }
+    const query = isPostgres(db)
+      ? CompiledQuery.raw(this.postgres, arraysOf(this.columns, rows))
+      : CompiledQuery.raw(this.sqlite, [rows])
+    const result = await db.executeQuery<Row>(query as CompiledQuery<Row>)
+    return { rows: result.rows, changes: Number(result.numAffectedRows ?? 0) }
   }
 }
 
-/** Behind any number of backslashes that stand for themselves. */
-const LONE_SURROGATE = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g
-const NUL = /(?<!\\)((?:\\\\)*)\\u0000/g
+interface InsertOptions {
+  /** A query that finds something where a row is not to be written. */
+  readonly unless?: string
+  /** Columns that are the same in every row. */
+  readonly constants?: Readonly<Record<string, number>>
+  /** Whether a row may be left out. */
+  readonly loose?: boolean
+}
 
-function toMember(cell: Cell): string | number | null {
-  return typeof cell === 'bigint' ? cell.toString() : cell
+let made = 0
+
+/** Rows that a statement writes: each of them, or the transaction fails; but for what it deletes. */
+export interface RowWrite {
+  readonly statement: RowStatement
+  readonly rows: readonly (readonly Cell[])[]
+}
+
+/** The rows as a table, for Postgres. */
+function givenOf(columns: Readonly<Record<string, CellType>>): string {
+  const arrays = Object.values(columns).map((type, i) => `$${i + 1}::${type}[]`)
+  return `given(${Object.keys(columns)}) as (select * from unnest(${arrays}))`
+}
+
+/** The rows whose counterparts in a table are there, and locked, for Postgres. */
+function lockedOf(table: string, where: string): string {
+  return `(select given.* from given join ${table} as found on ${where} order by found.id for update of found) as given`
+}
+
+/** A text in which the columns of the one row are parameters, for SQLite. */
+function parametersFor(columns: Readonly<Record<string, CellType>>, text: string): string {
+  const names = Object.keys(columns)
+  return text.replaceAll(/\bgiven\.(\w+)/g, (_, name: string) => `?${names.indexOf(name) + 1}`)
 }

@@ -3,6 +3,8 @@ import type { ChangeAction } from '../../../core/change-log/index.ts'
 import type { TicketStatus } from '../../../endpoints/tickets/index.ts'
 import type { TaskState, VideoTask } from '../../../endpoints/video/index.ts'
 import type { WalletId } from '../../../ledger/index.ts'
+import type { CALL_COLUMNS, CHARGE_COLUMNS } from '../ledger/settlement-columns.ts'
+import type { RowOf } from './columns.ts'
 
 /*
  * Types as both databases can hold them: times are milliseconds since the epoch, amounts nano-units, lists and entries
@@ -40,19 +42,7 @@ export interface SeedsTable {
   seeded_at: bigint
 }
 
-export interface CallsTable {
-  id: string
-  account: string | null
-  key: string | null
-  model: string | null
-  status: number
-  error_code: string | null
-  created_at: bigint
-  /** The entry as JSON, without `response_body`. */
-  entry: string
-  /** Apart, and last: lists never read it, and it may be megabytes. */
-  response_body: string | null
-}
+export type CallsTable = RowOf<typeof CALL_COLUMNS>
 
 export interface IdempotencyTable {
   id: string
@@ -102,15 +92,7 @@ export interface LeasesTable {
 }
 
 /** Only ever added to. */
-export interface ChargesTable {
-  request_id: string
-  account: string
-  key: string | null
-  amount: bigint
-  at: bigint
-  /** How the amount came about, as JSON. */
-  basis: string | null
-}
+export type ChargesTable = RowOf<typeof CHARGE_COLUMNS>
 
 /** Undone charges; of those that came before any charge the amount is 0. Only ever added to. */
 export interface VoidsTable {

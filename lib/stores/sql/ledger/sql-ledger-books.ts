@@ -5,78 +5,76 @@ import {
   type WalletStatement,
 } from '../../../ledger/index.ts'
 import type { Database } from '../driver/tables.ts'
-import type { LockedWallet, WalletRows } from './sql-ledger-rows.ts'
+import { type LockedWallet, lockWallets, openWallets, saveWallets } from './sql-ledger-rows.ts'
 
 const CHUNK_WALLETS = 1000
 
-/** What those do who run the service: deposits, quotas, statements. */
-export class Books {
-  readonly #wallets: WalletRows
+/*
+ * What those do who run the service: deposits, quotas, statements.
+ */
 
-  constructor(wallets: WalletRows) {
-    this.#wallets = wallets
+/** Adds to an account, once for each reference. */
+export async function deposit(
+  trx: Database,
+  account: string,
+  amount: bigint,
+  reference: string,
+  at: number,
+): Promise<DepositResult> {
+  const wallet = await open(trx, accountWallet(account), true)
+  const inserted = await trx
+    .insertInto('deposits')
+    .values({ account, reference, amount, at: BigInt(at) })
+    .onConflict((conflict) => conflict.columns(['account', 'reference']).doNothing())
+    .returning('amount')
+    .execute()
+  if (inserted.length === 0) {
+    const standing = await trx
+      .selectFrom('deposits')
+      .select('amount')
+      .where('account', '=', account)
+      .where('reference', '=', reference)
+      .executeTakeFirstOrThrow()
+    return standing.amount === amount ? 'known' : 'conflict'
   }
+  wallet.funds += amount
+  await saveWallets(trx, [wallet])
+  return 'deposited'
+}
 
-  async deposit(
-    trx: Database,
-    account: string,
-    amount: bigint,
-    reference: string,
-    at: number,
-  ): Promise<DepositResult> {
-    const wallet = await this.#open(trx, accountWallet(account), true)
-    const inserted = await trx
-      .insertInto('deposits')
-      .values({ account, reference, amount, at: BigInt(at) })
-      .onConflict((conflict) => conflict.columns(['account', 'reference']).doNothing())
-      .returning('amount')
+/** Opens a wallet, or changes its limit. */
+export async function setLimit(
+  trx: Database,
+  id: WalletId,
+  { limited, quota }: { limited: boolean; quota?: bigint },
+): Promise<void> {
+  const wallet = await open(trx, id, limited)
+  wallet.limited = limited
+  if (quota !== undefined) wallet.funds = quota
+  await saveWallets(trx, [wallet])
+}
+
+/** How wallets stand, those that are there, in the order in which they are asked for. */
+export async function statementsOf(db: Database, ids: readonly WalletId[]): Promise<WalletStatement[]> {
+  const statements: WalletStatement[] = []
+  for (let i = 0; i < ids.length; i += CHUNK_WALLETS) {
+    const rows = await db
+      .selectFrom('wallets')
+      .selectAll()
+      .where('id', 'in', ids.slice(i, i + CHUNK_WALLETS))
       .execute()
-    if (inserted.length === 0) {
-      const standing = await trx
-        .selectFrom('deposits')
-        .select('amount')
-        .where('account', '=', account)
-        .where('reference', '=', reference)
-        .executeTakeFirstOrThrow()
-      return standing.amount === amount ? 'known' : 'conflict'
+    for (const { id, limited, ...figures } of rows) {
+      statements.push({ wallet: id, limited: limited !== 0, ...figures })
     }
-    wallet.funds += amount
-    await this.#wallets.save(trx, [wallet])
-    return 'deposited'
   }
+  const place = new Map(ids.map((id, i) => [id, i]))
+  return statements.sort((one, other) => (place.get(one.wallet) ?? 0) - (place.get(other.wallet) ?? 0))
+}
 
-  async setLimit(
-    trx: Database,
-    id: WalletId,
-    { limited, quota }: { limited: boolean; quota?: bigint },
-  ): Promise<void> {
-    const wallet = await this.#open(trx, id, limited)
-    wallet.limited = limited
-    if (quota !== undefined) wallet.funds = quota
-    await this.#wallets.save(trx, [wallet])
-  }
-
-  async statements(db: Database, ids: readonly WalletId[]): Promise<WalletStatement[]> {
-    const statements: WalletStatement[] = []
-    for (let i = 0; i < ids.length; i += CHUNK_WALLETS) {
-      const rows = await db
-        .selectFrom('wallets')
-        .selectAll()
-        .where('id', 'in', ids.slice(i, i + CHUNK_WALLETS))
-        .execute()
-      for (const { id, limited, ...figures } of rows) {
-        statements.push({ wallet: id, limited: limited !== 0, ...figures })
-      }
-    }
-    const place = new Map(ids.map((id, i) => [id, i]))
-    return statements.sort((one, other) => (place.get(one.wallet) ?? 0) - (place.get(other.wallet) ?? 0))
-  }
-
-  /** The wallet, locked; opened where it is not there. */
-  async #open(trx: Database, id: WalletId, limited: boolean): Promise<LockedWallet> {
-    const found = (await this.#wallets.lock(trx, [id])).get(id)
-    const wallet = found ?? (await this.#wallets.open(trx, [id], limited)).get(id)
-    if (!wallet) throw new Error(`wallet "${id}" is gone`)
-    return wallet
-  }
+/** The wallet, locked; opened where it is not there. */
+async function open(trx: Database, id: WalletId, limited: boolean): Promise<LockedWallet> {
+  const found = (await lockWallets(trx, [id])).get(id)
+  const wallet = found ?? (await openWallets(trx, [id], limited)).get(id)
+  if (!wallet) throw new Error(`wallet "${id}" is gone`)
+  return wallet
 }

@@ -1,6 +1,13 @@
-import { Audit } from '../../../ledger/audit.ts'
+import {
+  type AuditedCharges,
+  type AuditedDeposit,
+  type AuditedHold,
+  type AuditedLease,
+  type AuditedVoid,
+  type AuditedWallet,
+  auditLedger,
+} from '../../../ledger/audit.ts'
 import type { LedgerCheck } from '../../../ledger/index.ts'
-import { accountWallet, keyWallet, type WalletId } from '../../../ledger/wallet.ts'
 import type { Database } from '../driver/tables.ts'
 
 /** Rows that one statement answers at most: none takes long, and none holds up the event loop. */
@@ -11,19 +18,19 @@ const PAGE_CHARGES = 20_000
 /** Recomputes the ledger from its rows, as of one moment: all that it reads is one snapshot of the database. */
 export function checkLedger(db: Database): Promise<LedgerCheck> {
   const snapshot = db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only')
-  return snapshot.execute(async (trx) => {
-    const audit = new Audit()
-    await addDeposits(trx, audit)
-    await addCharges(trx, audit)
-    await addVoids(trx, audit)
-    await addLeases(trx, audit)
-    await addHolds(trx, audit)
-    await compareWallets(trx, audit)
-    return audit.result()
-  })
+  return snapshot.execute((trx) =>
+    auditLedger({
+      deposits: depositsOf(trx),
+      charges: chargesOf(trx),
+      voids: voidsOf(trx),
+      leases: leasesOf(trx),
+      holds: holdsOf(trx),
+      wallets: walletsOf(trx),
+    }),
+  )
 }
 
-async function addDeposits(trx: Database, audit: Audit): Promise<void> {
+function depositsOf(trx: Database): AsyncIterable<readonly AuditedDeposit[]> {
   const page = (after: string) =>
     trx
       .selectFrom('deposits')
@@ -33,17 +40,15 @@ async function addDeposits(trx: Database, audit: Audit): Promise<void> {
       .orderBy('account')
       .limit(PAGE_ROWS)
       .execute()
-  for await (const { account, amount } of rowsOf(page, (row) => row.account)) {
-    audit.deposits(accountWallet(account), amount)
-  }
+  return pagesOf(page, ({ account }) => account)
 }
 
-async function addCharges(trx: Database, audit: Audit): Promise<void> {
+async function* chargesOf(trx: Database): AsyncIterable<readonly AuditedCharges[]> {
   let after = ''
   for (;;) {
     const last = await lastOfPage(trx, after)
     if (last === null) return
-    const rows = await trx
+    const sums = await trx
       .selectFrom('charges')
       .select(({ fn }) => [
         'account',
@@ -55,12 +60,72 @@ async function addCharges(trx: Database, audit: Audit): Promise<void> {
       .where('request_id', '<=', last)
       .groupBy(['account', 'key'])
       .execute()
-    for (const { account, key, amount, count } of rows) {
-      audit.countCharges(Number(count))
-      audit.charges(accountWallet(account), amount)
-      if (key !== null) audit.charges(keyWallet(key), amount)
-    }
+    yield sums.map((sum) => ({ ...sum, count: Number(sum.count) }))
     after = last
+  }
+}
+
+async function* voidsOf(trx: Database): AsyncIterable<readonly AuditedVoid[]> {
+  const page = (after: string) =>
+    trx
+      .selectFrom('voids')
+      .leftJoin('charges', 'charges.request_id', 'voids.request_id')
+      .select(['voids.request_id as requestId', 'voids.account', 'voids.key', 'voids.amount'])
+      .select(['charges.account as chargedAccount', 'charges.key as chargedKey', 'charges.amount as charged'])
+      .where('voids.request_id', '>', after)
+      .orderBy('voids.request_id')
+      .limit(PAGE_ROWS)
+      .execute()
+  for await (const rows of pagesOf(page, ({ requestId }) => requestId)) {
+    yield rows.map(({ chargedAccount, chargedKey, charged, ...undone }) => {
+      const charge =
+        chargedAccount === null || charged === null
+          ? null
+          : { account: chargedAccount, key: chargedKey, amount: charged }
+      return { ...undone, charge }
+    })
+  }
+}
+
+function leasesOf(trx: Database): AsyncIterable<readonly AuditedLease[]> {
+  const page = (after: string) =>
+    trx
+      .selectFrom('leases')
+      .select(['id', 'wallet', 'held', 'ended'])
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(PAGE_ROWS)
+      .execute()
+  return pagesOf(page, ({ id }) => id)
+}
+
+async function* holdsOf(trx: Database): AsyncIterable<readonly AuditedHold[]> {
+  const page = (after: string) =>
+    trx
+      .selectFrom('holds')
+      .leftJoin('charges', 'charges.request_id', 'holds.request_id')
+      .select(['holds.request_id as id', 'holds.account', 'holds.key', 'holds.amount'])
+      .select('charges.request_id as charge')
+      .where('holds.request_id', '>', after)
+      .orderBy('holds.request_id')
+      .limit(PAGE_ROWS)
+      .execute()
+  for await (const rows of pagesOf(page, ({ id }) => id)) {
+    yield rows.map(({ charge, ...hold }) => ({ ...hold, charged: charge !== null }))
+  }
+}
+
+async function* walletsOf(trx: Database): AsyncIterable<readonly AuditedWallet[]> {
+  const page = (after: string) =>
+    trx
+      .selectFrom('wallets')
+      .selectAll()
+      .where('id', '>', after as AuditedWallet['id'])
+      .orderBy('id')
+      .limit(PAGE_ROWS)
+      .execute()
+  for await (const rows of pagesOf(page, ({ id }) => id)) {
+    yield rows.map((wallet) => ({ ...wallet, limited: wallet.limited !== 0 }))
   }
 }
 
@@ -78,87 +143,15 @@ async function lastOfPage(trx: Database, after: string): Promise<string | null> 
   return last
 }
 
-async function addVoids(trx: Database, audit: Audit): Promise<void> {
-  const page = (after: string) =>
-    trx
-      .selectFrom('voids')
-      .leftJoin('charges', 'charges.request_id', 'voids.request_id')
-      .select(['voids.request_id', 'voids.account', 'voids.key', 'voids.amount'])
-      .select([
-        'charges.account as charged_account',
-        'charges.key as charged_key',
-        'charges.amount as charged',
-      ])
-      .where('voids.request_id', '>', after)
-      .orderBy('voids.request_id')
-      .limit(PAGE_ROWS)
-      .execute()
-  for await (const row of rowsOf(page, ({ request_id }) => request_id)) {
-    const { account, key, amount, charged } = row
-    // One of nothing needs no wallet to be there.
-    if (amount !== 0n) audit.voids(accountWallet(account), amount)
-    if (amount !== 0n && key !== null) audit.voids(keyWallet(key), amount)
-    const same = account === row.charged_account && key === row.charged_key && amount === charged
-    if (charged === null ? amount !== 0n : !same) audit.unmatchedVoid(row.request_id, amount, charged)
-  }
-}
-
-async function addLeases(trx: Database, audit: Audit): Promise<void> {
-  const page = (after: string) =>
-    trx
-      .selectFrom('leases')
-      .select(['id', 'wallet', 'held', 'ended'])
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(PAGE_ROWS)
-      .execute()
-  for await (const lease of rowsOf(page, ({ id }) => id)) {
-    audit.holds(lease.wallet, lease.held)
-    if (lease.held < 0n || (lease.ended !== null && lease.held !== 0n)) audit.wrongLease(lease)
-  }
-}
-
-async function addHolds(trx: Database, audit: Audit): Promise<void> {
-  const page = (after: string) =>
-    trx
-      .selectFrom('holds')
-      .leftJoin('charges', 'charges.request_id', 'holds.request_id')
-      .select(['holds.request_id as id', 'holds.account', 'holds.key', 'holds.amount'])
-      .select('charges.request_id as charged')
-      .where('holds.request_id', '>', after)
-      .orderBy('holds.request_id')
-      .limit(PAGE_ROWS)
-      .execute()
-  for await (const { id, account, key, amount, charged } of rowsOf(page, (row) => row.id)) {
-    audit.holds(accountWallet(account), amount)
-    if (key !== null) audit.holds(keyWallet(key), amount)
-    if (amount <= 0n || charged !== null) audit.wrongHold({ id, amount, charged: charged !== null })
-  }
-}
-
-async function compareWallets(trx: Database, audit: Audit): Promise<void> {
-  const page = (after: string) =>
-    trx
-      .selectFrom('wallets')
-      .selectAll()
-      .where('id', '>', after as WalletId)
-      .orderBy('id')
-      .limit(PAGE_ROWS)
-      .execute()
-  for await (const { id, limited, ...figures } of rowsOf(page, (row) => row.id)) {
-    audit.wallet(id, { ...figures, limited: limited !== 0 })
-  }
-}
-
-/** All rows of a table, page by page; each page begins behind the last row of the one before. */
-async function* rowsOf<Row>(
+/** All rows of a table; each page begins behind the last row of the one before. */
+async function* pagesOf<Row>(
   page: (after: string) => Promise<Row[]>,
   place: (row: Row) => string,
-): AsyncGenerator<Row> {
+): AsyncGenerator<Row[]> {
   let after = ''
   for (;;) {
     const rows = await page(after)
-    yield* rows
+    yield rows
     const last = rows.at(-1)
     if (last === undefined || rows.length < PAGE_ROWS) return
     after = place(last)

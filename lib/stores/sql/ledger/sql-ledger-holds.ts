@@ -1,24 +1,19 @@
 import { closeHold, type Hold, type HoldRefusal, judgeHold } from '../../../ledger/hold.ts'
+import type { ChargeRecord } from '../../../ledger/ledger.ts'
 import { accountWallet, keyWallet, type WalletId } from '../../../ledger/wallet.ts'
+import { cellsOf } from '../driver/columns.ts'
 import type { Database } from '../driver/tables.ts'
-import { ChargeRows, type NewCharge } from './sql-ledger-charges.ts'
-import { type LockedWallet, WalletRows } from './sql-ledger-rows.ts'
+import { CHARGE_COLUMNS } from './settlement-columns.ts'
+import { WRITE_CHARGES } from './settlement-statements.ts'
+import { type LockedWallet, lockWallets, openWallets, saveWallets } from './sql-ledger-rows.ts'
 
 type Payer = Pick<Hold, 'account' | 'key'>
 
 /** Money held for video tasks, opened and closed within the transactions that write the tasks. */
 export class HoldRows {
-  readonly #wallets: WalletRows
-  readonly #charges: ChargeRows
-
-  constructor(db: Database) {
-    this.#wallets = new WalletRows(db)
-    this.#charges = new ChargeRows(db)
-  }
-
   /** The wallets that pay, those that are there, locked until the transaction ends. */
   lock(trx: Database, payer: Payer): Promise<Map<WalletId, LockedWallet>> {
-    return this.#wallets.lock(trx, walletsOf(payer))
+    return lockWallets(trx, walletsOf(payer))
   }
 
   /** Why an amount cannot be held; undefined where it can. */
@@ -36,20 +31,20 @@ export class HoldRows {
     if (amount === 0n) return
     await trx.insertInto('holds').values({ request_id, account, key, amount }).execute()
     for (const wallet of wallets.values()) wallet.leased += amount
-    await this.#wallets.save(trx, wallets.values())
+    await saveWallets(trx, wallets.values())
   }
 
   /** Writes a charge, if its request id has none, and closes its hold. Wallets that are not there are opened. */
-  async charge(trx: Database, charge: NewCharge): Promise<void> {
+  async charge(trx: Database, charge: ChargeRecord): Promise<void> {
     const wallets = await this.lock(trx, charge)
     const held = await this.#close(trx, charge.requestId)
     if (held === 0n && charge.amount === 0n) return
     const missing = walletsOf(charge).filter((id) => !wallets.has(id))
-    for (const [id, opened] of await this.#wallets.open(trx, missing, false)) wallets.set(id, opened)
-    const written = await this.#charges.insert(trx, [charge])
-    const cost = written.has(charge.requestId) ? charge.amount : undefined
+    for (const [id, opened] of await openWallets(trx, missing, false)) wallets.set(id, opened)
+    const { changes } = await WRITE_CHARGES.run(trx, [cellsOf(CHARGE_COLUMNS, charge)])
+    const cost = changes === 1 ? charge.amount : undefined
     for (const wallet of wallets.values()) closeHold(wallet, held, cost)
-    await this.#wallets.save(trx, wallets.values())
+    await saveWallets(trx, wallets.values())
   }
 
   /** Gives back what is held; nothing where it is closed. */
@@ -58,7 +53,7 @@ export class HoldRows {
     const held = await this.#close(trx, requestId)
     if (held === 0n) return
     for (const wallet of wallets.values()) closeHold(wallet, held)
-    await this.#wallets.save(trx, wallets.values())
+    await saveWallets(trx, wallets.values())
   }
 
   async #close(trx: Database, requestId: string): Promise<bigint> {

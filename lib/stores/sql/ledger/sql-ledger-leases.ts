@@ -1,45 +1,33 @@
-import { sql } from 'kysely'
 import type { LeaseAnswer, LeaseChange, OpenLease } from '../../../ledger/index.ts'
 import { changeLease, ENDED_KEPT_MS, sweepLease } from '../../../ledger/lease.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
-import type { LeaseRows, LockedWallet, WalletRows } from './sql-ledger-rows.ts'
+import { type LockedWallet, lockLeases, lockWallets, saveLeases, saveWallets } from './sql-ledger-rows.ts'
 
 const CHUNK_LEASES = 1000
 /** Most ended leases forgotten at a time. */
 const MOST_FORGOTTEN = 1000
 const FORGET_EVERY_MS = 60_000
 
+const RENEW = RowStatement.update<{ id: string }>(
+  'leases',
+  { id: 'text', at: 'bigint' },
+  'beats = found.beats + 1, renewed_at = given.at',
+  'found.id = given.id and found.ended_at is null',
+  'id',
+)
+
 /** What processes hold of wallets: taken, given back, kept alive, swept. */
 export class Leasing {
-  readonly #wallets: WalletRows
-  readonly #leases: LeaseRows
-  readonly #renew: RowStatement<{ id: string }>
   #forgotAt = Number.NEGATIVE_INFINITY
 
-  constructor(db: Database, wallets: WalletRows, leases: LeaseRows) {
-    this.#wallets = wallets
-    this.#leases = leases
-    this.#renew = new RowStatement(
-      db,
-      { id: 'text', at: 'bigint' },
-      sql`
-      update leases set beats = leases.beats + 1, renewed_at = kept.at
-      from (
-        select lease.id, given.at from given join leases as lease on lease.id = given.id
-        where lease.ended_at is null ${isPostgres(db) ? sql`order by lease.id for update of lease` : sql``}
-      ) as kept
-      where leases.id = kept.id returning leases.id`,
-    )
-  }
-
   async change(trx: Database, owner: string, changes: readonly LeaseChange[]): Promise<LeaseAnswer[]> {
-    const wallets = await this.#wallets.lock(
+    const wallets = await lockWallets(
       trx,
       changes.map(({ wallet }) => wallet),
     )
-    const leases = await this.#leases.lock(
+    const leases = await lockLeases(
       trx,
       changes.map(({ lease }) => lease),
     )
@@ -56,11 +44,11 @@ export class Leasing {
       }
       return answer
     })
-    await this.#leases.save(
+    await saveLeases(
       trx,
       [...leases.values()].filter(({ id }) => changedLeases.has(id)),
     )
-    await this.#wallets.save(trx, changedWallets)
+    await saveWallets(trx, changedWallets)
     return answers
   }
 
@@ -69,7 +57,7 @@ export class Leasing {
     const kept = new Set<string>()
     const ids = [...new Set(leases)]
     for (let i = 0; i < ids.length; i += CHUNK_LEASES) {
-      const rows = await this.#renew.run(
+      const { rows } = await RENEW.run(
         db,
         ids.slice(i, i + CHUNK_LEASES).map((id) => [id, at]),
       )
@@ -91,14 +79,14 @@ export class Leasing {
   async sweep(trx: Database, id: string, beats: number): Promise<boolean> {
     const found = await trx.selectFrom('leases').select('wallet').where('id', '=', id).executeTakeFirst()
     if (!found) return false
-    const wallets = await this.#wallets.lock(trx, [found.wallet])
-    const leases = await this.#leases.lock(trx, [id])
+    const wallets = await lockWallets(trx, [found.wallet])
+    const leases = await lockLeases(trx, [id])
     const [wallet, lease] = [wallets.get(found.wallet), leases.get(id)]
     if (!wallet || lease?.beats !== beats) return false
     if (lease.ended) return lease.ended === 'swept'
     sweepLease(wallet, lease, Date.now())
-    await this.#leases.save(trx, [lease])
-    await this.#wallets.save(trx, [wallet])
+    await saveLeases(trx, [lease])
+    await saveWallets(trx, [wallet])
     return true
   }
 

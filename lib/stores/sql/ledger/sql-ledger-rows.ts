@@ -1,8 +1,6 @@
-import { type RawBuilder, sql } from 'kysely'
 import { assertFigure } from '../../../ledger/amounts.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import type { LeaseRecord, WalletFigures } from '../../../ledger/lease.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database, LeasesTable, WalletsTable } from '../driver/tables.ts'
 
@@ -16,82 +14,78 @@ export interface LockedWallet extends WalletFigures {
   readonly id: WalletId
 }
 
-/** Reads, opens and saves wallets for a transaction. */
-export class WalletRows {
-  readonly #lock: RowStatement<WalletsTable>
-  readonly #open: RowStatement
-  readonly #save: RowStatement
+const LOCK_WALLETS = RowStatement.select<WalletsTable>(
+  { id: 'text' },
+  'select found.* from given join wallets as found on found.id = given.id',
+  { locks: true },
+)
 
-  constructor(db: Database) {
-    this.#lock = new RowStatement(
-      db,
-      { id: 'text' },
-      sql`
-      select id, limited, funds, spent, leased, overrun from wallets
-      where id in (select id from given) order by id ${forUpdate(db)}`,
-    )
-    this.#open = new RowStatement(
-      db,
-      { id: 'text', limited: 'bigint' },
-      sql`
-      insert into wallets (id, limited, funds, spent, leased, overrun)
-      select id, limited, 0, 0, 0, 0 from given where true order by id
-      on conflict (id) do nothing`,
-    )
-    this.#save = new RowStatement(
-      db,
-      {
-        id: 'text',
-        limited: 'bigint',
-        funds: 'bigint',
-        spent: 'bigint',
-        leased: 'bigint',
-        overrun: 'bigint',
-      },
-      sql`
-      update wallets set limited = given.limited, funds = given.funds, spent = given.spent,
-        leased = given.leased, overrun = given.overrun
-      from given where wallets.id = given.id`,
-    )
-  }
+const OPEN_WALLETS = RowStatement.insert(
+  'wallets',
+  { id: 'text', limited: 'bigint' },
+  'on conflict (id) do nothing',
+  { constants: { funds: 0, spent: 0, leased: 0, overrun: 0 } },
+)
 
-  /** Those that are there, locked until the transaction ends. */
-  async lock(trx: Database, ids: Iterable<WalletId>): Promise<Map<WalletId, LockedWallet>> {
-    const rows = await this.#lock.run(
-      trx,
-      Array.from(new Set(ids), (id) => [id]),
-    )
-    return new Map(rows.map((row) => [row.id, { ...row, limited: row.limited !== 0 }]))
-  }
+const WALLET_COLUMNS = {
+  id: 'text',
+  limited: 'bigint',
+  funds: 'bigint',
+  spent: 'bigint',
+  leased: 'bigint',
+  overrun: 'bigint',
+} as const satisfies Record<keyof WalletsTable, 'text' | 'bigint'>
 
-  /** Opens wallets that are not there, and locks them all. */
-  async open(
-    trx: Database,
-    ids: readonly WalletId[],
-    limited: boolean,
-  ): Promise<Map<WalletId, LockedWallet>> {
-    if (ids.length === 0) return new Map()
-    await this.#open.run(
-      trx,
-      ids.map((id) => [id, Number(limited)]),
-    )
-    return this.lock(trx, ids)
-  }
+const SAVE_WALLETS = RowStatement.update(
+  'wallets',
+  WALLET_COLUMNS,
+  `limited = given.limited, funds = given.funds, spent = given.spent, leased = given.leased,
+    overrun = given.overrun`,
+  'found.id = given.id',
+)
 
-  /** @throws RangeError when a figure has grown beyond what the database holds. */
-  async save(trx: Database, wallets: Iterable<LockedWallet>): Promise<void> {
-    await this.#save.run(
-      trx,
-      Array.from(wallets, ({ id, limited, funds, spent, leased, overrun }) => [
-        id,
-        Number(limited),
-        assertFigure(funds, `funds of "${id}"`),
-        assertFigure(spent, `spent of "${id}"`),
-        assertFigure(leased, `leased of "${id}"`),
-        assertFigure(overrun, `overrun of "${id}"`),
-      ]),
-    )
-  }
+/** Locks wallets until the transaction ends; answers those that are there. */
+export async function lockWallets(
+  trx: Database,
+  ids: Iterable<WalletId>,
+): Promise<Map<WalletId, LockedWallet>> {
+  const { rows } = await LOCK_WALLETS.run(
+    trx,
+    Array.from(new Set(ids), (id) => [id]),
+  )
+  return new Map(rows.map((row) => [row.id, { ...row, limited: row.limited !== 0 }]))
+}
+
+/** Opens those wallets that are not there, and locks them all. */
+export async function openWallets(
+  trx: Database,
+  ids: readonly WalletId[],
+  limited: boolean,
+): Promise<Map<WalletId, LockedWallet>> {
+  await OPEN_WALLETS.run(
+    trx,
+    ids.map((id) => [id, Number(limited)]),
+  )
+  return lockWallets(trx, ids)
+}
+
+/**
+ * Saves wallets that the transaction has locked.
+ *
+ * @throws RangeError when a figure has grown beyond what the database holds.
+ */
+export async function saveWallets(trx: Database, wallets: Iterable<LockedWallet>): Promise<void> {
+  await SAVE_WALLETS.run(
+    trx,
+    Array.from(wallets, ({ id, limited, funds, spent, leased, overrun }) => [
+      id,
+      Number(limited),
+      assertFigure(funds, `funds of "${id}"`),
+      assertFigure(spent, `spent of "${id}"`),
+      assertFigure(leased, `leased of "${id}"`),
+      assertFigure(overrun, `overrun of "${id}"`),
+    ]),
+  )
 }
 
 const LEASE_COLUMNS = {
@@ -107,59 +101,45 @@ const LEASE_COLUMNS = {
   ended_at: 'bigint',
 } as const satisfies Record<keyof LeasesTable, 'text' | 'bigint'>
 
-/** Reads and saves leases for a transaction that has locked their wallets. */
-export class LeaseRows {
-  readonly #lock: RowStatement<LeasesTable>
-  readonly #save: RowStatement
+const LOCK_LEASES = RowStatement.select<LeasesTable>(
+  { id: 'text' },
+  'select found.* from given join leases as found on found.id = given.id',
+  { locks: true },
+)
 
-  constructor(db: Database) {
-    const columns = sql.join(Object.keys(LEASE_COLUMNS).map((name) => sql.ref(name)))
-    this.#lock = new RowStatement(
-      db,
-      { id: 'text' },
-      sql`select ${columns} from leases where id in (select id from given) order by id ${forUpdate(db)}`,
-    )
-    this.#save = new RowStatement(
-      db,
-      LEASE_COLUMNS,
-      sql`
-      insert into leases (${columns}) select ${columns} from given where true
-      on conflict (id) do update set held = excluded.held, seq = excluded.seq, last_moved = excluded.last_moved,
-        beats = excluded.beats, renewed_at = excluded.renewed_at, ended = excluded.ended, ended_at = excluded.ended_at`,
-    )
-  }
+const SAVE_LEASES = RowStatement.insert(
+  'leases',
+  LEASE_COLUMNS,
+  `on conflict (id) do update set held = excluded.held, seq = excluded.seq, last_moved = excluded.last_moved,
+    beats = excluded.beats, renewed_at = excluded.renewed_at, ended = excluded.ended, ended_at = excluded.ended_at`,
+)
 
-  /** Those that are there, ended ones included, locked until the transaction ends. */
-  async lock(trx: Database, ids: Iterable<string>): Promise<Map<string, LeaseRecord>> {
-    const rows = await this.#lock.run(
-      trx,
-      Array.from(new Set(ids), (id) => [id]),
-    )
-    return new Map(rows.map((row) => [row.id, toLease(row)]))
-  }
-
-  async save(trx: Database, leases: Iterable<LeaseRecord>): Promise<void> {
-    await this.#save.run(
-      trx,
-      Array.from(leases, (lease) => [
-        lease.id,
-        lease.wallet,
-        lease.owner,
-        lease.held,
-        lease.seq,
-        lease.lastMoved,
-        lease.beats,
-        lease.renewedAt,
-        lease.ended,
-        lease.endedAt,
-      ]),
-    )
-  }
+/** Locks leases until the transaction ends; answers those that are there, ended ones included. */
+export async function lockLeases(trx: Database, ids: Iterable<string>): Promise<Map<string, LeaseRecord>> {
+  const { rows } = await LOCK_LEASES.run(
+    trx,
+    Array.from(new Set(ids), (id) => [id]),
+  )
+  return new Map(rows.map((row) => [row.id, toLease(row)]))
 }
 
-/** What locks the rows that a query finds. */
-function forUpdate(db: Database): RawBuilder<unknown> {
-  return isPostgres(db) ? sql`for update` : sql``
+/** Saves leases that the transaction has locked, or that are new. */
+export async function saveLeases(trx: Database, leases: Iterable<LeaseRecord>): Promise<void> {
+  await SAVE_LEASES.run(
+    trx,
+    Array.from(leases, (lease) => [
+      lease.id,
+      lease.wallet,
+      lease.owner,
+      lease.held,
+      lease.seq,
+      lease.lastMoved,
+      lease.beats,
+      lease.renewedAt,
+      lease.ended,
+      lease.endedAt,
+    ]),
+  )
 }
 
 function toLease({ last_moved, renewed_at, ended_at, ...row }: LeasesTable): LeaseRecord {

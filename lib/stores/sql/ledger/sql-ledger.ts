@@ -12,15 +12,11 @@ import type {
   WalletId,
   WalletStatement,
 } from '../../../ledger/index.ts'
-import { threadOf } from '../driver/sqlite/sqlite-dialect.ts'
 import type { Database } from '../driver/tables.ts'
-import { PostgresSettling } from './postgres-settling.ts'
-import { cellsOf } from './settlement-cells.ts'
-import { Books } from './sql-ledger-books.ts'
+import { deposit, setLimit, statementsOf } from './sql-ledger-books.ts'
 import { checkLedger } from './sql-ledger-check.ts'
 import { Leasing } from './sql-ledger-leases.ts'
-import { LeaseRows, WalletRows } from './sql-ledger-rows.ts'
-import { Settling, settlementRowOf } from './sql-ledger-settle.ts'
+import { settleAll } from './sql-settling.ts'
 
 /** Options of {@link SqlLedger}. */
 export interface SqlLedgerOptions {
@@ -48,20 +44,11 @@ export class SqlLedger implements Ledger, LedgerBooks {
   readonly gathers = true
   readonly #db: Database
   readonly #checks: Database
-  readonly #leasing: Leasing
-  readonly #settling: Settling
-  readonly #atOnce: PostgresSettling | undefined
-  readonly #books: Books
+  readonly #leasing = new Leasing()
 
   constructor(db: Database, options: SqlLedgerOptions = {}) {
-    const wallets = new WalletRows(db)
-    const leases = new LeaseRows(db)
     this.#db = db
     this.#checks = options.checks ?? db
-    this.#leasing = new Leasing(db, wallets, leases)
-    this.#settling = new Settling(db)
-    this.#atOnce = PostgresSettling.on(db)
-    this.#books = new Books(wallets)
   }
 
   async change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]> {
@@ -77,12 +64,7 @@ export class SqlLedger implements Ledger, LedgerBooks {
   async settle(settlements: readonly Settlement[]): Promise<readonly SettlementResult[]> {
     settlements.forEach(assertSettlement)
     if (settlements.length === 0) return []
-    const thread = threadOf(this.#db)
-    // One message there and back, instead of one for each statement.
-    if (thread) return this.#db.connection().execute(() => thread.settle(cellsOf(settlements)))
-    const rows = settlements.map(settlementRowOf)
-    const results = await this.#atOnce?.settle(rows)
-    return results ?? this.#db.transaction().execute((trx) => this.#settling.settle(trx, rows))
+    return settleAll(this.#db, settlements)
   }
 
   leases(): Promise<readonly OpenLease[]> {
@@ -95,16 +77,16 @@ export class SqlLedger implements Ledger, LedgerBooks {
 
   async deposit(account: string, amount: bigint, reference: string, at: number): Promise<DepositResult> {
     assertFigure(amount, `deposit "${reference}"`)
-    return this.#db.transaction().execute((trx) => this.#books.deposit(trx, account, amount, reference, at))
+    return this.#db.transaction().execute((trx) => deposit(trx, account, amount, reference, at))
   }
 
   wallets(ids: readonly WalletId[]): Promise<readonly WalletStatement[]> {
-    return this.#books.statements(this.#db, ids)
+    return statementsOf(this.#db, ids)
   }
 
   async setLimit(wallet: WalletId, limit: { limited: boolean; quota?: bigint }): Promise<void> {
     assertLimit(wallet, limit)
-    await this.#db.transaction().execute((trx) => this.#books.setLimit(trx, wallet, limit))
+    await this.#db.transaction().execute((trx) => setLimit(trx, wallet, limit))
   }
 
   check(): Promise<LedgerCheck> {

@@ -1,3 +1,4 @@
+import type { IdempotencyClaim } from '../../../core/call/index.ts'
 import type { CreatedTask, Intended, TaskIntent, VideoTask } from '../../../endpoints/video/index.ts'
 import {
   FIRST_POLL_MS,
@@ -6,8 +7,10 @@ import {
   takenTask,
 } from '../../../endpoints/video/tasks/new-task.ts'
 import { chargedEntry } from '../../../endpoints/video/tasks/task-charge.ts'
+import { PINNED_UNTIL } from '../../../middleware/idempotency/idempotency-store.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database, VideoTasksTable } from '../driver/tables.ts'
+import { FREE_CLAIMS } from '../ledger/settlement-statements.ts'
 import { type TaskRows, toColumns, toTask } from './sql-task-rows.ts'
 
 /** What stands in for a task within a transaction, and never outlives it. */
@@ -44,7 +47,7 @@ export class TaskCreates {
   }
 
   async intend(trx: Database, intent: TaskIntent): Promise<Intended> {
-    const { holds, claims } = this.#rows
+    const { holds } = this.#rows
     const hold = { id: intent.requestId, account: intent.account, key: intent.key, amount: intent.hold }
     const wallets = await holds.lock(trx, hold)
     const standing = await trx
@@ -56,7 +59,7 @@ export class TaskCreates {
     const refusal = holds.judge(wallets, hold)
     if (refusal) return { kind: 'refused', ...refusal }
     const { claim, answerBy } = intent
-    if (claim && !(await claims.pin(trx, claim))) return { kind: 'claim_lost' }
+    if (claim && !(await pinClaim(trx, claim))) return { kind: 'claim_lost' }
     await holds.open(trx, wallets, hold)
     const task = intendedTask(intent)
     await trx
@@ -110,7 +113,7 @@ export class TaskCreates {
       await this.#rows.holds.release(trx, row.request_id, row)
       await trx.deleteFrom('video_tasks').where('id', '=', id).execute()
       const { claim_id, claim_owner: owner } = row
-      if (claim_id !== null && owner !== null) await this.#rows.claims.free(trx, [{ id: claim_id, owner }])
+      if (claim_id !== null && owner !== null) await FREE_CLAIMS.run(trx, [[claim_id, owner]])
     }
   }
 
@@ -155,4 +158,20 @@ export class TaskCreates {
       .execute()
     return rows.map(toTask)
   }
+}
+
+/**
+ * Keeps an Idempotency-Key's record from being free by itself, until it is completed or freed.
+ *
+ * @returns false where the claim is not its owner's any more.
+ */
+async function pinClaim(trx: Database, { id, owner }: IdempotencyClaim): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('idempotency')
+    .set({ expires_at: BigInt(PINNED_UNTIL) })
+    .where('id', '=', id)
+    .where('owner', '=', owner)
+    .where('state', '=', 'running')
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }

@@ -4,6 +4,7 @@ import { KEPT_KEY_MS } from '../../../endpoints/video/tasks/new-task.ts'
 import { resolutionChange, resolvedTask } from '../../../endpoints/video/tasks/task-resolution.ts'
 import { recordChange } from '../accounts/sql-change-log.ts'
 import type { Database } from '../driver/tables.ts'
+import { FREE_CLAIMS } from '../ledger/settlement-statements.ts'
 import { type TaskRows, toTask } from './sql-task-rows.ts'
 
 /** Ends a task as an operator says: its money, its Idempotency-Key and the record of the change in one transaction. */
@@ -25,7 +26,7 @@ export async function resolveTask(
   if (money === 'charge') {
     await rows.completeClaim(trx, row, origin.at + KEPT_KEY_MS)
     await rows.logCharge(trx, task)
-  } else if (claim_id !== null && owner !== null) await rows.claims.free(trx, [{ id: claim_id, owner }])
+  } else if (claim_id !== null && owner !== null) await FREE_CLAIMS.run(trx, [[claim_id, owner]])
   const over = { poll_at: null, poll_owner: null, answer_by: null, claim_id: null, claim_owner: null }
   await rows.save(trx, task, over)
   await recordChange(trx, resolutionChange(before, task, origin))

@@ -2,12 +2,12 @@ import type { CallLogEntry } from '../../../core/call/index.ts'
 import type { VideoTask } from '../../../endpoints/video/index.ts'
 import { basisOf, chargedEntry } from '../../../endpoints/video/tasks/task-charge.ts'
 import type { Progress } from '../../../endpoints/video/tasks/task-progress.ts'
-import { callRowOf } from '../calls/call-row.ts'
-import { CallRows } from '../calls/call-rows.ts'
 import { SqlCallStore } from '../calls/sql-call-store.ts'
+import { cellsOf } from '../driver/columns.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database, VideoTasksTable } from '../driver/tables.ts'
-import { ClaimRows } from '../ledger/sql-ledger-claims.ts'
+import { CALL_COLUMNS } from '../ledger/settlement-columns.ts'
+import { COMPLETE_CLAIMS, WRITE_CALLS } from '../ledger/settlement-statements.ts'
 import { HoldRows } from '../ledger/sql-ledger-holds.ts'
 
 /** The members of a task that are kept as JSON. */
@@ -92,17 +92,12 @@ function toBigint(value: number | null): bigint | null {
 
 /** Reads and writes tasks, and settles what they come to, within a transaction. */
 export class TaskRows {
-  readonly holds: HoldRows
-  readonly claims: ClaimRows
+  readonly holds = new HoldRows()
   readonly #calls: SqlCallStore
-  readonly #entries: CallRows
   readonly #locks: boolean
 
   constructor(db: Database) {
-    this.holds = new HoldRows(db)
-    this.claims = new ClaimRows(db)
     this.#calls = new SqlCallStore(db)
-    this.#entries = new CallRows(db, { replaces: true })
     this.#locks = isPostgres(db)
   }
 
@@ -135,13 +130,12 @@ export class TaskRows {
     { claim_id, claim_owner: owner }: VideoTasksTable,
     keepUntil: number,
   ): Promise<void> {
-    if (claim_id !== null && owner !== null)
-      await this.claims.complete(trx, [{ id: claim_id, owner, keepUntil }])
+    if (claim_id !== null && owner !== null) await COMPLETE_CLAIMS.run(trx, [[claim_id, owner, keepUntil]])
   }
 
   /** Writes the log entry of the call that creates a task. */
   async log(trx: Database, entry: CallLogEntry): Promise<void> {
-    await this.#entries.insert(trx, [callRowOf(entry)])
+    await WRITE_CALLS.run(trx, [cellsOf(CALL_COLUMNS, entry)])
   }
 
   /** Adds to the log entry what the task came to; nothing where it is not there any more. */

@@ -1,3 +1,4 @@
+import type { Cell, CellType } from '../columns.ts'
 import { encodeText } from './postgres-values.ts'
 
 /*
@@ -12,14 +13,25 @@ const HEADER_BYTES = 20
 const LENGTH_BYTES = 4
 const INT8_BYTES = 8
 
-/** A `text[]`. */
-export function textArray(texts: readonly (string | null)[]): Buffer {
-  const encoded = texts.map(encodeNullable)
+type Rows = readonly (readonly Cell[])[]
+
+/** The columns of rows, one array for each. */
+export function arraysOf(columns: readonly CellType[], rows: Rows): Buffer[] {
+  return columns.map((type, i) => (type === 'text' ? textArray(rows, i) : bigintArray(rows, i)))
+}
+
+function textArray(rows: Rows, column: number): Buffer {
+  const texts: (string | null)[] = []
   let size = HEADER_BYTES
-  for (const text of encoded) size += LENGTH_BYTES + (text === null ? 0 : Buffer.byteLength(text))
+  for (const row of rows) {
+    const cell = row[column]
+    const text = cell === null ? null : encodeText(String(cell))
+    size += LENGTH_BYTES + (text === null ? 0 : Buffer.byteLength(text))
+    texts.push(text)
+  }
   const array = Buffer.allocUnsafe(size)
-  let at = writeHeader(array, TEXT, texts.length)
-  for (const text of encoded) {
+  let at = writeHeader(array, TEXT, rows.length)
+  for (const text of texts) {
     const length = text === null ? -1 : array.write(text, at + LENGTH_BYTES)
     array.writeInt32BE(length, at)
     at += LENGTH_BYTES + Math.max(length, 0)
@@ -27,20 +39,17 @@ export function textArray(texts: readonly (string | null)[]): Buffer {
   return array
 }
 
-/**
- * A `bigint[]`.
- *
- * @throws RangeError where a figure does not fit 64 bits.
- */
-export function bigintArray(figures: readonly (bigint | number)[]): Buffer {
-  const array = Buffer.allocUnsafe(HEADER_BYTES + figures.length * (LENGTH_BYTES + INT8_BYTES))
-  let at = writeHeader(array, INT8, figures.length)
-  for (const figure of figures) {
-    array.writeInt32BE(INT8_BYTES, at)
-    array.writeBigInt64BE(BigInt(figure), at + LENGTH_BYTES)
-    at += LENGTH_BYTES + INT8_BYTES
+/** @throws RangeError where a figure does not fit 64 bits. */
+function bigintArray(rows: Rows, column: number): Buffer {
+  const array = Buffer.allocUnsafe(HEADER_BYTES + rows.length * (LENGTH_BYTES + INT8_BYTES))
+  let at = writeHeader(array, INT8, rows.length)
+  for (const row of rows) {
+    const cell = row[column] ?? null
+    array.writeInt32BE(cell === null ? -1 : INT8_BYTES, at)
+    at += LENGTH_BYTES
+    if (cell !== null) at = array.writeBigInt64BE(BigInt(cell), at)
   }
-  return array
+  return array.subarray(0, at)
 }
 
 function writeHeader(array: Buffer, type: number, length: number): number {
@@ -50,8 +59,4 @@ function writeHeader(array: Buffer, type: number, length: number): number {
   array.writeInt32BE(length, 12)
   array.writeInt32BE(1, 16) // index of the first
   return HEADER_BYTES
-}
-
-function encodeNullable(text: string | null): string | null {
-  return text === null ? null : encodeText(text)
 }

@@ -1,33 +1,33 @@
 import type { Connection, PoolClient, Submittable } from 'pg'
+import type { RowWrite } from '../row-statement.ts'
+import { arraysOf } from './postgres-arrays.ts'
 
-/** A statement that each connection parses once, and after a while plans once. */
-export interface PreparedStatement {
+/** Beyond so many characters Postgres would put a statement's rows on the disk before it writes them. */
+const MOST_CHARACTERS = 2_000_000
+
+/** A statement that each connection parses once, and after a while plans once; and what it is given, in binary. */
+interface Bound {
   /** Of this statement only. */
   readonly name: string
   readonly text: string
-}
-
-/** A statement and what it is given, in binary. */
-export interface BoundStatement {
-  readonly statement: PreparedStatement
-  readonly values: readonly Buffer[]
+  readonly values: Buffer[]
 }
 
 /**
- * Statements that Postgres is handed with one end for all of them, which makes them one transaction: the first that fails
- * undoes them all. What they answer is not read; each makes sure of what it has done by itself.
+ * Rows that Postgres is handed with one end for all statements that write them, which makes them one transaction: the
+ * first that fails undoes them all. What they answer is not read; each makes sure by itself that it has written all.
  *
  * All are bound before the first is done. Each sees what has been committed before it begins, nevertheless, where it
  * writes; one that only reads would see what had been committed when it was bound.
  */
 export class PostgresBatch implements Submittable {
-  readonly #statements: readonly BoundStatement[]
+  readonly #statements: readonly Bound[]
   readonly #parsed: Set<string>
   readonly #resolve: () => void
   readonly #reject: (error: unknown) => void
 
   private constructor(
-    statements: readonly BoundStatement[],
+    statements: readonly Bound[],
     parsed: Set<string>,
     resolve: () => void,
     reject: (error: unknown) => void,
@@ -39,9 +39,9 @@ export class PostgresBatch implements Submittable {
   }
 
   /** @param parsed names of the statements that the connection knows, which is kept up to date. */
-  static run(client: PoolClient, statements: readonly BoundStatement[], parsed: Set<string>): Promise<void> {
+  static run(client: PoolClient, writes: readonly RowWrite[], parsed: Set<string>): Promise<void> {
     return new Promise((resolve, reject) => {
-      client.query(new PostgresBatch(statements, parsed, resolve, reject))
+      client.query(new PostgresBatch(writes.flatMap(boundOf), parsed, resolve, reject))
     })
   }
 
@@ -49,12 +49,12 @@ export class PostgresBatch implements Submittable {
   submit(connection: Connection): void {
     connection.stream.cork()
     try {
-      for (const { statement, values } of this.#statements) {
-        const { name } = statement
+      for (const [i, statement] of this.#statements.entries()) {
         this.#parse(connection, statement)
-        connection.bind({ portal: name, statement: name, values: values as Buffer[] }, true)
+        const { name, values } = statement
+        connection.bind({ portal: `portal_${i}`, statement: name, values }, true)
       }
-      for (const { statement } of this.#statements) connection.execute({ portal: statement.name }, true)
+      for (const i of this.#statements.keys()) connection.execute({ portal: `portal_${i}` }, true)
       connection.sync()
     } finally {
       connection.stream.uncork()
@@ -67,7 +67,7 @@ export class PostgresBatch implements Submittable {
 
   handleError(error: unknown): void {
     // Which of them it has got to know is unclear.
-    for (const { statement } of this.#statements) this.#parsed.delete(statement.name)
+    for (const { name } of this.#statements) this.#parsed.delete(name)
     this.#reject(error)
   }
 
@@ -75,11 +75,30 @@ export class PostgresBatch implements Submittable {
 
   handleCommandComplete(): void {}
 
-  #parse(connection: Connection, { name, text }: PreparedStatement): void {
+  #parse(connection: Connection, { name, text }: Bound): void {
     if (this.#parsed.has(name)) return
     this.#parsed.add(name)
     // It may know it nevertheless, from a batch that failed; to close one that it does not know is no mistake.
     connection.close({ type: 'S', name }, true)
     connection.parse({ name, text, types: [] }, true)
   }
+}
+
+/** A statement for so many rows at a time as Postgres keeps in memory. */
+function boundOf({ statement: { name, columns, postgresOrFail: text }, rows }: RowWrite): Bound[] {
+  const bound: Bound[] = []
+  let start = 0
+  let characters = 0
+  for (const [i, row] of rows.entries()) {
+    let length = 0
+    for (const cell of row) if (typeof cell === 'string') length += cell.length
+    if (characters + length > MOST_CHARACTERS && i > start) {
+      bound.push({ name, text, values: arraysOf(columns, rows.slice(start, i)) })
+      start = i
+      characters = 0
+    }
+    characters += length
+  }
+  bound.push({ name, text, values: arraysOf(columns, start === 0 ? rows : rows.slice(start)) })
+  return bound
 }

@@ -1,7 +1,8 @@
 import type { PostgresPoolClient, PostgresQueryResult } from 'kysely'
 import type { PoolClient, QueryConfig } from 'pg'
 import { DatabaseTimeout } from '../database-timeout.ts'
-import { type BoundStatement, PostgresBatch } from './postgres-batch.ts'
+import type { RowWrite } from '../row-statement.ts'
+import { PostgresBatch } from './postgres-batch.ts'
 import type { PostgresStatements } from './postgres-statements.ts'
 import { encodeParameter } from './postgres-values.ts'
 
@@ -37,13 +38,13 @@ export class PostgresClient implements PostgresPoolClient {
   }
 
   /**
-   * Does statements in a transaction of their own: all of them or, when it rejects, none, unless only the answer was lost.
+   * Writes rows in a transaction of their own: all of them or, when it rejects, none, unless only the answer was lost.
    *
    * They are handed over together, in one round trip. None of them begins before the last has come whole: a process that
    * stands still meanwhile holds no lock.
    */
-  transact(statements: readonly BoundStatement[]): Promise<void> {
-    return this.#inTime(() => PostgresBatch.run(this.#client, statements, this.#parsed))
+  transact(writes: readonly RowWrite[]): Promise<void> {
+    return this.#inTime(() => PostgresBatch.run(this.#client, writes, this.#parsed))
   }
 
   release(destroy = false): void {

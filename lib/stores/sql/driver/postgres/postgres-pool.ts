@@ -110,10 +110,15 @@ class PooledPostgresAdapter extends PostgresAdapter {
   }
 }
 
-/** The connections of a Postgres, beside Kysely; undefined for another database. */
-export function connectionsOf(db: Database): PostgresConnections | undefined {
+/**
+ * The connections of a Postgres, beside Kysely.
+ *
+ * @throws TypeError for a database that `openDatabase` has not opened.
+ */
+export function connectionsOf(db: Database): PostgresConnections {
   const { adapter } = db.getExecutor()
-  return adapter instanceof PooledPostgresAdapter ? adapter.connections : undefined
+  if (adapter instanceof PooledPostgresAdapter) return adapter.connections
+  throw new TypeError('the database must be one that openDatabase has opened')
 }
 
 /** Only who has a Postgres needs it. */

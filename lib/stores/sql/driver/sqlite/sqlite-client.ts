@@ -1,6 +1,4 @@
 import { Worker } from 'node:worker_threads'
-import type { SettlementResult } from '../../../../ledger/index.ts'
-import type { SettlementCell } from '../../ledger/settlement-cells.ts'
 import {
   OPENED,
   type SqliteAnswer,
@@ -8,6 +6,7 @@ import {
   type SqliteRequest,
   type SqliteResponse,
   type SqliteWorkerOptions,
+  type SqliteWrite,
 } from './sqlite-protocol.ts'
 
 /** A statement that failed, or a database that is not there (any more). */
@@ -69,9 +68,9 @@ export class SqliteClient {
     return this.#ask<SqliteAnswer>({ kind: 'query', begin, sql, parameters })
   }
 
-  /** Settles in a transaction of its own, which is over when this resolves. */
-  settle(cells: readonly SettlementCell[]): Promise<readonly SettlementResult[]> {
-    return this.#ask<readonly SettlementResult[]>({ kind: 'settle', cells })
+  /** Writes rows in a transaction of its own, all or, where one cannot be written, none; resolves to whether it did. */
+  write(writes: readonly SqliteWrite[]): Promise<boolean> {
+    return this.#ask<boolean>({ kind: 'write', writes })
   }
 
   /** Opens a transaction with the statement that comes next. */

@@ -1,15 +1,11 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { SettlementResult } from '../../../../ledger/index.ts'
-import type { SettlementCell } from '../../ledger/settlement-cells.ts'
-import { SqliteSettling } from '../../ledger/sqlite-settling.ts'
-import type { SqliteAnswer } from './sqlite-protocol.ts'
+import type { DatabaseSync } from 'node:sqlite'
+import type { SqliteAnswer, SqliteWrite } from './sqlite-protocol.ts'
 import { SqliteStatements } from './sqlite-statements.ts'
 
 /** A database in the thread that asks it: every answer is there at once. */
 export class SqliteLocalSession {
   readonly #db: DatabaseSync
   readonly #statements: SqliteStatements
-  #batches: SettlementBatches | undefined
 
   /** @param maxStatements most prepared statements kept. */
   constructor(db: DatabaseSync, maxStatements: number) {
@@ -25,12 +21,17 @@ export class SqliteLocalSession {
     this.#db.exec(how)
   }
 
-  /** Settles in a transaction of its own. */
-  settle(cells: readonly SettlementCell[]): SettlementResult[] {
-    // Not before: the tables may not be there when the database is opened.
-    this.#batches ??= new SettlementBatches(this.#db)
+  /** Writes rows in a transaction of its own; undoes it, and answers false, where one was not written. */
+  write(writes: readonly SqliteWrite[]): boolean {
+    this.#statements.execute('begin immediate')
     try {
-      return this.#batches.settle(cells)
+      for (const { sql, rows, loose } of writes) {
+        if (this.#statements.runEach(sql, rows) === rows.length || loose) continue
+        this.undo()
+        return false
+      }
+      this.#statements.execute('commit')
+      return true
     } catch (error) {
       this.undo()
       throw error
@@ -45,25 +46,5 @@ export class SqliteLocalSession {
   shut(): void {
     this.undo()
     this.#db.close()
-  }
-}
-
-/** What settling keeps prepared. */
-class SettlementBatches {
-  readonly #begin: StatementSync
-  readonly #commit: StatementSync
-  readonly #settling: SqliteSettling
-
-  constructor(db: DatabaseSync) {
-    this.#begin = db.prepare('begin immediate')
-    this.#commit = db.prepare('commit')
-    this.#settling = new SqliteSettling(db)
-  }
-
-  settle(cells: readonly SettlementCell[]): SettlementResult[] {
-    this.#begin.run()
-    const results = this.#settling.settle(cells)
-    this.#commit.run()
-    return results
   }
 }

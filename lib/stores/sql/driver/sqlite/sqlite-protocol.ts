@@ -1,5 +1,4 @@
-import type { SettlementResult } from '../../../../ledger/index.ts'
-import type { SettlementCell } from '../../ledger/settlement-cells.ts'
+import type { Cell } from '../columns.ts'
 
 /** What a parameter of a statement may be. */
 export type SqliteValue = string | number | bigint | null | Uint8Array
@@ -14,6 +13,14 @@ export interface SqliteWorkerOptions {
   readonly maxStatements: number
 }
 
+/** A statement that is run once for each of its rows. */
+export interface SqliteWrite {
+  readonly sql: string
+  readonly rows: readonly (readonly Cell[])[]
+  /** Whether a row may be left out. */
+  readonly loose: boolean
+}
+
 /** One piece of work for the worker; it does them one by one, in the order they came. */
 export type SqliteRequest =
   | {
@@ -22,11 +29,12 @@ export type SqliteRequest =
       /** Opens a transaction first. A statement whose transaction cannot be opened is not run. */
       readonly begin: 'begin' | 'begin immediate' | undefined
       readonly sql: string
+      /** Or one parameter that is rows, for each of which the statement is run. */
       readonly parameters: readonly unknown[]
     }
   | { readonly id: number; readonly kind: 'rollback' }
-  /** A whole transaction, done within the thread. */
-  | { readonly id: number; readonly kind: 'settle'; readonly cells: readonly SettlementCell[] }
+  /** A whole transaction, done within the thread. Answers whether every row was written; else none is. */
+  | { readonly id: number; readonly kind: 'write'; readonly writes: readonly SqliteWrite[] }
   | { readonly id: number; readonly kind: 'close' }
 
 /** What came of a statement. */
@@ -49,5 +57,5 @@ export interface SqliteFault {
 export const OPENED = 0
 
 export type SqliteResponse =
-  | { readonly id: number; readonly answer: SqliteAnswer | readonly SettlementResult[] }
+  | { readonly id: number; readonly answer: SqliteAnswer | boolean }
   | { readonly id: number; readonly fault: SqliteFault }

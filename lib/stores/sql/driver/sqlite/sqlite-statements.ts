@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
+import type { Cell } from '../columns.ts'
 import type { SqliteAnswer, SqliteValue } from './sqlite-protocol.ts'
 
 interface Prepared {
@@ -24,13 +25,33 @@ export class SqliteStatements {
     this.#most = most
   }
 
+  /** @param parameters where the only one is rows, the statement is run once for each of them. */
   run(sql: string, parameters: readonly unknown[]): SqliteAnswer {
-    const { statement, answersRows, numbers } = this.#prepare(sql)
-    const bound = parameters.map(toBound)
-    if (!answersRows) return { rows: [], changes: BigInt(statement.run(...bound).changes) }
-    const rows = statement.all(...bound) as Record<string, SqliteValue>[]
-    if (numbers.length > 0) for (const row of rows) narrow(row, numbers)
+    const prepared = this.#prepare(sql)
+    const [given] = parameters
+    const each = Array.isArray(given) ? (given as unknown[][]) : [parameters]
+    const bound = each.map((row) => row.map(toBound))
+    if (!prepared.answersRows) return { rows: [], changes: BigInt(changesOf(prepared, bound)) }
+    const rows: Record<string, SqliteValue>[] = []
+    for (const row of bound) {
+      const found = prepared.statement.all(...row) as Record<string, SqliteValue>[]
+      for (const one of found) rows.push(one)
+    }
+    if (prepared.numbers.length > 0) for (const row of rows) narrow(row, prepared.numbers)
     return { rows, changes: undefined }
+  }
+
+  /**
+   * Runs a statement that answers no rows once for each row of parameters, whose numbers are for columns of a numeric
+   * type; answers how many rows it changed.
+   */
+  runEach(sql: string, rows: readonly (readonly Cell[])[]): number {
+    return changesOf(this.#prepare(sql), rows)
+  }
+
+  /** Runs a statement without parameters. */
+  execute(sql: string): void {
+    this.#prepare(sql).statement.run()
   }
 
   #prepare(sql: string): Prepared {
@@ -45,6 +66,12 @@ export class SqliteStatements {
     this.#prepared.set(sql, prepared)
     return prepared
   }
+}
+
+function changesOf({ statement }: Prepared, rows: readonly (readonly SQLInputValue[])[]): number {
+  let changes = 0
+  for (const row of rows) changes += Number(statement.run(...row).changes)
+  return changes
 }
 
 function prepare(db: DatabaseSync, sql: string): Prepared {

@@ -56,8 +56,8 @@ function perform(
     case 'query':
       if (request.begin) session.begin(request.begin)
       return session.run(request.sql, request.parameters)
-    case 'settle':
-      return session.settle(request.cells)
+    case 'write':
+      return session.write(request.writes)
     case 'rollback':
       session.undo()
       return NOTHING

@@ -1,0 +1,33 @@
+import { connectionsOf } from './postgres/postgres-pool.ts'
+import type { RowWrite } from './row-statement.ts'
+import { threadOf } from './sqlite/sqlite-dialect.ts'
+import type { Database } from './tables.ts'
+
+/** Division by zero, which a statement fails with that has not written every row. */
+const NOT_WRITTEN = '22012'
+
+/**
+ * Writes rows in a transaction of their own: on SQLite by one message to its thread, on Postgres in one round trip. The
+ * statements run in their order.
+ *
+ * @returns false where a row could not be written: nothing is written then.
+ */
+export async function writeTogether(db: Database, writes: readonly RowWrite[]): Promise<boolean> {
+  const needed = writes.filter(({ rows }) => rows.length > 0)
+  if (needed.length === 0) return true
+  const thread = threadOf(db)
+  if (thread) {
+    const work = needed.map(({ statement: { sqlite, loose }, rows }) => ({ sql: sqlite, rows, loose }))
+    return db.connection().execute(() => thread.write(work))
+  }
+  const client = await connectionsOf(db).connect()
+  try {
+    await client.transact(needed)
+    return true
+  } catch (error) {
+    if ((error as { code?: unknown }).code === NOT_WRITTEN) return false
+    throw error
+  } finally {
+    client.release()
+  }
+}

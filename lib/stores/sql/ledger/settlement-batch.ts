@@ -1,0 +1,184 @@
+import type { CallLogEntry } from '../../../core/call/index.ts'
+import { assertFigure, LARGEST_AMOUNT } from '../../../ledger/amounts.ts'
+import type { Settlement, SettlementResult, WalletId } from '../../../ledger/index.ts'
+import type { LeaseRecord } from '../../../ledger/lease.ts'
+import type { SettledClaim } from '../../../ledger/ledger.ts'
+import {
+  type SettlementRecords,
+  type SpentFigures,
+  type Standing,
+  settle,
+} from '../../../ledger/settlement.ts'
+import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
+import { type Cell, cellsOf } from '../driver/columns.ts'
+import type { RowWrite } from '../driver/row-statement.ts'
+import { CALL_COLUMNS, CHARGE_COLUMNS } from './settlement-columns.ts'
+import {
+  COMPLETE_CLAIMS,
+  DRAW,
+  FREE_CLAIMS,
+  OPEN_WALLETS,
+  SPEND,
+  WRITE_CALLS,
+  WRITE_CHARGES,
+  WRITE_VOIDS,
+} from './settlement-statements.ts'
+
+/** The rows that a batch finds. */
+export interface FoundRows {
+  readonly wallets: ReadonlyMap<WalletId, SpentFigures>
+  readonly leases: ReadonlyMap<string, Pick<LeaseRecord, 'wallet' | 'held'>>
+  readonly standing: ReadonlyMap<string, Standing>
+  /** Claims that are still their owner's, as {@link claimName}. */
+  readonly claims: ReadonlySet<string>
+}
+
+/** A wallet or lease as the batch found it, and as it leaves it. */
+interface Changed<Figures> {
+  readonly found: Readonly<Figures>
+  readonly now: Figures
+}
+
+type LeaseFigures = { readonly wallet: WalletId; held: bigint }
+
+const NOTHING_SPENT: SpentFigures = { spent: 0n, leased: 0n, overrun: 0n }
+
+/**
+ * Settles many calls on rows that are in memory, and says which rows of the database are to be written for that.
+ *
+ * Without rows it assumes what nearly every batch finds: charges that are all new, claims that are still their owner's,
+ * wallets that are there, and leases that hold as much. What it writes is then written only where that is so.
+ */
+export class SettlementBatch implements SettlementRecords {
+  readonly results: readonly SettlementResult[]
+  readonly #found: FoundRows | undefined
+  readonly #wallets = new Map<WalletId, Changed<SpentFigures>>()
+  readonly #leases = new Map<string, Changed<LeaseFigures>>()
+  readonly #opened: Cell[][] = []
+  readonly #standing = new Map<string, Standing>()
+  readonly #charges: Cell[][] = []
+  readonly #voids: Cell[][] = []
+  /** By {@link claimName}. */
+  readonly #completed = new Map<string, SettledClaim>()
+  readonly #freed = new Map<string, SettledClaim>()
+  readonly #entries = new Map<string, CallLogEntry>()
+
+  constructor(settlements: readonly Settlement[], found?: FoundRows) {
+    this.#found = found
+    this.results = settlements.map((settlement) => settle(settlement, this))
+  }
+
+  /** @throws RangeError when a figure has grown beyond what the database holds. */
+  assertFigures(): void {
+    for (const [id, { now }] of this.#wallets) {
+      assertFigure(now.spent, `spent of "${id}"`)
+      assertFigure(now.leased, `leased of "${id}"`)
+      assertFigure(now.overrun, `overrun of "${id}"`)
+    }
+  }
+
+  /** What is to be written, in the order in which all who write such rows lock them. */
+  writes(): RowWrite[] {
+    return [
+      { statement: OPEN_WALLETS, rows: this.#opened },
+      { statement: SPEND, rows: Array.from(this.#wallets, spendRow) },
+      { statement: COMPLETE_CLAIMS, rows: Array.from(this.#completed.values(), completedRow) },
+      { statement: FREE_CLAIMS, rows: Array.from(this.#freed.values(), ({ id, owner }) => [id, owner]) },
+      { statement: WRITE_CHARGES, rows: this.#charges },
+      { statement: WRITE_VOIDS, rows: this.#voids },
+      { statement: DRAW, rows: Array.from(this.#leases, drawRow).filter(([, , drawn]) => drawn !== 0n) },
+      {
+        statement: WRITE_CALLS,
+        rows: Array.from(this.#entries.values(), (entry) => cellsOf(CALL_COLUMNS, entry)),
+      },
+    ]
+  }
+
+  standing(requestId: string): Standing | undefined {
+    return this.#standing.get(requestId) ?? this.#found?.standing.get(requestId)
+  }
+
+  addCharge(charge: Settlement): void {
+    const { requestId, account, key, amount } = charge
+    this.#standing.set(requestId, { account, key, amount, voided: false })
+    this.#charges.push(cellsOf(CHARGE_COLUMNS, charge))
+  }
+
+  addVoid({ requestId, account: asked, key: askedKey, at }: Settlement, undone: Standing | undefined): void {
+    const { account, key, amount } = undone ?? { account: null, key: null, amount: 0n }
+    this.#standing.set(requestId, { account, key, amount, voided: true })
+    this.#voids.push([requestId, ...(account === null ? [asked, askedKey] : [account, key]), amount, at])
+  }
+
+  account(id: string): SpentFigures {
+    return this.#walletOrNew(accountWallet(id))
+  }
+
+  key(id: string): SpentFigures {
+    return this.#walletOrNew(keyWallet(id))
+  }
+
+  wallet(id: WalletId): SpentFigures | undefined {
+    const known = this.#wallets.get(id)
+    if (known) return known.now
+    const found = this.#found ? this.#found.wallets.get(id) : NOTHING_SPENT
+    return found && this.#add(id, found)
+  }
+
+  lease(id: string, wallet: WalletId): LeaseFigures | undefined {
+    const known = this.#leases.get(id)
+    if (known) return known.now
+    const found = this.#found ? this.#found.leases.get(id) : { wallet, held: LARGEST_AMOUNT }
+    if (!found) return undefined
+    const now = { wallet: found.wallet, held: found.held }
+    this.#leases.set(id, { found, now })
+    return now
+  }
+
+  completeClaim(claim: SettledClaim): boolean {
+    const name = claimName(claim)
+    if (this.#freed.has(name) || (this.#found && !this.#found.claims.has(name))) return false
+    this.#completed.set(name, claim)
+    return true
+  }
+
+  freeClaim(claim: SettledClaim): void {
+    const name = claimName(claim)
+    this.#completed.delete(name)
+    this.#freed.set(name, claim)
+  }
+
+  log(entry: CallLogEntry): void {
+    this.#entries.set(entry.id, entry)
+  }
+
+  #walletOrNew(id: WalletId): SpentFigures {
+    const known = this.wallet(id)
+    if (known) return known
+    this.#opened.push([id])
+    return this.#add(id, NOTHING_SPENT)
+  }
+
+  #add(id: WalletId, { spent, leased, overrun }: SpentFigures): SpentFigures {
+    const now = { spent, leased, overrun }
+    this.#wallets.set(id, { found: { spent, leased, overrun }, now })
+    return now
+  }
+}
+
+/** One name for an Idempotency-Key's record and its owner. */
+export function claimName({ id, owner }: { readonly id: string; readonly owner: string }): string {
+  return `${id} ${owner}`
+}
+
+function spendRow([id, { found, now }]: [WalletId, Changed<SpentFigures>]): Cell[] {
+  return [id, now.spent - found.spent, found.leased - now.leased, now.overrun - found.overrun]
+}
+
+function drawRow([id, { found, now }]: [string, Changed<LeaseFigures>]): Cell[] {
+  return [id, now.wallet, found.held - now.held]
+}
+
+function completedRow({ id, owner, keepUntil }: SettledClaim): Cell[] {
+  return [id, owner, keepUntil]
+}

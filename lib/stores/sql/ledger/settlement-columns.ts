@@ -1,0 +1,36 @@
+import type { CallLogEntry } from '../../../core/call/index.ts'
+import type { ChargeRecord } from '../../../ledger/ledger.ts'
+import { bigintColumn, integerColumn, textColumn } from '../driver/columns.ts'
+
+/*
+ * The rows that a settlement writes. A column more is a line here, and a migration that adds it.
+ */
+
+/** A charge, written once and never changed. */
+export const CHARGE_COLUMNS = {
+  request_id: textColumn(({ requestId }: ChargeRecord) => requestId),
+  account: textColumn(({ account }: ChargeRecord) => account),
+  key: textColumn(({ key }: ChargeRecord) => key),
+  /** Nano-units. */
+  amount: bigintColumn(({ amount }: ChargeRecord) => amount),
+  at: bigintColumn(({ at }: ChargeRecord) => at),
+  /** How the amount came about, as JSON. */
+  basis: textColumn(({ basis }: ChargeRecord) => basis),
+}
+
+/** An entry of the call log. */
+export const CALL_COLUMNS = {
+  id: textColumn(({ id }: CallLogEntry) => id),
+  account: textColumn(({ account }: CallLogEntry) => account),
+  key: textColumn(({ key }: CallLogEntry) => key),
+  model: textColumn(({ model }: CallLogEntry) => model),
+  status: integerColumn(({ status }: CallLogEntry) => status),
+  error_code: textColumn(({ error_code }: CallLogEntry): string | null => error_code),
+  created_at: bigintColumn(({ created_at }: CallLogEntry) => Date.parse(created_at)),
+  /** The entry as JSON, whose `response_body` is null. */
+  entry: textColumn((entry: CallLogEntry): string =>
+    JSON.stringify(entry.response_body === null ? entry : { ...entry, response_body: null }),
+  ),
+  /** Apart, and last: lists never read it, and it may be megabytes. */
+  response_body: textColumn(({ response_body }: CallLogEntry) => response_body),
+}

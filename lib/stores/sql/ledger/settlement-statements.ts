@@ -1,0 +1,65 @@
+import { LARGEST_AMOUNT } from '../../../ledger/amounts.ts'
+import { typesOf } from '../driver/columns.ts'
+import { RowStatement } from '../driver/row-statement.ts'
+import { CALL_COLUMNS, CHARGE_COLUMNS } from './settlement-columns.ts'
+
+/*
+ * The statements of a settlement, in the order in which all who write several of these rows lock them: wallets, claims,
+ * charges and voids, leases, calls.
+ */
+
+export const OPEN_WALLETS = RowStatement.insert('wallets', { id: 'text' }, 'on conflict (id) do nothing', {
+  constants: { limited: 0, funds: 0, spent: 0, leased: 0, overrun: 0 },
+  loose: true,
+})
+
+/** Leaves out a wallet whose figure would grow beyond 64 bits: SQLite would make a fraction of it. */
+export const SPEND = RowStatement.update(
+  'wallets',
+  { id: 'text', cost: 'bigint', drawn: 'bigint', overrun: 'bigint' },
+  `spent = found.spent + given.cost, leased = found.leased - given.drawn, overrun = found.overrun + given.overrun`,
+  `found.id = given.id and given.cost <= ${LARGEST_AMOUNT} - found.spent
+    and given.overrun <= ${LARGEST_AMOUNT} - found.overrun`,
+)
+
+export const COMPLETE_CLAIMS = RowStatement.update(
+  'idempotency',
+  { id: 'text', owner: 'text', keep_until: 'bigint' },
+  `state = 'completed', expires_at = given.keep_until`,
+  'found.id = given.id and found.owner = given.owner',
+)
+
+export const FREE_CLAIMS = RowStatement.delete(
+  'idempotency',
+  { id: 'text', owner: 'text' },
+  'found.id = given.id and found.owner = given.owner',
+)
+
+export const WRITE_CHARGES = RowStatement.insert(
+  'charges',
+  typesOf(CHARGE_COLUMNS),
+  'on conflict (request_id) do nothing',
+  { unless: 'select 1 from voids where voids.request_id = given.request_id' },
+)
+
+export const WRITE_VOIDS = RowStatement.insert(
+  'voids',
+  { request_id: 'text', account: 'text', key: 'text', amount: 'bigint', at: 'bigint' },
+  'on conflict (request_id) do nothing',
+)
+
+export const DRAW = RowStatement.update(
+  'leases',
+  { id: 'text', wallet: 'text', drawn: 'bigint' },
+  'held = found.held - given.drawn',
+  'found.id = given.id and found.wallet = given.wallet and found.held >= given.drawn',
+)
+
+const CALL_NAMES = Object.keys(CALL_COLUMNS)
+
+/** An entry takes the place of an earlier one. */
+export const WRITE_CALLS = RowStatement.insert(
+  'calls',
+  typesOf(CALL_COLUMNS),
+  `on conflict (id) do update set ${CALL_NAMES.map((name) => `${name} = excluded.${name}`)}`,
+)

@@ -1,0 +1,139 @@
+import type { Settlement, SettlementResult, WalletId } from '../../../ledger/index.ts'
+import type { SettledClaim } from '../../../ledger/ledger.ts'
+import type { Standing } from '../../../ledger/settlement.ts'
+import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
+import { RowStatement } from '../driver/row-statement.ts'
+import type { Database } from '../driver/tables.ts'
+import { writeTogether } from '../driver/write-together.ts'
+import { claimName, type FoundRows, SettlementBatch } from './settlement-batch.ts'
+import { lockLeases, lockWallets } from './sql-ledger-rows.ts'
+
+/** Another process can come between only with the first charge of a wallet that is not there yet. */
+const MOST_TRIES = 5
+
+/**
+ * Settles many calls in one transaction. Writes at once what nearly every batch comes to; only where the rows are not as
+ * that assumes are they read first.
+ *
+ * @throws RangeError as a rejection, when a figure has grown beyond what the database holds.
+ */
+export async function settleAll(
+  db: Database,
+  settlements: readonly Settlement[],
+): Promise<readonly SettlementResult[]> {
+  const assumed = assume(settlements)
+  if (assumed && (await writeTogether(db, assumed.writes()))) return assumed.results
+  for (let tries = 1; ; tries++) {
+    try {
+      return await db.transaction().execute((trx) => settleFound(trx, settlements))
+    } catch (error) {
+      if (!(error instanceof RowsHaveChanged) || tries === MOST_TRIES) throw error
+    }
+  }
+}
+
+async function settleFound(
+  trx: Database,
+  settlements: readonly Settlement[],
+): Promise<readonly SettlementResult[]> {
+  const batch = new SettlementBatch(settlements, await findRows(trx, settlements))
+  batch.assertFigures()
+  for (const { statement, rows } of batch.writes()) {
+    const { changes } = await statement.run(trx, rows)
+    if (changes !== rows.length && !statement.loose) throw new RowsHaveChanged()
+  }
+  return batch.results
+}
+
+/** What nearly every batch comes to; undefined where that is surely not so. */
+function assume(settlements: readonly Settlement[]): SettlementBatch | undefined {
+  if (settlements.some(({ kind }) => kind === 'void')) return undefined
+  const batch = new SettlementBatch(settlements)
+  try {
+    batch.assertFigures()
+  } catch {
+    // Of what comes to more than the database holds, some may stand already.
+    return undefined
+  }
+  return batch
+}
+
+/** What was found was not there any more when it was written. */
+class RowsHaveChanged extends Error {
+  override readonly name = 'RowsHaveChanged'
+
+  constructor() {
+    super('another process has settled the same calls meanwhile')
+  }
+}
+
+const FIND_CLAIMS = RowStatement.select<{ id: string; owner: string }>(
+  { id: 'text', owner: 'text' },
+  `select found.id, found.owner from given
+    join idempotency as found on found.id = given.id and found.owner = given.owner`,
+  { locks: true },
+)
+
+async function ownClaims(trx: Database, claims: readonly SettledClaim[]): Promise<Set<string>> {
+  const { rows } = await FIND_CLAIMS.run(
+    trx,
+    claims.map(({ id, owner }) => [id, owner]),
+  )
+  return new Set(rows.map(claimName))
+}
+
+interface StandingRow {
+  readonly request_id: string
+  readonly account: string | null
+  readonly key: string | null
+  readonly amount: bigint | null
+  readonly voided: string | null
+}
+
+const FIND_STANDING = RowStatement.select<StandingRow>(
+  { request_id: 'text' },
+  `select given.request_id, charges.account, charges.key, charges.amount, voids.request_id as voided
+    from given left join charges on charges.request_id = given.request_id
+    left join voids on voids.request_id = given.request_id
+    where charges.request_id is not null or voids.request_id is not null`,
+)
+
+async function standingOf(trx: Database, requestIds: readonly string[]): Promise<Map<string, Standing>> {
+  const { rows } = await FIND_STANDING.run(
+    trx,
+    requestIds.map((id) => [id]),
+  )
+  return new Map(
+    rows.map(({ request_id, amount, voided, ...charged }) => [
+      request_id,
+      { ...charged, amount: amount ?? 0n, voided: voided !== null },
+    ]),
+  )
+}
+
+function walletsOf({ account, key, draws }: Settlement): WalletId[] {
+  const drawn = draws.map(({ wallet }) => wallet)
+  return key === null
+    ? [accountWallet(account), ...drawn]
+    : [accountWallet(account), keyWallet(key), ...drawn]
+}
+
+/** Wallets first: who else settles these calls waits from there on. */
+async function findRows(trx: Database, settlements: readonly Settlement[]): Promise<FoundRows> {
+  const wallets = await lockWallets(trx, settlements.flatMap(walletsOf))
+  const claims = await ownClaims(
+    trx,
+    settlements.flatMap(({ claim }) => claim ?? []),
+  )
+  const standing = await standingOf(
+    trx,
+    settlements.map(({ requestId }) => requestId),
+  )
+  const leases = await lockLeases(
+    trx,
+    settlements.flatMap(({ requestId, draws }) =>
+      standing.has(requestId) ? [] : draws.map(({ lease }) => lease),
+    ),
+  )
+  return { wallets, claims, standing, leases }
+}
