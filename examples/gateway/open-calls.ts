@@ -4,13 +4,14 @@ import type { Call } from 'express-model-gateway'
 export class OpenCalls {
   #open = 0
   #whenNone: (() => void) | undefined
+  readonly #ended = (): void => {
+    this.#open--
+    if (this.#open === 0) this.#whenNone?.()
+  }
 
   add(call: Call): void {
     this.#open++
-    call.onEnd('open calls', () => {
-      this.#open--
-      if (this.#open === 0) this.#whenNone?.()
-    })
+    call.onEnd('open calls', this.#ended)
   }
 
   /** Resolves when all have ended, at the latest after `withinMs`. */

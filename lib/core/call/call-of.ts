@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Call, type CallOptions } from './call.ts'
 import type { CallTarget } from './lifecycle.ts'
-import { upgradeOf } from './upgraded.ts'
+import { UPGRADE, type Upgrade } from './upgraded.ts'
 
 const CALL = Symbol('express-model-gateway call')
 
-type CallCarrier = IncomingMessage & { [CALL]?: Call; res?: ServerResponse }
+type CallCarrier = IncomingMessage & { [CALL]?: Call; [UPGRADE]?: Upgrade; res?: ServerResponse }
 
 /**
  * Opens the call of a request; the one it already has stays.
@@ -18,7 +18,7 @@ type CallCarrier = IncomingMessage & { [CALL]?: Call; res?: ServerResponse }
  */
 export function openCall(req: IncomingMessage, target: CallTarget, options?: CallOptions): Call {
   const carrier = req as CallCarrier
-  carrier[CALL] ??= new Call(req, upgradeOf(req)?.socket ?? target, options)
+  carrier[CALL] ??= new Call(req, carrier[UPGRADE]?.socket ?? target, options)
   return carrier[CALL]
 }
 

@@ -20,7 +20,7 @@ import type {
   Usage,
 } from './parts.ts'
 import { newRequestId } from './request-id.ts'
-import { type Settler, type SettlingTrace, settleAll } from './settlers.ts'
+import { type Settler, type SettlingTrace, settleOn } from './settlers.ts'
 
 /** How a call is opened; every member has a default. */
 export interface CallOptions {
@@ -34,7 +34,7 @@ export interface CallOptions {
  * What one request knows about itself, handed from middleware to middleware. Each writes its own part and reads what
  * earlier ones wrote; it is the only thing they share. Read it with {@link callOf}.
  */
-export class Call {
+export class Call extends Lifecycle {
   /** Request id: `req_…`, equal to `X-Request-Id` and `request_id`. */
   readonly id: string
   /** Milliseconds since the epoch. */
@@ -81,13 +81,12 @@ export class Call {
    */
   entryBy: 'writer' | 'ledger' | 'written' | null = null
 
-  readonly #target: CallTarget
-  readonly #lifecycle: Lifecycle
   #settlers: Settler[] | undefined
   #proofs: (() => void)[] | undefined
   #failListeners: (() => void)[] | undefined
 
   constructor(req: IncomingMessage, target: CallTarget, options: CallOptions = {}) {
+    super(target)
     this.startedAt = Date.now()
     this.id = newRequestId(this.startedAt)
     this.method = req.method ?? 'GET'
@@ -96,53 +95,15 @@ export class Call {
     this.clientIp = clientIpOf(req)
     this.clientRequestId = clientRequestIdOf(req)
     this.logger = options.logger ?? consoleLogger
-    this.#target = target
-    this.#lifecycle = new Lifecycle(
-      target,
-      () => this.#concludeOutcome(),
-      (error, name) => this.logger.error({ err: error, requestId: this.id, name }, 'giving back failed'),
-    )
     if (isResponse(target) && !target.headersSent) {
       for (const name of this.protocol.requestIdHeaders) target.setHeader(name, this.id)
     }
   }
 
-  /** Whether the call is over and everything it took was given back. */
-  get ended(): boolean {
-    return this.#lifecycle.ended
-  }
-
-  /** Whether the caller went away before the whole answer was handed over. */
-  get left(): boolean {
-    return this.#lifecycle.left
-  }
-
-  /**
-   * Registers what is to be given back when the call ends, however it ends; last taken, first given back. What throws
-   * is logged and hinders no other. On an ended call it runs at once.
-   *
-   * @example
-   * const slot = await slots.acquire(account)
-   * call.onEnd('slot', () => slot.release())
-   */
-  onEnd(name: string, run: () => void | Promise<void>): void {
-    this.#lifecycle.onEnd(name, run)
-  }
-
-  /** Calls `listener` once if the caller leaves before the whole answer was handed over. Returns its removal. */
-  onLeave(listener: () => void): () => void {
-    return this.#lifecycle.onLeave(listener)
-  }
-
-  /** Keeps the call from ending while work for it goes on after its response closed. Returns the release. */
-  hold(): () => void {
-    return this.#lifecycle.hold()
-  }
-
   /** Registers durable work that must be done before the last event of an answer goes out. */
   onSettle(run: Settler): void {
-    this.#settlers ??= []
-    this.#settlers.push(run)
+    if (this.#settlers) this.#settlers.push(run)
+    else this.#settlers = [run]
   }
 
   /**
@@ -156,7 +117,12 @@ export class Call {
     if (!settlers) return undefined
     this.#settlers = undefined
     this.settling = { startedAt: Date.now(), endedAt: null }
-    return settleAll(settlers, ending, this.settling)
+    for (let i = 0; i < settlers.length; i++) {
+      const running = settlers[i]?.(ending)
+      if (running) return settleOn(running, settlers.slice(i + 1), ending, this.settling)
+    }
+    this.settling.endedAt = Date.now()
+    return undefined
   }
 
   /**
@@ -184,8 +150,8 @@ export class Call {
    * Registers a check that the call may still go on, such as that a claim is still its own. It throws when not.
    */
   onProve(check: () => void): void {
-    this.#proofs ??= []
-    this.#proofs.push(check)
+    if (this.#proofs) this.#proofs.push(check)
+    else this.#proofs = [check]
   }
 
   /**
@@ -216,8 +182,8 @@ export class Call {
 
   /** Calls `listener` whenever an error of this call is worded: whoever threw it does not go on. Also after its end. */
   onFail(listener: () => void): void {
-    this.#failListeners ??= []
-    this.#failListeners.push(listener)
+    if (this.#failListeners) this.#failListeners.push(listener)
+    else this.#failListeners = [listener]
   }
 
   /** Notes how the call failed; the first failure stands. Called by whoever words the error. */
@@ -236,19 +202,23 @@ export class Call {
     this.outcome = { status: sent ? this.#status() : error.status, errorCode: error.code, finish }
   }
 
-  #concludeOutcome(): void {
+  protected fault(error: unknown, name: string): void {
+    this.logger.error({ err: error, requestId: this.id, name }, 'giving back failed')
+  }
+
+  protected conclude(): void {
     if (this.outcome) return
-    this.outcome = this.#target.writableFinished
+    this.outcome = this.target.writableFinished
       ? { status: this.#status(), errorCode: null, finish: this.#status() < 400 ? 'completed' : 'refused' }
       : { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
   }
 
   #headersSent(): boolean {
-    return isResponse(this.#target) && this.#target.headersSent
+    return isResponse(this.target) && this.target.headersSent
   }
 
   #status(): number {
-    return isResponse(this.#target) ? this.#target.statusCode : 101
+    return isResponse(this.target) ? this.target.statusCode : 101
   }
 }
 

@@ -27,17 +27,7 @@ export function holdEnd(res: ServerResponse, { beforeEnd, next, onSend }: HeldEn
   const { write, end } = res
   let progress: 'open' | 'held back' | 'over' = 'open'
 
-  const release = (): void => {
-    progress = 'over'
-    heldBack.delete(res)
-  }
-  const replace = (error: unknown): void => {
-    release()
-    next(error)
-  }
-
   function heldWrite(this: ServerResponse, ...given: Parameters<ServerResponse['write']>): boolean {
-    if (progress === 'held back') return true
     if (progress === 'open') onSend?.(given[0], given[1])
     return write.apply(this, given)
   }
@@ -50,13 +40,30 @@ export function holdEnd(res: ServerResponse, { beforeEnd, next, onSend }: HeldEn
     try {
       waiting = beforeEnd()
     } catch (error) {
-      replace(error)
+      progress = 'over'
+      next(error)
       return res
     }
-    progress = waiting ? 'held back' : 'over'
-    if (!waiting) return end.apply(res, given)
+    if (!waiting) {
+      progress = 'over'
+      return end.apply(res, given)
+    }
+    holdBack(waiting, given)
+    return res
+  }
+
+  function holdBack(waiting: Promise<void>, given: EndArguments): void {
+    progress = 'held back'
     heldBack.add(res)
     const head = new FrozenHead(res)
+    const openWrite = res.write
+    const noWrite: ServerResponse['write'] = () => true
+    res.write = noWrite
+    const release = (): void => {
+      progress = 'over'
+      heldBack.delete(res)
+      res.write = openWrite
+    }
     const hand = (): void => {
       release()
       head.restore()
@@ -64,14 +71,14 @@ export function holdEnd(res: ServerResponse, { beforeEnd, next, onSend }: HeldEn
     }
     const handOther = (error: unknown): void => {
       head.melt()
-      replace(error)
+      release()
+      next(error)
     }
     waiting.then(hand, handOther)
-    return res
   }
 
   // Not assigned as literals: V8 lets those live as old objects, and with them the whole call until a full collection.
-  res.write = heldWrite as ServerResponse['write']
+  if (onSend) res.write = heldWrite as ServerResponse['write']
   res.end = heldEnd as ServerResponse['end']
 }
 

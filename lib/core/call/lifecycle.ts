@@ -4,65 +4,70 @@ import type { Duplex } from 'node:stream'
 /** What a call answers on: a response, or the socket of an upgraded connection. */
 export type CallTarget = ServerResponse | Duplex
 
-/** Something that a call took and gives back at its end. */
-interface GiveBack {
-  readonly name: string
-  readonly run: () => void | Promise<void>
-}
+/** Gives back what a call took. */
+export type GiveBack<Self> = (call: Self) => void | Promise<void>
 
-/** Receives what a give-back threw. */
-export type EndFault = (error: unknown, name: string) => void
+/** A give-back that waits for the end, and the one that was registered before it. */
+interface Registered<Self> {
+  readonly name: string
+  readonly run: GiveBack<Self>
+  readonly before: Registered<Self> | undefined
+}
 
 /**
  * The one place that ends a call, exactly once, however its response ends: finished, client gone before or after the
  * headers, exception, aborted upstream. A response or socket emits `close` in each of these cases; the call has ended
  * when that came and nobody holds it open any more.
  */
-export class Lifecycle {
-  #target: CallTarget
-  #fault: EndFault
-  #givebacks: GiveBack[] = []
-  #leaveListeners: Set<() => void> | undefined
+export abstract class Lifecycle {
+  protected readonly target: CallTarget
+  #last: Registered<this> | undefined
+  #leaveListeners: (() => void)[] | undefined
   #holds = 0
   #closed = false
   #ended = false
-  #beforeEnd: () => void
 
-  /**
-   * @param target the response or socket.
-   * @param beforeEnd runs first at the end, so that the outcome is known to what follows.
-   * @param fault is told what a give-back threw.
-   */
-  constructor(target: CallTarget, beforeEnd: () => void, fault: EndFault) {
-    this.#target = target
-    this.#beforeEnd = beforeEnd
-    this.#fault = fault
+  /** @param target the response or socket. */
+  constructor(target: CallTarget) {
+    this.target = target
     if (target.destroyed) queueMicrotask(() => this.#close())
-    else target.once('close', () => this.#close())
+    else target.on('close', () => this.#close())
     // An upgraded socket has no error listener of Node's any more: a reset would end the process. `close` follows it.
     if (!('setHeader' in target)) target.on('error', () => {})
   }
 
+  /** Runs first at the end, so that the outcome is known to what follows. */
+  protected abstract conclude(): void
+
+  /** Is told what a give-back threw. */
+  protected abstract fault(error: unknown, name: string): void
+
+  /** Whether the call is over and everything it took was given back. */
   get ended(): boolean {
     return this.#ended
   }
 
   /** Whether the caller has gone, or has been cut off, before the whole answer was handed over. */
   get left(): boolean {
-    return this.#closed && !this.#target.writableFinished
+    return this.#closed && !this.target.writableFinished
   }
 
   /**
-   * Registers what is to be given back when the call ends. The last one taken is the first one given back. Registering
-   * on a call that has ended runs it at once: an acquisition that outlived its caller leaks nothing.
+   * Registers what is to be given back when the call ends, however it ends; last taken, first given back. What throws
+   * is logged and hinders no other. On an ended call it runs at once: an acquisition that outlived its caller leaks
+   * nothing.
+   *
+   * @example
+   * const slot = await slots.acquire(account)
+   * call.onEnd('slot', () => slot.release())
    */
-  onEnd(name: string, run: () => void | Promise<void>): void {
-    if (this.#ended) this.#run({ name, run })
-    else this.#givebacks.push({ name, run })
+  onEnd(name: string, run: GiveBack<this>): void {
+    if (this.#ended) this.#run(name, run)
+    else this.#last = { name, run, before: this.#last }
   }
 
   /**
-   * Calls `listener` once when the caller leaves before the whole answer was handed over; at once if it already has.
+   * Calls `listener` once if the caller leaves before the whole answer was handed over; at once if it already has.
    *
    * @returns a function that removes the listener.
    */
@@ -71,13 +76,17 @@ export class Lifecycle {
       listener()
       return () => {}
     }
-    this.#leaveListeners ??= new Set()
-    this.#leaveListeners.add(listener)
-    return () => this.#leaveListeners?.delete(listener)
+    if (this.#leaveListeners) this.#leaveListeners.push(listener)
+    else this.#leaveListeners = [listener]
+    return () => {
+      const listeners = this.#leaveListeners
+      const place = listeners ? listeners.indexOf(listener) : -1
+      if (place >= 0) listeners?.splice(place, 1)
+    }
   }
 
   /**
-   * Keeps the call from ending although its response is closed, as while an upstream is drained.
+   * Keeps the call from ending while work for it goes on after its response closed, as while an upstream is drained.
    *
    * @returns a function that lets go; calling it again does nothing.
    */
@@ -96,9 +105,9 @@ export class Lifecycle {
     if (this.#closed) return
     this.#closed = true
     if (this.left && this.#leaveListeners) {
-      const listeners = [...this.#leaveListeners]
-      this.#leaveListeners.clear()
-      for (const listener of listeners) this.#run({ name: 'onLeave', run: listener })
+      const listeners = this.#leaveListeners
+      this.#leaveListeners = undefined
+      for (const listener of listeners) this.#run('onLeave', listener)
     }
     this.#endIfDone()
   }
@@ -107,17 +116,20 @@ export class Lifecycle {
     if (!this.#closed || this.#holds > 0 || this.#ended) return
     this.#ended = true
     this.#leaveListeners = undefined
-    this.#run({ name: 'outcome', run: this.#beforeEnd })
-    for (let next = this.#givebacks.pop(); next; next = this.#givebacks.pop()) this.#run(next)
+    this.conclude()
+    for (let next = this.#last; next; next = this.#last) {
+      this.#last = next.before
+      this.#run(next.name, next.run)
+    }
   }
 
   /** One failing give-back never hinders the others. */
-  #run(giveBack: GiveBack): void {
+  #run(name: string, run: GiveBack<this>): void {
     try {
-      const pending = giveBack.run()
-      if (pending) pending.catch((error: unknown) => this.#fault(error, giveBack.name))
+      const pending = run(this)
+      if (pending) pending.catch((error: unknown) => this.fault(error, name))
     } catch (error) {
-      this.#fault(error, giveBack.name)
+      this.fault(error, name)
     }
   }
 }

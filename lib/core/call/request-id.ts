@@ -4,6 +4,7 @@ const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const POOL_BYTES = 4096
 const RANDOM_CHARS = 16
 
+/** Random characters, made many at a time; those of one id after the other are used. */
 const pool = Buffer.allocUnsafe(POOL_BYTES)
 let used = POOL_BYTES
 let lastTime = 0
@@ -16,25 +17,19 @@ let timeText = ''
 export function newRequestId(now: number = Date.now()): string {
   if (now !== lastTime) {
     lastTime = now
-    timeText = encodeTime(now)
+    timeText = ''
+    for (let rest = now; timeText.length < 10; rest = Math.floor(rest / 32)) {
+      timeText = (ALPHABET[rest % 32] as string) + timeText
+    }
   }
   if (used + RANDOM_CHARS > POOL_BYTES) {
     randomFillSync(pool)
+    for (let i = 0; i < POOL_BYTES; i++) pool[i] = ALPHABET.charCodeAt((pool[i] as number) & 31)
     used = 0
   }
-  let random = ''
-  for (let i = 0; i < RANDOM_CHARS; i++) random += ALPHABET[(pool[used + i] as number) & 31]
+  const random = pool.toString('latin1', used, used + RANDOM_CHARS)
   used += RANDOM_CHARS
   return `req_${timeText}${random}`
-}
-
-function encodeTime(time: number): string {
-  let text = ''
-  for (let rest = time, i = 0; i < 10; i++) {
-    text = (ALPHABET[rest % 32] as string) + text
-    rest = Math.floor(rest / 32)
-  }
-  return text
 }
 
 /** Whether a text has the form of a request id. */

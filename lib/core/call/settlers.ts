@@ -11,28 +11,20 @@ export interface SettlingTrace {
 export type Settler = (ending: CallEnding) => Promise<void> | undefined
 
 /**
- * Runs settlers one behind the other and notes how long that took. Without a promise where none is needed.
+ * Waits for a settler, then runs those behind it one after the other, and notes when the last has ended.
  *
- * @throws what a settler throws.
+ * @throws what a settler throws, as a rejection.
  */
-export function settleAll(
-  settlers: readonly Settler[],
+export async function settleOn(
+  running: Promise<void>,
+  others: readonly Settler[],
   ending: CallEnding,
   trace: SettlingTrace,
-): Promise<void> | undefined {
-  const done = (): void => {
+): Promise<void> {
+  try {
+    await running
+    for (const settler of others) await settler(ending)
+  } finally {
     trace.endedAt = Date.now()
   }
-  const running = runFrom(settlers, 0, ending)
-  if (running) return running.finally(done)
-  done()
-  return undefined
-}
-
-function runFrom(settlers: readonly Settler[], from: number, ending: CallEnding): Promise<void> | undefined {
-  for (let i = from; i < settlers.length; i++) {
-    const running = settlers[i]?.(ending)
-    if (running) return running.then(() => runFrom(settlers, i + 1, ending))
-  }
-  return undefined
 }

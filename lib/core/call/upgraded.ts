@@ -8,14 +8,17 @@ export interface Upgrade {
   readonly head: Buffer
 }
 
-const upgrades = new WeakMap<IncomingMessage, Upgrade>()
+/** Where a request keeps its {@link Upgrade}. */
+export const UPGRADE = Symbol('express-model-gateway upgrade')
+
+type UpgradeCarrier = IncomingMessage & { [UPGRADE]?: Upgrade }
 
 /** Notes that a request came by a server's `upgrade` event: its call answers on the socket. */
 export function noteUpgrade(req: IncomingMessage, upgrade: Upgrade): void {
-  upgrades.set(req, upgrade)
+  ;(req as UpgradeCarrier)[UPGRADE] = upgrade
 }
 
 /** What a request asks to be upgraded; undefined of an ordinary one. */
 export function upgradeOf(req: IncomingMessage): Upgrade | undefined {
-  return upgrades.get(req)
+  return (req as UpgradeCarrier)[UPGRADE]
 }

@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type CallLogEntry, callOf, entryOf } from '../../core/call/index.ts'
+import { type Call, type CallLogEntry, callOf, entryOf } from '../../core/call/index.ts'
 
 /** Options of {@link callLog}. */
 export interface CallLogOptions {
@@ -25,12 +25,13 @@ export function callLog(options: CallLogOptions): RequestHandler {
   if (typeof writer?.add !== 'function') {
     throw new TypeError('callLog: "writer" must have an add method, such as new CallLogWriter({ store })')
   }
+  const write = (call: Call): void => {
+    if (call.entryBy !== 'written') writer.add(entryOf(call))
+  }
   return function callLog(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
     call.entryBy = settledBy
-    call.onEnd('call log', () => {
-      if (call.entryBy !== 'written') writer.add(entryOf(call))
-    })
+    call.onEnd('call log', write)
     next()
   }
 }
