@@ -104,7 +104,7 @@ describe('an official SDK that sends through the client', { concurrency: 4 }, ()
     await assert.rejects(aborted, (error) => error instanceof OpenAI.APIUserAbortError)
     const late = openaiOf(gateway.url, { firstDelayMs: 60_000 }).chat.completions.create(
       { model: 'chat', messages },
-      { timeout: 200 },
+      { timeout: 2000 },
     )
     await assert.rejects(late, (error) => error instanceof OpenAI.APIConnectionTimeoutError)
     assert.equal(upstream.requests.length, 2)

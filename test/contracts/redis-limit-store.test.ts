@@ -29,7 +29,7 @@ it("an operator reads and resets counters with rate-limiter-flexible's own limit
   const server = await startRedis()
   t.after(() => server.close())
   const redis = server.client()
-  const store = new RedisLimitStore({ redis })
+  const store = new RedisLimitStore({ redis, timeoutMs: 5000 })
   const ask = async () => (await store.admit(demand([limit('rpm', 'k1', 2)]))).refusedBy === undefined
   assert.deepEqual([await ask(), await ask(), await ask()], [true, true, false])
   const limiter = new RateLimiterRedis({

@@ -13,7 +13,7 @@ import { chat, lookUp, post } from '../support/gateway-process.ts'
 import { answerJson, chatAnswer, type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
 
 /** Much more than an answer takes on a busy machine. */
-const BOUND_MS = 400
+const BOUND_MS = 1000
 
 describe('a strategy of one’s own', () => {
   let bargain: ScriptedUpstream

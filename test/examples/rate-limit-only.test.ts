@@ -18,7 +18,11 @@ describe('an app with limits and nothing else, twice on one Redis', { skip: WITH
     redis = await startRedis()
     cleanUp.after(() => redis.close())
     const open = () =>
-      listen(createApp({ store: new RedisLimitStore({ redis: redis.client(), logger: recordingLogger() }) }))
+      listen(
+        createApp({
+          store: new RedisLimitStore({ redis: redis.client(), logger: recordingLogger(), timeoutMs: 5000 }),
+        }),
+      )
     servers = await Promise.all([open(), open()])
     for (const server of servers) cleanUp.after(() => server.close().closeAllConnections())
   })

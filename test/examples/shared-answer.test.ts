@@ -38,7 +38,7 @@ test('many scrapes at once, for which nobody needs a key, cost no more than one'
   let collected = 0
   const collect = async () => {
     collected++
-    await sleep(200)
+    await sleep(1000)
     return `# a scrape\n`
   }
   const server = await serveApp((app) => app.get('/metrics', metricsPage(collect, undefined)))

@@ -60,7 +60,7 @@ describe('the end of an answer', () => {
 
 describe('a charge that is not confirmed in time', () => {
   it('keeps an unsent answer back, and does not stand in the end', async () => {
-    const app = await serve({ handler: paid, confirmMs: 100 })
+    const app = await serve({ handler: paid, confirmMs: 500 })
     const answer = await app.get()
     assert.equal(answer.status, 503)
     assert.equal((await envelopeOf(answer)).error.code, 'billing_unavailable')
@@ -71,7 +71,7 @@ describe('a charge that is not confirmed in time', () => {
   })
 
   it('breaks off a stream that has begun, and is charged once', async () => {
-    const app = await serve({ handler: streamed, confirmMs: 100 })
+    const app = await serve({ handler: streamed, confirmMs: 500 })
     const client = rawClient(app.port, 'GET / HTTP/1.1\r\nhost: x\r\nx-account: acme\r\n\r\n')
     const received = await client.end()
     assert.match(received, /first /)
@@ -82,7 +82,7 @@ describe('a charge that is not confirmed in time', () => {
   })
 
   it('does not keep the answer back where the app would rather risk the charge', async () => {
-    const app = await serve({ handler: paid, confirmMs: 100, onLedgerAway: 'deliver' })
+    const app = await serve({ handler: paid, confirmMs: 500, onLedgerAway: 'deliver' })
     assert.equal((await app.get()).status, 200)
     assert.equal((await app.account('acme')).spent, '0')
     app.ledger.open()

@@ -146,7 +146,7 @@ describe('the provider constraint', () => {
   })
 
   it('sorts by latency', async (t) => {
-    const slow = await startUpstream((res) => void setTimeout(() => chatAnswer(res), 60))
+    const slow = await startUpstream((res) => void setTimeout(() => chatAnswer(res), 800))
     const fast = await startUpstream()
     t.after(() => Promise.all([slow.close(), fast.close()]))
     const gateway = await gatewayFor(t, { lines: [slow, fast].map(({ url }) => ({ url })) })
@@ -158,7 +158,7 @@ describe('the provider constraint', () => {
 
   it('sorts by throughput', async (t) => {
     // The same number of tokens, over a longer and a shorter time.
-    const slow = await startUpstream((res) => stream(res, chatEvents(['a', 'b', 'c', 'd']), { paceMs: 15 }))
+    const slow = await startUpstream((res) => stream(res, chatEvents(['a', 'b', 'c', 'd']), { paceMs: 200 }))
     const fast = await startUpstream((res) => stream(res, chatEvents(['a', 'b', 'c', 'd']), { paceMs: 1 }))
     t.after(() => Promise.all([slow.close(), fast.close()]))
     const gateway = await gatewayFor(t, { lines: [slow, fast].map(({ url }) => ({ url })) })

@@ -6,7 +6,7 @@ import { answerJson, chatAnswer, startUpstream } from '../support/scripted-upstr
 
 describe('a line that answered 429', () => {
   it('is left alone for as long as it asked, and served again afterwards', async (t) => {
-    const limited = await startUpstream((res) => answerJson(res, 429, {}, { 'retry-after-ms': '400' }))
+    const limited = await startUpstream((res) => answerJson(res, 429, {}, { 'retry-after-ms': '2000' }))
     const other = await startUpstream()
     t.after(() => Promise.all([limited.close(), other.close()]))
     const gateway = await gatewayFor(t, { lines: [limited, other].map(({ url }) => ({ url })) })
@@ -15,7 +15,7 @@ describe('a line that answered 429', () => {
     const got = await exchange(gateway)
     assert.equal(got.status, 200)
     const { routing } = await gateway.entry(got.requestId)
-    if (performance.now() - asked < 390) {
+    if (performance.now() - asked < 1900) {
       assert.equal(limited.requests.length, 1)
       assert.equal(routing?.eliminated[0]?.reason, 'resting')
       assert.deepEqual(
@@ -24,7 +24,7 @@ describe('a line that answered 429', () => {
       )
     }
     limited.script = (res) => chatAnswer(res)
-    await sleep(420)
+    await sleep(2100)
     assert.equal((await exchange(gateway)).status, 200)
     assert.equal(limited.requests.length, 2)
   })

@@ -91,7 +91,7 @@ describe('the verdict after the last attempt', async () => {
           const upstream = upstreams[i] as ScriptedUpstream
           upstream.script = script
           upstream.requests.length = 0
-          return { url: upstream.url, timeouts: { firstByteMs: 60 } }
+          return { url: upstream.url, timeouts: { firstByteMs: 1000 } }
         }),
         ...(maxAttempts !== undefined && { route: { maxAttempts } }),
       })

@@ -102,9 +102,9 @@ export function recordingLogger(): RecordingLogger {
 
 /** Waits, event loop turn by turn, until `condition` holds. */
 export async function eventually(condition: () => boolean, what = 'the condition'): Promise<void> {
-  const deadline = performance.now() + 10_000
+  const deadline = performance.now() + 20_000
   while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`${what} did not come true within 10 s`)
+    if (performance.now() > deadline) throw new Error(`${what} did not come true within 20 s`)
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
 }

@@ -64,7 +64,7 @@ export async function serveChain(
     server: server.server,
     openCalls,
     async entry(requestId) {
-      for (let tries = 0; tries < 1000; tries++) {
+      for (let tries = 0; tries < 4000; tries++) {
         await writer.flush()
         const found = await store.find(requestId ?? '')
         if (found) return found

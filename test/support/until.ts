@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export async function until(
   condition: () => boolean,
   what = 'the condition',
-  withinMs = 5000,
+  withinMs = 20_000,
 ): Promise<void> {
   const deadline = performance.now() + withinMs
   while (!condition()) {
@@ -17,7 +17,7 @@ export async function until(
 export async function untilAsync(
   condition: () => Promise<boolean>,
   what = 'the condition',
-  withinMs = 10_000,
+  withinMs = 20_000,
 ): Promise<void> {
   const deadline = performance.now() + withinMs
   while (!(await condition())) {

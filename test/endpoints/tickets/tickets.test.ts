@@ -44,7 +44,7 @@ beforeEach(async () => {
   server = await serveApp((app) => {
     app.use('/desk', ticketDeskRoutes({ store, calls }))
     app.use('/open', ticketRoutes({ store, calls, entryWithinMs: 0 }))
-    app.use('/v1', authenticate({ keys }), ticketRoutes({ store, calls, entryWithinMs: 300 }))
+    app.use('/v1', authenticate({ keys }), ticketRoutes({ store, calls, entryWithinMs: 1000 }))
     app.use(unknownPath(), errorEnvelope())
   })
   cleanUp.after(() => server.close())

@@ -12,7 +12,7 @@ interface Pair {
   readonly second: VideoUpstream
 }
 
-const TIMEOUTS = { connectMs: 500, firstByteMs: 300, idleMs: 300, totalMs: 2000 }
+const TIMEOUTS = { connectMs: 5000, firstByteMs: 1500, idleMs: 1500, totalMs: 8000 }
 
 async function pairOf(t: TestContext, kind: 'openai' | 'ark', firstUrl?: string): Promise<Pair> {
   const [first, second] = [await videoUpstreamFor(t), await videoUpstreamFor(t)]

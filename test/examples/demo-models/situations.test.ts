@@ -118,12 +118,12 @@ describe('provoked answers', () => {
   })
 
   it('demo-stall starts its answer and then says nothing more', async () => {
-    const givesUp = { signal: AbortSignal.timeout(150) }
+    const givesUp = { signal: AbortSignal.timeout(2000) }
     const asked = { model: 'demo-stall', messages: user('Hi'), max_tokens: 100, stream: true as const }
     const openaiStyle = await drain(await openaiFor(demo.url).chat.completions.create(asked, givesUp))
     assert.ok(openaiStyle.items.some((chunk) => chunk.choices[0]?.delta.content))
     assert.ok(openaiStyle.items.every((chunk) => chunk.choices[0]?.finish_reason === null))
-    const giveUp = { signal: AbortSignal.timeout(150) }
+    const giveUp = { signal: AbortSignal.timeout(2000) }
     const types = (await drain(await anthropicFor(demo.url).messages.create(asked, giveUp))).items.map(
       ({ type }) => type,
     )
@@ -146,7 +146,7 @@ describe('provoked answers', () => {
   it('demo-slow lets go of a caller that leaves', { timeout: 30_000 }, async () => {
     // Were the wait to go on, its timer would keep this file's process alive for a minute.
     const own = await startDemoModels({ slowMs: 60_000 })
-    const leaving = { signal: AbortSignal.timeout(50) }
+    const leaving = { signal: AbortSignal.timeout(1000) }
     const asked = { model: 'demo-slow', messages: user('Hi') }
     await assert.rejects(openaiFor(own.url).chat.completions.create(asked, leaving))
     await own.close()

@@ -86,7 +86,7 @@ describe('a call whose caller leaves', async () => {
     })
 
     it(`is charged for what was said until the drain's time was up (${modeName(mode)})`, async (t) => {
-      const gateway = await over(t, mode, { onDisconnect: 'drain', drainMs: 60 })
+      const gateway = await over(t, mode, { onDisconnect: 'drain', drainMs: 500 })
       upstream.script = (res) => stream(res, upTo(mode, ' upon'), { end: false })
       const entry = await ended(gateway, await callAndLeave(gateway, mode, ' upon'))
       await assertCharged(gateway, entry, twoWords(mode), 'estimated')

@@ -23,7 +23,7 @@ describe('an answer that was kept back because its charge was not confirmed', ()
     const db = await open(t, await databaseUrl(t))
     const ledger = new HeldLedger(db)
     await ledger.setLimit(accountWallet('acme'), { limited: false })
-    const pool = new LeasePool({ ledger, logger: recordingLogger(), confirmMs: 100 })
+    const pool = new LeasePool({ ledger, logger: recordingLogger(), confirmMs: 2000 })
     const upstream = await startUpstream()
     const gateway = await keyedGateway(t, {
       lines: [upstream.url],

@@ -123,14 +123,14 @@ describe('a caller that reads slowly', () => {
       res.on('drain', write)
       write()
     })
-    const gateway = await forwardGateway(t, { lines: [{ url: upstream.url, timeouts: { idleMs: 700 } }] })
+    const gateway = await forwardGateway(t, { lines: [{ url: upstream.url, timeouts: { idleMs: 1500 } }] })
     const asking = request(`${gateway.url}/v1/files/f1/content`, {
       headers: { authorization: `Bearer ${KEY}` },
     }).end()
     const [response] = await once(asking, 'response')
     response.pause()
     await until(() => written > MEGABYTE.length)
-    await sleep(1600)
+    await sleep(2500)
     assert.ok(written < size, `${written} bytes are out although nobody reads`)
     let bytes = 0
     for await (const chunk of response) bytes += chunk.length

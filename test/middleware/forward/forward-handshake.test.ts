@@ -80,7 +80,7 @@ describe('a handshake that is refused', () => {
       (_req, socket) => void socket.resume().on('end', () => socket.end()),
     )
     const gateway = await forwardGateway(t, {
-      lines: [{ url: upstream.url, timeouts: { firstByteMs: 80 } }],
+      lines: [{ url: upstream.url, timeouts: { firstByteMs: 500 } }],
       rules: RULES,
     })
     const { response, envelope } = await refusal(connect(gateway))

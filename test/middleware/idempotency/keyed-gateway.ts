@@ -58,7 +58,7 @@ export async function startKeyedGateway(options: KeyedGatewayOptions): Promise<K
     app.post(
       OPERATIONS.map(({ path }) => path),
       readRequest({ catalog }),
-      idempotency({ logger, ...options.idempotency }),
+      idempotency({ logger, storeTimeoutMs: 10_000, ...options.idempotency }),
       options.further ?? pass,
       route({ catalog, lines, ...options.route }),
     )

@@ -19,7 +19,7 @@ async function faultyGateway(t: TestContext) {
   const changes: boolean[] = []
   const gateway = await keyedGateway(t, {
     lines: [upstream.url],
-    idempotency: { store, leaseMs: LEASE, onStoreChange: (away) => changes.push(away) },
+    idempotency: { store, leaseMs: LEASE, storeTimeoutMs: 250, onStoreChange: (away) => changes.push(away) },
   })
   return { upstream, store, gateway, changes }
 }
@@ -50,7 +50,7 @@ describe('while the store is away', () => {
       for (let i = 0; i < 5; i++) {
         const asked = performance.now()
         const refused = await gateway.exchange('k')
-        assert.ok(performance.now() - asked < 1000)
+        assert.ok(performance.now() - asked < 5000)
         assert.equal(refused.status, 500)
         assert.equal(refused.errorCode, 'internal_error')
         assert.match(refused.envelope().error.message, /nothing was run/)
@@ -130,7 +130,7 @@ describe('Redis in the middle of calls', { skip: WITHOUT_REDIS }, () => {
     const store = new RedisIdempotencyStore({ redis: redis.client() })
     const gateway = await keyedGateway(t, {
       lines: [upstream.url],
-      idempotency: { store, leaseMs: LEASE, storeTimeoutMs: 400 },
+      idempotency: { store, leaseMs: LEASE, storeTimeoutMs: 1000 },
     })
     assert.equal((await gateway.exchange('before')).status, 200)
     assert.equal((await gateway.exchange('before')).errorCode, 'idempotency_key_replayed')
@@ -144,7 +144,7 @@ describe('Redis in the middle of calls', { skip: WITHOUT_REDIS }, () => {
     await redis.kill()
     const asked = performance.now()
     assert.equal((await gateway.exchange('other')).errorCode, 'internal_error')
-    assert.ok(performance.now() - asked < 1500)
+    assert.ok(performance.now() - asked < 5000)
     finish()
     assert.equal((await running).errorCode, 'internal_error', 'its record cannot be completed')
     upstream.script = (res) => chatAnswer(res)
@@ -164,7 +164,7 @@ describe('Redis in the middle of calls', { skip: WITHOUT_REDIS }, () => {
     const store = new RedisIdempotencyStore({ redis: redis.client() })
     const gateway = await keyedGateway(t, {
       lines: [upstream.url],
-      idempotency: { store, leaseMs: 8000, storeTimeoutMs: 400 },
+      idempotency: { store, leaseMs: 8000, storeTimeoutMs: 1000 },
     })
     let finish = () => {}
     upstream.script = (res) => {

@@ -91,7 +91,7 @@ describe('a record in the transaction of its charge', () => {
     const committed = Promise.withResolvers<void>()
     const gateway = await keyedGateway(t, {
       lines: [upstream.url],
-      idempotency: { store, completedBy: 'ledger', leaseMs: 400 },
+      idempotency: { store, completedBy: 'ledger', leaseMs: 2000 },
       further: (req, _res, next) => {
         const call = callOf(req)
         call.onSettle(async () => {

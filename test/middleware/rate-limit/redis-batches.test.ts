@@ -181,7 +181,7 @@ describe('demands of one turn of the event loop in Redis', { skip: WITHOUT_REDIS
   }
 
   it('fail together, each as a store that is away, and give back together what they took unheard', async () => {
-    store = new RedisLimitStore({ redis, logger: silent, timeoutMs: 100 })
+    store = new RedisLimitStore({ redis, logger: silent, timeoutMs: 1000 })
     const limits = [limit('rpm', 's', 100), limit('concurrency', 's', 100)]
     const running = many(3, limits)
     await all(running)

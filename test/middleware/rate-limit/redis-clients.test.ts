@@ -24,7 +24,7 @@ async function clientWith(
 
 it('a client that reads numbers as texts has its late charges back', { skip: WITHOUT_REDIS }, async (t) => {
   const { server, redis } = await clientWith(t, { stringNumbers: true })
-  const store = new RedisLimitStore({ redis, logger: silent, timeoutMs: 100 })
+  const store = new RedisLimitStore({ redis, logger: silent, timeoutMs: 1000 })
   const rpm = limit('rpm', 's', 5)
   await store.admit(demand([rpm]))
   server.pause()
@@ -51,7 +51,7 @@ it('a client that reads numbers as texts keeps its claims on keys', { skip: WITH
 it('a clock of the app may tell parts of milliseconds', { skip: WITHOUT_REDIS }, async (t) => {
   const { redis } = await clientWith(t, {})
   let now = Date.now() + 0.3
-  const store = new RedisLimitStore({ redis, logger: silent, now: () => now })
+  const store = new RedisLimitStore({ redis, logger: silent, timeoutMs: 5000, now: () => now })
   const limits = [limit('rpm', 's', 1), limit('concurrency', 's', 1)]
   const ask = () => store.admit(demand(limits, { sender: 's' }))
   assert.equal((await ask()).refusedBy, undefined)

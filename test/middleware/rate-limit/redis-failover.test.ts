@@ -42,7 +42,7 @@ describe('limits on a Redis that is replaced', { skip: WITHOUT_REDIS }, () => {
   })
 
   it('takes a Redis that has become a replica for one that is away, whatever it answers to PING', async (t) => {
-    const store = new RedisLimitStore({ redis, logger: silent })
+    const store = new RedisLimitStore({ redis, logger: silent, timeoutMs: 2000 })
     await store.ping()
     const successor = await startRedis()
     t.after(() => successor.close())
@@ -96,7 +96,7 @@ describe('limits on a Redis that is replaced', { skip: WITHOUT_REDIS }, () => {
     it(`gives back a slot that is taken for ${call} behind its return`, async () => {
       const held: { wait: Promise<void> | undefined } = { wait: undefined }
       const go = Promise.withResolvers<void>()
-      const store = new RedisLimitStore({ redis: waiting(redis, held), logger: silent, timeoutMs: 50 })
+      const store = new RedisLimitStore({ redis: waiting(redis, held), logger: silent, timeoutMs: 500 })
       const late = demand([limit('concurrency', 's', 5), limit('rpm', 's', 5)])
       held.wait = go.promise
       const asked = store.admit(late)
@@ -109,7 +109,7 @@ describe('limits on a Redis that is replaced', { skip: WITHOUT_REDIS }, () => {
       await store.admit(demand([limit('rpm', 'other', 5)]))
       go.resolve()
       await untilAsync(async () => (await redis.get('gateway:{limits}:rpm:key:s')) !== null)
-      await untilAsync(async () => (await redis.zcard(SLOTS)) === 0, 'the slot', 2000)
+      await untilAsync(async () => (await redis.zcard(SLOTS)) === 0, 'the slot')
       // Whoever ran is counted; whoever was refused is not.
       await untilAsync(async () => (await redis.get('gateway:{limits}:rpm:key:s')) === (runs ? '1' : '0'))
     })

@@ -25,13 +25,18 @@ describe('limits while Redis is away', { skip: WITHOUT_REDIS }, () => {
   async function limited(t: TestContext, options: LimitedAppOptions) {
     const logger = recordingLogger()
     const changes: boolean[] = []
-    const store = new RedisLimitStore({ redis, logger, onChange: (away) => void changes.push(away) })
+    const store = new RedisLimitStore({
+      redis,
+      logger,
+      timeoutMs: 1000,
+      onChange: (away) => void changes.push(away),
+    })
     const app = await limitedApp(t, { store, ...options })
     const timed = async (members?: Parameters<typeof app.ask>[0]) => {
       const start = performance.now()
       const answer = await app.ask(members)
       const took = performance.now() - start
-      assert.ok(took < 1000, `took ${took} ms`)
+      assert.ok(took < 5000, `took ${took} ms`)
       return answer
     }
     return { app, store, logger, changes, ask: timed }

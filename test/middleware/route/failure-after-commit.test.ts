@@ -48,7 +48,7 @@ const ROWS: Row[] = [
   {
     does: 'falls silent',
     breaks: () => {},
-    timeouts: { idleMs: 60 },
+    timeouts: { idleMs: 1000 },
     code: 'upstream_timeout',
     timeoutPhase: 'idle',
   },
@@ -59,7 +59,7 @@ const ROWS: Row[] = [
       const timer = setInterval(() => res.write(word), 10)
       res.on('close', () => clearInterval(timer))
     },
-    timeouts: { totalMs: 150 },
+    timeouts: { totalMs: 2000 },
     code: 'upstream_timeout',
     timeoutPhase: 'total',
   },

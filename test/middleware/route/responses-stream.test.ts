@@ -39,7 +39,7 @@ async function twoLines(t: TestContext, script: UpstreamScript) {
       : answerJson(res, 200, responseBody([messageItem('second')], { id: 'resp_2' })),
   )
   t.after(() => Promise.all([upstream.close(), second.close()]))
-  const line = { timeouts: { idleMs: 100, firstByteMs: 400 }, circuit: { minimumCalls: 1000 } }
+  const line = { timeouts: { idleMs: 1000, firstByteMs: 3000 }, circuit: { minimumCalls: 1000 } }
   const gateway = await gatewayFor(t, {
     lines: [upstream, second].map(({ url }) => ({ url, ...line })),
   })

@@ -21,13 +21,13 @@ describe('a caller who is slower than the upstream', () => {
     })
     t.after(() => upstream.close())
     const gateway = await gatewayFor(t, {
-      lines: [{ url: upstream.url, timeouts: { idleMs: 80 }, circuit: { minimumCalls: 1 } }],
+      lines: [{ url: upstream.url, timeouts: { idleMs: 1500 }, circuit: { minimumCalls: 1 } }],
     })
     const { text, stalled } = await new Promise<{ text: string; stalled: number }>((resolve, reject) => {
       const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
       const req = request(gateway.url + pathOf(OPENAI_STREAM), { method: 'POST', headers }, async (res) => {
         res.pause()
-        await sleep(400)
+        await sleep(2500)
         const stalled = written
         let text = ''
         res.on('data', (part: Buffer) => (text += part.toString()))

@@ -21,7 +21,7 @@ test('a circuit that opens and is closed again: its state, and how often it chan
   const upstream = await startUpstream((res) => answerJson(res, 500, {}))
   t.after(() => upstream.close())
   const gateway = await startObserved(t, {
-    lines: [{ url: upstream.url, circuit: { errorPercent: 50, minimumCalls: 1, resetMs: 200 } }],
+    lines: [{ url: upstream.url, circuit: { errorPercent: 50, minimumCalls: 1, resetMs: 2000 } }],
   })
   assert.deepEqual(circuitOf(await gateway.scrape()), ['closed'], 'also before it was ever used')
   await gateway.post(CHAT, chatBody())

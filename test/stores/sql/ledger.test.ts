@@ -2,10 +2,10 @@ import { openDatabase, SqlCallStore, SqlIdempotencyStore, SqlLedger } from '../.
 import { ledgerContract } from '../../contracts/ledger.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
-import { temporaryFolder } from './temporary-database.ts'
+import { PATIENT, temporaryFolder } from './temporary-database.ts'
 
 async function openLedgers(url: string, remove: () => Promise<void>) {
-  const handles = [await openDatabase(url), await openDatabase(url)] as const
+  const handles = [await openDatabase(url, PATIENT), await openDatabase(url, PATIENT)] as const
   const [one, other] = handles
   return {
     ledgers: [new SqlLedger(one), new SqlLedger(other)] as const,

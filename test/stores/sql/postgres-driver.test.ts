@@ -137,7 +137,7 @@ describe('statements on Postgres', { skip: WITHOUT_POSTGRES }, () => {
   })
 
   it('that take too long are ended by Postgres, and their connection goes on', async (t) => {
-    const db = await openDatabase(await postgresUrl(), { poolSize: 1, statementTimeoutMs: 200 })
+    const db = await openDatabase(await postgresUrl(), { poolSize: 1, statementTimeoutMs: 1500 })
     t.after(() => db.destroy())
     const before = await connectionOf(db)
     await assert.rejects(sql`select pg_sleep(60)`.execute(db), { code: '57014' })

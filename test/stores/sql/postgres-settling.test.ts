@@ -179,7 +179,7 @@ describe('settlements on Postgres', { skip: WITHOUT_POSTGRES }, () => {
   })
 
   it('that wait too long for a lock fail, leave nothing behind and hold no lock', async (t) => {
-    const { url, ledger, settle } = await openLedger(t, { statementTimeoutMs: 300 })
+    const { url, ledger, settle } = await openLedger(t, { statementTimeoutMs: 1500 })
     const other = await openDatabase(url)
     t.after(() => other.destroy())
     const [free, locked] = [await prepaid(ledger, 1000n), await prepaid(ledger, 1000n)]

@@ -4,6 +4,9 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { type Database, openDatabase } from '../../../lib/stores/sql/index.ts'
 
+/** For tests that are not about clocks: on a busy machine a database may take its time. */
+export const PATIENT = { connectTimeoutMs: 30_000, statementTimeoutMs: 30_000 } as const
+
 /** A folder of its own for a database, and the way to be rid of it. */
 export async function temporaryFolder(): Promise<{ url: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'gateway-'))
@@ -22,7 +25,7 @@ export async function databaseUrl(t: TestContext): Promise<string> {
 
 /** Opens a database and closes it after the test. */
 export async function open(t: TestContext, url: string): Promise<Database> {
-  const db = await openDatabase(url)
+  const db = await openDatabase(url, PATIENT)
   t.after(() => db.destroy())
   return db
 }

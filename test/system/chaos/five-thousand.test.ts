@@ -4,12 +4,12 @@ import { before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type LimitStore, MemoryLimitStore } from '../../../lib/middleware/rate-limit/index.ts'
 import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
+import { demand, limit } from '../../middleware/rate-limit/demands.ts'
+import { limitedApp } from '../../middleware/rate-limit/limited-app.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { until } from '../../support/until.ts'
-import { demand, limit } from '../../middleware/rate-limit/demands.ts'
-import { limitedApp } from '../../middleware/rate-limit/limited-app.ts'
 
 const ALL = 5000
 

@@ -11,8 +11,8 @@ import { cleaningUp } from '../../support/clean-up.ts'
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 
 /** Far below the ten minutes and more that TCP would wait. */
-const PATIENCE_MS = 10_000
-const QUICK = { connectTimeoutMs: 500, statementTimeoutMs: 500 }
+const PATIENCE_MS = 20_000
+const QUICK = { connectTimeoutMs: 2000, statementTimeoutMs: 2000 }
 
 let server: PostgresServer
 const cleanUp = cleaningUp()

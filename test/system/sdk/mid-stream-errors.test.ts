@@ -66,7 +66,7 @@ describe('an upstream that breaks its stream off raises in the SDK', () => {
       const line = {
         url: upstream.url,
         protocol,
-        timeouts: { idleMs: 80 },
+        timeouts: { idleMs: 1000 },
         circuit: { minimumCalls: 1000 },
       }
       // The second line must not be asked once output has gone out.
