@@ -20,14 +20,14 @@ export const ENDPOINTS_BY_PROTOCOL = {
 export type EndpointName = (typeof ENDPOINTS_BY_PROTOCOL)[ProtocolName][number]
 
 /** What decides which endpoints can be asked of a line. */
-export type SpokenByLine = Pick<Line, 'protocol'> & Partial<Pick<Line, 'endpoints'>>
+export type LineEndpoints = Pick<Line, 'protocol'> & Partial<Pick<Line, 'endpoints'>>
 
 /**
  * Whether a line has an endpoint: it speaks the protocol, and does not leave the endpoint out.
  *
  * @param endpoint its name, such as `chat/completions`.
  */
-export function hasEndpoint(line: SpokenByLine, protocol: ProtocolName, endpoint: string): boolean {
+export function hasEndpoint(line: LineEndpoints, protocol: ProtocolName, endpoint: string): boolean {
   return line.protocol === protocol && (line.endpoints?.has(endpoint) ?? true)
 }
 

@@ -15,7 +15,7 @@ export {
 export { keyMembers, type ParsedAccount, type ParsedKey } from './config-schema.ts'
 export { windowNeeded, windowOn } from './context-window.ts'
 export { configJsonSchema } from './emit-schema.ts'
-export { hasEndpoint, type SpokenByLine } from './endpoints.ts'
+export { hasEndpoint, type LineEndpoints } from './endpoints.ts'
 export { ConfigError, type GatewayConfig, loadConfig } from './load-config.ts'
 export { formatAmount, isAmount, NANOS_PER_UNIT, parseAmount } from './money.ts'
 export { hashSecret } from './secret-hash.ts'

@@ -1,4 +1,4 @@
-import type { SpokenByLine } from '../catalog/index.ts'
+import type { LineEndpoints } from '../catalog/index.ts'
 import { chatCompletions, messages, type Operation, responses, servesNatively } from '../operations/index.ts'
 import { messageAsChatAnswer } from './chat-as-messages/answer.ts'
 import { chatWithoutForeign } from './chat-as-messages/foreign-thinking.ts'
@@ -13,7 +13,7 @@ import { ITEM_PREFIX, responsesWithoutForeign } from './responses-as-chat/foreig
 import { responsesAsChat, responsesAsMessages } from './responses-as-chat/index.ts'
 import type { Translation } from './translation.ts'
 
-/** Every direction, one row each; of two that would do the first is taken. */
+/** All directions. If two fit a line, the first is used. */
 const TRANSLATIONS: readonly Translation[] = [
   {
     from: chatCompletions,
@@ -50,17 +50,17 @@ const TRANSLATIONS: readonly Translation[] = [
 ]
 
 /**
- * How a call of `operation` is put to a line that does not have its endpoint, but another; undefined where it cannot be.
+ * Returns the translation for calls of `operation` on a line that has another endpoint; undefined if there is none.
  *
  * @example
  * const line = { protocol: 'anthropic' } as const
  * const body = translationOf(chatCompletions, line)?.request(json, { upstreamModel, defaultMaxTokens: 4096 })
  */
-export function translationOf(operation: Operation, line: SpokenByLine): Translation | undefined {
+export function translationOf(operation: Operation, line: LineEndpoints): Translation | undefined {
   return translationsOf(operation).find(({ to }) => servesNatively(line, to))
 }
 
-/** All that a call of `operation` can be put into. */
+/** Returns all translations for calls of `operation`. */
 export function translationsOf(operation: Operation): readonly Translation[] {
   return BY_OPERATION.get(operation) ?? []
 }

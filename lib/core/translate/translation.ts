@@ -1,27 +1,25 @@
+import type { JsonObject } from '../json/index.ts'
 import type { Operation, ReportedUsage } from '../operations/index.ts'
 
-/** A JSON object: a body, or any part of one. */
-export type JsonObject = Readonly<Record<string, unknown>>
-
-/** Token counts on their way from one accounting to the other. Input includes what a cache had to do with. */
+/** The token counts of an answer. Input tokens include those that were read from or written to a cache. */
 export interface TranslatedUsage extends ReportedUsage {
-  /** Of the output, what was thought; undefined where it was not told. */
+  /** The part of the output tokens that was reasoning; undefined if the upstream did not report it. */
   readonly reasoningTokens?: number | undefined
 }
 
-/** What a request is translated for. */
+/** What the translation of a request depends on, beside the request. */
 export interface RequestContext {
   /** The upstream's name of the model. */
   readonly upstreamModel: string
-  /** Output tokens asked for where the caller's protocol lets it leave them open and the line's does not. */
+  /** The output limit for a request without one, on a line whose protocol demands one. */
   readonly defaultMaxTokens: number
 }
 
-/** What the translation of an answer has to know. */
+/** What the translation of an answer depends on, beside the answer. */
 export interface AnswerContext {
   /** The caller's own request. */
   readonly request: JsonObject
-  /** Seconds since 1970, for protocols that tell when an answer was made. */
+  /** When the answer was made, in seconds since 1970. */
   readonly created: number
 }
 
@@ -33,74 +31,78 @@ export interface TranslatedAnswer {
 }
 
 /**
- * Translates one stream as it passes, event by event. It keeps what the caller's protocol needs to know of earlier
- * events (which block is open, which tool call has which index), never what was said.
+ * Translates one stream, event by event. It stores what the caller's protocol needs of earlier events (which block is
+ * open, which tool call has which index), but no text.
  *
- * A stream reader of the line's operation has read each event before: error events and what is no JSON never get here.
+ * The stream reader of the line's operation reads each event first: error events and invalid JSON never reach a
+ * translator.
  */
 export interface StreamTranslator {
   /**
    * Takes one event of the upstream's stream.
    *
-   * @param json its data, parsed; undefined for a comment and for a last event that is no JSON.
-   * @returns whole events in the caller's framing, ready to be sent; '' for none. Nothing that tells the end is among
-   * them: why the answer stopped, its usage and the protocol's last event come from {@link end}.
-   * @throws {RangeError} when more would have to be held back than is allowed.
+   * @param json the parsed data; undefined for a comment and for a last event that is not JSON.
+   * @returns whole events in the caller's framing; '' if there are none. The end of the stream (stop reason, usage and
+   * last event) is not among them: {@link end} returns it.
+   * @throws {RangeError} if more would have to be buffered than is allowed.
    */
   push(json: object | undefined): string
   /**
-   * Text of events was copied that would have come out like the last one translated, see {@link textMember}.
+   * Takes note of text that the relay copied from upstream events without calling {@link push}, see {@link textMember}.
    *
-   * @param delta as it stands in the event's JSON, UTF-8 read as latin1.
+   * @param delta the text as it stands in the event's JSON, UTF-8 read as latin1.
    */
   copied(delta: string): void
   /**
-   * The answer is whole. To be called once, whether or not the upstream sent its own last event.
+   * Ends the stream. Call it once, when the answer is whole, whether or not the upstream sent its own last event.
    *
    * @param usage what the caller is charged for, in the gateway's accounting.
-   * @returns all that is still missing of the caller's stream, its last event included.
+   * @returns the remaining events of the caller's stream, its last event included.
    */
   end(usage: TranslatedUsage): string
   /**
-   * The member of the last output that holds the event's text, such as `content`, where that output was a single event
-   * and the next event of the same shape will come out the same but for this text; else undefined. Lets a relay copy
-   * the text of such events instead of parsing them.
+   * The member that holds the text of the last output, such as `content`. It is set if that output was a single event
+   * and the next event of the same shape will differ in this text only; else it is undefined. A relay then copies the
+   * text of such events instead of parsing them.
    */
   readonly textMember: string | undefined
-  /** How many events or parts of them have no counterpart and were left out. */
+  /** How many events, or parts of them, have no counterpart and were left out. */
   readonly skipped: number
 }
 
-/** One direction: calls of one endpoint served by lines that speak another. A direction is a row in `directions.ts`. */
-export interface Translation {
+/** Translates requests, answers and streams of one endpoint to another and back. */
+export interface Translator {
+  /**
+   * Returns the body for the line as a new object; the caller's is not changed. `model` stays the caller's: the line's
+   * operation replaces it when it writes the body.
+   *
+   * @throws {Untranslatable} if the request asks for something that the line's protocol cannot express.
+   */
+  request(json: JsonObject, context: RequestContext): JsonObject
+  /**
+   * Translates a whole answer of the line, which the line's operation has read before.
+   *
+   * @param usage what the caller is charged for, in the gateway's accounting.
+   * @throws {SyntaxError} if the answer is not what the line's protocol sends.
+   */
+  answer(json: JsonObject, usage: TranslatedUsage, context: AnswerContext): TranslatedAnswer
+  /** Begins the translation of a stream. */
+  stream(context: AnswerContext): StreamTranslator
+}
+
+/** One direction: calls of one endpoint served by lines that have another. Each is a row in `directions.ts`. */
+export interface Translation extends Translator {
   /** The endpoint that was called. */
   readonly from: Operation
   /** The endpoint that is called on the line. */
   readonly to: Operation
-  /**
-   * The body for the line, as a new object; the caller's is not changed. `model` stays the caller's: the line's operation
-   * writes the upstream's name when the bytes are made.
-   *
-   * @throws {Untranslatable} where the request asks for what the line's protocol has no word for.
-   */
-  request(json: JsonObject, context: RequestContext): JsonObject
-  /**
-   * A whole answer of the line, which the line's operation has read before, as one of the caller's protocol.
-   *
-   * @param usage what the caller is charged for, in the gateway's accounting.
-   * @throws {SyntaxError} where it is not what the line's protocol sends.
-   */
-  answer(json: JsonObject, usage: TranslatedUsage, context: AnswerContext): TranslatedAnswer
-  stream(context: AnswerContext): StreamTranslator
-  /** A text that stands in every request which holds what answers of this direction left in the conversation. */
+  /** A text that occurs in each request whose conversation holds reasoning from a translated answer. */
   readonly foreign: string
-  /**
-   * Such a request as lines of the caller's own protocol take it, which refuse the thinking of other lines; a new object.
-   */
+  /** Returns such a request, as a new object, without the reasoning that lines of the caller's own protocol refuse. */
   withoutForeign(json: JsonObject): JsonObject
 }
 
-/** A request asks for what another protocol has no counterpart for. */
+/** Thrown if a request asks for something that the other protocol cannot express. */
 export class Untranslatable extends Error {
   override readonly name = 'Untranslatable'
   /** The member, in the caller's notation, such as `messages[1].content[0]`. */

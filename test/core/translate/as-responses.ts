@@ -1,11 +1,11 @@
 import OpenAI from 'openai'
-import type { Passage } from '../../../lib/core/translate/chained.ts'
+import type { Translator } from '../../../lib/core/translate/translation.ts'
 import { type LineProtocol, relayTranslated } from './relayed.ts'
 
 /** An OpenAI client whose answers are what a translation makes of these events of a line. */
 export function clientOn(
   line: LineProtocol,
-  passage: Passage,
+  passage: Translator,
   events: readonly string[],
   request: Record<string, unknown> = {},
 ): OpenAI {

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { CHAT_MEMBERS } from '../../../lib/core/translate/chat-as-messages/members.ts'
 import { CHAT_PARTS } from '../../../lib/core/translate/chat-as-messages/parts.ts'
-import type { MemberRules } from '../../../lib/core/translate/member-rules.ts'
 import { USER_BLOCKS } from '../../../lib/core/translate/messages-as-chat/blocks.ts'
 import { MESSAGES_MEMBERS } from '../../../lib/core/translate/messages-as-chat/members.ts'
+import type { MemberRules } from '../../../lib/core/translate/requests/member-rules.ts'
 import { RESPONSES_MEMBERS } from '../../../lib/core/translate/responses-as-chat/members.ts'
 
 const readme = readFileSync(new URL('../../../lib/core/translate/README.md', import.meta.url), 'utf8')
@@ -18,7 +18,7 @@ function tableIn(section: string, head: string): string | undefined {
 }
 
 function memberTable(rules: MemberRules): string {
-  const rows = Object.entries(rules).map(([member, { fate }]) => `| \`${member}\` | ${fate} |`)
+  const rows = Object.entries(rules).map(([member, { effect }]) => `| \`${member}\` | ${effect} |`)
   return ['| member | becomes |', '| --- | --- |', ...rows].join('\n')
 }
 
@@ -34,7 +34,7 @@ describe('the README', () => {
   const DIRECTIONS = [
     { section: 'Chat completions on an `anthropic` line', rules: CHAT_MEMBERS },
     { section: 'Messages on an `openai` line', rules: MESSAGES_MEMBERS },
-    { section: 'Responses by way of a chat', rules: RESPONSES_MEMBERS },
+    { section: 'Responses through a chat', rules: RESPONSES_MEMBERS },
   ]
   for (const { section, rules } of DIRECTIONS) {
     it(`has the table of the code: ${section}`, () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isObject, objectsIn } from '../../../lib/core/translate/parts/json-object.ts'
+import { isJsonObject, type JsonObject, objectsIn } from '../../../lib/core/json/index.ts'
 import { responsesAsChat, responsesAsMessages } from '../../../lib/core/translate/responses-as-chat/index.ts'
-import { type JsonObject, Untranslatable } from '../../../lib/core/translate/translation.ts'
+import { Untranslatable } from '../../../lib/core/translate/translation.ts'
 
 const context = { upstreamModel: 'some-model', defaultMaxTokens: 500 }
 const asChat = (json: JsonObject) => responsesAsChat.request({ model: 'chat', ...json }, context)
@@ -215,6 +215,6 @@ describe('a response request, as a message’s', () => {
     })
     const [, turn] = objectsIn(request.messages)
     assert.deepEqual(turn?.content, content)
-    assert.ok(isObject(request.thinking))
+    assert.ok(isJsonObject(request.thinking))
   })
 })

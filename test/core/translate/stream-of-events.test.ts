@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { isObject } from '../../../lib/core/translate/parts/json-object.ts'
+import { isJsonObject } from '../../../lib/core/json/index.ts'
 import { thinkingBlocks } from '../../../lib/core/translate/parts/reasoning-details.ts'
 import { completionOf } from './accumulate.ts'
 import { relayTranslated } from './relayed.ts'
@@ -107,7 +107,7 @@ describe('events of an Anthropic-style line', () => {
             return [{ type: 'thinking', thinking: one.pieces.join(''), signature: one.signature }]
           return one.type === 'redacted_thinking' ? [one] : []
         })
-        assert.ok(isObject(message))
+        assert.ok(isJsonObject(message))
         assert.deepEqual(thinkingBlocks(message), thought)
         assert.equal(finish, 'stop')
         assert.deepEqual(

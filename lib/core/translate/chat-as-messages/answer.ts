@@ -1,19 +1,19 @@
-import { isObject, textIn } from '../parts/json-object.ts'
+import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
+import { finishReasonOf, refusalText } from '../answers/finish-reasons.ts'
+import { chatUsage, messagesReasoningTokens } from '../answers/usage.ts'
 import { encryptedDetail, type ReasoningDetail, signedDetail } from '../parts/reasoning-details.ts'
-import { answeredToolId } from '../parts/tool-ids.ts'
-import { finishReasonOf, refusalText } from '../stop-reasons.ts'
-import type { AnswerContext, JsonObject, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
-import { chatUsage, messagesReasoningTokens } from '../usage.ts'
+import { toolIdInAnswer } from '../parts/tool-ids.ts'
+import type { AnswerContext, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
 import { citationsOf } from './citations.ts'
 
-/** An Anthropic-style message as a chat completion. */
+/** Translates an Anthropic-style message into a chat completion. */
 export function messageAsChatAnswer(
   json: JsonObject,
   usage: TranslatedUsage,
   { created }: AnswerContext,
 ): TranslatedAnswer {
-  const said = new ChatMessage(json.id)
-  for (const block of Array.isArray(json.content) ? json.content : []) said.add(block)
+  const message = new ChatMessage(json.id)
+  for (const block of Array.isArray(json.content) ? json.content : []) message.add(block)
   const refusal = json.stop_reason === 'refusal' ? refusalText(json.stop_details) : null
   const counts = chatUsage({ ...usage, reasoningTokens: messagesReasoningTokens(json.usage) })
   return {
@@ -25,18 +25,18 @@ export function messageAsChatAnswer(
       choices: [
         {
           index: 0,
-          message: said.message(refusal),
+          message: message.toJson(refusal),
           logprobs: null,
           finish_reason: finishReasonOf(json.stop_reason),
         },
       ],
       ...(counts && { usage: counts }),
     },
-    skipped: said.skipped,
+    skipped: message.skipped,
   }
 }
 
-/** The message of a chat, put together block by block. */
+/** Collects content blocks into the message of a chat. */
 class ChatMessage {
   readonly #answerId: unknown
   #text = ''
@@ -51,17 +51,17 @@ class ChatMessage {
   }
 
   add(block: unknown): void {
-    const { type, text, thinking, signature, data, citations } = isObject(block) ? block : {}
-    if (type === 'text' && typeof text === 'string') this.#say(text, citations)
-    else if (type === 'thinking' && typeof thinking === 'string') this.#think(thinking, signature)
+    const { type, text, thinking, signature, data, citations } = isJsonObject(block) ? block : {}
+    if (type === 'text' && typeof text === 'string') this.#addText(text, citations)
+    else if (type === 'thinking' && typeof thinking === 'string') this.#addThinking(thinking, signature)
     else if (type === 'redacted_thinking' && typeof data === 'string')
       this.#details.push(encryptedDetail(this.#details.length, data))
-    else if (type === 'tool_use' && isObject(block)) this.#call(block)
+    else if (type === 'tool_use' && isJsonObject(block)) this.#addCall(block)
     else this.skipped++
   }
 
-  /** @param refusal why the model declined, in words. */
-  message(refusal: string | null): JsonObject {
+  /** @param refusal the text of the refusal. */
+  toJson(refusal: string | null): JsonObject {
     return {
       role: 'assistant',
       content: this.#text === '' ? null : this.#text,
@@ -73,7 +73,7 @@ class ChatMessage {
     }
   }
 
-  #say(text: string, citations: unknown): void {
+  #addText(text: string, citations: unknown): void {
     const start = this.#text.length
     this.#text += text
     const { annotations, skipped } = citationsOf(citations, start, this.#text.length)
@@ -81,18 +81,18 @@ class ChatMessage {
     this.skipped += skipped
   }
 
-  #think(thinking: string, signature: unknown): void {
+  #addThinking(thinking: string, signature: unknown): void {
     this.#reasoning += thinking
-    const signed = textIn(signature)
+    const signed = nonEmptyString(signature)
     if (signed !== undefined) this.#details.push(signedDetail(this.#details.length, signed, thinking.length))
   }
 
-  #call({ id, name, input }: JsonObject): void {
-    const called = { name, arguments: JSON.stringify(isObject(input) ? input : {}) }
+  #addCall({ id, name, input }: JsonObject): void {
+    const fn = { name, arguments: JSON.stringify(isJsonObject(input) ? input : {}) }
     this.#calls.push({
-      id: answeredToolId(id, this.#answerId, this.#calls.length),
+      id: toolIdInAnswer(id, this.#answerId, this.#calls.length),
       type: 'function',
-      function: called,
+      function: fn,
     })
   }
 }

@@ -1,29 +1,31 @@
-import type { JsonObject, TranslatedUsage } from '../translation.ts'
-import { chatUsage } from '../usage.ts'
+import type { JsonObject } from '../../json/index.ts'
+import { chatUsage } from '../answers/usage.ts'
+import type { TranslatedUsage } from '../translation.ts'
 
-/** Writes the chunks of one OpenAI-style stream, each as a whole event. */
+/** Writes the chunks of one OpenAI-style stream, each as a complete event. */
 export class ChatChunkWriter {
   readonly #created: number
-  readonly #tellsUsage: boolean
-  /** What stands before the choices in every chunk; empty until the stream has begun. */
+  readonly #includesUsage: boolean
+  /** The JSON before the choices, the same in each chunk; empty until the stream has begun. */
   #before = ''
+  /** The JSON behind the choices. */
   readonly #after: string
 
   /**
-   * @param created seconds since 1970.
-   * @param tellsUsage whether the caller asked for a last chunk with the usage; then all others say that they have none.
+   * @param created when the answer was made, in seconds since 1970.
+   * @param includesUsage whether the caller asked for a last chunk with the usage; all others then hold `"usage": null`.
    */
-  constructor(created: number, tellsUsage: boolean) {
+  constructor(created: number, includesUsage: boolean) {
     this.#created = created
-    this.#tellsUsage = tellsUsage
-    this.#after = tellsUsage ? '],"usage":null}\n\n' : ']}\n\n'
+    this.#includesUsage = includesUsage
+    this.#after = includesUsage ? '],"usage":null}\n\n' : ']}\n\n'
   }
 
   get begun(): boolean {
     return this.#before !== ''
   }
 
-  /** The first chunk, which tells the role; nothing where it has been written. */
+  /** Returns the first chunk, which holds the role; '' if it has been written. */
   begin({ id, model }: JsonObject = {}): string {
     if (this.begun) return ''
     const head = JSON.stringify({
@@ -40,20 +42,20 @@ export class ChatChunkWriter {
     return this.#choice(JSON.stringify(delta), 'null')
   }
 
-  /** A delta of one text member; nothing for an empty text. */
+  /** Returns a chunk with one text member; '' for an empty text. */
   text(member: string, text: string): string {
     return text === '' ? '' : this.#choice(`{"${member}":${JSON.stringify(text)}}`, 'null')
   }
 
-  /** A piece of the arguments of a tool call. */
+  /** Returns a chunk with a piece of the arguments of a tool call. */
   arguments(call: number, text: string): string {
     const fn = `{"arguments":${JSON.stringify(text)}}`
     return this.#choice(`{"tool_calls":[{"index":${call},"function":${fn}}]}`, 'null')
   }
 
-  /** Why the answer stopped, its usage where that was asked for, and the last event. */
+  /** Returns the finish reason, the usage if the caller asked for it, and the last event. */
   end(finishReason: string, usage: TranslatedUsage): string {
-    const counts = this.#tellsUsage ? chatUsage(usage) : undefined
+    const counts = this.#includesUsage ? chatUsage(usage) : undefined
     const usageChunk = counts ? `${this.#before}],"usage":${JSON.stringify(counts)}}\n\n` : ''
     return `${this.#choice('{}', JSON.stringify(finishReason))}${usageChunk}data: [DONE]\n\n`
   }

@@ -1,7 +1,9 @@
-import { objectsIn, textIn } from '../parts/json-object.ts'
-import type { JsonObject } from '../translation.ts'
+import { type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
 
-/** What a text block cites, as a chat's annotations of the text from `start` to `end`. Only pages on the web map. */
+/**
+ * Translates the citations of a text block into annotations of the text from `start` to `end`. Only citations of web
+ * pages have a counterpart.
+ */
 export function citationsOf(
   citations: unknown,
   start: number,
@@ -16,10 +18,10 @@ export function citationsOf(
   return { annotations, skipped: all.length - annotations.length }
 }
 
-/** Address and title of what is cited, where it is a page on the web. */
+/** Returns the address and the title of a cited web page; undefined for any other source. */
 function annotationSource({ type, url, source, title }: JsonObject): JsonObject | undefined {
   const page =
     type === 'web_search_result_location' ? url : type === 'search_result_location' ? source : undefined
   if (typeof page !== 'string' || !/^https?:\/\//i.test(page)) return undefined
-  return { url: page, title: textIn(title) ?? page }
+  return { url: page, title: nonEmptyString(title) ?? page }
 }

@@ -1,25 +1,25 @@
-import { isObject } from '../parts/json-object.ts'
-import type { JsonObject } from '../translation.ts'
+import { isJsonObject, type JsonObject } from '../../json/index.ts'
 
-/** Members that hold a schema, a list of them, or one for each name. */
-const HOLD_ONE = ['items', 'additionalProperties', 'not']
-const HOLD_LIST = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
-const HOLD_NAMED = ['properties', '$defs', 'definitions']
+/** Members of a schema that hold a schema, a list of schemas, or schemas by name. */
+const WITH_ONE = ['items', 'additionalProperties', 'not']
+const WITH_LIST = ['anyOf', 'oneOf', 'allOf', 'prefixItems']
+const WITH_NAMED = ['properties', '$defs', 'definitions']
 
 /**
- * The same JSON schema with every object closed that does not say whether it is: Anthropic takes no other, and what fits
- * the closed schema fits the open one.
+ * Returns a JSON schema in which `additionalProperties` is false wherever it was not set. Anthropic accepts no other
+ * schema, and a value that fits the closed schema fits the open one.
  */
 export function closedSchema(schema: JsonObject): JsonObject {
   const closed: Record<string, unknown> = { ...schema }
-  for (const member of HOLD_ONE) if (isObject(schema[member])) closed[member] = closedIfSchema(schema[member])
-  for (const member of HOLD_LIST) {
+  for (const member of WITH_ONE)
+    if (isJsonObject(schema[member])) closed[member] = closedIfSchema(schema[member])
+  for (const member of WITH_LIST) {
     const list = schema[member]
     if (Array.isArray(list)) closed[member] = list.map(closedIfSchema)
   }
-  for (const member of HOLD_NAMED) {
+  for (const member of WITH_NAMED) {
     const named = schema[member]
-    if (isObject(named))
+    if (isJsonObject(named))
       closed[member] = Object.fromEntries(
         Object.entries(named).map(([name, one]) => [name, closedIfSchema(one)]),
       )
@@ -30,5 +30,5 @@ export function closedSchema(schema: JsonObject): JsonObject {
 }
 
 function closedIfSchema(value: unknown): unknown {
-  return isObject(value) ? closedSchema(value) : value
+  return isJsonObject(value) ? closedSchema(value) : value
 }

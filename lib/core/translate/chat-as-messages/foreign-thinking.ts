@@ -1,15 +1,17 @@
-import { isObject, objectsIn } from '../parts/json-object.ts'
+import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
 import { isOwnDetail } from '../parts/reasoning-details.ts'
-import type { JsonObject } from '../translation.ts'
 
-/** A chat without the thinking of Anthropic-style lines, as OpenAI-style lines take it. */
+/** Removes the thinking of Anthropic-style lines, which OpenAI-style lines refuse. */
 export function chatWithoutForeign(json: JsonObject): JsonObject {
   const { messages } = json
   if (!Array.isArray(messages)) return json
-  return { ...json, messages: messages.map((message) => (isObject(message) ? plain(message) : message)) }
+  return {
+    ...json,
+    messages: messages.map((message) => (isJsonObject(message) ? cleanMessage(message) : message)),
+  }
 }
 
-function plain(message: JsonObject): JsonObject {
+function cleanMessage(message: JsonObject): JsonObject {
   const { reasoning_details: details, reasoning_content: _, ...rest } = message
   return objectsIn(details).some(isOwnDetail) ? rest : message
 }

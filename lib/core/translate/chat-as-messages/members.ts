@@ -1,9 +1,9 @@
-import { becomes, dropped, type MemberRules, refused, refusedUnless } from '../member-rules.ts'
-import { isObject } from '../parts/json-object.ts'
+import { isJsonObject } from '../../json/index.ts'
+import { becomes, dropped, type MemberRules, refused, refusedUnless } from '../requests/member-rules.ts'
 
 const ZERO = refusedUnless('0', (value) => value === 0)
 
-/** What becomes of the members of a chat completion request on an Anthropic-style line. */
+/** How the members of a chat completion request are translated for an Anthropic-style line. */
 export const CHAT_MEMBERS: MemberRules = {
   model: becomes('`model`'),
   messages: becomes('`messages` and `system`'),
@@ -20,7 +20,7 @@ export const CHAT_MEMBERS: MemberRules = {
   parallel_tool_calls: becomes('`tool_choice.disable_parallel_tool_use`'),
   reasoning_effort: becomes('`thinking`'),
   response_format: becomes(
-    '`output_config.format`, with every object closed that does not say; `json_object` is refused',
+    '`output_config.format`; an object without `additionalProperties` gets `false`; `json_object` is refused',
   ),
   user: becomes('`metadata.user_id`'),
   safety_identifier: becomes('`metadata.user_id`, where there is no `user`'),
@@ -29,16 +29,16 @@ export const CHAT_MEMBERS: MemberRules = {
   provider: dropped('the gateway’s own'),
   metadata: dropped('labels for the upstream’s own records'),
   store: dropped('for the upstream’s own records'),
-  seed: dropped('promises nothing'),
-  prediction: dropped('makes an answer faster, not other'),
-  prompt_cache_key: dropped('makes an answer cheaper, not other'),
-  prompt_cache_options: dropped('makes an answer cheaper, not other'),
-  prompt_cache_retention: dropped('makes an answer cheaper, not other'),
-  verbosity: dropped('a hint'),
+  seed: dropped('has no guarantee'),
+  prediction: dropped('affects the speed only'),
+  prompt_cache_key: dropped('affects the cost only'),
+  prompt_cache_options: dropped('affects the cost only'),
+  prompt_cache_retention: dropped('affects the cost only'),
+  verbosity: dropped('is a hint only'),
   n: refusedUnless('1', (value) => value === 1),
   frequency_penalty: ZERO,
   presence_penalty: ZERO,
-  logit_bias: refusedUnless('empty', (value) => isObject(value) && Object.keys(value).length === 0),
+  logit_bias: refusedUnless('empty', (value) => isJsonObject(value) && Object.keys(value).length === 0),
   logprobs: refusedUnless('false', (value) => value === false),
   top_logprobs: ZERO,
   modalities: refusedUnless('`["text"]`', (value) => Array.isArray(value) && value.join() === 'text'),

@@ -1,13 +1,13 @@
-import { readDataUrl } from '../parts/data-url.ts'
-import { isObject, textIn } from '../parts/json-object.ts'
-import { type JsonObject, Untranslatable } from '../translation.ts'
+import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
+import { type DataUrl, readDataUrl } from '../parts/data-url.ts'
+import { Untranslatable } from '../translation.ts'
 
-/** What Anthropic's models look at. */
+/** The image types that Anthropic accepts. */
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
 
 type PartTranslator = (part: JsonObject, path: string) => JsonObject | undefined
 
-/** What becomes of a content part, by its type; undefined leaves out one that says nothing. */
+/** Translates content parts, by their types; undefined stands for an empty part, which is left out. */
 export const CHAT_PARTS: Readonly<Record<string, PartTranslator>> = {
   text: (part) => textBlock(part.text),
   refusal: (part) => textBlock(part.refusal),
@@ -16,9 +16,9 @@ export const CHAT_PARTS: Readonly<Record<string, PartTranslator>> = {
 }
 
 /**
- * The content of a chat message as content blocks; empty where it says nothing, because Anthropic takes no empty text.
+ * Translates the content of a chat message into content blocks, without empty texts, which Anthropic refuses.
  *
- * @throws {Untranslatable} naming the part.
+ * @throws {Untranslatable} naming the part that has no counterpart.
  */
 export function contentBlocks(content: unknown, path: string): JsonObject[] {
   if (typeof content === 'string') {
@@ -33,7 +33,7 @@ export function contentBlocks(content: unknown, path: string): JsonObject[] {
 }
 
 function blockOf(part: unknown, path: string): JsonObject | undefined {
-  if (!isObject(part)) throw new Untranslatable(path)
+  if (!isJsonObject(part)) throw new Untranslatable(path)
   const translate = Object.hasOwn(CHAT_PARTS, String(part.type)) ? CHAT_PARTS[String(part.type)] : undefined
   if (!translate) throw new Untranslatable(path)
   const block = translate(part, path)
@@ -41,10 +41,10 @@ function blockOf(part: unknown, path: string): JsonObject | undefined {
   return block && cacheControl ? { ...block, cache_control: cacheControl } : block
 }
 
-/** Where the prompt cache may end: Anthropic's own word for it, which hosted routers take too, or OpenAI's. */
+/** Returns the `cache_control` of a part; OpenAI's `prompt_cache_breakpoint` counts as one. */
 export function cacheControlOf(part: JsonObject): unknown {
-  if (isObject(part.cache_control)) return part.cache_control
-  return isObject(part.prompt_cache_breakpoint) ? { type: 'ephemeral' } : undefined
+  if (isJsonObject(part.cache_control)) return part.cache_control
+  return isJsonObject(part.prompt_cache_breakpoint) ? { type: 'ephemeral' } : undefined
 }
 
 function textBlock(text: unknown): JsonObject | undefined {
@@ -52,23 +52,23 @@ function textBlock(text: unknown): JsonObject | undefined {
 }
 
 function imageSource(image: unknown, path: string): JsonObject {
-  const url = isObject(image) ? textIn(image.url) : undefined
+  const url = isJsonObject(image) ? nonEmptyString(image.url) : undefined
   if (url === undefined) throw new Untranslatable(path)
   if (!/^data:/i.test(url)) return { type: 'url', url }
-  const held = readDataUrl(url)
-  if (!held || !IMAGE_TYPES.has(held.mediaType)) throw new Untranslatable(`${path}.url`)
-  return { type: 'base64', media_type: held.mediaType, data: held.data }
+  const image64 = readDataUrl(url)
+  if (!image64 || !IMAGE_TYPES.has(image64.mediaType)) throw new Untranslatable(`${path}.url`)
+  return { type: 'base64', media_type: image64.mediaType, data: image64.data }
 }
 
 function documentBlock(file: unknown, path: string): JsonObject {
-  const url = isObject(file) ? textIn(file.file_data) : undefined
-  const held = url === undefined ? undefined : readDataUrl(url)
-  if (!isObject(file) || !held) throw new Untranslatable(path)
-  const title = textIn(file.filename)
-  return { type: 'document', source: documentSource(held, path), ...(title !== undefined && { title }) }
+  const url = isJsonObject(file) ? nonEmptyString(file.file_data) : undefined
+  const document = url === undefined ? undefined : readDataUrl(url)
+  if (!isJsonObject(file) || !document) throw new Untranslatable(path)
+  const title = nonEmptyString(file.filename)
+  return { type: 'document', source: documentSource(document, path), ...(title !== undefined && { title }) }
 }
 
-function documentSource({ mediaType, data }: { mediaType: string; data: string }, path: string): JsonObject {
+function documentSource({ mediaType, data }: DataUrl, path: string): JsonObject {
   if (mediaType === 'application/pdf') return { type: 'base64', media_type: mediaType, data }
   if (!mediaType.startsWith('text/')) throw new Untranslatable(`${path}.file_data`)
   return { type: 'text', media_type: 'text/plain', data: Buffer.from(data, 'base64').toString() }

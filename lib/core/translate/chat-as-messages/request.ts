@@ -1,6 +1,6 @@
-import { requireCounterparts } from '../member-rules.ts'
-import { textIn } from '../parts/json-object.ts'
-import type { JsonObject, RequestContext } from '../translation.ts'
+import { type JsonObject, nonEmptyString } from '../../json/index.ts'
+import { requireCounterparts } from '../requests/member-rules.ts'
+import type { RequestContext } from '../translation.ts'
 import { CHAT_MEMBERS } from './members.ts'
 import { formatOf, samplingMembers, stopMembers } from './sampling.ts'
 import { thinkingOf } from './thinking.ts'
@@ -8,32 +8,32 @@ import { toolMembers } from './tools.ts'
 import { conversationOf } from './turns.ts'
 
 /**
- * A chat completion request as a message request.
+ * Translates a chat completion request into a message request.
  *
- * @throws {Untranslatable} naming the member without a counterpart.
+ * @throws {Untranslatable} naming the member that has no counterpart.
  */
 export function chatRequestAsMessages(json: JsonObject, context: RequestContext): JsonObject {
   requireCounterparts(json, CHAT_MEMBERS)
   const maxTokens = maxTokensOf(json) ?? context.defaultMaxTokens
   const { system, turns } = conversationOf(json.messages)
   const tools = toolMembers(json)
-  const thinks = thinkingOf(json.reasoning_effort, {
+  const thinking = thinkingOf(json.reasoning_effort, {
     upstreamModel: context.upstreamModel,
     maxTokens,
     turns,
     toolChoice: tools.tool_choice,
   })
-  const outputConfig = outputConfigOf(formatOf(json), thinks?.effort)
-  const userId = textIn(json.user) ?? textIn(json.safety_identifier)
+  const outputConfig = outputConfigOf(formatOf(json), thinking?.effort)
+  const userId = nonEmptyString(json.user) ?? nonEmptyString(json.safety_identifier)
   return {
     model: json.model,
     max_tokens: maxTokens,
     ...(system.length > 0 && { system }),
     messages: turns,
     ...tools,
-    ...(thinks && { thinking: thinks.thinking }),
+    ...(thinking && { thinking: thinking.thinking }),
     ...(outputConfig && { output_config: outputConfig }),
-    ...samplingMembers(json, thinks !== undefined),
+    ...samplingMembers(json, thinking !== undefined),
     ...stopMembers(json),
     ...(userId !== undefined && { metadata: { user_id: userId } }),
     ...serviceTierOf(json),
@@ -51,7 +51,7 @@ function outputConfigOf(format: JsonObject | undefined, effort: string | undefin
   return format || effort ? { ...(format && { format }), ...(effort && { effort }) } : undefined
 }
 
-/** Anthropic knows its priority capacity, to be used where there is some, and the rest. */
+/** Translates `service_tier`. Anthropic has two: standard capacity only, or priority capacity if available. */
 function serviceTierOf({ service_tier: tier }: JsonObject): JsonObject {
   if (typeof tier !== 'string') return {}
   return { service_tier: tier === 'default' || tier === 'flex' ? 'standard_only' : 'auto' }

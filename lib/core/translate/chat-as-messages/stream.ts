@@ -1,10 +1,10 @@
-import { isObject, textIn } from '../parts/json-object.ts'
+import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
+import { finishReasonOf, refusalText } from '../answers/finish-reasons.ts'
+import { messagesReasoningTokens } from '../answers/usage.ts'
 import { encryptedDetail, type ReasoningDetail, signedDetail } from '../parts/reasoning-details.ts'
-import { othersIn, unitsIn } from '../parts/stream-parts.ts'
-import { answeredToolId } from '../parts/tool-ids.ts'
-import { finishReasonOf, refusalText } from '../stop-reasons.ts'
-import type { AnswerContext, JsonObject, StreamTranslator, TranslatedUsage } from '../translation.ts'
-import { messagesReasoningTokens } from '../usage.ts'
+import { toolIdInAnswer } from '../parts/tool-ids.ts'
+import { countUnknownMembers, utf16Length } from '../streams/delta-members.ts'
+import type { AnswerContext, StreamTranslator, TranslatedUsage } from '../translation.ts'
 import { ChatChunkWriter } from './chunk-writer.ts'
 import { citationsOf } from './citations.ts'
 import type { OpenBlock, TextBlock, ThinkingBlock } from './open-block.ts'
@@ -18,18 +18,18 @@ const KNOWN_IN_DELTA: ReadonlySet<string> = new Set([
   'citation',
 ])
 
-/** A ping says nothing and keeps connections alive. */
+/** Keeps the caller's connection alive. */
 const COMMENT = ': ping\n\n'
 
-/** An Anthropic-style message stream as OpenAI-style chat completion chunks. */
+/** Translates an Anthropic-style message stream into OpenAI-style chat completion chunks. */
 export class MessageAsChatStream implements StreamTranslator {
   readonly #chunks: ChatChunkWriter
   readonly #open = new Map<unknown, OpenBlock>()
   /** The block of the last delta. */
-  #told: OpenBlock | undefined
-  /** Length of the message's content so far, in UTF-16 units. */
+  #latest: OpenBlock | undefined
+  /** The length of the message's content so far, in UTF-16 units. */
   #contentUnits = 0
-  /** What ids of tool calls are made of where the line gives none. */
+  /** The id of the answer, from which ids of tool calls are made if the line sends none. */
   #id: string
   #toolCalls = 0
   #details = 0
@@ -42,13 +42,13 @@ export class MessageAsChatStream implements StreamTranslator {
   constructor({ request, created }: AnswerContext) {
     const { stream_options: options } = request
     this.#id = `chatcmpl-${created}`
-    const tellsUsage = isObject(options) && options.include_usage === true
-    this.#chunks = new ChatChunkWriter(created, tellsUsage)
+    const includesUsage = isJsonObject(options) && options.include_usage === true
+    this.#chunks = new ChatChunkWriter(created, includesUsage)
   }
 
   push(json: object | undefined): string {
     this.textMember = undefined
-    if (!isObject(json)) return COMMENT
+    if (!isJsonObject(json)) return COMMENT
     switch (json.type) {
       case 'ping':
         return COMMENT
@@ -72,8 +72,8 @@ export class MessageAsChatStream implements StreamTranslator {
   }
 
   copied(delta: string): void {
-    if (this.#told?.kind === 'thinking') this.#told.units += unitsIn(delta)
-    else if (this.#told?.kind === 'text') this.#contentUnits += unitsIn(delta)
+    if (this.#latest?.kind === 'thinking') this.#latest.units += utf16Length(delta)
+    else if (this.#latest?.kind === 'text') this.#contentUnits += utf16Length(delta)
   }
 
   end(usage: TranslatedUsage): string {
@@ -87,14 +87,14 @@ export class MessageAsChatStream implements StreamTranslator {
   }
 
   #start(message: unknown): string {
-    if (!isObject(message)) return ''
+    if (!isJsonObject(message)) return ''
     this.#reasoningTokens = messagesReasoningTokens(message.usage)
-    this.#id = textIn(message.id) ?? this.#id
+    this.#id = nonEmptyString(message.id) ?? this.#id
     return this.#chunks.begin(message)
   }
 
   #startBlock(index: unknown, block: unknown): string {
-    if (!isObject(block)) return ''
+    if (!isJsonObject(block)) return ''
     switch (block.type) {
       case 'text':
         return this.#text(this.#openText(index), block.text)
@@ -102,7 +102,7 @@ export class MessageAsChatStream implements StreamTranslator {
         const signature = typeof block.signature === 'string' ? block.signature : ''
         const open: ThinkingBlock = { kind: 'thinking', signature, units: 0 }
         this.#open.set(index, open)
-        return this.#think(open, block.thinking)
+        return this.#thinking(open, block.thinking)
       }
       case 'redacted_thinking':
         this.#open.set(index, { kind: 'skipped' })
@@ -123,51 +123,51 @@ export class MessageAsChatStream implements StreamTranslator {
 
   #startCall(index: unknown, { id, name, input }: JsonObject): string {
     const call = this.#toolCalls++
-    this.#open.set(index, { kind: 'tool', call, input, said: false })
+    this.#open.set(index, { kind: 'tool', call, input, hasArguments: false })
     const fn = { name: typeof name === 'string' ? name : '', arguments: '' }
-    const callId = answeredToolId(id, this.#id, call)
+    const callId = toolIdInAnswer(id, this.#id, call)
     return this.#chunks.delta({
       tool_calls: [{ index: call, id: callId, type: 'function', function: fn }],
     })
   }
 
   #delta({ index, delta }: JsonObject): string {
-    if (!isObject(delta)) return ''
+    if (!isJsonObject(delta)) return ''
     const block = this.#open.get(index) ?? this.#openText(index)
     if (block.kind === 'skipped') return ''
-    this.#told = block
+    this.#latest = block
     const begin = this.#chunks.begin()
     const events = this.#pieceOf(block, delta)
-    const others = othersIn(delta, KNOWN_IN_DELTA)
-    this.skipped += others
-    if (begin !== '' || others > 0) this.textMember = undefined
+    const unknown = countUnknownMembers(delta, KNOWN_IN_DELTA)
+    this.skipped += unknown
+    if (begin !== '' || unknown > 0) this.textMember = undefined
     return begin + events
   }
 
   #pieceOf(block: Exclude<OpenBlock, { kind: 'skipped' }>, delta: JsonObject): string {
     if (block.kind === 'text') {
-      if (isObject(delta.citation)) block.citations.push(delta.citation)
+      if (isJsonObject(delta.citation)) block.citations.push(delta.citation)
       return this.#text(block, delta.text)
     }
     if (block.kind === 'thinking') {
       if (typeof delta.signature === 'string') block.signature = delta.signature
-      return this.#think(block, delta.thinking)
+      return this.#thinking(block, delta.thinking)
     }
     if (typeof delta.partial_json !== 'string' || delta.partial_json === '') return ''
     this.textMember = 'arguments'
-    block.said = true
+    block.hasArguments = true
     return this.#chunks.arguments(block.call, delta.partial_json)
   }
 
   #text(block: TextBlock, text: unknown): string {
     if (typeof text !== 'string') return ''
     this.textMember = 'content'
-    this.#told = block
+    this.#latest = block
     this.#contentUnits += text.length
     return this.#chunks.text('content', text)
   }
 
-  #think(block: ThinkingBlock, thinking: unknown): string {
+  #thinking(block: ThinkingBlock, thinking: unknown): string {
     if (typeof thinking !== 'string') return ''
     this.textMember = 'reasoning_content'
     block.units += thinking.length
@@ -179,17 +179,17 @@ export class MessageAsChatStream implements StreamTranslator {
     this.#open.delete(index)
     switch (block?.kind) {
       case 'text':
-        return this.#cite(block)
+        return this.#citations(block)
       case 'thinking':
         if (block.signature === '') return ''
         return this.#detail(signedDetail(this.#details, block.signature, block.units))
       case 'tool':
-        return block.said ? '' : this.#chunks.arguments(block.call, inputText(block.input))
+        return block.hasArguments ? '' : this.#chunks.arguments(block.call, inputText(block.input))
     }
     return ''
   }
 
-  #cite(block: TextBlock): string {
+  #citations(block: TextBlock): string {
     const { annotations, skipped } = citationsOf(block.citations, block.from, this.#contentUnits)
     this.skipped += skipped
     return annotations.length > 0 ? this.#chunks.delta({ annotations }) : ''
@@ -201,13 +201,13 @@ export class MessageAsChatStream implements StreamTranslator {
   }
 
   #noteStop(delta: unknown): void {
-    if (!isObject(delta) || typeof delta.stop_reason !== 'string') return
+    if (!isJsonObject(delta) || typeof delta.stop_reason !== 'string') return
     this.#stopReason = delta.stop_reason
     this.#stopDetails = delta.stop_details
   }
 }
 
-/** A call without arguments has an empty object, which OpenAI spells out. */
+/** Returns arguments as JSON; `{}` for a call without any, as OpenAI sends it. */
 function inputText(input: unknown): string {
-  return JSON.stringify(isObject(input) ? input : {})
+  return JSON.stringify(isJsonObject(input) ? input : {})
 }

@@ -1,36 +1,39 @@
-import { isObject, objectsIn, textIn } from '../parts/json-object.ts'
-import { type JsonObject, Untranslatable } from '../translation.ts'
+import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
+import { Untranslatable } from '../translation.ts'
 import { cacheControlOf } from './parts.ts'
 
 /**
- * The tools of a chat and how they are to be chosen, as Anthropic's `tools` and `tool_choice`.
+ * Translates the tools and the tool choice of a chat into Anthropic's `tools` and `tool_choice`.
  *
  * @throws {Untranslatable} naming the tool or the choice.
  */
 export function toolMembers(json: JsonObject): JsonObject {
   const all = objectsIn(json.tools).map((tool, i) => toolOf(tool, `tools[${i}]`))
   if (all.length === 0) return {}
-  const { tools, choice } = chosen(all, json.tool_choice)
-  const alone = json.parallel_tool_calls === false && choice?.type !== 'none'
-  const told = alone ? { type: 'auto', ...choice, disable_parallel_tool_use: true } : choice
-  return { tools, ...(told && { tool_choice: told }) }
+  const { tools, choice } = toolChoice(all, json.tool_choice)
+  const serial = json.parallel_tool_calls === false && choice?.type !== 'none'
+  const translated = serial ? { type: 'auto', ...choice, disable_parallel_tool_use: true } : choice
+  return { tools, ...(translated && { tool_choice: translated }) }
 }
 
 function toolOf(tool: JsonObject, path: string): JsonObject {
   const { type, function: given } = tool
-  if (type !== 'function' || !isObject(given)) throw new Untranslatable(path)
-  const description = textIn(given.description)
+  if (type !== 'function' || !isJsonObject(given)) throw new Untranslatable(path)
+  const description = nonEmptyString(given.description)
   const cacheControl = cacheControlOf(tool) ?? cacheControlOf(given)
   return {
     name: given.name,
     ...(description !== undefined && { description }),
-    input_schema: { type: 'object', ...(isObject(given.parameters) ? given.parameters : { properties: {} }) },
+    input_schema: {
+      type: 'object',
+      ...(isJsonObject(given.parameters) ? given.parameters : { properties: {} }),
+    },
     ...(given.strict === true && { strict: true }),
     ...(cacheControl !== undefined && { cache_control: cacheControl }),
   }
 }
 
-interface Chosen {
+interface ToolChoice {
   readonly tools: readonly JsonObject[]
   readonly choice: JsonObject | undefined
 }
@@ -41,24 +44,24 @@ const CHOICES: Readonly<Record<string, JsonObject>> = {
   required: { type: 'any' },
 }
 
-function chosen(tools: readonly JsonObject[], choice: unknown): Chosen {
+function toolChoice(tools: readonly JsonObject[], choice: unknown): ToolChoice {
   if (choice === undefined || choice === null) return { tools, choice: undefined }
   if (typeof choice === 'string' && Object.hasOwn(CHOICES, choice)) return { tools, choice: CHOICES[choice] }
-  if (isObject(choice)) {
+  if (isJsonObject(choice)) {
     const { function: named, allowed_tools: allowed } = choice
-    if (choice.type === 'function' && isObject(named))
+    if (choice.type === 'function' && isJsonObject(named))
       return { tools, choice: { type: 'tool', name: named.name } }
-    if (choice.type === 'allowed_tools' && isObject(allowed)) return onlyAllowed(tools, allowed)
+    if (choice.type === 'allowed_tools' && isJsonObject(allowed)) return onlyAllowed(tools, allowed)
   }
   throw new Untranslatable('tool_choice')
 }
 
-/** Anthropic has no word for some of the tools: the others are not shown to the model. */
-function onlyAllowed(tools: readonly JsonObject[], allowed: JsonObject): Chosen {
+/** Leaves out the tools that are not allowed: Anthropic has no counterpart of `allowed_tools`. */
+function onlyAllowed(tools: readonly JsonObject[], allowed: JsonObject): ToolChoice {
   const names = new Set(
-    objectsIn(allowed.tools).map(({ function: fn }) => (isObject(fn) ? fn.name : undefined)),
+    objectsIn(allowed.tools).map(({ function: fn }) => (isJsonObject(fn) ? fn.name : undefined)),
   )
-  const kept = tools.filter(({ name }) => names.has(name))
-  if (kept.length === 0) throw new Untranslatable('tool_choice.allowed_tools')
-  return { tools: kept, choice: allowed.mode === 'required' ? { type: 'any' } : { type: 'auto' } }
+  const allowedTools = tools.filter(({ name }) => names.has(name))
+  if (allowedTools.length === 0) throw new Untranslatable('tool_choice.allowed_tools')
+  return { tools: allowedTools, choice: allowed.mode === 'required' ? { type: 'any' } : { type: 'auto' } }
 }

@@ -1,10 +1,16 @@
-import { isObject, objectsIn, parseObject, textIn } from '../parts/json-object.ts'
+import {
+  isJsonObject,
+  type JsonObject,
+  nonEmptyString,
+  objectsIn,
+  parseJsonObject,
+} from '../../json/index.ts'
 import { thinkingBlocks } from '../parts/reasoning-details.ts'
 import { toolId } from '../parts/tool-ids.ts'
-import { type JsonObject, Untranslatable } from '../translation.ts'
+import { Untranslatable } from '../translation.ts'
 import { cacheControlOf, contentBlocks } from './parts.ts'
 
-/** A chat in Anthropic's order: what stands above all, then users and assistants in turn. */
+/** A chat in Anthropic's form: the system prompt, then turns of user and assistant that alternate. */
 export interface Conversation {
   readonly system: readonly JsonObject[]
   readonly turns: readonly Turn[]
@@ -15,26 +21,26 @@ export interface Turn {
   readonly content: JsonObject[]
 }
 
-/** Anthropic begins with a user; where the chat does not, this stands for what was said before. */
-const BEFORE_THE_FIRST = '.'
+/** The text of a user turn before a chat that begins with an assistant: Anthropic demands a user turn first. */
+const FIRST_USER_TEXT = '.'
 
 /**
- * The messages of a chat as system blocks and alternating turns. Instructions from the middle move to the top, where
- * all models take them; neighbours of one role, tool results among them, become one turn.
+ * Translates the messages of a chat into system blocks and alternating turns. Instructions from the middle move to the
+ * top, where all models accept them. Adjacent messages of one role, tool results included, become one turn.
  *
- * @throws {Untranslatable} naming the message or the part of it.
+ * @throws {Untranslatable} naming the message, or the part of a message, that has no counterpart.
  */
 export function conversationOf(messages: unknown): Conversation {
   const system: JsonObject[] = []
   const turns: Turn[] = []
   const add = (role: Turn['role'], blocks: readonly JsonObject[]): void => {
     if (blocks.length === 0) return
-    if (role === 'assistant' && turns.length === 0) add('user', [{ type: 'text', text: BEFORE_THE_FIRST }])
+    if (role === 'assistant' && turns.length === 0) add('user', [{ type: 'text', text: FIRST_USER_TEXT }])
     const last = turns.at(-1)
     if (last?.role === role) last.content.push(...blocks)
     else turns.push({ role, content: [...blocks] })
   }
-  /** Before what the user has said since: Anthropic wants the results of a turn's calls first. */
+  /** Inserts results before other content of the user turn: Anthropic demands them first. */
   const addResults = (results: readonly JsonObject[]): void => {
     const last = turns.at(-1)
     if (last?.role !== 'user') {
@@ -69,7 +75,7 @@ export function conversationOf(messages: unknown): Conversation {
   return { system, turns }
 }
 
-/** Some callers mark the message instead of its last part. */
+/** Applies the `cache_control` of a message to its last block: some callers set it there instead of on the part. */
 function withCacheControl(message: JsonObject, blocks: JsonObject[]): JsonObject[] {
   const cacheControl = cacheControlOf(message)
   const last = blocks.at(-1)
@@ -85,24 +91,24 @@ function systemBlocks(content: unknown, path: string): JsonObject[] {
 
 function assistantBlocks(message: JsonObject, path: string): JsonObject[] {
   for (const member of ['audio', 'function_call']) {
-    if (isObject(message[member])) throw new Untranslatable(`${path}.${member}`)
+    if (isJsonObject(message[member])) throw new Untranslatable(`${path}.${member}`)
   }
   const calls = objectsIn(message.tool_calls).map((call, i) => toolUse(call, `${path}.tool_calls[${i}]`))
-  const said = contentBlocks(message.content, `${path}.content`)
+  const content = contentBlocks(message.content, `${path}.content`)
   return [
     ...thinkingBlocks(message),
-    ...withCacheControl(message, [...said, ...contentBlocks(message.refusal, path), ...calls]),
+    ...withCacheControl(message, [...content, ...contentBlocks(message.refusal, path), ...calls]),
   ]
 }
 
 function toolUse(call: JsonObject, path: string): JsonObject {
-  const { id, function: called } = call
-  if (!isObject(called) || typeof called.name !== 'string') throw new Untranslatable(path)
+  const { id, function: fn } = call
+  if (!isJsonObject(fn) || typeof fn.name !== 'string') throw new Untranslatable(path)
   if (typeof id !== 'string') throw new Untranslatable(`${path}.id`)
-  // Models write nothing where a function takes nothing.
-  const input = parseObject(textIn(called.arguments) ?? '{}')
+  // Some models write no arguments for a function that takes none.
+  const input = parseJsonObject(nonEmptyString(fn.arguments) ?? '{}')
   if (!input) throw new Untranslatable(`${path}.function.arguments`)
-  return { type: 'tool_use', id: toolId(id), name: called.name, input }
+  return { type: 'tool_use', id: toolId(id), name: fn.name, input }
 }
 
 function toolResult(message: JsonObject, path: string): JsonObject {
@@ -115,7 +121,7 @@ function toolResult(message: JsonObject, path: string): JsonObject {
   return { type: 'tool_result', tool_use_id: toolId(id), ...(first && { content: plain ?? content }) }
 }
 
-/** Anthropic refuses a beginning of the answer that ends in white space. */
+/** Trims the end of a prefilled answer: Anthropic refuses white space there. */
 function trimPrefill(turns: readonly Turn[]): void {
   const last = turns.at(-1)
   const block = last?.content.at(-1)

@@ -1,4 +1,12 @@
-import { isObject, objectsIn, parseObject, textIn } from '../parts/json-object.ts'
+import {
+  isJsonObject,
+  type JsonObject,
+  nonEmptyString,
+  objectsIn,
+  parseJsonObject,
+} from '../../json/index.ts'
+import { stopReasonOf } from '../answers/finish-reasons.ts'
+import { chatReasoningTokens, messagesUsage } from '../answers/usage.ts'
 import {
   DETAIL_FORMAT,
   reasoningIn,
@@ -6,15 +14,13 @@ import {
   UNSIGNED,
   unsignedOf,
 } from '../parts/reasoning-details.ts'
-import { answeredToolId } from '../parts/tool-ids.ts'
-import { stopReasonOf } from '../stop-reasons.ts'
-import type { AnswerContext, JsonObject, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
-import { chatReasoningTokens, messagesUsage } from '../usage.ts'
+import { toolIdInAnswer } from '../parts/tool-ids.ts'
+import type { AnswerContext, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
 
 /**
- * A chat completion as an Anthropic-style message.
+ * Translates a chat completion into an Anthropic-style message.
  *
- * @throws {SyntaxError} where the arguments of a tool call are no JSON object although the model was done with them.
+ * @throws {SyntaxError} if the complete arguments of a tool call are not a JSON object.
  */
 export function chatAnswerAsMessage(
   json: JsonObject,
@@ -22,18 +28,18 @@ export function chatAnswerAsMessage(
   { created }: AnswerContext,
 ): TranslatedAnswer {
   const [choice = {}, ...others] = objectsIn(json.choices)
-  const id = textIn(json.id) ?? `msg_${created}`
-  const message = isObject(choice.message) ? choice.message : {}
-  const refusal = textIn(message.refusal)
-  const said = saidIn(message)
+  const id = nonEmptyString(json.id) ?? `msg_${created}`
+  const message = isJsonObject(choice.message) ? choice.message : {}
+  const refusal = nonEmptyString(message.refusal)
+  const content = contentOf(message)
   const calls = objectsIn(message.tool_calls)
   const cutOff = choice.finish_reason === 'length'
-  const uses = calls.flatMap((call, i) => toolUse(call, answeredToolId(call.id, id, i), cutOff))
+  const uses = calls.flatMap((call, i) => toolUse(call, toolIdInAnswer(call.id, id, i), cutOff))
   const stopReason = stopReasonOf(choice.finish_reason, {
     toolCalls: uses.length > 0,
     refusal: refusal !== undefined,
   })
-  const text = said.text + (refusal ?? '')
+  const text = content.text + (refusal ?? '')
   const citations = citationsIn(message)
   return {
     body: {
@@ -42,7 +48,7 @@ export function chatAnswerAsMessage(
       role: 'assistant',
       model: json.model,
       content: [
-        ...said.thinking,
+        ...content.thinking,
         ...(text === '' ? [] : [{ type: 'text', text, ...(citations.length > 0 && { citations }) }]),
         ...uses,
       ],
@@ -53,28 +59,28 @@ export function chatAnswerAsMessage(
       }),
       usage: messagesUsage({ ...usage, reasoningTokens: chatReasoningTokens(json.usage) }),
     },
-    skipped: others.length + said.skipped + (calls.length - uses.length) + unknownIn(message),
+    skipped: others.length + content.skipped + (calls.length - uses.length) + countUntranslated(message),
   }
 }
 
-/** What a chat message says and how it was come by. */
-interface Said {
+/** Text and thinking of a chat message. */
+interface MessageContent {
   readonly thinking: readonly JsonObject[]
   readonly text: string
   readonly skipped: number
 }
 
-/** Some upstreams tell content in parts, and what was thought as one of them. */
-function saidIn(message: JsonObject): Said {
+/** Reads the content of a chat message; some upstreams send it, and the reasoning, in parts. */
+function contentOf(message: JsonObject): MessageContent {
   const { content } = message
-  const { text: told, member } = reasoningIn(message)
-  let reasoning = told
-  let text = textIn(content) ?? ''
+  const { text: reasoningText, member } = reasoningIn(message)
+  let reasoning = reasoningText
+  let text = nonEmptyString(content) ?? ''
   let skipped = 0
   for (const part of objectsIn(content)) {
-    if (part.type === 'text') text += textIn(part.text) ?? ''
+    if (part.type === 'text') text += nonEmptyString(part.text) ?? ''
     else if (part.type === 'thinking')
-      for (const item of objectsIn(part.thinking)) reasoning += textIn(item.text) ?? ''
+      for (const item of objectsIn(part.thinking)) reasoning += nonEmptyString(item.text) ?? ''
     else skipped++
   }
   const signed = thinkingBlocks({ ...message, reasoning_content: reasoning })
@@ -83,29 +89,34 @@ function saidIn(message: JsonObject): Said {
   return { thinking: signed.length > 0 ? signed : unsigned, text, skipped }
 }
 
-/** A call of a function; of another kind of tool nothing, because the caller has none. */
+/** Translates the call of a function; returns nothing for tools of other types, which the caller cannot have. */
 function toolUse(call: JsonObject, id: string, cutOff: boolean): JsonObject[] {
-  const { function: called } = call
-  if (!isObject(called) || typeof called.name !== 'string') return []
-  const { name, arguments: given } = called
-  // Some upstreams send an object where a text belongs.
-  const input = isObject(given) ? given : parseObject(textIn(given) ?? '{}')
-  // Cut off in its arguments, a call is nothing that could be run; the stop reason tells.
+  const { function: fn } = call
+  if (!isJsonObject(fn) || typeof fn.name !== 'string') return []
+  const { name, arguments: given } = fn
+  // Some upstreams send the arguments as an object instead of its JSON text.
+  const input = isJsonObject(given) ? given : parseJsonObject(nonEmptyString(given) ?? '{}')
+  // A call whose arguments were cut off cannot be run; the caller sees it by the stop reason.
   if (!input && !cutOff) throw new SyntaxError('the arguments of a tool call are not a JSON object')
   return [{ type: 'tool_use', id, name, input: input ?? {} }]
 }
 
 function citationsIn({ annotations }: JsonObject): JsonObject[] {
   return objectsIn(annotations).flatMap(({ url_citation: cited }) => {
-    if (!isObject(cited) || typeof cited.url !== 'string') return []
-    const title = textIn(cited.title) ?? null
+    if (!isJsonObject(cited) || typeof cited.url !== 'string') return []
+    const title = nonEmptyString(cited.title) ?? null
     const { url } = cited
     return [{ type: 'web_search_result_location', url, title, encrypted_index: UNSIGNED, cited_text: '' }]
   })
 }
 
-/** Members that hold output of a kind that Anthropic has no block for. */
-function unknownIn({ audio, images, function_call: called, reasoning_details: details }: JsonObject): number {
-  const filled = [audio, called].filter(isObject).length + objectsIn(images).length
+/** Counts the output for which Anthropic has no block. */
+function countUntranslated({
+  audio,
+  images,
+  function_call: functionCall,
+  reasoning_details: details,
+}: JsonObject): number {
+  const filled = [audio, functionCall].filter(isJsonObject).length + objectsIn(images).length
   return filled + objectsIn(details).filter(({ format }) => format !== DETAIL_FORMAT).length
 }

@@ -1,34 +1,34 @@
 import { type ReasoningMember, unsignedOf } from '../parts/reasoning-details.ts'
-import { JsonEnd } from './json-end.ts'
+import { JsonScanner } from './json-scanner.ts'
 
 /** A content block of the caller's message. */
 export interface Block {
   readonly kind: 'text' | 'thinking' | 'tool_use' | 'redacted_thinking'
-  /** What `content_block_start` says of it, as JSON. */
+  /** The block in `content_block_start`, as JSON. */
   readonly start: string
-  /** Where the arguments of a tool call are. */
-  readonly json: JsonEnd | undefined
-  /** Of a thinking block; told as it closes. Empty while none has come. */
+  /** Finds the end of the arguments; for tool calls only. */
+  readonly json: JsonScanner | undefined
+  /** The signature of a thinking block, sent as the block closes. Empty until it comes. */
   signature: string
-  /** What has come for it before it could be opened. */
-  waiting: string
+  /** Text that came before the block could be opened. */
+  buffered: string
   closed: boolean
 }
 
 export function newBlock(kind: Block['kind'], content: object): Block {
   const start = JSON.stringify({ type: kind, ...content })
-  const json = kind === 'tool_use' ? new JsonEnd() : undefined
-  return { kind, start, json, signature: '', waiting: '', closed: false }
+  const json = kind === 'tool_use' ? new JsonScanner() : undefined
+  return { kind, start, json, signature: '', buffered: '', closed: false }
 }
 
 /**
- * How much may wait for the open block to end, in UTF-16 units; beyond, the open block is taken for ended. Tool calls that
- * really are told in turns, piece by piece, are rare, and their arguments are short.
+ * Most UTF-16 units that are buffered until the open block ends; with more, the open block counts as ended. Upstreams that
+ * interleave the pieces of several tool calls are rare, and their arguments are short.
  */
-const MOST_WAITING = 64 * 1024
+const MAX_BUFFERED = 64 * 1024
 
-/** What a block takes of that by waiting at all. */
-const BLOCK_ITSELF = 64
+/** What a block adds to the buffer beside its text. */
+const BLOCK_SIZE = 64
 
 const DELTA = {
   text: '{"type":"text_delta","text":',
@@ -38,54 +38,54 @@ const DELTA = {
 }
 
 /**
- * Writes content blocks one after another, as Anthropic's protocol wants them, whatever the order in which their pieces
- * come. A tool call stays open until its arguments are whole; what comes for other blocks meanwhile waits.
+ * Writes content blocks one after another, as Anthropic's protocol demands, in whatever order their pieces come. A tool
+ * call stays open until its arguments are complete; what comes for other blocks meanwhile is buffered.
  */
 export class BlockSequence {
   #index = -1
   #open: Block | undefined
   #queue: Block[] = []
-  #waiting = 0
-  /** Where thinking that comes without a signature is told. */
+  #buffered = 0
+  /** The member in which thinking without a signature came. */
   reasoningMember: ReasoningMember = 'reasoning_content'
 
-  /** The block that is written to. */
+  /** The block that is open. */
   get open(): Block | undefined {
     return this.#open
   }
 
-  /** The block that came last. */
+  /** The block that was added last. */
   get last(): Block | undefined {
     return this.#queue.at(-1) ?? this.#open
   }
 
   /**
-   * A piece of a block, which opens if it is new and nothing is in the way.
+   * Adds a piece of a block. A new block opens as soon as no other is open.
    *
-   * @returns the events that can be written.
-   * @throws {RangeError} when the block had to be taken for ended.
+   * @returns the events that can be sent.
+   * @throws {RangeError} if the block was closed because too much was buffered behind it.
    */
   add(block: Block, text: string): string {
-    if (block === this.#open) return this.#say(block, text) + this.#advance()
+    if (block === this.#open) return this.#write(block, text) + this.#advance()
     if (block.closed) {
       if (text.trim() === '') return ''
-      throw new RangeError('a tool call went on after another had to be told')
+      throw new RangeError('a tool call continued after the next one had to begin')
     }
     if (!this.#queue.includes(block)) {
       this.#queue.push(block)
-      this.#waiting += BLOCK_ITSELF
+      this.#buffered += BLOCK_SIZE
     }
-    block.waiting += text
-    this.#waiting += text.length
+    block.buffered += text
+    this.#buffered += text.length
     return this.#advance()
   }
 
-  /** A delta of another kind for the open block; undefined where that is not the one it belongs to. */
+  /** Adds a delta of another type to the open block; returns undefined if a block of another kind is open. */
   addDelta(kind: Block['kind'], delta: object): string | undefined {
     return this.#open?.kind === kind ? this.#delta(JSON.stringify(delta)) : undefined
   }
 
-  /** Nothing will come any more: all that waits is written, and the last block closed. */
+  /** Writes all that is buffered and closes the last block. */
   end(): string {
     let events = this.#close()
     while (this.#queue.length > 0) events += this.#openNext() + this.#close()
@@ -94,31 +94,31 @@ export class BlockSequence {
 
   #advance(): string {
     let events = ''
-    while (this.#queue.length > 0 && (this.#mayClose() || this.#waiting > MOST_WAITING))
+    while (this.#queue.length > 0 && (this.#mayClose() || this.#buffered > MAX_BUFFERED))
       events += this.#close() + this.#openNext()
     return events
   }
 
   #mayClose(): boolean {
-    return this.#open?.json === undefined || this.#open.json.whole
+    return this.#open?.json === undefined || this.#open.json.complete
   }
 
   #openNext(): string {
     const block = this.#queue.shift()
     if (!block) return ''
-    const { waiting, start } = block
-    this.#waiting -= waiting.length + BLOCK_ITSELF
-    block.waiting = ''
+    const { buffered, start } = block
+    this.#buffered -= buffered.length + BLOCK_SIZE
+    block.buffered = ''
     this.#open = block
     this.#index++
     const type = 'content_block_start'
     const event = `event: ${type}\ndata: {"type":"${type}","index":${this.#index},"content_block":${start}}\n\n`
-    return event + this.#say(block, waiting)
+    return event + this.#write(block, buffered)
   }
 
-  #say(block: Block, text: string): string {
+  #write(block: Block, text: string): string {
     if (text === '') return ''
-    block.json?.take(text)
+    block.json?.push(text)
     return this.#delta(`${DELTA[block.kind]}${JSON.stringify(text)}}`)
   }
 

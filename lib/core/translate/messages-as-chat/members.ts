@@ -1,7 +1,7 @@
-import { becomes, dropped, type MemberRules, refused, refusedUnless } from '../member-rules.ts'
-import { isObject } from '../parts/json-object.ts'
+import { isJsonObject } from '../../json/index.ts'
+import { becomes, dropped, type MemberRules, refused, refusedUnless } from '../requests/member-rules.ts'
 
-/** What becomes of the members of a message request on an OpenAI-style line. */
+/** How the members of a message request are translated for an OpenAI-style line. */
 export const MESSAGES_MEMBERS: MemberRules = {
   model: becomes('`model`'),
   messages: becomes('`messages`'),
@@ -20,11 +20,11 @@ export const MESSAGES_MEMBERS: MemberRules = {
   service_tier: becomes('`service_tier`: `standard_only` as `default`'),
   provider: dropped('the gateway’s own'),
   cache_control: dropped('OpenAI-style lines cache by themselves'),
-  context_management: dropped('makes a prompt shorter, not other'),
-  diagnostics: dropped('about the upstream’s cache'),
-  speed: dropped('makes an answer faster, not other'),
+  context_management: dropped('shortens the prompt only'),
+  diagnostics: dropped('concerns the upstream’s cache'),
+  speed: dropped('affects the speed only'),
   top_k: refused,
-  container: refusedUnless('empty', (value) => isObject(value) && Object.keys(value).length === 0),
+  container: refusedUnless('empty', (value) => isJsonObject(value) && Object.keys(value).length === 0),
   inference_geo: refused,
   mcp_servers: refusedUnless('empty', (value) => Array.isArray(value) && value.length === 0),
 }

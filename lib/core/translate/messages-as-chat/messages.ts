@@ -1,14 +1,14 @@
-import { isObject, textIn } from '../parts/json-object.ts'
+import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
 import { memberOf } from '../parts/reasoning-details.ts'
-import { type ChatResult, chatResult } from '../parts/result-parts.ts'
 import { toolId } from '../parts/tool-ids.ts'
-import { type JsonObject, Untranslatable } from '../translation.ts'
+import { type ChatToolResult, chatToolResult } from '../parts/tool-results.ts'
+import { Untranslatable } from '../translation.ts'
 import { chatContent, contentParts, partsOf } from './blocks.ts'
 
 /**
- * System prompt and turns as the messages of a chat.
+ * Translates the system prompt and the turns of a conversation into the messages of a chat.
  *
- * @throws {Untranslatable} naming the block without a counterpart.
+ * @throws {Untranslatable} naming the block that has no counterpart.
  */
 export function chatMessages({ system, messages }: JsonObject): JsonObject[] {
   const turns = Array.isArray(messages) ? messages : []
@@ -19,7 +19,7 @@ export function chatMessages({ system, messages }: JsonObject): JsonObject[] {
 }
 
 function messagesOf(turn: unknown, path: string): readonly JsonObject[] {
-  if (!isObject(turn)) throw new Untranslatable(path)
+  if (!isJsonObject(turn)) throw new Untranslatable(path)
   const contentPath = `${path}.content`
   switch (turn.role) {
     case 'system':
@@ -35,41 +35,41 @@ function messagesOf(turn: unknown, path: string): readonly JsonObject[] {
 
 function systemMessage(content: unknown, path: string): readonly JsonObject[] {
   const parts = contentParts(content, path)
-  // Some upstreams take instructions as one text only.
-  const texts = parts.map(({ type, text }) => (type === 'text' ? textIn(text) : undefined))
+  // Some upstreams accept instructions as a single text only.
+  const texts = parts.map(({ type, text }) => (type === 'text' ? nonEmptyString(text) : undefined))
   const isText = texts.every((text) => text !== undefined)
   if (parts.length === 0) return []
   return [{ role: 'system', content: isText ? texts.join('\n\n') : chatContent(parts) }]
 }
 
-/** Results first, as both protocols want them, then what the user said, with the images that results may not hold. */
+/** Translates a user turn: tool results first, as both protocols demand, then their images and the user's content. */
 function userMessages(content: unknown, path: string): readonly JsonObject[] {
   if (!Array.isArray(content)) return userMessage(contentParts(content, path))
   const results: JsonObject[] = []
-  const shown: JsonObject[] = []
-  const said: JsonObject[] = []
+  const attachments: JsonObject[] = []
+  const parts: JsonObject[] = []
   for (const [i, block] of content.entries()) {
     const at = `${path}[${i}]`
-    if (isObject(block) && block.type === 'tool_result') {
+    if (isJsonObject(block) && block.type === 'tool_result') {
       const result = toolResult(block, at)
       results.push(result.message)
-      shown.push(...result.shown)
-    } else said.push(...partsOf(block, at))
+      attachments.push(...result.attachments)
+    } else parts.push(...partsOf(block, at))
   }
-  return [...results, ...userMessage([...shown, ...said])]
+  return [...results, ...userMessage([...attachments, ...parts])]
 }
 
 function userMessage(parts: readonly JsonObject[]): readonly JsonObject[] {
   return parts.length > 0 ? [{ role: 'user', content: chatContent(parts) }] : []
 }
 
-function toolResult(block: JsonObject, path: string): ChatResult {
+function toolResult(block: JsonObject, path: string): ChatToolResult {
   const { tool_use_id: id, is_error: failed } = block
   if (typeof id !== 'string') throw new Untranslatable(`${path}.tool_use_id`)
-  return chatResult(toolId(id), contentParts(block.content, `${path}.content`), failed === true)
+  return chatToolResult(toolId(id), contentParts(block.content, `${path}.content`), failed === true)
 }
 
-/** Everything an assistant said as one message: its text, its tool calls, and its reasoning where it is to go back. */
+/** Translates an assistant turn into one message: text, tool calls, and reasoning that came from an OpenAI-style line. */
 function assistantMessage(content: unknown, path: string): readonly JsonObject[] {
   const blocks: unknown[] = Array.isArray(content) ? content : [{ type: 'text', text: content }]
   let text = ''
@@ -77,10 +77,10 @@ function assistantMessage(content: unknown, path: string): readonly JsonObject[]
   const calls: JsonObject[] = []
   for (const [i, block] of blocks.entries()) {
     const at = `${path}[${i}]`
-    if (!isObject(block)) throw new Untranslatable(at)
-    if (block.type === 'text') text += textIn(block.text) ?? ''
+    if (!isJsonObject(block)) throw new Untranslatable(at)
+    if (block.type === 'text') text += nonEmptyString(block.text) ?? ''
     else if (block.type === 'tool_use') calls.push(toolCall(block, at))
-    // Another line's thinking says nothing to this one.
+    // Reasoning that an Anthropic-style line signed is left out.
     else if (block.type === 'thinking') {
       const member = memberOf(block.signature)
       if (member) reasoning[member] = (reasoning[member] ?? '') + String(block.thinking)

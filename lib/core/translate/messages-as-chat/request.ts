@@ -1,35 +1,36 @@
 import { hash } from 'node:crypto'
-import { commonEffort, effortOf } from '../effort.ts'
-import { requireCounterparts } from '../member-rules.ts'
-import { isObject, textIn } from '../parts/json-object.ts'
-import { isReasoningModel } from '../reasoning-models.ts'
-import { type JsonObject, type RequestContext, Untranslatable } from '../translation.ts'
+import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
+import { requireCounterparts } from '../requests/member-rules.ts'
+import { commonEffort, effortOf } from '../requests/reasoning-effort.ts'
+import { isReasoningModel } from '../requests/reasoning-models.ts'
+import { samplingOf } from '../requests/sampling.ts'
+import { type RequestContext, Untranslatable } from '../translation.ts'
 import { MESSAGES_MEMBERS } from './members.ts'
 import { chatMessages } from './messages.ts'
 import { responseFormatOf } from './response-format.ts'
 import { toolMembers } from './tools.ts'
 
-const MOST_STOPS = 4
-const LONGEST_USER = 64
+const MAX_STOP_SEQUENCES = 4
+const MAX_USER_LENGTH = 64
 
 /**
- * A message request as a chat completion request.
+ * Translates a message request into a chat completion request.
  *
- * @throws {Untranslatable} naming the member without a counterpart.
+ * @throws {Untranslatable} naming the member that has no counterpart.
  */
 export function messagesRequestAsChat(json: JsonObject, { upstreamModel }: RequestContext): JsonObject {
   requireCounterparts(json, MESSAGES_MEMBERS)
-  const reasons = isReasoningModel(upstreamModel)
+  const isReasoning = isReasoningModel(upstreamModel)
   const effort = effortFor(json)
   const user = userOf(json)
   return {
     model: json.model,
     messages: chatMessages(json),
-    ...outputLimit(json, reasons),
+    ...outputLimit(json, isReasoning),
     ...toolMembers(json),
     ...responseFormatOf(json),
     ...(effort && { reasoning_effort: effort }),
-    ...(!reasons && samplingOf(json)),
+    ...(!isReasoning && samplingOf(json)),
     ...stopOf(json),
     ...(user !== undefined && { user }),
     ...(typeof json.service_tier === 'string' && {
@@ -39,37 +40,30 @@ export function messagesRequestAsChat(json: JsonObject, { upstreamModel }: Reque
   }
 }
 
-/** None asked for only fills the upstream's cache. */
-function outputLimit({ max_tokens: limit }: JsonObject, reasons: boolean): JsonObject {
+/** Translates `max_tokens`. With 0 a request only fills Anthropic's cache, which has no counterpart. */
+function outputLimit({ max_tokens: limit }: JsonObject, isReasoning: boolean): JsonObject {
   if (limit === 0) throw new Untranslatable('max_tokens')
-  return reasons ? { max_completion_tokens: limit } : { max_tokens: limit }
-}
-
-function samplingOf({ temperature, top_p: topP }: JsonObject): JsonObject {
-  return {
-    ...(typeof temperature === 'number' && { temperature }),
-    ...(typeof topP === 'number' && { top_p: topP }),
-  }
+  return isReasoning ? { max_completion_tokens: limit } : { max_tokens: limit }
 }
 
 function stopOf({ stop_sequences: sequences }: JsonObject): JsonObject {
   if (!Array.isArray(sequences) || sequences.length === 0) return {}
-  if (sequences.length > MOST_STOPS) throw new Untranslatable('stop_sequences')
+  if (sequences.length > MAX_STOP_SEQUENCES) throw new Untranslatable('stop_sequences')
   return { stop: sequences }
 }
 
-/** The effort asked for, or what a budget amounts to; a model that decides itself is left to. */
+/** Returns the requested effort, or the one that matches the budget; undefined if the model shall decide itself. */
 function effortFor({ thinking, output_config: config, max_tokens: limit }: JsonObject): string | undefined {
-  if (isObject(thinking) && thinking.type === 'disabled') return undefined
-  const asked = isObject(config) ? commonEffort(config.effort) : undefined
-  if (asked !== undefined || !isObject(thinking)) return asked
+  if (isJsonObject(thinking) && thinking.type === 'disabled') return undefined
+  const effort = isJsonObject(config) ? commonEffort(config.effort) : undefined
+  if (effort !== undefined || !isJsonObject(thinking)) return effort
   const { type, budget_tokens: budget } = thinking
   if (type !== 'enabled' || typeof budget !== 'number' || typeof limit !== 'number') return undefined
   return effortOf(budget, limit)
 }
 
-/** OpenAI's word is shorter than what some callers of Anthropic write here. */
+/** Returns the user id; one that is too long for OpenAI is hashed. */
 function userOf({ metadata }: JsonObject): string | undefined {
-  const id = isObject(metadata) ? textIn(metadata.user_id) : undefined
-  return id !== undefined && id.length > LONGEST_USER ? hash('sha256', id) : id
+  const id = isJsonObject(metadata) ? nonEmptyString(metadata.user_id) : undefined
+  return id !== undefined && id.length > MAX_USER_LENGTH ? hash('sha256', id) : id
 }

@@ -1,19 +1,21 @@
-import { isObject } from '../parts/json-object.ts'
-import { type JsonObject, Untranslatable } from '../translation.ts'
+import { isJsonObject, type JsonObject } from '../../json/index.ts'
+import { Untranslatable } from '../translation.ts'
 
-/** OpenAI wants a name; models are not shown it. */
+/** OpenAI demands a name for a schema; models do not see it. */
 const NAME = 'answer'
 
 /**
- * Anthropic's output format, under its present and its earlier name, as a chat's `response_format`.
+ * Translates Anthropic's output format, under its current or its earlier name, into `response_format`.
  *
- * @throws {Untranslatable} for a format other than a JSON schema.
+ * @throws {Untranslatable} if the format is not a JSON schema.
  */
 export function responseFormatOf({ output_config: config, output_format: earlier }: JsonObject): JsonObject {
   const [format, path] =
-    isObject(config) && config.format ? [config.format, 'output_config.format'] : [earlier, 'output_format']
+    isJsonObject(config) && config.format
+      ? [config.format, 'output_config.format']
+      : [earlier, 'output_format']
   if (format === undefined || format === null) return {}
-  if (!isObject(format) || format.type !== 'json_schema' || !isObject(format.schema))
+  if (!isJsonObject(format) || format.type !== 'json_schema' || !isJsonObject(format.schema))
     throw new Untranslatable(path)
   const { schema } = format
   return {
@@ -21,20 +23,20 @@ export function responseFormatOf({ output_config: config, output_format: earlier
   }
 }
 
-/** Deeper than this no schema is read by a model. */
-const DEEPEST = 100
+/** Most levels of a schema that are checked. */
+const MAX_DEPTH = 100
 
 /**
- * Whether OpenAI can promise a schema: every object in it requires all its properties and allows no others. It refuses
- * to promise any other, where Anthropic does not.
+ * Whether OpenAI accepts a schema as strict: each object requires all its properties and allows no others. OpenAI refuses
+ * any other schema with `strict`, Anthropic accepts it.
  */
 function isStrict(schema: unknown, depth = 0): boolean {
-  if (depth > DEEPEST) return false
+  if (depth > MAX_DEPTH) return false
   if (Array.isArray(schema)) return schema.every((item) => isStrict(item, depth + 1))
-  if (!isObject(schema)) return true
+  if (!isJsonObject(schema)) return true
   const { properties, required } = schema
-  if (schema.type === 'object' || isObject(properties)) {
-    const names = isObject(properties) ? Object.keys(properties) : []
+  if (schema.type === 'object' || isJsonObject(properties)) {
+    const names = isJsonObject(properties) ? Object.keys(properties) : []
     const all = Array.isArray(required) ? required : []
     if (schema.additionalProperties !== false || !names.every((name) => all.includes(name))) return false
   }

@@ -1,8 +1,8 @@
-import { isObject, objectsIn, textIn } from '../parts/json-object.ts'
-import { type JsonObject, Untranslatable } from '../translation.ts'
+import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
+import { Untranslatable } from '../translation.ts'
 
 /**
- * Anthropic's tools and how they are to be chosen, as a chat's `tools`, `tool_choice` and `parallel_tool_calls`.
+ * Translates Anthropic's tools and tool choice into `tools`, `tool_choice` and `parallel_tool_calls`.
  *
  * @throws {Untranslatable} naming the tool or the choice.
  */
@@ -10,7 +10,7 @@ export function toolMembers(json: JsonObject): JsonObject {
   const tools = objectsIn(json.tools).map((tool, i) => functionOf(tool, `tools[${i}]`))
   if (tools.length === 0) return {}
   const { tool_choice: choice } = json
-  if (!isObject(choice)) return { tools }
+  if (!isJsonObject(choice)) return { tools }
   return {
     tools,
     tool_choice: choiceOf(choice),
@@ -18,17 +18,17 @@ export function toolMembers(json: JsonObject): JsonObject {
   }
 }
 
-/** Tools with a type of their own are run by Anthropic, or known to its models alone. */
+/** Translates a tool into a function. Tools of other types are refused: Anthropic runs them, or only its models know them. */
 function functionOf(tool: JsonObject, path: string): JsonObject {
   const { type, name, input_schema: parameters, strict } = tool
   if (type !== undefined && type !== null && type !== 'custom') throw new Untranslatable(path)
-  const description = textIn(tool.description)
+  const description = nonEmptyString(tool.description)
   return {
     type: 'function',
     function: {
       name,
       ...(description !== undefined && { description }),
-      parameters: isObject(parameters) ? parameters : { type: 'object', properties: {} },
+      parameters: isJsonObject(parameters) ? parameters : { type: 'object', properties: {} },
       ...(strict === true && { strict: true }),
     },
   }

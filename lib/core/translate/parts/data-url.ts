@@ -1,18 +1,18 @@
-/** What a `data:` URL holds, in base64. */
+/** The content of a base64 `data:` URL. */
 export interface DataUrl {
   readonly mediaType: string
   readonly data: string
 }
 
-/** Longer than any `data:…;base64` that means something; keeps a search from running through megabytes. */
-const LONGEST_HEAD = 200
+/** Longer than any meaningful `data:…;base64` prefix; bounds the search for the comma. */
+const MAX_PREFIX_LENGTH = 200
 
-/** Reads a base64 `data:` URL; undefined where it is none. */
+/** Reads a base64 `data:` URL; returns undefined for any other URL. */
 export function readDataUrl(url: string): DataUrl | undefined {
-  const comma = url.slice(0, LONGEST_HEAD).indexOf(',')
+  const comma = url.slice(0, MAX_PREFIX_LENGTH).indexOf(',')
   if (comma < 0) return undefined
-  const head = /^data:([^;,]*)(?:;[^;,]*)*;base64$/i.exec(url.slice(0, comma))
-  return head ? { mediaType: (head[1] ?? '').toLowerCase(), data: url.slice(comma + 1) } : undefined
+  const prefix = /^data:([^;,]*)(?:;[^;,]*)*;base64$/i.exec(url.slice(0, comma))
+  return prefix ? { mediaType: (prefix[1] ?? '').toLowerCase(), data: url.slice(comma + 1) } : undefined
 }
 
 export function dataUrl({ mediaType, data }: DataUrl): string {

@@ -1,28 +1,32 @@
-import { isObject, objectsIn, textIn } from '../parts/json-object.ts'
+import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
+import { chatReasoningTokens } from '../answers/usage.ts'
 import { reasoningIn } from '../parts/reasoning-details.ts'
-import { answeredToolId } from '../parts/tool-ids.ts'
-import type { AnswerContext, JsonObject, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
-import { chatReasoningTokens } from '../usage.ts'
+import { toolIdInAnswer } from '../parts/tool-ids.ts'
+import type { AnswerContext, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
+import { encodeReasoning } from './encrypted-content.ts'
 import { endedResponse, endStatus, responseAnnotations, responseShell } from './response.ts'
-import { seal } from './sealed-reasoning.ts'
 
-/** A chat completion as a response. */
+/** Translates a chat completion into a response. */
 export function chatAnswerAsResponse(
   json: JsonObject,
   usage: TranslatedUsage,
   context: AnswerContext,
 ): TranslatedAnswer {
   const [choice = {}, ...others] = objectsIn(json.choices)
-  const message = isObject(choice.message) ? choice.message : {}
+  const message = isJsonObject(choice.message) ? choice.message : {}
   const shell = responseShell(json, context)
   const counts = { ...usage, reasoningTokens: chatReasoningTokens(json.usage) }
-  const output = [...thought(message, shell.id), ...said(message, shell.id), ...called(message, shell.id)]
+  const output = [
+    ...reasoningItem(message, shell.id),
+    ...messageItem(message, shell.id),
+    ...callItems(message, shell.id),
+  ]
   const last = output.pop()
   const ended = last ? [...output, { ...last, status: endStatus(choice.finish_reason) }] : output
   return { body: endedResponse(shell, ended, choice.finish_reason, counts), skipped: others.length }
 }
 
-function thought(message: JsonObject, id: unknown): JsonObject[] {
+function reasoningItem(message: JsonObject, id: unknown): JsonObject[] {
   const { text, member } = reasoningIn(message)
   const details = objectsIn(message.reasoning_details)
   if (text === '' && details.length === 0) return []
@@ -32,15 +36,15 @@ function thought(message: JsonObject, id: unknown): JsonObject[] {
       type: 'reasoning',
       summary: [],
       ...(text !== '' && { content: [{ type: 'reasoning_text', text }] }),
-      ...seal({ details, member }),
+      ...encodeReasoning({ details, member }),
       status: 'completed',
     },
   ]
 }
 
-function said(message: JsonObject, id: unknown): JsonObject[] {
+function messageItem(message: JsonObject, id: unknown): JsonObject[] {
   const text = contentText(message.content)
-  const refusal = textIn(message.refusal)
+  const refusal = nonEmptyString(message.refusal)
   const annotations = responseAnnotations(message.annotations)
   const content = [
     ...(text === '' ? [] : [{ type: 'output_text', text, annotations, logprobs: [] }]),
@@ -50,17 +54,17 @@ function said(message: JsonObject, id: unknown): JsonObject[] {
   return [{ id: `msg_${id}`, type: 'message', status: 'completed', role: 'assistant', content }]
 }
 
-/** Some upstreams tell content in parts. */
+/** Returns the text of a content, which some upstreams send in parts. */
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content
   return objectsIn(content)
-    .map(({ text }) => textIn(text) ?? '')
+    .map(({ text }) => nonEmptyString(text) ?? '')
     .join('')
 }
 
-function called({ tool_calls: calls }: JsonObject, id: unknown): JsonObject[] {
+function callItems({ tool_calls: calls }: JsonObject, id: unknown): JsonObject[] {
   return objectsIn(calls).flatMap(({ id: callId, function: fn }, i) => {
-    if (!isObject(fn) || typeof fn.name !== 'string') return []
+    if (!isJsonObject(fn) || typeof fn.name !== 'string') return []
     const { name, arguments: given } = fn
     const args = typeof given === 'string' ? given : JSON.stringify(given ?? {})
     return [
@@ -68,7 +72,7 @@ function called({ tool_calls: calls }: JsonObject, id: unknown): JsonObject[] {
         id: `fc_${id}_${i}`,
         type: 'function_call',
         status: 'completed',
-        call_id: answeredToolId(callId, id, i),
+        call_id: toolIdInAnswer(callId, id, i),
         name,
         arguments: args === '' ? '{}' : args,
       },

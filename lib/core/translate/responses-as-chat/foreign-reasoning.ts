@@ -1,21 +1,16 @@
-import { isObject } from '../parts/json-object.ts'
-import type { JsonObject } from '../translation.ts'
+import { isJsonObject, type JsonObject } from '../../json/index.ts'
 
-/** What the id of every reasoning item begins with that was made of a chat. */
+/** The prefix of the ids of reasoning items that were made from a chat. */
 export const ITEM_PREFIX = 'rs_resp_'
 
-/** An input without the reasoning that was made of a chat: who keeps responses knows no such item. */
+/** Removes reasoning items that were made from a chat: a line that stores responses does not know their ids. */
 export function responsesWithoutForeign(json: JsonObject): JsonObject {
   const { input } = json
   if (!Array.isArray(input)) return json
-  return { ...json, input: input.filter((item) => !isForeign(item)) }
+  return { ...json, input: input.filter((item) => !(isJsonObject(item) && isFromChat(item.id))) }
 }
 
-function isForeign(item: unknown): boolean {
-  return isObject(item) && isOfChat(item.id)
-}
-
-/** Whether an item was made of a chat, by its id. */
-export function isOfChat(id: unknown): boolean {
+/** Whether a reasoning item was made from a chat, by its id. */
+export function isFromChat(id: unknown): boolean {
   return typeof id === 'string' && id.startsWith(ITEM_PREFIX)
 }

@@ -1,27 +1,28 @@
-import { chained, type Passage } from '../chained.ts'
+import { chainTranslators } from '../chain-translators.ts'
 import { messageAsChatAnswer } from '../chat-as-messages/answer.ts'
 import { chatWithoutForeign } from '../chat-as-messages/foreign-thinking.ts'
 import { chatRequestAsMessages } from '../chat-as-messages/request.ts'
 import { MessageAsChatStream } from '../chat-as-messages/stream.ts'
+import type { Translator } from '../translation.ts'
 import { chatAnswerAsResponse } from './answer.ts'
 import { responsesRequestAsChat } from './request.ts'
 import { ChatAsResponseStream } from './stream.ts'
 
-const responsesAsAnyChat: Passage = {
+const responsesAsPlainChat: Translator = {
   request: responsesRequestAsChat,
   answer: chatAnswerAsResponse,
   stream: (context) => new ChatAsResponseStream(context),
 }
 
-/** `/v1/responses` on a line that speaks chat completions. */
-export const responsesAsChat: Passage = {
-  ...responsesAsAnyChat,
+/** Translates `/v1/responses` for a line that has chat completions. */
+export const responsesAsChat: Translator = {
+  ...responsesAsPlainChat,
   request: (json, context) => chatWithoutForeign(responsesRequestAsChat(json, context)),
 }
 
-/** `/v1/responses` on a line that speaks messages, by way of a chat. */
-export const responsesAsMessages: Passage = chained(
-  responsesAsAnyChat,
+/** Translates `/v1/responses` for a line that has messages, through a chat. */
+export const responsesAsMessages: Translator = chainTranslators(
+  responsesAsPlainChat,
   {
     request: chatRequestAsMessages,
     answer: messageAsChatAnswer,

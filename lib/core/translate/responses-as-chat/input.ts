@@ -1,14 +1,14 @@
-import { isObject, objectsIn, textIn } from '../parts/json-object.ts'
-import { chatResult } from '../parts/result-parts.ts'
+import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
 import { toolId } from '../parts/tool-ids.ts'
-import { type JsonObject, Untranslatable } from '../translation.ts'
-import { isOfChat } from './foreign-reasoning.ts'
-import { openSeal } from './sealed-reasoning.ts'
+import { chatToolResult } from '../parts/tool-results.ts'
+import { Untranslatable } from '../translation.ts'
+import { decodeReasoning } from './encrypted-content.ts'
+import { isFromChat } from './foreign-reasoning.ts'
 
 /**
- * The input of a response request as the messages of a chat.
+ * Translates the input of a response request into the messages of a chat.
  *
- * @throws {Untranslatable} naming the item, or the part of one, without a counterpart.
+ * @throws {Untranslatable} naming the item, or the part of an item, that has no counterpart.
  */
 export function inputMessages(input: unknown): readonly JsonObject[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
@@ -17,29 +17,32 @@ export function inputMessages(input: unknown): readonly JsonObject[] {
   return chat.end()
 }
 
-/** Puts together what a chat has in one message and a response in several items: what was thought, said and called. */
+/**
+ * Collects the messages of a chat. Reasoning, text and tool calls of one assistant turn are several items of a response
+ * and one message of a chat.
+ */
 class ChatInput {
   readonly #messages: JsonObject[] = []
   #assistant: Record<string, unknown> | undefined
-  /** What results hold beside text: it follows the last of them. */
-  #shown: JsonObject[] = []
+  /** Images and files of tool results: they follow the last result. */
+  #attachments: JsonObject[] = []
 
   add(item: unknown, path: string): void {
-    if (!isObject(item)) throw new Untranslatable(path)
-    if (item.type !== 'function_call_output') this.#show()
+    if (!isJsonObject(item)) throw new Untranslatable(path)
+    if (item.type !== 'function_call_output') this.#addAttachments()
     switch (item.type ?? 'message') {
       case 'message':
-        if (item.role === 'assistant') this.#say(item, path)
-        else this.#hear(item, path)
+        if (item.role === 'assistant') this.#addText(item, path)
+        else this.#addMessage(item, path)
         break
       case 'function_call':
-        this.#call(item)
+        this.#addCall(item)
         break
       case 'function_call_output':
-        this.#result(item, path)
+        this.#addResult(item, path)
         break
       case 'reasoning':
-        this.#think(item)
+        this.#addReasoning(item)
         break
       default:
         throw new Untranslatable(path)
@@ -47,21 +50,21 @@ class ChatInput {
   }
 
   end(): readonly JsonObject[] {
-    this.#close()
-    this.#show()
+    this.#endTurn()
+    this.#addAttachments()
     return this.#messages
   }
 
-  #close(): void {
+  #endTurn(): void {
     const turn = this.#assistant
     this.#assistant = undefined
-    // Thinking that led to nothing is nothing a chat can hold.
+    // A chat has no message that holds reasoning only.
     if (turn && (turn.content !== null || turn.tool_calls !== undefined)) this.#messages.push(turn)
   }
 
-  #show(): void {
-    if (this.#shown.length > 0) this.#messages.push({ role: 'user', content: this.#shown })
-    this.#shown = []
+  #addAttachments(): void {
+    if (this.#attachments.length > 0) this.#messages.push({ role: 'user', content: this.#attachments })
+    this.#attachments = []
   }
 
   #turn(): Record<string, unknown> {
@@ -69,47 +72,47 @@ class ChatInput {
     return this.#assistant
   }
 
-  #hear({ role, content }: JsonObject, path: string): void {
-    this.#close()
-    const said = plainText(chatContent(content, `${path}.content`))
-    // Instructions too: most lines that only speak chat completions know no developer.
-    this.#messages.push({ role: role === 'developer' ? 'system' : role, content: said })
+  #addMessage({ role, content }: JsonObject, path: string): void {
+    this.#endTurn()
+    const translated = joinTexts(chatContent(content, `${path}.content`))
+    // Most lines without `responses` do not know the role `developer`.
+    this.#messages.push({ role: role === 'developer' ? 'system' : role, content: translated })
   }
 
-  #say({ content }: JsonObject, path: string): void {
+  #addText({ content }: JsonObject, path: string): void {
     const turn = this.#turn()
-    const said = chatContent(content, `${path}.content`)
-    turn.content = plainText([...asParts(turn.content), ...asParts(said)], '')
+    const translated = chatContent(content, `${path}.content`)
+    turn.content = joinTexts([...asParts(turn.content), ...asParts(translated)], '')
   }
 
-  #call({ call_id: id, name, arguments: args }: JsonObject): void {
+  #addCall({ call_id: id, name, arguments: args }: JsonObject): void {
     const turn = this.#turn()
-    const called = { name, arguments: typeof args === 'string' ? args : '{}' }
-    const call = { id: toolId(String(id)), type: 'function', function: called }
+    const fn = { name, arguments: typeof args === 'string' ? args : '{}' }
+    const call = { id: toolId(String(id)), type: 'function', function: fn }
     turn.tool_calls = [...objectsIn(turn.tool_calls), call]
   }
 
-  #result({ call_id: id, output }: JsonObject, path: string): void {
-    this.#close()
+  #addResult({ call_id: id, output }: JsonObject, path: string): void {
+    this.#endTurn()
     const parts = asParts(chatContent(output, `${path}.output`))
-    const { message, shown } = chatResult(toolId(String(id)), parts)
+    const { message, attachments } = chatToolResult(toolId(String(id)), parts)
     this.#messages.push(message)
-    this.#shown.push(...shown)
+    this.#attachments.push(...attachments)
   }
 
   /**
-   * A chat has the reasoning of a turn in one text, whatever was said or called in between. Of what another kind of line
-   * thought there is only a summary, which says nothing to this one.
+   * Appends reasoning to the turn, because a chat message has one text for all of it. Reasoning that was not made from a
+   * chat is left out: it holds a summary only, which is of no use to a chat line.
    */
-  #think(item: JsonObject): void {
-    if (item.id !== undefined && item.id !== null && !isOfChat(item.id)) return
+  #addReasoning(item: JsonObject): void {
+    if (item.id !== undefined && item.id !== null && !isFromChat(item.id)) return
     const turn = this.#turn()
     const parts = objectsIn(item.content).length > 0 ? item.content : item.summary
-    const thought = objectsIn(parts).map(({ text }) => textIn(text) ?? '')
-    const sealed = openSeal(item.encrypted_content)
-    const reasoning = `${textIn(turn[sealed.member]) ?? ''}${thought.join('')}`
-    if (reasoning !== '') turn[sealed.member] = reasoning
-    const details = [...objectsIn(turn.reasoning_details), ...sealed.details]
+    const texts = objectsIn(parts).map(({ text }) => nonEmptyString(text) ?? '')
+    const encoded = decodeReasoning(item.encrypted_content)
+    const reasoning = `${nonEmptyString(turn[encoded.member]) ?? ''}${texts.join('')}`
+    if (reasoning !== '') turn[encoded.member] = reasoning
+    const details = [...objectsIn(turn.reasoning_details), ...encoded.details]
     if (details.length > 0) turn.reasoning_details = details
   }
 }
@@ -118,17 +121,17 @@ const asParts = (content: unknown): readonly JsonObject[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : objectsIn(content)
 
 /**
- * Texts as one, because some upstreams take nothing else.
+ * Joins the texts of a content into one, because some upstreams accept nothing else.
  *
- * @param between what stands between several; without it they stay parts.
+ * @param separator stands between several texts; without it they stay parts.
  */
-function plainText(
+function joinTexts(
   content: string | readonly JsonObject[],
-  between?: string,
+  separator?: string,
 ): string | readonly JsonObject[] {
   if (typeof content === 'string' || content.some(({ type }) => type !== 'text')) return content
-  if (between === undefined && content.length > 1) return content
-  return content.map(({ text }) => textIn(text) ?? '').join(between)
+  if (separator === undefined && content.length > 1) return content
+  return content.map(({ text }) => nonEmptyString(text) ?? '').join(separator)
 }
 
 function chatContent(content: unknown, path: string): string | readonly JsonObject[] {
@@ -138,7 +141,7 @@ function chatContent(content: unknown, path: string): string | readonly JsonObje
 }
 
 function chatPart(part: unknown, path: string): JsonObject {
-  if (isObject(part)) {
+  if (isJsonObject(part)) {
     const { type, text, refusal, image_url: url, detail, file_data: data, filename } = part
     if (type === 'input_text' || type === 'output_text' || type === 'text') return { type: 'text', text }
     if (type === 'refusal') return { type, refusal }

@@ -1,15 +1,15 @@
-import { becomes, dropped, type MemberRules, refused, refusedUnless } from '../member-rules.ts'
+import { becomes, dropped, type MemberRules, refused, refusedUnless } from '../requests/member-rules.ts'
 
 const FALSE = refusedUnless('false', (value) => value === false)
 
-/** What becomes of the members of a response request on a line that speaks chat completions. */
+/** How the members of a response request are translated for a line that has chat completions. */
 export const RESPONSES_MEMBERS: MemberRules = {
   model: becomes('`model`'),
   input: becomes('`messages`'),
   instructions: becomes('a message of the role `system`, before all others'),
   max_output_tokens: becomes('`max_tokens`; `max_completion_tokens` for OpenAI’s reasoning models'),
   stream: becomes('`stream`'),
-  stream_options: dropped('about the framing of the stream'),
+  stream_options: dropped('concerns the framing of the stream'),
   temperature: becomes('`temperature`; dropped for OpenAI’s reasoning models, which take none'),
   top_p: becomes('`top_p`; dropped for OpenAI’s reasoning models, which take none'),
   tools: becomes('`tools`; those that OpenAI runs or defines are refused'),
@@ -29,14 +29,14 @@ export const RESPONSES_MEMBERS: MemberRules = {
   conversation: refused,
   prompt: refused,
   provider: dropped('the gateway’s own'),
-  metadata: dropped('labels, which the response repeats'),
-  max_tool_calls: dropped('about tools that OpenAI runs'),
-  prompt_cache_key: dropped('makes an answer cheaper, not other'),
-  prompt_cache_options: dropped('makes an answer cheaper, not other'),
-  prompt_cache_retention: dropped('makes an answer cheaper, not other'),
+  metadata: dropped('labels, repeated in the response'),
+  max_tool_calls: dropped('concerns tools that OpenAI runs'),
+  prompt_cache_key: dropped('affects the cost only'),
+  prompt_cache_options: dropped('affects the cost only'),
+  prompt_cache_retention: dropped('affects the cost only'),
 }
 
-/** Reasoning that is not kept comes back sealed; all else belongs to tools that OpenAI runs. */
+/** Whether `include` asks for nothing but encrypted reasoning; all other values are about tools that OpenAI runs. */
 function onlyReasoning(value: unknown): boolean {
   return Array.isArray(value) && value.every((one) => one === 'reasoning.encrypted_content')
 }

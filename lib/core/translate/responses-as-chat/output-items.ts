@@ -1,11 +1,11 @@
+import type { JsonObject } from '../../json/index.ts'
 import type { ReasoningMember } from '../parts/reasoning-details.ts'
-import type { JsonObject } from '../translation.ts'
-import { seal } from './sealed-reasoning.ts'
+import { encodeReasoning } from './encrypted-content.ts'
 
-/** A kind of text that a response tells in parts. */
+/** The types of content parts that hold text. */
 export type PartType = 'output_text' | 'refusal' | 'reasoning_text'
 
-/** A message, or reasoning, that is being told. */
+/** A message or reasoning item that has begun and not ended. */
 interface TextItem {
   readonly type: 'message' | 'reasoning'
   readonly id: string
@@ -15,18 +15,18 @@ interface TextItem {
   member: ReasoningMember
 }
 
-/** A part of an item that is being told. */
+/** A content part that has begun and not ended. */
 interface OpenPart {
   readonly type: PartType
-  readonly place: JsonObject
+  readonly location: JsonObject
   text: string
   readonly annotations: JsonObject[]
 }
 
-/** Cut off, a response and its last item are incomplete. */
+/** The status at the end. A response that was cut off is incomplete, and so is its last item. */
 export type EndStatus = 'completed' | 'incomplete'
 
-/** A tool call that is being told; several may be at a time. */
+/** A tool call that has begun and not ended; there can be several at a time. */
 export interface CallItem {
   readonly id: string
   readonly callId: string
@@ -36,8 +36,8 @@ export interface CallItem {
 }
 
 /**
- * Tells the items of a response as they come. The protocol repeats each text and each item at its end, and all of them in
- * the last event, so this keeps what was said.
+ * Writes the items of a response as events. It stores all texts, because the protocol repeats each text and each item at
+ * its end, and all items in the last event.
  */
 export class OutputItems {
   readonly #responseId: string
@@ -52,7 +52,7 @@ export class OutputItems {
     this.#responseId = responseId
   }
 
-  /** All items, once they have ended. */
+  /** The items that have ended. */
   get output(): readonly JsonObject[] {
     return this.#output
   }
@@ -61,44 +61,44 @@ export class OutputItems {
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...members })}\n\n`
   }
 
-  say(type: PartType, text: string): string {
+  text(type: PartType, text: string): string {
     const begun = this.#openItem(type === 'reasoning_text' ? 'reasoning' : 'message') + this.#openPart(type)
     const part = this.#part as OpenPart
     part.text += text
     const logprobs = type === 'output_text' ? { logprobs: [] } : {}
-    return begun + this.event(`response.${type}.delta`, { ...part.place, delta: text, ...logprobs })
+    return begun + this.event(`response.${type}.delta`, { ...part.location, delta: text, ...logprobs })
   }
 
-  think(text: string, member: ReasoningMember): string {
-    const events = this.say('reasoning_text', text)
+  reasoning(text: string, member: ReasoningMember): string {
+    const events = this.text('reasoning_text', text)
     if (this.#open) this.#open.member = member
     return events
   }
 
-  /** What the line wants to see again of its reasoning. */
-  detail(detail: JsonObject): string {
+  /** Stores an entry of `reasoning_details` with the reasoning item. */
+  reasoningDetail(detail: JsonObject): string {
     const begun = this.#openItem('reasoning')
     this.#open?.details.push(detail)
     return begun
   }
 
-  /** Undefined where no text is there that could be cited for. */
+  /** Adds an annotation to the open text; returns undefined if there is none. */
   annotate(annotation: JsonObject): string | undefined {
     const part = this.#part
     if (part?.type !== 'output_text') return undefined
     const index = part.annotations.push(annotation) - 1
-    const members = { ...part.place, annotation_index: index, annotation }
+    const members = { ...part.location, annotation_index: index, annotation }
     return this.event('response.output_text.annotation.added', members)
   }
 
-  newCall(callId: string, name: string): CallItem {
+  newToolCall(callId: string, name: string): CallItem {
     const id = `fc_${this.#responseId}_${this.#calls.length}`
     const call: CallItem = { id, callId, name, index: -1, arguments: '' }
     this.#calls.push(call)
     return call
   }
 
-  call(call: CallItem, text: string): string {
+  toolArguments(call: CallItem, text: string): string {
     let events = ''
     if (call.index < 0) {
       events += this.#closeItem()
@@ -107,24 +107,24 @@ export class OutputItems {
     }
     if (text === '') return events
     call.arguments += text
-    const place = { item_id: call.id, output_index: call.index }
-    return events + this.event('response.function_call_arguments.delta', { ...place, delta: text })
+    const location = { item_id: call.id, output_index: call.index }
+    return events + this.event('response.function_call_arguments.delta', { ...location, delta: text })
   }
 
   /**
    * Ends all items.
    *
-   * @param status of the response, which is that of its last item.
+   * @param status the status of the response, which the last item has too.
    */
   end(status: EndStatus): string {
     const last = this.#items - 1
     let events = this.#closeItem(status)
     for (const call of this.#calls) {
-      // A call without arguments has an empty object.
-      if (call.arguments === '') events += this.call(call, '{}')
-      const place = { item_id: call.id, output_index: call.index }
+      // The arguments of a call without any are an empty object.
+      if (call.arguments === '') events += this.toolArguments(call, '{}')
+      const location = { item_id: call.id, output_index: call.index }
       const { name, arguments: args } = call
-      events += this.event('response.function_call_arguments.done', { ...place, name, arguments: args })
+      events += this.event('response.function_call_arguments.done', { ...location, name, arguments: args })
       events += this.#done(call.index, callItem(call, call.index === last ? status : 'completed'))
     }
     return events
@@ -150,22 +150,22 @@ export class OutputItems {
     if (this.#part?.type === type) return ''
     const closed = this.#closePart()
     const { id, index, content } = this.#open as TextItem
-    const place = { item_id: id, output_index: index, content_index: content.length }
-    this.#part = { type, place, text: '', annotations: [] }
-    return closed + this.event('response.content_part.added', { ...place, part: partOf(this.#part) })
+    const location = { item_id: id, output_index: index, content_index: content.length }
+    this.#part = { type, location, text: '', annotations: [] }
+    return closed + this.event('response.content_part.added', { ...location, part: partOf(this.#part) })
   }
 
   #closePart(): string {
     const part = this.#part
     if (!part) return ''
     this.#part = undefined
-    const { type, place } = part
+    const { type, location } = part
     const whole = partOf(part)
     this.#open?.content.push(whole)
     const { annotations: _, type: __, ...text } = whole
     return (
-      this.event(`response.${type}.done`, { ...place, ...text }) +
-      this.event('response.content_part.done', { ...place, part: whole })
+      this.event(`response.${type}.done`, { ...location, ...text }) +
+      this.event('response.content_part.done', { ...location, part: whole })
     )
   }
 
@@ -195,7 +195,7 @@ function partOf({ type, text, annotations }: OpenPart): JsonObject {
 
 function textItem({ type, id, content, details, member }: TextItem, status: string): JsonObject {
   if (type === 'message') return { id, type, status, role: 'assistant', content: [...content] }
-  return { id, type, status, summary: [], content: [...content], ...seal({ details, member }) }
+  return { id, type, status, summary: [], content: [...content], ...encodeReasoning({ details, member }) }
 }
 
 function callItem({ id, callId, name, arguments: args }: CallItem, status: string): JsonObject {

@@ -1,8 +1,8 @@
-import { isObject, objectsIn, textIn } from '../parts/json-object.ts'
-import type { AnswerContext, JsonObject, TranslatedUsage } from '../translation.ts'
+import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
+import type { AnswerContext, TranslatedUsage } from '../translation.ts'
 import type { EndStatus } from './output-items.ts'
 
-/** Members of a request that its response repeats, and what they are where the request leaves them out. */
+/** The members of a request that its response repeats, with their values for a request that leaves them out. */
 const REPEATED: Readonly<Record<string, unknown>> = {
   instructions: null,
   max_output_tokens: null,
@@ -19,7 +19,7 @@ const REPEATED: Readonly<Record<string, unknown>> = {
   user: null,
 }
 
-/** What a response says of itself from its beginning on. */
+/** Returns a response at its beginning, without output. */
 export function responseShell({ id, model }: JsonObject, { request, created }: AnswerContext): JsonObject {
   const repeated = Object.entries(REPEATED).map(([member, value]) => [member, request[member] ?? value])
   return {
@@ -33,7 +33,6 @@ export function responseShell({ id, model }: JsonObject, { request, created }: A
     model: typeof model === 'string' ? model : '',
     output: [],
     previous_response_id: null,
-    // Nothing can be asked for again.
     store: false,
     top_logprobs: 0,
     usage: null,
@@ -41,12 +40,12 @@ export function responseShell({ id, model }: JsonObject, { request, created }: A
   }
 }
 
-/** The id of a response that is made of a chat completion. */
+/** Returns the id of a response that is made from a chat completion. */
 export function responseId(id: unknown, created: number): string {
-  return `resp_${textIn(id) ?? created}`
+  return `resp_${nonEmptyString(id) ?? created}`
 }
 
-/** A response at its end. */
+/** Returns a response at its end. */
 export function endedResponse(
   shell: JsonObject,
   output: readonly JsonObject[],
@@ -63,12 +62,12 @@ export function endedResponse(
   }
 }
 
-/** How a response ends, by a chat's reason. */
+/** Returns the status of a response for the `finish_reason` of a chat. */
 export function endStatus(finishReason: unknown): EndStatus {
   return Object.hasOwn(INCOMPLETE, String(finishReason)) ? 'incomplete' : 'completed'
 }
 
-/** Why a response is not complete, by a chat's reason; every other reason completes it. */
+/** Why a response is incomplete, by the `finish_reason` of a chat; with any other reason it is complete. */
 const INCOMPLETE: Readonly<Record<string, string>> = {
   length: 'max_output_tokens',
   content_filter: 'content_filter',
@@ -94,9 +93,9 @@ function responseUsage(usage: TranslatedUsage): JsonObject {
   }
 }
 
-/** A chat's annotations as a response has them. */
+/** Translates the annotations of a chat message. */
 export function responseAnnotations(annotations: unknown): JsonObject[] {
   return objectsIn(annotations).flatMap(({ type, url_citation: cited }) =>
-    isObject(cited) ? [{ type, ...cited }] : [],
+    isJsonObject(cited) ? [{ type, ...cited }] : [],
   )
 }

@@ -1,27 +1,27 @@
-import { ChatChunks, type ChatTeller } from '../chat-chunks.ts'
-import { isObject } from '../parts/json-object.ts'
+import { isJsonObject, type JsonObject } from '../../json/index.ts'
 import type { ReasoningMember } from '../parts/reasoning-details.ts'
-import type { AnswerContext, JsonObject, StreamTranslator, TranslatedUsage } from '../translation.ts'
+import { ChatChunkReader, type ChatEventWriter } from '../streams/chat-chunk-reader.ts'
+import type { AnswerContext, StreamTranslator, TranslatedUsage } from '../translation.ts'
 import { type CallItem, OutputItems } from './output-items.ts'
 import { endedResponse, endStatus, responseId, responseShell } from './response.ts'
 
-/** A comment keeps the caller's connection alive too. */
+/** Keeps the caller's connection alive. */
 const COMMENT = ': ping\n\n'
 
-/** OpenAI-style chat completion chunks as the stream of a response. */
-export class ChatAsResponseStream implements StreamTranslator, ChatTeller<CallItem> {
+/** Translates OpenAI-style chat completion chunks into the stream of a response. */
+export class ChatAsResponseStream implements StreamTranslator, ChatEventWriter<CallItem> {
   readonly #context: AnswerContext
-  readonly #chunks: ChatChunks<CallItem>
+  readonly #chunks: ChatChunkReader<CallItem>
   #shell: JsonObject = {}
   #items: OutputItems
-  /** No two events are alike: they are numbered. */
+  /** Never set: events are numbered, so that no two are alike. */
   readonly textMember = undefined
 
   constructor(context: AnswerContext) {
     this.#context = context
     const id = responseId(undefined, context.created)
     this.#items = new OutputItems(id)
-    this.#chunks = new ChatChunks(this, id)
+    this.#chunks = new ChatChunkReader(this, id)
   }
 
   get skipped(): number {
@@ -29,7 +29,7 @@ export class ChatAsResponseStream implements StreamTranslator, ChatTeller<CallIt
   }
 
   push(json: object | undefined): string {
-    if (isObject(json)) return this.#chunks.push(json)
+    if (isJsonObject(json)) return this.#chunks.push(json)
     return this.#chunks.begun ? COMMENT : ''
   }
 
@@ -51,31 +51,31 @@ export class ChatAsResponseStream implements StreamTranslator, ChatTeller<CallIt
     return created + this.#items.event('response.in_progress', { response })
   }
 
-  think(text: string, member: ReasoningMember): string {
-    return this.#items.think(text, member)
+  reasoning(text: string, member: ReasoningMember): string {
+    return this.#items.reasoning(text, member)
   }
 
-  say(text: string): string {
-    return this.#items.say('output_text', text)
+  text(text: string): string {
+    return this.#items.text('output_text', text)
   }
 
-  refuse(text: string): string {
-    return this.#items.say('refusal', text)
+  refusal(text: string): string {
+    return this.#items.text('refusal', text)
   }
 
-  detail(detail: JsonObject): string {
-    return this.#items.detail(detail)
+  reasoningDetail(detail: JsonObject): string {
+    return this.#items.reasoningDetail(detail)
   }
 
-  cite(cited: JsonObject): string | undefined {
+  citation(cited: JsonObject): string | undefined {
     return this.#items.annotate({ type: 'url_citation', ...cited })
   }
 
-  newCall(id: string, name: string): CallItem {
-    return this.#items.newCall(id, name)
+  newToolCall(id: string, name: string): CallItem {
+    return this.#items.newToolCall(id, name)
   }
 
-  call(call: CallItem, text: string): string {
-    return this.#items.call(call, text)
+  toolArguments(call: CallItem, text: string): string {
+    return this.#items.toolArguments(call, text)
   }
 }

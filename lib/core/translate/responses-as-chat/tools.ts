@@ -1,8 +1,8 @@
-import { isObject, objectsIn } from '../parts/json-object.ts'
-import { type JsonObject, Untranslatable } from '../translation.ts'
+import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
+import { Untranslatable } from '../translation.ts'
 
 /**
- * The functions of a response request and how they are to be chosen, as a chat's.
+ * Translates the tools and the tool choice of a response request.
  *
  * @throws {Untranslatable} naming the tool or the choice.
  */
@@ -25,7 +25,7 @@ function toolOf({ type, ...fn }: JsonObject, path: string): JsonObject {
     function: {
       name,
       ...(typeof description === 'string' && { description }),
-      ...(isObject(parameters) && { parameters }),
+      ...(isJsonObject(parameters) && { parameters }),
       ...(typeof strict === 'boolean' && { strict }),
     },
   }
@@ -33,7 +33,7 @@ function toolOf({ type, ...fn }: JsonObject, path: string): JsonObject {
 
 function choiceOf(choice: unknown): unknown {
   if (typeof choice === 'string') return choice
-  if (isObject(choice)) {
+  if (isJsonObject(choice)) {
     if (choice.type === 'function') return named(choice)
     if (choice.type === 'allowed_tools') {
       const tools = objectsIn(choice.tools).map(named)

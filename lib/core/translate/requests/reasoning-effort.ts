@@ -1,4 +1,4 @@
-/** How much of the output a model may spend on thinking, for each of OpenAI's words. */
+/** The share of the output limit that a model may spend on reasoning, by OpenAI's names of efforts. */
 const SHARE_BY_EFFORT: Readonly<Record<string, number>> = {
   minimal: 0.1,
   low: 0.2,
@@ -8,25 +8,25 @@ const SHARE_BY_EFFORT: Readonly<Record<string, number>> = {
   max: 0.95,
 }
 
-/** Anthropic's smallest budget. */
-const SMALLEST_BUDGET = 1024
+/** Anthropic's smallest budget, in tokens. */
+const MIN_BUDGET = 1024
 
-/** The thinking budget for an effort, in tokens; undefined where the output is too short for any. */
+/** Returns the thinking budget for an effort, in tokens; undefined if the output limit is too small for any. */
 export function budgetOf(effort: string, maxTokens: number): number | undefined {
   const share = SHARE_BY_EFFORT[effort]
-  // The budget is part of the output and has to leave some of it.
-  if (share === undefined || maxTokens <= SMALLEST_BUDGET) return undefined
-  return Math.min(maxTokens - 1, Math.max(SMALLEST_BUDGET, Math.floor(maxTokens * share)))
+  // The budget is a part of the output limit and must leave some of it.
+  if (share === undefined || maxTokens <= MIN_BUDGET) return undefined
+  return Math.min(maxTokens - 1, Math.max(MIN_BUDGET, Math.floor(maxTokens * share)))
 }
 
-/** The effort that a thinking budget amounts to, in the words that every reasoning model knows. */
+/** Returns the effort that matches a thinking budget, by the names that all reasoning models know. */
 export function effortOf(budget: number, maxTokens: number): string {
   const share = budget / maxTokens
   if (share < 0.35) return 'low'
   return share < 0.65 ? 'medium' : 'high'
 }
 
-/** An effort in the words that every reasoning model knows, of either protocol; undefined for none at all. */
+/** Maps an effort of either protocol to the names that all reasoning models know; undefined for no reasoning. */
 export function commonEffort(effort: unknown): string | undefined {
   switch (effort) {
     case 'minimal':

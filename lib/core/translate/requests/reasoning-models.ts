@@ -1,8 +1,8 @@
 const REASONING_MODEL = /(?:^|\/)(?:o\d|gpt-(?:[5-9]|\d\d))/
 
 /**
- * Whether a model, by its upstream's name, is one of OpenAI's reasoning models: they take no `max_tokens` and no
- * temperature. Others know no `max_completion_tokens`.
+ * Whether a model is one of OpenAI's reasoning models, by the upstream's name. These take `max_completion_tokens` in
+ * place of `max_tokens`, and no temperature.
  */
 export function isReasoningModel(upstreamModel: string): boolean {
   return REASONING_MODEL.test(upstreamModel)

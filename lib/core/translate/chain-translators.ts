@@ -1,38 +1,38 @@
+import { type JsonObject, parseJsonObject } from '../json/index.ts'
 import { readFrame } from '../protocols/index.ts'
-import { isObject, parseObject } from './parts/json-object.ts'
 import {
   type AnswerContext,
-  type JsonObject,
   type RequestContext,
   type StreamTranslator,
   type TranslatedUsage,
-  type Translation,
+  type Translator,
   Untranslatable,
 } from './translation.ts'
 
-/** What a translation does, whichever endpoints it stands between. */
-export type Passage = Pick<Translation, 'request' | 'answer' | 'stream'>
-
 /**
- * Two translations as one, by way of a chat: from an endpoint to chat completions, and from there to the line's.
+ * Joins two translators: from an endpoint to chat completions, and from there to the line's endpoint.
  *
- * @param members the endpoint's word for each member of a chat request that a refusal may name.
+ * @param members the endpoint's name for each member of a chat request that a refusal may name.
  */
-export function chained(outer: Passage, inner: Passage, members: Readonly<Record<string, string>>): Passage {
+export function chainTranslators(
+  outer: Translator,
+  inner: Translator,
+  members: Readonly<Record<string, string>>,
+): Translator {
   return {
-    request: (json, context) => requestBy(outer, inner, members, json, context),
+    request: (json, context) => translateRequest(outer, inner, members, json, context),
     answer(json, usage, context) {
       const chat = inner.answer(json, usage, chatContext(context))
-      const told = outer.answer(chat.body, usage, context)
-      return { body: told.body, skipped: chat.skipped + told.skipped }
+      const translated = outer.answer(chat.body, usage, context)
+      return { body: translated.body, skipped: chat.skipped + translated.skipped }
     },
     stream: (context) => new ChainedStream(outer.stream(context), inner.stream(chatContext(context))),
   }
 }
 
-function requestBy(
-  outer: Passage,
-  inner: Passage,
+function translateRequest(
+  outer: Translator,
+  inner: Translator,
   members: Readonly<Record<string, string>>,
   json: JsonObject,
   context: RequestContext,
@@ -48,7 +48,7 @@ function requestBy(
   }
 }
 
-/** The usage of the chat tells how much of the output was thought. */
+/** Asks the inner translator for a usage chunk, which holds the number of reasoning tokens. */
 const chatContext = ({ created }: AnswerContext): AnswerContext => ({
   created,
   request: { stream_options: { include_usage: true } },
@@ -73,7 +73,7 @@ class ChainedStream implements StreamTranslator {
   }
 
   push(json: object | undefined): string {
-    return this.#tell(this.#inner.push(json))
+    return this.#translate(this.#inner.push(json))
   }
 
   copied(delta: string): void {
@@ -82,17 +82,17 @@ class ChainedStream implements StreamTranslator {
   }
 
   end(usage: TranslatedUsage): string {
-    return this.#tell(this.#inner.end(usage)) + this.#outer.end(usage)
+    return this.#translate(this.#inner.end(usage)) + this.#outer.end(usage)
   }
 
-  #tell(chat: string): string {
+  #translate(chat: string): string {
     let events = ''
     for (const frame of chat.split('\n\n')) {
       if (frame === '') continue
       const { data } = readFrame(frame)
-      const chunk = parseObject(data)
-      // The last event of a chat says nothing; a comment does keep the caller's connection alive.
-      if (isObject(chunk) || data === '') events += this.#outer.push(chunk)
+      const chunk = parseJsonObject(data)
+      // `[DONE]` is left out: `end` writes the last event. A comment is passed on to keep the connection alive.
+      if (chunk || data === '') events += this.#outer.push(chunk)
     }
     return events
   }

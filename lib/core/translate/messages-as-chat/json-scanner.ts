@@ -1,12 +1,12 @@
-/** Follows a JSON object or list that comes in pieces, to tell when it is whole. Keeps none of it. */
-export class JsonEnd {
+/** Finds the end of a JSON object or array that comes in pieces, without storing it. */
+export class JsonScanner {
   #depth = 0
   #inString = false
   #escaped = false
-  /** Whether it has begun and all that was opened is closed. */
-  whole = false
+  /** Whether the JSON has begun and each bracket is closed. */
+  complete = false
 
-  take(piece: string): void {
+  push(piece: string): void {
     for (let i = 0; i < piece.length; i++) this.#step(piece.charCodeAt(i))
   }
 
@@ -19,7 +19,7 @@ export class JsonEnd {
     else if (code === OPEN_BRACE || code === OPEN_BRACKET) this.#depth++
     else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
       this.#depth--
-      this.whole = this.#depth <= 0
+      this.complete = this.#depth <= 0
     }
   }
 }

@@ -1,6 +1,10 @@
-import type { JsonObject, TranslatedUsage } from './translation.ts'
+import { isJsonObject, type JsonObject } from '../../json/index.ts'
+import type { TranslatedUsage } from '../translation.ts'
 
-/** As OpenAI counts: `prompt_tokens` include what was read from and written to a cache. Undefined without any count. */
+/**
+ * Returns usage as OpenAI counts it: `prompt_tokens` include tokens that were read from or written to a cache. Undefined
+ * if there are no counts.
+ */
 export function chatUsage(usage: TranslatedUsage): JsonObject | undefined {
   const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens } = usage
   if (inputTokens === undefined && outputTokens === undefined) return undefined
@@ -18,10 +22,10 @@ export function chatUsage(usage: TranslatedUsage): JsonObject | undefined {
   }
 }
 
-/** As Anthropic counts: `input_tokens` leave out what was read from and written to a cache. */
+/** Returns usage as Anthropic counts it: `input_tokens` exclude tokens that were read from or written to a cache. */
 export function messagesUsage(usage: TranslatedUsage): JsonObject {
   const { inputTokens = 0, outputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0 } = usage
-  // A part is never more than the whole.
+  // The parts must not add up to more than the whole.
   const cached = Math.min(cachedInputTokens, inputTokens)
   const written = Math.min(cacheWriteTokens, inputTokens - cached)
   return {
@@ -45,11 +49,8 @@ export function messagesReasoningTokens(usage: unknown): number | undefined {
   return countIn(usage, 'output_tokens_details', 'thinking_tokens')
 }
 
-function countIn(usage: unknown, details: string, count: string): number | undefined {
-  const tokens = memberOf(memberOf(usage, details), count)
+function countIn(usage: unknown, detailsMember: string, countMember: string): number | undefined {
+  const details = isJsonObject(usage) ? usage[detailsMember] : undefined
+  const tokens = isJsonObject(details) ? details[countMember] : undefined
   return typeof tokens === 'number' && Number.isInteger(tokens) && tokens >= 0 ? tokens : undefined
-}
-
-function memberOf(value: unknown, member: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as JsonObject)[member] : undefined
 }

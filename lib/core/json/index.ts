@@ -1,0 +1,1 @@
+export { isJsonObject, type JsonObject, nonEmptyString, objectsIn, parseJsonObject } from './json-object.ts'

@@ -1,0 +1,27 @@
+/** A JSON object: a body, or any part of one. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** Whether a value is an object and no array. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Returns the objects of an array; an empty list for anything else. */
+export function objectsIn(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : []
+}
+
+/** Returns a string that is not empty, and undefined for anything else. */
+export function nonEmptyString(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** Parses a JSON object; returns undefined if the text is not JSON or holds another value. */
+export function parseJsonObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,34 @@
+import { type JsonObject, objectsIn, parseJsonObject } from '../../json/index.ts'
+import type { ReasoningMember } from '../parts/reasoning-details.ts'
+
+/** Marks the `encrypted_content` that this gateway made. */
+const MARK = 'reasoning_details:'
+
+/** What a reasoning item needs beside its text to be translated back. */
+export interface EncodedReasoning {
+  /** The `reasoning_details` of the chat. */
+  readonly details: readonly JsonObject[]
+  /** The member of the chat that held the text. */
+  readonly member: ReasoningMember
+}
+
+/**
+ * Returns details and member as `encrypted_content` of a response, which callers send back unread. It is encoded, not
+ * encrypted. Returns nothing if the text alone is enough.
+ */
+export function encodeReasoning({ details, member }: EncodedReasoning): { encrypted_content?: string } {
+  if (details.length === 0 && member === 'reasoning_content') return {}
+  return { encrypted_content: MARK + Buffer.from(JSON.stringify({ details, member })).toString('base64') }
+}
+
+/** Decodes what {@link encodeReasoning} encoded; for anything else it returns no details. */
+export function decodeReasoning(content: unknown): EncodedReasoning {
+  const isOwn = typeof content === 'string' && content.startsWith(MARK)
+  const decoded = isOwn
+    ? parseJsonObject(Buffer.from(content.slice(MARK.length), 'base64').toString())
+    : undefined
+  return {
+    details: objectsIn(decoded?.details),
+    member: decoded?.member === 'reasoning' ? 'reasoning' : 'reasoning_content',
+  }
+}
