@@ -20,14 +20,14 @@ export { type ModelRoutesOptions, modelRoutes } from './endpoints/models/index.t
 export {
   MemoryResponseStore,
   pinResponse,
-  ResponseKeeper,
+  ResponseRegistry,
   STORED_RESPONSE_PATH,
   storedResponse,
 } from './endpoints/responses/index.ts'
 export {
+  adminTicketRoutes,
   MemoryTicketStore,
   type TicketStore,
-  ticketDeskRoutes,
   ticketRoutes,
 } from './endpoints/tickets/index.ts'
 export {

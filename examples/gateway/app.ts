@@ -20,7 +20,7 @@ import {
   type Logger,
   modelRoutes,
   pinResponse,
-  ResponseKeeper,
+  ResponseRegistry,
   rateLimit,
   readRequest,
   route,
@@ -28,7 +28,7 @@ import {
   storedResponse,
   TaskSettler,
   telemetry,
-  ticketDeskRoutes,
+  adminTicketRoutes,
   ticketRoutes,
   type UpgradeHandler,
   unknownPath,
@@ -110,7 +110,7 @@ export function createGateway({
   const writer = new CallLogWriter({ store: stores.calls, logger })
   const pool = new LeasePool({ ledger: stores.ledger, logger, onLedgerAway: config.onLedgerAway })
   readiness.alsoNeeds('ledger', ledgerServes(pool, stores.write))
-  const keeper = new ResponseKeeper({
+  const registry = new ResponseRegistry({
     store: stores.responses,
     logger,
     onStoreChange: guarded.responses.onChange,
@@ -159,7 +159,7 @@ export function createGateway({
     identify,
     readRequest({ catalog, bodyLimitBytes }),
     once,
-    pinResponse({ keeper }),
+    pinResponse({ registry }),
     limit,
     billingGuard({ pool, catalog }),
     toLine,
@@ -181,7 +181,7 @@ export function createGateway({
   // A signed address stands for a key.
   app.get('/v1/videos/:id/content', video.signedContent)
   app.use(['/v1', '/api/v3'], identify)
-  app.all(STORED_RESPONSE_PATH, limit, storedResponse({ keeper, catalog }), toLine)
+  app.all(STORED_RESPONSE_PATH, limit, storedResponse({ registry, catalog }), toLine)
   app.post(
     VIDEO_CREATE_PATHS,
     video.findSource,
@@ -218,7 +218,7 @@ export function createGateway({
     }),
     callLogRoutes({ store: stores.calls, account: 'all' }),
     modelRoutes({ catalog, lineStatus: (line) => lines.figures(line) }),
-    ticketDeskRoutes({ store: stores.tickets, calls: stores.calls }),
+    adminTicketRoutes({ store: stores.tickets, calls: stores.calls }),
   )
 
   app.use(unknownPath())
@@ -238,7 +238,7 @@ export function createGateway({
     async close() {
       switches.close()
       await openCalls.ended(CALLS_END_WITHIN_MS)
-      keeper.close()
+      registry.close()
       await settler.close()
       await video.close()
       await lines.close()

@@ -2,49 +2,49 @@ import type { Fetch, RepeatableRequest } from './repeatable-request.ts'
 import { isWorthRetrying } from './retry-tiers.ts'
 import { namedWaitMs } from './waits.ts'
 
-/** What came of sending a request once. */
+/** The result of sending a request once. */
 export type Attempt = Answered | Replayed | Failed
 
-/** The answer, or a refusal that would be the same again. */
+/** An answer, or an error that a retry would not change. */
 export interface Answered {
   readonly kind: 'answered'
   readonly response: Response
 }
 
-/** The request has run before; its answer is in the call log. */
+/** The request ran before; its answer is in the call log. */
 export interface Replayed {
   readonly kind: 'replayed'
   readonly response: Response
   readonly originalRequestId: string
 }
 
-/** Nothing of an answer was handed over, and sending it again may help. */
+/** The attempt failed before an answer began, and a retry may help. */
 export interface Failed {
   readonly kind: 'failed'
-  /** Undefined when the connection failed, or broke before the whole answer had come. */
+  /** Undefined if the connection failed, or broke before the answer was complete. */
   readonly response: Response | undefined
   readonly error: unknown
   readonly code: string | undefined
-  /** What the answer says how long to wait, in milliseconds. */
+  /** How long to wait before the next attempt, as the answer says, in milliseconds. */
   readonly namedWaitMs: number | undefined
-  /** Whether an earlier attempt is still running. */
+  /** Whether an earlier attempt with the same key is still running. */
   readonly isKeyInUse: boolean
 }
 
 /**
  * Sends a request once.
  *
- * @throws the error of `fetch` where sending it again makes no sense: the caller has aborted, or what became of a request
- * that the gateway cannot recognise is not known.
+ * @throws the error of `fetch` if the request must not be sent again: the caller has aborted it, or the gateway could not
+ * recognise the repetition.
  */
 export async function attempt(fetch: Fetch, request: RepeatableRequest): Promise<Attempt> {
   try {
     const response = await request.send(fetch)
-    if (response.status >= 400) return await judge(response)
-    await hasBegun(response)
+    if (response.status >= 400) return await classify(response)
+    await waitForBeginning(response)
     return { kind: 'answered', response }
   } catch (error) {
-    // A PATCH carries no key, and may have been done.
+    // A PATCH has no idempotency key and may have taken effect.
     if (request.signal?.aborted || request.method === 'PATCH') throw error
     return { ...NO_ANSWER, error }
   }
@@ -58,26 +58,23 @@ const NO_ANSWER = {
   isKeyInUse: false,
 } as const
 
-/**
- * Waits for as much of an answer as can be waited for: all of a JSON body, so that one that breaks off is fetched again
- * instead of handed over, and the first bytes of a stream.
- */
-async function hasBegun(response: Response): Promise<void> {
+/** Waits for a whole JSON body, or for the first bytes of a stream, so that an answer that breaks off before can be retried. */
+async function waitForBeginning(response: Response): Promise<void> {
   const type = response.headers.get('content-type') ?? ''
   if (/^application\/json\b/i.test(type)) await response.clone().arrayBuffer()
   if (!/^text\/event-stream\b/i.test(type)) return
   const reader = response.clone().body?.getReader()
   await reader?.read()
-  // Ends this copy only; what it resolves to waits for the other.
+  // Cancels this copy only. The promise resolves when the other copy is read or cancelled.
   reader?.cancel().catch(() => {})
 }
 
-/** Frees the connection of an answer that nobody reads. */
+/** Frees the connection of an answer that is not read. */
 export function discard(response: Response): void {
   response.body?.cancel().catch(() => {})
 }
 
-async function judge(response: Response): Promise<Attempt> {
+async function classify(response: Response): Promise<Attempt> {
   const { headers, status } = response
   const { code, originalRequestId } = errorIn(await response.clone().text())
   const original = headers.get('x-original-request-id') ?? originalRequestId
@@ -92,7 +89,7 @@ async function judge(response: Response): Promise<Attempt> {
     error: undefined,
     code,
     namedWaitMs: namedWaitMs(headers),
-    // The Anthropic-style envelope has no code; no other 409 asks to be sent again.
+    // The Anthropic-style envelope has no code. No other 409 asks for a retry.
     isKeyInUse: status === 409 && (code ?? IN_USE) === IN_USE,
   }
 }
@@ -100,9 +97,9 @@ async function judge(response: Response): Promise<Attempt> {
 const REPLAYED = 'idempotency_key_replayed'
 const IN_USE = 'idempotency_key_in_use'
 
-/** What an error body says. Nothing, when it is not the gateway's, such as a balancer's page. */
+/** Reads an error body of the gateway; returns nothing for any other body, such as a balancer's page. */
 function errorIn(text: string): { code?: string; originalRequestId?: string } {
-  const error = memberOf(parsed(text), 'error')
+  const error = memberOf(parseJson(text), 'error')
   const code = memberOf(error, 'code')
   const id = memberOf(memberOf(error, 'details'), 'original_request_id')
   return {
@@ -116,7 +113,7 @@ function memberOf(value: unknown, name: string): unknown {
   return Object.getOwnPropertyDescriptor(value, name)?.value
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

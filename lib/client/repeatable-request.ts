@@ -1,6 +1,6 @@
 import { orAborted } from './waits.ts'
 
-/** What `fetch` is, in a browser as in Node. */
+/** The type of `fetch`, in browsers and in Node. */
 export type Fetch = typeof globalThis.fetch
 type FetchInput = Parameters<Fetch>[0]
 type FetchInit = NonNullable<Parameters<Fetch>[1]>
@@ -8,26 +8,26 @@ type FetchInit = NonNullable<Parameters<Fetch>[1]>
 /** A request that can be sent several times. */
 export interface RepeatableRequest {
   readonly method: string
-  /** Absolute. */
+  /** An absolute URL. */
   readonly url: string
   readonly headers: Headers
   readonly signal: AbortSignal | undefined
-  /** False of a body that can be read once only: it is sent once. */
-  readonly hasLastingBody: boolean
+  /** False if the body can be read only once; then the request is sent only once. */
+  readonly isRepeatable: boolean
   send(fetch: Fetch): Promise<Response>
 }
 
-/** What {@link repeatableRequest} decides by. */
+/** Options of {@link repeatableRequest}. */
 export interface RepeatableRequestOptions {
   readonly bufferStreams: boolean
   readonly newIdempotencyKey: () => string
 }
 
 /**
- * Makes a request out of what `fetch` was given: its body in a form that can be sent again, byte for byte the same, and an
- * `Idempotency-Key` on a POST that has none, the same in every attempt.
+ * Makes a request from the arguments of `fetch`. Its body can be sent again, byte for byte the same. A POST without an
+ * `Idempotency-Key` gets one, the same in all attempts.
  *
- * @throws TypeError as `fetch` does, when there can be no such request.
+ * @throws TypeError as `fetch` does, if the arguments are not valid.
  */
 export async function repeatableRequest(
   input: FetchInput,
@@ -42,9 +42,9 @@ export async function repeatableRequest(
   if (method === 'POST' && !headers.has('idempotency-key'))
     headers.set('idempotency-key', newIdempotencyKey())
 
-  // Whether a Request was made from a stream cannot be seen; what gateways take fits into memory.
+  // A Request does not show whether it was made from a stream. Bodies that a gateway accepts fit into memory.
   const body = init.body ?? (given?.body ? given : undefined)
-  const isStream = body !== undefined && body !== given && !isWhole(body)
+  const isStream = body !== undefined && body !== given && !isInMemory(body)
   const attempt: FetchInit = { ...init, method, headers }
   if (body !== undefined && (!isStream || bufferStreams))
     attempt.body = await orAborted(bytesOf(body, headers), signal)
@@ -53,15 +53,15 @@ export async function repeatableRequest(
     url,
     headers,
     signal,
-    hasLastingBody: !isStream || bufferStreams,
+    isRepeatable: !isStream || bufferStreams,
     send: (fetch) => fetch(input, attempt),
   }
 }
 
 type Body = NonNullable<FetchInit['body']>
 
-/** Whether all of a body is there, and not still to be read. */
-function isWhole(body: Body | Request): boolean {
+/** Whether a body is in memory, not a stream. */
+function isInMemory(body: Body | Request): boolean {
   return (
     typeof body === 'string' ||
     body instanceof ArrayBuffer ||
@@ -72,12 +72,12 @@ function isWhole(body: Body | Request): boolean {
   )
 }
 
-/** A form is written out once, as its boundary would be another each time and so its content under the same key. */
+/** Returns the bytes of a body. A form is encoded once: with a new boundary, its content would differ under the same key. */
 async function bytesOf(body: Body | Request, headers: Headers): Promise<string | ArrayBuffer> {
   if (typeof body === 'string') return body
-  const packed = body instanceof Request ? body : new Response(body)
-  const type = packed.headers.get('content-type')
-  const bytes = await packed.arrayBuffer()
+  const source = body instanceof Request ? body : new Response(body)
+  const type = source.headers.get('content-type')
+  const bytes = await source.arrayBuffer()
   if (type !== null && !headers.has('content-type')) headers.set('content-type', type)
   return bytes
 }

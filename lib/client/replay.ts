@@ -1,30 +1,30 @@
-/** Why the answer to a request that has run before cannot be handed over. */
+/** Why the answer of a request that ran before cannot be returned. */
 export type ReplayFault =
-  /** The call log has no such call, or has it no more. */
+  /** The call log has no such call, or no longer has it. */
   | 'not_found'
   /** The call log could not be read. */
   | 'unreadable'
   /** The call log has the call without its answer. */
   | 'not_kept'
-  /** The answer was longer than what is kept. */
+  /** The answer was longer than the call log stores. */
   | 'truncated'
-  /** The first run broke off; what was produced is in `partialBody`, and is billed. */
+  /** The first run broke off. What it produced is in `partialBody` and is billed. */
   | 'incomplete'
 
 /**
- * A request has run, and been billed, under its `Idempotency-Key`, and its answer cannot be had. Sending it once more under
- * a new key would run and bill it a second time.
+ * Thrown if a request ran and was billed under its `Idempotency-Key`, but its answer is not available. If you send it again
+ * with a new key, it runs and is billed a second time.
  */
 export class ReplayError extends Error {
   override readonly name = 'ReplayError'
   readonly fault: ReplayFault
-  /** Of the call that has run: it can be looked up in the call log by this. */
+  /** The request id of the call that ran, for the call log. */
   readonly originalRequestId: string
-  /** What is kept of the answer. */
+  /** The part of the answer that is available. */
   readonly partialBody: string | null
 
   constructor(fault: ReplayFault, originalRequestId: string, options: ReplayErrorOptions = {}) {
-    super(`The request has run as ${originalRequestId}, and ${WHY[fault]}.`, { cause: options.cause })
+    super(`The request ran as ${originalRequestId}, but ${REASONS[fault]}.`, { cause: options.cause })
     this.fault = fault
     this.originalRequestId = originalRequestId
     this.partialBody = options.partialBody ?? null
@@ -36,18 +36,18 @@ interface ReplayErrorOptions {
   readonly cause?: unknown
 }
 
-const WHY: Readonly<Record<ReplayFault, string>> = {
-  not_found: 'the call log does not have it, or has it no more',
+const REASONS: Readonly<Record<ReplayFault, string>> = {
+  not_found: 'the call log does not have it, or no longer has it',
   unreadable: 'its answer could not be read from the call log',
-  not_kept: 'the call log has not kept its answer',
-  truncated: 'its answer was too long to be kept whole',
+  not_kept: 'the call log did not store its answer',
+  truncated: 'its answer was too long to be stored completely',
   incomplete: 'its answer broke off',
 }
 
 /**
- * The answer of a call, made of its entry in the call log.
+ * Returns the answer of a call from its entry in the call log.
  *
- * @throws {ReplayError} when the entry does not have all of it.
+ * @throws {ReplayError} if the entry does not have the complete answer.
  */
 export function answerFrom(entry: unknown, originalRequestId: string): Response {
   const { response_body: body, response_body_truncated: isCut, ...call } = readEntry(entry)
@@ -65,12 +65,12 @@ export function answerFrom(entry: unknown, originalRequestId: string): Response 
   })
 }
 
-/** How a body ends that was cut at the most that is kept. */
+/** The end of a body that the call log has cut. */
 const CUT = /\n\[cut after \d+ bytes\]$/
-/** The regular last event of a stream, of either protocol. */
+/** The last event of a complete stream, in each protocol. */
 const LAST_EVENT = /^(?:data: ?\[DONE\]|event: ?(?:message_stop|response\.completed))\r?$/m
 
-/** What was cut short is no JSON, and a stream that was has not its last event. */
+/** Finds a body that broke off: it is not JSON, or a stream without its last event. */
 function faultOf(body: string, { stream, outcome }: CallEntry): ReplayFault | undefined {
   if (stream === true) return outcome === 'completed' || LAST_EVENT.test(body) ? undefined : 'incomplete'
   try {
@@ -81,7 +81,7 @@ function faultOf(body: string, { stream, outcome }: CallEntry): ReplayFault | un
   }
 }
 
-/** What is read of an entry of the call log. */
+/** The members of a call log entry that are read here. */
 interface CallEntry {
   readonly stream?: unknown
   readonly outcome?: unknown
@@ -93,7 +93,7 @@ function readEntry(entry: unknown): CallEntry {
   return typeof entry === 'object' && entry !== null ? entry : {}
 }
 
-/** Where the gateway that a request was sent to has the entry of a call, wherever it is mounted. */
+/** Returns the URL of a call log entry at the gateway of a request URL, below its mount path. */
 export function callLogUrl(requestUrl: string, requestId: string): string {
   const { origin, pathname } = new URL(requestUrl)
   const [, mount = ''] = /^(.*?)\/(?:v1|api\/v3)(?:\/|$)/.exec(pathname) ?? []

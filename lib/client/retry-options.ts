@@ -3,53 +3,53 @@ import type { Backoff } from './waits.ts'
 
 /** Options of `withRetries`. Times are milliseconds. */
 export interface RetryOptions {
-  /** Attempts in all, the first one included. Defaults to 4. */
+  /** Most attempts, including the first. Defaults to 4. */
   attempts?: number
-  /** The delay before the first retry where the answer names none. Defaults to 1000. */
+  /** The delay before the first retry if the answer names none. Defaults to 1000. */
   firstDelayMs?: number
-  /** By which each further delay is longer. Defaults to 2. */
+  /** The factor between one delay and the next. Defaults to 2. */
   factor?: number
-  /** Share by which such a delay varies, either way. Defaults to 0.2. */
+  /** The random share that is added to or taken from a delay. Defaults to 0.2. */
   jitter?: number
-  /** The longest wait that an answer may ask for; one that asks for more is handed over. Defaults to 60000. */
+  /** The longest wait to accept from an answer; an answer that asks for more is returned. Defaults to 60000. */
   longestWaitMs?: number
   /**
-   * For how long, from the first such answer on, a request goes on asking beyond `attempts` while its key is still in use.
-   * A key whose process was killed is free after 60 s. Defaults to 0.
+   * How long to retry beyond `attempts` while the key is still in use, from the first such answer on. A key whose process
+   * was killed is free after 60 s. Defaults to 0.
    */
   keyWaitMs?: number
   /**
-   * Whether a body that is a stream is read into memory, so that it can be sent again. Defaults to false: such a request is
-   * sent once.
+   * Whether to read a stream body into memory, so that it can be sent again. Defaults to false: a request with a stream
+   * body is sent only once.
    */
   bufferStreams?: boolean
-  /** Makes the key of a POST that has none. Defaults to 128 random bits. */
+  /** Returns the key for a POST that has none. Defaults to 128 random bits. */
   newIdempotencyKey?: () => string
-  /** Where the entry of a call is read. Defaults to `/v1/calls/{request_id}` beside the request's own path. */
+  /** Returns the URL of a call log entry. Defaults to `/v1/calls/{request_id}` beside the request's path. */
   callLogUrl?: (requestUrl: string, requestId: string) => string
-  /** Told of each retry, before its wait. What it throws ends the call. Defaults to nothing. */
+  /** Called before the wait of each retry. An exception from it ends the call. Defaults to nothing. */
   onRetry?: (event: RetryEvent) => void
 }
 
-/** A retry that is about to be made. */
+/** A retry that is about to begin. */
 export interface RetryEvent {
   readonly method: string
   readonly url: string
-  /** Number of the attempt that has failed, from 1. */
+  /** The number of the failed attempt, from 1. */
   readonly attempt: number
-  /** Milliseconds until the next one. */
+  /** Milliseconds until the next attempt. */
   readonly delayMs: number
-  /** Null when there was no whole answer. */
+  /** Null if there was no complete answer. */
   readonly status: number | null
-  /** `error.code`; null without one. */
+  /** The value of `error.code`, if there is one. */
   readonly code: string | null
   readonly requestId: string | null
-  /** What `fetch` threw. */
+  /** The error that `fetch` threw. */
   readonly error: unknown
   readonly idempotencyKey: string | null
 }
 
-/** Options with their defaults. */
+/** The options with their defaults filled in. */
 export interface RetryPolicy extends Backoff, Required<Omit<RetryOptions, 'onRetry'>> {
   readonly firstDelayMs: number
   readonly factor: number
@@ -57,7 +57,7 @@ export interface RetryPolicy extends Backoff, Required<Omit<RetryOptions, 'onRet
   readonly onRetry: ((event: RetryEvent) => void) | undefined
 }
 
-/** @throws TypeError when an option is unusable. */
+/** @throws TypeError if an option is invalid. */
 export function retryPolicy(options: RetryOptions): RetryPolicy {
   const policy: RetryPolicy = {
     attempts: options.attempts ?? 4,
@@ -82,7 +82,7 @@ export function retryPolicy(options: RetryOptions): RetryPolicy {
   return policy
 }
 
-/** Not `crypto.randomUUID`, which a page has only behind https. */
+/** Returns a random key. `crypto.randomUUID` would need a page served over HTTPS. */
 function randomKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return `retry-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`

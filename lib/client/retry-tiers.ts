@@ -1,6 +1,6 @@
 /**
- * The retry tiers of spec 7.3, written out once more so that a browser need not load the whole table of errors. A test
- * compares them with that table.
+ * The error codes by retry tier. They are repeated here so that browsers need not load the table of errors; a test compares
+ * the two.
  */
 export const RETRY_TIERS = {
   never: [
@@ -35,14 +35,14 @@ export const RETRY_TIERS = {
 const NEVER: ReadonlySet<string> = new Set(RETRY_TIERS.never)
 const AGAIN: ReadonlySet<string> = new Set([...RETRY_TIERS.after_wait, ...RETRY_TIERS.backoff])
 
-/** What is sent again where nothing but the status tells (spec 7.3). */
+/** The statuses that are retried if there is neither a code nor `x-should-retry`. */
 const RETRIED_STATUSES: ReadonlySet<number> = new Set([429, 500, 502, 503, 504])
 
 /**
- * Whether an answer is worth sending its request again: by its code, else by `x-should-retry`, else by its status.
+ * Whether to send the request of an answer again: by its code, else by `x-should-retry`, else by its status.
  *
- * A code of a tier that retries does not outweigh `x-should-retry: false`: so the gateway marks the one request that can
- * never pass, such as one over its whole limit of tokens.
+ * `x-should-retry: false` wins over a code that is otherwise retried: the gateway sends it for a request that can never
+ * succeed, such as one that is larger than its limit of tokens.
  */
 export function isWorthRetrying(
   status: number,

@@ -1,20 +1,20 @@
-/** How long to wait where an answer does not say. Milliseconds. */
+/** The delays between attempts whose answers name none, in milliseconds. */
 export interface Backoff {
   readonly firstDelayMs: number
   readonly factor: number
-  /** Share by which a delay varies either way. */
+  /** The random share that is added to or taken from a delay. */
   readonly jitter: number
 }
 
-/** The delay before a retry, from 1. Each is different, so that clients that failed together do not come back together. */
+/** Returns the delay before a retry, numbered from 1. It is random, so that clients do not retry all at once. */
 export function backoffMs({ firstDelayMs, factor, jitter }: Backoff, retry: number): number {
   const varied = 1 + jitter * (2 * Math.random() - 1)
   return firstDelayMs * factor ** (retry - 1) * varied
 }
 
 /**
- * The wait that an answer names: `retry-after-ms`, else `Retry-After` in seconds or as an HTTP date. Undefined when it
- * names none, or one that cannot be read.
+ * Returns the wait that an answer names, in milliseconds: `retry-after-ms`, else `Retry-After` in seconds or as an HTTP
+ * date. Undefined if there is none, or it is not valid.
  */
 export function namedWaitMs(headers: Headers): number | undefined {
   const ms = numberIn(headers.get('retry-after-ms'))
@@ -22,7 +22,7 @@ export function namedWaitMs(headers: Headers): number | undefined {
   const text = headers.get('retry-after')
   const seconds = numberIn(text)
   if (seconds !== undefined) return seconds * 1000
-  // Of what is no date Date.parse makes one, such as of "-5".
+  // Date.parse accepts texts that are not dates, such as "-5".
   const date = /^[a-z]+, \d/i.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now())
 }
@@ -32,11 +32,11 @@ function numberIn(text: string | null): number | undefined {
 }
 
 /**
- * Waits.
+ * Waits for a time.
  *
  * @throws the signal's reason as soon as it is aborted.
  */
-export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
     const abort = (): void => {
@@ -52,9 +52,9 @@ export function pause(ms: number, signal: AbortSignal | undefined): Promise<void
 }
 
 /**
- * What a promise comes to.
+ * Returns the value of a promise.
  *
- * @throws the signal's reason if that is aborted first.
+ * @throws the signal's reason if it is aborted first.
  */
 export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return promise

@@ -2,21 +2,21 @@ import { type Answered, attempt, discard, type Failed, type Replayed } from './a
 import { type Fetch, type RepeatableRequest, repeatableRequest } from './repeatable-request.ts'
 import { fetchReplayed } from './replayed-answer.ts'
 import { type RetryOptions, type RetryPolicy, retryPolicy } from './retry-options.ts'
-import { backoffMs, pause } from './waits.ts'
+import { backoffMs, sleep } from './waits.ts'
 
 /**
- * A `fetch` that retries as the tiers of spec 7.3 say: by the code of an error, else by `x-should-retry`, else by the
- * status. It waits as `Retry-After` says, else 1 s × 2 each time ± 20 %, and gives up after 4 attempts; `empty_completion`,
- * which is not billed, is retried at once. Nothing is sent again once its answer has begun to be handed over.
+ * Returns a `fetch` that retries by the retry tiers: by the code of an error, else by `x-should-retry`, else by the status.
+ * It waits as long as `Retry-After` says, else 1 s, doubled each time, ± 20 %, and makes at most 4 attempts. It retries
+ * `empty_completion`, which is not billed, at once. It does not retry once it has returned the beginning of an answer.
  *
- * A POST carries an `Idempotency-Key`, the caller's own or a new one, in all its attempts. So a request whose answer was
- * lost is not run and billed again: its answer is fetched from the call log.
+ * All attempts of a POST have the same `Idempotency-Key`, the caller's or a new one. So a request whose answer was lost does
+ * not run and is not billed again: its answer is fetched from the call log.
  *
- * @param fetch what sends requests.
- * @returns a function to be used in place of it. It resolves with the last answer, whatever its status, and rejects with the
- * error of `fetch` when there was none, with a `ReplayError` when a request has run and its answer cannot be had, and
- * with the signal's reason when it is aborted, in a wait too.
- * @throws TypeError when an option is unusable.
+ * @param fetch the function that sends requests.
+ * @returns a function to use in its place. It resolves with the last answer, whatever its status. It rejects with the error
+ * of `fetch` if there was no answer, with a `ReplayError` if a request ran and its answer is not available, and with the
+ * signal's reason if it is aborted, also during a wait.
+ * @throws TypeError if an option is invalid.
  * @example
  * const openai = new OpenAI({ apiKey, baseURL, fetch: withRetries(fetch), maxRetries: 0 })
  */
@@ -36,7 +36,7 @@ export function withRetries(fetch: Fetch, options: RetryOptions = {}): Fetch {
   }
 }
 
-/** @throws what `fetch` threw in the last attempt. */
+/** @throws the error that `fetch` threw in the last attempt. */
 async function sendRepeatedly(
   fetch: Fetch,
   request: RepeatableRequest,
@@ -49,8 +49,8 @@ async function sendRepeatedly(
     if (result.isKeyInUse) inUseSince ??= performance.now()
     const delayMs = delayOf(result, made, policy)
     const keyWaited = inUseSince === undefined ? Number.POSITIVE_INFINITY : performance.now() - inUseSince
-    const goesOn = made < policy.attempts || (result.isKeyInUse && keyWaited < policy.keyWaitMs)
-    if (!goesOn || !request.hasLastingBody || delayMs > policy.longestWaitMs) return handOver(result)
+    const mayRetry = made < policy.attempts || (result.isKeyInUse && keyWaited < policy.keyWaitMs)
+    if (!mayRetry || !request.isRepeatable || delayMs > policy.longestWaitMs) return lastAnswer(result)
     policy.onRetry?.({
       method: request.method,
       url: request.url,
@@ -63,7 +63,7 @@ async function sendRepeatedly(
       idempotencyKey: request.headers.get('idempotency-key'),
     })
     if (result.response) discard(result.response)
-    await pause(delayMs, request.signal)
+    await sleep(delayMs, request.signal)
   }
 }
 
@@ -72,7 +72,7 @@ function delayOf({ code, namedWaitMs }: Failed, made: number, policy: RetryPolic
   return code === 'empty_completion' ? 0 : Math.min(backoffMs(policy, made), policy.longestWaitMs)
 }
 
-function handOver({ response, error }: Failed): Answered {
+function lastAnswer({ response, error }: Failed): Answered {
   if (response) return { kind: 'answered', response }
   throw error
 }

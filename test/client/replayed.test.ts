@@ -124,7 +124,7 @@ describe('a request that has run before and whose answer cannot be had is a clea
       const server = await answering(t, replayed, ...answers)
       const error = await faultOf(server.url)
       assert.equal(error.fault, fault)
-      assert.match(error.message, /^The request has run as req_original, and .+\.$/)
+      assert.match(error.message, /^The request ran as req_original, but .+\.$/)
       assert.equal(server.sent.filter(({ method }) => method === 'POST').length, 1, 'not run again')
     })
   }

@@ -6,7 +6,7 @@ import { callLogRoutes } from '../../lib/endpoints/calls/index.ts'
 import { modelRoutes } from '../../lib/endpoints/models/index.ts'
 import {
   pinResponse,
-  ResponseKeeper,
+  ResponseRegistry,
   type ResponseStore,
   STORED_RESPONSE_PATH,
   storedResponse,
@@ -72,15 +72,15 @@ export async function startGateway({
   })
   const { catalog, region, bodyLimitBytes, routing } = config
   const chain = await serveChain(config, (app, { store, lines, logger }) => {
-    const keeper = new ResponseKeeper({ logger, ...(responses && { store: responses }) })
+    const registry = new ResponseRegistry({ logger, ...(responses && { store: responses }) })
     const toLine = route({ catalog, lines, region, ...routing, ...routeOptions })
     app.post(
       OPERATIONS.map(({ path }) => path),
       readRequest({ catalog, bodyLimitBytes }),
-      pinResponse({ keeper }),
+      pinResponse({ registry }),
       toLine,
     )
-    app.all(STORED_RESPONSE_PATH, storedResponse({ keeper, catalog }), toLine)
+    app.all(STORED_RESPONSE_PATH, storedResponse({ registry, catalog }), toLine)
     app.use(
       '/v1',
       callLogRoutes({ store }),

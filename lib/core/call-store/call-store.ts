@@ -1,10 +1,9 @@
 import type { CallLogEntry } from '../call/index.ts'
 
-/** Which calls to list; members left out do not narrow. */
+/** Selects calls; a member that is left out does not filter. */
 export interface CallQuery {
-  /** undefined: all accounts. */
   readonly account?: string | undefined
-  /** Only these. */
+  /** Selects the calls with these ids. */
   readonly ids?: readonly string[] | undefined
   readonly model?: string | undefined
   readonly status?: number | undefined
@@ -13,23 +12,23 @@ export interface CallQuery {
   readonly from?: number | undefined
   /** Milliseconds since the epoch, exclusive. */
   readonly to?: number | undefined
-  /** Only calls whose id is smaller: where the page before ended. */
+  /** Selects calls with a smaller id; the last id of the previous page. */
   readonly before?: string | undefined
-  /** Most entries answered; at least 1. */
+  /** Most entries to return; at least 1. */
   readonly limit: number
 }
 
-/** Where the call log is kept. Ids sort by time, so lists need no other order. */
+/** A store for the entries of the call log. Ids sort by time, so that lists are ordered by id. */
 export interface CallStore {
-  /** Writes entries, all or none. An id that is there already stays as it is. */
+  /** Writes all entries or none. An entry whose id exists is left as it is. */
   append(entries: readonly CallLogEntry[]): Promise<void>
-  /** The entry with exactly this request id. */
+  /** Returns the entry with this request id. */
   find(id: string): Promise<CallLogEntry | undefined>
   /**
-   * Entries newest first, at most `limit` of them, each with `response_body: null`: a page of kept bodies could be
-   * gigabytes. {@link find} answers the body.
+   * Returns entries, newest first, each with `response_body: null`: a page of stored bodies could take gigabytes.
+   * {@link find} returns the body.
    */
   list(query: CallQuery): Promise<CallLogEntry[]>
-  /** Deletes up to `limit` of the entries created before a time; answers how many. */
+  /** Deletes up to `limit` entries created before a time, and returns how many it deleted. */
   prune(before: number, limit: number): Promise<number>
 }

@@ -3,28 +3,28 @@ import type { CallQuery, CallStore } from './call-store.ts'
 
 /** Options of {@link MemoryCallStore}. */
 export interface MemoryCallStoreOptions {
-  /** Most entries kept; the oldest give way. Defaults to 20000. */
+  /** Most entries to hold; the oldest are dropped. Defaults to 20000. */
   maxEntries?: number
 }
 
 type EntryChange = (entry: CallLogEntry) => CallLogEntry
 
-const MOST_EARLY = 1000
+const MAX_PENDING_CHANGES = 1000
 
 /**
- * A call log in this process's memory: bounded, gone with the process.
+ * A call store in this process's memory. It is bounded and ends with the process.
  *
- * @throws TypeError at construction when an option is unusable.
+ * @throws TypeError at construction if an option is invalid.
  * @example
  * const store = new MemoryCallStore({ maxEntries: 10_000 })
  */
 export class MemoryCallStore implements CallStore {
   readonly #maxEntries: number
-  /** Ascending by id. What stands before `#start` is gone; taking it off each time would move all the others. */
-  #kept: (CallLogEntry | undefined)[] = []
+  /** Ascending by id. The slots before `#start` are empty: removing them one by one would move all the others. */
+  #entries: (CallLogEntry | undefined)[] = []
   #start = 0
-  /** Changes of entries that are still on their way here. */
-  readonly #early = new Map<string, EntryChange>()
+  /** Changes of entries that have not been appended yet. */
+  readonly #pendingChanges = new Map<string, EntryChange>()
 
   constructor(options: MemoryCallStoreOptions = {}) {
     const { maxEntries = 20_000 } = options
@@ -34,26 +34,25 @@ export class MemoryCallStore implements CallStore {
 
   async append(entries: readonly CallLogEntry[]): Promise<void> {
     for (const entry of entries) {
-      const change = this.#early.get(entry.id)
-      this.#early.delete(entry.id)
+      const change = this.#pendingChanges.get(entry.id)
+      this.#pendingChanges.delete(entry.id)
       this.#insert(change ? change(entry) : entry)
-      if (this.#kept.length - this.#start > this.#maxEntries) this.#dropOldest()
+      if (this.#entries.length - this.#start > this.#maxEntries) this.#dropOldest()
     }
   }
 
   /**
-   * Changes an entry, for a `MemoryTaskStore`: what a video task came to is known long after its call, or before the entry
-   * of the call is here.
+   * Changes an entry. A `MemoryTaskStore` calls it when a video task ends, long after the entry was appended or before.
    */
   amend(id: string, change: EntryChange): void {
-    const place = this.#placeOf(id)
-    const entry = this.#kept[place]
-    if (entry?.id === id) this.#kept[place] = change(entry)
-    else this.#expect(id, change)
+    const index = this.#indexOf(id)
+    const entry = this.#entries[index]
+    if (entry?.id === id) this.#entries[index] = change(entry)
+    else this.#addPendingChange(id, change)
   }
 
   async find(id: string): Promise<CallLogEntry | undefined> {
-    const entry = this.#kept[this.#placeOf(id)]
+    const entry = this.#entries[this.#indexOf(id)]
     return entry?.id === id ? entry : undefined
   }
 
@@ -61,9 +60,9 @@ export class MemoryCallStore implements CallStore {
     const found: CallLogEntry[] = []
     const from = query.from === undefined ? '' : isoOf(query.from)
     const to = query.to === undefined ? undefined : isoOf(query.to)
-    let at = query.before === undefined ? this.#kept.length : this.#placeOf(query.before)
+    let at = query.before === undefined ? this.#entries.length : this.#indexOf(query.before)
     while (--at >= this.#start && found.length < query.limit) {
-      const entry = this.#kept[at] as CallLogEntry
+      const entry = this.#entries[at] as CallLogEntry
       if (entry.created_at < from) break
       if ((to === undefined || entry.created_at < to) && matches(entry, query)) found.push(withoutBody(entry))
     }
@@ -73,55 +72,56 @@ export class MemoryCallStore implements CallStore {
   async prune(before: number, limit: number): Promise<number> {
     const end = isoOf(before)
     let pruned = 0
-    while (pruned < limit && this.#start < this.#kept.length) {
-      if ((this.#kept[this.#start] as CallLogEntry).created_at >= end) break
+    while (pruned < limit && this.#start < this.#entries.length) {
+      if ((this.#entries[this.#start] as CallLogEntry).created_at >= end) break
       this.#dropOldest()
       pruned++
     }
     return pruned
   }
 
-  /** An entry that is not here may have been dropped for good. */
-  #expect(id: string, change: EntryChange): void {
-    const [oldest] = this.#early.keys()
-    if (this.#early.size >= MOST_EARLY && oldest !== undefined) this.#early.delete(oldest)
-    this.#early.set(id, change)
+  /** Stores a change until its entry comes. The number is bounded, because the entry may have been dropped. */
+  #addPendingChange(id: string, change: EntryChange): void {
+    const [oldest] = this.#pendingChanges.keys()
+    if (this.#pendingChanges.size >= MAX_PENDING_CHANGES && oldest !== undefined)
+      this.#pendingChanges.delete(oldest)
+    this.#pendingChanges.set(id, change)
   }
 
-  /** Calls end in another order than they began, but not by much: the place is at the end, or near it. */
+  /** Inserts an entry in the order of ids. Calls end in about the order in which they began, so it goes near the end. */
   #insert(entry: CallLogEntry): void {
-    const last = this.#kept.at(-1)
+    const last = this.#entries.at(-1)
     if (last === undefined || last.id < entry.id) {
-      this.#kept.push(entry)
+      this.#entries.push(entry)
       return
     }
-    const place = this.#placeOf(entry.id)
-    if (this.#kept[place]?.id !== entry.id) this.#kept.splice(place, 0, entry)
+    const index = this.#indexOf(entry.id)
+    if (this.#entries[index]?.id !== entry.id) this.#entries.splice(index, 0, entry)
   }
 
-  /** Where an id stands, or would stand. */
-  #placeOf(id: string): number {
+  /** Returns the index of an id, or the index at which it would be inserted. */
+  #indexOf(id: string): number {
     let low = this.#start
-    let high = this.#kept.length
+    let high = this.#entries.length
     while (low < high) {
       const middle = (low + high) >>> 1
-      if ((this.#kept[middle] as CallLogEntry).id < id) low = middle + 1
+      if ((this.#entries[middle] as CallLogEntry).id < id) low = middle + 1
       else high = middle
     }
     return low
   }
 
   #dropOldest(): void {
-    this.#kept[this.#start++] = undefined
-    if (this.#start * 2 < this.#kept.length) return
-    this.#kept = this.#kept.slice(this.#start)
+    this.#entries[this.#start++] = undefined
+    if (this.#start * 2 < this.#entries.length) return
+    this.#entries = this.#entries.slice(this.#start)
     this.#start = 0
   }
 }
 
 const YEAR_10000 = 253_402_300_800_000
 
-/** A time in the form entries have; texts of this form sort by time. What no entry can be is before or behind them all. */
+/** Formats a time as entries do, so that texts sort by time. Times out of range sort before or behind all entries. */
 function isoOf(time: number): string {
   if (time < 0) return ''
   return time < YEAR_10000 ? new Date(time).toISOString() : '~'

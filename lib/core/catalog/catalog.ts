@@ -1,12 +1,12 @@
 import type { ProtocolName } from '../protocols/index.ts'
 
-/** What a model is for; decides which endpoints serve it. */
+/** The kind of a model, which decides the endpoints that serve it. */
 export type ModelKind = 'chat' | 'embedding' | 'image' | 'rerank' | 'video'
 
 /** A capability that a request can ask for and a model or line can lack. */
 export type Feature = 'stream' | 'tools' | 'vision' | 'json' | 'reasoning'
 
-/** Prices in nano-units of the currency; the `PerMillion` ones per million tokens. Zero means free. */
+/** Prices in nano-units of the currency; those named `PerMillion` are per million tokens. Zero means free. */
 export interface Price {
   readonly inputPerMillion: bigint
   readonly outputPerMillion: bigint
@@ -16,11 +16,11 @@ export interface Price {
   readonly perImage: bigint
   /** Per second of video. */
   readonly perSecond: bigint
-  /** Per search that a rerank comes to. */
+  /** Per search unit of a rerank. */
   readonly perSearchUnit: bigint
 }
 
-/** Costs nothing. */
+/** All prices zero. */
 export const FREE: Price = {
   inputPerMillion: 0n,
   outputPerMillion: 0n,
@@ -42,9 +42,9 @@ export interface Timeouts {
 
 /** When a line's circuit opens, and for how long. */
 export interface CircuitSettings {
-  /** Opens when at least this share of the calls in the window failed, in percent. */
+  /** The circuit opens when at least this share of the calls in the window failed, in percent, */
   readonly errorPercent: number
-  /** … and the window holds at least this many calls. */
+  /** and the window holds at least this many calls. */
   readonly minimumCalls: number
   readonly windowMs: number
   /** Time until a probe is let through. */
@@ -55,7 +55,7 @@ export interface CircuitSettings {
 export interface Model {
   readonly id: string
   readonly kind: ModelKind
-  /** Tokens of input and output together; undefined = not restricted. */
+  /** Most tokens of input and output together; undefined = not restricted. */
   readonly contextWindow: number | undefined
   readonly maxOutputTokens: number | undefined
   /** undefined = not restricted. */
@@ -66,42 +66,42 @@ export interface Model {
 /** One upstream that serves some of the models. */
 export interface Line {
   readonly id: string
-  /** The supplier, as a caller's provider constraint names it. */
+  /** The provider's name in provider constraints. */
   readonly provider: string
   readonly protocol: ProtocolName
   /** `https://host[:port]`. */
   readonly origin: string
-  /** What stands before the endpoint's own path, such as `/v1`; no slash at its end. */
+  /** The path before that of the endpoint, such as `/v1`, without a slash at its end. */
   readonly basePath: string
   readonly apiKey: string | undefined
   readonly region: string | undefined
-  /** Names of the endpoints that it has, such as `chat/completions`; undefined = all of its protocol. */
+  /** The names of its endpoints, such as `chat/completions`; undefined = all of its protocol. */
   readonly endpoints: ReadonlySet<string> | undefined
   readonly enabled: boolean
   /** Lower is tried first. */
   readonly priority: number
   readonly weight: number
-  /** Model id → the upstream's name of it. */
+  /** The upstream's name of each model, by model id. */
   readonly models: ReadonlyMap<string, string>
   readonly timeouts: Timeouts
   readonly circuit: CircuitSettings
-  /** Sent with every request to this line, in place of the gateway's own of the same name; names in lower case. */
+  /** Headers for each request to this line; they replace the gateway's own. Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** Prices that replace the model's, member by member. */
+  /** Prices that replace those of the model, member by member. */
   readonly price: Partial<Price>
   readonly features: ReadonlySet<Feature> | undefined
   readonly contextWindow: number | undefined
 }
 
-/** Models and lines, validated, with what routing looks up by model precomputed. */
+/** The models and lines of a valid config. */
 export interface Catalog {
   readonly models: ReadonlyMap<string, Model>
   readonly lines: readonly Line[]
-  /** The lines that serve a model, in the order of the config. */
+  /** Returns the lines that serve a model, in the order of the config. */
   linesOf(modelId: string): readonly Line[]
 }
 
-/** Builds a {@link Catalog} out of models and lines that are already valid. */
+/** Builds a {@link Catalog} from models and lines that are valid. */
 export function createCatalog(models: readonly Model[], lines: readonly Line[]): Catalog {
   const byId = new Map(models.map((model) => [model.id, model]))
   const byModel = new Map<string, Line[]>()
@@ -115,8 +115,8 @@ export function createCatalog(models: readonly Model[], lines: readonly Line[]):
 }
 
 /**
- * The price of a model on a line: the line's members over the model's. A cache price that is the model's input price is
- * the line's input price on a line that has one of its own.
+ * Returns the price of a model on a line: the line's prices replace the model's. If the model's cache price equals its
+ * input price, it follows the line's input price.
  */
 export function priceOn({ price: base }: Model, { price: own }: Line): Price {
   const price = { ...base, ...own }

@@ -1,9 +1,9 @@
 import { isAddressOrBlock } from './address.ts'
 import type { ParsedConfig } from './config-schema.ts'
-import { ENDPOINTS_BY_PROTOCOL, foreignEndpoints } from './endpoints.ts'
+import { ENDPOINTS_BY_PROTOCOL, unsupportedEndpoints } from './endpoints.ts'
 import { pathFault } from './pass-through-path.ts'
 
-/** Writes a path as the config's author would: `lines[2].baseUrl`. */
+/** Formats a path: `lines[2].baseUrl`. */
 export function formatPath(path: readonly PropertyKey[]): string {
   let text = ''
   for (const part of path) {
@@ -13,7 +13,10 @@ export function formatPath(path: readonly PropertyKey[]): string {
   return text === '' ? '(top level)' : text
 }
 
-/** What a schema cannot see: names that must exist or be unique, addresses, URLs with more than an origin and a path. */
+/**
+ * Returns the faults that the schema cannot find: names that must exist or be unique, addresses, headers, and URLs with
+ * more than an origin and a path.
+ */
 export function crossFaults(config: ParsedConfig): string[] {
   const accounts = new Set(config.accounts.map(({ id }) => id))
   const models = new Set(config.models.map(({ id }) => id))
@@ -39,7 +42,7 @@ export function crossFaults(config: ParsedConfig): string[] {
     if (url.search + url.hash + url.username + url.password !== '') {
       faults.push(`lines[${i}].baseUrl: must not have a query, a fragment or credentials`)
     }
-    for (const [j, name] of foreignEndpoints(line.protocol, line.endpoints ?? [])) {
+    for (const [j, name] of unsupportedEndpoints(line.protocol, line.endpoints ?? [])) {
       const own = ENDPOINTS_BY_PROTOCOL[line.protocol].join(', ')
       faults.push(`lines[${i}].endpoints[${j}]: no "${line.protocol}" line has "${name}"; it can have ${own}`)
     }
@@ -49,11 +52,11 @@ export function crossFaults(config: ParsedConfig): string[] {
     for (const [name, value] of Object.entries(line.headers)) {
       if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name))
         faults.push(`lines[${i}].headers.${name}: is not a header name`)
-      if (OF_THE_CONNECTION.has(name.toLowerCase()))
+      if (CONNECTION_HEADERS.has(name.toLowerCase()))
         faults.push(`lines[${i}].headers.${name}: belongs to the connection and cannot be set`)
-      if (NOT_IN_A_HEADER.test(value)) faults.push(`lines[${i}].headers.${name}: is not a header value`)
+      if (INVALID_IN_HEADER.test(value)) faults.push(`lines[${i}].headers.${name}: is not a header value`)
     }
-    if (NOT_IN_A_HEADER.test(line.apiKey ?? '')) {
+    if (INVALID_IN_HEADER.test(line.apiKey ?? '')) {
       faults.push(`lines[${i}].apiKey: has characters that a header cannot hold, such as a line break`)
     }
   }
@@ -77,8 +80,8 @@ export function crossFaults(config: ParsedConfig): string[] {
   return faults
 }
 
-/** What the HTTP client words itself: with one of these set, it would refuse or garble every request. */
-const OF_THE_CONNECTION = new Set([
+/** The headers that the HTTP client writes itself. If the config set one, requests would fail or be corrupted. */
+const CONNECTION_HEADERS = new Set([
   'connection',
   'content-length',
   'expect',
@@ -89,7 +92,7 @@ const OF_THE_CONNECTION = new Set([
   'upgrade',
 ])
 
-const NOT_IN_A_HEADER = /[^\t\x20-\x7e\x80-\xff]/
+const INVALID_IN_HEADER = /[^\t\x20-\x7e\x80-\xff]/
 
 function duplicates<K extends string>(
   list: string,
@@ -106,7 +109,7 @@ function duplicates<K extends string>(
   return faults
 }
 
-/** Express's own names for ranges of addresses. */
+/** Express's names for ranges of addresses. */
 const EXPRESS_RANGES = new Set(['loopback', 'linklocal', 'uniquelocal'])
 
 function proxyEntries(trustProxy: ParsedConfig['trustProxy']): string[] {

@@ -14,7 +14,7 @@ const count = z.int().min(0)
 const limit = z.int().min(1).nullable()
 const milliseconds = z.int().min(1).max(86_400_000)
 
-/** Requests per minute, input tokens per minute, requests at a time. */
+/** `rpm`: requests per minute; `tpm`: input tokens per minute; `concurrency`: requests at a time. */
 const keyLimits = z.strictObject({ rpm: limit.default(null), tpm: limit.default(null) })
 const accountLimits = z.strictObject({ ...keyLimits.shape, concurrency: limit.default(null) })
 
@@ -36,7 +36,7 @@ const prices = {
   perSecond: price,
   perSearchUnit: price,
 }
-/** Every member optional: on a model what is absent is free, on a line it is the model's. */
+/** All members are optional. An absent price is free on a model, and that of the model on a line. */
 const priceSchema = z.strictObject(prices).partial()
 
 const account = z.strictObject({
@@ -48,7 +48,7 @@ const account = z.strictObject({
   lineRegions: z.array(id).optional().describe('Regions of the lines that may serve it. Absent: all.'),
 })
 
-/** What the config and the admin API say of a key, each in its own way. */
+/** The members of a key that the config and the admin API share. */
 export const keyMembers = {
   enabled: z.boolean(),
   expiresAt: z.iso.datetime({ offset: true }),
@@ -92,11 +92,13 @@ const line = z.strictObject({
     .array(endpointSchema)
     .min(1, 'must name at least one endpoint; leave it out for all of the protocol')
     .optional()
-    .describe('The endpoints that it has, without /v1/. Absent: all of its protocol.'),
+    .describe('The endpoints of the line, without /v1/. Absent: all of its protocol.'),
   enabled: z.boolean().default(true),
   priority: z.int().default(0).describe('Lower is tried first.'),
   weight: z.number().min(0).max(1_000_000).default(1),
-  models: z.record(z.string().min(1), z.string().min(1)).describe("Model id to the upstream's name of it."),
+  models: z
+    .record(z.string().min(1), z.string().min(1))
+    .describe("The upstream's name of each model, by model id."),
   timeouts: z
     .strictObject({
       connectMs: milliseconds.default(2000),
@@ -133,7 +135,7 @@ const passThrough = z.strictObject({
   price: z.strictObject({ perRequest: price }).partial().prefault({}),
 })
 
-/** The config file of the assembled gateway, as it is written down. */
+/** The schema of the config file. */
 export const configSchema = z.strictObject({
   $schema: z.string().optional(),
   region: id.default('local'),
@@ -150,12 +152,12 @@ export const configSchema = z.strictObject({
       error: 'must be false, true, a number of hops, or addresses',
     })
     .default(false)
-    .describe("Express's own setting: false, a number of hops, or addresses."),
+    .describe("Express's setting: false, a number of hops, or addresses."),
   urlSigningSecret: z.string().min(16).optional(),
   passThrough: z.array(passThrough).default([]),
 })
 
-/** A config file after its defaults were filled in. */
+/** A config file with its defaults filled in. */
 export type ParsedConfig = z.output<typeof configSchema>
 export type ParsedAccount = ParsedConfig['accounts'][number]
 export type ParsedKey = ParsedConfig['keys'][number]

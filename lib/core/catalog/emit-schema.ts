@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { configSchema } from './config-schema.ts'
 
 /**
- * The JSON Schema of the config file, for editors: point `"$schema"` of the file at a copy of it. `npm run schema`
- * prints it.
+ * Returns the JSON Schema of the config file. Set `"$schema"` of the file to the path of a copy, and your editor checks
+ * the file. `npm run schema` prints the schema.
  */
 export function configJsonSchema(): object {
   return { title: 'express-model-gateway config', ...z.toJSONSchema(configSchema, { io: 'input' }) }

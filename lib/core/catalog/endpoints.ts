@@ -1,7 +1,7 @@
 import type { ProtocolName } from '../protocols/index.ts'
 import type { Line } from './catalog.ts'
 
-/** What the lines of each protocol can have: the paths of callers, without `/v1/`, or `/api/v3/` of `ark`. */
+/** The endpoints that a line can have, by its protocol: paths without `/v1/`, or without `/api/v3/` for `ark`. */
 export const ENDPOINTS_BY_PROTOCOL = {
   openai: [
     'chat/completions',
@@ -16,23 +16,23 @@ export const ENDPOINTS_BY_PROTOCOL = {
   ark: ['contents/generations/tasks'],
 } as const satisfies Readonly<Record<ProtocolName, readonly string[]>>
 
-/** The name of an endpoint, as a line's config lists it. */
+/** The name of an endpoint in a line's config. */
 export type EndpointName = (typeof ENDPOINTS_BY_PROTOCOL)[ProtocolName][number]
 
-/** What decides which endpoints can be asked of a line. */
+/** The members of a line that decide which endpoints it has. */
 export type LineEndpoints = Pick<Line, 'protocol'> & Partial<Pick<Line, 'endpoints'>>
 
 /**
- * Whether a line has an endpoint: it speaks the protocol, and does not leave the endpoint out.
+ * Whether a line has an endpoint of a protocol.
  *
- * @param endpoint its name, such as `chat/completions`.
+ * @param endpoint the name of the endpoint, such as `chat/completions`.
  */
 export function hasEndpoint(line: LineEndpoints, protocol: ProtocolName, endpoint: string): boolean {
   return line.protocol === protocol && (line.endpoints?.has(endpoint) ?? true)
 }
 
-/** The endpoints of a list that no line of the protocol has, with their places in it. */
-export function foreignEndpoints(
+/** Returns the endpoints of a list that the protocol does not have, with their indexes in the list. */
+export function unsupportedEndpoints(
   protocol: ProtocolName,
   endpoints: readonly EndpointName[],
 ): readonly [index: number, name: EndpointName][] {

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { isJsonObject, type JsonObject } from '../json/index.ts'
 import { type Catalog, createCatalog, FREE, type Line, type Model, type Price } from './catalog.ts'
 import { crossFaults, formatPath } from './config-faults.ts'
 import {
@@ -11,27 +12,27 @@ import {
 } from './config-schema.ts'
 import { parseAmount } from './money.ts'
 
-/** A config that is not usable: one line per fault, each naming the path. */
+/** Thrown if a config is not valid. The message has one line per fault, which names the path. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   /** `"lines[2].baseUrl: must be an http(s) URL"`, … */
   readonly faults: readonly string[]
 
   constructor(faults: readonly string[]) {
-    const lines = faults.map(onOneLine)
+    const lines = faults.map(escapeControls)
     super(lines.join('\n'))
     this.faults = lines
   }
 }
 
-/** Names out of the config stand in the faults, and a name can hold a line break. */
-function onOneLine(fault: string): string {
+/** Escapes control characters and line breaks: faults repeat names of the config, which can hold any character. */
+function escapeControls(fault: string): string {
   return fault.replace(/[\p{Cc}\u2028\u2029]/gu, (char) => {
     return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
   })
 }
 
-/** The config of a gateway: validated, secrets read, models and lines as a {@link Catalog}. */
+/** A valid config with its secrets; models and lines are a {@link Catalog}. */
 export interface GatewayConfig extends Omit<ParsedConfig, 'models' | 'lines' | '$schema'> {
   readonly accounts: ParsedAccount[]
   readonly keys: ParsedKey[]
@@ -40,11 +41,11 @@ export interface GatewayConfig extends Omit<ParsedConfig, 'models' | 'lines' | '
 
 /**
  * Validates a config and fills in its defaults. `"env:NAME"` in `apiKey`, `secret`, `urlSigningSecret` and header
- * values is read from `env`.
+ * values is replaced by the variable of `env`.
  *
  * @param source the parsed JSON of the config file.
- * @param env where `env:` secrets are looked up, usually `process.env`.
- * @throws {ConfigError} naming every fault at once.
+ * @param env the environment variables, usually `process.env`.
+ * @throws {ConfigError} naming all faults.
  * @example
  * const config = loadConfig(JSON.parse(await readFile('gateway.json', 'utf8')), process.env)
  */
@@ -61,7 +62,7 @@ export function loadConfig(
   return { ...rest, catalog: createCatalog(models.map(toModel), lines.map(toLine)) }
 }
 
-/** Unknown members are one issue in zod; here each is a fault of its own. */
+/** Returns the faults of an issue; zod reports all unknown members of an object as one issue. */
 function describeIssue(issue: z.core.$ZodIssue): string[] {
   if (issue.code !== 'unrecognized_keys') return [`${formatPath(issue.path)}: ${issue.message}`]
   return issue.keys.map((key) => `${formatPath([...issue.path, key])}: is not a known member`)
@@ -72,7 +73,7 @@ interface WithSecrets {
   faults: string[]
 }
 
-/** A copy of the source in which each `env:NAME` at a place for secrets is replaced. */
+/** Returns a copy of the source in which each `env:NAME` of a secret is replaced. */
 function withSecrets(source: unknown, env: Readonly<Record<string, string | undefined>>): WithSecrets {
   const faults: string[] = []
   const resolve = (value: unknown, path: readonly PropertyKey[]): unknown => {
@@ -83,7 +84,7 @@ function withSecrets(source: unknown, env: Readonly<Record<string, string | unde
     faults.push(`${formatPath(path)}: the environment variable ${name} is not set`)
     return `unset:${formatPath(path)}`
   }
-  if (!isRecord(source)) return { value: source, faults }
+  if (!isJsonObject(source)) return { value: source, faults }
   const value: Record<string, unknown> = { ...source }
   if ('urlSigningSecret' in value)
     value.urlSigningSecret = resolve(value.urlSigningSecret, ['urlSigningSecret'])
@@ -93,7 +94,7 @@ function withSecrets(source: unknown, env: Readonly<Record<string, string | unde
   value.lines = mapItems(value.lines, (line, i) => {
     const keyed = replace(line, 'apiKey', (v) => resolve(v, ['lines', i, 'apiKey']))
     return replace(keyed, 'headers', (headers) => {
-      if (!isRecord(headers)) return headers
+      if (!isJsonObject(headers)) return headers
       return Object.fromEntries(
         Object.entries(headers).map(([name, v]) => [name, resolve(v, ['lines', i, 'headers', name])]),
       )
@@ -104,20 +105,12 @@ function withSecrets(source: unknown, env: Readonly<Record<string, string | unde
   return { value, faults }
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function mapItems(list: unknown, edit: (item: Record<string, unknown>, index: number) => unknown): unknown {
+function mapItems(list: unknown, edit: (item: JsonObject, index: number) => unknown): unknown {
   if (!Array.isArray(list)) return list
-  return list.map((item, index) => (isRecord(item) ? edit(item, index) : item))
+  return list.map((item, index) => (isJsonObject(item) ? edit(item, index) : item))
 }
 
-function replace(
-  item: Record<string, unknown>,
-  member: string,
-  edit: (value: unknown) => unknown,
-): Record<string, unknown> {
+function replace(item: JsonObject, member: string, edit: (value: unknown) => unknown): JsonObject {
   return Object.hasOwn(item, member) ? { ...item, [member]: edit(item[member]) } : item
 }
 
@@ -126,7 +119,7 @@ function toPrice(price: ParsedModel['price']): Partial<Price> {
   return Object.fromEntries(entries.map(([unit, text]) => [unit, parseAmount(text)]))
 }
 
-/** A cached or cache-writing token costs what an input token costs unless the config says otherwise. */
+/** Fills in the prices of a model. Without prices of their own, cached tokens and cache writes cost as much as input. */
 function toModelPrice(price: ParsedModel['price']): Price {
   const given = toPrice(price)
   const inputPerMillion = given.inputPerMillion ?? 0n

@@ -1,17 +1,17 @@
-/** One unit of a currency in nano-units, the integer that all money is counted in. */
+/** One unit of a currency in nano-units. All amounts are integers of nano-units. */
 export const NANOS_PER_UNIT = 1_000_000_000n
 
 const DECIMAL = /^(-?)(\d{1,12})(?:\.(\d{1,9}))?$/
 
-/** Whether a text is a decimal amount that {@link parseAmount} takes: at most 12 digits before and 9 behind the point. */
+/** Whether {@link parseAmount} accepts a text: at most 12 digits before the decimal point and 9 behind it. */
 export function isAmount(text: string): boolean {
   return DECIMAL.test(text)
 }
 
 /**
- * Reads a decimal string as nano-units: `"0.15"` → `150000000n`.
+ * Parses a decimal string into nano-units: `"0.15"` → `150000000n`.
  *
- * @throws RangeError when the text is not a decimal with at most nine places.
+ * @throws RangeError if the text is not a decimal amount with at most 9 decimal places.
  */
 export function parseAmount(text: string): bigint {
   const match = DECIMAL.exec(text)
@@ -22,20 +22,20 @@ export function parseAmount(text: string): bigint {
   return sign === '-' ? -nanos : nanos
 }
 
-/** Writes nano-units as a decimal string without trailing zeros: `123000n` → `"0.000123"`. */
+/** Formats nano-units as a decimal string without trailing zeros: `123000n` → `"0.000123"`. */
 export function formatAmount(nanos: bigint): string {
-  return nanos >= 0n && nanos <= EXACT_AS_NUMBER ? formatNumber(Number(nanos)) : formatAny(nanos)
+  return nanos >= 0n && nanos <= MAX_SAFE_NANOS ? formatNumber(Number(nanos)) : formatBigInt(nanos)
 }
 
-const EXACT_AS_NUMBER = BigInt(Number.MAX_SAFE_INTEGER)
+const MAX_SAFE_NANOS = BigInt(Number.MAX_SAFE_INTEGER)
 const NUMBER_PER_UNIT = Number(NANOS_PER_UNIT)
 
-/** Of an amount that a number holds exactly: several times as fast, and each call has half a dozen of them. */
+/** Formats an amount that a number holds exactly. It is several times as fast, and each call formats several amounts. */
 function formatNumber(nanos: number): string {
   const rest = nanos % NUMBER_PER_UNIT
   const whole = (nanos - rest) / NUMBER_PER_UNIT
   if (rest === 0) return String(whole)
-  // With a digit in front, leading zeros stay.
+  // The unit adds a leading 1, which preserves the leading zeros.
   const digits = String(NUMBER_PER_UNIT + rest)
   let end = digits.length
   while (digits.charCodeAt(end - 1) === ZERO) end--
@@ -44,9 +44,9 @@ function formatNumber(nanos: number): string {
 
 const ZERO = '0'.charCodeAt(0)
 
-function formatAny(nanos: bigint): string {
+function formatBigInt(nanos: bigint): string {
   const sign = nanos < 0n ? '-' : ''
-  const size = nanos < 0n ? -nanos : nanos
-  const fraction = (size % NANOS_PER_UNIT).toString().padStart(9, '0').replace(/0+$/, '')
-  return `${sign}${size / NANOS_PER_UNIT}${fraction === '' ? '' : `.${fraction}`}`
+  const absolute = nanos < 0n ? -nanos : nanos
+  const fraction = (absolute % NANOS_PER_UNIT).toString().padStart(9, '0').replace(/0+$/, '')
+  return `${sign}${absolute / NANOS_PER_UNIT}${fraction === '' ? '' : `.${fraction}`}`
 }

@@ -1,4 +1,4 @@
-/** The gateway's own paths. A rule that could match one of them would be a second meaning of it. */
+/** The gateway's own paths. A pass-through rule must not match any of them. */
 const OWN_PATHS = [
   '/v1/chat/completions',
   '/v1/completions',
@@ -21,16 +21,16 @@ const OWN_PATHS = [
   '/api/v3/contents/generations/tasks/*rest',
 ].map(segmentsOf)
 
-/** Callers are authenticated under these, and nowhere else. */
+/** The prefixes under which callers are authenticated. */
 const PREFIX = /^\/(?:v1|api\/v3)\//
 
-/** Literal segments and `:names`; at the end there may be a `*name` for one segment or more. */
-const FORM = /^(?:\/(?:[\w.~-]+|:[a-z_]\w*))+(?:\/\*[a-z_]\w*)?$/i
+/** Matches paths of literal segments and `:names`, with an optional `*name` for one or more segments at the end. */
+const PATH_PATTERN = /^(?:\/(?:[\w.~-]+|:[a-z_]\w*))+(?:\/\*[a-z_]\w*)?$/i
 
-/** What is wrong with the path of a pass-through rule; undefined where nothing is. */
+/** Returns what is wrong with the path of a pass-through rule; undefined if it is valid. */
 export function pathFault(path: string): string | undefined {
   if (!PREFIX.test(path)) return 'must begin with /v1/ or /api/v3/'
-  if (!FORM.test(path)) return 'must be a path such as /v1/files, /v1/files/:id or /v1/audio/*rest'
+  if (!PATH_PATTERN.test(path)) return 'must be a path such as /v1/files, /v1/files/:id or /v1/audio/*rest'
   const segments = segmentsOf(path)
   const own = OWN_PATHS.find((other) => overlap(segments, other))
   return own && `takes requests for /${own.join('/')}, which the gateway answers itself`
@@ -40,13 +40,13 @@ function segmentsOf(path: string): string[] {
   return path.split('/').slice(1)
 }
 
-/** Whether a request could match both. */
-function overlap(some: readonly string[], others: readonly string[]): boolean {
-  const longest = Math.max(some.length, others.length)
-  for (let i = 0; i < longest; i++) {
-    const one = some[i]
-    const other = others[i]
-    // A wildcard takes at least one segment.
+/** Whether a request could match both paths. */
+function overlap(segments: readonly string[], otherSegments: readonly string[]): boolean {
+  const length = Math.max(segments.length, otherSegments.length)
+  for (let i = 0; i < length; i++) {
+    const one = segments[i]
+    const other = otherSegments[i]
+    // A wildcard matches at least one segment.
     if (one === undefined || other === undefined) return false
     if (one.startsWith('*') || other.startsWith('*')) return true
     const any = one.startsWith(':') || other.startsWith(':')

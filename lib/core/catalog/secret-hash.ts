@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** The form in which a key's secret is stored and looked up: SHA-256, hexadecimal. */
+/** Returns the SHA-256 of a key's secret, hexadecimal. Stores hold and look up this hash, not the secret. */
 export function hashSecret(secret: string): string {
   return hash('sha256', secret)
 }

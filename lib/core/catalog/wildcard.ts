@@ -1,6 +1,6 @@
 /**
- * Compiles an allow-list of names with `*` wildcards (`["chat-small", "claude-*"]`) into a test. `undefined` allows
- * everything, an empty list nothing.
+ * Compiles an allow-list of names with `*` wildcards (`["chat-small", "claude-*"]`) into a predicate. `undefined` allows
+ * all names, an empty list none.
  */
 export function compileAllowList(patterns: readonly string[] | undefined): (name: string) => boolean {
   if (patterns === undefined) return () => true
@@ -10,7 +10,7 @@ export function compileAllowList(patterns: readonly string[] | undefined): (name
   return (name) => exact.has(name) || wild.some((parts) => matches(name, parts))
 }
 
-/** Greedy match of the literal parts between the asterisks; linear, so that no pattern can be made to backtrack. */
+/** Matches the literal parts between the asterisks from left to right: linear time, without backtracking. */
 function matches(name: string, parts: readonly string[]): boolean {
   const first = parts[0] ?? ''
   const last = parts.at(-1) ?? ''

@@ -1,4 +1,4 @@
-/** Who made a change, when, and in which request: recorded with it. */
+/** Who made a change, when, and in which request. */
 export interface ChangeOrigin {
   readonly requestId: string
   readonly actor: string
@@ -6,7 +6,7 @@ export interface ChangeOrigin {
   readonly at: number
 }
 
-/** What operators can change. */
+/** The changes that operators can make. */
 export type ChangeAction =
   | 'account.created'
   | 'account.changed'
@@ -19,28 +19,28 @@ export type ChangeAction =
   | 'ticket.changed'
   | 'video_task.resolved'
 
-/** A change as it is recorded, for good. */
+/** A recorded change. */
 export interface RecordedChange extends ChangeOrigin {
   readonly action: ChangeAction
-  /** What was changed: the id of an account, a key, a line, a ticket or a video task. */
+  /** The id of the account, key, line, ticket or video task that was changed. */
   readonly subject: string
-  /** What the change is about as it stood; null for what was not there. Amounts are decimal strings; no secrets. */
+  /** The subject before the change; null if it did not exist. Amounts are decimal strings; there are no secrets. */
   readonly before: object | null
-  /** The same as it stands since; null for what is not there any more. */
+  /** The subject after the change; null if it no longer exists. */
   readonly after: object | null
 }
 
-/** Which changes to list; members left out do not narrow. */
+/** Selects changes; a member that is left out does not filter. */
 export interface ChangeQuery {
   readonly subject?: string | undefined
-  /** Only changes whose request id is smaller: where the page before ended. */
+  /** Selects changes with a smaller request id; the last id of the previous page. */
   readonly before?: string | undefined
-  /** Most changes answered; at least 1. */
+  /** Most changes to return; at least 1. */
   readonly limit: number
 }
 
-/** Where those look who want to know what operators have changed. */
+/** Lists the changes that operators have made. */
 export interface ChangeLog {
-  /** Newest first, by the ids of their requests. */
+  /** Returns changes, newest request first. */
   list(query: ChangeQuery): Promise<readonly RecordedChange[]>
 }

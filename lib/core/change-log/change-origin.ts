@@ -4,8 +4,8 @@ import type { ChangeOrigin } from './change-log.ts'
 
 const ACTOR = /^[\x20-\x7e]{1,200}$/
 
-/** Who makes a change: the header `X-Admin-Actor`, in which whoever has the token names himself; else `admin`. */
-export function actorOfHeader(req: Request): string {
+/** Returns who makes a change: the value of the header `X-Admin-Actor`, else `admin`. */
+export function actorFromHeader(req: Request): string {
   const actor = req.get('x-admin-actor')
   if (actor === undefined) return 'admin'
   if (ACTOR.test(actor)) return actor
@@ -13,7 +13,7 @@ export function actorOfHeader(req: Request): string {
   throw callOf(req).refuse('invalid_request', { message })
 }
 
-/** What is recorded with the change that a request makes. */
+/** Returns the origin of the change that a request makes. */
 export function changeOrigin(req: Request, actorOf: (req: Request) => string): ChangeOrigin {
   const { id, startedAt } = callOf(req)
   return { requestId: id, actor: actorOf(req), at: startedAt }

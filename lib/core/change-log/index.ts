@@ -1,3 +1,3 @@
 export type { ChangeAction, ChangeLog, ChangeOrigin, ChangeQuery, RecordedChange } from './change-log.ts'
-export { actorOfHeader, changeOrigin } from './change-origin.ts'
+export { actorFromHeader, changeOrigin } from './change-origin.ts'
 export { MemoryChangeLog } from './memory-change-log.ts'

@@ -1,8 +1,7 @@
 import type { ChangeLog, ChangeQuery, RecordedChange } from './change-log.ts'
 
 /**
- * What operators have changed since the process started, in its memory: as long as the process lives. Give the same one
- * to every store that records.
+ * A change log in this process's memory, which ends with the process. Pass the same one to all stores that record changes.
  *
  * @example
  * const changes = new MemoryChangeLog()
@@ -11,7 +10,7 @@ import type { ChangeLog, ChangeQuery, RecordedChange } from './change-log.ts'
 export class MemoryChangeLog implements ChangeLog {
   readonly #changes: RecordedChange[] = []
 
-  /** All of them, in the order in which they were made. */
+  /** All changes, oldest first. */
   get all(): readonly RecordedChange[] {
     return this.#changes
   }

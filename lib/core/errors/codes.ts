@@ -1,10 +1,10 @@
 /**
- * When resending the whole request makes sense (spec 7.3).
+ * Whether and when to send the whole request again.
  *
- * - `never`: a configuration or request problem; sending it again changes nothing.
+ * - `never`: the configuration or the request is wrong; a retry changes nothing.
  * - `after_wait`: wait the seconds of `Retry-After`, then retry.
- * - `backoff`: exponential backoff, 1 s × 2, at most 3 retries, ±20 % jitter.
- * - `unstated`: the spec puts the code in no tier.
+ * - `backoff`: retry with exponential backoff, 1 s × 2, at most 3 times, ±20 % jitter.
+ * - `unstated`: the code has no tier.
  */
 export type RetryTier = 'never' | 'after_wait' | 'backoff' | 'unstated'
 
@@ -13,9 +13,9 @@ export interface ErrorRow {
   /** HTTP status of the answer. */
   readonly status: number
   readonly tier: RetryTier
-  /** The value of `x-should-retry`; absent where the client's own rule stands. */
+  /** The value of `x-should-retry`; absent if the client shall decide by its own rule. */
   readonly shouldRetry?: boolean
-  /** Text for a person: what happened and what to do next. Holds nothing that spec 2.5 keeps for the call log. */
+  /** What happened and what to do next. Lines, prices and balances belong in the call log, not here. */
   readonly message: string
 }
 
@@ -25,8 +25,8 @@ const backoff = { tier: 'backoff', shouldRetry: true } as const
 const unstated = { tier: 'unstated' } as const
 
 /**
- * Every error code of the service, one row per code (spec 7.2 and 7.3). Envelopes, headers, the retry tiers of
- * clients and the documentation are derived from this table and from nothing else.
+ * All error codes of the service. Envelopes, headers, the retry tiers of clients and the documentation are derived from
+ * this table.
  *
  * @example
  * const { status, tier } = ERROR_CODES.rate_limited // 429, 'after_wait'
@@ -215,18 +215,18 @@ export const ERROR_CODES = {
   },
 } as const satisfies Record<string, ErrorRow>
 
-/** A stable machine-readable error identifier (spec 7.2). */
+/** A stable error identifier for programs. */
 export type ErrorCode = keyof typeof ERROR_CODES
 
 /** All codes, in the order of the table. */
 export const ERROR_CODE_NAMES = Object.keys(ERROR_CODES) as readonly ErrorCode[]
 
-/** The row of a code. */
+/** Returns the row of a code. */
 export function errorRow(code: ErrorCode): ErrorRow {
   return ERROR_CODES[code]
 }
 
-/** Whether a value is one of the table's codes. */
+/** Whether a value is an error code. */
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(ERROR_CODES, value)
 }

@@ -1,7 +1,7 @@
 import { type ErrorCode, errorRow, isErrorCode } from './codes.ts'
 import { GatewayError } from './gateway-error.ts'
 
-/** The code that stands for another library's HTTP status where the table has several rows for it. */
+/** The code for another library's HTTP status. */
 const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   401: 'invalid_credential',
   402: 'insufficient_balance',
@@ -17,8 +17,8 @@ const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   504: 'upstream_timeout',
 }
 
-/** body-parser's `type` of an error, where it says more than the status. */
-const BODY_PARSER_FAULTS: ReadonlyMap<unknown, { code: ErrorCode; message?: string }> = new Map([
+/** The codes for body-parser's error types. */
+const BODY_PARSER_ERRORS: ReadonlyMap<unknown, { code: ErrorCode; message?: string }> = new Map([
   ['entity.too.large', { code: 'request_too_large' }],
   ['entity.parse.failed', { code: 'invalid_request', message: 'The request body is not valid JSON.' }],
   [
@@ -33,7 +33,7 @@ const BODY_PARSER_FAULTS: ReadonlyMap<unknown, { code: ErrorCode; message?: stri
   ['request.aborted', { code: 'client_closed_request' }],
 ])
 
-/** The row that stands for every 403 speaks of a model, which need not be true of another library's. */
+/** Replaces the table's message for 403, which is about models. */
 const MESSAGE_BY_STATUS: Readonly<Record<number, string>> = { 403: 'This request is not allowed here.' }
 
 interface HttpLikeError {
@@ -47,15 +47,15 @@ interface HttpLikeError {
 }
 
 /**
- * Turns whatever was thrown into a {@link GatewayError}: Express's and body-parser's errors and other people's
- * errors with a `status` by that status, anything else `internal_error`. The text of an error reaches the caller only
- * where its author exposed it (`expose: true`, as http-errors does below 500).
+ * Converts any thrown value to a {@link GatewayError}. Errors with a `status`, such as those of Express and body-parser,
+ * get a code by that status; all others become `internal_error`. The caller sees the message of an error only if it has
+ * `expose: true`, which http-errors sets below 500.
  */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error
   if (error === null || typeof error !== 'object') return new GatewayError('internal_error', { cause: error })
   const foreign = error as HttpLikeError
-  const fault = BODY_PARSER_FAULTS.get(foreign.type)
+  const fault = BODY_PARSER_ERRORS.get(foreign.type)
   if (fault) return new GatewayError(fault.code, { message: fault.message, cause: error })
   const status = statusOf(foreign)
   if (status === undefined) return new GatewayError('internal_error', { cause: error })
@@ -95,7 +95,7 @@ function retryAfterOf(headers: unknown): number | undefined {
   return undefined
 }
 
-/** Whether an error is one that nobody foresaw, so that its stack belongs into the log. */
+/** Whether an error is unexpected, so that it is logged with its stack. */
 export function isUnforeseen(error: GatewayError): boolean {
   return error.code === 'internal_error' && !error.foreseen
 }

@@ -1,29 +1,28 @@
 import { type ErrorCode, errorRow, type RetryTier } from './codes.ts'
 
-/** What one refusal or failure adds to its row of the error table. */
+/** What one error adds to its row of the error table. */
 export interface GatewayErrorOptions {
-  /** Replaces the table's text. Goes to the caller: nothing that spec 2.5 keeps for the call log, no secret. */
+  /** Replaces the message of the table. Callers read it: no secrets, and no details that belong in the call log. */
   message?: string | undefined
-  /** Name of the offending field in the caller's notation, such as `messages[1].role`; parameter errors only. */
+  /** The invalid field in the caller's notation, such as `messages[1].role`; for parameter errors only. */
   param?: string | undefined
-  /** Milliseconds after which a retry makes sense; becomes `Retry-After` (whole seconds, at least 1). */
+  /** Milliseconds to wait before a retry; `Retry-After` has them in whole seconds, at least 1. */
   retryAfterMs?: number | undefined
-  /** `error.details`; the spec has it on `idempotency_key_replayed` only. */
+  /** The value of `error.details`; only `idempotency_key_replayed` has it. */
   details?: Readonly<Record<string, unknown>> | undefined
-  /** Overrides the table's `x-should-retry`, as for a request that can never pass its limit. */
+  /** Overrides `x-should-retry` of the table, as for a request that is larger than its limit. */
   shouldRetry?: boolean | undefined
   /** Further response headers, such as `x-original-request-id`. */
   headers?: Readonly<Record<string, string>> | undefined
-  /** What went wrong inside: for the log, never for the caller. */
+  /** The underlying error: for the log, never for the caller. */
   cause?: unknown
-  /** The operator is told already, such as of an outage: an `internal_error` that is not logged each time. */
+  /** Whether the cause has been logged already, as an outage is: then this `internal_error` is not logged again. */
   foreseen?: boolean | undefined
 }
 
 /**
- * The one error type of the toolkit. Thrown (or passed to `next`) by every middleware, worded by `errorEnvelope`.
- * It carries `status` and `headers`, so that a middleware mounted alone in a plain Express app answers rightly
- * through Express's own error handler.
+ * The error type of the toolkit. Middlewares throw it or pass it to `next`; `errorEnvelope` writes its body. It has
+ * `status` and `headers`, so that Express's own error handler answers correctly if there is no `errorEnvelope`.
  *
  * @example
  * throw new GatewayError('invalid_request', { param: 'messages[1].role', message: 'Unknown role.' })
@@ -36,11 +35,11 @@ export class GatewayError extends Error {
   readonly param: string | undefined
   readonly details: Readonly<Record<string, unknown>> | undefined
   readonly retryAfterMs: number | undefined
-  /** Whether the operator is told already. */
+  /** Whether the cause has been logged already. */
   readonly foreseen: boolean
   /**
-   * Response headers of this error: `retry-after`, `retry-after-ms`, `x-should-retry` where they apply. A call that
-   * is refused adds its request id.
+   * The response headers of this error: `retry-after`, `retry-after-ms` and `x-should-retry`, where they apply.
+   * `call.refuse` adds the request id.
    */
   readonly headers: Record<string, string>
 
@@ -61,7 +60,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** Every 429 tells how long to wait, even where nobody knows better than the minimum (spec 8.2). */
+/** Returns the wait of an error. Each 429 has one: without a known wait, it is one second. */
 function waitOf(status: number, retryAfterMs: number | undefined): number | undefined {
   if (retryAfterMs === undefined || !Number.isFinite(retryAfterMs)) return status === 429 ? 1000 : undefined
   return Math.max(1, Math.ceil(retryAfterMs))

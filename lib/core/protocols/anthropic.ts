@@ -15,13 +15,13 @@ const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
   504: 'timeout_error',
 }
 
-/** The Anthropic-style envelope (spec 2.2). It has no code: callers branch on the status and `error.type`. */
+/** Returns the Anthropic-style error envelope. It has no code: callers branch on the status and `error.type`. */
 function anthropicErrorBody(error: GatewayError, requestId: string): object {
   const type = TYPE_BY_STATUS[error.status] ?? 'api_error'
   return { type: 'error', error: { type, message: error.message }, request_id: requestId }
 }
 
-/** Anthropic-style: `/v1/messages`. Its SDK reads the request id from `request-id`. */
+/** The protocol of `/v1/messages`. Its SDK reads the request id from `request-id`. */
 export const anthropic: Protocol = {
   name: 'anthropic',
   requestIdHeaders: ['x-request-id', 'request-id'],

@@ -1,7 +1,7 @@
 import { openAi, openAiErrorBody } from './openai.ts'
 import type { Protocol } from './protocol.ts'
 
-/** Task-style video: `/api/v3/…`. Its errors are the standard envelope (spec 2.3). */
+/** The task-style protocol of video: `/api/v3/…`. Its errors have the OpenAI-style envelope. */
 export const ark: Protocol = {
   name: 'ark',
   requestIdHeaders: ['x-request-id'],

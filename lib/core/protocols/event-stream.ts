@@ -1,6 +1,6 @@
-/** One event of a `text/event-stream`, read. */
+/** One event of a `text/event-stream`. */
 export interface StreamEvent {
-  /** The `event:` field; undefined where the frame has none. */
+  /** The `event:` field; undefined if the frame has none. */
   readonly event: string | undefined
   /** The `data:` lines joined by a newline; empty for a comment. */
   readonly data: string
@@ -8,10 +8,9 @@ export interface StreamEvent {
 
 const LINE_END = /\r\n|\n|\r/
 
-/** A stream may begin with it. */
 const BYTE_ORDER_MARK = '\ufeff'
 
-/** Reads one frame: the lines up to a blank line. Comments and unknown fields are passed over. */
+/** Reads one frame: the lines up to a blank line. Ignores comments, unknown fields and a byte order mark. */
 export function readFrame(frame: string): StreamEvent {
   let event: string | undefined
   let data: string | undefined
@@ -28,20 +27,20 @@ export function readFrame(frame: string): StreamEvent {
 }
 
 /**
- * Where the last whole frame of `text` ends, at or after `from`: the index behind its blank line, or -1. `text` may
- * be UTF-8 read as latin1: the line ends are ASCII.
+ * Returns the index behind the last complete frame of `text` and its blank line, or -1. `text` may be UTF-8 read as
+ * latin1, because line ends are ASCII.
  */
 export function endOfLastFrame(text: string): number {
   const newline = text.lastIndexOf('\n\n')
   let end = newline < 0 ? -1 : newline + 2
   if (!text.includes('\r')) return end
-  // Rare: a server that ends its lines with CR LF, CR, or a mixture.
+  // Rare: the server ends its lines with CR LF, CR, or a mixture.
   const blank = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!$))/g
   for (let match = blank.exec(text); match; match = blank.exec(text)) end = Math.max(end, blank.lastIndex)
   return end
 }
 
-/** Where the first frame of `text` that starts at `from` ends: the index behind its blank line, or -1. */
+/** Returns the index behind the frame that starts at `from` and its blank line, or -1 if it is not complete. */
 export function endOfFrame(text: string, from: number): number {
   if (!text.includes('\r', from)) {
     const newline = text.indexOf('\n\n', from)

@@ -3,8 +3,8 @@ import { openAi, openAiErrorBody } from './openai.ts'
 import type { Protocol } from './protocol.ts'
 
 /**
- * OpenAI-style, on `/v1/responses`: events are named and numbered. Its reference has the members of an error in the event
- * itself, the API sends them in `error`; clients look at either, so they stand in both.
+ * The OpenAI-style protocol on `/v1/responses`, whose events are named and numbered. OpenAI's reference has the members of
+ * an error in the event itself, its API sends them in `error`. Clients read either, so the event has both.
  */
 export const openAiResponses: Protocol = {
   ...openAi,

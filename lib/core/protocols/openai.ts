@@ -13,7 +13,7 @@ const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
   499: 'invalid_request_error',
 }
 
-/** The OpenAI-style envelope (spec 2.1); the task-style video protocol uses it too (spec 2.3). */
+/** Returns the OpenAI-style error envelope. The task-style video protocol has the same. */
 export function openAiErrorBody(error: GatewayError, requestId: string): object {
   const body: Record<string, unknown> = {
     message: error.message,

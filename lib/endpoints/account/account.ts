@@ -1,21 +1,22 @@
 import { type Request, type Response, Router } from 'express'
 import { callOf } from '../../core/call/index.ts'
 import { formatAmount } from '../../core/catalog/index.ts'
+import { setNoStore } from '../../core/json-api/index.ts'
 
-/** What an account's wallet comes to, in nano-units. */
+/** The sums of an account's wallet, in nano-units. */
 export interface OwnFunds {
-  /** Whether calls are refused for want of money. */
+  /** Whether calls are refused if the balance does not cover them. */
   readonly limited: boolean
-  /** Deposited so far. */
+  /** The sum of deposits. */
   readonly funds: bigint
   readonly spent: bigint
   /** Held by open leases of all processes. */
   readonly leased: bigint
 }
 
-/** What is read of the ledger. `MemoryLedger` and `SqlLedger` fit as they are. */
+/** The operation of a ledger that {@link accountRoutes} needs. `MemoryLedger` and `SqlLedger` have it. */
 export interface FundsView {
-  /** A wallet that the ledger does not know is left out. */
+  /** Returns wallets. An unknown one is left out. */
   wallets(ids: readonly `account:${string}`[]): Promise<readonly OwnFunds[]>
 }
 
@@ -26,8 +27,8 @@ export interface AccountRoutesOptions {
 }
 
 /**
- * `GET /account`: what the account of the caller's key has, has spent and may do. Without `authenticate` before it every
- * request is refused with `missing_credential`.
+ * Returns the route `GET /account`: balance and limits of the account of the caller's key. Without `authenticate` before
+ * it, all requests are refused with `missing_credential`.
  *
  * @throws TypeError at construction without a ledger.
  * @example
@@ -44,8 +45,8 @@ export function accountRoutes({ ledger }: AccountRoutesOptions): Router {
     const { principal } = callOf(req)
     if (!principal) throw callOf(req).refuse('missing_credential')
     const { accountId, keyId, accountLimits, keyLimits } = principal
-    const [funds = NOTHING] = await ledger.wallets([`account:${accountId}`])
-    res.setHeader('cache-control', 'private, no-store')
+    const [funds = NO_FUNDS] = await ledger.wallets([`account:${accountId}`])
+    setNoStore(res)
     res.json({
       id: accountId,
       object: 'account',
@@ -56,8 +57,8 @@ export function accountRoutes({ ledger }: AccountRoutesOptions): Router {
   }
 }
 
-/** An account that has neither been given nor spent anything yet has no wallet. */
-const NOTHING: OwnFunds = { limited: false, funds: 0n, spent: 0n, leased: 0n }
+/** The sums of an account without a wallet, which has neither deposits nor charges. */
+const NO_FUNDS: OwnFunds = { limited: false, funds: 0n, spent: 0n, leased: 0n }
 
 function figuresOf({ limited, funds, spent, leased }: OwnFunds) {
   return {

@@ -5,17 +5,17 @@ import { callOf } from '../../core/call/index.ts'
 /** Options of {@link adminAccess}. */
 export interface AdminAccessOptions {
   /**
-   * What `Authorization: Bearer <token>` must carry. Whoever has it can move money: make it long and random. Undefined
-   * or empty: there is no admin API, every path is `not_found`.
+   * The token in `Authorization: Bearer <token>`. It gives access to all money: make it long and random. If it is undefined
+   * or empty, there is no admin API and all its paths are `not_found`.
    */
   token: string | undefined
 }
 
 /**
- * Lets only those pass who have the operators' token; refuses with `missing_credential` and `invalid_credential`. How
- * long the comparison takes says nothing about the token.
+ * Admits requests with the operators' token and refuses all others with `missing_credential` or `invalid_credential`. The
+ * comparison takes constant time.
  *
- * @throws TypeError at construction when the token has characters that a header cannot carry in one word.
+ * @throws TypeError at construction if the token has characters other than printable ASCII without spaces.
  * @example
  * app.use('/admin', adminAccess({ token: process.env.ADMIN_TOKEN }), adminRoutes({ accounts, ledger }))
  */
@@ -36,13 +36,14 @@ export function adminAccess({ token }: AdminAccessOptions): RequestHandler {
 }
 
 const MISSING = 'No admin token was sent. Send it as "Authorization: Bearer <token>".'
-const INVALID = 'The admin token is not valid here. Send it whole, as "Authorization: Bearer <token>".'
+const INVALID =
+  'The admin token is not valid. Check that it was copied completely, and send it as "Authorization: Bearer <token>".'
 
 function noAdminApi(req: Request, _res: Response, next: NextFunction): void {
   next(callOf(req).refuse('not_found'))
 }
 
-/** Of one length, whatever the text's. */
+/** Hashes a text, so that texts of all lengths can be compared in constant time. */
 function digest(text: string): Buffer {
   return hash('sha256', text, 'buffer')
 }

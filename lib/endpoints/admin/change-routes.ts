@@ -2,7 +2,7 @@ import { type Request, type Response, Router } from 'express'
 import { z } from 'zod'
 import { isRequestId } from '../../core/call/index.ts'
 import type { ChangeLog, RecordedChange } from '../../core/change-log/index.ts'
-import { listPage, pageMembers, readQuery } from '../../core/list-page/index.ts'
+import { listPage, pageMembers, readQuery } from '../../core/json-api/index.ts'
 
 /** The query of `GET /changes`. */
 export const changeQuery = z.object({
@@ -10,7 +10,7 @@ export const changeQuery = z.object({
   subject: z.string({ error: 'must be one id' }).optional(),
 })
 
-/** `/changes`: what operators have changed, newest first. */
+/** Returns the route of `/changes`: the changes that operators have made, newest first. */
 export function changeRoutes(changes: ChangeLog): Router {
   const router = Router()
   router.get('/changes', listChanges)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { pageMembers } from '../../core/list-page/index.ts'
+import { pageMembers } from '../../core/json-api/index.ts'
 
-/** The query of the lists that have no filters. */
+/** The query of lists without filters. */
 export const pageQuery = z.object(pageMembers())

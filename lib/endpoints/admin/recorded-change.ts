@@ -3,10 +3,10 @@ import { formatAmount } from '../../core/catalog/index.ts'
 import type { ChangeOrigin, RecordedChange } from '../../core/change-log/index.ts'
 import type { Account } from './accounts/account-store.ts'
 
-/** Most that may have been deposited to an account: 64 bits of nano-units. */
+/** The largest sum of an account's deposits: 64 bits of nano-units. */
 export const LARGEST_BALANCE = 2n ** 63n - 1n
 
-/** What a store records of a new account, or of a changed one; undefined where nothing is changed. */
+/** Returns the record of a new or changed account; undefined if nothing changed. */
 export function settingsChange(account: Account, before: undefined, origin: ChangeOrigin): RecordedChange
 export function settingsChange(
   account: Account,
@@ -20,12 +20,12 @@ export function settingsChange(
 ): RecordedChange | undefined {
   const after = settingsOf(account)
   if (!before) return { ...origin, action: 'account.created', subject: account.id, before: null, after }
-  const stood = settingsOf(before)
-  if (isDeepStrictEqual(stood, after)) return undefined
-  return { ...origin, action: 'account.changed', subject: account.id, before: stood, after }
+  const previous = settingsOf(before)
+  if (isDeepStrictEqual(previous, after)) return undefined
+  return { ...origin, action: 'account.changed', subject: account.id, before: previous, after }
 }
 
-/** What a store records of a deposit; `funds` is what had been deposited until then. */
+/** Returns the record of a deposit; `funds` is the sum of the earlier deposits. */
 export function depositChange(
   account: string,
   { funds, amount, reference }: { funds: bigint; amount: bigint; reference: string },

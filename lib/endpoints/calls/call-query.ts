@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isRequestId } from '../../core/call/index.ts'
 import { isErrorCode } from '../../core/errors/index.ts'
-import { pageMembers } from '../../core/list-page/index.ts'
+import { pageMembers } from '../../core/json-api/index.ts'
 
 const time = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], {
@@ -13,7 +13,7 @@ const modelError = 'must be one model id'
 const statusError = 'must be an HTTP status'
 const codeError = 'must be an error code of this service'
 
-/** The query of a list of calls; members that it does not know are ignored. */
+/** The query of the list of an account's calls. */
 export const callQuerySchema = z.object({
   model: z.string({ error: modelError }).max(200, modelError).optional(),
   status: z
@@ -27,7 +27,7 @@ export const callQuerySchema = z.object({
   ...pageMembers(isRequestId),
 })
 
-/** The same of a list of all accounts' calls. */
+/** The query of the list of all accounts' calls. */
 export const allCallsQuerySchema = callQuerySchema.extend({
   account: z.string({ error: 'must be the id of an account, sent once' }).optional(),
 })

@@ -1,25 +1,25 @@
 import { type Request, type Response, Router } from 'express'
 import { callOf, isRequestId } from '../../core/call/index.ts'
 import type { CallStore } from '../../core/call-store/index.ts'
-import { listPage, readQuery } from '../../core/list-page/index.ts'
+import { listPage, readQuery, setNoStore } from '../../core/json-api/index.ts'
 import { allCallsQuerySchema, callQuerySchema } from './call-query.ts'
 
 /** Options of {@link callLogRoutes}. */
 export interface CallLogRoutesOptions {
-  /** Where the calls are found. */
+  /** The store of the call log. */
   store: CallStore
   /**
-   * Whose calls a request may see: the id of an account, or `'all'` behind an operator's own authentication. A request
-   * for which the function answers undefined is refused with `missing_credential`. With `'all'`
-   * the list can be narrowed by `account`. Defaults to the account that `authenticate` found.
+   * Returns the id of the account whose calls a request may see. If it returns undefined, the request is refused with
+   * `missing_credential`. `'all'` gives access to all accounts, with a filter `account`: mount it behind your own
+   * authentication of operators. Defaults to the account that `authenticate` found.
    */
   account?: 'all' | ((req: Request) => string | undefined)
 }
 
 /**
- * The call log as its callers see it (spec 7.4): `GET /calls/{request_id}` and `GET /calls`, newest first, narrowed by
- * `model`, `status`, `code`, `from` (inclusive) and `to` (exclusive), paged by `limit` and `cursor`. Another account's
- * call is `not_found`.
+ * Returns the callers' routes of the call log: `GET /calls/{request_id}`, and `GET /calls`, newest first. The list has the
+ * filters `model`, `status`, `code`, `from` (inclusive) and `to` (exclusive), and pages with `limit` and `cursor`. Calls
+ * of other accounts are `not_found`.
  *
  * @throws TypeError at construction without a store.
  * @example
@@ -39,7 +39,6 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
       req,
       account === 'all' ? allCallsQuerySchema : callQuerySchema,
     )
-    // One more than asked for tells whether there is a next page.
     const found = await store.list({ ...filters, ...scope, before: cursor, limit: limit + 1 })
     send(
       res,
@@ -56,7 +55,7 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
     send(res, entry)
   }
 
-  /** An empty scope is every account: only ever where the options say so. */
+  /** Returns the filter for the request's account. It is empty, for all accounts, only if the options say `'all'`. */
   function scopeOf(req: Request): { account?: string } {
     if (account === 'all') return {}
     const own = account(req)
@@ -65,8 +64,7 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
   }
 }
 
-/** What a key may see is for its holder alone. */
 function send(res: Response, body: object): void {
-  res.setHeader('cache-control', 'private, no-store')
+  setNoStore(res)
   res.json(body)
 }

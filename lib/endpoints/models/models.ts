@@ -5,22 +5,22 @@ import type { Catalog, Line, Model } from '../../core/catalog/index.ts'
 /** Options of {@link modelRoutes}. */
 export interface ModelRoutesOptions {
   /**
-   * The models and lines; a function where they can change while the app runs. One that answers the same for the same
-   * call, whoever asks, lets calls that have begun finish on what they began with.
+   * The models and lines, or a function that returns them if they can change while the app runs. If the function always
+   * returns the same catalogue for the same call, running calls are not affected by a change.
    */
   catalog: Catalog | ((call: Call) => Catalog)
   /**
-   * What is told of a line in `…/routing`; `LineRegistry.status` tells circuit state and load. Must hold no address and
-   * no secret. Defaults to the line's id, provider, protocol and region.
+   * Returns the JSON of a line for `…/routing`, without addresses and secrets; `LineRegistry.status` includes circuit state
+   * and load. Defaults to the line's id, provider, protocol and region.
    */
   lineStatus?: (line: Line) => object
 }
 
 /**
- * `GET /models`, `/models/{id}`, `/models/{id}/routing`: what the caller's key may use, and the candidate lines of a
- * model. Ids with slashes work encoded and plain. The list is in the shape of the OpenAI API and holds the members of
- * the Anthropic one too, so that both official SDKs read it. What does not exist, and what the key may not use, is
- * `model_not_found`.
+ * Returns the routes `GET /models`, `/models/{id}` and `/models/{id}/routing`: the models that the caller's key may use,
+ * and the candidate lines of a model. Ids with slashes work encoded and plain. The list has the form of the OpenAI API and
+ * the members of the Anthropic one, so that both official SDKs can read it. A model that does not exist, or that the key
+ * may not use, is `model_not_found`.
  *
  * @throws TypeError at construction without a catalogue.
  * @example
@@ -60,7 +60,7 @@ function mayUse(call: Call, model: Model): boolean {
   return call.principal?.mayUseModel(model.id) ?? true
 }
 
-/** The catalogue knows no dates of its models; both APIs demand one. */
+/** The creation date of all models: both APIs demand one, and the catalogue has none. */
 const CREATED = 0
 
 function describeModel(model: Model) {

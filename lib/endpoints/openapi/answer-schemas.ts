@@ -6,7 +6,7 @@ const amount = z.string().describe('A decimal string.')
 const names = z.array(z.string()).nullable()
 const limit = z.int().nullable()
 
-/** The answer of a list. */
+/** The body of a list. */
 export const listOf = <T extends z.ZodType>(row: T) =>
   z.object({
     object: z.literal('list'),
@@ -30,7 +30,7 @@ export const account = z.strictObject({
   created_at: time,
 })
 
-/** The same as the holders of its keys see it. */
+/** An account as the holders of its keys see it. */
 export const ownAccount = account
   .omit({ name: true, regions: true, line_regions: true, created_at: true })
   .extend({
@@ -80,7 +80,7 @@ export const key = z.strictObject({
   created_at: time,
 })
 
-export const keyWithSecret = key.extend({ secret: z.string().describe('Told this once.') })
+export const keyWithSecret = key.extend({ secret: z.string().describe('Sent once, in this answer only.') })
 
 export const deletedKey = z.strictObject({
   id: z.string(),
@@ -107,16 +107,19 @@ export const line = z.strictObject({
   id: z.string(),
   object: z.literal('line'),
   ...lineStatus,
-  recent_attempts: z.int().describe('Of the last minute.'),
+  recent_attempts: z.int().describe('In the last minute.'),
   recent_failures: z.int(),
-  error_share: z.number().nullable().describe('Of the attempts of the last minute.'),
+  error_share: z.number().nullable().describe('Share of the attempts in the last minute.'),
   workers: z
     .array(z.looseObject({ worker: z.int(), pid: z.int(), answered: z.boolean() }))
     .optional()
     .describe(
-      'With several workers: the figures of each; one that did not answer in time is left out of all others.',
+      'With several workers: the figures of each. A worker that did not answer in time is not part of the other members.',
     ),
-  switched: z.boolean().nullable().describe('As operators switched it; null: as the config says.'),
+  switched: z
+    .boolean()
+    .nullable()
+    .describe('Whether operators switched it on or off; null: the config decides.'),
 })
 
 export const change = z.strictObject({
@@ -201,10 +204,10 @@ const openAiError = z.looseObject({
   param: z.string().optional(),
 })
 
-/** The OpenAI-style envelope of spec 2.1; task-style video has it too. */
+/** The OpenAI-style error envelope; task-style video has it too. */
 export const errorEnvelope = z.object({ error: openAiError, request_id: z.string() })
 
-/** The Anthropic-style envelope of spec 2.2. */
+/** The Anthropic-style error envelope. */
 export const anthropicErrorEnvelope = z.object({
   type: z.literal('error'),
   error: z.object({ type: z.string(), message: z.string() }),

@@ -3,15 +3,15 @@ import { type Operation, videos, videoTasks } from '../../core/operations/index.
 import { callQuerySchema } from '../calls/call-query.ts'
 import { newTicketSchema } from '../tickets/ticket-schemas.ts'
 import { taskList, videoList } from '../video/faces/list-query.ts'
-import * as shown from './answer-schemas.ts'
-import type { Answer, Endpoint } from './endpoint.ts'
-import { modelLookUps } from './model-look-ups.ts'
+import * as schemas from './answer-schemas.ts'
+import { type Answer, answersWith, type Endpoint } from './endpoint.ts'
+import { modelCatalogEndpoints } from './model-catalog-endpoints.ts'
 
 const TAGS = { openai: 'OpenAI-style', anthropic: 'Anthropic-style', ark: 'Task-style video' } as const
 const RELAYED: Answer = { status: 200, description: 'As the API of this protocol answers.' }
 const STREAM = ['text/event-stream']
 
-/** An endpoint that runs a model. */
+/** Returns the endpoint of an operation, which runs a model. */
 export function modelEndpoint(operation: Operation): Endpoint {
   const { name, path, protocol, schema, streamReader } = operation
   const streams = streamReader ? { media: ['application/json', ...STREAM] } : {}
@@ -23,7 +23,7 @@ export function modelEndpoint(operation: Operation): Endpoint {
     summary: `Runs a model: ${name}`,
     protocol,
     body: schema,
-    once: true,
+    idempotencyKey: true,
     answers: [{ ...RELAYED, ...streams }],
   }
 }
@@ -37,15 +37,11 @@ const responses = { tag: 'OpenAI-style', answers: [RELAYED] } as const
 const video = { tag: 'OpenAI-style', answers: [RELAYED] } as const
 const task = { tag: 'Task-style video', protocol: 'ark', answers: [RELAYED] } as const
 const own = { tag: 'Calls and models' } as const
-const health: Pick<Endpoint, 'tag' | 'opens'> = { tag: 'Health', opens: 'anyone' }
-
-const shows = (name: string, schema: z.ZodType, status = 200): readonly Answer[] => [
-  { status, description: name, schema: [name, schema] },
-]
+const health: Pick<Endpoint, 'tag' | 'auth'> = { tag: 'Health', auth: 'none' }
 
 const BYTES: Answer = { status: 200, description: 'The video.', media: ['video/mp4'] }
 
-/** What callers can ask beside running a model at once. */
+/** The endpoints of callers, beside those that run a model in one request. */
 export const CALLER_ENDPOINTS: readonly Endpoint[] = [
   {
     id: 'getResponse',
@@ -65,7 +61,7 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     id: 'listResponseInput',
     method: 'get',
     path: '/v1/responses/{id}/input_items',
-    summary: 'What a stored response was made of',
+    summary: 'The input of a stored response',
     ...responses,
   },
   {
@@ -83,7 +79,7 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     ...video,
     body: videos.schema,
     form: true,
-    once: true,
+    idempotencyKey: true,
   },
   {
     id: 'listVideos',
@@ -105,7 +101,7 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     id: 'getVideoContent',
     method: 'get',
     path: `${videos.path}/{id}/content`,
-    summary: 'What was made',
+    summary: 'The content of a video',
     ...video,
     answers: [BYTES],
   },
@@ -113,11 +109,11 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     id: 'remixVideo',
     method: 'post',
     path: `${videos.path}/{id}/remix`,
-    summary: 'Makes a video of another',
+    summary: 'Creates a video from another one',
     ...video,
     body: z.looseObject({ prompt: z.string() }),
     form: true,
-    once: true,
+    idempotencyKey: true,
   },
   {
     id: 'createTask',
@@ -126,7 +122,7 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     summary: 'Creates a video task',
     ...task,
     body: videoTasks.schema,
-    once: true,
+    idempotencyKey: true,
   },
   {
     id: 'listTasks',
@@ -144,14 +140,14 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     summary: 'Deletes a video task, or cancels it',
     ...task,
   },
-  ...modelLookUps('/v1/models', ['listModels', 'getModel', 'getRouting'], own),
+  ...modelCatalogEndpoints('/v1/models', ['listModels', 'getModel', 'getRouting'], own),
   {
     id: 'getOwnAccount',
     method: 'get',
     path: '/v1/account',
-    summary: 'What the account of this key has and may do',
+    summary: 'Balance and limits of the account of this key',
     ...own,
-    answers: shows('OwnAccount', shown.ownAccount),
+    answers: answersWith('OwnAccount', schemas.ownAccount),
   },
   {
     id: 'listCalls',
@@ -160,7 +156,7 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     summary: "The account's calls, newest first",
     ...own,
     query: callQuerySchema,
-    answers: shows('CallList', shown.listOf(shown.call)),
+    answers: answersWith('CallList', schemas.listOf(schemas.call)),
   },
   {
     id: 'getCall',
@@ -168,16 +164,16 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     path: '/v1/calls/{request_id}',
     summary: 'One call',
     ...own,
-    answers: shows('Call', shown.call),
+    answers: answersWith('Call', schemas.call),
   },
   {
     id: 'createTicket',
     method: 'post',
     path: '/v1/tickets',
-    summary: 'Asks about a call',
+    summary: 'Creates a ticket about a call',
     ...own,
     body: newTicketSchema,
-    answers: shows('Ticket', shown.ticket, 201),
+    answers: answersWith('Ticket', schemas.ticket, 201),
   },
   {
     id: 'getTicket',
@@ -185,7 +181,7 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     path: '/v1/tickets/{id}',
     summary: 'One ticket',
     ...own,
-    answers: shows('Ticket', shown.ticket),
+    answers: answersWith('Ticket', schemas.ticket),
   },
   {
     id: 'getHealth',
@@ -193,17 +189,21 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     path: '/healthz',
     summary: 'Whether the process runs',
     ...health,
-    answers: shows('Health', shown.health),
+    answers: answersWith('Health', schemas.health),
   },
   {
     id: 'getReadiness',
     method: 'get',
     path: '/readyz',
-    summary: 'Whether it should be sent requests',
+    summary: 'Whether the process is ready for requests',
     ...health,
     answers: [
-      { status: 200, description: 'It should.', schema: ['Health', shown.health] },
-      { status: 503, description: 'A store is away, or it drains.', schema: ['Health', shown.health] },
+      { status: 200, description: 'It is ready.', schema: ['Health', schemas.health] },
+      {
+        status: 503,
+        description: 'A store is away, or the process is draining.',
+        schema: ['Health', schemas.health],
+      },
     ],
   },
   {

@@ -1,45 +1,45 @@
 import { z } from 'zod'
 import type { Answer, Endpoint } from './endpoint.ts'
 
-/** A part of the document. */
+/** An object of the document. */
 export type Part = Readonly<Record<string, unknown>>
 
-/** Collects the schemas that endpoints name. */
+/** The named schemas of the document. */
 export type Schemas = Map<string, z.ZodType>
 
 const SECURITY = {
   key: [{ bearerKey: [] }, { apiKeyHeader: [] }],
   admin: [{ adminToken: [] }],
-  anyone: [],
+  none: [],
 } as const
 
-/** Those whose words a schema of JSON has not. */
+/** The query parameters whose form JSON Schema cannot describe. */
 const PAGING: Readonly<Record<string, Part>> = {
   limit: { $ref: '#/components/parameters/Limit' },
   cursor: { $ref: '#/components/parameters/Cursor' },
 }
 
-/** A schema as JSON Schema, as callers write it. What only code can check is left open. */
+/** Converts a schema to JSON Schema, without the rules that only code can check. */
 export function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output' = 'input'): Part {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
   return rest
 }
 
-/** The operation of an endpoint; the schemas of its answers are noted. */
+/** Returns the operation of an endpoint, and adds the schemas of its answers to `schemas`. */
 export function describeEndpoint(endpoint: Endpoint, schemas: Schemas): Part {
-  const { id, tag, summary, description, opens = 'key', body, answers } = endpoint
+  const { id, tag, summary, description, auth = 'key', body, answers } = endpoint
   const parameters = parametersOf(endpoint)
   return {
     operationId: id,
     tags: [tag],
     summary,
     ...(description !== undefined && { description }),
-    security: SECURITY[opens],
+    security: SECURITY[auth],
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: { required: true, content: contentOf(body, endpoint.form === true) } }),
     responses: {
       ...Object.fromEntries(answers.map((answer) => [answer.status, describeAnswer(answer, schemas)])),
-      ...(opens !== 'anyone' && refusalsOf(endpoint)),
+      ...(auth !== 'none' && refusalsOf(endpoint)),
     },
   }
 }
@@ -71,7 +71,7 @@ function describeAnswer(
 
 const BYTES = { type: 'string' }
 
-function parametersOf({ path, query, once }: Endpoint): Part[] {
+function parametersOf({ path, query, idempotencyKey }: Endpoint): Part[] {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => {
     return { name, in: 'path', required: true, schema: { type: 'string' } }
   })
@@ -79,5 +79,9 @@ function parametersOf({ path, query, once }: Endpoint): Part[] {
   const inQuery = Object.entries(members).map(
     ([name, schema]) => PAGING[name] ?? { name, in: 'query', required: false, schema },
   )
-  return [...inPath, ...inQuery, ...(once ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : [])]
+  return [
+    ...inPath,
+    ...inQuery,
+    ...(idempotencyKey ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+  ]
 }

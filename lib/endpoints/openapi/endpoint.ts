@@ -1,34 +1,39 @@
 import type { z } from 'zod'
 import type { ProtocolName } from '../../core/protocols/index.ts'
 
-/** What an answer holds: JSON of a schema, or bytes of a media type. */
+/** The content of an answer: JSON of a schema, or bytes of a media type. */
 export interface Answer {
   readonly status: number
   readonly description: string
-  /** The name of its schema among the components, and the schema. Absent: JSON as the upstream sends it. */
+  /** The name of its schema in the document, and the schema. Absent: the upstream's JSON. */
   readonly schema?: readonly [name: string, schema: z.ZodType]
-  /** Media types beside, or in place of, JSON. */
+  /** The media types. Defaults to JSON. */
   readonly media?: readonly string[]
 }
 
-/** One operation of the gateway, as the document tells of it. */
+/** One operation in the document. */
 export interface Endpoint {
   readonly id: string
   readonly method: 'get' | 'post' | 'patch' | 'delete' | 'put'
-  /** With `{name}` for what varies. */
+  /** The path, with its parameters as `{name}`. */
   readonly path: string
   readonly tag: string
   readonly summary: string
   readonly description?: string
-  /** What opens it: an API key, the operators' token, or nothing. Defaults to an API key. */
-  readonly opens?: 'key' | 'admin' | 'anyone'
-  /** Which protocol words its errors. Defaults to OpenAI-style. */
+  /** The credential: an API key, the operators' token, or none. Defaults to an API key. */
+  readonly auth?: 'key' | 'admin' | 'none'
+  /** The protocol of its errors. Defaults to OpenAI-style. */
   readonly protocol?: ProtocolName
   readonly query?: z.ZodObject
   readonly body?: z.ZodType
-  /** Whether the body may be a form too. */
+  /** Whether the body may also be a form. */
   readonly form?: boolean
-  /** Whether it runs once by `Idempotency-Key`. */
-  readonly once?: boolean
+  /** Whether it accepts an `Idempotency-Key`. */
+  readonly idempotencyKey?: boolean
   readonly answers: readonly Answer[]
+}
+
+/** Returns the answers of an endpoint that has one, with a named schema. */
+export function answersWith(name: string, schema: z.ZodType, status = 200): readonly Answer[] {
+  return [{ status, description: name, schema: [name, schema] }]
 }

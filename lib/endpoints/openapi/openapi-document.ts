@@ -10,18 +10,18 @@ import { passThroughEndpoints } from './pass-through-endpoints.ts'
 
 /** Options of {@link openApiDocument}. */
 export interface OpenApiOptions {
-  /** The version of the gateway that the document tells of. */
+  /** The version of the gateway. */
   version: string
-  /** The endpoints that run a model; `OPERATIONS` are all there are. */
+  /** The endpoints that run a model; `OPERATIONS` has all of them. */
   operations: readonly Operation[]
-  /** The paths that are passed on unread, as a config names them. Defaults to none. */
+  /** The pass-through rules of the config. Defaults to none. */
   passThrough?: readonly { readonly path: string }[]
   /** Further endpoints, such as those of your own app. Defaults to none. */
   more?: readonly Endpoint[]
 }
 
 /**
- * The whole gateway as an OpenAPI 3.1 document, made of the schemas that requests are checked by.
+ * Returns an OpenAPI 3.1 document of the gateway. Its request schemas are those that validate requests.
  *
  * @example
  * const document = openApiDocument({ version: '1.0.0', operations: OPERATIONS, passThrough: config.passThrough })
@@ -75,16 +75,16 @@ export function openApiDocument({ version, operations, passThrough = [], more = 
 
 const codes = ERROR_CODE_NAMES.map((code) => `\`${code}\` (${errorRow(code).status})`).join(', ')
 
-const DESCRIPTION = `Bodies of models are checked where the gateway reads them; further members go on to the upstream.
+const DESCRIPTION = `The gateway validates the members that it reads, and passes all others on to the upstream.
 Error codes: ${codes}.`
 
 const TAGS: Readonly<Record<string, string>> = {
   'OpenAI-style': 'As the OpenAI API: its SDKs work unchanged.',
   'Anthropic-style': 'As the Anthropic API: its SDKs work unchanged.',
   'Task-style video': 'Video tasks under `/api/v3`.',
-  'Calls and models': 'What a key may use, what became of its calls, and tickets about them.',
+  'Calls and models': 'The models that a key may use, its calls, and tickets about them.',
   'Passed on': "Paths of the config's `passThrough`, unread by the gateway.",
-  Admin: 'For those who run the gateway; where there is no `ADMIN_TOKEN`, every path is `not_found`.',
+  Admin: 'For operators. Without an `ADMIN_TOKEN`, all paths are `not_found`.',
   Health: 'For balancers and monitors.',
 }
 
@@ -92,31 +92,31 @@ const PARAMETERS = {
   Limit: {
     name: 'limit',
     in: 'query',
-    description: 'Most rows of a page.',
+    description: 'The number of rows of a page.',
     schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
   },
   Cursor: {
     name: 'cursor',
     in: 'query',
-    description: 'The `next_cursor` of the page before.',
+    description: 'The `next_cursor` of the previous page.',
     schema: { type: 'string' },
   },
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
-    description: 'Runs the request once, whoever repeats it within 24 hours.',
+    description: 'Runs the request once, even if it is repeated within 24 hours.',
     schema: { type: 'string', minLength: 1, maxLength: 255 },
   },
 }
 
 const HEADERS = {
-  RequestId: { description: 'Names the call in the call log.', schema: { type: 'string' } },
+  RequestId: { description: 'The id of the call in the call log.', schema: { type: 'string' } },
   RetryAfter: {
     description: 'Seconds to wait before a retry; on every 429.',
     schema: { type: 'integer', minimum: 1 },
   },
   ShouldRetry: {
-    description: 'Whether sending the same again makes sense.',
+    description: 'Whether to send the same request again.',
     schema: { enum: ['true', 'false'] },
   },
 }
@@ -124,7 +124,7 @@ const HEADERS = {
 const SECURITY_SCHEMES = {
   bearerKey: { type: 'http', scheme: 'bearer', description: 'An API key.' },
   apiKeyHeader: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An API key.' },
-  adminToken: { type: 'http', scheme: 'bearer', description: 'The token of those who run the gateway.' },
+  adminToken: { type: 'http', scheme: 'bearer', description: "The operators' token." },
 }
 
 function errorResponse(description: string, schema: string): Part {

@@ -2,7 +2,7 @@ import type { Endpoint } from './endpoint.ts'
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
 
-/** What is passed on unread: every method of each path, `*rest` and `:name` as parameters. */
+/** Returns the endpoints of pass-through rules: every method of each path, with `*rest` and `:name` as parameters. */
 export function passThroughEndpoints(rules: readonly { readonly path: string }[]): Endpoint[] {
   return rules.flatMap(({ path }) => {
     const templated = path.replaceAll(/[:*](\w+)/g, '{$1}').replaceAll(/\{\/(\{\w+\})\}/g, '/$1')

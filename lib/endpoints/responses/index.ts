@@ -1,5 +1,5 @@
 export { MemoryResponseStore, type MemoryResponseStoreOptions } from './memory-response-store.ts'
 export { type PinResponseOptions, pinResponse } from './pin-response.ts'
-export { ResponseKeeper, type ResponseKeeperOptions } from './response-keeper.ts'
+export { ResponseRegistry, type ResponseRegistryOptions } from './response-registry.ts'
 export { ownRecord, type ResponseRecord, type ResponseStore } from './response-store.ts'
 export { STORED_RESPONSE_PATH, type StoredResponseOptions, storedResponse } from './stored-response.ts'

@@ -2,22 +2,22 @@ import { ownRecord, type ResponseRecord, type ResponseStore } from './response-s
 
 /** Options of {@link MemoryResponseStore}. */
 export interface MemoryResponseStoreOptions {
-  /** Most ids kept; the oldest give way, and are not found any more. Defaults to 100000. */
+  /** Most ids to hold; the oldest are dropped and no longer found. Defaults to 100000. */
   maxIds?: number
 }
 
 /**
- * Responses known in this process's memory: for one process, and gone with it.
+ * A response store in this process's memory. It serves one process and ends with it.
  *
- * @throws TypeError at construction when an option is unusable.
+ * @throws TypeError at construction if an option is invalid.
  * @example
- * const keeper = new ResponseKeeper({ store: new MemoryResponseStore({ maxIds: 10_000 }) })
+ * const registry = new ResponseRegistry({ store: new MemoryResponseStore({ maxIds: 10_000 }) })
  */
 export class MemoryResponseStore implements ResponseStore {
   readonly #maxIds: number
-  /** In the order in which the ids came. */
+  /** In the order of insertion. */
   readonly #byId = new Map<string, readonly ResponseRecord[]>()
-  /** One for good: a new one would each time walk over all that was deleted before. */
+  /** One iterator for all deletions: a new one would skip all deleted entries each time. */
   readonly #oldest = this.#byId.keys()
 
   constructor(options: MemoryResponseStoreOptions = {}) {

@@ -2,31 +2,31 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallRequest, callOf, type KeptAnswer } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import { responses } from '../../core/operations/index.ts'
-import { accountOf, refuseUnchecked, requireKeeper } from './refusals.ts'
-import type { ResponseKeeper } from './response-keeper.ts'
+import { accountOf, refuseStoreAway, requireRegistry } from './response-access.ts'
+import type { ResponseRegistry } from './response-registry.ts'
 import type { ResponseRecord } from './response-store.ts'
 
 /** Options of {@link pinResponse}. */
 export interface PinResponseOptions {
-  /** Knows which line made which response. */
-  keeper: ResponseKeeper
+  /** The registry of the lines that made the responses. */
+  registry: ResponseRegistry
 }
 
 /**
- * Keeps a conversation of responses on the line that has it: a request with a `previous_response_id` goes to the line that
- * made that response and to no other, and a response that the upstream stores is noted before its id goes out. Refuses with
- * `not_found` where the account has no such response, and with `internal_error` while the store is away.
+ * Pins a conversation to the line that has its responses. A request with a `previous_response_id` goes to the line that
+ * made that response, and to no other. A response that the upstream stores is recorded before its id is sent. Refuses with
+ * `not_found` if the account has no such response, and with `internal_error` while the store is away.
  *
- * Mount it behind `readRequest` and `idempotency`, and before `rateLimit` and `billingGuard`: what the conversation holds so
- * far is input of the request too. Requests of other endpoints pass.
+ * Mount it behind `readRequest` and `idempotency`, and before `rateLimit` and `billingGuard`, because the conversation so
+ * far counts as input of the request. Requests of other endpoints pass unchanged.
  *
- * @throws TypeError at construction without a keeper.
+ * @throws TypeError at construction without a registry.
  * @example
- * const keeper = new ResponseKeeper()
- * app.post('/v1/responses', readRequest({ catalog }), pinResponse({ keeper }), rateLimit(), route({ catalog }))
+ * const registry = new ResponseRegistry()
+ * app.post('/v1/responses', readRequest({ catalog }), pinResponse({ registry }), rateLimit(), route({ catalog }))
  */
-export function pinResponse({ keeper }: PinResponseOptions): RequestHandler {
-  requireKeeper('pinResponse', keeper)
+export function pinResponse({ registry }: PinResponseOptions): RequestHandler {
+  requireRegistry('pinResponse', registry)
 
   return function pinResponse(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -40,33 +40,33 @@ export function pinResponse({ keeper }: PinResponseOptions): RequestHandler {
       next()
       return
     }
-    void checking.catch((error: unknown) => refuseUnchecked(call, error)).then(next)
+    void checking.catch((error: unknown) => refuseStoreAway(call, error)).then(next)
   }
 
-  /** What refuses the call, if anything does. Undefined: there is nothing to wait for. */
+  /** Pins the call and returns its refusal, if there is one. Returns undefined if there is nothing to wait for. */
   function pin(call: Call, request: CallRequest): Promise<GatewayError | undefined> | undefined {
     const { json } = request.body
     const previous = responses.goesOnFrom?.(json)
-    if (json.store !== false) call.keepAnswer = (answer) => keep(call, request, answer)
+    if (json.store !== false) call.keepAnswer = (answer) => record(call, request, answer)
     if (previous !== undefined)
-      return keeper.find(accountOf(call), previous).then((record) => follow(call, request, record))
-    // Better now than when a line has made a response that nobody can note.
-    return json.store === false ? undefined : keeper.ready()?.then(() => undefined)
+      return registry.find(accountOf(call), previous).then((found) => pinTo(call, request, found))
+    // Refuse now, not after a line has made a response that cannot be recorded.
+    return json.store === false ? undefined : registry.ready()?.then(() => undefined)
   }
 
-  async function keep(call: Call, { model }: CallRequest, answer: KeptAnswer): Promise<void> {
+  async function record(call: Call, { model }: CallRequest, answer: KeptAnswer): Promise<void> {
     const { id, line, tokens } = answer
-    const record = { account: accountOf(call), id, line, model: model.id, tokens: Math.ceil(tokens) }
+    const made = { account: accountOf(call), id, line, model: model.id, tokens: Math.ceil(tokens) }
     try {
-      await keeper.remember({ ...record, createdAt: call.startedAt })
+      await registry.remember({ ...made, createdAt: call.startedAt })
     } catch (error) {
-      throw refuseUnchecked(call, error)
+      throw refuseStoreAway(call, error)
     }
   }
 }
 
-/** Undefined: the request may go on, to the one line. */
-function follow(
+/** Pins the call to the line of a record; returns the refusal if there is no record. */
+function pinTo(
   call: Call,
   request: CallRequest,
   record: ResponseRecord | undefined,

@@ -3,36 +3,35 @@ import { type Call, type CallRequest, callOf, type LineResource } from '../../co
 import { type Catalog, FREE, type Model } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { storedResponses } from '../../core/operations/index.ts'
-import { accountOf, refuseUnchecked, requireKeeper } from './refusals.ts'
-import type { ResponseKeeper } from './response-keeper.ts'
+import { accountOf, refuseStoreAway, requireRegistry } from './response-access.ts'
+import type { ResponseRegistry } from './response-registry.ts'
 import type { ResponseRecord } from './response-store.ts'
 
 /** Options of {@link storedResponse}. */
 export interface StoredResponseOptions {
-  /** Knows which line made which response. */
-  keeper: ResponseKeeper
+  /** The registry of the lines that made the responses. */
+  registry: ResponseRegistry
   /**
-   * The models and lines; a function where they can change while the app runs. One that answers the same for the same
-   * call, whoever asks, lets calls that have begun finish on what they began with.
+   * The models and lines, or a function that returns them if they can change while the app runs. If the function always
+   * returns the same catalogue for the same call, running calls are not affected by a change.
    */
   catalog: Catalog | ((call: Call) => Catalog)
 }
 
-/** Where to mount {@link storedResponse}, for all methods. */
+/** The path of {@link storedResponse}; mount it for all methods. */
 export const STORED_RESPONSE_PATH = '/v1/responses/:id{/:part}'
 
 /**
- * Finds the line that made a response and pins the call to it, for `route` to ask: `GET` and `DELETE` of
- * `/v1/responses/{id}`, and `GET /v1/responses/{id}/input_items`. Runs no model and is not charged. Refuses with
- * `not_found` where the account has no such response. `POST /v1/responses/{id}/cancel` is a `conflict`: no response here
- * runs in the background.
+ * Finds the line that made a response and pins the call to it, for `route`: `GET` and `DELETE` of `/v1/responses/{id}`,
+ * and `GET /v1/responses/{id}/input_items`. No model runs and nothing is charged. Refuses with `not_found` if the account
+ * has no such response. `POST /v1/responses/{id}/cancel` is a `conflict`, because no response runs in the background.
  *
- * @throws TypeError at construction when an option is unusable.
+ * @throws TypeError at construction if an option is invalid.
  * @example
- * app.all(STORED_RESPONSE_PATH, rateLimit(), storedResponse({ keeper, catalog }), route({ catalog }))
+ * app.all(STORED_RESPONSE_PATH, rateLimit(), storedResponse({ registry, catalog }), route({ catalog }))
  */
-export function storedResponse({ keeper, catalog }: StoredResponseOptions): RequestHandler {
-  requireKeeper('storedResponse', keeper)
+export function storedResponse({ registry, catalog }: StoredResponseOptions): RequestHandler {
+  requireRegistry('storedResponse', registry)
   if (!catalog) throw new TypeError('storedResponse: "catalog" is needed; loadConfig(json).catalog is one')
   const catalogOf = typeof catalog === 'function' ? catalog : () => catalog
 
@@ -40,12 +39,12 @@ export function storedResponse({ keeper, catalog }: StoredResponseOptions): Requ
     const call = callOf(req)
     try {
       const id = String(req.params.id ?? '')
-      const wish = wishOf(req, id)
-      void keeper
+      const action = actionOf(req, id)
+      void registry
         .find(accountOf(call), id)
-        .then((record) => grant(call, wish, record))
+        .then((record) => pin(call, action, record))
         .catch((error: unknown) =>
-          error instanceof GatewayError ? call.stamp(error) : refuseUnchecked(call, error),
+          error instanceof GatewayError ? call.stamp(error) : refuseStoreAway(call, error),
         )
         .then(next)
     } catch (error) {
@@ -53,44 +52,51 @@ export function storedResponse({ keeper, catalog }: StoredResponseOptions): Requ
     }
   }
 
-  function grant(call: Call, wish: LineResource | 'cancel', record: ResponseRecord | undefined): void {
+  function pin(call: Call, action: LineResource | 'cancel', record: ResponseRecord | undefined): void {
     if (!record) throw new GatewayError('not_found', { message: 'There is no stored response with this id.' })
     if (call.left) throw new GatewayError('client_closed_request')
     call.model = record.model
     if (call.principal && !call.principal.mayUseModel(record.model))
       throw new GatewayError('model_not_allowed')
-    if (wish === 'cancel') {
+    if (action === 'cancel') {
       throw new GatewayError('conflict', {
         message: 'The response does not run in the background; there is nothing to cancel.',
       })
     }
-    call.request = requestFor(wish, catalogOf(call).models.get(record.model) ?? formerModel(record.model))
+    call.request = requestFor(action, catalogOf(call).models.get(record.model) ?? removedModel(record.model))
     call.pin = { line: record.line, holds: 'the response' }
-    if (wish.method === 'DELETE') call.onSettle(({ outcome }) => forget(record, outcome.finish))
+    if (action.method === 'DELETE') call.onSettle(({ outcome }) => forget(record, outcome.finish))
   }
 
-  /** A record that stays says no more than that the line knows: asked for the response, it has none. */
+  /** Deletes a record. If that fails, the record does no harm: the line no longer has the response. */
   function forget({ account, id }: ResponseRecord, finish: string): Promise<void> | undefined {
-    return finish === 'completed' ? keeper.forget(account, id).catch(() => {}) : undefined
+    return finish === 'completed' ? registry.forget(account, id).catch(() => {}) : undefined
   }
 }
 
-/** Query members that go on to the line, of a response and of its input. */
-const OF_RESPONSE: ReadonlySet<string> = new Set(['include', 'include[]', 'include_obfuscation'])
-const OF_INPUT: ReadonlySet<string> = new Set(['include', 'include[]', 'limit', 'order', 'after', 'before'])
+/** The query parameters that are passed on to the line. */
+const RESPONSE_PARAMETERS: ReadonlySet<string> = new Set(['include', 'include[]', 'include_obfuscation'])
+const INPUT_PARAMETERS: ReadonlySet<string> = new Set([
+  'include',
+  'include[]',
+  'limit',
+  'order',
+  'after',
+  'before',
+])
 
 /**
- * What is asked for.
+ * Returns what the request does with the response.
  *
- * @throws {GatewayError} `not_found` where there is no such thing to ask for.
+ * @throws {GatewayError} `not_found` for an unknown method or path.
  */
-function wishOf(req: Request, id: string): LineResource | 'cancel' {
+function actionOf(req: Request, id: string): LineResource | 'cancel' {
   const { method, params } = req
   const path = `/responses/${encodeURIComponent(id)}`
   const query = new URL(req.originalUrl, 'http://localhost').searchParams
   if (method === 'POST' && params.part === 'cancel') return 'cancel'
   if (method === 'GET' && params.part === 'input_items') {
-    return { method, path: `${path}/input_items${queryText(query, OF_INPUT)}` }
+    return { method, path: `${path}/input_items${queryText(query, INPUT_PARAMETERS)}` }
   }
   if (params.part !== undefined) throw new GatewayError('not_found')
   if (method === 'DELETE') return { method, path }
@@ -101,12 +107,12 @@ function wishOf(req: Request, id: string): LineResource | 'cancel' {
       message: 'A stored response cannot be streamed again. Retrieve it whole, without "stream".',
     })
   }
-  return { method, path: path + queryText(query, OF_RESPONSE) }
+  return { method, path: path + queryText(query, RESPONSE_PARAMETERS) }
 }
 
 function queryText(query: URLSearchParams, known: ReadonlySet<string>): string {
-  const kept = new URLSearchParams([...query].filter(([name]) => known.has(name)))
-  return kept.size > 0 ? `?${kept}` : ''
+  const passedOn = new URLSearchParams([...query].filter(([name]) => known.has(name)))
+  return passedOn.size > 0 ? `?${passedOn}` : ''
 }
 
 function requestFor(resource: LineResource, model: Model): CallRequest {
@@ -130,8 +136,8 @@ function requestFor(resource: LineResource, model: Model): CallRequest {
   }
 }
 
-/** A model that the catalogue does not have any more: its responses are still its callers'. */
-function formerModel(id: string): Model {
+/** Returns a model that is no longer in the catalogue: callers can still use its responses. */
+function removedModel(id: string): Model {
   return {
     id,
     kind: 'chat',

@@ -1,7 +1,7 @@
 import type { CallLogEntry } from '../../core/call/index.ts'
 
-/** What tickets need of the call log; any `CallStore` fits. */
+/** The operation of a call log that tickets need; every `CallStore` has it. */
 export interface CallsView {
-  /** Of these ids, those that are there, without the bodies that were kept of answers. */
+  /** Returns the entries with these ids, without response bodies. */
   list(query: { readonly ids: readonly string[]; readonly limit: number }): Promise<readonly CallLogEntry[]>
 }

@@ -1,6 +1,6 @@
 import type { Ticket } from './ticket-store.ts'
 
-/** A ticket as it is answered. */
+/** Returns the JSON of a ticket. */
 export function describeTicket(ticket: Ticket) {
   return {
     id: ticket.id,

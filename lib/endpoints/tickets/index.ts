@@ -1,6 +1,6 @@
+export { type AdminTicketRoutesOptions, adminTicketRoutes } from './admin-ticket-routes.ts'
 export type { CallsView } from './calls-view.ts'
 export { MemoryTicketStore, type MemoryTicketStoreOptions } from './memory-ticket-store.ts'
-export { type TicketDeskRoutesOptions, ticketDeskRoutes } from './ticket-desk.ts'
 export {
   handled,
   type Ticket,

@@ -9,16 +9,16 @@ import {
 
 /** Options of {@link MemoryTicketStore}. */
 export interface MemoryTicketStoreOptions {
-  /** Most tickets kept; the oldest give way. Defaults to 10000. */
+  /** Most tickets to hold; the oldest are dropped. Defaults to 10000. */
   maxTickets?: number
-  /** Where changes are recorded. Defaults to a log of its own. */
+  /** The log of changes. Defaults to a new one. */
   changes?: MemoryChangeLog
 }
 
 /**
- * Tickets in this process's memory: bounded, gone with the process.
+ * A ticket store in this process's memory. It is bounded and ends with the process.
  *
- * @throws TypeError at construction when an option is unusable.
+ * @throws TypeError at construction if an option is invalid.
  * @example
  * const store = new MemoryTicketStore()
  */

@@ -3,7 +3,7 @@ import { isRequestId, newRequestId } from '../../core/call/index.ts'
 const PREFIX = 'tkt_'
 const REQUEST_PREFIX = 'req_'
 
-/** A new ticket id, in the form of a request id, so that ids sort by time too. */
+/** Returns a new ticket id. It has the form of a request id, so that ids sort by time. */
 export function newTicketId(now: number): string {
   return PREFIX + newRequestId(now).slice(REQUEST_PREFIX.length)
 }

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { isRequestId } from '../../core/call/index.ts'
-import { pageMembers } from '../../core/list-page/index.ts'
+import { pageMembers } from '../../core/json-api/index.ts'
 import { isTicketId } from './ticket-id.ts'
 import { TICKET_STATUSES } from './ticket-store.ts'
 
-const LONGEST_TEXT = 4000
+const MAX_TEXT_LENGTH = 4000
 
 const text = z
   .string()
-  .max(LONGEST_TEXT)
+  .max(MAX_TEXT_LENGTH)
   .refine((value) => value.trim() !== '', { error: 'must not be empty' })
   .refine((value) => value.isWellFormed(), { error: 'must be well-formed Unicode' })
 
@@ -20,11 +20,11 @@ export const newTicketSchema = z.strictObject({
   request_id: z
     .string()
     .refine(isRequestId, { error: 'must be a request id, as in X-Request-Id' })
-    .describe('The call that it is about, of the same account.'),
+    .describe('The call that the ticket is about, of the same account.'),
   message: text,
 })
 
-/** The body of `PATCH /tickets/{id}`: a reply without a status makes the ticket answered. */
+/** The body of `PATCH /tickets/{id}`. A reply without a status sets the status to `answered`. */
 export const ticketChangeSchema = z
   .strictObject({ status: z.enum(TICKET_STATUSES, statusError), reply: text.nullable() })
   .partial()

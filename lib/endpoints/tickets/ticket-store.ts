@@ -1,11 +1,11 @@
 import type { ChangeOrigin, RecordedChange } from '../../core/change-log/index.ts'
 
-/** What a ticket can be. */
+/** The statuses of a ticket. */
 export const TICKET_STATUSES = ['open', 'answered', 'closed'] as const
 
 export type TicketStatus = (typeof TICKET_STATUSES)[number]
 
-/** What operators decide about a ticket. */
+/** The members of a ticket that operators change. */
 export interface TicketHandling {
   readonly status: TicketStatus
   readonly reply: string | null
@@ -15,40 +15,39 @@ export interface TicketHandling {
 export interface Ticket extends TicketHandling {
   readonly id: string
   readonly account: string
-  /** The key that asked. */
+  /** The key that created the ticket. */
   readonly key: string | null
-  /** The call that it is about. */
+  /** The call that the ticket is about. */
   readonly requestId: string
   readonly message: string
   readonly createdAt: number
   readonly updatedAt: number
 }
 
-/** Which tickets to list; members left out do not narrow. */
+/** Selects tickets; a member that is left out does not filter. */
 export interface TicketQuery {
   readonly status?: TicketStatus | undefined
   readonly account?: string | undefined
-  /** Only tickets whose id is smaller: where the page before ended. */
+  /** Selects tickets with a smaller id; the last id of the previous page. */
   readonly before?: string | undefined
-  /** Most tickets answered; at least 1. */
+  /** Most tickets to return; at least 1. */
   readonly limit: number
 }
 
-/** Where tickets are kept. Rejects when the store cannot be reached. */
+/** A store for tickets. Operations reject if the store cannot be reached. */
 export interface TicketStore {
   add(ticket: Ticket): Promise<void>
 
   find(id: string): Promise<Ticket | undefined>
 
-  /** Newest first. */
+  /** Returns tickets, newest first. */
   list(query: TicketQuery): Promise<readonly Ticket[]>
 
   /**
-   * Handles a ticket, and records the change in the same transaction. What comes out as it was is no change, and not
-   * recorded.
+   * Changes a ticket and records the change in the same transaction. If nothing changes, nothing is recorded.
    *
-   * @param revise makes the new handling of the one that stands, while nobody else changes it. May be run again.
-   * @returns the ticket as it is now; undefined where there is none.
+   * @param revise returns the new handling for the current one, while nobody else changes it. May be called again.
+   * @returns the ticket as it is now; undefined if there is none.
    */
   change(
     id: string,
@@ -57,7 +56,7 @@ export interface TicketStore {
   ): Promise<Ticket | undefined>
 }
 
-/** A ticket handled, and what a store records of it; undefined where nothing is changed. */
+/** Returns a changed ticket and the record of the change; undefined if nothing changed. */
 export function handled(
   ticket: Ticket,
   { status, reply }: TicketHandling,

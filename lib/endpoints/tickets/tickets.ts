@@ -1,7 +1,7 @@
-import { setTimeout as wait } from 'node:timers/promises'
-import { type NextFunction, type Request, type Response, Router } from 'express'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Request, type Response, Router } from 'express'
 import { type CallLogEntry, callOf } from '../../core/call/index.ts'
-import { jsonBody, readBody } from '../../core/json-body/index.ts'
+import { jsonBody, noStore, readBody } from '../../core/json-api/index.ts'
 import type { CallsView } from './calls-view.ts'
 import { describeTicket } from './describe-ticket.ts'
 import { isTicketId, newTicketId } from './ticket-id.ts'
@@ -10,29 +10,29 @@ import type { Ticket, TicketStore } from './ticket-store.ts'
 
 /** Options of {@link ticketRoutes}. */
 export interface TicketRoutesOptions {
-  /** Where tickets are kept. */
+  /** The store of tickets. */
   store: TicketStore
-  /** Where the calls are found that tickets are about. */
+  /** The call log with the calls that the tickets are about. */
   calls: CallsView
   /**
-   * Whose tickets a request may make and see: the id of an account. A request for which the function answers undefined is
+   * Returns the id of the account whose tickets a request may create and see. If it returns undefined, the request is
    * refused with `missing_credential`. Defaults to the account that `authenticate` found.
    */
   account?: (req: Request) => string | undefined
   /**
-   * How long the entry of a call is waited for that has only just ended, in milliseconds. Defaults to 1500: all entries
-   * are there within a second.
+   * How long to wait for the entry of a call that has just ended, in milliseconds. Defaults to 1500; entries are written
+   * within a second.
    */
   entryWithinMs?: number
 }
 
-const ASK_AGAIN_MS = 100
+const POLL_INTERVAL_MS = 100
 
 /**
- * Tickets as callers make and see them (spec 7.4): `POST /tickets` with the request id of a call of theirs, which no body
- * need be sent along for, and `GET /tickets/{id}`. Another account's call or ticket is `not_found`.
+ * Returns the callers' routes of tickets: `POST /tickets` with the request id of a call, and `GET /tickets/{id}`. Calls
+ * and tickets of other accounts are `not_found`.
  *
- * @throws TypeError at construction without stores.
+ * @throws TypeError at construction if a store is missing.
  * @example
  * app.use('/v1', authenticate({ keys }), ticketRoutes({ store: new MemoryTicketStore(), calls }))
  */
@@ -45,8 +45,8 @@ export function ticketRoutes(options: TicketRoutesOptions): Router {
     throw new TypeError('ticketRoutes: "calls" must be the CallStore of the call log')
   if (!(entryWithinMs >= 0)) throw new TypeError('ticketRoutes: "entryWithinMs" must not be negative')
   const router = Router()
-  router.post('/tickets', keepFromCaches, jsonBody, createTicket)
-  router.get('/tickets/:id', keepFromCaches, showTicket)
+  router.post('/tickets', noStore, jsonBody, createTicket)
+  router.get('/tickets/:id', noStore, showTicket)
   return router
 
   async function createTicket(req: Request, res: Response): Promise<void> {
@@ -57,7 +57,7 @@ export function ticketRoutes(options: TicketRoutesOptions): Router {
       throw callOf(req).refuse('not_found', {
         param: 'request_id',
         message:
-          'There is no call of this account with this request id. Its entry is there once it has ended.',
+          'This account has no call with this request id. A call has an entry once it has ended; if it is running, wait for its end.',
       })
     const ticket = newTicket({ account: owner, requestId, message }, req)
     await store.add(ticket)
@@ -72,13 +72,13 @@ export function ticketRoutes(options: TicketRoutesOptions): Router {
     res.json(describeTicket(ticket))
   }
 
-  /** Those who ask about a call that has failed ask at once. */
+  /** Waits for the entry of a call, because callers report a failed call right after its end. */
   async function entryOf(requestId: string): Promise<CallLogEntry | undefined> {
     const deadline = performance.now() + entryWithinMs
     for (;;) {
       const [entry] = await calls.list({ ids: [requestId], limit: 1 })
       if (entry || performance.now() >= deadline) return entry
-      await wait(ASK_AGAIN_MS)
+      await sleep(POLL_INTERVAL_MS)
     }
   }
 
@@ -89,14 +89,9 @@ export function ticketRoutes(options: TicketRoutesOptions): Router {
   }
 }
 
-function newTicket(said: Pick<Ticket, 'account' | 'requestId' | 'message'>, req: Request): Ticket {
+function newTicket(question: Pick<Ticket, 'account' | 'requestId' | 'message'>, req: Request): Ticket {
   const now = Date.now()
   const key = callOf(req).principal?.keyId ?? null
-  return { ...said, id: newTicketId(now), key, status: 'open', reply: null, createdAt: now, updatedAt: now }
-}
-
-/** What a key may see is for its holder alone. */
-function keepFromCaches(_req: Request, res: Response, next: NextFunction): void {
-  res.setHeader('cache-control', 'private, no-store')
-  next()
+  const times = { createdAt: now, updatedAt: now }
+  return { ...question, ...times, id: newTicketId(now), key, status: 'open', reply: null }
 }

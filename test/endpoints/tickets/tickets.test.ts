@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { type CallLogEntry, newRequestId } from '../../../lib/core/call/index.ts'
 import { MemoryChangeLog } from '../../../lib/core/change-log/index.ts'
-import { MemoryTicketStore, ticketDeskRoutes, ticketRoutes } from '../../../lib/endpoints/tickets/index.ts'
+import { MemoryTicketStore, adminTicketRoutes, ticketRoutes } from '../../../lib/endpoints/tickets/index.ts'
 import { authenticate, memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
 import { MemoryCallStore } from '../../../lib/middleware/call-log/index.ts'
 import { errorEnvelope, unknownPath } from '../../../lib/middleware/error-envelope/index.ts'
@@ -42,7 +42,7 @@ beforeEach(async () => {
     ],
   })
   server = await serveApp((app) => {
-    app.use('/desk', ticketDeskRoutes({ store, calls }))
+    app.use('/desk', adminTicketRoutes({ store, calls }))
     app.use('/open', ticketRoutes({ store, calls, entryWithinMs: 0 }))
     app.use('/v1', authenticate({ keys }), ticketRoutes({ store, calls, entryWithinMs: 1000 }))
     app.use(unknownPath(), errorEnvelope())

@@ -3,23 +3,22 @@ import type { z } from 'zod'
 import { callOf } from '../../../core/call/index.ts'
 import { formatAmount } from '../../../core/catalog/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
-import { jsonBody, readBody } from '../../../core/json-body/index.ts'
-import { listPage, readQuery } from '../../../core/list-page/index.ts'
+import { jsonBody, listPage, orNotFound, readBody, readQuery } from '../../../core/json-api/index.ts'
 import type { LedgerView, WalletFigures } from '../ledger/ledger-view.ts'
 import { pageQuery } from '../page-query.ts'
 import { accountChangeSchema, depositSchema, newAccountSchema } from './account-schemas.ts'
 import type { Account, AccountSettings, AccountStore } from './account-store.ts'
 
-/** What {@link accountRoutes} works on. */
-export interface AccountRoutesParts {
+/** Options of {@link adminAccountRoutes}. */
+export interface AdminAccountRoutesOptions {
   readonly accounts: AccountStore
   readonly ledger: LedgerView
-  /** Who makes a change. */
+  /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
 
-/** `/accounts…`: accounts with what they have and spent, and deposits. */
-export function accountRoutes({ accounts, ledger, actor }: AccountRoutesParts): Router {
+/** Returns the routes of `/accounts`: accounts with their balances, and deposits. */
+export function adminAccountRoutes({ accounts, ledger, actor }: AdminAccountRoutesOptions): Router {
   const router = Router()
   router.get('/accounts', listAccounts)
   router.post('/accounts', jsonBody, createAccount)
@@ -37,21 +36,24 @@ export function accountRoutes({ accounts, ledger, actor }: AccountRoutesParts): 
 
   async function createAccount(req: Request, res: Response): Promise<void> {
     const { id, ...rest } = readBody(req, newAccountSchema)
-    const settings = revised(NO_SETTINGS, rest)
+    const settings = revised(DEFAULT_SETTINGS, rest)
     const account = await accounts.create(id, settings, changeOrigin(req, actor))
-    if (!account) throw callOf(req).refuse('conflict', { message: 'There is an account with this id.' })
+    if (!account) {
+      const message = 'An account with this id exists. Choose another id.'
+      throw callOf(req).refuse('conflict', { message })
+    }
     await send(res.status(201), account)
   }
 
   async function showAccount(req: Request, res: Response): Promise<void> {
-    await send(res, found(req, await accounts.find(idIn(req))))
+    await send(res, orNotFound(req, await accounts.find(idIn(req))))
   }
 
   async function changeAccount(req: Request, res: Response): Promise<void> {
     const change = readBody(req, accountChangeSchema)
     const origin = changeOrigin(req, actor)
     const account = await accounts.change(idIn(req), (settings) => revised(settings, change), origin)
-    await send(res, found(req, account))
+    await send(res, orNotFound(req, account))
   }
 
   async function deposit(req: Request, res: Response): Promise<void> {
@@ -63,12 +65,12 @@ export function accountRoutes({ accounts, ledger, actor }: AccountRoutesParts): 
         throw callOf(req).refuse('not_found')
       case 'conflict':
         throw callOf(req).refuse('conflict', {
-          message: 'This reference was used for another amount. A new deposit needs a new reference.',
+          message: 'This reference was used for another amount. Use a new reference for a new deposit.',
         })
       case 'too_much':
         throw callOf(req).refuse('invalid_request', {
           param: 'amount',
-          message: 'amount: the account would have been given more than 9223372036 in all.',
+          message: 'amount: the deposits of the account would exceed 9223372036 in all. Deposit less.',
         })
       case 'deposited':
       case 'known':
@@ -87,14 +89,14 @@ export function accountRoutes({ accounts, ledger, actor }: AccountRoutesParts): 
     res.json(describeAccount(account, wallets.get(account.id)))
   }
 
-  async function walletsOf(of: readonly Account[]): Promise<Map<string, WalletFigures>> {
-    if (of.length === 0) return new Map()
-    const wallets = await ledger.wallets(of.map(({ id }) => `account:${id}` as const))
+  async function walletsOf(listed: readonly Account[]): Promise<Map<string, WalletFigures>> {
+    if (listed.length === 0) return new Map()
+    const wallets = await ledger.wallets(listed.map(({ id }) => `account:${id}` as const))
     return new Map(wallets.map((wallet) => [wallet.wallet.slice('account:'.length), wallet]))
   }
 }
 
-const NO_SETTINGS: AccountSettings = {
+const DEFAULT_SETTINGS: AccountSettings = {
   name: null,
   prepaid: true,
   limits: { rpm: null, tpm: null, concurrency: null },
@@ -102,7 +104,7 @@ const NO_SETTINGS: AccountSettings = {
   lineRegions: null,
 }
 
-/** Settings with those members replaced that a body has; of the limits too, each for itself. */
+/** Returns settings in which the members of a body, also those of its limits, are replaced. */
 function revised(settings: AccountSettings, change: z.output<typeof accountChangeSchema>): AccountSettings {
   const { limits = {}, name = settings.name, prepaid = settings.prepaid } = change
   const { rpm = settings.limits.rpm, tpm = settings.limits.tpm } = limits
@@ -132,9 +134,4 @@ function describeAccount(account: Account, wallet: WalletFigures | undefined) {
 
 function idIn(req: Request): string {
   return String(req.params.id)
-}
-
-function found(req: Request, account: Account | undefined): Account {
-  if (!account) throw callOf(req).refuse('not_found')
-  return account
 }

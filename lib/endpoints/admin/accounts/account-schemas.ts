@@ -8,14 +8,14 @@ export const id = z
   .max(200)
   .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
 
-/** Text that every database gives back as it was. */
+/** A text that all databases store unchanged. */
 const text = z
   .string()
   .min(1)
   .max(200)
   .refine((value) => value.isWellFormed(), { error: 'must be well-formed Unicode' })
 
-/** A limit; null lifts it. */
+/** A limit; null means unlimited. */
 export const limit = z.int().min(1).nullable()
 const regions = z.array(id).nullable()
 const limits = z.strictObject({ rpm: limit, tpm: limit, concurrency: limit }).partial()
@@ -43,7 +43,7 @@ export const accountChangeSchema = z.strictObject(settings).partial()
 
 const amountError = 'must be a decimal string such as "12.50", with at most 9 places'
 
-/** A positive amount as a decimal string; it comes out in nano-units. */
+/** A positive amount as a decimal string, parsed into nano-units. */
 export const positiveAmount = z
   .string({ error: amountError })
   .refine(isAmount, { error: amountError, abort: true })
@@ -51,7 +51,7 @@ export const positiveAmount = z
   .refine((nanos) => nanos > 0n, { error: 'must be positive' })
   .refine((nanos) => nanos <= LARGEST_BALANCE, { error: 'must be below 9223372036' })
 
-/** The body of `POST /accounts/{id}/deposits`; the amount comes out in nano-units. */
+/** The body of `POST /accounts/{id}/deposits`. */
 export const depositSchema = z.strictObject({
   amount: positiveAmount,
   reference: text,

@@ -1,10 +1,10 @@
 import type { AccountLimits } from '../../../core/call/index.ts'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
 
-/** What an operator decides about an account. */
+/** The settings of an account that operators can change. */
 export interface AccountSettings {
   readonly name: string | null
-  /** Whether no more may be spent than was deposited. What any other account spends is counted, and never refused. */
+  /** Whether the account can spend no more than was deposited. Any other account's spending is counted, never refused. */
   readonly prepaid: boolean
   readonly limits: AccountLimits
   /** Gateway regions that may process its calls; null = all. */
@@ -13,7 +13,7 @@ export interface AccountSettings {
   readonly lineRegions: readonly string[] | null
 }
 
-/** An account as those see it who run the service; its money is in the ledger. */
+/** An account as operators see it; its money is in the ledger. */
 export interface Account extends AccountSettings {
   readonly id: string
   /** Milliseconds since the epoch. */
@@ -21,11 +21,11 @@ export interface Account extends AccountSettings {
 }
 
 /**
- * What came of a deposit; `at` is when the money came, in milliseconds since the epoch.
+ * The result of a deposit; `at` is when it was made, in milliseconds since the epoch.
  *
- * - `known`: the same reference brought the same amount before; nothing was added.
- * - `conflict`: the same reference brought another amount before.
- * - `too_much`: the account would hold more than 64 bits of nano-units can.
+ * - `known`: this reference was deposited before with the same amount; nothing was added.
+ * - `conflict`: this reference was deposited before with another amount.
+ * - `too_much`: the account's deposits would exceed 64 bits of nano-units.
  * - `no_account`: there is no such account.
  */
 export type DepositOutcome =
@@ -33,23 +33,23 @@ export type DepositOutcome =
   | { readonly kind: 'conflict' | 'too_much' | 'no_account' }
 
 /**
- * Where accounts are kept, for those who run the service. Each operation is one transaction: a change is recorded with
- * what it changes, or neither is there. Rejects when the store cannot be reached.
+ * A store for accounts. Each operation is one transaction, which includes the record of the change. Operations reject if
+ * the store cannot be reached.
  */
 export interface AccountStore {
-  /** At most `limit` accounts in the order of their ids, those behind the id `after` where one is given. */
+  /** Returns at most `limit` accounts ordered by id, those behind the id `after` if it is given. */
   list(limit: number, after?: string): Promise<readonly Account[]>
 
   find(id: string): Promise<Account | undefined>
 
-  /** Adds an account and opens its wallet; undefined where there is one with this id. */
+  /** Adds an account and opens its wallet; returns undefined if the id is taken. */
   create(id: string, settings: AccountSettings, origin: ChangeOrigin): Promise<Account | undefined>
 
   /**
-   * Replaces the settings of an account. What comes out as it was is no change, and not recorded.
+   * Replaces the settings of an account. If nothing changes, nothing is recorded.
    *
-   * @param revise makes the new settings of those that stand, while nobody else changes them. May be run again.
-   * @returns the account as it is now; undefined where there is none.
+   * @param revise returns the new settings for the current ones, while nobody else changes them. May be called again.
+   * @returns the account as it is now; undefined if there is none.
    */
   change(
     id: string,

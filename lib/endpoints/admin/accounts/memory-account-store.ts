@@ -1,13 +1,14 @@
 import type { AccountLimits } from '../../../core/call/index.ts'
 import { type ChangeOrigin, MemoryChangeLog, type RecordedChange } from '../../../core/change-log/index.ts'
 import { depositChange, LARGEST_BALANCE, settingsChange } from '../recorded-change.ts'
+import { SerialQueue } from '../serial-queue.ts'
 import type { Account, AccountSettings, AccountStore, DepositOutcome } from './account-store.ts'
 
-/** Accounts as a config writes them; only what differs from the defaults has to be given. */
+/** An account of a config. */
 export interface AccountSeed {
   readonly id: string
   readonly name?: string | undefined
-  /** Absent: postpaid. The ledger has been given it already. */
+  /** The initial balance, which the ledger has already. Absent: postpaid. */
   readonly balance?: string | undefined
   readonly limits?: AccountLimits | undefined
   readonly regions?: readonly string[] | undefined
@@ -16,7 +17,7 @@ export interface AccountSeed {
 
 /** Options of {@link MemoryAccountStore}. */
 export interface MemoryAccountStoreOptions {
-  /** Where the accounts' money is kept; a `MemoryLedger` fits. */
+  /** The ledger, such as a `MemoryLedger`. */
   ledger: {
     deposit(
       account: string,
@@ -27,11 +28,11 @@ export interface MemoryAccountStoreOptions {
     setLimit(wallet: `account:${string}`, limit: { readonly limited: boolean }): Promise<void>
     wallets(ids: readonly `account:${string}`[]): Promise<readonly { readonly funds: bigint }[]>
   }
-  /** Is told of changed accounts, so that `authenticate` sees them; a `MemoryKeyDirectory` fits. Defaults to none. */
+  /** The directory that `authenticate` reads, such as a `MemoryKeyDirectory`. Gets each changed account. Defaults to none. */
   keys?: { setAccount(account: Omit<AccountSettings, 'name' | 'prepaid'> & { readonly id: string }): void }
-  /** The accounts that are there at first, and in the ledger too. Defaults to none. */
+  /** The initial accounts; the ledger has them too. Defaults to none. */
   accounts?: readonly AccountSeed[]
-  /** Where changes are recorded. Defaults to a log of its own. */
+  /** The log of changes. Defaults to a new one. */
   changes?: MemoryChangeLog
 }
 
@@ -41,9 +42,9 @@ interface Deposit {
 }
 
 /**
- * Accounts in this process's memory.
+ * An account store in this process's memory.
  *
- * @throws TypeError without a ledger.
+ * @throws TypeError at construction without a ledger.
  * @example
  * const accounts = new MemoryAccountStore({ ledger, keys, accounts: config.accounts })
  */
@@ -53,7 +54,8 @@ export class MemoryAccountStore implements AccountStore {
   readonly #accounts = new Map<string, Account>()
   readonly #deposits = new Map<string, Deposit>()
   readonly #changes: MemoryChangeLog
-  #last: Promise<unknown> = Promise.resolve()
+  /** Runs one change at a time. */
+  readonly #queue = new SerialQueue()
 
   constructor({ ledger, keys, accounts = [], changes }: MemoryAccountStoreOptions) {
     if (typeof ledger?.deposit !== 'function')
@@ -62,15 +64,15 @@ export class MemoryAccountStore implements AccountStore {
     this.#keys = keys
     this.#changes = changes ?? new MemoryChangeLog()
     const createdAt = Date.now()
-    for (const seed of accounts) this.#accounts.set(seed.id, seededAccount(seed, createdAt))
+    for (const seed of accounts) this.#accounts.set(seed.id, accountOfSeed(seed, createdAt))
   }
 
-  /** What was changed since the process started, in its order. */
+  /** All changes of the log, oldest first. */
   get changes(): readonly RecordedChange[] {
     return this.#changes.all
   }
 
-  /** An account as it is now. */
+  /** Returns an account as it is now. */
   get(id: string): Account | undefined {
     return this.#accounts.get(id)
   }
@@ -85,10 +87,10 @@ export class MemoryAccountStore implements AccountStore {
   }
 
   create(id: string, settings: AccountSettings, origin: ChangeOrigin): Promise<Account | undefined> {
-    return this.#alone(async () => {
+    return this.#queue.run(async () => {
       if (this.#accounts.has(id)) return undefined
       await this.#ledger.setLimit(`account:${id}`, { limited: settings.prepaid })
-      return this.#keep({ ...settings, id, createdAt: origin.at }, undefined, origin)
+      return this.#save({ ...settings, id, createdAt: origin.at }, undefined, origin)
     })
   }
 
@@ -97,18 +99,18 @@ export class MemoryAccountStore implements AccountStore {
     revise: (settings: AccountSettings) => AccountSettings,
     origin: ChangeOrigin,
   ): Promise<Account | undefined> {
-    return this.#alone(async () => {
+    return this.#queue.run(async () => {
       const before = this.#accounts.get(id)
       if (!before) return undefined
       const settings = revise(before)
       if (settings.prepaid !== before.prepaid)
         await this.#ledger.setLimit(`account:${id}`, { limited: settings.prepaid })
-      return this.#keep({ ...settings, id, createdAt: before.createdAt }, before, origin)
+      return this.#save({ ...settings, id, createdAt: before.createdAt }, before, origin)
     })
   }
 
   deposit(id: string, amount: bigint, reference: string, origin: ChangeOrigin): Promise<DepositOutcome> {
-    return this.#alone(async () => {
+    return this.#queue.run(async () => {
       const account = this.#accounts.get(id)
       if (!account) return { kind: 'no_account' }
       const earlier = this.#deposits.get(`${id} ${reference}`)
@@ -117,7 +119,7 @@ export class MemoryAccountStore implements AccountStore {
       const funds = wallet?.funds ?? 0n
       if (funds + amount > LARGEST_BALANCE) return { kind: 'too_much' }
       const kind = await this.#ledger.deposit(id, amount, reference, origin.at)
-      // What this store does not remember came with the account.
+      // A deposit that only the ledger knows was made with the account.
       if (kind !== 'deposited') return { kind, at: account.createdAt }
       this.#deposits.set(`${id} ${reference}`, { amount, at: origin.at })
       this.#changes.add(depositChange(id, { funds, amount, reference }, origin))
@@ -125,7 +127,7 @@ export class MemoryAccountStore implements AccountStore {
     })
   }
 
-  #keep(account: Account, before: Account | undefined, origin: ChangeOrigin): Account {
+  #save(account: Account, before: Account | undefined, origin: ChangeOrigin): Account {
     const change = settingsChange(account, before, origin)
     if (!change) return account
     this.#accounts.set(account.id, account)
@@ -134,16 +136,9 @@ export class MemoryAccountStore implements AccountStore {
     this.#changes.add(change)
     return account
   }
-
-  /** One change at a time: what it read still stands when it writes. */
-  #alone<T>(run: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(run)
-    this.#last = result.catch(() => {})
-    return result
-  }
 }
 
-function seededAccount(seed: AccountSeed, createdAt: number): Account {
+function accountOfSeed(seed: AccountSeed, createdAt: number): Account {
   return {
     id: seed.id,
     name: seed.name ?? null,

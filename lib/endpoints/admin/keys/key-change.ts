@@ -3,26 +3,26 @@ import { formatAmount } from '../../../core/catalog/index.ts'
 import type { ChangeOrigin, RecordedChange } from '../../../core/change-log/index.ts'
 import type { Key, KeySettings } from './key-store.ts'
 
-/** What a store records of a key that is made, given another secret, or deleted. */
+/** Returns the record of a key that was created, rotated or deleted. */
 export function keyChange(
   action: 'key.created' | 'key.rotated' | 'key.deleted',
   key: Key,
   origin: ChangeOrigin,
 ): RecordedChange {
-  const stood = action === 'key.created' ? null : describeSettings(key)
-  const stands = action === 'key.deleted' ? null : describeSettings(key)
-  return { ...origin, action, subject: key.id, before: stood, after: stands }
+  const before = action === 'key.created' ? null : describeSettings(key)
+  const after = action === 'key.deleted' ? null : describeSettings(key)
+  return { ...origin, action, subject: key.id, before, after }
 }
 
-/** What a store records of changed settings; undefined where nothing is changed. */
-export function keySettingsChange(key: Key, before: Key, origin: ChangeOrigin): RecordedChange | undefined {
-  const stood = describeSettings(before)
-  const stands = describeSettings(key)
-  if (isDeepStrictEqual(stood, stands)) return undefined
-  return { ...origin, action: 'key.changed', subject: key.id, before: stood, after: stands }
+/** Returns the record of changed settings; undefined if nothing changed. */
+export function keySettingsChange(key: Key, previous: Key, origin: ChangeOrigin): RecordedChange | undefined {
+  const before = describeSettings(previous)
+  const after = describeSettings(key)
+  if (isDeepStrictEqual(before, after)) return undefined
+  return { ...origin, action: 'key.changed', subject: key.id, before, after }
 }
 
-/** The settings in the words of the API. */
+/** Returns the settings as the API answers them. */
 export function describeSettings(key: KeySettings & { readonly account: string }) {
   return {
     account: key.account,

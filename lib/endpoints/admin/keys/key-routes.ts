@@ -4,18 +4,24 @@ import { z } from 'zod'
 import { callOf } from '../../../core/call/index.ts'
 import { formatAmount, hashSecret, parseAmount } from '../../../core/catalog/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
-import { jsonBody, readBody } from '../../../core/json-body/index.ts'
-import { listPage, pageMembers, readQuery } from '../../../core/list-page/index.ts'
+import {
+  jsonBody,
+  listPage,
+  orNotFound,
+  pageMembers,
+  readBody,
+  readQuery,
+} from '../../../core/json-api/index.ts'
 import type { LedgerView, WalletFigures } from '../ledger/ledger-view.ts'
 import { describeSettings } from './key-change.ts'
 import { keyChangeSchema, newKeySchema } from './key-schemas.ts'
 import type { Key, KeySettings, KeyStore } from './key-store.ts'
 
-/** What {@link keyRoutes} works on. */
-export interface KeyRoutesParts {
+/** Options of {@link keyRoutes}. */
+export interface KeyRoutesOptions {
   readonly keys: KeyStore
   readonly ledger: LedgerView
-  /** Who makes a change. */
+  /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
 
@@ -28,8 +34,8 @@ export const keyQuery = z.object({
   account: z.string({ error: 'must be the id of an account, sent once' }).optional(),
 })
 
-/** `/keys…`: API keys with what they have spent. A secret is told when it is made, and never again. */
-export function keyRoutes({ keys, ledger, actor }: KeyRoutesParts): Router {
+/** Returns the routes of `/keys`: API keys and what they have spent. A new secret is in the answer once, and nowhere else. */
+export function keyRoutes({ keys, ledger, actor }: KeyRoutesOptions): Router {
   const router = Router()
   router.get('/keys', listKeys)
   router.post('/keys', jsonBody, createKey)
@@ -47,39 +53,41 @@ export function keyRoutes({ keys, ledger, actor }: KeyRoutesParts): Router {
   }
 
   async function createKey(req: Request, res: Response): Promise<void> {
-    const { id = newKeyId(), account, ...said } = readBody(req, newKeySchema)
+    const { id = newKeyId(), account, ...members } = readBody(req, newKeySchema)
     const secret = newSecret()
-    const key = { ...revised(NO_SETTINGS, said), id, account, secretHash: hashSecret(secret) }
+    const key = { ...revised(DEFAULT_SETTINGS, members), id, account, secretHash: hashSecret(secret) }
     const creation = await keys.create(key, changeOrigin(req, actor))
     switch (creation.kind) {
       case 'created':
         await send(res.status(201), creation.key, { secret })
         return
       case 'taken':
-        throw callOf(req).refuse('conflict', { message: 'There is, or was, a key with this id.' })
+        throw callOf(req).refuse('conflict', {
+          message: 'A key with this id exists or existed. Choose another id.',
+        })
       case 'no_account':
         throw callOf(req).refuse('invalid_request', {
           param: 'account',
-          message: 'account: there is no account with this id.',
+          message: 'account: there is no account with this id. Create it first.',
         })
     }
   }
 
   async function showKey(req: Request, res: Response): Promise<void> {
-    await send(res, found(req, await keys.find(idIn(req))))
+    await send(res, orNotFound(req, await keys.find(idIn(req))))
   }
 
   async function changeKey(req: Request, res: Response): Promise<void> {
-    const said = readBody(req, keyChangeSchema)
+    const members = readBody(req, keyChangeSchema)
     const origin = changeOrigin(req, actor)
-    const key = await keys.change(idIn(req), (settings) => revised(settings, said), origin)
-    await send(res, found(req, key))
+    const key = await keys.change(idIn(req), (settings) => revised(settings, members), origin)
+    await send(res, orNotFound(req, key))
   }
 
   async function rotateKey(req: Request, res: Response): Promise<void> {
     const secret = newSecret()
     const key = await keys.rotate(idIn(req), hashSecret(secret), changeOrigin(req, actor))
-    await send(res, found(req, key), { secret })
+    await send(res, orNotFound(req, key), { secret })
   }
 
   async function deleteKey(req: Request, res: Response): Promise<void> {
@@ -93,14 +101,14 @@ export function keyRoutes({ keys, ledger, actor }: KeyRoutesParts): Router {
     res.json({ ...describeKey(key, wallets.get(key.id)), ...more })
   }
 
-  async function walletsOf(of: readonly Key[]): Promise<Map<string, WalletFigures>> {
-    if (of.length === 0) return new Map()
-    const wallets = await ledger.wallets(of.map(({ id }) => `key:${id}` as const))
+  async function walletsOf(listed: readonly Key[]): Promise<Map<string, WalletFigures>> {
+    if (listed.length === 0) return new Map()
+    const wallets = await ledger.wallets(listed.map(({ id }) => `key:${id}` as const))
     return new Map(wallets.map((wallet) => [wallet.wallet.slice('key:'.length), wallet]))
   }
 }
 
-const NO_SETTINGS: KeySettings = {
+const DEFAULT_SETTINGS: KeySettings = {
   enabled: true,
   expiresAt: null,
   quota: null,
@@ -109,7 +117,6 @@ const NO_SETTINGS: KeySettings = {
   limits: { rpm: null, tpm: null },
 }
 
-/** 256 bits that nobody guesses. */
 function newSecret(): string {
   return `sk-${randomBytes(SECRET_BYTES).toString('base64url')}`
 }
@@ -118,13 +125,13 @@ function newKeyId(): string {
   return `key_${randomBytes(ID_BYTES).toString('hex')}`
 }
 
-/** Settings with those members replaced that a body has; of the limits too, each for itself. */
-function revised(settings: KeySettings, said: z.output<typeof keyChangeSchema>): KeySettings {
-  const { enabled = settings.enabled, limits = {} } = said
+/** Returns settings in which the members of a body, also those of its limits, are replaced. */
+function revised(settings: KeySettings, body: z.output<typeof keyChangeSchema>): KeySettings {
+  const { enabled = settings.enabled, limits = {} } = body
   const { rpm = settings.limits.rpm, tpm = settings.limits.tpm } = limits
-  const { allow_ips: allowIps = settings.allowIps, allow_models: allowModels = settings.allowModels } = said
-  const expiresAt = said.expires_at === undefined ? settings.expiresAt : timeOf(said.expires_at)
-  const quota = said.quota === undefined ? settings.quota : amountOf(said.quota)
+  const { allow_ips: allowIps = settings.allowIps, allow_models: allowModels = settings.allowModels } = body
+  const expiresAt = body.expires_at === undefined ? settings.expiresAt : timeOf(body.expires_at)
+  const quota = body.quota === undefined ? settings.quota : amountOf(body.quota)
   return { enabled, expiresAt, quota, allowIps, allowModels, limits: { rpm, tpm } }
 }
 
@@ -151,9 +158,4 @@ function describeKey(key: Key, wallet: WalletFigures | undefined) {
 
 function idIn(req: Request): string {
   return String(req.params.id)
-}
-
-function found(req: Request, key: Key | undefined): Key {
-  if (!key) throw callOf(req).refuse('not_found')
-  return key
 }

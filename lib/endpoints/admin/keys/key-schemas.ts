@@ -27,10 +27,10 @@ const settings = {
 
 /** The body of `POST /keys`. */
 export const newKeySchema = z.strictObject({
-  id: id.optional().describe('Absent: one is made up.'),
+  id: id.optional().describe('Absent: a new id is generated.'),
   account: id,
   ...z.strictObject(settings).partial().shape,
 })
 
-/** The body of `PATCH /keys/{id}`: what is not said stays as it is, of the limits too. */
+/** The body of `PATCH /keys/{id}`. Absent members, also those of `limits`, stay as they are. */
 export const keyChangeSchema = z.strictObject(settings).partial()

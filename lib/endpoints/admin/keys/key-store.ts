@@ -1,7 +1,7 @@
 import type { KeyLimits } from '../../../core/call/index.ts'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
 
-/** What an operator decides about a key. */
+/** The settings of a key that operators can change. */
 export interface KeySettings {
   readonly enabled: boolean
   /** Milliseconds since the epoch; null = never. */
@@ -15,7 +15,7 @@ export interface KeySettings {
   readonly limits: KeyLimits
 }
 
-/** A key as those see it who run the service. Its secret is nowhere kept, what it has spent is in the ledger. */
+/** A key as operators see it. Its secret is not stored; the ledger has what it has spent. */
 export interface Key extends KeySettings {
   readonly id: string
   readonly account: string
@@ -23,39 +23,39 @@ export interface Key extends KeySettings {
   readonly createdAt: number
 }
 
-/** A key to be made. */
+/** A key to be created. */
 export interface NewKey extends KeySettings {
   readonly id: string
   readonly account: string
-  /** As `hashSecret` writes it. */
+  /** The hash that `hashSecret` returns. */
   readonly secretHash: string
 }
 
 /**
- * What came of making a key.
+ * The result of creating a key.
  *
- * - `taken`: there is one with this id, or there was: its charges still stand under it.
+ * - `taken`: a key with this id exists or existed; its charges still have this id.
  * - `no_account`: there is no such account.
  */
 export type KeyCreation =
   | { readonly kind: 'created'; readonly key: Key }
   | { readonly kind: 'taken' | 'no_account' }
 
-/** Which keys to list; members left out do not narrow. */
+/** Selects keys; a member that is left out does not filter. */
 export interface KeyQuery {
   readonly account?: string | undefined
-  /** Only keys behind this id. */
+  /** Selects keys with a greater id; the last id of the previous page. */
   readonly after?: string | undefined
-  /** Most keys answered; at least 1. */
+  /** Most keys to return; at least 1. */
   readonly limit: number
 }
 
 /**
- * Where keys are kept, for those who run the service; `authenticate` looks them up elsewhere. Each operation is one
- * transaction: a change is recorded with what it changes, or neither is there. Rejects when the store cannot be reached.
+ * A store for keys, for operators; `authenticate` reads a `KeyDirectory`. Each operation is one transaction, which
+ * includes the record of the change. Operations reject if the store cannot be reached.
  */
 export interface KeyStore {
-  /** In the order of their ids. */
+  /** Returns keys, ordered by id. */
   list(query: KeyQuery): Promise<readonly Key[]>
 
   find(id: string): Promise<Key | undefined>
@@ -64,10 +64,10 @@ export interface KeyStore {
   create(key: NewKey, origin: ChangeOrigin): Promise<KeyCreation>
 
   /**
-   * Replaces the settings of a key. What comes out as it was is no change, and not recorded.
+   * Replaces the settings of a key. If nothing changes, nothing is recorded.
    *
-   * @param revise makes the new settings of those that stand, while nobody else changes them. May be run again.
-   * @returns the key as it is now; undefined where there is none.
+   * @param revise returns the new settings for the current ones, while nobody else changes them. May be called again.
+   * @returns the key as it is now; undefined if there is none.
    */
   change(
     id: string,
@@ -76,16 +76,16 @@ export interface KeyStore {
   ): Promise<Key | undefined>
 
   /**
-   * Gives a key another secret; the one before is good for nothing any more.
+   * Gives a key a new secret; the previous one becomes invalid.
    *
-   * @returns the key; undefined where there is none.
+   * @returns the key; undefined if there is none.
    */
   rotate(id: string, secretHash: string, origin: ChangeOrigin): Promise<Key | undefined>
 
   /**
-   * Deletes a key, for good: what a config says of its id does not bring it back.
+   * Deletes a key for good: a config that has its id does not create it again.
    *
-   * @returns whether there was one.
+   * @returns whether there was such a key.
    */
   delete(id: string, origin: ChangeOrigin): Promise<boolean>
 }

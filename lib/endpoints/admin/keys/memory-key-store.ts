@@ -1,10 +1,11 @@
 import type { AccountLimits } from '../../../core/call/index.ts'
 import { hashSecret, parseAmount } from '../../../core/catalog/index.ts'
 import { type ChangeOrigin, MemoryChangeLog, type RecordedChange } from '../../../core/change-log/index.ts'
+import { SerialQueue } from '../serial-queue.ts'
 import { keyChange, keySettingsChange } from './key-change.ts'
 import type { Key, KeyCreation, KeyQuery, KeySettings, KeyStore, NewKey } from './key-store.ts'
 
-/** Keys as a config writes them; only what differs from the defaults has to be given. */
+/** A key of a config. */
 export interface MemoryKeySeed {
   readonly id: string
   readonly account: string
@@ -17,7 +18,7 @@ export interface MemoryKeySeed {
   readonly limits?: KeySettings['limits'] | undefined
 }
 
-/** An account as keys need it. */
+/** The members of an account that keys need. */
 interface KeysAccount {
   readonly id: string
   readonly limits: AccountLimits
@@ -27,7 +28,7 @@ interface KeysAccount {
 
 /** Options of {@link MemoryKeyStore}. */
 export interface MemoryKeyStoreOptions {
-  /** Where the keys' quotas are kept; a `MemoryLedger` fits. */
+  /** The ledger of the keys' quotas, such as a `MemoryLedger`. */
   ledger: {
     setLimit(
       wallet: `key:${string}`,
@@ -35,28 +36,28 @@ export interface MemoryKeyStoreOptions {
     ): Promise<void>
     wallets(ids: readonly `key:${string}`[]): Promise<readonly object[]>
   }
-  /** Is told of changed keys, so that `authenticate` sees them; a `MemoryKeyDirectory` fits. */
+  /** The directory that `authenticate` reads, such as a `MemoryKeyDirectory`. Gets each changed key. */
   directory: {
     set(secretHash: string, record: Omit<KeySettings, 'quota'> & { id: string; account: KeysAccount }): void
     delete(secretHash: string): void
   }
-  /** Knows the accounts; a `MemoryAccountStore` fits. */
+  /** The accounts, such as a `MemoryAccountStore`. */
   accounts: { get(id: string): KeysAccount | undefined }
-  /** The keys that are there at first, in the ledger and the directory too. Defaults to none. */
+  /** The initial keys; the ledger and the directory have them too. Defaults to none. */
   keys?: readonly MemoryKeySeed[]
-  /** Where changes are recorded. Defaults to a log of its own. */
+  /** The log of changes. Defaults to a new one. */
   changes?: MemoryChangeLog
 }
 
-interface KeptKey {
+interface KeyRecord {
   readonly key: Key
   readonly secretHash: string
 }
 
 /**
- * Keys in this process's memory.
+ * A key store in this process's memory.
  *
- * @throws TypeError without a ledger, a directory or accounts.
+ * @throws TypeError at construction without a ledger, a directory or accounts.
  * @example
  * const keys = new MemoryKeyStore({ ledger, directory, accounts, keys: config.keys })
  */
@@ -65,8 +66,9 @@ export class MemoryKeyStore implements KeyStore {
   readonly #directory: MemoryKeyStoreOptions['directory']
   readonly #accounts: MemoryKeyStoreOptions['accounts']
   readonly #changes: MemoryChangeLog
-  readonly #kept = new Map<string, KeptKey>()
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #records = new Map<string, KeyRecord>()
+  /** Runs one change at a time. */
+  readonly #queue = new SerialQueue()
 
   constructor({ ledger, directory, accounts, keys = [], changes }: MemoryKeyStoreOptions) {
     if (typeof ledger?.setLimit !== 'function')
@@ -81,16 +83,16 @@ export class MemoryKeyStore implements KeyStore {
     this.#changes = changes ?? new MemoryChangeLog()
     const createdAt = Date.now()
     for (const seed of keys)
-      this.#kept.set(seed.id, { key: seededKey(seed, createdAt), secretHash: hashSecret(seed.secret) })
+      this.#records.set(seed.id, { key: keyOfSeed(seed, createdAt), secretHash: hashSecret(seed.secret) })
   }
 
-  /** What was changed since the process started, in its order; of all who record in the same log. */
+  /** All changes of the log, oldest first. */
   get changes(): readonly RecordedChange[] {
     return this.#changes.all
   }
 
   async list({ account, after = '', limit }: KeyQuery): Promise<readonly Key[]> {
-    return [...this.#kept.values()]
+    return [...this.#records.values()]
       .map(({ key }) => key)
       .filter((key) => key.id > after && (account === undefined || key.account === account))
       .sort((one, other) => (one.id < other.id ? -1 : 1))
@@ -98,18 +100,18 @@ export class MemoryKeyStore implements KeyStore {
   }
 
   async find(id: string): Promise<Key | undefined> {
-    return this.#kept.get(id)?.key
+    return this.#records.get(id)?.key
   }
 
   create({ secretHash, ...settings }: NewKey, origin: ChangeOrigin): Promise<KeyCreation> {
-    return this.#alone(async () => {
+    return this.#queue.run(async () => {
       if (!this.#accounts.get(settings.account)) return { kind: 'no_account' }
-      const known =
-        this.#kept.has(settings.id) || (await this.#ledger.wallets([`key:${settings.id}`])).length > 0
-      if (known) return { kind: 'taken' }
+      const taken =
+        this.#records.has(settings.id) || (await this.#ledger.wallets([`key:${settings.id}`])).length > 0
+      if (taken) return { kind: 'taken' }
       const key: Key = { ...settings, createdAt: origin.at }
-      await this.#limit(key)
-      this.#keep({ key, secretHash })
+      await this.#setQuota(key)
+      this.#save({ key, secretHash })
       this.#changes.add(keyChange('key.created', key, origin))
       return { kind: 'created', key }
     })
@@ -120,50 +122,50 @@ export class MemoryKeyStore implements KeyStore {
     revise: (settings: KeySettings) => KeySettings,
     origin: ChangeOrigin,
   ): Promise<Key | undefined> {
-    return this.#alone(async () => {
-      const before = this.#kept.get(id)
+    return this.#queue.run(async () => {
+      const before = this.#records.get(id)
       if (!before) return undefined
       const { account, createdAt } = before.key
       const key: Key = { ...revise(before.key), id, account, createdAt }
       const change = keySettingsChange(key, before.key, origin)
       if (!change) return before.key
-      if (key.quota !== before.key.quota) await this.#limit(key)
-      this.#keep({ key, secretHash: before.secretHash })
+      if (key.quota !== before.key.quota) await this.#setQuota(key)
+      this.#save({ key, secretHash: before.secretHash })
       this.#changes.add(change)
       return key
     })
   }
 
   rotate(id: string, secretHash: string, origin: ChangeOrigin): Promise<Key | undefined> {
-    return this.#alone(async () => {
-      const before = this.#kept.get(id)
+    return this.#queue.run(async () => {
+      const before = this.#records.get(id)
       if (!before) return undefined
       this.#directory.delete(before.secretHash)
-      this.#keep({ key: before.key, secretHash })
+      this.#save({ key: before.key, secretHash })
       this.#changes.add(keyChange('key.rotated', before.key, origin))
       return before.key
     })
   }
 
   delete(id: string, origin: ChangeOrigin): Promise<boolean> {
-    return this.#alone(async () => {
-      const before = this.#kept.get(id)
+    return this.#queue.run(async () => {
+      const before = this.#records.get(id)
       if (!before) return false
       this.#directory.delete(before.secretHash)
-      this.#kept.delete(id)
+      this.#records.delete(id)
       this.#changes.add(keyChange('key.deleted', before.key, origin))
       return true
     })
   }
 
-  #limit({ id, quota }: Key): Promise<void> {
+  #setQuota({ id, quota }: Key): Promise<void> {
     return this.#ledger.setLimit(`key:${id}`, { limited: quota !== null, quota: quota ?? 0n })
   }
 
-  #keep({ key, secretHash }: KeptKey): void {
+  #save({ key, secretHash }: KeyRecord): void {
     const account = this.#accounts.get(key.account)
-    if (!account) throw new Error(`account "${key.account}" is gone`)
-    this.#kept.set(key.id, { key, secretHash })
+    if (!account) throw new Error(`there is no account "${key.account}"`)
+    this.#records.set(key.id, { key, secretHash })
     const { id, enabled, expiresAt, allowIps, allowModels, limits } = key
     const { limits: accountLimits, regions, lineRegions } = account
     this.#directory.set(secretHash, {
@@ -176,16 +178,9 @@ export class MemoryKeyStore implements KeyStore {
       limits,
     })
   }
-
-  /** One change at a time: what it read still stands when it writes. */
-  #alone<T>(run: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(run)
-    this.#last = result.catch(() => {})
-    return result
-  }
 }
 
-function seededKey(seed: MemoryKeySeed, createdAt: number): Key {
+function keyOfSeed(seed: MemoryKeySeed, createdAt: number): Key {
   return {
     id: seed.id,
     account: seed.account,

@@ -1,10 +1,10 @@
 import { type Request, type Response, Router } from 'express'
 import { formatAmount } from '../../../core/catalog/index.ts'
-import { listPage, readQuery } from '../../../core/list-page/index.ts'
+import { listPage, readQuery } from '../../../core/json-api/index.ts'
 import { pageQuery } from '../page-query.ts'
 import type { LeaseFigures, LedgerView } from './ledger-view.ts'
 
-/** `/leases` and `/ledger/check`: what processes hold, and whether the books are right. */
+/** Returns the routes `/leases`, the open leases of all processes, and `/ledger/check`, which recomputes the ledger. */
 export function ledgerRoutes(ledger: LedgerView): Router {
   const router = Router()
   router.get('/leases', listLeases)

@@ -1,28 +1,28 @@
-/** What the wallet of an account or a key comes to, in nano-units. */
+/** The sums of the wallet of an account or a key, in nano-units. */
 export interface WalletFigures {
   /** `account:<id>` or `key:<id>` */
   readonly wallet: string
-  /** Deposited so far; of a key, its quota. */
+  /** The sum of deposits; for a key, its quota. */
   readonly funds: bigint
   readonly spent: bigint
-  /** Held by open leases of all processes, and for video tasks that are not over. */
+  /** Held by open leases of all processes and by video tasks that have not ended. */
   readonly leased: bigint
 }
 
-/** A lease that a process has on the wallet of an account or a key. */
+/** A lease of a process on the wallet of an account or a key. */
 export interface LeaseFigures {
   readonly id: string
   /** `account:<id>` or `key:<id>` */
   readonly wallet: string
-  /** The process that has it. */
+  /** The process that holds the lease. */
   readonly owner: string
   /** In nano-units. */
   readonly held: bigint
-  /** Milliseconds since the epoch, by the clock of the process that renewed it last. */
+  /** When it was renewed last, in milliseconds since the epoch by the clock of its process. */
   readonly renewedAt: number
 }
 
-/** The ledger's rules recomputed from its rows: sums over all accounts, and each rule that does not hold, in words. */
+/** The result of a check of the ledger: sums over all accounts, and a description of each violated rule. */
 export interface LedgerFigures {
   readonly violations: readonly string[]
   readonly accounts: number
@@ -32,12 +32,12 @@ export interface LedgerFigures {
   readonly leased: bigint
 }
 
-/** What the admin API reads of the ledger. `MemoryLedger` and `SqlLedger` fit as they are. */
+/** The operations of a ledger that the admin API needs. `MemoryLedger` and `SqlLedger` have them. */
 export interface LedgerView {
-  /** Those that the ledger does not know are left out. */
+  /** Returns wallets. An unknown one is left out. */
   wallets(ids: readonly (`account:${string}` | `key:${string}`)[]): Promise<readonly WalletFigures[]>
-  /** All open leases. */
+  /** Returns all open leases. */
   leases(): Promise<readonly LeaseFigures[]>
-  /** Everything as of one moment. */
+  /** Recomputes the ledger from its rows, all as of one moment. */
   check(): Promise<LedgerFigures>
 }

@@ -1,34 +1,32 @@
 import { type Request, type Response, Router } from 'express'
 import { z } from 'zod'
-import { callOf } from '../../../core/call/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
-import { jsonBody, readBody } from '../../../core/json-body/index.ts'
-import { listPage, readQuery } from '../../../core/list-page/index.ts'
+import { jsonBody, listPage, orNotFound, readBody, readQuery } from '../../../core/json-api/index.ts'
 import { pageQuery } from '../page-query.ts'
 import type { LineSwitchStore } from './line-switch-store.ts'
 
-/** What the admin API tells of lines and does to them. */
+/** The lines and their switches, as the admin API needs them. */
 export interface AdminLines {
   /**
-   * What is told of each line of the catalogue, `id` and `enabled` among it; no addresses and no secrets. Of this process,
-   * or gathered from several.
+   * Returns the public status of each line of the catalogue, without addresses and secrets, for this process or for several
+   * processes together.
    */
-  list(): readonly ToldLine[] | Promise<readonly ToldLine[]>
-  /** Where switches are kept. */
+  list(): readonly ListedLine[] | Promise<readonly ListedLine[]>
+  /** The store of the switches. */
   readonly store: LineSwitchStore
-  /** Puts what the store has into force in this process; `LineSwitches.refresh`. */
+  /** Applies the switches of the store in this process; `LineSwitches.refresh`. */
   refresh(): Promise<void>
 }
 
-interface ToldLine {
+interface ListedLine {
   readonly id: string
   readonly enabled: boolean
 }
 
-/** What {@link lineRoutes} works on. */
-export interface LineRoutesParts {
+/** Options of {@link lineRoutes}. */
+export interface LineRoutesOptions {
   readonly lines: AdminLines
-  /** Who makes a change. */
+  /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
 
@@ -37,8 +35,8 @@ export const lineChangeSchema = z.strictObject({
   enabled: z.boolean().nullable().describe('null: as the config says.'),
 })
 
-/** `/lines…`: how the lines do, and switching them in all processes. */
-export function lineRoutes({ lines, actor }: LineRoutesParts): Router {
+/** Returns the routes of `/lines`: the status of lines, and switching them on or off in all processes. */
+export function lineRoutes({ lines, actor }: LineRoutesOptions): Router {
   const router = Router()
   router.get('/lines', listLines)
   router.get('/lines/:id', showLine)
@@ -48,8 +46,8 @@ export function lineRoutes({ lines, actor }: LineRoutesParts): Router {
   async function listLines(req: Request, res: Response): Promise<void> {
     const { limit, cursor = '' } = readQuery(req, pageQuery)
     const switches = await lines.store.all()
-    const behind = (await lines.list()).filter(({ id }) => id > cursor)
-    const sorted = behind.sort((one, other) => (one.id < other.id ? -1 : 1))
+    const rest = (await lines.list()).filter(({ id }) => id > cursor)
+    const sorted = rest.sort((one, other) => (one.id < other.id ? -1 : 1))
     res.json(listPage(sorted, limit, (line) => describeLine(line, switches)))
   }
 
@@ -66,10 +64,9 @@ export function lineRoutes({ lines, actor }: LineRoutesParts): Router {
     res.json(describeLine(await lineIn(req), await lines.store.all()))
   }
 
-  async function lineIn(req: Request): Promise<ToldLine> {
+  async function lineIn(req: Request): Promise<ListedLine> {
     const line = (await lines.list()).find(({ id }) => id === req.params.id)
-    if (!line) throw callOf(req).refuse('not_found')
-    return line
+    return orNotFound(req, line)
   }
 }
 

@@ -1,22 +1,22 @@
 import type { ChangeOrigin, RecordedChange } from '../../../core/change-log/index.ts'
 
 /**
- * Which lines operators have switched on or off, over all processes and restarts. A change is recorded with what it
- * changes, in one transaction. Rejects when the store cannot be reached.
+ * A store for the lines that operators have switched on or off, for all processes and across restarts. A change and its
+ * record are written in one transaction. Operations reject if the store cannot be reached.
  */
 export interface LineSwitchStore {
-  /** Whether lines are on, of those that were switched. */
+  /** Returns the lines that were switched, and whether each is on. */
   all(): Promise<ReadonlyMap<string, boolean>>
 
   /**
-   * Switches a line. What it is already is no change, and not recorded.
+   * Switches a line. If the line is switched so already, nothing is recorded.
    *
-   * @param enabled null: as the config says, from now on.
+   * @param enabled null: the config decides again.
    */
   set(line: string, enabled: boolean | null, origin: ChangeOrigin): Promise<void>
 }
 
-/** What a store records of a switched line; null: as the config says. */
+/** Returns the record of a switched line; null stands for the config's decision. */
 export function lineSwitch(
   line: string,
   before: boolean | null,

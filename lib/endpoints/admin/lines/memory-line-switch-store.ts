@@ -2,7 +2,7 @@ import { type ChangeOrigin, MemoryChangeLog } from '../../../core/change-log/ind
 import { type LineSwitchStore, lineSwitch } from './line-switch-store.ts'
 
 /**
- * Switches in this process's memory.
+ * A line switch store in this process's memory.
  *
  * @example
  * const switches = new MemoryLineSwitchStore()

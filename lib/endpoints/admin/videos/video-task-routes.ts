@@ -3,8 +3,7 @@ import type { z } from 'zod'
 import { callOf } from '../../../core/call/index.ts'
 import { formatAmount } from '../../../core/catalog/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
-import { jsonBody, readBody } from '../../../core/json-body/index.ts'
-import { listPage, readQuery } from '../../../core/list-page/index.ts'
+import { jsonBody, listPage, orNotFound, readBody, readQuery } from '../../../core/json-api/index.ts'
 import { pageQuery } from '../page-query.ts'
 import { resolutionSchema } from './video-task-schemas.ts'
 import {
@@ -15,15 +14,15 @@ import {
   type VideoTasksView,
 } from './video-tasks-view.ts'
 
-/** What {@link videoTaskRoutes} works on. */
-export interface VideoTaskRoutesParts {
+/** Options of {@link videoTaskRoutes}. */
+export interface VideoTaskRoutesOptions {
   readonly tasks: VideoTasksView
-  /** Who makes a change. */
+  /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
 
-/** `/video-tasks…`: the videos of all accounts, and saying what came of those of which nobody knows. */
-export function videoTaskRoutes({ tasks, actor }: VideoTaskRoutesParts): Router {
+/** Returns the routes of `/video-tasks`: the video tasks of all accounts, and resolving those whose result is unknown. */
+export function videoTaskRoutes({ tasks, actor }: VideoTaskRoutesOptions): Router {
   const router = Router()
   router.get('/video-tasks', listTasks)
   router.get('/video-tasks/:id', showTask)
@@ -39,15 +38,13 @@ export function videoTaskRoutes({ tasks, actor }: VideoTaskRoutesParts): Router 
 
   async function showTask(req: Request, res: Response): Promise<void> {
     const [task] = await tasks.list({ ids: [String(req.params.id)] }, { order: 'newest', limit: 1 })
-    if (!task) throw callOf(req).refuse('not_found')
-    res.json(describeTask(task))
+    res.json(describeTask(orNotFound(req, task)))
   }
 
   async function resolveTask(req: Request, res: Response): Promise<void> {
     const resolution = resolutionOf(readBody(req, resolutionSchema))
     const resolved = await tasks.resolve(String(req.params.id), resolution, changeOrigin(req, actor))
-    if (!resolved) throw callOf(req).refuse('not_found')
-    const { kind, task } = resolved
+    const { kind, task } = orNotFound(req, resolved)
     switch (kind) {
       case 'settled':
         throw callOf(req).refuse('conflict', { message: settledMessage(task) })
@@ -56,7 +53,7 @@ export function videoTaskRoutes({ tasks, actor }: VideoTaskRoutesParts): Router 
       case 'too_much':
         throw callOf(req).refuse('invalid_request', {
           param: 'amount',
-          message: `amount: at most ${formatAmount(task.hold)} is held for this task. Charge it by its "usage" if it cost more.`,
+          message: `amount: at most ${formatAmount(task.hold)} is held for this task. If it cost more, charge it by "usage".`,
         })
       case 'resolved':
         res.json(describeTask(task))
@@ -65,7 +62,7 @@ export function videoTaskRoutes({ tasks, actor }: VideoTaskRoutesParts): Router 
 }
 
 const UNDER_WAY =
-  'The create of this task is being sent. It can be resolved once it was answered, or is "unresolved".'
+  'The create of this task is being sent. You can resolve the task once the create is answered or the task is "unresolved".'
 
 function settledMessage({ state, charge }: VideoTaskFigures): string {
   const money = charge ? `${formatAmount(charge.amount)} was charged for it` : 'nothing was charged for it'
@@ -81,7 +78,7 @@ function resolutionOf(body: z.output<typeof resolutionSchema>): VideoTaskResolut
   return { outcome: 'charged', usage: used }
 }
 
-/** @throws {GatewayError} `invalid_request` for a word that is no state. */
+/** @throws {GatewayError} `invalid_request` if the parameter is not a state. */
 function statesIn(req: Request): readonly VideoTaskState[] | undefined {
   const { state } = req.query
   if (state === undefined) return undefined

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { positiveAmount } from '../accounts/account-schemas.ts'
 
-const MOST_USED = 1_000_000_000
+const MAX_USED = 1_000_000_000
 
-/** What a video used: at least one of them. */
+/** The usage of a video; at least one member is required. */
 const usage = z
   .strictObject({
-    seconds: z.number().positive().max(MOST_USED).optional(),
-    tokens: z.int().positive().max(MOST_USED).optional(),
+    seconds: z.number().positive().max(MAX_USED).optional(),
+    tokens: z.int().positive().max(MAX_USED).optional(),
   })
   .refine(({ seconds, tokens }) => seconds !== undefined || tokens !== undefined, {
     error: 'must have "seconds", "tokens" or both',

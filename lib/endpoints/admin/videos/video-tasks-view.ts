@@ -1,6 +1,6 @@
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
 
-/** What a video task can have come to. */
+/** The states of a video task. */
 export const VIDEO_TASK_STATES = [
   'intended',
   'unresolved',
@@ -14,7 +14,7 @@ export const VIDEO_TASK_STATES = [
 
 export type VideoTaskState = (typeof VIDEO_TASK_STATES)[number]
 
-/** A video task as those see it who run the service. Times are milliseconds since the epoch, amounts nano-units. */
+/** A video task as operators see it. Times are milliseconds since the epoch, amounts nano-units. */
 export interface VideoTaskFigures {
   readonly id: string
   /** The call that created it. */
@@ -27,9 +27,9 @@ export interface VideoTaskFigures {
   readonly upstreamModel: string
   readonly upstreamId: string | null
   readonly state: VideoTaskState
-  /** Percent. */
+  /** In percent. */
   readonly progress: number | null
-  /** Held until it is over. */
+  /** The amount that is held until the task ends. */
   readonly hold: bigint
   readonly charge: { readonly amount: bigint } | null
   readonly error: { readonly code: string } | null
@@ -39,10 +39,10 @@ export interface VideoTaskFigures {
   readonly finishedAt: number | null
 }
 
-/** What an operator says of a task: that no video came of it, or what the video costs, or what it used. */
+/** How an operator resolves a task: it made no video, or its video costs an amount, or its video used something. */
 export type VideoTaskResolution =
   | { readonly outcome: 'released' }
-  /** Nano-units; at most what is held for the task. */
+  /** In nano-units; at most what is held for the task. */
   | { readonly outcome: 'charged'; readonly amount: bigint }
   /** Charged at the task's prices. */
   | {
@@ -50,7 +50,7 @@ export type VideoTaskResolution =
       readonly usage: { readonly seconds?: number; readonly tokens?: number }
     }
 
-/** What the admin API reads of the video tasks, and does to them. `MemoryTaskStore` and `SqlTaskStore` fit as they are. */
+/** The operations of a task store that the admin API needs. `MemoryTaskStore` and `SqlTaskStore` have them. */
 export interface VideoTasksView {
   list(
     query: {
@@ -61,16 +61,16 @@ export interface VideoTasksView {
     page: {
       readonly order: 'newest'
       readonly limit: number
-      /** The id behind which the page begins. */
+      /** The last id of the previous page. */
       readonly after?: string | undefined
     },
   ): Promise<readonly VideoTaskFigures[]>
 
   /**
-   * Ends a task as an operator says, once, and records it.
+   * Ends a task as an operator decides, once, and records the change.
    *
-   * @returns undefined where there is none; anything but `resolved` where nothing was changed: it was over already, its
-   * create is being sent at this moment, or the amount is above what is held.
+   * @returns undefined if there is no such task. Any kind but `resolved` means that nothing changed: the task had ended,
+   * its create is being sent, or the amount is more than what is held.
    */
   resolve(
     id: string,
@@ -79,7 +79,7 @@ export interface VideoTasksView {
   ): Promise<
     | {
         readonly kind: 'resolved' | 'settled' | 'under_way' | 'too_much'
-        /** As it stands now. */
+        /** The task as it is now. */
         readonly task: VideoTaskFigures
       }
     | undefined

@@ -7,7 +7,7 @@ import type { Database } from '../driver/tables.ts'
  * Which line has which response, for all processes that share a database.
  *
  * @example
- * const keeper = new ResponseKeeper({ store: new SqlResponseStore(await openDatabase('sqlite:.data/gateway.db')) })
+ * const registry = new ResponseRegistry({ store: new SqlResponseStore(await openDatabase('sqlite:.data/gateway.db')) })
  */
 export class SqlResponseStore implements ResponseStore {
   readonly #db: Database

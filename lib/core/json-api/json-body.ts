@@ -4,7 +4,7 @@ import { callOf } from '../call/index.ts'
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/i
 
-/** Reads JSON bodies; one without a type is taken for JSON. */
+/** A middleware that parses JSON bodies. A body without a `Content-Type` counts as JSON. */
 export const jsonBody: RequestHandler = express.json({
   limit: 64 * 1024,
   strict: false,
@@ -12,9 +12,9 @@ export const jsonBody: RequestHandler = express.json({
 })
 
 /**
- * The body as its schema reads it.
+ * Validates the body of a request.
  *
- * @throws {GatewayError} `invalid_request`, `param` naming the member.
+ * @throws {GatewayError} `invalid_request` with the invalid member as `param`.
  */
 export function readBody<T extends z.ZodType>(req: Request, schema: T): z.output<T> {
   const parsed = schema.safeParse(req.body)

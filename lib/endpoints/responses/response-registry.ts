@@ -3,50 +3,50 @@ import { StoreGuard } from '../../core/store-guard/index.ts'
 import { MemoryResponseStore } from './memory-response-store.ts'
 import type { ResponseRecord, ResponseStore } from './response-store.ts'
 
-/** Options of {@link ResponseKeeper}. */
-export interface ResponseKeeperOptions {
-  /** Where records are kept. Defaults to this process's memory. */
+/** Options of {@link ResponseRegistry}. */
+export interface ResponseRegistryOptions {
+  /** The store of records. Defaults to this process's memory. */
   store?: ResponseStore
-  /** How long a response is known after it was made, in milliseconds. Defaults to 30 days. */
+  /** How long a response can be found after it was made, in milliseconds. Defaults to 30 days. */
   keepMs?: number
-  /** After how long without an answer the store counts as away, in milliseconds. Defaults to 1500. */
+  /** How long an operation of the store may take before the store counts as away, in milliseconds. Defaults to 1500. */
   storeTimeoutMs?: number
-  /** Is told of outages. Defaults to the console. */
+  /** Logs outages. Defaults to the console. */
   logger?: Logger
-  /** Is told when the store goes away and comes back, for metrics. */
+  /** Called when the store goes away and when it is back, for metrics. */
   onStoreChange?: (away: boolean) => void
 }
 
-const ROUND_MS = 10 * 60_000
-const PAUSE_MS = 50
-const SLICE = 500
+const PRUNE_INTERVAL_MS = 10 * 60_000
+const BATCH_PAUSE_MS = 50
+const BATCH_SIZE = 500
 
 /**
- * Knows which line made which response. Close it at shutdown.
+ * Records which line made which response. Close it at shutdown.
  *
- * @throws TypeError at construction when an option is unusable.
+ * @throws TypeError at construction if an option is invalid.
  * @example
- * const keeper = new ResponseKeeper({ store: new SqlResponseStore(db) })
- * app.post('/v1/responses', readRequest({ catalog }), pinResponse({ keeper }), route({ catalog }))
+ * const registry = new ResponseRegistry({ store: new SqlResponseStore(db) })
+ * app.post('/v1/responses', readRequest({ catalog }), pinResponse({ registry }), route({ catalog }))
  */
-export class ResponseKeeper {
+export class ResponseRegistry {
   readonly #store: ResponseStore
   readonly #guard: StoreGuard
   readonly #keepMs: number
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(options: ResponseKeeperOptions = {}) {
+  constructor(options: ResponseRegistryOptions = {}) {
     const { store = new MemoryResponseStore(), keepMs = 30 * 86_400_000, storeTimeoutMs = 1500 } = options
     const { logger = consoleLogger, onStoreChange } = options
     if (typeof store?.remember !== 'function') {
       throw new TypeError(
-        'ResponseKeeper: "store" must be a ResponseStore, such as new MemoryResponseStore()',
+        'ResponseRegistry: "store" must be a ResponseStore, such as new MemoryResponseStore()',
       )
     }
     for (const [name, ms] of Object.entries({ keepMs, storeTimeoutMs })) {
       if (!(Number.isSafeInteger(ms) && ms > 0))
-        throw new TypeError(`ResponseKeeper: "${name}" must be a positive whole number of milliseconds`)
+        throw new TypeError(`ResponseRegistry: "${name}" must be a positive whole number of milliseconds`)
     }
     this.#store = store
     this.#keepMs = keepMs
@@ -56,40 +56,40 @@ export class ResponseKeeper {
       timeoutMs: storeTimeoutMs,
       ...(onStoreChange && { onChange: onStoreChange }),
     })
-    this.#schedule(ROUND_MS)
+    this.#schedule(PRUNE_INTERVAL_MS)
   }
 
   /**
-   * Whether a response could be noted now. Undefined: yes, as far as is known; while the store is away it is asked.
+   * Checks that a response can be recorded. Returns undefined while the store works; while it is away, tries it.
    *
-   * @throws {StoreAway} as a rejection, when it is still away.
+   * @throws {StoreAway} as a rejection if the store is still away.
    */
   ready(): Promise<void> | undefined {
     if (!this.#guard.away) return undefined
     return this.#guard.run(() => this.#store.find('', '')).then(() => {})
   }
 
-  /** @throws {StoreAway} when it is not known to be noted. */
+  /** @throws {StoreAway} if the store did not confirm the record. */
   remember(record: ResponseRecord): Promise<void> {
     return this.#guard.run(() => this.#store.remember(record))
   }
 
   /**
-   * The response of an account; undefined where it has none with this id, or no longer.
+   * Returns the record of an account's response; undefined if there is none or it has expired.
    *
-   * @throws {StoreAway} when that cannot be told.
+   * @throws {StoreAway} if the store is away.
    */
   async find(account: string, id: string): Promise<ResponseRecord | undefined> {
     const record = await this.#guard.run(() => this.#store.find(account, id))
     return record && record.createdAt > Date.now() - this.#keepMs ? record : undefined
   }
 
-  /** @throws {StoreAway} when it is not known to be forgotten. */
+  /** @throws {StoreAway} if the store did not confirm the deletion. */
   forget(account: string, id: string): Promise<void> {
     return this.#guard.run(() => this.#store.forget(account, id))
   }
 
-  /** Ends the deleting of what has expired. */
+  /** Stops deleting expired records. */
   close(): void {
     this.#closed = true
     clearTimeout(this.#timer)
@@ -99,11 +99,11 @@ export class ResponseKeeper {
     if (!this.#closed) this.#timer = setTimeout(() => void this.#prune(), ms).unref()
   }
 
-  /** In slices, with pauses between, so that nothing else waits long for the store. */
+  /** Deletes expired records in batches with pauses, so that other operations do not wait long for the store. */
   async #prune(): Promise<void> {
     const before = Date.now() - this.#keepMs
-    // The guard has told of the outage; the next round tries again.
-    const pruned = await this.#guard.run(() => this.#store.prune(before, SLICE)).catch(() => 0)
-    this.#schedule(pruned === SLICE ? PAUSE_MS : ROUND_MS)
+    // The guard has logged the outage; the next round tries again.
+    const pruned = await this.#guard.run(() => this.#store.prune(before, BATCH_SIZE)).catch(() => 0)
+    this.#schedule(pruned === BATCH_SIZE ? BATCH_PAUSE_MS : PRUNE_INTERVAL_MS)
   }
 }

@@ -3,34 +3,34 @@ import { z } from 'zod'
 import { callOf } from '../call/index.ts'
 
 const DEFAULT_LIMIT = 20
-const MOST_LIMIT = 100
-const LONGEST_CURSOR = 1000
+const MAX_LIMIT = 100
+const MAX_CURSOR_LENGTH = 1000
 
-const limitError = `must be a whole number from 1 to ${MOST_LIMIT}`
+const limitError = `must be a whole number from 1 to ${MAX_LIMIT}`
 const cursorError = 'must be the next_cursor of a list'
 
-/** The member `limit` of a list's query. */
+/** The query member `limit`. */
 const limit = z
   .string({ error: limitError })
   .regex(/^\d{1,3}$/, limitError)
   .transform(Number)
-  .refine((count) => count >= 1 && count <= MOST_LIMIT, { error: limitError })
+  .refine((count) => count >= 1 && count <= MAX_LIMIT, { error: limitError })
   .default(DEFAULT_LIMIT)
 
 /**
- * The members that the query of every list has.
+ * Returns the query members that all lists have: `limit` and `cursor`.
  *
- * @param isId what can be the id of a row at all; a cursor that holds anything else was not made by {@link listPage}.
+ * @param isId whether a text has the form of an id; a cursor with any other text is refused.
  * @example
  * const query = z.object({ ...pageMembers(isRequestId), model: z.string().optional() })
  */
 export function pageMembers(isId: (text: string) => boolean = (text) => text !== '') {
   const cursor = z
     .string({ error: cursorError })
-    .max(LONGEST_CURSOR, cursorError)
+    .max(MAX_CURSOR_LENGTH, cursorError)
     .transform((text, context) => {
       const id = Buffer.from(text, 'base64url').toString()
-      if (isId(id) && cursorBehind(id) === text) return id
+      if (isId(id) && cursorAfter(id) === text) return id
       context.addIssue({ code: 'custom', message: cursorError })
       return z.NEVER
     })
@@ -39,9 +39,9 @@ export function pageMembers(isId: (text: string) => boolean = (text) => text !==
 }
 
 /**
- * Reads the query of a request; parameters that the schema does not know are ignored.
+ * Validates the query of a request. Parameters that the schema does not know are ignored.
  *
- * @throws {GatewayError} `invalid_request`, `param` naming the parameter.
+ * @throws {GatewayError} `invalid_request` with the invalid parameter as `param`.
  */
 export function readQuery<T extends z.ZodType>(req: Request, schema: T): z.output<T> {
   const parsed = schema.safeParse(req.query)
@@ -54,7 +54,7 @@ export function readQuery<T extends z.ZodType>(req: Request, schema: T): z.outpu
   })
 }
 
-/** A list as it is answered. */
+/** The body of a list. */
 interface ListPage {
   readonly object: 'list'
   readonly data: readonly object[]
@@ -63,9 +63,9 @@ interface ListPage {
 }
 
 /**
- * One page of a list whose rows are in the order of their ids.
+ * Returns one page of a list whose rows are ordered by id.
  *
- * @param found up to one row more than `limit`: it tells that there are more.
+ * @param found up to `limit` + 1 rows; the last one shows that there is a next page.
  */
 export function listPage<T extends { readonly id: string }>(
   found: readonly T[],
@@ -74,9 +74,9 @@ export function listPage<T extends { readonly id: string }>(
 ): ListPage {
   const rows = found.slice(0, limit)
   const last = found.length > limit ? rows.at(-1) : undefined
-  return { object: 'list', data: rows.map(describe), next_cursor: last ? cursorBehind(last.id) : null }
+  return { object: 'list', data: rows.map(describe), next_cursor: last ? cursorAfter(last.id) : null }
 }
 
-function cursorBehind(id: string): string {
+function cursorAfter(id: string): string {
   return Buffer.from(id).toString('base64url')
 }

@@ -1,0 +1,12 @@
+import type { Request } from 'express'
+import { callOf } from '../call/index.ts'
+
+/**
+ * Returns what was looked up.
+ *
+ * @throws {GatewayError} `not_found` if it is undefined.
+ */
+export function orNotFound<T extends object>(req: Request, found: T | undefined): T {
+  if (!found) throw callOf(req).refuse('not_found')
+  return found
+}

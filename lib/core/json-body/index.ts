@@ -1,1 +1,0 @@
-export { jsonBody, readBody } from './json-body.ts'

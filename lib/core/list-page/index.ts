@@ -1,1 +1,0 @@
-export { listPage, pageMembers, readQuery } from './list-page.ts'
