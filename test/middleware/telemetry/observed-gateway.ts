@@ -111,7 +111,7 @@ export async function startObserved(t: TestContext, options: ObservedOptions): P
 }
 
 /** So that another SDK can be registered in this process. */
-export function unregister(): void {
+function unregister(): void {
   delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT
   metrics.disable()
   trace.disable()

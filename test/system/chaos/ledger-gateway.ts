@@ -66,7 +66,7 @@ export async function endInGoodOrder(...gateways: readonly GatewayProcess[]): Pr
   }
 }
 
-export async function readiness({ url }: GatewayProcess): Promise<number> {
+async function readiness({ url }: GatewayProcess): Promise<number> {
   const response = await fetch(`${url}/readyz`)
   await response.arrayBuffer()
   return response.status

@@ -30,7 +30,7 @@ const TOOLS: Record<SdkName, object> = {
 const withoutKey = { client: { defaultHeaders: { authorization: null, 'x-api-key': null } } }
 
 /** Milliseconds that the upstream of "limited" asks to be left alone for. */
-export const REST_MS = 150
+const REST_MS = 150
 
 /** Every code that the chain can answer with today. */
 export const SITUATIONS: readonly Situation[] = [
