@@ -7,6 +7,8 @@ interface Use {
   idleSince: number
   /** Bytes it had received when it became idle; more are the beginning of another request. */
   read: number
+  /** Notes that a request of it is answered. */
+  readonly end: () => void
 }
 
 /** Which connections of a server wait for a request, and since when: Node tells only that they do. */
@@ -15,19 +17,20 @@ export class Connections {
 
   constructor(server: Server) {
     server.on('connection', (socket: Socket) => {
-      this.#uses.set(socket, { open: 0, idleSince: performance.now(), read: 0 })
-      socket.once('close', () => this.#uses.delete(socket))
-    })
-    server.prependListener('request', (req, res) => {
-      const { socket } = req
-      const use = this.#uses.get(socket)
-      if (!use) return
-      use.open++
-      res.once('close', () => {
+      const end = (): void => {
         use.open--
         use.idleSince = performance.now()
         use.read = socket.bytesRead
-      })
+      }
+      const use: Use = { open: 0, idleSince: performance.now(), read: 0, end }
+      this.#uses.set(socket, use)
+      socket.once('close', () => this.#uses.delete(socket))
+    })
+    server.prependListener('request', (req, res) => {
+      const use = this.#uses.get(req.socket)
+      if (!use) return
+      use.open++
+      res.on('close', use.end)
     })
   }
 

@@ -21,11 +21,14 @@ export function needsRestart(started: GatewayConfig, next: GatewayConfig): strin
   return OF_THE_START.filter((member) => !isDeepStrictEqual(started[member], next[member]))
 }
 
+const CATALOG = Symbol('catalog')
+
+/** A call that has begun finishes on what it began with. */
+type BegunCall = Call & { [CATALOG]?: Catalog }
+
 /** The part of the config that can change while the gateway runs. It is replaced whole. */
 export class LiveConfig {
   #current: Replaceable
-  /** A call that has begun finishes on what it began with. */
-  readonly #catalogs = new WeakMap<Call, Catalog>()
   readonly #followers: ((next: Replaceable) => void)[] = []
 
   constructor(config: Replaceable) {
@@ -35,10 +38,9 @@ export class LiveConfig {
   /** The catalogue of a call: the one in force when it was first asked for. Without a call, the one in force now. */
   readonly catalog = (call?: Call): Catalog => {
     if (!call) return this.#current.catalog
-    const known = this.#catalogs.get(call)
-    if (known) return known
-    this.#catalogs.set(call, this.#current.catalog)
-    return this.#current.catalog
+    const begun = call as BegunCall
+    begun[CATALOG] ??= this.#current.catalog
+    return begun[CATALOG]
   }
 
   /** A middleware that is made anew when the member of the config that it is made of changes, or the routing does. */

@@ -32,7 +32,8 @@ export interface AuthenticateOptions {
 /** A record with what is computed from it once. */
 interface ResolvedKey {
   readonly principal: Principal
-  readonly mayCallFrom: (ip: string | null) => boolean
+  /** Undefined: from everywhere. */
+  readonly mayCallFrom: ((ip: string | null) => boolean) | undefined
 }
 
 /**
@@ -79,7 +80,7 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
     call.principal = key.principal
     if (!record.enabled) return call.refuse('key_disabled')
     if (record.expiresAt !== null && record.expiresAt <= call.startedAt) return call.refuse('key_expired')
-    if (!key.mayCallFrom(call.clientIp)) return call.refuse('ip_not_allowed')
+    if (key.mayCallFrom?.(call.clientIp) === false) return call.refuse('ip_not_allowed')
     const { regions } = record.account
     if (region !== undefined && regions !== null && !regions.includes(region))
       return call.refuse('region_denied')
@@ -114,7 +115,7 @@ function resolve(record: KeyRecord): ResolvedKey {
   const known = resolved.get(record)
   if (known) return known
   const key = {
-    mayCallFrom: compileIpAllowList(record.allowIps),
+    mayCallFrom: record.allowIps ? compileIpAllowList(record.allowIps) : undefined,
     principal: {
       accountId: record.account.id,
       keyId: record.id,

@@ -19,32 +19,32 @@ const KEY_SUBPROTOCOL = 'openai-insecure-api-key.'
  */
 export function readCredential(headers: IncomingHttpHeaders): Credential {
   const authorization = headers.authorization?.trim() ?? ''
-  const apiKey = headerText(headers['x-api-key']).trim()
   if (authorization !== '' && !BEARER.test(authorization)) return { kind: 'unusable', why: 'scheme' }
-  const bearer = authorization.replace(BEARER, '').trim()
-  const given = [bearer, apiKey, ...subprotocolKeys(headers)].filter((key) => key !== '')
-  const [secret] = given
-  if (secret === undefined) return { kind: 'missing' }
-  if (given.some((key) => key !== secret)) return { kind: 'unusable', why: 'ambiguous' }
+  const bearer = authorization.slice('bearer'.length).trim()
+  const others = otherKeys(headers)
+  const secret = bearer || others[0]
+  if (!secret) return { kind: 'missing' }
+  for (const key of others) if (key !== secret) return { kind: 'unusable', why: 'ambiguous' }
   if (isConsoleToken(secret)) return { kind: 'unusable', why: 'console_token' }
   if (secret.length > LONGEST_KEY) return { kind: 'unusable', why: 'too_long' }
   return { kind: 'key', secret }
 }
 
-/** Only a handshake has subprotocols. */
-function subprotocolKeys({ upgrade, 'sec-websocket-protocol': offered }: IncomingHttpHeaders): string[] {
-  if (upgrade === undefined || offered === undefined) return NO_KEYS
-  return offered
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name.startsWith(KEY_SUBPROTOCOL))
-    .map((name) => name.slice(KEY_SUBPROTOCOL.length))
-}
+const NO_KEYS: readonly string[] = []
 
-const NO_KEYS: string[] = []
-
-function headerText(value: string | string[] | undefined): string {
-  return Array.isArray(value) ? value.join(',') : (value ?? '')
+/** The keys that stand elsewhere than in `Authorization`. Only a handshake has subprotocols. */
+function otherKeys({
+  'x-api-key': given,
+  upgrade,
+  'sec-websocket-protocol': offered,
+}: IncomingHttpHeaders): readonly string[] {
+  if (given === undefined && upgrade === undefined) return NO_KEYS
+  const keys = [(Array.isArray(given) ? given.join(',') : (given ?? '')).trim()]
+  for (const name of upgrade === undefined ? [] : (offered ?? '').split(',')) {
+    const subprotocol = name.trim()
+    if (subprotocol.startsWith(KEY_SUBPROTOCOL)) keys.push(subprotocol.slice(KEY_SUBPROTOCOL.length))
+  }
+  return keys.filter((key) => key !== '')
 }
 
 /** Three base64url parts, the first of them a JOSE header. */

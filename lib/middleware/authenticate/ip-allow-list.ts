@@ -4,13 +4,12 @@ type Address = ReturnType<typeof ipaddr.process>
 type Block = [Address, number]
 
 /**
- * Compiles addresses and CIDR blocks into a test; null allows all. An IPv4 address mapped into IPv6 is the IPv4
+ * Compiles addresses and CIDR blocks into a test. An IPv4 address mapped into IPv6 is the IPv4
  * address.
  *
  * @throws TypeError naming the entry that is neither an address nor a block.
  */
-export function compileIpAllowList(entries: readonly string[] | null): (ip: string | null) => boolean {
-  if (entries === null) return () => true
+export function compileIpAllowList(entries: readonly string[]): (ip: string | null) => boolean {
   const blocks = entries.map(parseBlock)
   return (ip) => {
     if (ip === null || !ipaddr.isValid(ip)) return false

@@ -13,8 +13,8 @@ const DECOMPRESSORS: ReadonlyMap<string, Decompressor> = new Map<string, Decompr
 ])
 
 /** How a body with this `Content-Encoding` is decompressed; undefined when nobody knows how. */
-export function decompressorOf(encoding: string | undefined): Decompressor | undefined {
-  return DECOMPRESSORS.get(encoding?.toLowerCase() || 'identity')
+export function decompressorOf(encoding: string): Decompressor | undefined {
+  return DECOMPRESSORS.get(encoding.toLowerCase())
 }
 
 /** Decompresses a body, off the event loop; it is given up as soon as it exceeds `limit` bytes. */

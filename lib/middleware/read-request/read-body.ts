@@ -18,33 +18,33 @@ export type BodyReader = (req: Request, call: Call, forms: boolean, receive: Bod
  */
 export function bodyReader(limit: number): BodyReader {
   return function readBody(req, call, forms, receive) {
-    const type = req.headers['content-type']
+    const { 'content-type': type, 'content-encoding': encoding } = req.headers
     const form = forms && isForm(type) ? type : undefined
-    const refusal = form === undefined ? refuseType(req, call) : undefined
+    const refusal = form === undefined && type !== 'application/json' ? refuseType(type, call) : undefined
     if (refusal) {
       receive(refusal)
       return
     }
-    const parsed: unknown = req.body
-    if (parsed !== undefined) {
-      takeOver(parsed, call, receive)
+    const taken: unknown = req.body
+    if (taken !== undefined) {
+      takeOver(taken, call, receive)
       return
     }
-    const decompressor = decompressorOf(req.headers['content-encoding'])
-    if (!decompressor) {
+    const decompressor = encoding ? decompressorOf(encoding) : undefined
+    if (encoding && !decompressor) {
       receive(
         call.refuse('invalid_request', { message: 'The content encoding of the body is not supported.' }),
       )
       return
     }
-    const take = (error: unknown, whole?: Buffer): void => {
-      if (error) receive(error)
-      else if (form === undefined) parse(whole, call, receive)
-      else parseForm(form, whole, call, receive)
-    }
     receiveBody(req, limit, (error, bytes) => {
-      if (bytes?.length) decompress(decompressor, bytes, limit, take)
-      else take(error, bytes)
+      if (error) receive(error)
+      else if (decompressor && bytes?.length)
+        decompress(decompressor, bytes, limit, (fault, whole) => {
+          if (fault) receive(fault)
+          else parse(whole, form, call, receive)
+        })
+      else parse(bytes, form, call, receive)
     })
   }
 }
@@ -53,8 +53,7 @@ export function bodyReader(limit: number): BodyReader {
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/i
 const FOREIGN_CHARSET = /charset[ \t]*=(?![ \t]*"?utf-?8\b)/i
 
-function refuseType(req: Request, call: Call): GatewayError | undefined {
-  const type = req.headers['content-type']
+function refuseType(type: string | undefined, call: Call): GatewayError | undefined {
   if (type === undefined || (JSON_TYPE.test(type) && !FOREIGN_CHARSET.test(type))) return undefined
   return call.refuse('invalid_request', {
     message: 'The body must be JSON in UTF-8: send it with "Content-Type: application/json".',
@@ -75,7 +74,7 @@ function parseForm(type: string, whole: Buffer | undefined, call: Call, receive:
 
 function takeOver(parsed: unknown, call: Call, receive: BodyReceiver): void {
   const raw = Buffer.isBuffer(parsed) ? parsed : bytesOf(parsed)
-  if (raw) parse(raw, call, receive)
+  if (raw) parse(raw, undefined, call, receive)
   else receive(call.refuse('invalid_request', { message: 'The request body is nested too deeply.' }))
 }
 
@@ -88,7 +87,12 @@ function bytesOf(parsed: unknown): Buffer | undefined {
   }
 }
 
-function parse(raw: Buffer | undefined, call: Call, receive: BodyReceiver): void {
+/** @param form its type, where the body is one. */
+function parse(raw: Buffer | undefined, form: string | undefined, call: Call, receive: BodyReceiver): void {
+  if (form !== undefined) {
+    parseForm(form, raw, call, receive)
+    return
+  }
   const read = readObject(raw)
   if (typeof read === 'string') receive(call.refuse('invalid_request', { message: read }))
   else receive(undefined, read)

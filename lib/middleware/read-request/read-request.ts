@@ -54,11 +54,10 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   const catalogOf = typeof catalog === 'function' ? catalog : () => catalog
   const readBody = bodyReader(bodyLimitBytes)
   const { operation: given } = options
-  const operationOf = typeof given === 'function' ? given : () => given
 
   return function readRequest(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
-    const operation = operationOf(req) ?? operationByPath(call.path)
+    const operation = (typeof given === 'function' ? given(req) : given) ?? operationByPath(call.path)
     if (!operation) {
       next(call.refuse('not_found'))
       return
@@ -83,13 +82,17 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     body: RequestBody,
     providerHeader: string | string[] | undefined,
   ): void {
+    const { json, raw } = body
     const known = catalogOf(call)
-    refuseOtherKind(known, operation, body.json.model, call)
-    checkBody(operation, body)
-    const facts = operation.facts(body.json, body.raw, estimate)
+    refuseOtherKind(known, operation, json.model, call)
+    if (!surelyAccepts(operation.schema, json)) {
+      const { error } = operation.schema.safeParse(json)
+      if (error) throw new GatewayError('invalid_request', describeIssue(error))
+    }
+    const facts = operation.facts(json, raw, estimate)
     call.model = facts.model.slice(0, 200)
     const model = modelOf(known, facts, call)
-    const given = givenConstraint(body.json.provider, providerHeader)
+    const given = givenConstraint(json.provider, providerHeader)
     call.request = {
       operation,
       body,
@@ -107,8 +110,8 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       constraint: given && constraintOf(given),
       provider: given?.provider,
     }
-    requireStreaming(operation, facts)
-    requireFeatures(model, facts)
+    if (facts.stream && !operation.streamReader) throw doesNotStream(facts)
+    if (facts.features.size > 0) requireFeatures(model, facts)
     requireWindow(known, model, facts)
   }
 }
@@ -116,7 +119,8 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
 /** Reads the path as Express does when it matches a route: in any case, with or without a slash at its end. */
 function operationByPath(path: string): Operation | undefined {
   const plain = (path.endsWith('/') ? path.slice(0, -1) : path).toLowerCase()
-  return OPERATIONS.find((operation) => plain.endsWith(operation.path))
+  for (const operation of OPERATIONS) if (plain.endsWith(operation.path)) return operation
+  return undefined
 }
 
 /** Before the rest of the body is looked at: it may be right for the endpoint that the model is served at (spec 4). */
@@ -128,12 +132,6 @@ function refuseOtherKind(catalog: Catalog, operation: Operation, id: unknown, ca
     param: 'model',
     message: `The model is of the kind "${model.kind}" and is not served here: use ${ENDPOINT_BY_KIND[model.kind]}.`,
   })
-}
-
-function checkBody({ schema }: Operation, { json }: RequestBody): void {
-  if (surelyAccepts(schema, json)) return
-  const { error } = schema.safeParse(json)
-  if (error) throw new GatewayError('invalid_request', describeIssue(error))
 }
 
 function modelOf(catalog: Catalog, facts: RequestFacts, call: Call): Model {
@@ -176,9 +174,8 @@ function parseHeader(header: string | string[]): unknown {
   }
 }
 
-function requireStreaming({ streamReader }: Operation, { stream, featureParams }: RequestFacts): void {
-  if (!stream || streamReader) return
-  throw new GatewayError('unsupported_feature', {
+function doesNotStream({ featureParams }: RequestFacts): GatewayError {
+  return new GatewayError('unsupported_feature', {
     param: featureParams.get('stream') ?? 'stream',
     message: 'This endpoint does not stream. Leave "stream" out.',
   })
@@ -208,7 +205,7 @@ const FEATURE_WORDS: Readonly<Record<Feature, string>> = {
 function requireWindow(catalog: Catalog, model: Model, facts: RequestFacts): void {
   const needed = windowNeeded(facts.windowTokens ?? facts.estimatedInputTokens, facts.maxOutputTokens)
   const lines = catalog.linesOf(model.id)
-  const fits = (window: number | undefined): boolean => window === undefined || window >= needed
-  const windows = lines.length > 0 ? lines.map((line) => windowOn(model, line)) : [model.contextWindow]
-  if (!windows.some(fits)) throw new GatewayError('context_too_long')
+  let widest = lines.length > 0 ? 0 : (model.contextWindow ?? Number.POSITIVE_INFINITY)
+  for (const line of lines) widest = Math.max(widest, windowOn(model, line) ?? Number.POSITIVE_INFINITY)
+  if (widest < needed) throw new GatewayError('context_too_long')
 }

@@ -13,20 +13,31 @@ export function receiveBody(req: IncomingMessage, limit: number, receive: BytesR
     receive(new GatewayError('request_too_large'))
     return
   }
-  const chunks: Buffer[] = []
+  let chunks: Buffer[] | undefined
   let size = 0
-  const stop = (error: unknown, bytes?: Buffer): void => {
-    req.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
-    receive(error, bytes)
-  }
+  // The listeners stay: taking four of them off a request that is read costs more than that they ignore what still comes.
+  let done = false
   const onData = (chunk: Buffer): void => {
+    if (done) return
     size += chunk.length
-    chunks.push(chunk)
+    if (chunks) chunks.push(chunk)
+    else chunks = [chunk]
     if (size <= limit) return
+    done = true
     req.pause()
-    stop(new GatewayError('request_too_large'))
+    receive(new GatewayError('request_too_large'))
   }
-  const onEnd = (): void => stop(undefined, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, size))
-  const onBroken = (cause?: Error): void => stop(new GatewayError('client_closed_request', { cause }))
+  const onEnd = (): void => {
+    if (done) return
+    done = true
+    const whole = chunks?.length === 1 ? chunks[0] : Buffer.concat(chunks ?? [], size)
+    chunks = undefined
+    receive(undefined, whole)
+  }
+  const onBroken = (cause?: Error): void => {
+    if (done) return
+    done = true
+    receive(new GatewayError('client_closed_request', { cause }))
+  }
   req.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
 }

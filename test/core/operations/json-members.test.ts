@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { editMembers } from '../../../lib/core/operations/body/edit-members.ts'
-import { memberText, topLevelMembers } from '../../../lib/core/operations/body/json-members.ts'
+import { MemberCursor, memberText } from '../../../lib/core/operations/body/json-members.ts'
 
 const blank = fc.stringMatching(/^[ \t\r\n]{0,3}$/)
 
@@ -111,7 +111,9 @@ describe('editing members of a JSON text', () => {
     fc.assert(
       fc.property(object, edits, (parts, changes) => {
         const edited = editMembers(Buffer.from(textOf(parts)), changes)
-        for (const { key, valueStart, valueEnd } of topLevelMembers(edited)) {
+        const found = new MemberCursor(edited)
+        while (found.next()) {
+          const { key, valueStart, valueEnd } = found
           const change = Object.hasOwn(changes, key) ? changes[key] : undefined
           assert.notEqual(change, null)
           if (change !== undefined) assert.equal(edited.toString('utf8', valueStart, valueEnd), change)

@@ -1,4 +1,4 @@
-import { type JsonMember, topLevelMembers } from './json-members.ts'
+import { MemberCursor } from './json-members.ts'
 
 /** Changes to the members of an object: a new value as JSON text, or `null` to take the member away. */
 export type MemberEdits = Readonly<Record<string, string | null>>
@@ -12,82 +12,85 @@ export type MemberEdits = Readonly<Record<string, string | null>>
 export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
   const names = Object.keys(edits)
   if (names.length === 0) return raw
-  const members = topLevelMembers(raw)
-  const added = names.filter((name) => edits[name] !== null)
+  const replaced: string[] = []
   const patch = new Patch(raw)
-  let lastKept: JsonMember | undefined
-  for (let i = 0; i < members.length; i++) {
-    const member = members[i] as JsonMember
+  const member = new MemberCursor(raw)
+  let keptEnd = -1
+  let [removedStart, removedEnd] = [-1, -1]
+  while (member.next()) {
     const name = nameOf(member, names)
     const text = name === undefined ? undefined : edits[name]
-    if (text !== null) {
-      lastKept = member
-      if (name === undefined || text === undefined) continue
-      const place = added.indexOf(name)
-      if (place >= 0) added.splice(place, 1)
-      patch.cut(member.valueStart, member.valueEnd, text)
+    if (text === null) {
+      if (removedStart < 0) removedStart = member.keyStart
+      removedEnd = member.valueEnd
       continue
     }
-    while (isRemoved(members[i + 1], names, edits)) i++
-    const next = members[i + 1]
-    const from = next || !lastKept ? member.keyStart : lastKept.valueEnd
-    patch.cut(from, next ? next.keyStart : (members[i] as JsonMember).valueEnd, '')
+    if (removedStart >= 0) patch.cut(removedStart, member.keyStart, '')
+    removedStart = -1
+    keptEnd = member.valueEnd
+    if (text === undefined) continue
+    replaced.push(name as string)
+    if (!member.reads(text)) patch.cut(member.valueStart, member.valueEnd, text)
   }
-  if (added.length > 0) {
-    const text = added.map((name) => `${JSON.stringify(name)}:${edits[name]}`).join(',')
-    patch.add(lastKept ? lastKept.valueEnd : raw.indexOf('{') + 1, lastKept ? `,${text}` : text)
+  if (removedStart >= 0) patch.cut(keptEnd < 0 ? removedStart : keptEnd, removedEnd, '')
+  for (const name of names) {
+    if (edits[name] === null || replaced.includes(name)) continue
+    const text = `${JSON.stringify(name)}:${edits[name]}`
+    if (keptEnd < 0) patch.add(raw.indexOf('{') + 1, text)
+    else patch.add(keptEnd, `,${text}`)
+    keptEnd = Math.max(keptEnd, 0)
   }
   return patch.apply()
 }
 
-function nameOf(member: JsonMember, names: readonly string[]): string | undefined {
-  for (const name of names) if (member.is(name)) return name
+function nameOf(member: MemberCursor, names: readonly string[]): string | undefined {
+  for (let i = 0; i < names.length; i++) if (member.is(names[i] as string)) return names[i]
   return undefined
 }
 
-function isRemoved(member: JsonMember | undefined, names: readonly string[], edits: MemberEdits): boolean {
-  const name = member && nameOf(member, names)
-  return name !== undefined && edits[name] === null
+/** A cut of a text, and what takes its place. */
+interface Cut {
+  readonly from: number
+  readonly to: number
+  readonly text: string
 }
 
-/** Cuts of a text, from front to back, each with what takes its place. */
+/** Cuts of a text, from front to back. */
 class Patch {
   readonly #raw: Buffer
-  readonly #ends: number[] = []
-  readonly #starts: number[] = []
-  readonly #texts: string[] = []
-  #size: number
+  #cuts: Cut[] | undefined
 
   constructor(raw: Buffer) {
     this.#raw = raw
-    this.#size = raw.length
   }
 
   cut(from: number, to: number, text: string): void {
-    this.#ends.push(from)
-    this.#starts.push(to)
-    this.#texts.push(text)
-    this.#size += Buffer.byteLength(text) - (to - from)
+    if (this.#cuts) this.#cuts.push({ from, to, text })
+    else this.#cuts = [{ from, to, text }]
   }
 
   /** Puts a text there, or behind the last cut. */
   add(at: number, text: string): void {
-    const place = Math.max(at, this.#starts.at(-1) ?? 0)
+    const place = Math.max(at, this.#cuts?.at(-1)?.to ?? 0)
     this.cut(place, place, text)
   }
 
-  /** One copy, however many cuts there are. */
+  /** One copy, however many cuts there are; the text itself where there are none. */
   apply(): Buffer {
     const raw = this.#raw
-    const patched = Buffer.allocUnsafe(this.#size)
-    let size = 0
+    const cuts = this.#cuts
+    if (!cuts) return raw
+    let size = raw.length
+    for (const { from, to, text } of cuts) size += Buffer.byteLength(text) - (to - from)
+    const patched = Buffer.allocUnsafe(size)
+    let written = 0
     let copied = 0
-    for (let i = 0; i < this.#ends.length; i++) {
-      size += raw.copy(patched, size, copied, this.#ends[i])
-      size += patched.write(this.#texts[i] as string, size)
-      copied = this.#starts[i] as number
+    for (const { from, to, text } of cuts) {
+      written += raw.copy(patched, written, copied, from)
+      written += patched.write(text, written)
+      copied = to
     }
-    raw.copy(patched, size, copied)
+    raw.copy(patched, written, copied)
     return patched
   }
 }

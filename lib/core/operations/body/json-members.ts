@@ -9,20 +9,41 @@ const CLOSE_BRACKET = 0x5d
 /** Strings longer than this are skipped by a native search instead of byte by byte. */
 const SHORT_STRING = 48
 
-/** One member of a JSON object, as byte offsets into its text. */
-export class JsonMember {
+/**
+ * Goes over the members of the object that a text holds, without reading their values: after each {@link next} that
+ * answers true it stands on one of them, as byte offsets into the text.
+ *
+ * @example
+ * const member = new MemberCursor(raw)
+ * while (member.next()) if (member.is('model')) console.log(raw.toString('utf8', member.valueStart, member.valueEnd))
+ */
+export class MemberCursor {
   readonly #raw: Buffer
-  readonly keyStart: number
-  readonly #keyEnd: number
-  readonly valueStart: number
-  readonly valueEnd: number
+  #at: number
+  keyStart = 0
+  #keyEnd = 0
+  valueStart = 0
+  valueEnd = 0
 
-  constructor(raw: Buffer, keyStart: number, keyEnd: number, valueStart: number, valueEnd: number) {
+  /** @param raw valid JSON whose top level is an object, as `JSON.parse` has already established. */
+  constructor(raw: Buffer) {
     this.#raw = raw
-    this.keyStart = keyStart
-    this.#keyEnd = keyEnd
-    this.valueStart = valueStart
-    this.valueEnd = valueEnd
+    this.#at = skipSpace(raw, raw.indexOf(OPEN_BRACE) + 1)
+  }
+
+  /** Goes to the next member; false where there is none. */
+  next(): boolean {
+    const raw = this.#raw
+    if (raw[this.#at] !== QUOTE) return false
+    this.keyStart = this.#at
+    this.#keyEnd = endOfString(raw, this.keyStart)
+    const colon = skipSpace(raw, this.#keyEnd)
+    if (raw[colon] !== COLON) return false
+    this.valueStart = skipSpace(raw, colon + 1)
+    this.valueEnd = endOfValue(raw, this.valueStart)
+    const behind = skipSpace(raw, this.valueEnd)
+    this.#at = raw[behind] === COMMA ? skipSpace(raw, behind + 1) : behind
+    return true
   }
 
   get key(): string {
@@ -43,28 +64,16 @@ export class JsonMember {
     }
     return same
   }
-}
 
-/**
- * Finds the members of the object that `raw` holds without reading the values. `raw` must be valid JSON whose top
- * level is an object, as `JSON.parse` has already established.
- */
-export function topLevelMembers(raw: Buffer): JsonMember[] {
-  const members: JsonMember[] = []
-  let at = skipSpace(raw, raw.indexOf(OPEN_BRACE) + 1)
-  while (raw[at] === QUOTE) {
-    const keyStart = at
-    const keyEnd = endOfString(raw, at)
-    at = skipSpace(raw, keyEnd)
-    if (raw[at] !== COLON) break
-    const valueStart = skipSpace(raw, at + 1)
-    const valueEnd = endOfValue(raw, valueStart)
-    members.push(new JsonMember(raw, keyStart, keyEnd, valueStart, valueEnd))
-    at = skipSpace(raw, valueEnd)
-    if (raw[at] !== COMMA) break
-    at = skipSpace(raw, at + 1)
+  /** Whether its value is written so, in ASCII; no text is made of it. */
+  reads(text: string): boolean {
+    if (this.valueEnd - this.valueStart !== text.length) return false
+    for (let i = 0; i < text.length; i++) {
+      const byte = this.#raw[this.valueStart + i] as number
+      if (byte > 0x7f || byte !== text.charCodeAt(i)) return false
+    }
+    return true
   }
-  return members
 }
 
 function skipSpace(raw: Buffer, from: number): number {
@@ -125,6 +134,8 @@ function endOfContainer(raw: Buffer, start: number): number {
 
 /** The raw text of one top-level member's value; the last one wins, as it does in `JSON.parse`. */
 export function memberText(raw: Buffer, key: string): string | undefined {
-  const member = topLevelMembers(raw).findLast((candidate) => candidate.is(key))
-  return member && raw.toString('utf8', member.valueStart, member.valueEnd)
+  const member = new MemberCursor(raw)
+  let [start, end] = [-1, -1]
+  while (member.next()) if (member.is(key)) [start, end] = [member.valueStart, member.valueEnd]
+  return start < 0 ? undefined : raw.toString('utf8', start, end)
 }

@@ -67,7 +67,7 @@ export const chatCompletions: StreamingOperation = {
 }
 
 function chatFacts(body: ChatBody, raw: Buffer, estimateTokens: TokenEstimator): RequestFacts {
-  const featureParams = new Map<Feature, string>()
+  let asked = NOTHING_ASKED
   let tokens = TOKENS_PER_REQUEST
   let images = 0
   for (let i = 0; i < body.messages.length; i++) {
@@ -82,7 +82,7 @@ function chatFacts(body: ChatBody, raw: Buffer, estimateTokens: TokenEstimator):
         if (item.type === 'image_url') {
           images++
           tokens += TOKENS_PER_IMAGE
-          if (!featureParams.has('vision')) featureParams.set('vision', `messages[${i}].content[${j}]`)
+          if (!asked.has('vision')) asked = asking(asked, 'vision', `messages[${i}].content[${j}]`)
         } else if (typeof item.text === 'string') tokens += estimateTokens(item.text)
         else if (typeof item.refusal === 'string') tokens += estimateTokens(item.refusal)
         else tokens += TOKENS_PER_FILE
@@ -91,25 +91,25 @@ function chatFacts(body: ChatBody, raw: Buffer, estimateTokens: TokenEstimator):
     if (calls) for (const call of calls) tokens += estimateTokens(callText(call))
   }
   const tools = body.tools?.length || body.functions?.length || 0
-  if (tools > 0) featureParams.set('tools', body.tools?.length ? 'tools' : 'functions')
-  for (const member of ['tools', 'functions', 'prediction']) {
+  if (tools > 0) asked = asking(asked, 'tools', body.tools?.length ? 'tools' : 'functions')
+  for (const member of COUNTED_AS_WRITTEN) {
     if (body[member]) tokens += estimateTokens(memberText(raw, member) ?? '')
   }
   // Others are a word to the upstream; this one is written into the prompt.
   if (body.response_format?.type === 'json_schema')
     tokens += estimateTokens(memberText(raw, 'response_format') ?? '')
-  if (body.stream === true) featureParams.set('stream', 'stream')
+  if (body.stream === true) asked = asking(asked, 'stream', 'stream')
   if (body.response_format && body.response_format.type !== 'text')
-    featureParams.set('json', 'response_format')
+    asked = asking(asked, 'json', 'response_format')
   if (body.reasoning_effort && body.reasoning_effort !== 'none')
-    featureParams.set('reasoning', 'reasoning_effort')
+    asked = asking(asked, 'reasoning', 'reasoning_effort')
   return {
     model: body.model,
     stream: body.stream === true,
-    features: new Set(featureParams.keys()),
-    featureParams,
+    features: asked === NOTHING_ASKED ? NO_FEATURES : new Set(asked.keys()),
+    featureParams: asked,
     estimatedInputTokens: tokens,
-    maxOutputTokens: largestOf(body.max_completion_tokens, body.max_tokens),
+    maxOutputTokens: largestOf(body.max_completion_tokens ?? undefined, body.max_tokens ?? undefined),
     answers: body.n ?? 1,
     messages: body.messages.length,
     tools,
@@ -117,13 +117,23 @@ function chatFacts(body: ChatBody, raw: Buffer, estimateTokens: TokenEstimator):
   }
 }
 
+/** Features that are asked for, each with the member that does; most calls ask for none, and share these. */
+const NOTHING_ASKED: ReadonlyMap<Feature, string> = new Map()
+const NO_FEATURES: ReadonlySet<Feature> = new Set()
+
+function asking(known: ReadonlyMap<Feature, string>, feature: Feature, param: string) {
+  return new Map(known).set(feature, param)
+}
+
+/** Members whose text the upstream writes into the prompt. */
+const COUNTED_AS_WRITTEN = ['tools', 'functions', 'prediction']
+
 /** Members of a message that are counted each in its own way, or not at all. */
 const COUNTED: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls', 'tool_call_id'])
 
 /** Upstreams differ in which of the two they go by. */
-function largestOf(...limits: readonly (number | null | undefined)[]): number | undefined {
-  const given = limits.filter((limit) => typeof limit === 'number')
-  return given.length > 0 ? Math.max(...given) : undefined
+function largestOf(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other)
 }
 
 /** Name and arguments of an earlier tool call, the part of it that is prompt text. */

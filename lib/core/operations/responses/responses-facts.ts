@@ -1,6 +1,6 @@
 import type { Feature } from '../../catalog/index.ts'
 import { GatewayError } from '../../errors/index.ts'
-import { memberText, topLevelMembers } from '../body/json-members.ts'
+import { MemberCursor, memberText } from '../body/json-members.ts'
 import type { RequestFacts, TokenEstimator } from '../operation.ts'
 import {
   jsonText,
@@ -68,7 +68,9 @@ const JUDGED: ReadonlySet<string> = new Set([
 /** Of two members of one name the upstream may read the other one, which nobody has judged. */
 function refuseRepeated(raw: Buffer): void {
   const seen = new Set<string>()
-  for (const { key } of topLevelMembers(raw)) {
+  const member = new MemberCursor(raw)
+  while (member.next()) {
+    const { key } = member
     if (seen.has(key) && JUDGED.has(key))
       throw new GatewayError('invalid_request', { param: key, message: `"${key}" stands twice in the body.` })
     seen.add(key)
