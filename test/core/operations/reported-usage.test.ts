@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { chatCompletions, messages, type StreamReader } from '../../../lib/core/operations/index.ts'
+import {
+  chatCompletions,
+  messages,
+  responses,
+  type StreamReader,
+} from '../../../lib/core/operations/index.ts'
 
 const chat = (usage: unknown) => chatCompletions.readAnswer({ choices: [], usage }).usage
 const message = (usage: unknown) => messages.readAnswer({ content: [], usage }).usage
@@ -50,9 +55,41 @@ describe('reported reasoning', () => {
     assert.equal(usage(0, 60, 92), 60)
   })
 
+  it('may be all of the output', () => {
+    assert.equal(usage(64, 64), 64)
+    assert.equal(usage(64, 64, 96), 64)
+  })
+
   it('adds nothing where it is no count, and no total that nothing explains is charged', () => {
     for (const odd of NO_COUNTS) assert.equal(usage(78, odd, 9999), 78)
     assert.equal(chat({ prompt_tokens: 32, completion_tokens: 78, total_tokens: 9999 }).outputTokens, 78)
+  })
+})
+
+describe('the usage of a response', () => {
+  const of = (usage: unknown) => responses.readAnswer({ object: 'response', output: [], usage }).usage
+  const output = (output_tokens: unknown, reasoning_tokens: unknown) =>
+    of({ output_tokens, output_tokens_details: { reasoning_tokens } }).outputTokens
+
+  it('has the input with its cached part, and the output with what was thought', () => {
+    const input_tokens_details = { cached_tokens: 20, cache_write_tokens: 5 }
+    assert.deepEqual(of({ input_tokens: 30, input_tokens_details, output_tokens: 9 }), {
+      inputTokens: 30,
+      cachedInputTokens: 20,
+      cacheWriteTokens: 5,
+      outputTokens: 9,
+    })
+    assert.deepEqual([output(9, 4), output(9, 9), output(9, 0), output(9, undefined)], [9, 9, 9, 9])
+  })
+
+  it('has reasoning added where the part is greater than the whole', () => {
+    assert.deepEqual([output(9, 10), output(0, 60)], [19, 60])
+  })
+
+  it('is unknown where it is no count, or none was sent', () => {
+    for (const odd of NO_COUNTS)
+      assert.deepEqual([output(odd, 4), output(9, odd)], [undefined, 9], String(odd))
+    for (const none of [undefined, null, 7, 'usage']) assert.deepEqual(of(none), {})
   })
 })
 
@@ -90,6 +127,11 @@ describe('usage reported along a chat stream', () => {
       [reader.usage.inputTokens, reader.usage.cachedInputTokens, reader.usage.outputTokens],
       [9, 4, 1],
     )
+  })
+
+  it('is zero where nothing else was reported', () => {
+    const { usage } = read(event('Once'), event('', counts(0, 3), 'stop'))
+    assert.deepEqual([usage.inputTokens, usage.outputTokens], [0, 3])
   })
 
   it('is corrected by a later report, together with the cached part of its input', () => {
@@ -164,6 +206,11 @@ describe('usage reported along a message stream', () => {
   it('counts a prompt that was cached whole', () => {
     const whole = { input_tokens: 0, cache_read_input_tokens: 90, output_tokens: 9 }
     assert.equal(read(start({ input_tokens: 90 }), delta(whole)).usage.inputTokens, 90)
+  })
+
+  it('corrects what was read from the cache, though the end tells nothing else of the input', () => {
+    const { usage } = read(start(START), delta({ cache_read_input_tokens: 65, output_tokens: 9 }))
+    assert.deepEqual([usage.inputTokens, usage.cachedInputTokens, usage.cacheWriteTokens], [105, 65, 10])
   })
 
   it('takes the output from the end only: until then it is provisional', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { chatWithoutForeign } from '../../../lib/core/translate/chat-as-messages/foreign-thinking.ts'
 import { ask, assistant, type Body, chat, text, tool } from './requests.ts'
 
 describe('the reasoning effort of a chat', () => {
@@ -99,5 +100,31 @@ describe('the reasoning effort of a chat', () => {
     const said = { role: 'assistant', content: 'a', reasoning_content: 'hmmm', reasoning_details: [detail] }
     const { messages } = chat.translate({ messages: [...ask, said, ...ask] })
     assert.deepEqual((messages as unknown[])[1], assistant(text('a')))
+  })
+})
+
+describe('the thinking of an Anthropic-style line, on the way to a line that speaks chat completions', () => {
+  const format = 'anthropic-claude-v1'
+  const said = { role: 'assistant', content: 'a', reasoning_content: 'hmm' }
+  const sent = (message: object) => chatWithoutForeign({ model: 'm', messages: [...ask, message] })
+
+  it('is left out, as that line signed it for itself', () => {
+    const own = { type: 'reasoning.text', format, index: 0, length: 3, signature: 's' }
+    assert.deepEqual(sent({ ...said, reasoning_details: [own] }), {
+      model: 'm',
+      messages: [...ask, { role: 'assistant', content: 'a' }],
+    })
+  })
+
+  it('stays where a hosted router told it, which wants it back', () => {
+    for (const details of [
+      [{ type: 'reasoning.text', format, index: 0, text: 'hmm', signature: 's' }],
+      [{ type: 'reasoning.text', format: 'openai-responses-v1', index: 0, length: 3 }],
+      [],
+      undefined,
+    ]) {
+      const message = { ...said, reasoning_details: details }
+      assert.deepEqual(sent(message), { model: 'm', messages: [...ask, message] })
+    }
   })
 })

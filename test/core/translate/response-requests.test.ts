@@ -3,6 +3,8 @@ import { describe, it } from 'node:test'
 import { isJsonObject, type JsonObject, objectsIn } from '../../../lib/core/json/index.ts'
 import { responsesAsChat, responsesAsMessages } from '../../../lib/core/translate/responses-as-chat/index.ts'
 import { Untranslatable } from '../../../lib/core/translate/translation.ts'
+import { chatChunk } from '../../support/scripted-upstream.ts'
+import { clientOn } from './as-responses.ts'
 
 const context = { upstreamModel: 'some-model', defaultMaxTokens: 500 }
 const asChat = (json: JsonObject) => responsesAsChat.request({ model: 'chat', ...json }, context)
@@ -118,6 +120,21 @@ describe('a response request, as a chat’s', () => {
       const answered = { choices: [{ message: { content: 'Hi', [member]: 'Hm.' }, finish_reason: 'stop' }] }
       const { body } = responsesAsChat.answer(answered, {}, { request: {}, created: 5 })
       const { messages } = asChat({ input: objectsIn(body.output) })
+      assert.deepEqual(messages, [{ role: 'assistant', content: 'Hi', [member]: 'Hm.' }])
+    })
+  }
+
+  for (const member of ['reasoning_content', 'reasoning']) {
+    it(`gives a line its ${member} back from a stream, too`, async () => {
+      const events = [
+        chatChunk({ [member]: 'H' }),
+        chatChunk({ [member]: 'm.' }),
+        chatChunk({ content: 'Hi' }),
+      ]
+      const response = await clientOn('openai', responsesAsChat, [...events, chatChunk({}, 'stop')])
+        .responses.stream({ model: 'chat', input: 'hi' })
+        .finalResponse()
+      const { messages } = asChat({ input: response.output })
       assert.deepEqual(messages, [{ role: 'assistant', content: 'Hi', [member]: 'Hm.' }])
     })
   }

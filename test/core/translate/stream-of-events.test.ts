@@ -120,4 +120,41 @@ describe('events of an Anthropic-style line', () => {
   })
 
   relaysAlike('anthropic', source.map(streamOf))
+
+  it('cite one page, or several, at the end of the text that they were cited for', () => {
+    const page = (name: string) => ({
+      type: 'web_search_result_location',
+      url: `https://a.test/${name}`,
+      title: name,
+    })
+    const cited = (start_index: number, end_index: number, name: string) => ({
+      type: 'url_citation',
+      url_citation: { start_index, end_index, url: `https://a.test/${name}`, title: name },
+    })
+    const event = (type: string, members: object = {}) =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`
+    const block = (index: number, text: string, ...names: string[]) =>
+      event('content_block_start', { index, content_block: { type: 'text', text: '' } }) +
+      event('content_block_delta', { index, delta: { type: 'text_delta', text } }) +
+      names
+        .map((name) =>
+          event('content_block_delta', { index, delta: { type: 'citations_delta', citation: page(name) } }),
+        )
+        .join('') +
+      event('content_block_stop', { index })
+    const { text } = relayTranslated(
+      'anthropic',
+      event('message_start', { message: { id: 'msg_1', role: 'assistant', model: 'm', content: [] } }) +
+        block(0, 'Hello') +
+        block(1, ' rain', 'a') +
+        block(2, ' sun', 'b', 'c') +
+        event('message_delta', { delta: { stop_reason: 'end_turn' } }) +
+        event('message_stop'),
+    )
+    assert.deepEqual(completionOf(text).message.annotations, [
+      cited(5, 10, 'a'),
+      cited(10, 14, 'b'),
+      cited(10, 14, 'c'),
+    ])
+  })
 })
