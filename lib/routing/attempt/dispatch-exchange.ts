@@ -63,7 +63,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
   run(handler: ResponseHandler<End>, isWanted = true): Promise<End> {
     this.#handler = handler
     const ended = this.ended()
-    if (isWanted) this.#wire.dispatch(this.#request, this)
+    if (isWanted) this.#send(this.#request, this.#wire)
     else this.abandon()
     return ended
   }
@@ -74,7 +74,16 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     this.#controller = undefined
     controller?.abort(OVER)
     this.clocks.reconnecting(performance.now())
-    wire.dispatch(request, this)
+    this.#send(request, wire)
+  }
+
+  /** What a wire does not take has failed like a connection that cannot be made. */
+  #send(request: Dispatcher.DispatchOptions, wire: Wire): void {
+    try {
+      wire.dispatch(request, this)
+    } catch (error) {
+      this.breakOff(connectionFailure(error instanceof Error ? error : new Error(String(error))))
+    }
   }
 
   /** Stops reading while the caller is slower than the upstream. */

@@ -1,9 +1,12 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Request, Response } from 'express'
 import { type AttemptNote, type Call, freeSpent } from '../../../core/call/index.ts'
 import type { Line } from '../../../core/catalog/index.ts'
-import { type ErrorCode, GatewayError } from '../../../core/errors/index.ts'
-import type { Download, Downloads } from '../lines/download.ts'
-import { codeFor, DownloadAttempt, reasonOf } from './download-attempt.ts'
+import type { ErrorCode } from '../../../core/errors/index.ts'
+import { DispatchExchange, type ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
+import type { ExchangeEnd } from '../../../routing/attempt/exchange.ts'
+import { type Failure, malformed } from '../../../routing/attempt/outcome.ts'
+import type { DownloadOrder, Downloads } from '../lines/download.ts'
 
 /** What is sent, and of which line. */
 export interface DownloadSource {
@@ -14,6 +17,8 @@ export interface DownloadSource {
   readonly note: AttemptNote
 }
 
+const MOST_REDIRECTS = 5
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** What a caller may ask of a file. */
 const ASKED = ['range', 'if-range', 'if-none-match', 'if-modified-since']
 /** What is told of it. */
@@ -35,29 +40,122 @@ export async function sendDownload(
   downloads: Downloads,
   source: DownloadSource,
 ): Promise<void> {
-  const leaving = new AbortController()
-  const forget = call.onLeave(() => leaving.abort())
+  const asked = Object.fromEntries(ASKED.flatMap((name) => headerOf(req, name)))
+  const download = new Download(req, res, downloads, { ...source, asked })
+  const forget = call.onLeave(() => download.leave())
   const release = call.hold()
-  const attempt = new DownloadAttempt(source.line)
   try {
-    const asked = Object.fromEntries(ASKED.flatMap((name) => headerOf(req, name)))
-    const download = await downloads.open({ ...source, asked }, leaving.signal)
-    attempt.begun(download.status)
-    if (!PASSED_ON.has(download.status)) {
-      download.body.on('error', () => {}).destroy()
-      throw call.refuse(codeOf(download.status))
-    }
-    writeHead(res, download)
-    await writeBody(req, res, download)
-    source.note(attempt.record(call.left ? 'abandoned' : 'completed'))
-  } catch (error) {
-    const code = codeFor(error)
-    source.note(attempt.record(call.left ? 'abandoned' : code, error))
-    if (!call.left) throw errorFor(call, error, code, source.line)
+    const failure = await download.run(source.note)
+    if (!failure || call.left) return
+    const { code, detail } = failure
+    if (detail !== null)
+      call.logger.warn(
+        { requestId: call.id, line: source.line.id, reason: detail },
+        'video: a download failed',
+      )
+    throw call.refuse(code)
   } finally {
     forget()
     release()
   }
+}
+
+/** One download, redirects included, whose bytes go to a caller as they come. */
+class Download implements ResponseHandler<ExchangeEnd> {
+  readonly #req: Request
+  readonly #res: Response
+  readonly #downloads: Downloads
+  readonly #order: DownloadOrder
+  readonly #exchange: DispatchExchange<ExchangeEnd>
+  readonly #onDrain = (): void => this.#exchange.resume()
+  #at: URL | undefined
+  #redirects = 0
+
+  constructor(req: Request, res: Response, downloads: Downloads, order: DownloadOrder) {
+    this.#req = req
+    this.#res = res
+    this.#downloads = downloads
+    this.#order = order
+    const { line } = order
+    const { at, request, wire } = downloads.requestFor(order)
+    this.#at = at
+    // How long it takes is decided by how much there is.
+    const timeouts = { ...line.timeouts, totalMs: Infinity }
+    this.#exchange = new DispatchExchange({ line, upstreamModel: null }, request, wire, Infinity, timeouts)
+  }
+
+  /** Resolves with what went wrong; undefined where nothing did, or the caller left. */
+  async run(note: AttemptNote): Promise<Failure | undefined> {
+    this.#res.on('drain', this.#onDrain)
+    const end = await this.#exchange.run(this)
+    this.#res.off('drain', this.#onDrain)
+    note(this.#exchange.record)
+    return end.kind === 'failed' ? end.failure : undefined
+  }
+
+  /** Ends it because the caller left. */
+  leave(): void {
+    this.#exchange.abandon()
+  }
+
+  start(status: number, headers: IncomingHttpHeaders): ExchangeEnd | undefined {
+    const { location } = headers
+    if (REDIRECTS.has(status) && typeof location === 'string') return this.#follow(location)
+    this.#exchange.progress()
+    if (!PASSED_ON.has(status)) return failed({ ...malformed(''), code: codeOf(status), detail: null })
+    this.#writeHead(status, headers)
+    if (this.#req.method !== 'HEAD' && status !== 304 && status !== 416) return undefined
+    if (status === 416) this.#res.removeHeader('content-length')
+    this.#res.end()
+    return { kind: 'served' }
+  }
+
+  push(chunk: Buffer): boolean {
+    if (!this.#res.write(chunk, () => freeSpent(chunk))) this.#exchange.pause()
+    return false
+  }
+
+  flush(): undefined {}
+
+  /** The regular end is written, and no other. */
+  finish(): ExchangeEnd {
+    this.#res.end()
+    return { kind: 'served' }
+  }
+
+  breakOff(failure: Failure): ExchangeEnd {
+    return failed(failure)
+  }
+
+  abandon(): ExchangeEnd {
+    return { kind: 'abandoned' }
+  }
+
+  #follow(location: string): ExchangeEnd | undefined {
+    if (this.#redirects++ === MOST_REDIRECTS) return failed(malformed('too many redirects'))
+    const { at, request, wire } = this.#downloads.requestFor({ ...this.#order, url: location }, this.#at)
+    this.#at = at
+    this.#exchange.follow(request, wire)
+    return undefined
+  }
+
+  #writeHead(status: number, headers: IncomingHttpHeaders): void {
+    const res = this.#res
+    res.status(status)
+    for (const name of TOLD) {
+      const value = headers[name]
+      if (value !== undefined) res.setHeader(name, value)
+    }
+    const [given = ''] = String(headers['content-type'] ?? '').split(';')
+    const type = given.trim()
+    if (status !== 304) res.setHeader('content-type', MEDIA.test(type) ? type : 'application/octet-stream')
+    res.setHeader('cache-control', 'private, no-store')
+    res.setHeader('x-content-type-options', 'nosniff')
+  }
+}
+
+function failed(failure: Failure): ExchangeEnd {
+  return { kind: 'failed', failure, committed: false, elsewhere: false, lineFault: false }
 }
 
 function headerOf(req: Request, name: string): [string, string][] {
@@ -65,62 +163,9 @@ function headerOf(req: Request, name: string): [string, string][] {
   return typeof value === 'string' ? [[name, value]] : []
 }
 
-function writeHead(res: Response, { status, headers }: Download): void {
-  res.status(status)
-  for (const name of TOLD) {
-    const value = headers[name]
-    if (value !== undefined) res.setHeader(name, value)
-  }
-  const type =
-    String(headers['content-type'] ?? '')
-      .split(';')[0]
-      ?.trim() ?? ''
-  if (status !== 304) res.setHeader('content-type', MEDIA.test(type) ? type : 'application/octet-stream')
-  res.setHeader('cache-control', 'private, no-store')
-  res.setHeader('x-content-type-options', 'nosniff')
-}
-
-async function writeBody(req: Request, res: Response, { status, body }: Download): Promise<void> {
-  if (req.method === 'HEAD' || status === 304 || status === 416) {
-    body.on('error', () => {}).destroy()
-    if (status === 416) res.removeHeader('content-length')
-    res.end()
-    return
-  }
-  await relay(body, res)
-}
-
-/** Passes on what comes, and stops reading while the caller does not. The regular end is written, and no other. */
-function relay(body: Download['body'], res: Response): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const resume = (): void => void body.resume()
-    res.on('drain', resume)
-    // The upstream is left by then: see the signal.
-    res.once('close', resolve)
-    body.on('data', (chunk: Buffer) => {
-      if (!res.write(chunk, () => freeSpent(chunk))) body.pause()
-    })
-    body.once('end', () => {
-      res.end()
-      resolve()
-    })
-    body.once('error', (error) => {
-      res.off('drain', resume)
-      reject(error)
-    })
-  })
-}
-
 /** An address that is good no more, or a file that the line has deleted, is one that does not exist. */
 function codeOf(status: number): ErrorCode {
   if (status === 404 || status === 410) return 'not_found'
   if (status === 429) return 'upstream_rate_limited'
   return status === 503 ? 'upstream_overloaded' : 'upstream_error'
-}
-
-/** What the caller is told; the address, and what is wrong with it, stays here. */
-function errorFor(call: Call, error: unknown, code: ErrorCode, { id: line }: Line): unknown {
-  if (error instanceof GatewayError) return error
-  call.logger.warn({ requestId: call.id, line, reason: reasonOf(error) }, 'video: a download failed')
-  return call.refuse(code)
 }

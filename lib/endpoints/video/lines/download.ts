@@ -1,15 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import type { Readable } from 'node:stream'
-import { Agent, type Dispatcher, request } from 'undici'
+import { Agent, type Dispatcher } from 'undici'
 import type { Line } from '../../../core/catalog/index.ts'
-import { isPrivateHost, lookupPublic, PrivateAddress } from './public-address.ts'
-
-/** Something that an upstream is sending. */
-export interface Download {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly body: Readable & { dump(): Promise<void> }
-}
+import type { Wire } from '../../../routing/lines/upstream-pool.ts'
+import { isPrivateHost, lookupPublic } from './public-address.ts'
 
 /** What to fetch, and for whom. */
 export interface DownloadOrder {
@@ -22,43 +14,43 @@ export interface DownloadOrder {
   readonly line: Line
 }
 
-/** An address that must not be fetched: for the log, its text tells no more than why. */
-export class RefusedAddress extends Error {
+/** A request for an address, and what it goes over. */
+export interface DownloadRequest {
+  /** Undefined where the address must not be fetched: the wire does not take the request then. */
+  readonly at: URL | undefined
+  readonly request: Dispatcher.DispatchOptions
+  readonly wire: Wire
+}
+
+/** For the log: its text tells no more than why an address must not be fetched. */
+class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
 }
 
-const MOST_REDIRECTS = 5
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-
 /**
- * Fetches what a line points to. An upstream that is not ours to trust names the address, so it may be on the line's own
- * origin, or, over https, at a public address; redirects are held to the same.
+ * Prepares to fetch what a line points to. An upstream that is not ours to trust names the address, so it may be on the
+ * line's own origin, or, over https, at a public address; redirects are held to the same.
  */
 export class Downloads {
-  readonly #common: Agent.Options = { allowH2: false, pipelining: 1 }
+  // The clocks of the exchange rule; undici's own would end a long download behind their back.
+  readonly #common: Agent.Options = { allowH2: false, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }
   readonly #own = new Agent(this.#common)
   readonly #foreign = new Agent({ ...this.#common, connect: { lookup: lookupPublic } })
 
-  /**
-   * Begins to fetch.
-   *
-   * @throws {RefusedAddress} where an address, or one that it redirects to, may not be fetched.
-   * @throws undici's errors where the connection fails, or the signal ends.
-   */
-  async open({ url, headers, asked, line }: DownloadOrder, signal: AbortSignal): Promise<Download> {
-    let at = parse(url)
-    for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
-      const isOwn = at.origin === line.origin
-      if (!isOwn) refuseUnlessPublic(at)
-      const sent = isOwn ? { ...headers, ...asked } : { 'accept-encoding': 'identity', ...asked }
-      const answer = await this.#ask(at, isOwn, sent, line, signal)
-      const { location } = answer.headers
-      if (!REDIRECTS.has(answer.statusCode) || typeof location !== 'string')
-        return { status: answer.statusCode, headers: answer.headers, body: answer.body }
-      await answer.body.dump()
-      at = parse(location, at)
+  /** @param from where a redirect to the address came from. */
+  requestFor(order: DownloadOrder, from?: URL): DownloadRequest {
+    try {
+      return this.#requestFor(order, parse(order.url, from))
+    } catch (error) {
+      const refuse = (): never => {
+        throw error
+      }
+      return {
+        at: undefined,
+        request: { method: 'GET', path: '/' },
+        wire: { dispatch: refuse, dispatchFresh: refuse },
+      }
     }
-    throw new RefusedAddress('too many redirects')
   }
 
   /** Ends what is under way. */
@@ -66,25 +58,21 @@ export class Downloads {
     await Promise.all([this.#own.destroy(), this.#foreign.destroy()])
   }
 
-  async #ask(
-    { href }: URL,
-    isOwn: boolean,
-    headers: Record<string, string>,
-    { timeouts }: Line,
-    signal: AbortSignal,
-  ): Promise<Dispatcher.ResponseData> {
-    const { firstByteMs: headersTimeout, idleMs: bodyTimeout } = timeouts
-    try {
-      return await request(href, {
-        dispatcher: isOwn ? this.#own : this.#foreign,
-        headers,
-        headersTimeout,
-        bodyTimeout,
-        signal,
-      })
-    } catch (error) {
-      if (error instanceof PrivateAddress) throw new RefusedAddress(error.message)
-      throw error
+  #requestFor({ headers, asked, line }: DownloadOrder, at: URL): DownloadRequest {
+    const isOwn = at.origin === line.origin
+    if (!isOwn) refuseUnlessPublic(at)
+    const agent = isOwn ? this.#own : this.#foreign
+    const { origin } = at
+    const dispatch: Wire['dispatch'] = (request, handler) =>
+      void agent.dispatch({ ...request, origin }, handler)
+    return {
+      at,
+      request: {
+        method: 'GET',
+        path: at.pathname + at.search,
+        headers: isOwn ? { ...headers, ...asked } : { 'accept-encoding': 'identity', ...asked },
+      },
+      wire: { dispatch, dispatchFresh: dispatch },
     }
   }
 }
