@@ -5,7 +5,12 @@ import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { accountWallet, type LedgerCheck } from '../../../lib/ledger/index.ts'
 import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
-import { type GatewayProcess, startGatewayProcess, temporaryFolder } from '../../support/gateway-process.ts'
+import {
+  type Environment,
+  type GatewayProcess,
+  startGatewayProcess,
+  temporaryFolder,
+} from '../../support/gateway-process.ts'
 import type { ScriptedUpstream } from '../../support/scripted-upstream.ts'
 
 /** What the account has at first, and what one of its keys may spend. Nano-units. */
@@ -43,12 +48,12 @@ export async function startPaidGateway(
   t: TestContext,
   upstream: ScriptedUpstream,
   databaseUrl: string,
-  through: readonly string[] = [],
+  { through = [], more = {} }: { through?: readonly string[]; more?: Environment } = {},
 ): Promise<GatewayProcess> {
   const folder = await temporaryFolder()
   t.after(folder.remove)
   const GATEWAY_CONFIG = await writeConfig(folder.path, upstream)
-  const env = { GATEWAY_CONFIG, DATABASE_URL: databaseUrl, LOG_LEVEL: 'warn' }
+  const env = { GATEWAY_CONFIG, DATABASE_URL: databaseUrl, LOG_LEVEL: 'warn', ...more }
   const gateway = await startGatewayProcess(env, through)
   t.after(async () => {
     gateway.kill('SIGCONT')

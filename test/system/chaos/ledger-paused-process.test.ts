@@ -7,6 +7,7 @@ import { BACKENDS, type Backend } from '../../stores/sql/postgres-database.ts'
 import type { GatewayProcess } from '../../support/gateway-process.ts'
 import { chatEvents, startUpstream, stream } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'
+import { FAST, realMs, theirMs } from './fast-gateways.ts'
 import { costOf, endInGoodOrder, readBooks, startPaidGateway } from './ledger-gateway.ts'
 import { ask, begin, type Seen } from './ledger-load.ts'
 
@@ -75,16 +76,17 @@ async function standStill(t: TestContext, { url }: Backend): Promise<void> {
     res.end()
   })
   t.after(() => upstream.close())
-  const first = await startPaidGateway(t, upstream, database)
+  const first = await startPaidGateway(t, upstream, database, { more: FAST })
   const keyed = await begin(first, { streamed: true, key: 'k' })
   const unkeyed = await begin(first, { streamed: true })
   const ofFirst = await openLeases(database)
   assert.ok(ofFirst.size > 0)
-  const second = await startPaidGateway(t, upstream, database)
+  const second = await startPaidGateway(t, upstream, database, { more: FAST })
 
   await pause(first, database)
   const paused = performance.now()
-  const since = () => Math.round(performance.now() - paused)
+  /** By the clocks of the gateways. */
+  const since = () => Math.round(theirMs(performance.now() - paused))
   const swept = untilSwept(database, ofFirst).then(since)
   let taken: Seen
   do {
@@ -97,7 +99,7 @@ async function standStill(t: TestContext, { url }: Backend): Promise<void> {
   assert.ok((await swept) > 25_000, 'not before its owner has stopped using it')
   assert.ok(takenOver > 30_000, 'not while its owner may still use it')
 
-  await sleep(PAUSED_MS - since())
+  await sleep(realMs(PAUSED_MS - since()))
   goOn.resolve()
   await sleep(100)
   first.kill('SIGCONT')
@@ -121,7 +123,7 @@ async function standStill(t: TestContext, { url }: Backend): Promise<void> {
   assert.equal(overrun, costOf(WORDS.length), 'what was charged on the lease that was swept')
 }
 
-describe('a process that stands still for 70 s, with a claim and a lease', {
+describe('a process that stands still for 70 s of its clocks, with a claim and a lease', {
   concurrency: true,
   timeout: 240_000,
 }, () => {

@@ -6,6 +6,7 @@ import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { type Exchange, readExchange } from '../../support/exchange.ts'
 import {
   chat,
+  type Environment,
   type GatewayProcess,
   post,
   startGatewayProcess,
@@ -57,6 +58,7 @@ export async function paidGateways(
   databaseUrl: string,
   { accounts, keys, price }: PaidConfig,
   script: UpstreamScript,
+  more: Environment = {},
 ): Promise<PaidGateways> {
   const folder = await temporaryFolder()
   t.after(folder.remove)
@@ -95,6 +97,7 @@ export async function paidGateways(
         DATABASE_URL: databaseUrl,
         GATEWAY_CONFIG: configFile,
         LOG_LEVEL: 'warn',
+        ...more,
       })
       t.after(() => gateway.stop())
       return gateway
