@@ -5,7 +5,7 @@ import {
   chatUsage,
   messagesReasoningTokens,
   messagesUsage,
-} from '../../../lib/core/translate/usage.ts'
+} from '../../../lib/core/translate/answers/usage.ts'
 
 describe('the usage of an answer, told as a chat’s', () => {
   it('adds input and output up, and says what of it was cached, written to a cache and thought', () => {
