@@ -1,14 +1,16 @@
 import { randomFillSync } from 'node:crypto'
 
-const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
-const POOL_BYTES = 4096
-const RANDOM_CHARS = 16
+const ALPHABET = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
+const RANDOM_BYTES = 4096
+const TIME_START = 'req_'.length
+const TIME_END = TIME_START + 10
+const LENGTH = TIME_END + 16
 
-/** Random characters, made many at a time; those of one id after the other are used. */
-const pool = Buffer.allocUnsafe(POOL_BYTES)
-let used = POOL_BYTES
-let lastTime = 0
-let timeText = ''
+const random = Buffer.allocUnsafe(RANDOM_BYTES)
+let used = RANDOM_BYTES
+/** The id made last. The next one is written over it, so that no text is made but the id. */
+const id = Buffer.alloc(LENGTH, 'req_')
+let lastTime = -1
 
 /**
  * A new request id: `req_`, ten characters of the time in milliseconds, sixteen random ones (80 bits). Ids sort by
@@ -17,19 +19,18 @@ let timeText = ''
 export function newRequestId(now: number = Date.now()): string {
   if (now !== lastTime) {
     lastTime = now
-    timeText = ''
-    for (let rest = now; timeText.length < 10; rest = Math.floor(rest / 32)) {
-      timeText = (ALPHABET[rest % 32] as string) + timeText
+    let rest = now
+    for (let i = TIME_END - 1; i >= TIME_START; i--) {
+      id[i] = ALPHABET[rest % 32] as number
+      rest = Math.floor(rest / 32)
     }
   }
-  if (used + RANDOM_CHARS > POOL_BYTES) {
-    randomFillSync(pool)
-    for (let i = 0; i < POOL_BYTES; i++) pool[i] = ALPHABET.charCodeAt((pool[i] as number) & 31)
+  if (used + LENGTH - TIME_END > RANDOM_BYTES) {
+    randomFillSync(random)
     used = 0
   }
-  const random = pool.toString('latin1', used, used + RANDOM_CHARS)
-  used += RANDOM_CHARS
-  return `req_${timeText}${random}`
+  for (let i = TIME_END; i < LENGTH; i++) id[i] = ALPHABET[(random[used++] as number) & 31] as number
+  return id.toString('latin1')
 }
 
 /** Whether a text has the form of a request id. */

@@ -12,11 +12,11 @@ export type MemberEdits = Readonly<Record<string, string | null>>
 export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
   const names = Object.keys(edits)
   if (names.length === 0) return raw
-  const replaced: string[] = []
-  const patch = new Patch(raw)
-  const member = new MemberCursor(raw)
+  const cuts: Cut[] = []
+  let replaced: string[] | undefined
   let keptEnd = -1
   let [removedStart, removedEnd] = [-1, -1]
+  const member = new MemberCursor(raw)
   while (member.next()) {
     const name = nameOf(member, names)
     const text = name === undefined ? undefined : edits[name]
@@ -25,22 +25,24 @@ export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
       removedEnd = member.valueEnd
       continue
     }
-    if (removedStart >= 0) patch.cut(removedStart, member.keyStart, '')
+    if (removedStart >= 0) cuts.push({ from: removedStart, to: member.keyStart, text: '' })
     removedStart = -1
     keptEnd = member.valueEnd
-    if (text === undefined) continue
-    replaced.push(name as string)
-    if (!member.reads(text)) patch.cut(member.valueStart, member.valueEnd, text)
+    if (name === undefined || text === undefined) continue
+    replaced = replaced ? [...replaced, name] : [name]
+    if (!member.reads(text)) cuts.push({ from: member.valueStart, to: member.valueEnd, text })
   }
-  if (removedStart >= 0) patch.cut(keptEnd < 0 ? removedStart : keptEnd, removedEnd, '')
-  for (const name of names) {
-    if (edits[name] === null || replaced.includes(name)) continue
-    const text = `${JSON.stringify(name)}:${edits[name]}`
-    if (keptEnd < 0) patch.add(raw.indexOf('{') + 1, text)
-    else patch.add(keptEnd, `,${text}`)
+  if (removedStart >= 0) cuts.push({ from: keptEnd < 0 ? removedStart : keptEnd, to: removedEnd, text: '' })
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i] as string
+    if (edits[name] === null || replaced?.includes(name)) continue
+    // Behind the last member that is kept and behind all cuts, for what is cut last may be what followed it.
+    const place = Math.max(keptEnd < 0 ? raw.indexOf('{') + 1 : keptEnd, cuts.at(-1)?.to ?? 0)
+    const text = `${keptEnd < 0 ? '' : ','}${JSON.stringify(name)}:${edits[name]}`
+    cuts.push({ from: place, to: place, text })
     keptEnd = Math.max(keptEnd, 0)
   }
-  return patch.apply()
+  return cuts.length === 0 ? raw : patched(raw, cuts)
 }
 
 function nameOf(member: MemberCursor, names: readonly string[]): string | undefined {
@@ -48,49 +50,29 @@ function nameOf(member: MemberCursor, names: readonly string[]): string | undefi
   return undefined
 }
 
-/** A cut of a text, and what takes its place. */
+/** A piece of a text that is taken out, and what takes its place. */
 interface Cut {
   readonly from: number
   readonly to: number
   readonly text: string
 }
 
-/** Cuts of a text, from front to back. */
-class Patch {
-  readonly #raw: Buffer
-  #cuts: Cut[] | undefined
-
-  constructor(raw: Buffer) {
-    this.#raw = raw
+/**
+ * One copy, however many cuts there are.
+ *
+ * @param cuts from front to back.
+ */
+function patched(raw: Buffer, cuts: readonly Cut[]): Buffer {
+  let size = raw.length
+  for (const { from, to, text } of cuts) size += Buffer.byteLength(text) - (to - from)
+  const copy = Buffer.allocUnsafe(size)
+  let written = 0
+  let copied = 0
+  for (const { from, to, text } of cuts) {
+    written += raw.copy(copy, written, copied, from)
+    written += copy.write(text, written)
+    copied = to
   }
-
-  cut(from: number, to: number, text: string): void {
-    if (this.#cuts) this.#cuts.push({ from, to, text })
-    else this.#cuts = [{ from, to, text }]
-  }
-
-  /** Puts a text there, or behind the last cut. */
-  add(at: number, text: string): void {
-    const place = Math.max(at, this.#cuts?.at(-1)?.to ?? 0)
-    this.cut(place, place, text)
-  }
-
-  /** One copy, however many cuts there are; the text itself where there are none. */
-  apply(): Buffer {
-    const raw = this.#raw
-    const cuts = this.#cuts
-    if (!cuts) return raw
-    let size = raw.length
-    for (const { from, to, text } of cuts) size += Buffer.byteLength(text) - (to - from)
-    const patched = Buffer.allocUnsafe(size)
-    let written = 0
-    let copied = 0
-    for (const { from, to, text } of cuts) {
-      written += raw.copy(patched, written, copied, from)
-      written += patched.write(text, written)
-      copied = to
-    }
-    raw.copy(patched, written, copied)
-    return patched
-  }
+  raw.copy(copy, written, copied)
+  return copy
 }

@@ -43,21 +43,30 @@ export function readChoices(json: unknown, form: ChoiceForm): AnswerReading {
   if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.choices)) {
     throw new SyntaxError('the answer has no "choices"')
   }
-  const choices = answer.choices.filter(
-    (choice): choice is ChatChoice => typeof choice === 'object' && choice !== null,
-  )
-  const outputs = choices.map(form.output)
+  const { usage } = answer
+  const choices: ChatChoice[] = answer.choices
+  let substance: Substance = 'empty'
+  for (const choice of choices) if (isObject(choice)) substance = weightier(substance, choice, form)
   return {
-    substance: substanceOf(choices, outputs),
-    usage: readChatUsage(answer.usage),
-    estimateOutput: () => outputs.reduce((sum, output) => sum + estimateTokens(outputText(output)), 0),
+    substance,
+    usage: readChatUsage(usage),
+    estimateOutput() {
+      let tokens = 0
+      for (const choice of choices) {
+        if (isObject(choice)) tokens += estimateTokens(outputText(form.output(choice)))
+      }
+      return tokens
+    },
   }
 }
 
-function substanceOf(choices: readonly ChatChoice[], outputs: readonly ChatOutput[]): Substance {
-  if (outputs.some(hasRefusal)) return 'refusal'
-  if (outputs.some(hasOutput)) return 'output'
-  return choices.some((choice) => choice.finish_reason === 'content_filter') ? 'filtered' : 'empty'
+/** What an answer amounts to with one more choice: a refusal counts before output, output before what was filtered. */
+function weightier(before: Substance, choice: ChatChoice, form: ChoiceForm): Substance {
+  if (before === 'refusal') return before
+  const output = form.output(choice)
+  if (hasRefusal(output)) return 'refusal'
+  if (before === 'output' || hasOutput(output)) return 'output'
+  return choice.finish_reason === 'content_filter' ? 'filtered' : before
 }
 
 /** Whether a message or delta declines in the model's own words. */
