@@ -69,12 +69,13 @@ export async function tryCandidates<End extends ExchangeEnd>(
   const { request } = policy
   const ordered = orderCandidates(filterCandidates(all, call, policy, trace.eliminated), strategy, call)
   budget.noteCall()
-  const deadline = performance.now() + longestTotal(ordered)
-  const failures: Failure[] = []
+  const deadline = deadlineOf(ordered)
+  let failures: Failure[] | undefined
   let fault: Untranslatable | undefined
-  for (const candidate of ordered) {
+  for (let i = 0; i < ordered.length; i++) {
+    const candidate = ordered[i] as Candidate
     if (call.left) return
-    if (failures.length > 0 && (failures.length >= maxAttempts || performance.now() >= deadline)) break
+    if (failures && (failures.length >= maxAttempts || performance.now() >= deadline)) break
     const untranslatable = policy.prepare?.(candidate)
     if (untranslatable) {
       fault ??= untranslatable
@@ -82,7 +83,7 @@ export async function tryCandidates<End extends ExchangeEnd>(
       trace.eliminated.push({ line: candidate.line.id, reason: 'protocol', detail })
       continue
     }
-    const pass = enter(candidate, trace, failures.length > 0 ? budget : undefined)
+    const pass = enter(candidate, trace, failures && budget)
     if (trace.retryBudgetSpent) break
     if (!pass) continue
     let end: End
@@ -102,10 +103,11 @@ export async function tryCandidates<End extends ExchangeEnd>(
       if (finishing) await finishing
       return
     }
+    failures ??= []
     failures.push(end.failure)
     if (!end.elsewhere) break
   }
-  if (failures.length > 0) throw verdict(failures, request?.body ?? UNREAD_BODY)
+  if (failures) throw verdict(failures, request?.body ?? UNREAD_BODY)
   // A strategy may leave out what it does not want tried.
   if (ordered.length === 0) throw new GatewayError('no_candidate')
   throw emptied(all, trace.eliminated, fault)
@@ -141,8 +143,10 @@ function report({ state }: Candidate, pass: CircuitPass, end: ExchangeEnd): void
   }
 }
 
-function longestTotal(candidates: readonly Candidate[]): number {
+/** When the attempts of a call end altogether: all of them share the largest total clock. */
+function deadlineOf(candidates: readonly Candidate[]): number {
   let longest = 0
-  for (const { line } of candidates) longest = Math.max(longest, line.timeouts.totalMs)
-  return longest
+  for (let i = 0; i < candidates.length; i++)
+    longest = Math.max(longest, candidates[i]?.line.timeouts.totalMs ?? 0)
+  return performance.now() + longest
 }

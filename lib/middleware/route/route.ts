@@ -57,7 +57,7 @@ export function route(options: RouteOptions): RequestHandler {
   function serve(call: Call, request: CallRequest, req: Request, res: Response): Promise<void> {
     const { model, operation, resource } = request
     const { pin } = call
-    if (!pin) refuseUnpinned(request)
+    if (!pin && operation.goesOnFrom) refuseUnpinned(request)
     call.routing = newTrace(settings)
     const known = catalog(call)
     const list =

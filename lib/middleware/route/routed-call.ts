@@ -1,12 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type {
-  AnswerBytes,
-  AttemptRecord,
-  Call,
-  CallEnding,
-  CallOutcome,
-  CallRequest,
-} from '../../core/call/index.ts'
+import type { AnswerBytes, AttemptRecord, Call, CallOutcome, CallRequest } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import type { StreamReader } from '../../core/operations/index.ts'
 import { type Translation, Untranslatable } from '../../core/translate/index.ts'
@@ -35,7 +28,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   readonly #inbound: IncomingHttpHeaders
   readonly #res: ServerResponse
   readonly #options: DisconnectPolicy
-  readonly #adapter: RequestAdapter
+  readonly #adapter: RequestAdapter | undefined
   #adapted: AdaptedRequest
   #exchange: DispatchExchange<AnswerEnd> | undefined
   #handler: AnswerHandler | undefined
@@ -57,12 +50,13 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     this.#inbound = inbound
     this.#res = res
     this.#options = options
-    this.#adapter = new RequestAdapter(request, translations)
+    this.#adapter = translations.length > 0 ? new RequestAdapter(request, translations) : undefined
     this.#adapted = request
     call.onLeave(() => this.#leave())
   }
 
   prepare(candidate: Candidate): Untranslatable | undefined {
+    if (!this.#adapter) return undefined
     const adapted = this.#adapter.for(candidate)
     if (adapted instanceof Untranslatable) return adapted
     this.#adapted = adapted
@@ -74,14 +68,14 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     this.#exchange = new DispatchExchange<AnswerEnd>(candidate, upstream, candidate.state.pool, deadline)
     this.#handler = new AnswerHandler(this.request, this.#adapted, candidate.price, this)
     this.#pass = pass
-    this.#keeping = new AnswerKeeping(this.#call, candidate.line.id)
+    this.#keeping = undefined
     this.#stream = undefined
     return this.#exchange.run(this.#handler)
   }
 
   get record(): AttemptRecord | undefined {
     const exchange = this.#exchange
-    if (exchange && this.#handler) exchange.skipped = this.#handler.skipped
+    if (exchange && this.#handler && this.#adapted.translation) exchange.skipped = this.#handler.skipped
     return exchange?.record
   }
 
@@ -98,7 +92,10 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   }
 
   beforeHead(): Promise<void> | undefined {
-    return this.#keeping?.beforeHead(this.#handler?.reader)
+    const reader = this.#handler?.reader
+    if (!reader?.keptId || !this.#exchange) return undefined
+    this.#keeping = new AnswerKeeping(this.#call, this.#exchange.target.line.id)
+    return this.#keeping.beforeHead(reader.keptId, reader.estimatedOutput)
   }
 
   keepUnsent(bytes: AnswerBytes): void {
@@ -108,8 +105,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   /** Meters what was used, makes durable what has to be, and hands over the last bytes. */
   finish(end: AnswerEnd, candidate: Candidate): Promise<void> | undefined {
     const opened = this.#stream?.opened
-    if (opened) return opened.then(() => this.#complete(end, candidate))
-    return this.#complete(end, candidate)
+    return opened ? opened.then(() => this.#complete(end, candidate)) : this.#complete(end, candidate)
   }
 
   /** The caller has left: an attempt that runs is ended, or read on for a while. */
@@ -122,7 +118,8 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
 
   #complete(end: AnswerEnd, candidate: Candidate): Promise<void> | undefined {
     this.#meter(end, candidate)
-    const keeping = this.#keep(end)
+    const keptId = end.kind === 'served' ? (end.reader ?? end.reading)?.keptId : undefined
+    const keeping = keptId === undefined ? undefined : this.#keep(end, keptId, candidate)
     return keeping ? keeping.then(() => this.#settle(end)) : this.#settle(end)
   }
 
@@ -146,18 +143,18 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   }
 
   /** An answer whose id could not be noted is not given, and not charged. */
-  #keep(end: AnswerEnd): Promise<void> | undefined {
-    if (end.kind !== 'served') return undefined
-    const { keptId } = end.reader ?? end.reading ?? {}
-    return this.#keeping?.beforeEnd(keptId)?.catch((error: unknown) => {
-      if (!end.reader) this.#call.usage = null
+  #keep({ reader }: AnswerEnd, keptId: string, { line }: Candidate): Promise<void> | undefined {
+    this.#keeping ??= new AnswerKeeping(this.#call, line.id)
+    return this.#keeping.beforeEnd(keptId)?.catch((error: unknown) => {
+      if (!reader) this.#call.usage = null
       throw error
     })
   }
 
   /** Makes durable what has to be; where that is nothing, nothing is waited for. */
   #settle(end: AnswerEnd): Promise<void> | undefined {
-    const settling = this.#call.settle(this.#ending(end))
+    const unsent = end.kind === 'served' ? end.unsent : null
+    const settling = this.#call.settle({ outcome: this.#outcome(end), unsent })
     if (!settling) {
       this.#send(end)
       return undefined
@@ -170,10 +167,6 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
         throw error
       },
     )
-  }
-
-  #ending(end: AnswerEnd): CallEnding {
-    return { outcome: this.#outcome(end), unsent: end.kind === 'served' ? end.unsent : null }
   }
 
   #outcome(end: AnswerEnd): CallOutcome {

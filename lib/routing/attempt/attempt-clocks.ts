@@ -1,5 +1,6 @@
 import type { TimeoutPhase } from '../../core/call/index.ts'
 import type { Timeouts } from '../../core/catalog/index.ts'
+import { unwatch, type Watched, watch } from './clock-watch.ts'
 
 /** Is told which clock ran out, and after how many milliseconds. */
 export interface ClockOwner {
@@ -7,21 +8,19 @@ export interface ClockOwner {
 }
 
 /**
- * The four clocks of an attempt on one timer: connect, first byte, idle between chunks, total. Progress is a note of
- * the time; the timer looks at it when it fires, so that a chunk costs nothing.
+ * The four clocks of an attempt: connect, first byte, idle between chunks, total. Progress is a note of the time, so that
+ * a chunk costs nothing; one timer looks at the clocks of all attempts.
  */
-export class AttemptClocks {
+export class AttemptClocks implements Watched {
+  /** Its place among all that are watched. */
+  place = -1
   readonly #owner: ClockOwner
   readonly #timeouts: Timeouts
   readonly #totalStart: number
   readonly #totalEnd: number
   #phase: 'connect' | 'first_byte' | 'idle' = 'connect'
   #phaseStart: number
-  #phaseMs: number
   #paused = false
-  #stopped = false
-  #armedFor = 0
-  #timer: NodeJS.Timeout | undefined
 
   /**
    * Starts the clocks.
@@ -35,24 +34,25 @@ export class AttemptClocks {
     this.#totalStart = start
     this.#totalEnd = totalEnd
     this.#phaseStart = start
-    this.#phaseMs = timeouts.connectMs
-    this.#arm(start)
+    watch(this)
   }
 
   /** The request goes out on a connection. */
   connected(now: number): void {
-    this.#enter('first_byte', this.#timeouts.firstByteMs, now)
+    this.#phase = 'first_byte'
+    this.#phaseStart = now
   }
 
   /** The request goes out once more, on a connection that is yet to be made. */
   reconnecting(now: number): void {
-    this.#enter('connect', this.#timeouts.connectMs, now)
+    this.#phase = 'connect'
+    this.#phaseStart = now
   }
 
   /** Something of the answer arrived. */
   progress(now: number): void {
-    if (this.#phase === 'idle') this.#phaseStart = now
-    else this.#enter('idle', this.#timeouts.idleMs, now)
+    this.#phase = 'idle'
+    this.#phaseStart = now
   }
 
   /** Whether the upstream is being kept waiting. */
@@ -71,35 +71,18 @@ export class AttemptClocks {
   }
 
   stop(): void {
-    this.#stopped = true
-    clearTimeout(this.#timer)
+    unwatch(this)
   }
 
-  #enter(phase: 'connect' | 'first_byte' | 'idle', ms: number, now: number): void {
-    this.#phase = phase
-    this.#phaseMs = ms
-    this.#phaseStart = now
-    // The timer is set for an earlier moment or a later one; it only has to be brought forward.
-    if (now + ms < this.#armedFor && !this.#paused && !this.#stopped) this.#arm(now)
-  }
-
-  /** A paused phase has no end of its own: it is looked at again after one, for the caller may have come back. */
-  #arm(now: number): void {
-    clearTimeout(this.#timer)
-    this.#armedFor = Math.min((this.#paused ? now : this.#phaseStart) + this.#phaseMs, this.#totalEnd)
-    this.#timer = setTimeout(look, Math.max(1, Math.ceil(this.#armedFor - now)), this)
-  }
-
-  /** Tells the owner which clock ran out, or waits for the one that may be next. */
-  look(): void {
-    const now = performance.now()
+  /** Tells the owner which clock has run out, if one has. */
+  look(now: number): void {
     if (now >= this.#totalEnd) this.#owner.timedOut('total', now - this.#totalStart)
     else if (!this.#paused && now >= this.#phaseStart + this.#phaseMs)
       this.#owner.timedOut(this.#phase, now - this.#phaseStart)
-    else this.#arm(now)
   }
-}
 
-function look(clocks: AttemptClocks): void {
-  clocks.look()
+  get #phaseMs(): number {
+    const { connectMs, firstByteMs, idleMs } = this.#timeouts
+    return this.#phase === 'connect' ? connectMs : this.#phase === 'first_byte' ? firstByteMs : idleMs
+  }
 }

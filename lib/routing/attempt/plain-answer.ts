@@ -11,15 +11,11 @@ export class BodyCollector {
   readonly #limit: number
   #chunks: Buffer[] = []
   #size = 0
-  #overflowed = false
+  /** Whether the body is longer than the limit. */
+  overflowed = false
 
   constructor(limit: number = LONGEST_ANSWER) {
     this.#limit = limit
-  }
-
-  /** Whether the body is longer than the limit. */
-  get overflowed(): boolean {
-    return this.#overflowed
   }
 
   get chunks(): readonly Buffer[] {
@@ -28,8 +24,8 @@ export class BodyCollector {
 
   /** False once the body is longer than the limit; what came before is kept. */
   push(chunk: Buffer): boolean {
-    if (this.#overflowed || this.#size + chunk.length > this.#limit) {
-      this.#overflowed = true
+    if (this.overflowed || this.#size + chunk.length > this.#limit) {
+      this.overflowed = true
       return false
     }
     this.#chunks.push(chunk)
@@ -82,7 +78,11 @@ export function parseJson(text: string): unknown {
 export function readPlain(text: string, read: (json: unknown) => AnswerReading): AnswerReading | Failure {
   const json = parseJson(text)
   if (json === undefined) return malformed('the answer is not JSON')
-  return orMalformed(() => read(json))
+  try {
+    return read(json)
+  } catch (error) {
+    return unreadable(error)
+  }
 }
 
 /** What is made of an answer, or that it cannot be made of it. */
@@ -90,8 +90,12 @@ export function orMalformed<Made extends object>(make: () => Made): Made | Failu
   try {
     return make()
   } catch (error) {
-    return malformed(error instanceof Error ? error.message : String(error))
+    return unreadable(error)
   }
+}
+
+function unreadable(error: unknown): Failure {
+  return malformed(error instanceof Error ? error.message : String(error))
 }
 
 export function isFailure(value: object): value is Failure {

@@ -38,8 +38,9 @@ export class RollingCounts {
 
   /** The bucket of this moment, behind those that have passed out of the window. */
   #now(): number {
-    const buckets = this.#all.length
     const span = Math.floor(performance.now() / this.#bucketMs)
+    const buckets = this.#all.length
+    if (span === this.#span) return span % buckets
     const passed = Math.min(buckets, span - this.#span)
     for (let i = 0; i < passed; i++) {
       this.#all[(span - i) % buckets] = 0

@@ -147,7 +147,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
 
   /** The response ended regularly. */
   finish(): AnswerEnd {
-    const flushed = this.flush()
+    const flushed = (this.#relay || this.#body?.overflowed) && this.flush()
     if (flushed) return flushed
     if (this.#relay) return this.#relayed(this.#relay.finish()) as AnswerEnd
     return this.#status === 200 ? this.#answered() : this.#refused()
@@ -173,14 +173,11 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   }
 
   #answered(): AnswerEnd {
-    const body = this.#body
-    if (body instanceof DataCollector) return this.#judged(body.digest, body.chunks)
-    const bytes = (body as BodyCollector).take()
-    return this.#judged(bytes.toString(), bytes)
-  }
-
-  #judged(text: string, body: AnswerBytes): AnswerEnd {
     const { operation, translation } = this.#adapted
+    const collected = this.#body as BodyCollector | DataCollector
+    const isData = collected instanceof DataCollector
+    const body = isData ? collected.chunks : collected.take()
+    const text = isData ? collected.digest : body.toString()
     const reading = readPlain(text, operation.readAnswer)
     if (isFailure(reading)) return this.#failed(reading)
     if (reading.error !== undefined) return this.#failed(failureOfEvent(reading.error))

@@ -1,5 +1,4 @@
 import type { Call } from '../../../core/call/index.ts'
-import type { StreamReader } from '../../../core/operations/index.ts'
 
 /**
  * Has an answer noted that its line keeps, before the caller learns its id: whatever asks for it by that id then finds
@@ -16,15 +15,14 @@ export class AnswerKeeping {
     this.#line = line
   }
 
-  /** What the head of a stream has to wait for; its usage is not known yet. */
-  beforeHead(reader: StreamReader | undefined): Promise<void> | undefined {
+  /** What the head of a stream has to wait for; its usage is not known yet, only what was produced so far. */
+  beforeHead(keptId: string, producedTokens: number): Promise<void> | undefined {
     const { request } = this.#call
-    const produced = reader?.estimatedOutput ?? 0
-    return this.#note(reader?.keptId, (request?.estimatedInputTokens ?? 0) + produced)
+    return this.#note(keptId, (request?.estimatedInputTokens ?? 0) + producedTokens)
   }
 
   /** What the end of an answer has to wait for. */
-  beforeEnd(keptId: string | undefined): Promise<void> | undefined {
+  beforeEnd(keptId: string): Promise<void> | undefined {
     const { usage } = this.#call
     const isNoted = keptId === this.#notedId
     const noting = this.#note(keptId, usage ? usage.inputTokens + usage.outputTokens : 0)
@@ -34,8 +32,7 @@ export class AnswerKeeping {
     return undefined
   }
 
-  #note(id: string | undefined, tokens: number): Promise<void> | undefined {
-    if (id === undefined) return undefined
+  #note(id: string, tokens: number): Promise<void> | undefined {
     this.#notedId = id
     return this.#call.keepAnswer?.({ id, line: this.#line, tokens })
   }
