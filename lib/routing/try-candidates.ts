@@ -69,7 +69,9 @@ export async function tryCandidates<End extends ExchangeEnd>(
   const { request } = policy
   const ordered = orderCandidates(filterCandidates(all, call, policy, trace.eliminated), strategy, call)
   budget.noteCall()
-  const deadline = deadlineOf(ordered)
+  const startedAt = performance.now()
+  /** Attempts share the largest total clock; the first has its own. */
+  let deadline = Infinity
   let failures: Failure[] | undefined
   let fault: Untranslatable | undefined
   for (let i = 0; i < ordered.length; i++) {
@@ -105,6 +107,7 @@ export async function tryCandidates<End extends ExchangeEnd>(
     }
     failures ??= []
     failures.push(end.failure)
+    deadline = startedAt + longestTotal(ordered)
     if (!end.elsewhere) break
   }
   if (failures) throw verdict(failures, request?.body ?? UNREAD_BODY)
@@ -143,10 +146,8 @@ function report({ state }: Candidate, pass: CircuitPass, end: ExchangeEnd): void
   }
 }
 
-/** When the attempts of a call end altogether: all of them share the largest total clock. */
-function deadlineOf(candidates: readonly Candidate[]): number {
+function longestTotal(candidates: readonly Candidate[]): number {
   let longest = 0
-  for (let i = 0; i < candidates.length; i++)
-    longest = Math.max(longest, candidates[i]?.line.timeouts.totalMs ?? 0)
-  return performance.now() + longest
+  for (const { line } of candidates) longest = Math.max(longest, line.timeouts.totalMs)
+  return longest
 }

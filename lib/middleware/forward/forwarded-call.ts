@@ -205,13 +205,13 @@ export class ForwardedCall implements AttemptPolicy {
    *
    * @throws {GatewayError} where that cannot be done in time.
    */
-  async #settle({ target, clocks }: ProxiedExchange, outcome: CallOutcome, success: boolean): Promise<void> {
+  async #settle(exchange: ProxiedExchange, outcome: CallOutcome, success: boolean): Promise<void> {
     const { price } = this.#forwarding
     if (!success || !price) return
     // It is not the line that is waited for.
-    clocks.pause()
+    exchange.pauseClocks()
     this.#call.usage = NOTHING_USED
-    this.#call.servedBy = { line: target.line.id, price }
+    this.#call.servedBy = { line: exchange.target.line.id, price }
     // How it ends is known only later, so that its log entry is not written with its charge.
     if (this.#call.entryBy === 'ledger') this.#call.entryBy = 'writer'
     await this.#call.settle({ outcome, unsent: null })

@@ -59,7 +59,7 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
   /** Takes note of a piece of the answer's body. */
   received(piece: Buffer): void {
     this.#reads.compare(piece)
-    this.progress()
+    this.noteProgress()
   }
 
   /** Ends it: everything was passed on. */
@@ -110,9 +110,9 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
       return
     }
     this.status = 101
-    this.progress()
+    this.noteProgress()
     // A session may be silent for as long as its two sides like.
-    this.clocks.stop()
+    this.stopClocks()
     this.#opening.resolve({ kind: 'switched', response, socket })
   }
 
@@ -126,8 +126,8 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     response.on('error', () => {})
     if (this.end) return false
     this.status = response.statusCode ?? 0
-    this.clocks.resume()
-    this.progress()
+    this.resumeClocks()
+    this.noteProgress()
     response.on('close', () => {
       if (!response.complete) this.failed(new Error('the answer broke off'))
     })
@@ -179,8 +179,8 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
   /** Whose silence it would be now. An answer that has begun is timed by itself, whatever is still sent. */
   #waitFor(side: 'caller' | 'line'): void {
     if (this.status !== null) return
-    if (side === 'caller') this.clocks.pause()
-    else this.clocks.resume()
+    if (side === 'caller') this.pauseClocks()
+    else this.resumeClocks()
   }
 
   #stopUpload(): void {

@@ -1,19 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { freeSpent } from '../../core/call/index.ts'
-import type { AttemptClocks } from '../../routing/attempt/attempt-clocks.ts'
 
 /** The exchange that an answer belongs to. */
 interface Answering {
-  readonly clocks: AttemptClocks
   /** Resolves when it is over, which may be before its answer is passed on. */
   ended(): Promise<unknown>
-  progress(): void
+  noteProgress(): void
 }
 
 /** The exchange of an answer that is passed on. */
 interface Relaying extends Answering {
   received(piece: Buffer): void
   complete(): void
+  pauseClocks(): void
+  resumeClocks(): void
 }
 
 /**
@@ -26,7 +26,7 @@ export async function relayAnswer(
   res: ServerResponse,
 ): Promise<void> {
   const onDrain = (): void => {
-    exchange.clocks.resume()
+    exchange.resumeClocks()
     response.resume()
   }
   response.on('data', (chunk: Buffer) => {
@@ -34,13 +34,13 @@ export async function relayAnswer(
     if (res.write(chunk, () => freeSpent(chunk))) return
     response.pause()
     // Silence is the caller's now.
-    exchange.clocks.pause()
+    exchange.pauseClocks()
   })
   response.on('end', () => {
     if (response.complete) exchange.complete()
   })
   res.on('drain', onDrain)
-  exchange.clocks.resume()
+  exchange.resumeClocks()
   await exchange.ended()
   res.off('drain', onDrain)
 }
@@ -54,7 +54,7 @@ export async function readError(exchange: Answering, response: IncomingMessage):
   let bytes = 0
   const whole = new Promise<void>((resolve) => {
     response.on('data', (chunk: Buffer) => {
-      exchange.progress()
+      exchange.noteProgress()
       bytes += chunk.length
       if (bytes > MOST_ERROR_BYTES) resolve()
       else chunks.push(chunk)

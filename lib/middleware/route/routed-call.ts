@@ -105,7 +105,14 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   /** Meters what was used, makes durable what has to be, and hands over the last bytes. */
   finish(end: AnswerEnd, candidate: Candidate): Promise<void> | undefined {
     const opened = this.#stream?.opened
-    return opened ? opened.then(() => this.#complete(end, candidate)) : this.#complete(end, candidate)
+    if (opened) {
+      this.#stream = undefined
+      return opened.then(() => this.finish(end, candidate))
+    }
+    this.#meter(end, candidate)
+    const keptId = end.kind === 'served' ? (end.reader ?? end.reading)?.keptId : undefined
+    const keeping = keptId === undefined ? undefined : this.#keep(end, keptId, candidate)
+    return keeping ? keeping.then(() => this.#settle(end)) : this.#settle(end)
   }
 
   /** The caller has left: an attempt that runs is ended, or read on for a while. */
@@ -114,13 +121,6 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     if (!exchange || exchange.end) return
     this.#stream?.discard()
     this.departure = new Departure(exchange, this.#options)
-  }
-
-  #complete(end: AnswerEnd, candidate: Candidate): Promise<void> | undefined {
-    this.#meter(end, candidate)
-    const keptId = end.kind === 'served' ? (end.reader ?? end.reading)?.keptId : undefined
-    const keeping = keptId === undefined ? undefined : this.#keep(end, keptId, candidate)
-    return keeping ? keeping.then(() => this.#settle(end)) : this.#settle(end)
   }
 
   /** Notes what the call used, and what is learned about the line. */

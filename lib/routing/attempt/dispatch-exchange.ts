@@ -63,7 +63,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
   run(handler: ResponseHandler<End>, isWanted = true): Promise<End> {
     this.#handler = handler
     const ended = this.ended()
-    if (isWanted) this.#send(this.#request, this.#wire)
+    if (isWanted) this.#wire.dispatch(this.#request, this)
     else this.abandon()
     return ended
   }
@@ -73,27 +73,18 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     const controller = this.#controller
     this.#controller = undefined
     controller?.abort(OVER)
-    this.clocks.reconnecting(performance.now())
-    this.#send(request, wire)
-  }
-
-  /** What a wire does not take has failed like a connection that cannot be made. */
-  #send(request: Dispatcher.DispatchOptions, wire: Wire): void {
-    try {
-      wire.dispatch(request, this)
-    } catch (error) {
-      this.breakOff(connectionFailure(error instanceof Error ? error : new Error(String(error))))
-    }
+    this.noteReconnecting()
+    wire.dispatch(request, this)
   }
 
   /** Stops reading while the caller is slower than the upstream. */
   pause(): void {
     this.#controller?.pause()
-    this.clocks.pause()
+    this.pauseClocks()
   }
 
   resume(): void {
-    this.clocks.resume()
+    this.resumeClocks()
     this.#controller?.resume()
   }
 
@@ -125,7 +116,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.end || controller !== this.#controller) return
-    this.progress()
+    this.noteProgress()
     if (this.#handler?.push(chunk)) queueMicrotask(() => this.#flush())
   }
 
@@ -150,7 +141,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     this.#onReusedConnection = false
     this.#responseOver = false
     this.#controller = undefined
-    this.clocks.reconnecting(performance.now())
+    this.noteReconnecting()
     this.#wire.dispatchFresh(this.#request, this)
   }
 

@@ -1,7 +1,7 @@
-import type { AttemptOutcome, AttemptRecord, TimeoutPhase } from '../../core/call/index.ts'
+import type { AttemptRecord } from '../../core/call/index.ts'
 import type { Line, Timeouts } from '../../core/catalog/index.ts'
 import type { LineState } from '../lines/line-state.ts'
-import { AttemptClocks, type ClockOwner } from './attempt-clocks.ts'
+import { unwatch, type Watched, watch } from './clock-watch.ts'
 import { type Failure, timedOut } from './outcome.ts'
 import { traceDetail } from './trace-detail.ts'
 
@@ -32,19 +32,28 @@ export type ExchangeEnd =
   | { readonly kind: 'abandoned'; readonly failure?: Failure | undefined }
   | FailedEnd
 
+const UNENDED: ExchangeEnd = { kind: 'abandoned' }
 const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")'
 
 /**
- * One exchange with one line, under its clocks, and the record of it. It ends exactly once; what the connection does
- * afterwards changes nothing. How the bytes travel is for the classes that extend it.
+ * One exchange with one line, under four clocks, and the record of it. The clocks are connect, first byte, idle between
+ * chunks, and total; progress is a note of the time, so that a chunk costs nothing. An exchange ends exactly once; what
+ * the connection does afterwards changes nothing. How the bytes travel is for the classes that extend it.
  */
-export abstract class Exchange<End extends ExchangeEnd> implements ClockOwner {
+export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   readonly target: ExchangeTarget
-  readonly clocks: AttemptClocks
+  /** Its place among all exchanges that run. */
+  place = -1
+  readonly #timeouts: Timeouts
+  readonly #totalEnd: number
+  #phase: 'connect' | 'first_byte' | 'idle' = 'connect'
+  #phaseStart: number
+  #paused = false
   readonly startedAt = performance.now()
   readonly #begunAt = Date.now()
   /** The status of the answer; null before it came. */
   status: number | null = null
+  /** Milliseconds from the start until the request went out on a connection. */
   connectMs: number | null = null
   /** Milliseconds from the start to the first byte of the answer. */
   firstByteMs: number | null = null
@@ -58,12 +67,18 @@ export abstract class Exchange<End extends ExchangeEnd> implements ClockOwner {
   #ended: Promise<End> | undefined
   #resolve: ((end: End) => void) | undefined
 
-  /** @param deadline when the call's attempts end altogether, on the monotonic clock. */
+  /**
+   * Starts the clocks.
+   *
+   * @param deadline when the call's attempts end altogether, on the monotonic clock.
+   */
   constructor(target: ExchangeTarget, timeouts: Timeouts, deadline: number) {
     this.target = target
-    const totalEnd = Math.min(this.startedAt + timeouts.totalMs, deadline)
-    this.clocks = new AttemptClocks(this, timeouts, this.startedAt, totalEnd)
+    this.#timeouts = timeouts
+    this.#totalEnd = Math.min(this.startedAt + timeouts.totalMs, deadline)
+    this.#phaseStart = this.startedAt
     if (target.state) target.state.inFlight++
+    watch(this)
   }
 
   /** Resolves when it is over; never rejects. */
@@ -75,33 +90,64 @@ export abstract class Exchange<End extends ExchangeEnd> implements ClockOwner {
     return this.#ended
   }
 
-  /** Whether the line may have seen the request. */
-  get connected(): boolean {
-    return this.connectMs !== null
-  }
-
-  timedOut(phase: TimeoutPhase, afterMs: number): void {
-    // A caller who does not read is not the line's fault.
-    this.breakOff({ ...timedOut(phase, afterMs), blame: !this.clocks.paused })
-  }
-
   /** Ends it because nobody waits for it any more. */
   abstract abandon(): void
 
   /** Ends it by a failure. */
   protected abstract breakOff(failure: Failure): void
 
+  /** Whether the line may have seen the request. */
+  get connected(): boolean {
+    return this.connectMs !== null
+  }
+
+  /** The request goes out on a connection. */
   protected noteConnected(): void {
     const now = performance.now()
     this.connectMs ??= now - this.startedAt
-    this.clocks.connected(now)
+    this.#phase = 'first_byte'
+    this.#phaseStart = now
+  }
+
+  /** The request goes out once more, on a connection that is yet to be made. */
+  protected noteReconnecting(): void {
+    this.#phase = 'connect'
+    this.#phaseStart = performance.now()
   }
 
   /** Something of the answer came. */
-  progress(): void {
+  noteProgress(): void {
     const now = performance.now()
     this.firstByteMs ??= now - this.startedAt
-    this.clocks.progress(now)
+    this.#phase = 'idle'
+    this.#phaseStart = now
+  }
+
+  /** Stops all clocks but the total one: it is not the upstream that is waited for. */
+  pauseClocks(): void {
+    this.#paused = true
+  }
+
+  resumeClocks(): void {
+    this.#paused = false
+    this.#phaseStart = performance.now()
+  }
+
+  /** Stops the clocks for good. */
+  protected stopClocks(): void {
+    unwatch(this)
+  }
+
+  /** Ends it by the clock that has run out, if one has. */
+  look(now: number): void {
+    const { connectMs, firstByteMs, idleMs } = this.#timeouts
+    const phase = this.#phase
+    const phaseMs = phase === 'connect' ? connectMs : phase === 'first_byte' ? firstByteMs : idleMs
+    // A caller who does not read is not the line's fault.
+    if (now >= this.#totalEnd)
+      this.breakOff({ ...timedOut('total', now - this.startedAt), blame: !this.#paused })
+    else if (!this.#paused && now >= this.#phaseStart + phaseMs)
+      this.breakOff(timedOut(phase, now - this.#phaseStart))
   }
 
   /** Notes the end. False where it has ended before. */
@@ -109,7 +155,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements ClockOwner {
     if (this.end) return false
     this.end = end
     this.durationMs = performance.now() - this.startedAt
-    this.clocks.stop()
+    unwatch(this)
     const { state } = this.target
     if (state) {
       state.inFlight--
@@ -122,7 +168,8 @@ export abstract class Exchange<End extends ExchangeEnd> implements ClockOwner {
   /** What the trace keeps of it. */
   get record(): AttemptRecord {
     const { line, upstreamModel } = this.target
-    const failure = this.end && this.end.kind !== 'served' ? this.end.failure : undefined
+    const end = this.end ?? UNENDED
+    const failure = end.kind === 'served' ? undefined : end.failure
     return {
       line: line.id,
       protocol: line.protocol,
@@ -130,7 +177,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements ClockOwner {
       startedAt: this.#begunAt,
       upstreamModel: upstreamModel === '' ? null : upstreamModel,
       upstreamStatus: this.status,
-      outcome: outcomeOf(this.end),
+      outcome: end.kind === 'failed' ? end.failure.code : end.kind === 'served' ? 'completed' : 'abandoned',
       timeoutPhase: failure?.timeoutPhase ?? null,
       detail: failure?.detail ? this.#detailOf(failure.detail, failure.unknownPath) : null,
       connectMs: rounded(this.connectMs),
@@ -145,11 +192,6 @@ export abstract class Exchange<End extends ExchangeEnd> implements ClockOwner {
     const told = traceDetail(detail, line, this.sent)
     return unknownPath && !line.endpoints ? `${told} ${MAY_LACK_ENDPOINT}` : told
   }
-}
-
-function outcomeOf(end: ExchangeEnd | undefined): AttemptOutcome {
-  if (!end || end.kind === 'abandoned') return 'abandoned'
-  return end.kind === 'failed' ? end.failure.code : 'completed'
 }
 
 function rounded(ms: number | null): number | null {

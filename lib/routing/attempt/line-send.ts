@@ -3,10 +3,10 @@ import type { Dispatcher } from 'undici'
 import type { AttemptRecord, LineRequest, LineResult } from '../../core/call/index.ts'
 import type { LineState } from '../lines/line-state.ts'
 import type { Wire } from '../lines/upstream-pool.ts'
+import { BodyCollector, parseJson } from './body-collector.ts'
 import { DispatchExchange, type ResponseHandler } from './dispatch-exchange.ts'
 import type { ExchangeEnd, ExchangeTarget } from './exchange.ts'
 import { type Failure, failureOfStatus, malformed, timedOut } from './outcome.ts'
-import { BodyCollector, parseJson } from './plain-answer.ts'
 import { lineHeaders } from './upstream-request.ts'
 
 /** Answers about tasks are short; past this one is taken for broken. */

@@ -93,6 +93,11 @@ export function malformed(detail: string): Failure {
   return { code: 'upstream_error', retryable: true, blame: true, detail }
 }
 
+/** The same, with what its reader threw. */
+export function unreadable(error: unknown): Failure {
+  return malformed(error instanceof Error ? error.message : String(error))
+}
+
 /** One of the attempt's clocks ran out. */
 export function timedOut(phase: TimeoutPhase, afterMs: number): Failure {
   const detail = `the ${phase.replace('_', '-')} clock ran out after ${Math.round(afterMs)} ms`

@@ -12,6 +12,8 @@ export interface CountingConnection {
 /** A handler that is told which connection serves it. */
 export interface ConnectionAware extends Dispatcher.DispatchHandler {
   connection: CountingConnection | undefined
+  /** @param controller null where nothing was sent. */
+  onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void
 }
 
 class CountingClient extends Client implements CountingConnection {

@@ -101,7 +101,7 @@ class Download implements ResponseHandler<ExchangeEnd> {
   start(status: number, headers: IncomingHttpHeaders): ExchangeEnd | undefined {
     const { location } = headers
     if (REDIRECTS.has(status) && typeof location === 'string') return this.#follow(location)
-    this.#exchange.progress()
+    this.#exchange.noteProgress()
     if (!PASSED_ON.has(status)) return failed({ ...malformed(''), code: codeOf(status), detail: null })
     this.#writeHead(status, headers)
     if (this.#req.method !== 'HEAD' && status !== 304 && status !== 416) return undefined

@@ -42,14 +42,10 @@ export class Downloads {
     try {
       return this.#requestFor(order, parse(order.url, from))
     } catch (error) {
-      const refuse = (): never => {
-        throw error
-      }
-      return {
-        at: undefined,
-        request: { method: 'GET', path: '/' },
-        wire: { dispatch: refuse, dispatchFresh: refuse },
-      }
+      const reason = error instanceof Error ? error : new Error(String(error))
+      const refuse: Wire['dispatch'] = (_request, handler) => handler.onResponseError(null, reason)
+      const request = { method: 'GET', path: '/' }
+      return { at: undefined, request, wire: { dispatch: refuse, dispatchFresh: refuse } }
     }
   }
 

@@ -4,6 +4,7 @@ import type { Price } from '../../../core/catalog/index.ts'
 import type { AnswerReading, Operation, StreamReader } from '../../../core/operations/index.ts'
 import type { AnswerContext, StreamTranslator, Translation } from '../../../core/translate/index.ts'
 import type { AdaptedRequest } from '../../../routing/attempt/adapted-request.ts'
+import { BodyCollector, DataCollector, parseJson } from '../../../routing/attempt/body-collector.ts'
 import type { ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
 import type { FailedEnd } from '../../../routing/attempt/exchange.ts'
 import {
@@ -15,15 +16,8 @@ import {
   filteredAnswer,
   goneFromLine,
   malformed,
+  unreadable,
 } from '../../../routing/attempt/outcome.ts'
-import {
-  BodyCollector,
-  DataCollector,
-  isFailure,
-  orMalformed,
-  parseJson,
-  readPlain,
-} from '../../../routing/attempt/plain-answer.ts'
 import { type RelayEnd, type RelaySink, StreamRelay } from '../relay/stream-relay.ts'
 import { TranslatedEvents } from '../relay/translated-events.ts'
 import { usageOfAnswer, usageOfStream } from './metering.ts'
@@ -178,8 +172,14 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     const isData = collected instanceof DataCollector
     const body = isData ? collected.chunks : collected.take()
     const text = isData ? collected.digest : body.toString()
-    const reading = readPlain(text, operation.readAnswer)
-    if (isFailure(reading)) return this.#failed(reading)
+    const json = parseJson(text)
+    if (json === undefined) return this.#failed(malformed('the answer is not JSON'))
+    let reading: AnswerReading
+    try {
+      reading = operation.readAnswer(json)
+    } catch (error) {
+      return this.#failed(unreadable(error))
+    }
     if (reading.error !== undefined) return this.#failed(failureOfEvent(reading.error))
     // A caller may ask for no output, to have the upstream's prompt cache filled.
     if (reading.substance === 'empty' && this.#request.maxOutputTokens !== 0)
@@ -191,13 +191,14 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
 
   #translated(translation: Translation, text: string, reading: AnswerReading): AnswerEnd {
     const usage = usageOfAnswer(this.#request, reading, this.#price)
-    const answer = orMalformed(() => {
+    try {
       const { body, skipped } = translation.answer(JSON.parse(text), usage, this.#answerContext)
-      return { body: JSON.stringify(body), skipped }
-    })
-    if (isFailure(answer)) return this.#failed(answer)
-    this.#skipped = answer.skipped
-    return { kind: 'served', unsent: answer.body, reading }
+      const unsent = JSON.stringify(body)
+      this.#skipped = skipped
+      return { kind: 'served', unsent, reading }
+    } catch (error) {
+      return this.#failed(unreadable(error))
+    }
   }
 
   /** A status other than 200, with as much of its body as came. */

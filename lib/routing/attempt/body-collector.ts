@@ -1,7 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { AnswerReading } from '../../core/operations/index.ts'
 import { JsonDigest } from './json-digest.ts'
-import { type Failure, malformed } from './outcome.ts'
 
 /** Past this an answer is taken for broken. */
 const LONGEST_ANSWER = 256 * 1024 * 1024
@@ -9,7 +7,9 @@ const LONGEST_ANSWER = 256 * 1024 * 1024
 /** Collects a body as it arrives. */
 export class BodyCollector {
   readonly #limit: number
-  #chunks: Buffer[] = []
+  #first: Buffer | undefined
+  /** Most bodies come in one chunk. */
+  #more: Buffer[] | undefined
   #size = 0
   /** Whether the body is longer than the limit. */
   overflowed = false
@@ -19,7 +19,7 @@ export class BodyCollector {
   }
 
   get chunks(): readonly Buffer[] {
-    return this.#chunks
+    return this.#first ? [this.#first, ...(this.#more ?? [])] : []
   }
 
   /** False once the body is longer than the limit; what came before is kept. */
@@ -28,14 +28,16 @@ export class BodyCollector {
       this.overflowed = true
       return false
     }
-    this.#chunks.push(chunk)
     this.#size += chunk.length
+    if (this.#first) {
+      this.#more ??= []
+      this.#more.push(chunk)
+    } else this.#first = chunk
     return true
   }
 
   take(): Buffer {
-    const [first] = this.#chunks
-    return this.#chunks.length === 1 && first ? first : Buffer.concat(this.#chunks, this.#size)
+    return this.#first && !this.#more ? this.#first : Buffer.concat(this.chunks, this.#size)
   }
 }
 
@@ -72,32 +74,4 @@ export function parseJson(text: string): unknown {
   } catch {
     return undefined
   }
-}
-
-/** Reads a whole answer that came with 200, or says what is wrong with it. */
-export function readPlain(text: string, read: (json: unknown) => AnswerReading): AnswerReading | Failure {
-  const json = parseJson(text)
-  if (json === undefined) return malformed('the answer is not JSON')
-  try {
-    return read(json)
-  } catch (error) {
-    return unreadable(error)
-  }
-}
-
-/** What is made of an answer, or that it cannot be made of it. */
-export function orMalformed<Made extends object>(make: () => Made): Made | Failure {
-  try {
-    return make()
-  } catch (error) {
-    return unreadable(error)
-  }
-}
-
-function unreadable(error: unknown): Failure {
-  return malformed(error instanceof Error ? error.message : String(error))
-}
-
-export function isFailure(value: object): value is Failure {
-  return 'retryable' in value
 }
