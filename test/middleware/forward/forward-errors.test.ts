@@ -89,7 +89,7 @@ describe('an upstream that answers with an error', () => {
       const gateway = await forwardGateway(t, {
         lines: [{ url: upstream.url, circuit: { minimumCalls: 2 } }],
       })
-      for (let i = 0; i < 3; i++) {
+      for (let i = 0; i < 4; i++) {
         assert.notEqual((await envelopeOf(await gateway.ask('/v1/files/none'))).error.code, 'circuit_open')
       }
       assert.equal(upstream.requests.length, 4)
