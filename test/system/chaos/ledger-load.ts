@@ -8,7 +8,7 @@ import { type Books, costOf, KEYS } from './ledger-gateway.ts'
 
 /** Words of a streamed answer; a plain one has three. */
 const WORDS = ['one ', 'two ', 'three ', 'four ', 'five']
-const CLIENTS = 50
+const CLIENTS = 25
 /** Longer than this a call is not waited for. */
 const HANGS_MS = 100_000
 
@@ -101,7 +101,7 @@ export interface Load {
   stop(): Promise<void>
 }
 
-/** Fifty clients, each with one request at a time: plain and streamed, with an Idempotency-Key and without. */
+/** Twenty-five clients, each with one request at a time: plain and streamed, with an Idempotency-Key and without. */
 export function startLoad(gateway: GatewayProcess): Load {
   const seen: Seen[] = []
   let stopped = false

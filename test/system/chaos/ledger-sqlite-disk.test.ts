@@ -124,7 +124,8 @@ async function goThrough(t: TestContext, disk: Disk): Promise<void> {
   assert.deepEqual(charged, [], 'what cannot be charged has no end')
   assert.ok(during.some(({ end }) => end === 'refused'))
   const away = gateway.logged.filter(({ msg }) => msg === 'ledger is away')
-  const faults = away.map(({ err }) => (err as { message: string }).message)
+  // One without an error was slow: on a busy machine it may be.
+  const faults = away.flatMap(({ err }) => (err as { message: string } | undefined)?.message ?? [])
   assert.ok(faults.length > 0)
   for (const fault of faults) assert.match(fault, disk.says)
   const db = new DatabaseSync(file, { readOnly: true })
