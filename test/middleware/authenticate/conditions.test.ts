@@ -175,10 +175,9 @@ describe('who may not', () => {
       assert.equal(text.includes(hashSecret(key)), false)
     }
     assert.deepEqual(app.logger.lines, [])
-    assert.doesNotMatch(
-      JSON.stringify(app.calls.map((call) => ({ ...call }))),
-      /sk-(?:good|disabled|unknown)/,
-    )
+    // All that it holds but the request itself, which has the key in its head.
+    const parts = app.calls.map((call) => Object.entries(call).filter(([name]) => name !== 'target'))
+    assert.doesNotMatch(JSON.stringify(parts), /sk-(?:good|disabled|unknown)/)
   })
 })
 
