@@ -2,7 +2,7 @@ import type { LeaseAnswer, LeaseChange, WalletState } from './ledger.ts'
 import type { WalletId } from './wallet.ts'
 
 /*
- * What a change or a draw does to a lease and its wallet: the rules that every ledger keeps, whatever it keeps its
+ * What a change does to a lease and its wallet: the rules that every ledger keeps, whatever it keeps its
  * figures in. Who calls them has both for itself meanwhile.
  */
 
@@ -77,18 +77,6 @@ export function changeLease(
   Object.assign(lease, { seq, lastMoved: moved, beats: lease.beats + 1, renewedAt: now })
   if (change.kind === 'give' && lease.held === 0n) Object.assign(lease, { ended: 'closed', endedAt: now })
   return { answer: answer(moved, !lease.ended), lease }
-}
-
-/** Takes what a charge was held for out of its lease. What the lease does not hold is an overrun of the wallet. */
-export function drawLease(
-  wallet: Pick<WalletFigures, 'leased' | 'overrun'>,
-  lease: Pick<LeaseRecord, 'wallet' | 'held'> | undefined,
-  draw: { readonly wallet: WalletId; readonly amount: bigint },
-): void {
-  const drawn = lease?.wallet === draw.wallet ? least(draw.amount, lease.held) : 0n
-  if (lease && drawn > 0n) lease.held -= drawn
-  wallet.leased -= drawn
-  wallet.overrun += draw.amount - drawn
 }
 
 /** Returns all that a lease holds to its wallet, and ends it. */

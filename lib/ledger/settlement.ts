@@ -1,6 +1,6 @@
 import type { CallLogEntry } from '../core/call/index.ts'
-import { drawLease, type LeaseRecord, type WalletFigures } from './lease.ts'
-import type { SettledClaim, Settlement, SettlementResult } from './ledger.ts'
+import type { LeaseRecord, WalletFigures } from './lease.ts'
+import type { Draw, SettledClaim, Settlement, SettlementResult } from './ledger.ts'
 import type { WalletId } from './wallet.ts'
 
 /*
@@ -20,17 +20,27 @@ export interface Standing {
 /** The figures of a wallet that settlements change. */
 export type SpentFigures = Pick<WalletFigures, 'spent' | 'leased' | 'overrun'>
 
-/** What settlements read and change. Who settles has all of it for itself meanwhile. */
-export interface SettlementRecords {
-  standing(requestId: string): Standing | undefined
-  addCharge(charge: Settlement): void
-  /** @param undone what stood before. */
-  addVoid(undoing: Settlement, undone: Standing | undefined): void
+/** The wallets that settlements spend from. */
+export interface SpentWallets {
   /** The wallet of an account; it is opened, not limited, where it is not there. */
   account(id: string): SpentFigures
   /** The wallet of a key; it is opened, not limited, where it is not there. */
   key(id: string): SpentFigures
-  wallet(id: WalletId): SpentFigures | undefined
+  get(id: WalletId): SpentFigures | undefined
+}
+
+/** Charges and voids by their request id. */
+export interface StandingCharges {
+  find(requestId: string): Standing | undefined
+  add(charge: Settlement): void
+  /** @param standing what stood before. */
+  void(undoing: Settlement, standing: Standing | undefined): void
+}
+
+/** What settlements read and change. Who settles has all of it for itself meanwhile. */
+export interface SettlementRecords {
+  readonly wallets: SpentWallets
+  readonly charges: StandingCharges
   /** @param wallet that the lease is said to be on. */
   lease(id: string, wallet: WalletId): Pick<LeaseRecord, 'wallet' | 'held'> | undefined
   /** Completes an Idempotency-Key's record; false where it is not its owner's any more. */
@@ -47,35 +57,37 @@ export function settle(settlement: Settlement, records: SettlementRecords): Sett
 }
 
 function charge(settlement: Settlement, records: SettlementRecords): SettlementResult {
-  const { requestId, account, key, amount, draws, claim, entry } = settlement
+  const { requestId, account, key, amount, claim } = settlement
   const isOwned = claim === null || records.completeClaim(claim)
-  const standing = records.standing(requestId)
+  const standing = records.charges.find(requestId)
   if (!standing && isOwned) {
-    records.addCharge(settlement)
-    spend(records, account, key, amount)
-    for (const draw of draws) {
-      const wallet = records.wallet(draw.wallet)
-      if (wallet) drawLease(wallet, records.lease(draw.lease, draw.wallet), draw)
+    records.charges.add(settlement)
+    spend(records.wallets, account, key, amount)
+    for (const draw of settlement.draws) {
+      const wallet = records.wallets.get(draw.wallet)
+      if (wallet) take(draw, wallet, records.lease(draw.lease, draw.wallet))
     }
+    const { entry } = settlement
     if (entry) records.log(entry)
     return 'written'
   }
   if (!isOwned && (standing?.account ?? null) === null) return 'fenced'
   // What a void has undone stays so: its entry, and its claim, which was still there to be completed.
-  if (!standing?.voided) {
-    if (entry) records.log(entry)
-  } else if (claim) records.freeClaim(claim)
+  const { entry } = settlement
+  if (standing?.voided) {
+    if (claim) records.freeClaim(claim)
+  } else if (entry) records.log(entry)
   return 'known'
 }
 
 function undo(settlement: Settlement, records: SettlementRecords): SettlementResult {
   const { requestId, claim, entry } = settlement
-  const standing = records.standing(requestId)
+  const standing = records.charges.find(requestId)
   const isKnown = standing?.voided === true
   if (!isKnown) {
-    records.addVoid(settlement, standing)
+    records.charges.void(settlement, standing)
     if (standing && standing.account !== null) {
-      spend(records, standing.account, standing.key, -standing.amount)
+      spend(records.wallets, standing.account, standing.key, -standing.amount)
     }
   }
   if (entry) records.log(entry)
@@ -83,7 +95,22 @@ function undo(settlement: Settlement, records: SettlementRecords): SettlementRes
   return isKnown ? 'known' : 'written'
 }
 
-function spend(records: SettlementRecords, account: string, key: string | null, amount: bigint): void {
-  records.account(account).spent += amount
-  if (key !== null) records.key(key).spent += amount
+function spend(wallets: SpentWallets, account: string, key: string | null, amount: bigint): void {
+  wallets.account(account).spent += amount
+  if (key !== null) wallets.key(key).spent += amount
+}
+
+/** Takes what a charge was held for out of its lease. What the lease does not hold is an overrun of the wallet. */
+function take(
+  { wallet: id, amount }: Draw,
+  wallet: SpentFigures,
+  lease: Pick<LeaseRecord, 'wallet' | 'held'> | undefined,
+): void {
+  let drawn = 0n
+  if (lease && lease.wallet === id && lease.held > 0n) {
+    drawn = amount < lease.held ? amount : lease.held
+    lease.held -= drawn
+  }
+  wallet.leased -= drawn
+  if (drawn < amount) wallet.overrun += amount - drawn
 }

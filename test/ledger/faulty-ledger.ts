@@ -58,10 +58,11 @@ export class FaultyLedger implements Ledger {
   }
 
   settle(settlements: readonly Settlement[]): Promise<readonly SettlementResult[]> {
-    this.settled.push(settlements)
+    const handed = settlements.map(copyOf)
+    this.settled.push(handed)
     return this.#do('settle', async () => {
-      if (settlements.some(({ requestId }) => this.poison.has(requestId))) throw new Error('out of range')
-      return this.#ledger.settle(settlements)
+      if (handed.some(({ requestId }) => this.poison.has(requestId))) throw new Error('out of range')
+      return this.#ledger.settle(handed)
     })
   }
 
@@ -88,6 +89,12 @@ export class FaultyLedger implements Ledger {
       this.running--
     }
   }
+}
+
+/** A settlement as it is when it is handed over, all that belongs to it included. */
+function copyOf(settlement: Settlement): Settlement {
+  const { kind, requestId, account, key, amount, at, basis, draws, claim, entry } = settlement
+  return { kind, requestId, account, key, amount, at, basis, draws, claim, entry }
 }
 
 /** Units as nano-units. */

@@ -1,5 +1,6 @@
 import type { AuditedCharges, AuditedVoid } from '../audit.ts'
-import type { Standing } from '../settlement.ts'
+import type { ChargeRecord } from '../ledger.ts'
+import type { Standing, StandingCharges } from '../settlement.ts'
 
 interface KeptCharge extends Standing {
   voided: boolean
@@ -12,7 +13,7 @@ interface FoldedCharges extends AuditedCharges {
 }
 
 /** Charges and voids by their request id. When there are too many, the oldest are kept as sums. */
-export class MemoryCharges {
+export class MemoryCharges implements StandingCharges {
   readonly #most: number
   readonly #byRequest = new Map<string, KeptCharge>()
   /** One for good: a new one would each time walk over all that was deleted before. */
@@ -28,15 +29,20 @@ export class MemoryCharges {
     return this.#byRequest.get(requestId)
   }
 
-  add(requestId: string, account: string, key: string | null, amount: bigint): void {
-    this.#keep(requestId, { account, key, amount, voided: false })
+  add({ requestId, account, key, amount }: Omit<ChargeRecord, 'at' | 'basis'>): void {
+    this.#byRequest.set(requestId, { account, key, amount, voided: false })
+    if (this.#byRequest.size > this.#most) this.#foldOldest()
   }
 
   /** Undoes a charge, or keeps one that is still to come from being written. */
-  void(requestId: string): void {
+  void({ requestId }: Pick<ChargeRecord, 'requestId'>): void {
     const kept = this.#byRequest.get(requestId)
-    if (kept) kept.voided = true
-    else this.#keep(requestId, { account: null, key: null, amount: 0n, voided: true })
+    if (kept) {
+      kept.voided = true
+      return
+    }
+    this.#byRequest.set(requestId, { account: null, key: null, amount: 0n, voided: true })
+    if (this.#byRequest.size > this.#most) this.#foldOldest()
   }
 
   charges(): AuditedCharges[] {
@@ -54,11 +60,6 @@ export class MemoryCharges {
       voids.push({ requestId, account, key, amount, charge: { account, key, amount } })
     }
     return voids
-  }
-
-  #keep(requestId: string, charge: KeptCharge): void {
-    this.#byRequest.set(requestId, charge)
-    if (this.#byRequest.size > this.#most) this.#foldOldest()
   }
 
   #foldOldest(): void {

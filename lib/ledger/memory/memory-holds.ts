@@ -40,7 +40,7 @@ export class MemoryHolds {
     const known = this.#charges.find(id) !== undefined
     const paying = this.#walletsOf({ account, key })
     for (const wallet of paying) closeHold(wallet, held, known ? undefined : amount)
-    if (!known) this.#charges.add(id, account, key, amount)
+    if (!known) this.#charges.add({ requestId: id, account, key, amount })
   }
 
   /** Gives back what is held; nothing where it is closed. */

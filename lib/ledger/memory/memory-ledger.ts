@@ -14,11 +14,11 @@ import type {
   SettlementResult,
   WalletStatement,
 } from '../ledger.ts'
-import { type SettlementRecords, type Standing, settle } from '../settlement.ts'
+import { type SettlementRecords, settle } from '../settlement.ts'
 import type { WalletId } from '../wallet.ts'
 import { MemoryCharges } from './memory-charges.ts'
 import { MemoryHolds } from './memory-holds.ts'
-import { type MemoryWallet, MemoryWallets } from './memory-wallets.ts'
+import { MemoryWallets } from './memory-wallets.ts'
 
 /** Options of {@link MemoryLedger}; accounts and keys are what `loadConfig` answers. */
 export interface MemoryLedgerOptions {
@@ -57,7 +57,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
   readonly #wallets = new MemoryWallets()
   readonly #leases = new Map<string, LeaseRecord>()
   readonly #charges: MemoryCharges
-  readonly #records: MemoryRecords
+  readonly #records: SettlementRecords
 
   constructor(options: MemoryLedgerOptions = {}) {
     const { accounts = [], keys = [], unknownAccounts = 'refuse', maxCharges = 200_000 } = options
@@ -67,7 +67,15 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     }
     this.#postpaid = unknownAccounts === 'postpaid'
     this.#charges = new MemoryCharges(maxCharges)
-    this.#records = new MemoryRecords(this.#wallets, this.#leases, this.#charges)
+    this.#records = {
+      wallets: this.#wallets,
+      charges: this.#charges,
+      lease: (id) => this.#leases.get(id),
+      // Claims and log entries are kept elsewhere.
+      completeClaim: () => true,
+      freeClaim: () => {},
+      log: () => {},
+    }
     this.holds = new MemoryHolds(this.#wallets, this.#charges, this.#postpaid)
     for (const { id, balance } of accounts) {
       if (balance === undefined) this.#wallets.account(id)
@@ -158,52 +166,3 @@ export class MemoryLedger implements Ledger, LedgerBooks {
 }
 
 const POSTPAID: Readonly<WalletFigures> = { limited: false, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }
-
-/** The records of settlements in this process's memory. Claims and log entries are kept elsewhere. */
-class MemoryRecords implements SettlementRecords {
-  readonly #wallets: MemoryWallets
-  readonly #leases: ReadonlyMap<string, LeaseRecord>
-  readonly #charges: MemoryCharges
-
-  constructor(wallets: MemoryWallets, leases: ReadonlyMap<string, LeaseRecord>, charges: MemoryCharges) {
-    this.#wallets = wallets
-    this.#leases = leases
-    this.#charges = charges
-  }
-
-  standing(requestId: string): Standing | undefined {
-    return this.#charges.find(requestId)
-  }
-
-  addCharge({ requestId, account, key, amount }: Settlement): void {
-    this.#charges.add(requestId, account, key, amount)
-  }
-
-  addVoid({ requestId }: Settlement): void {
-    this.#charges.void(requestId)
-  }
-
-  account(id: string): MemoryWallet {
-    return this.#wallets.account(id)
-  }
-
-  key(id: string): MemoryWallet {
-    return this.#wallets.key(id)
-  }
-
-  wallet(id: WalletId): MemoryWallet | undefined {
-    return this.#wallets.get(id)
-  }
-
-  lease(id: string): LeaseRecord | undefined {
-    return this.#leases.get(id)
-  }
-
-  completeClaim(): boolean {
-    return true
-  }
-
-  freeClaim(): void {}
-
-  log(): void {}
-}

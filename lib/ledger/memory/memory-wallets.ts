@@ -2,6 +2,7 @@ import { assertFigure } from '../amounts.ts'
 import type { AuditedDeposit, AuditedWallet } from '../audit.ts'
 import { stateOf, type WalletFigures } from '../lease.ts'
 import type { DepositResult, WalletStatement } from '../ledger.ts'
+import type { SpentWallets } from '../settlement.ts'
 import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
 
 /** A wallet in this process's memory. */
@@ -12,7 +13,7 @@ export interface MemoryWallet extends WalletFigures {
 }
 
 /** All wallets of a ledger in memory. */
-export class MemoryWallets {
+export class MemoryWallets implements SpentWallets {
   readonly #byId = new Map<WalletId, MemoryWallet>()
   /** The same ones by the bare ids that settlements name, so that charging puts no names together. */
   readonly #accounts = new Map<string, MemoryWallet>()

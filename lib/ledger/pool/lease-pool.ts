@@ -1,24 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import { ChangeLoop } from '../leases/change-loop.ts'
-import { LeaseKeeper } from '../leases/lease-keeper.ts'
-import { LeaseSweeper } from '../leases/lease-sweeper.ts'
-import { LedgerContact } from '../leases/ledger-contact.ts'
-import type { WalletLease } from '../leases/wallet-lease.ts'
 import { Deadlines } from '../settling/deadlines.ts'
-import { LedgerOutage } from '../settling/ledger-outage.ts'
 import { SettlementQueue } from '../settling/settlement-queue.ts'
 import {
-  AccountDesk,
-  type DeskSurroundings,
+  AdmissionQueue,
+  type PoolDeps,
   type ReserveRefusal,
   unavailable,
   type Waiter,
-} from './account-desk.ts'
+} from './admission-queue.ts'
 import type { Clock } from './clock.ts'
+import { LeaseChanges } from './lease-changes.ts'
 import { type LeasePoolOptions, withDefaults } from './lease-pool-options.ts'
+import { LeaseRenewal } from './lease-renewal.ts'
+import { LeaseSweeper } from './lease-sweeper.ts'
+import { LedgerHealth } from './ledger-health.ts'
 import type { Reservation } from './reservation.ts'
+import type { WalletLease } from './wallet-lease.ts'
 
-export type { ReserveRefusal } from './account-desk.ts'
+export type { ReserveRefusal } from './admission-queue.ts'
 export type { LeasePoolOptions } from './lease-pool-options.ts'
 
 /** A call that wants money to be held. */
@@ -69,51 +68,42 @@ const AT_A_STRETCH = 500
  */
 export class LeasePool {
   readonly #clock: Clock
-  readonly #desks = new Map<string, AccountDesk>()
-  readonly #around: DeskSurroundings
-  readonly #queue: SettlementQueue
-  readonly #contact: LedgerContact
-  readonly #changes: ChangeLoop<WalletLease>
-  readonly #keeper: LeaseKeeper
+  /** By account. */
+  readonly #queues = new Map<string, AdmissionQueue>()
+  readonly #deps: PoolDeps & { closing: boolean }
+  readonly #settlements: SettlementQueue
+  readonly #health: LedgerHealth
+  readonly #changes: LeaseChanges
+  readonly #renewal: LeaseRenewal
   readonly #sweeper: LeaseSweeper
-  readonly #outage: LedgerOutage
   #callOffTick: () => void
-  #closing = false
 
   constructor(options: LeasePoolOptions) {
     const given = withDefaults(options)
-    const { ledger, clock, logger, admissionMs, stallMs } = given
-    const judge = (error?: unknown) => this.#outage.judge(this.away, error)
-    this.#clock = clock
-    this.#outage = new LedgerOutage(given)
-    this.#contact = new LedgerContact(clock, stallMs, judge)
-    this.#queue = new SettlementQueue({ ...given, onStallChange: judge })
-    this.#changes = new ChangeLoop({
-      ...given,
-      lateMs: admissionMs,
-      contact: this.#contact,
-      onAnswered: serveAll,
-    })
+    const { clock, logger, admissionMs, onLedgerAway } = given
+    const health = new LedgerHealth(given)
+    const settlements = new SettlementQueue({ ...given, health })
+    const changes = new LeaseChanges({ ...given, health })
     const generation = randomUUID()
     let leases = 0
-    this.#around = {
+    this.#clock = clock
+    this.#health = health
+    this.#settlements = settlements
+    this.#changes = changes
+    this.#deps = {
       clock,
       logger,
-      queue: this.#queue,
-      contact: this.#contact,
+      health,
+      settlements,
+      onLedgerAway,
       admissions: new Deadlines(clock, admissionMs, giveUp),
-      onLedgerAway: given.onLedgerAway,
       figures: { lost: 0, overruns: 0 },
-      ask: (wallet) => this.#changes.ask(wallet),
+      closing: false,
+      ask: (wallet) => changes.ask(wallet),
       newLeaseId: () => `${generation}.${++leases}`,
-      isClosing: () => this.#closing,
     }
-    this.#keeper = new LeaseKeeper({ ledger, clock, contact: this.#contact, wallets: () => this.#wallets() })
-    this.#sweeper = new LeaseSweeper({
-      ...given,
-      isAway: () => this.away,
-      kept: () => this.#openLeases(),
-    })
+    this.#renewal = new LeaseRenewal({ ...given, health, wallets: () => this.#wallets() })
+    this.#sweeper = new LeaseSweeper({ ...given, health, kept: () => this.#openLeases() })
     this.#callOffTick = this.#tickLater()
   }
 
@@ -126,20 +116,15 @@ export class LeasePool {
    */
   reserve(claim: ReserveClaim): Reservation | ReserveRefusal | Promise<Reservation | ReserveRefusal> {
     const { account, key, amount } = claim
-    assertClaim(claim)
-    if (amount < 0n) throw new RangeError(`a call cannot cost ${amount} nano-units`)
-    if (this.#closing || !this.#queue.admits()) return unavailable(amount)
-    let desk = this.#desks.get(account)
-    if (!desk) {
-      desk = new AccountDesk(account, this.#around)
-      this.#desks.set(account, desk)
-    }
-    return desk.reserve(key, amount)
+    const isNamed = typeof account === 'string' && account !== '' && (key === null || typeof key === 'string')
+    if (!isNamed || typeof amount !== 'bigint' || amount < 0n) throw unusable(claim)
+    if (this.#deps.closing || !this.#settlements.admits()) return unavailable(amount)
+    return (this.#queues.get(account) ?? this.#addQueue(account)).reserve(key, amount)
   }
 
   /** Whether charges wait for too long, or the ledger does not answer what leases are asked for. */
   get away(): boolean {
-    return this.#queue.stalled || this.#contact.away
+    return this.#health.away
   }
 
   /**
@@ -147,15 +132,15 @@ export class LeasePool {
    * be at fault themselves, and now and then a call is admitted to see whether others are written.
    */
   get onTrial(): boolean {
-    return this.#queue.stalled && this.#queue.onTrial && !this.#contact.away
+    return this.#settlements.stalled && this.#settlements.onTrial && !this.#health.silent
   }
 
   get stats(): LeasePoolStats {
-    const { figures, admissions } = this.#around
+    const { figures, admissions } = this.#deps
     return {
-      outages: this.#outage.count,
-      queued: this.#queue.size,
-      setAside: this.#queue.setAside,
+      outages: this.#health.outages,
+      queued: this.#settlements.size,
+      setAside: this.#settlements.setAside,
       waiting: admissions.size,
       wallets: [...this.#wallets()].length,
       leases: this.#openLeases().size,
@@ -173,8 +158,8 @@ export class LeasePool {
    * @param withinMs how long it may take, in milliseconds. Defaults to 10000.
    */
   async close(withinMs = 10_000): Promise<void> {
-    this.#closing = true
-    for (const desk of this.#desks.values()) desk.refuseAll()
+    this.#deps.closing = true
+    for (const queue of this.#queues.values()) queue.refuseAll()
     const callOff = { timer: () => {} }
     const late = new Promise<void>((resolve) => {
       callOff.timer = this.#clock.after(withinMs, resolve, true)
@@ -182,21 +167,27 @@ export class LeasePool {
     await Promise.race([late, this.#settleAndReturn()])
     callOff.timer()
     this.#callOffTick()
-    this.#keeper.close()
+    this.#renewal.close()
     this.#sweeper.close()
-    this.#queue.tellUnsettled()
+    this.#settlements.tellUnsettled()
   }
 
   async #settleAndReturn(): Promise<void> {
-    await this.#queue.drained()
-    this.#queue.retryAside()
-    await this.#queue.drained()
+    await this.#settlements.drained()
+    this.#settlements.retryAside()
+    await this.#settlements.drained()
     for (const wallet of this.#wallets()) if (wallet.lease) this.#changes.ask(wallet)
     await this.#changes.idle()
   }
 
+  #addQueue(account: string): AdmissionQueue {
+    const queue = new AdmissionQueue(account, this.#deps)
+    this.#queues.set(account, queue)
+    return queue
+  }
+
   *#wallets(): Iterable<WalletLease> {
-    for (const desk of this.#desks.values()) yield* desk.wallets()
+    for (const queue of this.#queues.values()) yield* queue.wallets()
   }
 
   #openLeases(): Set<string> {
@@ -214,32 +205,28 @@ export class LeasePool {
 
   async #tick(): Promise<void> {
     let seen = 0
-    for (const [id, desk] of this.#desks) {
-      if (!desk.tick()) this.#desks.delete(id)
+    for (const [id, queue] of this.#queues) {
+      if (!queue.tick()) this.#queues.delete(id)
       if (++seen % AT_A_STRETCH === 0) await new Promise(setImmediate)
     }
   }
 }
 
-/** What is none would break whatever adds it up, for everybody. */
-function assertClaim({ account, key, amount }: ReserveClaim): void {
+/** What is no amount or name would break the sums of everybody else. */
+function unusable({ account, key, amount }: ReserveClaim): Error {
   if (typeof amount !== 'bigint')
-    throw new TypeError(
+    return new TypeError(
       `the most that a call can cost must be a bigint of nano-units, and is ${String(amount)}`,
     )
   if (typeof account !== 'string' || account === '')
-    throw new TypeError(`the account that pays must be named by a text, and is ${String(account)}`)
+    return new TypeError(`the account that pays must be named by a text, and is ${String(account)}`)
   if (key !== null && typeof key !== 'string')
-    throw new TypeError(`the key whose quota counts must be a text or null, and is ${String(key)}`)
+    return new TypeError(`the key whose quota counts must be a text or null, and is ${String(key)}`)
+  return new RangeError(`a call cannot cost ${amount} nano-units`)
 }
 
 /** Nobody waits for longer. */
 function giveUp(waiter: Waiter): void {
   waiter.done = true
   waiter.answer(unavailable(waiter.amount))
-}
-
-/** Each account once, with all of its wallets that the ledger has told of. */
-function serveAll(wallets: readonly WalletLease[]): void {
-  for (const [desk, told] of Map.groupBy(wallets, ({ waiting }) => waiting)) desk.serve(told)
 }

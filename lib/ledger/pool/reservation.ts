@@ -1,22 +1,19 @@
 import type { CallLogEntry } from '../../core/call/index.ts'
-import type { HeldLease } from '../leases/held-lease.ts'
-import type { HeldDraw, WalletLease } from '../leases/wallet-lease.ts'
-import { type Bill, Charge, type ChargeSurroundings, type SettleOutcome } from '../settling/charge.ts'
+import {
+  type Bill,
+  Charge,
+  type ChargeDeps,
+  type ChargeOutcome,
+  type SettleOutcome,
+} from '../settling/charge.ts'
+import type { HeldLease } from './held-lease.ts'
+import type { HeldDraw, WalletLease } from './wallet-lease.ts'
 
-export type { Bill, ChargeOutcome, SettleOutcome } from '../settling/charge.ts'
+export type { Bill, ChargeOutcome, SettleOutcome }
 
 /** What a reservation needs of its pool. */
-export interface ReservationSurroundings extends ChargeSurroundings {
+export interface ReservationDeps extends ChargeDeps {
   readonly onLedgerAway: 'hold' | 'deliver'
-}
-
-/** For whom money is held, and where. */
-export interface ReservationParts {
-  readonly accountId: string
-  readonly keyId: string | null
-  readonly amount: bigint
-  readonly account: WalletLease
-  readonly key: WalletLease | undefined
 }
 
 /**
@@ -29,35 +26,41 @@ export interface ReservationParts {
  * }
  */
 export class Reservation {
-  readonly #parts: ReservationParts
-  readonly #around: ReservationSurroundings
+  /** What is held, in nano-units. */
+  readonly amount: bigint
+  readonly #account: WalletLease
+  readonly #key: WalletLease | undefined
+  readonly #deps: ReservationDeps
   readonly #accountLease: HeldLease | undefined
   readonly #keyLease: HeldLease | undefined
   #isHeld = true
   #charge: Charge | undefined
   #outcome: SettleOutcome | Promise<SettleOutcome> | undefined
 
-  /** Holds what the wallets cover. */
-  constructor(parts: ReservationParts, around: ReservationSurroundings) {
-    this.#parts = parts
-    this.#around = around
-    this.#accountLease = parts.account.hold(parts.amount)
-    this.#keyLease = parts.key?.hold(parts.amount)
-  }
-
-  /** What is held, in nano-units. */
-  get amount(): bigint {
-    return this.#parts.amount
+  /** Holds what both wallets cover. */
+  constructor(
+    amount: bigint,
+    account: WalletLease,
+    key: WalletLease | undefined,
+    now: number,
+    deps: ReservationDeps,
+  ) {
+    this.amount = amount
+    this.#account = account
+    this.#key = key
+    this.#deps = deps
+    this.#accountLease = account.hold(amount, now)
+    this.#keyLease = key?.hold(amount, now)
   }
 
   /** Whether the ledger completes claims and writes log entries with the charge. */
   get settlesRecords(): boolean {
-    return this.#around.queue.settlesRecords
+    return this.#deps.settlements.settlesRecords
   }
 
   /** What to do with an answer whose charge is `unconfirmed`, as the pool was told. */
   get onLedgerAway(): 'hold' | 'deliver' {
-    return this.#around.onLedgerAway
+    return this.#deps.onLedgerAway
   }
 
   /**
@@ -68,17 +71,18 @@ export class Reservation {
    */
   settle(bill: Bill): SettleOutcome | Promise<SettleOutcome> {
     if (this.#outcome !== undefined) return this.#outcome
-    const { accountId, keyId, account, key } = this.#parts
-    const held = this.#isHeld ? this.#parts.amount : 0n
+    const held = this.#isHeld ? this.amount : 0n
     this.#isHeld = false
     const draws: HeldDraw[] = []
-    const ofAccount = account.draw(this.#accountLease, held, bill.amount)
+    const ofAccount = this.#account.draw(this.#accountLease, held, bill.amount)
     if (ofAccount) draws.push(ofAccount)
-    const ofKey = key?.draw(this.#keyLease, held, bill.amount)
+    const ofKey = this.#key?.draw(this.#keyLease, held, bill.amount)
     if (ofKey) draws.push(ofKey)
-    const wallets = key ? [account, key] : [account]
-    this.#charge = new Charge(bill, { accountId, keyId, wallets, draws }, this.#around)
-    this.#outcome = this.#charge.settle()
+    const charge = new Charge(bill, this.#account, this.#key, draws, this.#deps)
+    this.#charge = charge
+    const result = this.#deps.settlements.put(charge)
+    this.#outcome =
+      result instanceof Promise ? result.then((known) => charge.outcomeOf(known)) : charge.outcomeOf(result)
     return this.#outcome
   }
 
@@ -97,8 +101,7 @@ export class Reservation {
   release(): void {
     if (!this.#isHeld) return
     this.#isHeld = false
-    const { account, key, amount } = this.#parts
-    account.release(this.#accountLease, amount)
-    key?.release(this.#keyLease, amount)
+    this.#account.release(this.#accountLease, this.amount)
+    this.#key?.release(this.#keyLease, this.amount)
   }
 }

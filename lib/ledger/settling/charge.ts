@@ -1,8 +1,8 @@
 import type { CallLogEntry, Logger } from '../../core/call/index.ts'
-import type { HeldDraw, WalletLease } from '../leases/wallet-lease.ts'
-import type { Settlement, SettlementResult } from '../ledger.ts'
-import type { SettlementQueue } from './settlement-queue.ts'
-import type { Settling } from './waiting-settlements.ts'
+import { formatAmount } from '../../core/catalog/index.ts'
+import type { Draw, Settlement, SettlementResult } from '../ledger.ts'
+import type { HeldDraw, WalletLease } from '../pool/wallet-lease.ts'
+import type { Awaited } from './deadlines.ts'
 
 /** `unconfirmed`: it was not known in time whether the charge stands. It stays queued until it is. */
 export type SettleOutcome = 'confirmed' | 'fenced' | 'unconfirmed'
@@ -10,7 +10,7 @@ export type SettleOutcome = 'confirmed' | 'fenced' | 'unconfirmed'
 /** What became of a charge. `fenced`: the call's claim belongs to a later call, and nothing was charged. */
 export type ChargeOutcome = 'confirmed' | 'fenced' | 'voided'
 
-/** What a call comes to. */
+/** What a call comes to. Its functions are asked when the ledger is, and perhaps again. */
 export interface Bill {
   /** What is charged once. */
   readonly requestId: string
@@ -18,66 +18,123 @@ export interface Bill {
   readonly amount: bigint
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** How the amount came about, as JSON. Asked for when the ledger is. */
-  readonly basis: () => string
+  /** How the amount came about, as JSON; the same each time. */
+  basis(): string
   /** Completed with the charge, by a ledger that settles records. */
   readonly claim: Settlement['claim']
-  /** The log entry to write with it. Asked for when the ledger is. */
-  readonly entry: (() => CallLogEntry) | null
+  /** The log entry to write with it, as of now. */
+  readonly entry: (() => CallLogEntry | null) | null
   /** Told once what became of it, also long after the call; again only where a charge that stood is revoked. */
-  readonly onResolved?: (outcome: ChargeOutcome) => void
+  onResolved?(outcome: ChargeOutcome): void
+}
+
+/** The settlements of a pool, as a charge sees them. */
+interface Settlements {
+  readonly settlesRecords: boolean
+  put(charge: Charge): SettlementResult | Promise<SettlementResult | 'late'>
+  drop(charge: Charge): void
 }
 
 /** What a charge needs of its pool. */
-export interface ChargeSurroundings {
-  readonly queue: SettlementQueue
+export interface ChargeDeps {
+  readonly settlements: Settlements
   readonly logger: Logger
 }
 
-/** Whose charge it is, and which leases pay. */
-export interface ChargeParts {
-  readonly accountId: string
-  readonly keyId: string | null
-  readonly wallets: readonly WalletLease[]
-  readonly draws: readonly HeldDraw[]
-}
-
-/** One call's charge on its way into the ledger, and out again where it is revoked. */
-export class Charge implements Settling {
+/**
+ * One call's charge on its way into the ledger, and out again where it is revoked. It is itself what the ledger is handed,
+ * and its own place in the queue; what of it is costly to tell is worked out where the ledger asks for it.
+ */
+export class Charge implements Settlement, Awaited<Charge> {
+  kind: Settlement['kind'] = 'charge'
+  readonly requestId: string
+  readonly account: string
+  readonly key: string | null
+  readonly amount: bigint
+  readonly at: number
+  readonly claim: Settlement['claim']
+  draws: readonly Draw[]
+  /** Its place in the queue. Times are milliseconds of the clock. */
+  since = 0
+  /** How often it was handed to the ledger without an answer. */
+  unanswered = 0
+  /** How often it failed alone. */
+  failures = 0
+  /** How many others had been settled when it first did. */
+  settledBefore = 0
+  retryAt = 0
+  /** Whether the log knows that it is set aside. */
+  told = false
+  result: SettlementResult | undefined
+  deadline: Awaited<Charge>['deadline']
+  /** Tells whoever waits for it. */
+  confirm: ((result: SettlementResult | 'late') => void) | undefined
   readonly #bill: Bill
-  readonly #parts: ChargeParts
-  readonly #around: ChargeSurroundings
+  readonly #accountLease: WalletLease
+  readonly #keyLease: WalletLease | undefined
+  readonly #held: readonly HeldDraw[]
+  readonly #deps: ChargeDeps
   /** `handed`: the ledger may have it. */
   #state: 'waiting' | 'handed' | 'stands' | 'over' = 'waiting'
-  #kind: Settlement['kind'] = 'charge'
   /** The log entry of a call that is not charged after all. */
   #revoked: { readonly entry: (() => CallLogEntry) | null } | undefined
   #isAside = false
-  #built: Settlement | undefined
 
-  constructor(bill: Bill, parts: ChargeParts, around: ChargeSurroundings) {
+  /** @param draws what the leases of the two wallets pay. */
+  constructor(
+    bill: Bill,
+    account: WalletLease,
+    key: WalletLease | undefined,
+    draws: readonly HeldDraw[],
+    deps: ChargeDeps,
+  ) {
+    this.requestId = bill.requestId
+    this.account = account.id
+    this.key = key ? key.id : null
+    this.amount = bill.amount
+    this.at = bill.at
+    this.claim = bill.claim
     this.#bill = bill
-    this.#parts = parts
-    this.#around = around
-    for (const wallet of parts.wallets) wallet.unhanded += bill.amount
+    this.#accountLease = account
+    this.#keyLease = key
+    this.draws = draws
+    this.#held = draws
+    this.#deps = deps
+    account.unhanded += bill.amount
+    if (key) key.unhanded += bill.amount
   }
 
-  /** Queues it. */
-  settle(): SettleOutcome | Promise<SettleOutcome> {
-    const confirmation = this.#around.queue.put(this)
-    if (!(confirmation instanceof Promise)) return this.#outcome(confirmation)
-    return confirmation.then((result) => this.#outcome(result))
+  get basis(): string | null {
+    return this.kind === 'void' ? null : this.#ask(this.#bill.basis)
   }
 
-  settlement(): Settlement {
-    if (this.#state === 'waiting') this.#hand()
-    // Handed again, its log entry tells how the call has ended since; all else is the same each time.
-    this.#built = this.#built ? this.#retold(this.#built) : this.#build()
-    return this.#built
+  /** Handed again, it tells how the call has ended since. */
+  get entry(): CallLogEntry | null {
+    const { entry } = (this.kind === 'void' && this.#revoked) || this.#bill
+    return entry && this.#ask(entry)
   }
 
+  /** What to tell who has waited for it. */
+  outcomeOf(result: SettlementResult | 'late'): SettleOutcome {
+    if (result === 'late' || this.#revoked) return 'unconfirmed'
+    return result === 'fenced' ? 'fenced' : 'confirmed'
+  }
+
+  /** Notes that the ledger is handed it now. */
+  hand(): void {
+    if (this.#state !== 'waiting') return
+    this.#state = 'handed'
+    this.#accountLease.unhanded -= this.amount
+    if (this.#keyLease) this.#keyLease.unhanded -= this.amount
+  }
+
+  /**
+   * Notes what the ledger has answered.
+   *
+   * @param repeated whether it may have been settled before, without an answer.
+   */
   settled(result: SettlementResult, repeated: boolean): void {
-    if (this.#kind === 'void') {
+    if (this.kind === 'void') {
       this.#end('voided')
       return
     }
@@ -92,9 +149,10 @@ export class Charge implements Settling {
     else this.#tell('confirmed')
   }
 
+  /** Notes that it fails while others are settled. True when it has become a void, which is worth another try. */
   setAside(): boolean {
     this.#isAside = true
-    return this.#revoked !== undefined && this.#kind === 'charge' && this.#voidUnseen()
+    return this.#revoked !== undefined && this.kind === 'charge' && this.#voidUnseen()
   }
 
   /**
@@ -112,23 +170,35 @@ export class Charge implements Settling {
     return 'queued'
   }
 
+  /** Tells the log of a charge that the ledger has not taken, with all that is needed to write it by hand. */
+  tellUnsettled(error: unknown, message: string): void {
+    const { kind, requestId, account, key, at, basis, claim } = this
+    const draws = this.draws.map(({ lease, wallet, amount }) => ({
+      lease,
+      wallet,
+      amount: formatAmount(amount),
+    }))
+    const amount = formatAmount(this.amount)
+    const settlement = { kind, requestId, account, key, amount, at, claim, draws, basis }
+    this.#deps.logger.error({ err: error, settlement }, message)
+  }
+
   /** The ledger cannot know it: the money is there again at once. A record that hangs on it is freed all the same. */
   #revokeUnhanded(entry: (() => CallLogEntry) | null): 'queued' | 'dropped' {
-    const { queue } = this.#around
-    this.#hand()
+    const { settlements } = this.#deps
+    this.hand()
     this.#tellWallets(true)
-    this.#kind = 'void'
-    if (queue.settlesRecords && (entry || this.#bill.claim)) return 'queued'
-    queue.drop(this)
+    this.#becomeVoid()
+    if (settlements.settlesRecords && (entry || this.claim)) return 'queued'
+    settlements.drop(this)
     this.#end('voided')
     return 'dropped'
   }
 
-  /** It stands, and is undone by a void of its own. */
+  /** It stands, and is undone by a void. */
   #undo(): void {
-    this.#kind = 'void'
-    this.#built = undefined
-    void this.#around.queue.put(this)
+    this.#becomeVoid()
+    void this.#deps.settlements.put(this)
   }
 
   /**
@@ -137,56 +207,29 @@ export class Charge implements Settling {
    */
   #voidUnseen(): true {
     this.#tellWallets(false)
-    for (const { from, held } of this.#parts.draws) from.drop(held)
-    this.#kind = 'void'
-    this.#built = undefined
+    for (const { from, held } of this.#held) from.drop(held)
+    this.#becomeVoid()
     return true
   }
 
-  #hand(): void {
-    this.#state = 'handed'
-    for (const wallet of this.#parts.wallets) wallet.unhanded -= this.#bill.amount
+  #becomeVoid(): void {
+    this.kind = 'void'
+    this.draws = []
   }
 
   #tellWallets(returned: boolean): void {
-    for (const draw of this.#parts.draws) draw.from.drawn(draw, returned)
-  }
-
-  #build(): Settlement {
-    const { accountId: account, keyId: key, draws } = this.#parts
-    const { requestId, amount, at, basis, claim, entry } = this.#bill
-    const kind = this.#kind
-    const common = { kind, requestId, account, key, amount, at, claim }
-    if (kind === 'void') {
-      return { ...common, draws: [], basis: null, entry: this.#ask(this.#revoked?.entry ?? null) }
-    }
-    const drawn = draws.map(({ lease, wallet, amount }) => ({ lease, wallet, amount }))
-    return { ...common, draws: drawn, basis: this.#ask(basis), entry: this.#ask(entry) }
-  }
-
-  #retold(built: Settlement): Settlement {
-    if (!built.entry) return built
-    const { entry } = (this.#kind === 'void' && this.#revoked) || this.#bill
-    return { ...built, entry: this.#ask(entry) }
+    for (const draw of this.#held) draw.from.drawn(draw, returned)
   }
 
   /** What cannot be told of a charge does not keep it from being charged. */
-  #ask<T>(question: (() => T) | null): T | null {
+  #ask<T>(question: (this: Bill) => T): T | null {
     try {
-      return question?.() ?? null
+      return question.call(this.#bill)
     } catch (error) {
-      const { requestId } = this.#bill
-      this.#around.logger.error(
-        { err: error, requestId },
-        'a charge is written without all that belongs to it',
-      )
+      const { requestId } = this
+      this.#deps.logger.error({ err: error, requestId }, 'a charge is written without all that belongs to it')
       return null
     }
-  }
-
-  #outcome(result: SettlementResult | 'late'): SettleOutcome {
-    if (result === 'late' || this.#revoked) return 'unconfirmed'
-    return result === 'fenced' ? 'fenced' : 'confirmed'
   }
 
   #end(outcome: ChargeOutcome): void {
@@ -198,8 +241,8 @@ export class Charge implements Settling {
     try {
       this.#bill.onResolved?.(outcome)
     } catch (error) {
-      const { requestId } = this.#bill
-      this.#around.logger.error({ err: error, requestId }, 'a listener to what became of a charge failed')
+      const { requestId } = this
+      this.#deps.logger.error({ err: error, requestId }, 'a listener to what became of a charge failed')
     }
   }
 }

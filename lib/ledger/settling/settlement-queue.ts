@@ -1,30 +1,28 @@
-import type { Logger } from '../../core/call/index.ts'
 import type { Ledger, SettlementResult } from '../ledger.ts'
 import type { Clock } from '../pool/clock.ts'
+import type { LedgerHealth } from '../pool/ledger-health.ts'
+import type { Charge } from './charge.ts'
 import { Deadlines, earliest } from './deadlines.ts'
-import { SettlementFaults } from './settlement-faults.ts'
 import { StallWatch } from './stall-watch.ts'
-import { tellUnsettled } from './tell-unsettled.ts'
-import { FAILURES_ALONE, Place, type Settling, WaitingSettlements } from './waiting-settlements.ts'
+import { WaitingCharges } from './waiting-charges.ts'
 
 /** What a {@link SettlementQueue} works with. Times are milliseconds. */
-export interface SettlementQueueOptions {
+export interface SettlementQueueDeps {
   readonly ledger: Pick<Ledger, 'settle' | 'settlesRecords' | 'gathers'>
   readonly clock: Clock
-  readonly logger: Logger
+  readonly health: LedgerHealth
   /** The oldest may wait that long. */
   readonly stallMs: number
   /** Longer than this nobody waits for one. */
   readonly confirmMs: number
-  readonly onStallChange: (error?: unknown) => void
 }
 
 /** Where only such are left as may be at fault themselves, one new call in this time tries whether that is so. */
 const TRIAL_MS = 2000
-const NOTHING: readonly Place[] = []
+const NOTHING: readonly Charge[] = []
 
 /**
- * Hands settlements to the ledger, in their order: one call at a time, and as soon as it is done the next takes all that
+ * Hands charges and voids to the ledger, in their order: one call at a time, and as soon as it is done the next takes all that
  * waits. A ledger that gathers is also handed what the turn of the event loop brings yet: of many answers that are read
  * in one turn, the first would else go alone, and the others wait for its commit.
  *
@@ -32,10 +30,11 @@ const NOTHING: readonly Place[] = []
  * and tried again now and then; it hinders nobody.
  */
 export class SettlementQueue {
-  readonly #options: SettlementQueueOptions
-  readonly #unconfirmed: Deadlines<Place>
-  readonly #waiting = new WaitingSettlements()
-  readonly #faults = new SettlementFaults()
+  /** Whether the ledger completes claims and writes log entries. */
+  readonly settlesRecords: boolean
+  readonly #deps: SettlementQueueDeps
+  readonly #unconfirmed: Deadlines<Charge>
+  readonly #waiting = new WaitingCharges()
   readonly #stall: StallWatch
   #flying = NOTHING
   #callOff: (() => void) | undefined
@@ -44,19 +43,16 @@ export class SettlementQueue {
   #triedAt = Number.NEGATIVE_INFINITY
   #drained: (() => void)[] = []
 
-  constructor(options: SettlementQueueOptions) {
-    this.#options = options
-    this.#unconfirmed = new Deadlines(options.clock, options.confirmMs, (place) => place.confirm?.('late'))
+  constructor(deps: SettlementQueueDeps) {
+    this.#deps = deps
+    this.settlesRecords = deps.ledger.settlesRecords
+    this.#unconfirmed = new Deadlines(deps.clock, deps.confirmMs, (charge) => charge.confirm?.('late'))
     this.#stall = new StallWatch({
-      ...options,
+      clock: deps.clock,
+      stallMs: deps.stallMs,
       oldest: () => earliest(this.#flying[0]?.since, this.#waiting.oldest),
-      onChange: () => options.onStallChange(this.#faults.lastError),
+      onChange: (stalled) => deps.health.stall(stalled, this.#waiting.lastError),
     })
-  }
-
-  /** Whether the ledger completes claims and writes log entries. */
-  get settlesRecords(): boolean {
-    return this.#options.ledger.settlesRecords
   }
 
   /** Whether the oldest has waited too long. */
@@ -76,38 +72,51 @@ export class SettlementQueue {
 
   /** Whether nothing waits but what may be at fault itself: a call more would show whether the ledger takes others. */
   get onTrial(): boolean {
-    return this.#waiting.areSuspect && !this.#flying.some(({ failures }) => failures < FAILURES_ALONE)
+    return this.#waiting.areSuspect(this.#flying)
   }
 
   /** Whether what a new call comes to can be expected to be settled. */
   admits(): boolean {
     if (!this.#stall.stalled) return true
     if (!this.onTrial) return false
-    const now = this.#options.clock.now()
+    const now = this.#deps.clock.now()
     if (now - this.#triedAt < TRIAL_MS) return false
     this.#triedAt = now
     return true
   }
 
-  /** Queues a settlement. Answers at once where the ledger does; `late` when it is not known in time. */
-  put(what: Settling): SettlementResult | Promise<SettlementResult | 'late'> {
-    const place = new Place(what, this.#options.clock.now())
-    this.#waiting.add(place)
-    this.#handSoon()
-    if (place.result) return place.result
+  /** Queues a charge or void. Answers at once where the ledger does; `late` when it is not known in time. */
+  put(charge: Charge): SettlementResult | Promise<SettlementResult | 'late'> {
+    const now = this.#deps.clock.now()
+    charge.since = now
+    charge.unanswered = 0
+    charge.failures = 0
+    charge.told = false
+    charge.result = undefined
+    charge.confirm = undefined
+    const isFree = !this.#handing && this.#flying.length === 0 && this.#waiting.size === 0
+    if (isFree && !this.#deps.ledger.gathers && now >= this.#waiting.resumeAt) {
+      this.#handing = true
+      this.#commit([charge])
+      this.#handing = false
+      if (this.#waiting.size > 0) this.#hand()
+    } else {
+      this.#waiting.add(charge)
+      this.#handSoon()
+    }
+    if (charge.result) return charge.result
     this.#stall.begin()
-    this.#unconfirmed.add(place)
+    this.#unconfirmed.add(charge)
     return new Promise((resolve) => {
-      place.confirm = resolve
+      charge.confirm = resolve
     })
   }
 
   /** Takes out what was never handed to the ledger. */
-  drop(what: Settling): void {
-    const place = this.#waiting.remove(what)
-    if (!place) return
-    this.#unconfirmed.delete(place)
-    place.confirm?.('late')
+  drop(charge: Charge): void {
+    if (!this.#waiting.remove(charge)) return
+    this.#unconfirmed.delete(charge)
+    charge.confirm?.('late')
     this.#concluded()
   }
 
@@ -119,20 +128,19 @@ export class SettlementQueue {
 
   /** Hands those set aside to the ledger once more; {@link drained} waits for each to be settled, or to fail again. */
   retryAside(): void {
-    this.#waiting.readmit(this.#options.clock.now())
+    this.#waiting.readmit(this.#deps.clock.now())
     this.#hand()
   }
 
   /** Tells the log of all that the ledger has not confirmed, one by one: the process ends. */
   tellUnsettled(): void {
-    for (const place of [...this.#flying, ...this.#waiting.all()]) {
-      const message = 'a settlement is not confirmed at the end of the process'
-      tellUnsettled(this.#options.logger, place, this.#faults.lastError, message)
+    for (const charge of [...this.#flying, ...this.#waiting.all()]) {
+      charge.tellUnsettled(this.#waiting.lastError, 'a settlement is not confirmed at the end of the process')
     }
   }
 
   #handSoon(): void {
-    if (!this.#options.ledger.gathers) {
+    if (!this.#deps.ledger.gathers) {
       this.#hand()
     } else if (!this.#gathering && this.#flying.length === 0) {
       this.#gathering = true
@@ -149,9 +157,9 @@ export class SettlementQueue {
     if (this.#handing || this.#flying.length > 0) return
     this.#handing = true
     while (this.#flying.length === 0) {
-      const now = this.#options.clock.now()
-      if (now < this.#faults.resumeAt) {
-        this.#handLater(this.#faults.resumeAt - now, true)
+      const now = this.#deps.clock.now()
+      if (now < this.#waiting.resumeAt) {
+        this.#handLater(this.#waiting.resumeAt - now, true)
         break
       }
       const batch = this.#waiting.take(now)
@@ -168,7 +176,7 @@ export class SettlementQueue {
   /** @param keepsAlive whether the process does not end meanwhile: charges wait that the ledger may yet take. */
   #handLater(inMs: number, keepsAlive: boolean): void {
     this.#callOff?.()
-    this.#callOff = this.#options.clock.after(
+    this.#callOff = this.#deps.clock.after(
       inMs,
       () => {
         this.#callOff = undefined
@@ -178,10 +186,11 @@ export class SettlementQueue {
     )
   }
 
-  #commit(batch: readonly Place[]): void {
+  #commit(batch: readonly Charge[]): void {
     this.#flying = batch
     try {
-      const answer = this.#options.ledger.settle(batch.map(({ what }) => what.settlement()))
+      for (const charge of batch) charge.hand()
+      const answer = this.#deps.ledger.settle(batch)
       if (!('then' in answer)) {
         this.#succeeded(batch, answer)
         return
@@ -199,53 +208,48 @@ export class SettlementQueue {
     }
   }
 
-  #succeeded(batch: readonly Place[], results: readonly SettlementResult[]): void {
+  #succeeded(batch: readonly Charge[], results: readonly SettlementResult[]): void {
     this.#flying = NOTHING
-    this.#faults.settled(batch.length)
-    this.#waiting.settled()
-    for (const [i, place] of batch.entries()) {
-      const result = results[i]
+    this.#waiting.settled(batch.length)
+    let i = 0
+    for (const charge of batch) {
+      const result = results[i++]
       if (!result) {
-        this.#failed([place], new Error('the ledger did not answer every settlement'))
+        this.#failed([charge], new Error('the ledger did not answer every settlement'))
         continue
       }
-      place.result = result
-      if (place.confirm) this.#unconfirmed.delete(place)
+      charge.result = result
+      const { confirm } = charge
+      if (confirm) this.#unconfirmed.delete(charge)
       // Whoever waits is told last: by then all that follows from it has been done.
-      place.what.settled(result, place.unanswered > 0)
-      place.confirm?.(result)
+      charge.settled(result, charge.unanswered > 0)
+      confirm?.(result)
     }
-    this.#concluded()
+    if (this.#stall.stalled || this.#drained.length > 0) this.#concluded()
   }
 
-  #failed(batch: readonly Place[], error: unknown): void {
+  #failed(batch: readonly Charge[], error: unknown): void {
     this.#flying = NOTHING
-    this.#faults.failed(error)
-    for (const place of batch) place.unanswered++
+    this.#waiting.lastError = error
+    for (const charge of batch) charge.unanswered++
     const [alone, other] = batch
-    if (other || !alone) {
-      // Soon each is alone; until then it is not known whether the ledger is away at all.
-      this.#waiting.putBack(batch)
-      return
-    }
-    this.#failedAlone(alone, error)
+    if (alone && !other) this.#failedAlone(alone, error)
+    else this.#waiting.failedTogether(batch)
   }
 
-  #failedAlone(place: Place, error: unknown): void {
-    const now = this.#options.clock.now()
-    if (!this.#faults.isAtFault(place, now)) {
-      this.#waiting.suspect(place, now)
+  #failedAlone(charge: Charge, error: unknown): void {
+    const now = this.#deps.clock.now()
+    if (!this.#waiting.failedAlone(charge, now)) return
+    if (charge.setAside()) {
+      charge.failures = 0
+      this.#waiting.putFirst(charge)
       return
     }
-    if (place.what.setAside()) {
-      place.failures = 0
-      this.#waiting.putFirst(place)
-      return
+    this.#waiting.keepAside(charge, now)
+    if (!charge.told) {
+      charge.tellUnsettled(error, 'a settlement fails while others are written: it is set aside')
     }
-    this.#waiting.keepAside(place, now)
-    const message = 'a settlement fails while others are written: it is set aside'
-    if (!place.told) tellUnsettled(this.#options.logger, place, error, message)
-    place.told = true
+    charge.told = true
     this.#concluded()
   }
 

@@ -2,11 +2,16 @@ import type { ServerResponse } from 'node:http'
 import { type Call, type CallEnding, type CallLogEntry, entryOf } from '../../core/call/index.ts'
 import { formatAmount } from '../../core/catalog/index.ts'
 import type { Settlement } from '../../ledger/ledger.ts'
-import type { ChargeOutcome, Reservation, SettleOutcome } from '../../ledger/pool/reservation.ts'
+import type { Bill, ChargeOutcome, Reservation, SettleOutcome } from '../../ledger/pool/reservation.ts'
 import { type Cost, costOf } from './cost.ts'
 
-/** A call whose money is held: from the reservation to the charge, or to nothing. */
-export class BilledCall {
+/** A call whose money is held: from the reservation to the charge, or to nothing. It is itself the bill of the charge. */
+export class BilledCall implements Bill {
+  readonly requestId: string
+  amount = 0n
+  at = 0
+  claim: Settlement['claim'] = null
+  entry: (() => CallLogEntry) | null = null
   readonly #call: Call
   readonly #res: ServerResponse
   readonly #reservation: Reservation
@@ -16,8 +21,13 @@ export class BilledCall {
   #answered = false
   #patience: NodeJS.Timeout | undefined
 
-  /** @param handlerMs how long a handler may go on whose caller has left, with its money held, in milliseconds. */
+  /**
+   * Lets the money follow the call from here on.
+   *
+   * @param handlerMs how long a handler may go on whose caller has left, with its money held, in milliseconds.
+   */
   constructor(call: Call, res: ServerResponse, reservation: Reservation, handlerMs: number) {
+    this.requestId = call.id
     this.#call = call
     this.#res = res
     this.#reservation = reservation
@@ -30,13 +40,9 @@ export class BilledCall {
       items: [],
       own: undefined,
     }
-  }
-
-  /** From here on the money follows the call. */
-  begin(): void {
-    this.#call.onSettle((ending) => this.settle(ending))
-    this.#call.onFail(() => this.#fail())
-    this.#call.onEnd('reservation', () => this.#end())
+    call.onSettle((ending) => this.settle(ending))
+    call.onFail(() => this.#fail())
+    call.onEnd('reservation', () => this.#end())
   }
 
   /**
@@ -66,28 +72,28 @@ export class BilledCall {
   settle(ending: CallEnding): Promise<void> | undefined {
     const cost = this.#costOf(ending)
     if (!cost || this.#settled) return undefined
-    if (this.#isFree(cost)) return undefined
+    if (cost.amount === 0n && this.#isFree()) return undefined
     const outcome = this.#charge(cost, ending)
     if (outcome instanceof Promise) return outcome.then((known) => this.#goOn(known))
-    this.#goOn(outcome)
+    if (outcome !== 'confirmed') this.#goOn(outcome)
     return undefined
   }
 
   /** What is free and hangs on no claim needs no ledger, and goes on without one. */
-  #isFree({ amount }: Cost): boolean {
+  #isFree(): boolean {
     const { billing, idempotency } = this.#call
-    if (amount > 0n || this.#reservation.amount > 0n || idempotency?.claim) return false
+    if (this.#reservation.amount > 0n || idempotency?.claim) return false
     if (billing) billing.charged = 0n
     return true
   }
 
   /** @throws {GatewayError} where the answer must not be finished. */
   #goOn(outcome: SettleOutcome): void {
-    if (outcome !== 'unconfirmed') this.#conclude(outcome)
-    else if (this.#reservation.onLedgerAway === 'hold') this.#holdBack()
-    else this.#conclude('confirmed')
     // The call's key is another's by now: whoever holds it says so.
     if (outcome === 'fenced') this.#call.prove()
+    if (outcome !== 'unconfirmed') return
+    if (this.#reservation.onLedgerAway === 'hold') this.#holdBack()
+    else this.onResolved('confirmed')
   }
 
   /** What is to be charged; undefined where nothing was used. Errors are not charged, even where a handler asks to. */
@@ -111,27 +117,24 @@ export class BilledCall {
     }
     const inLedger = call.entryBy === 'ledger' && this.#reservation.settlesRecords
     if (inLedger) call.entryBy = 'written'
-    return this.#reservation.settle({
-      requestId: call.id,
-      amount,
-      at: Date.now(),
-      basis: () => this.#basis(items),
-      claim: this.#claimToSettle(),
-      entry: inLedger ? () => this.#entry(ending) : null,
-      onResolved: (outcome) => this.#conclude(outcome),
-    })
+    if (inLedger) this.entry = () => this.#entryOf(ending)
+    this.amount = amount
+    this.at = Date.now()
+    if (call.idempotency?.claim) this.claim = this.#claimToSettle()
+    return this.#reservation.settle(this)
   }
 
   /** How the amount came about, kept with the charge, which outlives the log. */
-  #basis(items: Cost['items']): string {
+  basis(): string {
     const { usage, servedBy, billing } = this.#call
+    const items = billing?.items ?? []
     const priced = items.map(({ unit, quantity, price }) => ({ unit, quantity, price: formatAmount(price) }))
     if (billing?.own !== undefined) return JSON.stringify({ items: priced })
     return JSON.stringify({ line: servedBy?.line, source: usage?.source, items: priced })
   }
 
   /** The log entry as of now: one that is written late knows how the call really ended. */
-  #entry(ending: CallEnding): CallLogEntry {
+  #entryOf(ending: CallEnding): CallLogEntry {
     return entryOf(this.#call, this.#call.outcome ? { ...ending, outcome: this.#call.outcome } : ending)
   }
 
@@ -143,8 +146,8 @@ export class BilledCall {
     return { id: claim.id, owner: claim.owner, keepUntil: Date.now() + claim.keepMs }
   }
 
-  /** The ledger has answered, now or long after the call. */
-  #conclude(outcome: ChargeOutcome): void {
+  /** Notes what the ledger has answered, now or long after the call. */
+  onResolved(outcome: ChargeOutcome): void {
     const claim = this.#call.idempotency?.claim
     const settling = claim?.state === 'settling'
     if (outcome === 'confirmed') {
@@ -185,6 +188,7 @@ export class BilledCall {
 
   /** However the call ended: what it used is charged, though nobody waits for it; else all is given back. */
   #end(): void {
+    if (this.#settled) return
     if (!this.#mayStillRun) {
       this.#giveBack()
       return
@@ -207,7 +211,7 @@ export class BilledCall {
    */
   get #mayStillRun(): boolean {
     const { left, routing, billing } = this.#call
-    if (!left || this.#answered || this.#settled || routing !== null) return false
+    if (!left || this.#answered || routing !== null) return false
     return !(this.#res.headersSent && billing?.own !== undefined)
   }
 
@@ -216,7 +220,7 @@ export class BilledCall {
     const { outcome } = this.#call
     const ending = outcome && { outcome, unsent: null }
     const cost = ending && !this.#settled ? this.#costOf(ending) : undefined
-    if (ending && cost && !this.#isFree(cost)) void this.#charge(cost, ending)
+    if (ending && cost && (cost.amount > 0n || !this.#isFree())) void this.#charge(cost, ending)
     else this.#reservation.release()
   }
 }

@@ -58,7 +58,8 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler {
 
   return function billingGuard(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
-    const payer = account(req, call)
+    const { principal } = call
+    const payer = account ? account(req, call) : principal?.accountId
     if (payer === undefined) {
       next(new TypeError('billingGuard: nobody to charge; mount authenticate before it, or give "account"'))
       return
@@ -68,7 +69,8 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler {
       next()
       return
     }
-    const held = pool.reserve({ account: payer, key: key(req, call), amount })
+    const keyId = key ? key(req, call) : (principal?.keyId ?? null)
+    const held = pool.reserve({ account: payer, key: keyId, amount })
     if (held instanceof Promise) void held.then((answer) => begin(call, answer, res, next)).catch(next)
     else begin(call, held, res, next)
   }
@@ -84,7 +86,6 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler {
       return
     }
     const billed = new BilledCall(call, res, held, handlerMs)
-    billed.begin()
     holdEnd(res, { beforeEnd: () => billed.beforeEnd(), next })
     next()
   }
@@ -97,7 +98,7 @@ function refuse(call: Call, { refused, required, available }: ReserveRefusal): G
 }
 
 function validate(options: BillingGuardOptions) {
-  const { pool = ownPool(), catalog, account = accountOf, key = keyOf, handlerMs = 300_000 } = options
+  const { pool = ownPool(), catalog, account, key, handlerMs = 300_000 } = options
   if (!options.reserve && !catalog) {
     throw new TypeError(
       'billingGuard: give "catalog", or "reserve", a function that answers the most a request can cost',
@@ -106,8 +107,9 @@ function validate(options: BillingGuardOptions) {
   if (!(pool instanceof LeasePool)) {
     throw new TypeError('billingGuard: "pool" must be a LeasePool, such as new LeasePool({ ledger })')
   }
-  for (const [name, value] of Object.entries({ account, key, reserve: options.reserve ?? accountOf })) {
-    if (typeof value !== 'function') throw new TypeError(`billingGuard: "${name}" must be a function`)
+  for (const [name, value] of Object.entries({ account, key, reserve: options.reserve })) {
+    if (value !== undefined && typeof value !== 'function')
+      throw new TypeError(`billingGuard: "${name}" must be a function`)
   }
   if (!(Number.isSafeInteger(handlerMs) && handlerMs > 0))
     throw new TypeError('billingGuard: "handlerMs" must be a positive whole number of milliseconds')
@@ -134,12 +136,4 @@ function reserveOf({ reserve, catalog }: BillingGuardOptions): (req: Request, ca
 
 function ownPool(): LeasePool {
   return new LeasePool({ ledger: new MemoryLedger({ unknownAccounts: 'postpaid' }) })
-}
-
-function accountOf(_req: Request, call: Call): string | undefined {
-  return call.principal?.accountId
-}
-
-function keyOf(_req: Request, call: Call): string | null {
-  return call.principal?.keyId ?? null
 }

@@ -33,7 +33,7 @@ export function costOf(usage: Usage, price: Price): Cost {
   return sumOfItems(terms)
 }
 
-/** Most units of most calls are none. */
+/** Most units of most calls are none, or cost nothing. */
 function add(terms: ChargeItem[], unit: ChargeItem['unit'], quantity: number, price: bigint): void {
-  if (quantity > 0) terms.push({ unit, quantity, price })
+  if (quantity > 0 && price > 0n) terms.push({ unit, quantity, price })
 }

@@ -6,7 +6,9 @@ import type { SettledClaim } from '../../../ledger/ledger.ts'
 import {
   type SettlementRecords,
   type SpentFigures,
+  type SpentWallets,
   type Standing,
+  type StandingCharges,
   settle,
 } from '../../../ledger/settlement.ts'
 import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
@@ -49,8 +51,10 @@ const NOTHING_SPENT: SpentFigures = { spent: 0n, leased: 0n, overrun: 0n }
  * Without rows it assumes what nearly every batch finds: charges that are all new, claims that are still their owner's,
  * wallets that are there, and leases that hold as much. What it writes is then written only where that is so.
  */
-export class SettlementBatch implements SettlementRecords {
+export class SettlementBatch implements SettlementRecords, SpentWallets, StandingCharges {
   readonly results: readonly SettlementResult[]
+  readonly wallets = this
+  readonly charges = this
   readonly #found: FoundRows | undefined
   readonly #wallets = new Map<WalletId, Changed<SpentFigures>>()
   readonly #leases = new Map<string, Changed<LeaseFigures>>()
@@ -94,17 +98,17 @@ export class SettlementBatch implements SettlementRecords {
     ]
   }
 
-  standing(requestId: string): Standing | undefined {
+  find(requestId: string): Standing | undefined {
     return this.#standing.get(requestId) ?? this.#found?.standing.get(requestId)
   }
 
-  addCharge(charge: Settlement): void {
+  add(charge: Settlement): void {
     const { requestId, account, key, amount } = charge
     this.#standing.set(requestId, { account, key, amount, voided: false })
     this.#charges.push(cellsOf(CHARGE_COLUMNS, charge))
   }
 
-  addVoid({ requestId, account: asked, key: askedKey, at }: Settlement, undone: Standing | undefined): void {
+  void({ requestId, account: asked, key: askedKey, at }: Settlement, undone: Standing | undefined): void {
     const { account, key, amount } = undone ?? { account: null, key: null, amount: 0n }
     this.#standing.set(requestId, { account, key, amount, voided: true })
     this.#voids.push([requestId, ...(account === null ? [asked, askedKey] : [account, key]), amount, at])
@@ -118,11 +122,11 @@ export class SettlementBatch implements SettlementRecords {
     return this.#walletOrNew(keyWallet(id))
   }
 
-  wallet(id: WalletId): SpentFigures | undefined {
+  get(id: WalletId): SpentFigures | undefined {
     const known = this.#wallets.get(id)
     if (known) return known.now
     const found = this.#found ? this.#found.wallets.get(id) : NOTHING_SPENT
-    return found && this.#add(id, found)
+    return found && this.#keep(id, found)
   }
 
   lease(id: string, wallet: WalletId): LeaseFigures | undefined {
@@ -153,13 +157,13 @@ export class SettlementBatch implements SettlementRecords {
   }
 
   #walletOrNew(id: WalletId): SpentFigures {
-    const known = this.wallet(id)
+    const known = this.get(id)
     if (known) return known
     this.#opened.push([id])
-    return this.#add(id, NOTHING_SPENT)
+    return this.#keep(id, NOTHING_SPENT)
   }
 
-  #add(id: WalletId, { spent, leased, overrun }: SpentFigures): SpentFigures {
+  #keep(id: WalletId, { spent, leased, overrun }: SpentFigures): SpentFigures {
     const now = { spent, leased, overrun }
     this.#wallets.set(id, { found: { spent, leased, overrun }, now })
     return now

@@ -1,9 +1,8 @@
-import type { LedgerContact } from '../leases/ledger-contact.ts'
-import { WalletLease } from '../leases/wallet-lease.ts'
-import type { Waiting, WalletSurroundings } from '../leases/wallet-surroundings.ts'
 import type { Awaited, Deadlines } from '../settling/deadlines.ts'
 import { accountWallet, keyWallet } from '../wallet.ts'
-import { Reservation, type ReservationSurroundings } from './reservation.ts'
+import type { LedgerHealth } from './ledger-health.ts'
+import { Reservation, type ReservationDeps } from './reservation.ts'
+import { type Admissions, type WalletDeps, WalletLease } from './wallet-lease.ts'
 
 /** Why a call's money could not be held. */
 export interface ReserveRefusal {
@@ -20,7 +19,6 @@ export interface ReserveRefusal {
 
 /** A call that waits for money. */
 export interface Waiter extends Awaited<Waiter> {
-  readonly keyId: string | null
   readonly key: WalletLease | undefined
   readonly amount: bigint
   readonly answer: (answer: Reservation | ReserveRefusal) => void
@@ -28,26 +26,24 @@ export interface Waiter extends Awaited<Waiter> {
   done: boolean
 }
 
-/** What a desk needs of its pool. */
-export interface DeskSurroundings extends WalletSurroundings<WalletLease>, ReservationSurroundings {
-  readonly contact: LedgerContact
+/** What the parts of a pool share. */
+export interface PoolDeps extends WalletDeps, ReservationDeps {
+  readonly health: LedgerHealth
   readonly admissions: Deadlines<Waiter>
 }
 
 /** Admits the calls of one account: on its wallet and on those of its keys. */
-export class AccountDesk implements Waiting<WalletLease> {
+export class AdmissionQueue implements Admissions {
   readonly account: WalletLease
-  readonly #accountId: string
-  readonly #around: DeskSurroundings
+  readonly #deps: PoolDeps
   readonly #keys = new Map<string, WalletLease>()
   /** By key, in the order in which keys have their turn. */
   #waiters = new Map<WalletLease | undefined, Waiter[]>()
   #serving = false
 
-  constructor(accountId: string, around: DeskSurroundings) {
-    this.#accountId = accountId
-    this.#around = around
-    this.account = new WalletLease(accountWallet(accountId), this, around)
+  constructor(accountId: string, deps: PoolDeps) {
+    this.#deps = deps
+    this.account = new WalletLease(accountId, accountWallet(accountId), this, deps)
   }
 
   /** Holds `amount` on both wallets, or on none. */
@@ -55,12 +51,11 @@ export class AccountDesk implements Waiting<WalletLease> {
     keyId: string | null,
     amount: bigint,
   ): Reservation | ReserveRefusal | Promise<Reservation | ReserveRefusal> {
-    const key = keyId === null ? undefined : this.#key(keyId)
-    if (this.#covered(key, amount)) return this.#hold(keyId, key, amount)
-    if (!this.#around.contact.mayAsk()) return unavailable(amount)
-    return new Promise((answer) =>
-      this.#wait({ keyId, key, amount, answer, done: false, deadline: undefined }),
-    )
+    const key = keyId === null ? undefined : (this.#keys.get(keyId) ?? this.#addKey(keyId))
+    const held = this.#hold(key, amount)
+    if (held) return held
+    if (!this.#deps.health.mayAsk()) return unavailable(amount)
+    return new Promise((answer) => this.#wait({ key, amount, answer, done: false, deadline: undefined }))
   }
 
   amountsFor(wallet: WalletLease): readonly bigint[] {
@@ -120,34 +115,38 @@ export class AccountDesk implements Waiting<WalletLease> {
     return waited || this.#keys.size > 0 || !this.account.isOver
   }
 
-  #key(keyId: string): WalletLease {
-    const known = this.#keys.get(keyId)
-    if (known) return known
-    const key = new WalletLease(keyWallet(keyId), this, this.#around)
+  #addKey(keyId: string): WalletLease {
+    const key = new WalletLease(keyId, keyWallet(keyId), this, this.#deps)
     this.#keys.set(keyId, key)
     return key
   }
 
-  #covered(key: WalletLease | undefined, amount: bigint): boolean {
-    return (!key || key.covers(amount)) && this.account.covers(amount)
-  }
-
-  #hold(keyId: string | null, key: WalletLease | undefined, amount: bigint): Reservation {
-    const { account } = this
-    return new Reservation({ accountId: this.#accountId, keyId, amount, account, key }, this.#around)
+  /** What is held; undefined where one of the wallets does not cover it. */
+  #hold(key: WalletLease | undefined, amount: bigint): Reservation | undefined {
+    const { clock } = this.#deps
+    const now = clock.now()
+    const wall = clock.wall()
+    if (key && !key.covers(amount, now, wall)) return undefined
+    if (!this.account.covers(amount, now, wall)) return undefined
+    return new Reservation(amount, this.account, key, now, this.#deps)
   }
 
   #wait(waiter: Waiter): void {
     const queue = this.#waiters.get(waiter.key)
     if (queue) queue.push(waiter)
     else this.#waiters.set(waiter.key, [waiter])
-    this.#around.admissions.add(waiter)
+    this.#deps.admissions.add(waiter)
     this.#askFor(waiter.key, waiter.amount)
   }
 
   #askFor(key: WalletLease | undefined, amount: bigint): void {
-    if (key && !key.covers(amount)) this.#around.ask(key)
-    if (!this.account.covers(amount)) this.#around.ask(this.account)
+    if (key && !this.#covers(key, amount)) this.#deps.ask(key)
+    if (!this.#covers(this.account, amount)) this.#deps.ask(this.account)
+  }
+
+  #covers(wallet: WalletLease, amount: bigint): boolean {
+    const { clock } = this.#deps
+    return wallet.covers(amount, clock.now(), clock.wall())
   }
 
   /** One of each key, then the next of each. */
@@ -165,9 +164,9 @@ export class AccountDesk implements Waiting<WalletLease> {
   }
 
   #admit(waiter: Waiter): boolean {
-    const { keyId, key, amount } = waiter
-    if (!this.#covered(key, amount)) return false
-    this.#answer(waiter, this.#hold(keyId, key, amount))
+    const held = this.#hold(waiter.key, waiter.amount)
+    if (!held) return false
+    this.#answer(waiter, held)
     return true
   }
 
@@ -185,8 +184,8 @@ export class AccountDesk implements Waiting<WalletLease> {
   #refuse(waiter: Waiter, reach: Map<WalletLease, bigint | undefined>): void {
     const { key, amount } = waiter
     const left = (wallet: WalletLease | undefined) => {
-      if (!wallet?.view.limited || wallet.covers(amount)) return undefined
-      return wallet.view.balance - wallet.unhanded
+      if (!wallet?.told.limited || this.#covers(wallet, amount)) return undefined
+      return wallet.told.balance - wallet.unhanded
     }
     const [ofKey, ofAccount] = [left(key), left(this.account)]
     const refusal = (refused: ReserveRefusal['refused'], available: bigint | null) =>
@@ -198,7 +197,7 @@ export class AccountDesk implements Waiting<WalletLease> {
 
   #answer(waiter: Waiter, answer: Reservation | ReserveRefusal): void {
     waiter.done = true
-    this.#around.admissions.delete(waiter)
+    this.#deps.admissions.delete(waiter)
     waiter.answer(answer)
   }
 

@@ -1,14 +1,14 @@
 import type { Logger } from '../../core/call/index.ts'
 import type { Ledger, OpenLease } from '../ledger.ts'
-import type { Clock } from '../pool/clock.ts'
+import type { Clock } from './clock.ts'
+import type { LedgerHealth } from './ledger-health.ts'
 
 /** What a {@link LeaseSweeper} works with. */
-export interface LeaseSweeperOptions {
+export interface LeaseSweeperDeps {
   readonly ledger: Pick<Ledger, 'leases' | 'sweep'>
   readonly clock: Clock
   readonly logger: Logger
-  /** Whether it is told already that the ledger is away. */
-  readonly isAway: () => boolean
+  readonly health: LedgerHealth
   /** The leases that this process renews. */
   readonly kept: () => ReadonlySet<string>
 }
@@ -26,7 +26,7 @@ const AT_A_STRETCH_MS = 1000
  * itself watched unrenewed through thirty seconds of unbroken contact: after an outage all renew before anybody sweeps.
  */
 export class LeaseSweeper {
-  readonly #options: LeaseSweeperOptions
+  readonly #deps: LeaseSweeperDeps
   readonly #watched = new Map<string, { beats: number; since: number }>()
   #seenAt = Number.NEGATIVE_INFINITY
   #callOff: (() => void) | undefined
@@ -34,8 +34,8 @@ export class LeaseSweeper {
   #closed = false
   #swept = 0
 
-  constructor(options: LeaseSweeperOptions) {
-    this.#options = options
+  constructor(deps: LeaseSweeperDeps) {
+    this.#deps = deps
     this.#pollIn(POLL_MS)
   }
 
@@ -50,7 +50,7 @@ export class LeaseSweeper {
   }
 
   #pollIn(ms: number): void {
-    if (!this.#closed) this.#callOff = this.#options.clock.after(ms, () => void this.#round())
+    if (!this.#closed) this.#callOff = this.#deps.clock.after(ms, () => void this.#round())
   }
 
   async #round(): Promise<void> {
@@ -59,15 +59,15 @@ export class LeaseSweeper {
       this.#failures = 0
     } catch (error) {
       this.#watched.clear()
-      const { isAway, logger } = this.#options
-      if (++this.#failures === 2 && !isAway()) logger.warn({ err: error }, 'leases cannot be watched')
+      const { health, logger } = this.#deps
+      if (++this.#failures === 2 && !health.away) logger.warn({ err: error }, 'leases cannot be watched')
     }
     this.#pollIn(POLL_MS)
   }
 
   /** Answers those that have stood still for long enough. */
   async #poll(): Promise<OpenLease[]> {
-    const { ledger, clock, kept } = this.#options
+    const { ledger, clock, kept } = this.#deps
     const askedAt = clock.now()
     if (askedAt - this.#seenAt > GAP_MS) this.#watched.clear()
     const open = await ledger.leases()
@@ -90,7 +90,7 @@ export class LeaseSweeper {
   }
 
   async #sweep(leases: readonly OpenLease[]): Promise<void> {
-    const { ledger, clock, logger } = this.#options
+    const { ledger, clock, logger } = this.#deps
     const until = clock.now() + AT_A_STRETCH_MS
     for (let at = 0; at < leases.length && clock.now() < until && !this.#closed; at += AT_ONCE) {
       const batch = leases.slice(at, at + AT_ONCE)

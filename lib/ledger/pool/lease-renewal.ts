@@ -1,14 +1,14 @@
 import type { Ledger } from '../ledger.ts'
-import { type Clock, momentOf } from '../pool/clock.ts'
+import { type Clock, momentOf } from './clock.ts'
 import type { HeldLease } from './held-lease.ts'
-import type { LedgerContact } from './ledger-contact.ts'
+import type { LedgerHealth } from './ledger-health.ts'
 import type { WalletLease } from './wallet-lease.ts'
 
-/** What a {@link LeaseKeeper} works with. */
-export interface LeaseKeeperOptions {
+/** What a {@link LeaseRenewal} works with. */
+export interface LeaseRenewalDeps {
   readonly ledger: Pick<Ledger, 'renew'>
   readonly clock: Clock
-  readonly contact: LedgerContact
+  readonly health: LedgerHealth
   /** The wallets that this process has leases on. */
   readonly wallets: () => Iterable<WalletLease>
 }
@@ -19,13 +19,13 @@ const RETRY_MS = 1000
 const AT_ONCE = 500
 
 /** Keeps this process's leases alive, with one timer for all of them. */
-export class LeaseKeeper {
-  readonly #options: LeaseKeeperOptions
+export class LeaseRenewal {
+  readonly #deps: LeaseRenewalDeps
   #callOff: (() => void) | undefined
   #closed = false
 
-  constructor(options: LeaseKeeperOptions) {
-    this.#options = options
+  constructor(deps: LeaseRenewalDeps) {
+    this.#deps = deps
     this.#renewIn(RENEW_MS)
   }
 
@@ -35,7 +35,7 @@ export class LeaseKeeper {
   }
 
   #renewIn(ms: number): void {
-    if (!this.#closed) this.#callOff = this.#options.clock.after(ms, () => void this.#round())
+    if (!this.#closed) this.#callOff = this.#deps.clock.after(ms, () => void this.#round())
   }
 
   async #round(): Promise<void> {
@@ -45,24 +45,24 @@ export class LeaseKeeper {
       this.#renewIn(RENEW_MS)
     } catch (error) {
       // What is not renewed in time is not used.
-      this.#options.contact.failed(error)
+      this.#deps.health.failed(error)
       this.#renewIn(RETRY_MS)
     }
   }
 
   *#held(): Iterable<Renewed> {
-    for (const wallet of this.#options.wallets()) {
+    for (const wallet of this.#deps.wallets()) {
       const { lease, isAsking } = wallet
       if (lease) yield { wallet, lease, isAsking }
     }
   }
 
   async #renew(held: readonly Renewed[]): Promise<void> {
-    const { ledger, clock, contact } = this.#options
+    const { ledger, clock, health } = this.#deps
     const asked = momentOf(clock)
     const ids = held.map(({ lease }) => lease.id)
     const kept = await ledger.renew(ids, asked.wall)
-    contact.answered()
+    health.answered()
     for (const { wallet, lease, isAsking } of held) {
       if (kept.has(lease.id)) lease.confirm(asked)
       // One that was being opened or closed is rightly not there: the answer to that tells.

@@ -1,24 +1,16 @@
 import type { LeaseAnswer, LeaseChange, Ledger } from '../ledger.ts'
-import type { Clock } from '../pool/clock.ts'
-import type { LedgerContact } from './ledger-contact.ts'
+import type { Clock } from './clock.ts'
+import type { LedgerHealth } from './ledger-health.ts'
+import type { WalletLease } from './wallet-lease.ts'
 
-/** Something whose lease is changed. */
-export interface Changing {
-  /** What the ledger is to be asked: what it has not answered yet, or something new, or nothing. */
-  nextChange(): LeaseChange | undefined
-  answered(answer: LeaseAnswer): void
-}
-
-/** What a {@link ChangeLoop} works with. */
-export interface ChangeLoopOptions<W extends Changing> {
+/** What {@link LeaseChanges} work with. */
+export interface LeaseChangesDeps {
   readonly ledger: Pick<Ledger, 'change'>
   readonly owner: string
   readonly clock: Clock
-  readonly contact: LedgerContact
+  readonly health: LedgerHealth
   /** Longer than this nobody waits for an answer, in milliseconds. */
-  readonly lateMs: number
-  /** Is told of wallets whose changes were answered, together. */
-  readonly onAnswered: (wallets: readonly W[]) => void
+  readonly admissionMs: number
 }
 
 /** Most changes in one call, so that it stays far within its bound. */
@@ -29,24 +21,24 @@ const BACKOFF_MS = [50, 100, 200, 400, 500] as const
  * Asks the ledger to change leases: as soon as it has answered, the next call takes all that has gathered meanwhile.
  * What was not answered is asked for again until it is.
  */
-export class ChangeLoop<W extends Changing> {
-  readonly #options: ChangeLoopOptions<W>
-  readonly #asking = new Set<W>()
+export class LeaseChanges {
+  readonly #deps: LeaseChangesDeps
+  readonly #asking = new Set<WalletLease>()
   /** Fewer after failures: a change that can never be made hinders no others then. */
   #atOnce = AT_ONCE
   #failures = 0
   #running = false
   #idle: (() => void)[] = []
 
-  constructor(options: ChangeLoopOptions<W>) {
-    this.#options = options
+  constructor(deps: LeaseChangesDeps) {
+    this.#deps = deps
   }
 
-  ask(wallet: W): void {
+  /** Asks the wallet what is to be changed, with all others that are asked in this turn of the event loop. */
+  ask(wallet: WalletLease): void {
     this.#asking.add(wallet)
     if (this.#running) return
     this.#running = true
-    // A burst that comes in one turn of the event loop makes one call.
     setImmediate(() => void this.#run())
   }
 
@@ -64,8 +56,8 @@ export class ChangeLoop<W extends Changing> {
     for (const resolve of idle) resolve()
   }
 
-  #batch(): Map<W, LeaseChange> {
-    const batch = new Map<W, LeaseChange>()
+  #batch(): Map<WalletLease, LeaseChange> {
+    const batch = new Map<WalletLease, LeaseChange>()
     for (const wallet of this.#asking) {
       if (batch.size >= this.#atOnce) break
       this.#asking.delete(wallet)
@@ -75,23 +67,23 @@ export class ChangeLoop<W extends Changing> {
     return batch
   }
 
-  async #call(batch: Map<W, LeaseChange>): Promise<void> {
+  async #call(batch: Map<WalletLease, LeaseChange>): Promise<void> {
     if (batch.size === 0) return
-    const { ledger, owner, clock, contact, lateMs, onAnswered } = this.#options
-    const onTime = clock.after(lateMs, () => contact.late())
+    const { ledger, owner, clock, health, admissionMs } = this.#deps
+    const onTime = clock.after(admissionMs, () => health.late())
     try {
       const answers = await ledger.change(owner, [...batch.values()])
       if (answers.length !== batch.size) throw new Error('the ledger did not answer every change')
       onTime()
       this.#failures = 0
       this.#atOnce = Math.min(AT_ONCE, this.#atOnce * 8)
-      contact.answered()
+      health.answered()
       const wallets = [...batch.keys()]
       for (const [i, wallet] of wallets.entries()) wallet.answered(answers[i] as LeaseAnswer)
-      onAnswered(wallets)
+      serveAll(wallets)
     } catch (error) {
       onTime()
-      contact.failed(error)
+      health.failed(error)
       this.#atOnce = Math.max(1, Math.ceil(batch.size / 8))
       for (const wallet of batch.keys()) this.#asking.add(wallet)
       await this.#pause()
@@ -100,6 +92,11 @@ export class ChangeLoop<W extends Changing> {
 
   #pause(): Promise<void> {
     const ms = BACKOFF_MS[Math.min(this.#failures++, BACKOFF_MS.length - 1)] ?? 500
-    return new Promise((resolve) => this.#options.clock.after(ms, resolve))
+    return new Promise((resolve) => this.#deps.clock.after(ms, resolve))
   }
+}
+
+/** Serves each account's calls once, with all of its wallets that the ledger has told of. */
+function serveAll(wallets: readonly WalletLease[]): void {
+  for (const [admissions, told] of Map.groupBy(wallets, (wallet) => wallet.admissions)) admissions.serve(told)
 }
