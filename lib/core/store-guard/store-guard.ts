@@ -6,10 +6,13 @@ export class StoreAway extends Error {
 }
 
 /**
- * The bound is waited for in so many parts. While this process is held up no part passes, so that its own delay, which
- * an operation of several steps meets several times, does not count as the store's.
+ * The number of slices of the bound. One timer counts them for all running operations. While the event loop is blocked no
+ * slice passes, so that the delay of this process does not count as the store's.
  */
 const SLICES = 10
+
+/** Ends an operation that has no answer yet. */
+type GiveUp = (error: unknown) => void
 
 /** Options of {@link StoreGuard}. */
 export interface StoreGuardOptions {
@@ -44,6 +47,9 @@ export class StoreGuard {
   /** When an operation was last answered in time. */
   #answeredAt = Number.NEGATIVE_INFINITY
   #outages = 0
+  /** How to end each running operation, and how many slices of the bound have passed for it. */
+  readonly #running = new Map<GiveUp, number>()
+  #timer: NodeJS.Timeout | undefined
 
   constructor(options: StoreGuardOptions) {
     this.#name = options.name
@@ -106,34 +112,42 @@ export class StoreGuard {
     return true
   }
 
-  async #ask<T>(operation: () => Promise<T>, beginsOutage: boolean): Promise<T> {
-    const askedAt = performance.now()
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      const giveUp = () => reject(new StoreAway(`${this.#name} did not answer in ${this.#timeoutMs} ms`))
-      let slices = SLICES
-      const wait = () => {
-        timer = setTimeout(() => {
-          if (--slices > 0) wait()
-          // The answer may have come and only be still to be read.
-          else setImmediate(giveUp)
-        }, this.#timeoutMs / SLICES)
+  #ask<T>(operation: () => Promise<T>, beginsOutage: boolean): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const askedAt = performance.now()
+      const fail: GiveUp = (error) => {
+        if (!this.#running.delete(fail)) return
+        // One that is late while others are answered is late, and the store is there.
+        const answers = error instanceof StoreAway && this.#answeredAt >= askedAt
+        if (beginsOutage && !answers) this.#gone(error)
+        reject(error instanceof StoreAway ? error : new StoreAway(`${this.#name} failed`, { cause: error }))
       }
-      wait()
+      const succeed = (answer: T): void => {
+        if (!this.#running.delete(fail)) return
+        this.#answeredAt = performance.now()
+        this.#back()
+        resolve(answer)
+      }
+      this.#running.set(fail, 0)
+      this.#timer ??= setTimeout(this.#passSlice, this.#timeoutMs / SLICES)
+      try {
+        operation().then(succeed, fail)
+      } catch (error) {
+        fail(error)
+      }
     })
-    try {
-      const answer = await Promise.race([operation(), late])
-      this.#answeredAt = performance.now()
-      this.#back()
-      return answer
-    } catch (error) {
-      // One that is late while others are answered is late, and the store is there.
-      const answers = error instanceof StoreAway && this.#answeredAt >= askedAt
-      if (beginsOutage && !answers) this.#gone(error)
-      throw error instanceof StoreAway ? error : new StoreAway(`${this.#name} failed`, { cause: error })
-    } finally {
-      clearTimeout(timer)
+  }
+
+  /** Notes that one slice of the bound has passed for every running operation. Runs while there are any. */
+  readonly #passSlice = (): void => {
+    this.#timer = undefined
+    for (const [giveUp, slices] of this.#running) {
+      // The slice in which an operation began was shorter than the others.
+      if (slices < SLICES) this.#running.set(giveUp, slices + 1)
+      // The answer may have come and only be still to be read.
+      else setImmediate(giveUp, new StoreAway(`${this.#name} did not answer in ${this.#timeoutMs} ms`))
     }
+    if (this.#running.size > 0) this.#timer = setTimeout(this.#passSlice, this.#timeoutMs / SLICES)
   }
 
   #gone(error: unknown): void {

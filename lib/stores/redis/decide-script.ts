@@ -7,25 +7,24 @@ import {
 } from '../../middleware/rate-limit/index.ts'
 import { CLOCK } from './limit-scripts.ts'
 
-/** How much faster a caller's next request may be than the note that its call ended elsewhere, in milliseconds. */
+/** How long after an early retry the note that excuses it may come from another process, in milliseconds. */
 const PARDON_LATE_MS = 250
 
 /**
- * Gives back and decides what one process has gathered in a turn of its event loop, one after the other: first the slots
- * that came back, then the calls that ended, then the demands in their order. Each demand is admitted or refused as a
- * whole, and no process ever sees half of one. Counters are laid out as rate-limiter-flexible does: an integer that
- * expires with its window. What several demands of a batch look at is read once, and written once at the end: until
- * then no other script runs and no key expires.
+ * Gives back and decides what one process has gathered in a turn of its event loop: first the returned slots, then the
+ * ended calls, then the demands in their order. It admits or refuses each demand as a whole. Counters are laid out as in
+ * rate-limiter-flexible: an integer that expires with its window. What several demands look at is read once and written
+ * once at the end, because no other script runs and no key expires until then.
  *
  * KEYS: the counters, the sets of slots, the senders' waits; each once.
- * ARGV: now or '', lease, number of counters, number of sets, then a flat list of numbers and ids as JSON, in which each
- * key is named by its place among those of its sort:
+ * ARGV: now or '', lease, number of counters, number of sets, then a flat list of numbers and ids as JSON. It names each
+ * key by its place among those of its sort:
  * - how many sets get slots back; for each its place, number of ids, the ids
  * - of how many senders calls ended; for each the place of its wait, number of calls
  * - how many demands; for each its id, the place of its wait, window, number of counters, number of sets, then place,
  *   cost and limit of each counter, then place and limit of each set.
- * Returns: now, and a JSON list with for each demand: which refused it (from 1; 0: none), the wait or what is left of the
- * sender's, then what is used and left of the window for each of its counters. Times are milliseconds.
+ * Returns: now, and a JSON list with for each demand: which limit refused it (from 1; 0: none), the wait or what is left of
+ * the sender's, then what is used and left of the window for each of its counters. Times are milliseconds.
  */
 export const DECIDE = `${CLOCK}
 local lease, counters, sets = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -38,8 +37,8 @@ for _ = 1, asked[1] do
   at = at + 2 + ids
 end
 
--- Calls that ended during a wait, of which whoever made them was not told: see "ended" of a limit store. Such a caller
--- may have been faster at another process than this note: a request that was just counted as early is taken back.
+-- A call that ended during a wait excuses an early retry: see "ended" of a limit store. Its caller may have been faster at
+-- another process than this note; then the penalty is taken back.
 at = at + 1
 for _ = 1, asked[at] do
   local key, calls = KEYS[waits + asked[at + 1]], asked[at + 2]
@@ -64,7 +63,7 @@ local function join(k)
   redis.call('PEXPIRE', KEYS[k], lease)
 end
 
--- Of a set that seems full: without the leases that are over, and no id twice.
+-- Counts a set that seems full again, without leases that are over, and each id once.
 local function recount(k)
   local new = joining[k]
   if swept[k] and not new then return end
@@ -98,7 +97,7 @@ for _ = 1, demands do
     local remaining = left[k]
     if remaining <= 0 then remaining = window end
     if remaining > window then
-      -- The clock was set back: the window ends when it is as long as it may be.
+      -- The clock was set back. No window is longer than a window.
       remaining, left[k] = window, window
       if begun[k] then begun[k] = window else redis.call('PEXPIRE', KEYS[k], window) end
     end
@@ -110,16 +109,16 @@ for _ = 1, demands do
   if charges > 0 and (refusedBy > 0 or not waitless[sender]) then
     local noted = redis.call('HMGET', waitKey, 'since', 'told', 'until', 'by', 'prolonged', 'pardons', 'slotDue')
     local since, told, till = tonumber(noted[1]), tonumber(noted[2]), tonumber(noted[3])
-    -- None is longer than that: one that seems to be was noted before the clock was set back.
+    -- A wait that seems longer than any may be is from before the clock was set back.
     local waiting = told ~= nil and now < till and till - now <= ${MAX_WAIT_MS}
     waitless[sender] = not waiting
     pardons = waiting and tonumber(noted[6]) or 0
     rest = waiting and math.max(0, told - now) or 0
     local calm = since
-    -- Whoever was refused a slot was told to come back then.
+    -- A sender that was refused a slot may come back then.
     local slotDue = tonumber(noted[7])
     if waiting and slotDue and slotDue <= now + ${SLOT_WAIT_MS} then calm = math.max(since, slotDue) end
-    -- Whoever comes from the time on that was told first may have waited.
+    -- From the time on that was told first a caller may have waited.
     local early = waiting and pardons == 0 and now > calm + ${GRACE_MS} and now < told
     local owed = waiting and noted[5] == '1'
     if owed then

@@ -1,11 +1,11 @@
 /*
- * A record is a hash: owner, fingerprint, state, expires (milliseconds since the epoch). That member decides; the key's
- * own expiry, which comes later, only clears away.
+ * A record is a hash: owner, fingerprint, state, expires (milliseconds since the epoch). `expires` decides. The key's own
+ * expiry comes later and only frees memory.
  */
 
 /**
  * KEYS: the record. ARGV: owner, fingerprint, now, lease until, life of the key.
- * Returns: nil when taken, else owner, fingerprint, state and expiry of what stands in the way.
+ * Returns: nil when the claim is taken, else owner, fingerprint, state and expiry of the existing record.
  */
 export const CLAIM = `
 local record = redis.call('HMGET', KEYS[1], 'owner', 'fingerprint', 'state', 'expires')
@@ -15,7 +15,7 @@ redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'fingerprint', ARGV[2], 'state', '
 redis.call('PEXPIRE', KEYS[1], ARGV[5])
 return false`
 
-/** KEYS: the record. ARGV: owner, lease until, life of the key. Returns 1 when it is still held. */
+/** KEYS: the record. ARGV: owner, lease until, life of the key. Returns 1 while the owner holds it. */
 export const RENEW_CLAIM = `
 local record = redis.call('HMGET', KEYS[1], 'owner', 'state')
 if record[1] ~= ARGV[1] or record[2] ~= 'running' then return 0 end
@@ -23,7 +23,7 @@ redis.call('HSET', KEYS[1], 'expires', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1`
 
-/** KEYS: the record. ARGV: owner, keep until, life of the key. Returns 1 when it is this owner's. */
+/** KEYS: the record. ARGV: owner, keep until, life of the key. Returns 1 if it is this owner's. */
 export const COMPLETE = `
 if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'state', 'completed', 'expires', ARGV[2])

@@ -7,28 +7,25 @@ export interface Asked {
   readonly reject: (error: unknown) => void
 }
 
-/**
- * What `DECIDE` of decide-script.ts returns: Redis's time, a text with `stringNumbers` of the client, and the list of what
- * it says to each demand.
- */
+/** The reply of `DECIDE`: Redis's time, a string with ioredis's `stringNumbers`, and the verdicts as a JSON list. */
 export type BatchReply = readonly [now: number | string, list: string]
 
-/** Redis does nothing else while a script runs. */
-const MOST_DEMANDS = 100
-/** Lua copies them to a stack of bounded size. */
-const MOST_ENDS = 1000
+/** The most demands in one batch. Redis does nothing else while a script runs. */
+const MAX_DEMANDS = 100
+/** The most returned slots and ended calls in one batch. Lua copies them to a stack of bounded size. */
+const MAX_ENDS = 1000
 
-/** What is gathered in a turn of the event loop, for one script. */
+/** What one turn of the event loop asks and gives back, for one run of the script. */
 export class LimitBatch {
   readonly asked: Asked[] = []
-  /** Ids of slots that come back, by the key of their set. */
+  /** The ids of returned slots, by the key of their set. */
   readonly returned = new Map<string, string[]>()
   readonly #ended = new Map<string, number>()
   #ends = 0
 
-  /** Whether no more fits in. */
+  /** Whether the batch takes no more. */
   get full(): boolean {
-    return this.asked.length >= MOST_DEMANDS || this.#ends >= MOST_ENDS
+    return this.asked.length >= MAX_DEMANDS || this.#ends >= MAX_ENDS
   }
 
   giveBack(key: string, id: string): void {
@@ -43,7 +40,7 @@ export class LimitBatch {
     this.#ended.set(sender, (this.#ended.get(sender) ?? 0) + 1)
   }
 
-  /** The keys of `DECIDE`, and its arguments from the number of counters on. */
+  /** Returns the keys of `DECIDE`, and its arguments from the number of counters on. */
   encode(prefix: string): { keys: string[]; args: (number | string)[] } {
     const [counters, sets, waits] = [
       new Places(`${prefix}:`),
@@ -69,7 +66,7 @@ export class LimitBatch {
   }
 }
 
-/** Keys, each once, by their place. */
+/** A list of different keys, and the place of each. */
 class Places {
   readonly keys: string[] = []
   readonly #prefix: string
@@ -79,7 +76,7 @@ class Places {
     this.#prefix = prefix
   }
 
-  /** From 1, as Lua counts. */
+  /** Returns the place of a key, from 1 as Lua counts. */
   of(name: string): number {
     const known = this.#known.get(name)
     if (known !== undefined) return known
@@ -95,21 +92,21 @@ export function readVerdicts(
   [, list]: BatchReply,
   tell: (each: Asked, verdict: Verdict) => void,
 ): void {
-  const said = JSON.parse(list) as number[]
+  const numbers = JSON.parse(list) as number[]
   let at = 0
   for (const each of asked) {
     const { charges, slots } = each.demand
-    const refusing = said[at] as number
-    const waitMs = said[at + 1] as number
+    const refusing = numbers[at] as number
+    const waitMs = numbers[at + 1] as number
     at += 2
     const counts: Count[] = []
     for (let i = 0; i < charges.length; i++, at += 2)
-      counts.push({ used: said[at] as number, resetMs: said[at + 1] as number })
+      counts.push({ used: numbers[at] as number, resetMs: numbers[at + 1] as number })
     tell(each, { refusedBy: limitAt(charges, slots, refusing), waitMs, counts })
   }
 }
 
-/** The script counts from 1, counters first. */
+/** Returns the limit at a place. The script counts from 1, counters first. */
 function limitAt(charges: readonly Limit[], slots: readonly Limit[], place: number): Limit | undefined {
   if (place === 0) return undefined
   return charges[place - 1] ?? slots[place - 1 - charges.length]

@@ -2,36 +2,37 @@ import type { StoreGuard } from '../../core/store-guard/index.ts'
 import type { Demand, Verdict } from '../../middleware/rate-limit/index.ts'
 import { type BatchReply, LimitBatch, readVerdicts } from './limit-batch.ts'
 
-/** What {@link LimitBatches} needs of its store. */
-export interface BatchPeer {
-  /** One script on Redis. */
+/** The store behind {@link LimitBatches}: sends batches, and learns what became of their parts. */
+export interface BatchOwner {
+  /** Runs the script on Redis. */
   send(batch: LimitBatch): Promise<BatchReply>
-  /** A demand that was asked got no answer in time; one may still come. */
-  unanswered(demand: Demand): void
-  /** The answer to such a demand, after all; undefined: there will be none. */
-  late(demand: Demand, verdict: Verdict | undefined, now: number): void
-  /** Slots that came back without Redis saying so. */
-  unconfirmed(key: string, ids: readonly string[]): void
+  /** Notes a demand that Redis admitted in time. */
   admitted(demand: Demand): void
+  /** Notes a demand that Redis did not answer in time. It may still answer. */
+  unanswered(demand: Demand): void
+  /** Notes the late answer to such a demand; undefined: there will be none. */
+  late(demand: Demand, verdict: Verdict | undefined, now: number): void
+  /** Notes returned slots that Redis did not confirm in time. */
+  unconfirmed(key: string, ids: readonly string[]): void
 }
 
 /**
- * Gathers what is asked and given back in one turn of the event loop, and sends it at the end of that turn. A batch that
- * fails is the failure of each demand in it.
+ * Gathers what one turn of the event loop asks and gives back, and sends it at the end of the turn. A batch that fails
+ * fails each demand in it.
  */
 export class LimitBatches {
-  readonly #peer: BatchPeer
+  readonly #owner: BatchOwner
   readonly #guard: StoreGuard
   #open: LimitBatch | undefined
-  /** Settles when what was sent last is answered, or given up. */
+  /** Resolves when the last batch is answered or given up. */
   #sent: Promise<void> = Promise.resolve()
 
-  constructor(peer: BatchPeer, guard: StoreGuard) {
-    this.#peer = peer
+  constructor(owner: BatchOwner, guard: StoreGuard) {
+    this.#owner = owner
     this.#guard = guard
   }
 
-  /** @throws {StoreAway} (by rejecting) when the batch failed. Ask the guard first whether it may be asked. */
+  /** Asks for a demand. Rejects with StoreAway when the batch fails. Check the guard's `mayAsk` first. */
   ask(demand: Demand): Promise<Verdict> {
     return new Promise((resolve, reject) => {
       this.#gathering().asked.push({ demand, resolve, reject })
@@ -49,7 +50,7 @@ export class LimitBatches {
     this.#sendIfFull()
   }
 
-  /** Sends what is gathered. Resolves when that, and what was sent before, is answered or given up; never rejects. */
+  /** Sends what is gathered. Resolves when Redis has answered it all, or the guard has given up. Never rejects. */
   flush(): Promise<void> {
     if (this.#open) this.#send()
     return this.#sent
@@ -74,18 +75,18 @@ export class LimitBatches {
     this.#open = undefined
     let reply: Promise<BatchReply> | undefined
     const send = () => {
-      reply = this.#peer.send(batch)
+      reply = this.#owner.send(batch)
       return reply
     }
     const settled = this.#guarded(batch, send).then(
       (answer) => this.#settle(batch, answer),
       (error: unknown) => this.#fail(batch, error, reply),
     )
-    // Redis answers in order, and what was sent before is given up before.
+    // Redis answers in order, and the guard gives up in order.
     this.#sent = settled
   }
 
-  /** A demand was let through before. Of what only ended nobody waits for the pardons, which are no reason for an outage. */
+  /** Sends a batch as its most urgent part asks: the guard has admitted demands before, and nobody waits for pardons. */
   #guarded(batch: LimitBatch, send: () => Promise<BatchReply>): Promise<BatchReply> {
     if (batch.asked.length > 0) return this.#guard.insist(send)
     return batch.returned.size > 0 ? this.#guard.run(send) : this.#guard.retry(send)
@@ -95,7 +96,7 @@ export class LimitBatches {
     if (asked.length === 0) return
     try {
       readVerdicts(asked, answer, ({ demand, resolve }, verdict) => {
-        if (!verdict.refusedBy) this.#peer.admitted(demand)
+        if (!verdict.refusedBy) this.#owner.admitted(demand)
         resolve(verdict)
       })
     } catch (error) {
@@ -104,19 +105,19 @@ export class LimitBatches {
   }
 
   #fail({ asked, returned }: LimitBatch, error: unknown, reply: Promise<BatchReply> | undefined): void {
-    for (const [key, ids] of returned) this.#peer.unconfirmed(key, ids)
+    for (const [key, ids] of returned) this.#owner.unconfirmed(key, ids)
     for (const { demand, reject } of asked) {
-      this.#peer.unanswered(demand)
+      this.#owner.unanswered(demand)
       reject(error)
     }
     reply?.then(
       (answer) =>
         readVerdicts(asked, answer, ({ demand }, verdict) =>
-          this.#peer.late(demand, verdict, Number(answer[0])),
+          this.#owner.late(demand, verdict, Number(answer[0])),
         ),
-      // The guard has told of it, and what was admitted nobody will know: at worst too few get through.
+      // Nobody will know what Redis admitted. At worst too few requests get through.
       () => {
-        for (const { demand } of asked) this.#peer.late(demand, undefined, 0)
+        for (const { demand } of asked) this.#owner.late(demand, undefined, 0)
       },
     )
   }

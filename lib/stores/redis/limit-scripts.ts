@@ -1,4 +1,4 @@
-/** Redis's own time, so that processes whose clocks differ agree; a test gives its own. */
+/** Sets `now` to Redis's own time, on which all processes agree, or to the time that the app gives. */
 export const CLOCK = `
 local now = tonumber(ARGV[1])
 if now then
@@ -9,7 +9,7 @@ else
 end`
 
 /**
- * Renews leases, and takes those that are not there: a slot whose call runs counts, whatever Redis forgot meanwhile.
+ * Renews leases, and takes slots that Redis has forgotten: their calls run.
  *
  * KEYS: a set of slots. ARGV: now or '', lease, then the ids.
  */
@@ -20,8 +20,8 @@ redis.call('PEXPIRE', KEYS[1], lease)
 return redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)`
 
 /**
- * Takes a charge back from the window that it was made in, unless that ends within 300 ms or is over: a count that
- * were lowered in the next one would let too many through.
+ * Takes a charge back from its window, unless that is over or ends within 300 ms: lowering the count of the next window
+ * would let too many requests through.
  *
  * KEYS: a counter. ARGV: now or '', cost, when its window ends.
  */

@@ -7,16 +7,16 @@ import { type RedisClient, type RedisScript, redisScript } from './redis-script.
 export interface RedisIdempotencyStoreOptions {
   /** A client of ioredis; `enableAutoPipelining` makes it faster under load. The app connects and closes it. */
   redis: RedisClient
-  /** Begins every key. Defaults to `gateway:idempotency:`. */
+  /** The prefix of every key. Defaults to `gateway:idempotency:`. */
   prefix?: string
 }
 
-/** How much longer than its lease, or its keep, a key lives at least; records are judged by the time they hold. */
+/** How much longer a key lives than its record is valid, in milliseconds. The `expires` of a record decides. */
 const SPARE_MS = 60_000
 
 /**
- * The records of Idempotency-Keys on one Redis, for all processes that share it. Redis keeps its promise as far as it
- * keeps its data: without persistence a restart frees every key.
+ * Keeps the records of Idempotency-Keys on one Redis, for all processes that share it. Without persistence a restart of
+ * Redis frees every key.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -62,7 +62,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     await this.#release([this.#key(id)], [owner])
   }
 
-  /** Redis forgets by itself. */
+  /** Does nothing: Redis removes expired keys by itself. */
   async prune(): Promise<number> {
     return 0
   }
@@ -72,7 +72,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   }
 }
 
-/** With the option `stringNumbers` of the client a number is a text. */
+/** Returns whether a reply is 1. With ioredis's `stringNumbers` it is a string. */
 function isOne(reply: unknown): boolean {
   return Number(reply) === 1
 }

@@ -10,25 +10,25 @@ import { SlotLeases } from './slot-leases.ts'
 
 /** Options of {@link RedisLimitStore}. */
 export interface RedisLimitStoreOptions {
-  /** A client of ioredis. The app connects and closes it. */
+  /** A client of ioredis, which the app connects and closes. */
   redis: RedisClient
-  /** Begins every key. Its hash tag keeps all keys on one node of a cluster. Defaults to `gateway:{limits}`. */
+  /** The prefix of every key. Its hash tag keeps all keys on one node of a cluster. Defaults to `gateway:{limits}`. */
   prefix?: string
-  /** How long a slot is kept without being renewed, in milliseconds, at most 30000. Defaults to 25000. */
+  /** How long a slot lasts without renewal, in milliseconds, at most 30000. Defaults to 25000. */
   leaseMs?: number
   /** How long Redis may take to answer before it counts as away, in milliseconds. Defaults to 250. */
   timeoutMs?: number
-  /** Is told when Redis goes away and when it is back. Defaults to the console. */
+  /** Receives the beginning and the end of each outage. Defaults to the console. */
   logger?: Logger
-  /** Called when Redis goes away and comes back, for metrics. */
+  /** Runs when an outage begins and when it ends, for metrics. */
   onChange?: (away: boolean) => void
   /** Milliseconds since the epoch. Defaults to Redis's own clock, which all processes share. */
   now?: () => number
 }
 
 /**
- * Limits shared by all processes on one Redis: exact, and decided in one round trip, together with whatever else the same
- * turn of the event loop asks and gives back.
+ * Limits that all processes on one Redis share. They are exact. One round trip decides on all that a turn of the event loop
+ * asks.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -45,16 +45,12 @@ export class RedisLimitStore implements LimitStore {
   readonly #leases: SlotLeases
   readonly #leaseMs: number
   readonly #now: () => number | ''
-  /** Demands that Redis was asked for and that got no answer in time. */
-  readonly #failed = new WeakSet<Demand>()
-  /** Those among them whose answer may still come. */
-  readonly #unanswered = new WeakSet<Demand>()
-  /** Those among them that do not run: what they took is to be given back. */
-  readonly #abandoned = new WeakSet<Demand>()
+  /** Demands that Redis did not answer in time, and what became of their calls until a late answer came. */
+  readonly #unanswered = new WeakMap<Demand, 'undecided' | 'runs' | 'refused' | 'answered'>()
 
   constructor(options: RedisLimitStoreOptions) {
     const { redis, prefix = 'gateway:{limits}', leaseMs = 25_000, logger, timeoutMs } = options
-    if (typeof redis?.defineCommand !== 'function')
+    if (typeof redis?.sendCommand !== 'function')
       throw new TypeError('RedisLimitStore: "redis" must be a client of ioredis, such as new Redis(url)')
     if (!(Number.isInteger(leaseMs) && leaseMs >= 1000 && leaseMs <= 30_000))
       throw new TypeError('RedisLimitStore: "leaseMs" must be whole milliseconds between 1000 and 30000')
@@ -76,17 +72,14 @@ export class RedisLimitStore implements LimitStore {
         if (!away) this.#leases.reconcile()
       },
     })
-    this.#decide = promptScript(redis, 'gatewayLimitsDecide', DECIDE)
-    this.#refundScript = promptScript(redis, 'gatewayLimitsRefund', REFUND)
-    this.#renewScript = promptScript(redis, 'gatewayLimitsRenew', RENEW)
+    this.#decide = promptScript(redis, DECIDE)
+    this.#refundScript = promptScript(redis, REFUND)
+    this.#renewScript = promptScript(redis, RENEW)
     this.#batches = new LimitBatches(
       {
         send: (batch) => this.#send(batch),
         admitted: (demand) => this.#hold(demand, true),
-        unanswered: (demand) => {
-          this.#failed.add(demand)
-          this.#unanswered.add(demand)
-        },
+        unanswered: (demand) => void this.#unanswered.set(demand, 'undecided'),
         late: (demand, verdict, now) => this.#late(demand, verdict, now),
         unconfirmed: (key, ids) => this.#leases.unconfirmed(key, ids),
       },
@@ -102,30 +95,30 @@ export class RedisLimitStore implements LimitStore {
     )
   }
 
-  /** Whether Redis is away as far as is known. */
+  /** Whether Redis is away, as far as this process knows. */
   get away(): boolean {
     return this.#guard.away
   }
 
-  /** Outages so far, for metrics. */
+  /** The number of outages so far, for metrics. */
   get outages(): number {
     return this.#guard.outages
   }
 
   /**
-   * Asks Redis whether it is there and takes writes, for a readiness check: a process that is sent no requests while
-   * Redis is away learns of its return only so.
+   * Asks Redis whether it takes writes, for a readiness check. A process without requests learns only by this that Redis
+   * is back.
    *
-   * @throws {StoreAway} while it is not.
+   * @throws {StoreAway} while Redis does not take them.
    */
   async ping(): Promise<void> {
-    // Not PING, which a replica and a Redis out of order answer too: this writes nothing, and only where it could.
+    // A replica and a Redis out of order answer PING too. This writes nothing, and works only where it could.
     await this.#guard.run(() => this.#renew('ping', []))
   }
 
   /**
-   * For the end of the process, behind the last call and before the client is disconnected: waits until Redis has the
-   * slots that came back, or does not answer. What it does not hear of ends with its lease. Never rejects.
+   * Waits until Redis has the slots that came back, or does not answer. Call it after the last call and before the client
+   * disconnects. Slots that Redis does not hear of end with their leases. Never rejects.
    */
   close(): Promise<void> {
     this.#leases.giveBackAgain()
@@ -138,20 +131,22 @@ export class RedisLimitStore implements LimitStore {
   }
 
   hold(demand: Demand): void {
-    this.#unanswered.delete(demand)
-    this.#hold(demand, this.#failed.has(demand))
+    const wasAsked = this.#unanswered.has(demand)
+    if (wasAsked) this.#unanswered.set(demand, 'runs')
+    this.#hold(demand, wasAsked)
   }
 
   release(demand: Demand): void {
-    if (this.#unanswered.delete(demand)) this.#abandoned.add(demand)
-    for (const { key } of demand.slots) this.#leases.release(key, demand.id, this.#failed.has(demand))
+    const unanswered = this.#unanswered.get(demand)
+    if (unanswered === 'undecided') this.#unanswered.set(demand, 'refused')
+    for (const { key } of demand.slots) this.#leases.release(key, demand.id, unanswered !== undefined)
   }
 
   ended(sender: string): void {
     this.#batches.ended(sender)
   }
 
-  /** What a key is called in Redis, as rate-limiter-flexible calls it. */
+  /** Returns the name of a key in Redis, as rate-limiter-flexible names it. */
   #key(name: string): string {
     return `${this.#prefix}:${name}`
   }
@@ -160,8 +155,8 @@ export class RedisLimitStore implements LimitStore {
     return this.#renewScript([this.#key(key)], [this.#now(), this.#leaseMs, ...ids])
   }
 
-  #hold({ id, slots }: Demand, told: boolean): void {
-    for (const { key } of slots) this.#leases.hold(key, id, told)
+  #hold({ id, slots }: Demand, isKnown: boolean): void {
+    for (const { key } of slots) this.#leases.hold(key, id, isKnown)
   }
 
   #send(batch: LimitBatch): Promise<BatchReply> {
@@ -169,20 +164,20 @@ export class RedisLimitStore implements LimitStore {
     return this.#decide(keys, [this.#now(), this.#leaseMs, ...args]) as Promise<BatchReply>
   }
 
-  /** An admission that nobody used must not count. */
+  /** Undoes an admission of a refused call. */
   #late(demand: Demand, verdict: Verdict | undefined, now: number): void {
-    const unused = this.#abandoned.delete(demand)
-    this.#unanswered.delete(demand)
+    const wasRefused = this.#unanswered.get(demand) === 'refused'
+    this.#unanswered.set(demand, 'answered')
     if (!verdict || verdict.refusedBy) return
-    if (unused) this.#refund(demand, verdict, now)
+    if (wasRefused) this.#refund(demand, verdict, now)
     for (const { key } of demand.slots) this.#leases.takenLate(key, demand.id)
   }
 
   #refund({ charges }: Demand, { counts }: Verdict, now: number): void {
     charges.forEach(({ key, cost }, i) => {
       const windowEnd = now + (counts[i] as Count).resetMs
-      // Past the guard, which may think Redis away until somebody's turn to try comes: Redis has just answered, and
-      // nobody waits for this. What cannot be given back after all ends with its window.
+      // Without the guard, which may still take Redis for away although it has just answered. What fails here ends with
+      // its window.
       this.#refundScript([this.#key(key)], [this.#now(), cost, windowEnd]).catch(() => {})
     })
   }

@@ -1,4 +1,5 @@
-import type { Cluster, Redis } from 'ioredis'
+import { createHash } from 'node:crypto'
+import { type Cluster, Command, type Redis } from 'ioredis'
 
 /** A client that the app made, of one server or of a cluster. */
 export type RedisClient = Redis | Cluster
@@ -7,8 +8,7 @@ export type RedisClient = Redis | Cluster
 export type RedisScript = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>
 
 /**
- * Makes a script callable on a client. It is sent once per connection, by its hash from then on, and joins the
- * client's automatic pipelines.
+ * Makes a script callable on a client. Its calls join the client's automatic pipelines.
  *
  * @param name a name that no other script on the client has.
  */
@@ -19,17 +19,25 @@ export function redisScript(redis: RedisClient, name: string, lua: string): Redi
 }
 
 /**
- * As {@link redisScript}, but written to the connection at once: it waits for no automatic pipeline, so that what is
- * asked one after the other is done in that order.
+ * Makes a script callable on a client. Each call is written to the connection at once, without an automatic pipeline, so
+ * that Redis gets calls in their order.
  */
-export function promptScript(redis: RedisClient, name: string, lua: string): RedisScript {
-  redis.defineCommand(name, { lua })
+export function promptScript(redis: RedisClient, lua: string): RedisScript {
+  const sha = createHash('sha1').update(lua).digest('hex')
+  const options = { keyPrefix: redis.options.keyPrefix ?? '', replyEncoding: 'utf8' } as const
+  let isKnown = false
   return async (keys, args) => {
-    const pipeline = redis.pipeline()
-    const commands = pipeline as unknown as Record<string, (...args: (string | number)[]) => unknown>
-    commands[name]?.(keys.length, ...keys, ...args)
-    const [error, reply] = (await pipeline.exec())?.[0] ?? []
-    if (error) throw error
+    const rest = [keys.length, ...keys, ...args]
+    if (isKnown) {
+      try {
+        return await redis.sendCommand(new Command('evalsha', [sha, ...rest], options))
+      } catch (error) {
+        // A Redis that was started again, or replaced, does not have the script.
+        if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
+      }
+    }
+    const reply = await redis.sendCommand(new Command('eval', [lua, ...rest], options))
+    isKnown = true
     return reply
   }
 }

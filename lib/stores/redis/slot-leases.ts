@@ -1,30 +1,29 @@
 import { StoreAway, type StoreGuard } from '../../core/store-guard/index.ts'
 
-/** What {@link SlotLeases} does on Redis; each for one set of slots. */
+/** What {@link SlotLeases} asks of Redis, for one set of slots at a time. */
 export interface SlotCommands {
   renew(key: string, ids: readonly string[]): Promise<unknown>
-  /** With whatever else goes out at the end of this turn of the event loop. */
+  /** Gives a slot back with the next batch. */
   giveBack(key: string, id: string): void
 }
 
-/** Most ids in one command: a script's arguments are copied to a stack of bounded size. */
-const BATCH = 1000
+/** The most ids in one command. Redis copies the arguments of a script to a stack of bounded size. */
+const MAX_IDS = 1000
 
 type IdsByKey = Map<string, Set<string>>
 
 /**
- * The slots that this process holds in Redis. Their leases are renewed while their calls run, so that those of a killed
- * process end by themselves. What could not be given back while Redis was away is given back when it answers again,
- * and what runs is taken again.
+ * The slots that this process holds in Redis. Renews their leases while their calls run; those of a killed process end by
+ * themselves. After an outage it gives back what it could not give back meanwhile, and takes again what runs.
  */
 export class SlotLeases {
   readonly #commands: SlotCommands
   readonly #guard: StoreGuard
   readonly #renewMs: number
   readonly #live: IdsByKey = new Map()
-  /** Those among the live ones that Redis cannot know: admitted while it was away. */
-  readonly #untold: IdsByKey = new Map()
-  /** Given back, of which Redis said nothing in time. */
+  /** The live slots that Redis does not know: their calls were admitted while it was away. */
+  readonly #unknown: IdsByKey = new Map()
+  /** Slots that were given back and that Redis did not confirm in time. */
   readonly #unconfirmed: IdsByKey = new Map()
   #timer: NodeJS.Timeout | undefined
 
@@ -34,39 +33,39 @@ export class SlotLeases {
     this.#renewMs = renewMs
   }
 
-  /** @param told whether Redis was asked for it. */
-  hold(key: string, id: string, told: boolean): void {
+  /** @param isKnown whether Redis was asked for the slot. */
+  hold(key: string, id: string, isKnown: boolean): void {
     add(this.#live, key, id)
-    if (!told) add(this.#untold, key, id)
+    if (!isKnown) add(this.#unknown, key, id)
     this.#keepReconciling()
   }
 
   /**
-   * Gives a slot back. What Redis cannot know is only forgotten: an outage may be long.
+   * Gives a slot back. One that Redis does not know is only forgotten: an outage may be long.
    *
-   * @param asked whether Redis may have it although it is not held.
+   * @param asked whether Redis may have the slot although this process does not hold it.
    */
   release(key: string, id: string, asked: boolean): void {
     const held = remove(this.#live, key, id)
-    if (this.#untold.size > 0 && remove(this.#untold, key, id)) return
+    if (this.#unknown.size > 0 && remove(this.#unknown, key, id)) return
     if (held || asked) this.#commands.giveBack(key, id)
   }
 
   /**
-   * Redis has it after all. It was given back already unless its call runs, but a cluster that is moving keys is asked
-   * again for what it could not do, which may have come behind that.
+   * Notes that Redis took a slot after all. Unless the call runs, the slot was given back already. But ioredis repeats what
+   * a cluster refused while it moves keys, so that the taking may have come after the giving back.
    */
   takenLate(key: string, id: string): void {
     if (!this.#live.get(key)?.has(id)) this.#commands.giveBack(key, id)
   }
 
-  /** Redis did not say that it has slots back: it is told again. Twice does no harm. */
+  /** Notes slots whose return Redis did not confirm. They are given back again; twice does no harm. */
   unconfirmed(key: string, ids: readonly string[]): void {
     for (const id of ids) add(this.#unconfirmed, key, id)
     this.#keepReconciling()
   }
 
-  /** Gives back again what Redis did not say that it has. */
+  /** Gives back again what Redis did not confirm. */
   giveBackAgain(): void {
     const unconfirmed = [...this.#unconfirmed]
     this.#unconfirmed.clear()
@@ -80,7 +79,7 @@ export class SlotLeases {
     for (const [key, ids] of this.#live) {
       for (const batch of batches(ids)) {
         const renew = () => {
-          for (const id of batch) remove(this.#untold, key, id)
+          for (const id of batch) remove(this.#unknown, key, id)
           return this.#commands.renew(key, batch)
         }
         void this.#guard.run(renew).catch(ignoreOutage)
@@ -96,7 +95,7 @@ export class SlotLeases {
   }
 }
 
-/** The guard has told of it; the next reconciliation tries again. */
+/** The guard logs outages, and the next reconciliation tries again. */
 function ignoreOutage(error: unknown): void {
   if (!(error instanceof StoreAway)) throw error
 }
@@ -107,7 +106,7 @@ function add(to: IdsByKey, key: string, id: string): void {
   else to.set(key, new Set([id]))
 }
 
-/** Whether it was there. */
+/** Returns whether the id was there. */
 function remove(from: IdsByKey, key: string, id: string): boolean {
   const ids = from.get(key)
   if (!ids?.delete(id)) return false
@@ -117,6 +116,6 @@ function remove(from: IdsByKey, key: string, id: string): boolean {
 
 function batches(ids: ReadonlySet<string>): string[][] {
   const all = [...ids]
-  const count = Math.ceil(all.length / BATCH)
-  return Array.from({ length: count }, (_, i) => all.slice(i * BATCH, (i + 1) * BATCH))
+  const count = Math.ceil(all.length / MAX_IDS)
+  return Array.from({ length: count }, (_, i) => all.slice(i * MAX_IDS, (i + 1) * MAX_IDS))
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, it } from 'node:test'
-import type { Redis } from 'ioredis'
+import type { Command, Redis } from 'ioredis'
 import { openLimitStores } from '../../../examples/gateway/stores.ts'
 import { StoreAway } from '../../../lib/core/store-guard/index.ts'
 import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
@@ -13,18 +13,15 @@ import { demand, limit } from './demands.ts'
 const silent = { info() {}, warn() {}, error() {} }
 const SLOTS = 'gateway:{limits}:concurrency:key:s'
 
-/** The same client, whose pipelines wait while `wait` is set, as those wait that a cluster is asked for again. */
+/** The same client, whose scripts wait while `wait` is set, as those wait that a cluster is asked for again. */
 function waiting(redis: Redis, held: { wait: Promise<void> | undefined }): Redis {
   return new Proxy(redis, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name)
-      if (name !== 'pipeline') return typeof value === 'function' ? value.bind(target) : value
-      return () => {
-        const pipeline = target.pipeline()
-        const exec = pipeline.exec.bind(pipeline)
+      if (name !== 'sendCommand') return typeof value === 'function' ? value.bind(target) : value
+      return (command: Command) => {
         const { wait } = held
-        if (wait) pipeline.exec = () => wait.then(() => exec())
-        return pipeline
+        return wait ? wait.then(() => target.sendCommand(command)) : target.sendCommand(command)
       }
     },
   })
