@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { globSync, readFileSync, statSync } from 'node:fs'
+import { globSync, statSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import type { Arguments, Target } from './arguments.ts'
-import { findMutants, type Mutant, mutated, parses } from './find-mutants.ts'
+import { findMutants, type Mutant, parses } from './find-mutants.ts'
 import { sample } from './sample.ts'
 
 /** Returns every mutant that was asked for, by file and place. */
@@ -21,9 +21,7 @@ export function candidates(args: Arguments): Mutant[] {
 
 /** Returns as many of them as were asked for, without those that are no program. */
 export function drawn(all: readonly Mutant[], args: Arguments): Mutant[] {
-  return sample(all, args.sample, args.seed).filter((mutant) =>
-    parses(mutant.file, mutated(readFileSync(mutant.file, 'utf8'), mutant)),
-  )
+  return sample(all, args.sample, args.seed).filter(parses)
 }
 
 function filesOf({ path }: Target): string[] {

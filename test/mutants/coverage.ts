@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { type Range, union } from './run-ranges.ts'
 import { runTestFile, scratchFolder } from './run-test-file.ts'
@@ -80,8 +80,9 @@ async function measureOne(root: string, test: string): Promise<Baseline> {
   const env = { MUTANT_COVERAGE: folder, MUTANT_ROOT: root, MUTANT_GOES_ON: '1' }
   const { ms, failed: failing, passed } = await runTestFile(join(root, test), { env, timeoutMs: SLOWEST_MS })
   const run = new Map<string, Range[]>()
-  for (const name of existsSync(folder) ? readdirSync(folder) : []) {
-    for (const [path, ranges] of Object.entries(readRun(join(folder, name)))) {
+  for (const name of existsSync(folder) ? globSync('*.json', { cwd: folder }) : []) {
+    const written: Record<string, Range[]> = JSON.parse(readFileSync(join(folder, name), 'utf8'))
+    for (const [path, ranges] of Object.entries(written)) {
       run.set(path, union([...(run.get(path) ?? []), ...ranges]))
     }
   }
@@ -93,15 +94,6 @@ async function measureOne(root: string, test: string): Promise<Baseline> {
   }
   const testHash = hashOfFile(join(root, test)) ?? ''
   return { test, testHash, failing, usable: passed > 0, ms, files }
-}
-
-/** What a process has written; one that was killed may have written half. */
-function readRun(path: string): Record<string, Range[]> {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'))
-  } catch {
-    return {}
-  }
 }
 
 function recordOf(root: string, test: string): string {

@@ -26,7 +26,7 @@ const WITH_VALUE: ReadonlySet<string> = new Set([
 
 /** Returns every mutant of a file, in the order of the text. */
 export function findMutants(file: string): Mutant[] {
-  const source = readFileSync(file, 'utf8')
+  const source = sourceOf(file)
   const found = [...editsOf(parseSync(file, source).program, source, [])]
   found.sort(([one], [other]) => one.start - other.start || one.end - other.end)
   return found.map(([edit, around]) => ({
@@ -39,14 +39,24 @@ export function findMutants(file: string): Mutant[] {
   }))
 }
 
-/** Returns the text of a file with one change made. */
-export function mutated(source: string, { start, end, text }: Edit): string {
+/** Returns the text of a mutant's file with the change made. */
+export function mutated({ file, start, end, text }: Mutant): string {
+  const source = sourceOf(file)
   return source.slice(0, start) + text + source.slice(end)
 }
 
-/** Whether a text can be run at all. */
-export function parses(file: string, source: string): boolean {
-  return parseSync(file, source).errors.length === 0
+/** Whether a mutant can be run at all. */
+export function parses(mutant: Mutant): boolean {
+  return parseSync(mutant.file, mutated(mutant)).errors.length === 0
+}
+
+const sources = new Map<string, string>()
+
+/** Reads a file once: somebody may go on working on it, and the places of its mutants are those of this text. */
+function sourceOf(file: string): string {
+  const source = sources.get(file) ?? readFileSync(file, 'utf8')
+  sources.set(file, source)
+  return source
 }
 
 type Found = [edit: Edit, around: readonly Node[]]

@@ -49,6 +49,8 @@ const CASES: readonly (readonly [code: string, mutants: readonly string[]])[] = 
     ['for (const a of b) {}', 'for (const a of b) { ; continue }', 'for (const a of b) { c(); ; }'],
   ],
   ['const f = () => a()', ['const f = () => undefined']],
+  ['const f = () => undefined', []],
+  ['function f() { return undefined }', []],
   ['function f() { return a() }', ['function f() { return }']],
   [
     "const x = 'select a where b >= 1 and c'",

@@ -110,10 +110,12 @@ export const OPERATORS: Operators = {
   },
   *ReturnStatement(node) {
     const { argument } = node
-    if (argument && !NOT_RETURNED_AS_UNDEFINED.has(argument.type)) yield replaced('return', node, 'return')
+    if (argument && !isUndefined(argument) && !NOT_RETURNED_AS_UNDEFINED.has(argument.type))
+      yield replaced('return', node, 'return')
   },
   *ArrowFunctionExpression({ body }) {
-    if (body.type === 'BlockStatement' || NOT_RETURNED_AS_UNDEFINED.has(body.type)) return
+    if (body.type === 'BlockStatement' || isUndefined(body) || NOT_RETURNED_AS_UNDEFINED.has(body.type))
+      return
     yield replaced('return', body, 'undefined')
   },
   *BlockStatement(node, { source, around }) {
@@ -141,3 +143,5 @@ export const OPERATORS: Operators = {
   },
   CallExpression: callEdits,
 }
+
+const isUndefined = (node: Node): boolean => node.type === 'Identifier' && node.name === 'undefined'

@@ -3,7 +3,7 @@
  * file, or records what of the project's files is run.
  */
 import childProcess from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector'
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
@@ -32,19 +32,21 @@ function recordCoverage(folder: string, root: string): void {
   const session = new Session()
   session.connect()
   session.post('Profiler.enable')
-  session.post('Profiler.startPreciseCoverage', { callCount: false, detailed: true })
+  session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
   mkdirSync(folder, { recursive: true })
-  let written = 0
+  const path = join(folder, `${process.pid}-${threadId}.json`)
   const write = () => {
-    session.post('Profiler.takePreciseCoverage', (error, coverage) => {
+    // Unlike takePreciseCoverage it does not count anew, which would lose functions that are waiting for something.
+    session.post('Profiler.getBestEffortCoverage', (error, coverage) => {
       if (error) return
       const run: Record<string, readonly Range[]> = {}
       for (const { url, functions } of coverage.result) {
         if (!url.startsWith(root) || url.includes('/node_modules/')) continue
-        const path = fileURLToPath(url.split('?')[0] as string)
-        run[path] = runRanges(functions.flatMap(({ ranges }) => ranges))
+        const file = fileURLToPath(url.split('?')[0] as string)
+        run[file] = runRanges(functions.flatMap(({ ranges }) => ranges))
       }
-      writeFileSync(join(folder, `${process.pid}-${threadId}-${++written}.json`), JSON.stringify(run))
+      writeFileSync(`${path}~`, JSON.stringify(run))
+      renameSync(`${path}~`, path)
     })
   }
   // Many a process is killed.

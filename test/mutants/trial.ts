@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Baseline, isRun } from './coverage.ts'
 import { type Mutant, mutated } from './find-mutants.ts'
@@ -44,7 +44,7 @@ export async function tryMutant(mutant: Mutant, options: TrialOptions): Promise<
 
   const file = join(root, mutant.file)
   const textFile = join(scratchFolder(root), `mutant-${process.pid}-${mutant.start}-${Math.random()}.ts`)
-  writeFileSync(textFile, mutated(readFileSync(file, 'utf8'), mutant))
+  writeFileSync(textFile, mutated(mutant))
   const { NODE_COMPILE_CACHE = join(scratchFolder(root), 'compile') } = process.env
   const env = { MUTANT_FILE: file, MUTANT_TEXT: textFile, NODE_COMPILE_CACHE }
   try {
