@@ -8,9 +8,11 @@ import { findMutants } from './find-mutants.ts'
 const folder = mkdtempSync(join(tmpdir(), 'mutants-'))
 after(() => rmSync(folder, { recursive: true }))
 
+let files = 0
+
 /** What becomes of a piece of code. */
 function mutantsOf(code: string): string[] {
-  const file = join(folder, 'code.ts')
+  const file = join(folder, `${++files}.ts`)
   writeFileSync(file, code)
   return findMutants(file).map(({ to }) => to)
 }
