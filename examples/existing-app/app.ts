@@ -1,13 +1,13 @@
 /**
- * An app that somebody already has: its own routes, its own sessions, its own error handler. Two middlewares were added
- * to it on the lines marked (1) and (2): `authenticate` guards the API with keys, and `errorEnvelope` words what goes
- * wrong there in the form that the official SDKs of model providers understand. Everything else is as it was.
+ * An existing app with its own routes, sessions and error handler. Two middlewares were added on the lines marked (1) and
+ * (2): `authenticate` protects the API with keys, and `errorEnvelope` writes its errors in the form that the official SDKs
+ * of model providers understand. All else is unchanged.
  */
 
 import express, { type Express, type NextFunction, type Request, type Response } from 'express'
 import { authenticate, callOf, errorEnvelope, memoryKeyDirectory } from 'express-model-gateway'
 
-/** Puts the app together. */
+/** Creates the app. */
 export function createApp(): Express {
   const app = express()
 

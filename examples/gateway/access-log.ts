@@ -1,6 +1,6 @@
 import type { Call, Logger } from 'express-model-gateway'
 
-/** Logs one line for each call that has ended. Never a secret, never a prompt. */
+/** Returns a function that logs one line at the end of a call, without secrets and prompts. */
 export function accessLog(logger: Logger): (call: Call) => void {
   const note = (call: Call): void => {
     const { outcome, principal, routing } = call

@@ -42,11 +42,11 @@ import { OPERATIONS } from 'express-model-gateway/operations'
 import manifest from 'express-model-gateway/package.json' with { type: 'json' }
 import type { LineFigures } from 'express-model-gateway/route'
 import { accessLog } from './access-log.ts'
+import { withoutCallLogReads } from './call-log-filter.ts'
 import { consolePage } from './console-page.ts'
-import { withoutLookUps } from './entries-of-calls.ts'
 import { ledgerServes } from './ledger-readiness.ts'
-import { linesOfAll } from './lines-of-all.ts'
 import { LiveConfig } from './live-config.ts'
+import { mergeWorkerLines } from './merged-lines.ts'
 import { OpenCalls } from './open-calls.ts'
 import { passThrough } from './pass-through.ts'
 import type { Peers } from './peers.ts'
@@ -109,7 +109,7 @@ export function createGateway({
   })
   const writer = new CallLogWriter({ store: stores.calls, logger })
   const pool = new LeasePool({ ledger: stores.ledger, logger, onLedgerAway: config.onLedgerAway })
-  readiness.alsoNeeds('ledger', ledgerServes(pool, stores.write))
+  readiness.addCheck('ledger', ledgerServes(pool, stores.write))
   const registry = new ResponseRegistry({
     store: stores.responses,
     logger,
@@ -140,7 +140,7 @@ export function createGateway({
   }
   const begin = beginCall({ logger, onBegin })
   const observe = telemetry({ catalog, states: { lines, pool, callLog: writer, ...told } })
-  const log = callLog({ writer: withoutLookUps(writer), settledBy })
+  const log = callLog({ writer: withoutCallLogReads(writer), settledBy })
   const identify = authenticate({ keys: stores.keys, region })
   const limit = rateLimit({ store: stores.limits, onStoreError: config.onStoreError })
   const toLine = live.following('routing', (routing) => route({ catalog, lines, region, ...routing }))
@@ -209,7 +209,7 @@ export function createGateway({
       ledger: stores.ledger,
       keys: stores.adminKeys,
       lines: {
-        list: async () => (peers ? linesOfAll(lineFigures(), await peers.ask('lines')) : lineFigures()),
+        list: async () => (peers ? mergeWorkerLines(lineFigures(), await peers.ask('lines')) : lineFigures()),
         store: stores.lineSwitches,
         refresh: () => switches.refresh(),
       },

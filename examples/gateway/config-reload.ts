@@ -4,47 +4,47 @@ import { watchFile } from './config-file.ts'
 import { needsRestart } from './live-config.ts'
 import { configOf, readConfigFile, type Settings } from './settings.ts'
 
-/** What a reload works with. */
+/** Options of {@link ConfigReload}. */
 export interface ConfigReloadOptions {
   readonly settings: Settings
   /** The path of the config. */
   readonly file: string
-  /** What the gateway was started with. */
+  /** The config at the start of the gateway. */
   readonly source: object
   readonly logger: Logger
-  /** Puts a config that is valid in force. */
+  /** Applies a valid config. */
   apply(source: object, config: GatewayConfig): Promise<void>
 }
 
-/** What the file was found to hold. */
-type Found = { readonly source: object } | { readonly faults: readonly string[] }
+/** The content of the file: a valid config, or faults. */
+type Content = { readonly source: object } | { readonly faults: readonly string[] }
 
 /**
- * Takes a changed config file over while the gateway runs: validated first, then whole. A bad one changes nothing and
- * is told with a line of the log for each fault.
+ * Applies a changed config file while the gateway runs. The config is validated first. If it is not valid, nothing changes
+ * and each fault is logged.
  */
 export class ConfigReload {
   readonly #options: ConfigReloadOptions
   readonly #started: GatewayConfig
-  #inForce: Found
-  #seen: Found
+  #applied: Content
+  #lastRead: Content
   #last: Promise<void> = Promise.resolve()
   #watched: { close(): void } | undefined
 
   constructor(options: ConfigReloadOptions) {
     this.#options = options
     this.#started = configOf(options.source, options.settings)
-    this.#inForce = { source: options.source }
-    this.#seen = this.#inForce
+    this.#applied = { source: options.source }
+    this.#lastRead = this.#applied
   }
 
-  /** Reloads whenever the file holds something else. */
+  /** Reloads the config whenever the content of the file changes. */
   watch(): void {
     const { file, logger } = this.#options
     this.#watched = watchFile(file, logger, () => void this.#queue(false))
   }
 
-  /** Reloads, whether the file has changed or not. */
+  /** Reloads the config, even if the file has not changed. */
   now(): void {
     this.#queue(true)
   }
@@ -53,35 +53,35 @@ export class ConfigReload {
     this.#watched?.close()
   }
 
-  /** One after the other, so that the last one read is the one in force. */
-  #queue(asked: boolean): void {
+  /** Runs reloads one after another, so that the last one read is applied last. */
+  #queue(forced: boolean): void {
     const { logger } = this.#options
     this.#last = this.#last
-      .then(() => this.#reload(asked))
+      .then(() => this.#reload(forced))
       .catch((error: unknown) => logger.error({ err: error }, 'config not reloaded'))
   }
 
-  async #reload(asked: boolean): Promise<void> {
-    const found = await this.#read()
-    const known = isDeepStrictEqual(found, this.#seen)
-    this.#seen = found
-    if (!asked && (known || isDeepStrictEqual(found, this.#inForce))) return
+  async #reload(forced: boolean): Promise<void> {
+    const content = await this.#read()
+    const unchanged = isDeepStrictEqual(content, this.#lastRead)
+    this.#lastRead = content
+    if (!forced && (unchanged || isDeepStrictEqual(content, this.#applied))) return
     const { settings, logger, apply } = this.#options
-    if ('faults' in found) {
-      for (const fault of found.faults) logger.error({ fault }, 'config not reloaded, all stays as it is')
+    if ('faults' in content) {
+      for (const fault of content.faults) logger.error({ fault }, 'config not reloaded, all stays as it is')
       return
     }
-    const config = configOf(found.source, settings)
+    const config = configOf(content.source, settings)
     const members = needsRestart(this.#started, config)
     if (members.length > 0)
       logger.warn({ members }, 'changed in the config, but only a restart takes it over')
-    this.#inForce = found
-    await apply(found.source, config)
+    this.#applied = content
+    await apply(content.source, config)
     const { models, lines } = config.catalog
     logger.info({ models: models.size, lines: lines.length }, 'config reloaded')
   }
 
-  async #read(): Promise<Found> {
+  async #read(): Promise<Content> {
     const { file, settings } = this.#options
     try {
       const source = await readConfigFile(file)

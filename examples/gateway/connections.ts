@@ -2,16 +2,16 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
 interface Use {
-  /** Requests that came on it and are not answered to their end. */
+  /** How many requests on the connection are not answered completely. */
   open: number
   idleSince: number
-  /** Bytes it had received when it became idle; more are the beginning of another request. */
+  /** Bytes received when the connection became idle; more bytes are the beginning of another request. */
   read: number
   /** Notes that a request of it is answered. */
   readonly end: () => void
 }
 
-/** Which connections of a server wait for a request, and since when: Node tells only that they do. */
+/** Tracks since when each connection of a server is idle, which Node does not report. */
 export class Connections {
   readonly #uses = new Map<Socket, Use>()
 
@@ -35,10 +35,10 @@ export class Connections {
   }
 
   /**
-   * Ends connections that have waited since before a moment, and on which nothing has come. Behind the reading of what
-   * has arrived, so that no request lies there unread.
+   * Closes connections that have been idle since before a time. It runs after bytes that have arrived are read, so that no
+   * request is lost.
    *
-   * @param before on the monotonic clock.
+   * @param before a time of the monotonic clock.
    */
   endIdle(before: number): void {
     setImmediate(() => {

@@ -6,7 +6,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
 const FOLDER = fileURLToPath(new URL('./console/', import.meta.url))
 
-/** Everything comes from here, no text ever becomes markup or code, and no other page holds this one in a frame. */
+/** Allows resources of this origin only, no inline code, and no embedding in other pages. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -26,7 +26,7 @@ const HEADERS = {
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
-  // Asked for each time, answered with 304 while it is the same.
+  // Browsers revalidate each time and get a 304 if the file is unchanged.
   'cache-control': 'no-cache',
 }
 
@@ -44,18 +44,18 @@ interface PageFile {
 }
 
 /**
- * The console: a page for operators and holders of keys, to be mounted under `/console`. It asks the gateway's own
- * endpoints and nothing else, with the key or the token that its user types in; serving it needs neither.
+ * Serves the console, a page for operators and holders of keys. Mount it under `/console`. The page calls the gateway's
+ * endpoints with the key or token that its user enters; the files themselves need no credential.
  *
- * Browsers get the TypeScript of `console/` without its types, as Node itself runs the rest of this example. The files
- * are read once, when the page is first asked for; no path of a request ever becomes a path of the disk.
+ * Browsers get the TypeScript of `console/` without its types. All files are read once, at the first request, so that no
+ * path of a request becomes a path of the disk.
  */
 export function consolePage(): RequestHandler {
   let reading: Promise<ReadonlyMap<string, PageFile>> | undefined
 
   return async function consolePage(req: Request, res: Response, next: NextFunction): Promise<void> {
     if (req.method !== 'GET' && req.method !== 'HEAD') return next()
-    // The page names its files relative to /console, so that it also works below a proxy's prefix.
+    // The page refers to its files relative to /console, so that it works below a proxy's prefix too.
     if (/^[^?]*\/(?:\?|$)/.test(req.originalUrl)) return res.set(HEADERS).redirect(308, '../console')
     reading ??= readPageFiles()
     const file = (await reading).get(req.path === '/' ? 'index.html' : req.path.slice(1))

@@ -1,12 +1,12 @@
 import { DEMO_MODELS } from './demo-models/models.ts'
 
-/** The key of the demo config, to paste into a first request. */
+/** The API key of the demo config. */
 export const DEMO_KEY = 'sk-demo'
 
 /** The model of a first request. */
 export const DEMO_MODEL = 'chat-small'
 
-/** Served by demo models of their own, as the models of every kind that answer. */
+/** The demo models that answer; the config has its own models for them. */
 const HEALTHY: ReadonlySet<string> = new Set([
   'demo-chat',
   'demo-claude',
@@ -18,13 +18,13 @@ const HEALTHY: ReadonlySet<string> = new Set([
 const CHAT_PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60', cachedInputPerMillion: '0.075' }
 
 /**
- * The config that is used without GATEWAY_CONFIG. Its lines are the demo model server of this example, which answers by
- * rule and is no AI. Besides models that answer, of every kind, it has one that always needs its second line, and one
- * for each situation that the demo server can provoke, each on a line of its own, so that one circuit's trouble stays
- * there. Both kinds of client are served by every one of them.
+ * Returns the config that is used without GATEWAY_CONFIG. Its lines lead to the demo model server of this example, which
+ * answers by rule and is no AI. It has models of each kind that answer, models that always need their second line, and a
+ * model for each fault that the demo server can simulate, on a line of its own, so that one open circuit does not affect
+ * the others.
  *
- * @param origin where the demo model server listens.
- * @param apiKey what it demands as a key.
+ * @param origin the origin of the demo model server.
+ * @param apiKey the key that the server demands.
  */
 export function demoConfig(origin: string, apiKey: string): object {
   const line = (
@@ -95,7 +95,7 @@ export function demoConfig(origin: string, apiKey: string): object {
       ),
     ],
     passThrough: [
-      // What is stored at a line can only be asked for there.
+      // Files are stored at one line and can be read there only.
       { path: '/v1/files', lines: ['demo-us'], price: { perRequest: '0.0001' } },
       { path: '/v1/files/*rest', lines: ['demo-us'], price: { perRequest: '0.0001' } },
       { path: '/v1/audio/*rest', lines: ['demo-us', 'demo-eu'], price: { perRequest: '0.001' } },

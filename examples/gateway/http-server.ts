@@ -3,31 +3,30 @@ import type { Express } from 'express'
 import { isWebSocketRequest, messageClassesOf } from 'express-model-gateway'
 
 /**
- * What a caller may take of the server before any middleware has a say. Times are milliseconds.
- *
- * Behind a proxy its own bounds come first; these are for a gateway that callers reach directly.
+ * The limits of the HTTP server, which apply before any middleware. Times are milliseconds. They protect a gateway that
+ * callers reach directly; a proxy in front of it has limits of its own.
  */
 export const HTTP_BOUNDS: ServerOptions = {
-  /** For the whole head of a request, from the first byte on or, on a new connection, from the beginning. */
+  /** The limit for all headers of a request, from its first byte on, or from the beginning of a new connection. */
   headersTimeout: 15_000,
-  /** For the whole request: an upload of 500 MB takes 600 s at 6.7 Mbit/s. An answer may take as long as it does. */
+  /** The limit for a whole request: an upload of 500 MB takes 600 s at 6.7 Mbit/s. Answers have no limit. */
   requestTimeout: 600_000,
   connectionsCheckingInterval: 2000,
-  /** Longer than balancers keep an idle connection, so that they close it and not we. */
+  /** Longer than the idle timeout of balancers, so that they close idle connections, and not this server. */
   keepAliveTimeout: 65_000,
-  /** Bytes. */
+  /** In bytes. */
   maxHeaderSize: 16 * 1024,
-  /** A second `Authorization` is not dropped in silence: both together are no valid one. */
+  /** Joins a second `Authorization` with the first, which makes both invalid, instead of ignoring it. */
   joinDuplicateHeaders: true,
 }
 
-/** An HTTP server that bounds what its callers take. */
+/** Creates an HTTP server with limits for its callers. */
 export function httpServer(app: Express, bounds: ServerOptions = HTTP_BOUNDS): Server {
   const server = createServer(
     { ...bounds, ...messageClassesOf(app), shouldUpgradeCallback: isWebSocketRequest },
     app,
   )
-  // What fits into maxHeaderSize is read. By default Node drops what comes behind so many, unseen.
+  // By default Node silently drops headers beyond a number. Here only maxHeaderSize limits them.
   server.maxHeadersCount = 0
   return server
 }

@@ -3,15 +3,14 @@ import { inspect } from 'node:util'
 import type { Logger } from 'express-model-gateway'
 import { destination, levels, stdSerializers } from 'pino'
 
-/** Orders to a terminal, changes of direction, line ends that are none in JSON, and what cannot be seen. */
+/** Control, format and separator characters: they could command a terminal or break lines, and JSON leaves many as they are. */
 const NOT_TEXT = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--\n]/gv
 
 /**
- * A log of one JSON object a line on the standard output, with pino's members. What callers send stands in it as they
- * sent it, but nothing in it does anything to a terminal, or to a reader that ends lines elsewhere: JSON leaves many
- * such characters as they are.
+ * Returns a logger that writes one JSON object per line to the standard output, with pino's members. Texts of callers are
+ * escaped, so that they cannot affect a terminal or break a line.
  *
- * pino itself puts a line together member by member, which allocates four times what the line is made of here.
+ * It builds each line at once: pino builds it member by member, which allocates four times as much.
  */
 export function jsonLog(level: string): Logger {
   const output = destination(1)
@@ -29,7 +28,7 @@ export function jsonLog(level: string): Logger {
   return { info: logAt('info'), warn: logAt('warn'), error: logAt('error') }
 }
 
-/** The fields as members that follow others. A log never throws: what is no JSON is told as text. */
+/** Returns the fields as JSON members, with a leading comma. It never throws: fields that are not JSON become text. */
 function membersOf(fields: object & { err?: unknown }): string {
   let json: string
   try {
@@ -42,7 +41,7 @@ function membersOf(fields: object & { err?: unknown }): string {
   return json === '{}' ? '' : `,${json.slice(1, -1)}`
 }
 
-/** As JSON would have it, so that a reader of the object gets the character back. */
+/** Escapes a character as JSON does, so that a JSON parser restores it. */
 function escaped(character: string): string {
   let text = ''
   for (let i = 0; i < character.length; i++) {

@@ -1,14 +1,17 @@
 import type { LeasePool } from 'express-model-gateway'
-import type { Need } from './readiness.ts'
+import type { ReadinessCheck } from './readiness.ts'
 
 /**
- * Calls that cost something can be admitted. While nothing waits but charges that may be at fault themselves, only a call
- * shows whether others are written, so that then it is enough that the database takes anything: a process that is sent
- * nothing would never find out.
+ * Returns a check that the ledger can write charges. If the only charges that wait are ones which may be invalid themselves
+ * (`onTrial`), it checks that the database accepts a write: without requests, the process could never find out whether
+ * other charges are written.
  *
- * @param write rejects while nothing can be written.
+ * @param write rejects while the database accepts no writes.
  */
-export function ledgerServes(pool: Pick<LeasePool, 'away' | 'onTrial'>, write: () => Promise<void>): Need {
+export function ledgerServes(
+  pool: Pick<LeasePool, 'away' | 'onTrial'>,
+  write: () => Promise<void>,
+): ReadinessCheck {
   return async () => {
     if (!pool.away) return
     if (!pool.onTrial) throw new Error('charges wait for the ledger')

@@ -3,11 +3,11 @@ import type { RequestHandler } from 'express'
 import type { Call, GatewayConfig } from 'express-model-gateway'
 import type { Catalog } from 'express-model-gateway/catalog'
 
-/** What a running gateway takes over from a changed config; all else is of its start. */
+/** The members of a config that a running gateway can replace. */
 type Replaceable = Pick<GatewayConfig, 'catalog' | 'routing' | 'passThrough'>
 
-/** What a gateway is built on, so that only a new process takes a change of it over. */
-const OF_THE_START = [
+/** The members of a config whose changes need a restart. */
+const RESTART_MEMBERS = [
   'region',
   'bodyLimitBytes',
   'onStoreError',
@@ -16,17 +16,17 @@ const OF_THE_START = [
   'urlSigningSecret',
 ] as const satisfies readonly (keyof GatewayConfig)[]
 
-/** The members in which a config differs from the one of the start although only a restart takes them over. */
+/** Returns the members that have changed since the start and need a restart. */
 export function needsRestart(started: GatewayConfig, next: GatewayConfig): string[] {
-  return OF_THE_START.filter((member) => !isDeepStrictEqual(started[member], next[member]))
+  return RESTART_MEMBERS.filter((member) => !isDeepStrictEqual(started[member], next[member]))
 }
 
 const CATALOG = Symbol('catalog')
 
-/** A call that has begun finishes on what it began with. */
-type BegunCall = Call & { [CATALOG]?: Catalog }
+/** A call with its catalogue, so that a reload does not affect running calls. */
+type CallWithCatalog = Call & { [CATALOG]?: Catalog }
 
-/** The part of the config that can change while the gateway runs. It is replaced whole. */
+/** Holds the part of the config that can change while the gateway runs. */
 export class LiveConfig {
   #current: Replaceable
   readonly #followers: ((next: Replaceable) => void)[] = []
@@ -35,15 +35,15 @@ export class LiveConfig {
     this.#current = config
   }
 
-  /** The catalogue of a call: the one in force when it was first asked for. Without a call, the one in force now. */
+  /** Returns the catalogue of a call, which stays the same until the call ends; without a call, the current one. */
   readonly catalog = (call?: Call): Catalog => {
     if (!call) return this.#current.catalog
-    const begun = call as BegunCall
+    const begun = call as CallWithCatalog
     begun[CATALOG] ??= this.#current.catalog
     return begun[CATALOG]
   }
 
-  /** A middleware that is made anew when the member of the config that it is made of changes, or the routing does. */
+  /** Returns a middleware that is created again whenever a member of the config, or the routing, changes. */
   following<Member extends 'routing' | 'passThrough'>(
     member: Member,
     make: (value: Replaceable[Member], routing: Replaceable['routing']) => RequestHandler,

@@ -1,25 +1,25 @@
 import type { RequestHandler } from 'express'
 import type { Peers } from './peers.ts'
-import { sharedAnswer } from './shared-answer.ts'
+import { singleFlight } from './single-flight.ts'
 import type { Report } from './worker-messages.ts'
 
-/** Answers a scrape, of this process or of all workers. No key is asked for it, so that no number of them may cost much. */
+/** Answers scrapes of this process or of all workers. Concurrent scrapes share one answer, because they need no key. */
 export function metricsPage(ownText: () => Promise<string>, peers: Peers | undefined): RequestHandler {
-  const scrape = sharedAnswer(async () => (peers ? ofAllWorkers(await peers.ask('metrics')) : ownText()))
+  const scrape = singleFlight(async () => (peers ? ofAllWorkers(await peers.ask('metrics')) : ownText()))
   return async function metricsPage(_req, res) {
     res.type('text/plain; version=0.0.4; charset=utf-8').send(await scrape())
   }
 }
 
 interface Family {
-  /** What is said of the metric. */
+  /** The `# HELP` and `# TYPE` lines. */
   readonly comments: string[]
   readonly samples: string[]
 }
 
 /**
- * The scrapes of all workers as one, each series with the number of its worker. Summed up, a counter would fall when a
- * worker ends or does not answer, and whoever takes its rate would see a reset, and a burst that never was.
+ * Joins the scrapes of all workers; each series gets a label with the number of its worker. A sum over workers would drop
+ * when a worker ends or does not answer, which a rate would read as a counter reset.
  */
 function ofAllWorkers(reports: readonly Report<'metrics'>[]): string {
   const families = new Map<string, Family>()
@@ -49,7 +49,7 @@ function addTo(families: Map<string, Family>, scrape: string, worker: number): v
   for (const line of scrape.split('\n')) {
     if (line === '') continue
     if (!line.startsWith('#')) {
-      family.samples.push(labelled(line, worker))
+      family.samples.push(withWorkerLabel(line, worker))
       continue
     }
     const named = COMMENT.exec(line)?.[1]
@@ -64,8 +64,8 @@ function addTo(families: Map<string, Family>, scrape: string, worker: number): v
   }
 }
 
-/** A series with a label more. The name of a metric has neither space nor brace. */
-function labelled(sample: string, worker: number): string {
+/** Adds the label of a worker to a series. The name of a metric has neither space nor brace. */
+function withWorkerLabel(sample: string, worker: number): string {
   const at = sample.search(/[{ ]/)
   const name = sample.slice(0, at)
   const rest = sample.slice(at)

@@ -10,60 +10,60 @@ import {
 } from '@opentelemetry/resources'
 import { MeterProvider } from '@opentelemetry/sdk-metrics'
 import type { Logger } from 'express-model-gateway'
-import { TalliedHistograms } from './tallied-histograms.ts'
+import { AggregatedHistograms } from './aggregated-histograms.ts'
 import { registerTraces, type TraceSettings } from './traces.ts'
 
-/** Where metrics and traces go. */
+/** The settings of metrics and traces. */
 export interface ObservabilitySettings {
   /**
-   * Whether they go to a collector, over OTLP. The exporters read where that is, and how it is spoken to, from the
-   * environment: `OTEL_EXPORTER_OTLP_ENDPOINT` and its like.
+   * Whether to send metrics and traces to a collector over OTLP. The exporters read its address and protocol from the
+   * environment, such as `OTEL_EXPORTER_OTLP_ENDPOINT`.
    */
   readonly toCollector: boolean
   readonly traces: TraceSettings
 }
 
-/** OpenTelemetry's SDK, registered. */
+/** The registered OpenTelemetry SDK. */
 export interface Observability {
-  /** A scrape of this process, in the text format of Prometheus. */
+  /** Returns the metrics of this process in Prometheus's text format. */
   readonly metricsText: () => Promise<string>
-  /** Sends what is not sent yet. */
+  /** Sends what has not been sent yet. */
   close(): Promise<void>
 }
 
-const CLOSES_WITHIN_MS = 3000
-const PUSH_EVERY_MS = 60_000
+const CLOSE_TIMEOUT_MS = 3000
+const PUSH_INTERVAL_MS = 60_000
 
-/** Registers the SDK for metrics and, with a collector, for traces. Once in a process, before the gateway is made. */
+/** Registers the SDK for metrics and, with a collector, for traces. Call it once, before you create the gateway. */
 export function startObservability(settings: ObservabilitySettings, logger: Logger): Observability {
-  tellProblems(logger)
-  // Counts of two processes that bear the same names would be taken for one series that rises and falls.
+  logSdkProblems(logger)
+  // The instance id separates the series of several processes.
   const names = { 'service.name': 'express-model-gateway', 'service.instance.id': randomUUID() }
   const resource = defaultResource()
     .merge(resourceFromAttributes(names))
     .merge(detectResources({ detectors: [envDetector] }))
-  const histograms = new TalliedHistograms(resource)
+  const histograms = new AggregatedHistograms(resource)
   const scrapes = new PrometheusExporter({ preventServerStart: true, metricProducers: [histograms] })
   const meters = new MeterProvider({ resource, readers: [scrapes] })
-  metrics.setGlobalMeterProvider(histograms.beside(meters))
+  metrics.setGlobalMeterProvider(histograms.wrap(meters))
   const pushes = settings.toCollector ? new MetricPushes(scrapes) : undefined
   const tracers = settings.toCollector ? registerTraces(settings.traces, resource) : undefined
   return {
     metricsText: metricsText(scrapes),
     async close() {
       const closing = Promise.allSettled([tracers?.shutdown(), pushes?.close()]).then(() => meters.shutdown())
-      const late = new Promise((resolve) => setTimeout(resolve, CLOSES_WITHIN_MS, 'late').unref())
+      const late = new Promise((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS, 'late').unref())
       if ((await Promise.race([closing, late])) === 'late')
-        logger.warn({}, 'telemetry: the collector did not take all that was still to be sent')
+        logger.warn({}, 'telemetry: the collector did not accept all remaining data before the shutdown')
     },
   }
 }
 
-/** Sends a collector what scrapes are told: with a reader of its own, all that is recorded would be recorded twice. */
+/** Sends the metrics of the scrape reader to a collector: with a second reader, each value would be recorded twice. */
 class MetricPushes {
   readonly #scrapes: PrometheusExporter
   readonly #exporter = new OTLPMetricExporter()
-  readonly #timer = setInterval(() => void this.#push(), PUSH_EVERY_MS).unref()
+  readonly #timer = setInterval(() => void this.#push(), PUSH_INTERVAL_MS).unref()
 
   constructor(scrapes: PrometheusExporter) {
     this.#scrapes = scrapes
@@ -75,7 +75,7 @@ class MetricPushes {
     await this.#exporter.shutdown()
   }
 
-  /** Never rejects; what fails is told to the log. */
+  /** Sends the metrics. Logs failures and never rejects. */
   async #push(): Promise<void> {
     try {
       const { resourceMetrics } = await this.#scrapes.collect()
@@ -100,13 +100,13 @@ function metricsText(scrapes: PrometheusExporter): () => Promise<string> {
   }
 }
 
-/** A collector that cannot be reached is told of; without this the SDK says nothing. */
-function tellProblems(logger: Logger): void {
-  const tell =
+/** Logs warnings and errors of the SDK, such as an unreachable collector; by default it logs nothing. */
+function logSdkProblems(logger: Logger): void {
+  const logAt =
     (level: 'warn' | 'error') =>
     (message: string, ...details: unknown[]) =>
       logger[level]({ details: details.map(String) }, `telemetry: ${message}`)
   const ignore = (): void => {}
-  const log = { error: tell('error'), warn: tell('warn'), info: ignore, debug: ignore, verbose: ignore }
+  const log = { error: logAt('error'), warn: logAt('warn'), info: ignore, debug: ignore, verbose: ignore }
   diag.setLogger(log, { logLevel: DiagLogLevel.WARN })
 }

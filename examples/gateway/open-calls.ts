@@ -1,6 +1,6 @@
 import type { Call } from 'express-model-gateway'
 
-/** How many calls have not ended, so that a shutdown can wait for them: some outlive their connection. */
+/** Counts open calls, so that a shutdown can wait for those that outlive their connection. */
 export class OpenCalls {
   #open = 0
   #whenNone: (() => void) | undefined
@@ -14,7 +14,7 @@ export class OpenCalls {
     call.onEnd('open calls', this.#ended)
   }
 
-  /** Resolves when all have ended, at the latest after `withinMs`. */
+  /** Resolves when all calls have ended, or after `withinMs`. */
   async ended(withinMs: number): Promise<void> {
     if (this.#open === 0) return
     let timer: NodeJS.Timeout | undefined

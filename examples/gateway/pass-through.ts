@@ -9,7 +9,7 @@ import {
 } from 'express-model-gateway'
 import type { LiveConfig } from './live-config.ts'
 
-/** What the rules share with the rest of the gateway. */
+/** The parts of the gateway that the rules use. */
 export interface PassThroughParts {
   readonly routing: GatewayConfig['routing']
   readonly region: string
@@ -19,7 +19,7 @@ export interface PassThroughParts {
   readonly limits: RequestHandler
 }
 
-/** The config's pass-through rules: limited, billed by request, and otherwise unread. */
+/** Returns the routes of the config's pass-through rules. Requests are limited, billed per request, and passed on unread. */
 export function passThrough(
   rules: GatewayConfig['passThrough'],
   { routing, region, catalog, lines, pool, limits }: PassThroughParts,
@@ -29,7 +29,7 @@ export function passThrough(
   for (const rule of rules) {
     router.all(
       rule.path,
-      // The catalogue that these rules are of, however long the limits take.
+      // Fixes the catalogue of the call to the one of these rules, before the limits wait.
       (req, _res, next) => {
         catalog(callOf(req))
         next()

@@ -1,52 +1,55 @@
 import type { Figures, FromWorker, Report, Topic } from './worker-messages.ts'
 
-/** The primary process waits for workers for a second; where it is gone itself, this one speaks for itself. */
-const HEARS_WITHIN_MS = 2000
+/**
+ * How long to wait for the primary process, which waits one second for the workers. After that, a worker reports itself
+ * only.
+ */
+const REPORT_TIMEOUT_MS = 2000
 
-/** How a worker finds out what it tells of itself. */
-export type Teller = { readonly [About in Topic]: () => Figures[About] | Promise<Figures[About]> }
+/** Functions that return the figures of a worker. */
+export type FigureSources = { readonly [About in Topic]: () => Figures[About] | Promise<Figures[About]> }
 
-/** All workers, seen from one of them, which is asked from outside how all do. */
+/** Asks all workers for their figures, on behalf of the worker that got the request. */
 export class Peers {
   readonly #send: (message: FromWorker) => void
   readonly #worker: number
   readonly #waiting = new Map<number, (reports: readonly Report[]) => void>()
-  #teller: Teller | undefined
+  #sources: FigureSources | undefined
   #asked = 0
 
-  /** @param worker the number of this one. */
+  /** @param worker the number of this worker. */
   constructor(send: (message: FromWorker) => void, worker: number) {
     this.#send = send
     this.#worker = worker
   }
 
-  /** What this one tells of itself from now on. */
-  tellBy(teller: Teller): void {
-    this.#teller = teller
+  /** Sets the sources of this worker's figures. */
+  reportFrom(sources: FigureSources): void {
+    this.#sources = sources
   }
 
-  /** How all do, in the order of their numbers, this one among them; those that do not answer in a second with null. */
+  /** Returns the figures of all workers, ordered by number; null for a worker that does not answer within a second. */
   async ask<About extends Topic>(about: About): Promise<readonly Report<About>[]> {
     const ask = this.#asked++
     const { promise, resolve } = Promise.withResolvers<readonly Report[] | undefined>()
     this.#waiting.set(ask, resolve)
-    const late = setTimeout(() => resolve(undefined), HEARS_WITHIN_MS)
+    const late = setTimeout(() => resolve(undefined), REPORT_TIMEOUT_MS)
     this.#send({ kind: 'ask', ask, about })
     const reports = await promise
     clearTimeout(late)
     this.#waiting.delete(ask)
     if (reports) return reports as readonly Report<About>[]
-    return [{ worker: this.#worker, pid: process.pid, figures: (await this.#teller?.[about]()) ?? null }]
+    return [{ worker: this.#worker, pid: process.pid, figures: (await this.#sources?.[about]()) ?? null }]
   }
 
-  /** The primary process wants to know how this one does. */
-  async tell(round: number, about: Topic): Promise<void> {
-    const figures = await this.#teller?.[about]()
-    if (figures !== undefined) this.#send({ kind: 'tells', round, figures })
+  /** Sends the figures of this worker to the primary process. */
+  async report(round: number, about: Topic): Promise<void> {
+    const figures = await this.#sources?.[about]()
+    if (figures !== undefined) this.#send({ kind: 'figures', round, figures })
   }
 
-  /** What was asked for has come. */
-  hear(ask: number, reports: readonly Report[]): void {
+  /** Takes the reports that {@link ask} waits for. */
+  receive(ask: number, reports: readonly Report[]): void {
     this.#waiting.get(ask)?.(reports)
   }
 }

@@ -1,18 +1,18 @@
 import type { RequestHandler } from 'express'
 
-const PATIENCE_MS = 1000
+const CHECK_TIMEOUT_MS = 1000
 
-/** Rejects while something that requests need is not to be had. */
-export type Need = () => Promise<void>
+/** Rejects while something that requests need is not available. */
+export type ReadinessCheck = () => Promise<void>
 
-/** Whether this process should be sent requests: not while it drains, not while something that it needs is away. */
+/** Decides whether this process is ready for requests: not while it drains, and not while a check fails. */
 export class Readiness {
-  readonly #needs: { readonly reason: string; readonly need: Need }[]
+  readonly #checks: { readonly reason: string; readonly check: ReadinessCheck }[]
   #draining = false
 
   /** @param ping rejects while a store cannot be reached. */
-  constructor(ping: Need) {
-    this.#needs = [{ reason: 'store', need: ping }]
+  constructor(ping: ReadinessCheck) {
+    this.#checks = [{ reason: 'store', check: ping }]
   }
 
   get draining(): boolean {
@@ -23,33 +23,33 @@ export class Readiness {
     this.#draining = true
   }
 
-  /** Something more that is needed, and what is told while it is not to be had. */
-  alsoNeeds(reason: string, need: Need): void {
-    this.#needs.push({ reason, need })
+  /** Adds a check, and the reason to answer while it fails. */
+  addCheck(reason: string, check: ReadinessCheck): void {
+    this.#checks.push({ reason, check })
   }
 
-  /** Answers 200, or 503 with the reason. */
+  /** Returns a handler that answers 200, or 503 with the reason. */
   handler(): RequestHandler {
     return async (_req, res) => {
-      const reason = this.#draining ? 'draining' : await this.#fault()
+      const reason = this.#draining ? 'draining' : await this.#failure()
       res.status(reason ? 503 : 200).json(reason ? { status: 'unavailable', reason } : { status: 'ready' })
     }
   }
 
-  /** The first of what is not to be had; all are asked at once, and none is waited for for long. */
-  async #fault(): Promise<string | undefined> {
+  /** Runs all checks at once and returns the reason of the first that fails or takes too long. */
+  async #failure(): Promise<string | undefined> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(resolve, PATIENCE_MS, 'late')
+      timer = setTimeout(resolve, CHECK_TIMEOUT_MS, 'late')
     })
-    const asked = this.#needs.map(({ reason, need }) =>
-      Promise.race([need(), late]).then(
+    const results = this.#checks.map(({ reason, check }) =>
+      Promise.race([check(), late]).then(
         (answer) => (answer === 'late' ? reason : undefined),
         () => reason,
       ),
     )
-    const faults = await Promise.all(asked)
+    const failures = await Promise.all(results)
     clearTimeout(timer)
-    return faults.find((fault) => fault !== undefined)
+    return failures.find((failure) => failure !== undefined)
   }
 }

@@ -2,30 +2,33 @@ import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import type { GatewayConfig, Logger } from 'express-model-gateway'
-import { announce } from './announce.ts'
 import { ConfigReload } from './config-reload.ts'
 import { demoConfig } from './demo-config.ts'
 import { startDemoModels } from './demo-models/server.ts'
-import { giveUp } from './give-up.ts'
+import { exitWithErrors } from './exit-with-errors.ts'
 import { jsonLog } from './json-log.ts'
+import { printReadyMessage } from './ready-message.ts'
 import { startServing } from './serving.ts'
 import { configOf, readConfigFile, readSettings, type Settings } from './settings.ts'
 import { openLimitStores } from './stores.ts'
-import { work } from './worker.ts'
+import { runWorker } from './worker.ts'
 import { Workers } from './workers.ts'
 
-/** `npm start` hands on a Ctrl-C that the terminal has sent to this process too; only a later one is impatience. */
+/**
+ * A second signal within this time counts as the same one: `npm start` passes on a Ctrl-C that the terminal has sent to
+ * this process too. A later one ends the process at once.
+ */
 const SAME_SIGNAL_MS = 1000
 
 /** The gateway in one process or in several. */
 interface Running {
   readonly address: AddressInfo
   reload(source: object, config: GatewayConfig): Promise<void>
-  /** Answers whether all ended well. */
+  /** Drains and ends the gateway; returns whether all processes ended without an error. */
   stop(): Promise<boolean>
-  /** Ends at once what this process has started. */
+  /** Ends all processes that this one has started, at once. */
   kill(): void
-  /** Puts new processes in the place of the old ones. */
+  /** Replaces all workers by new ones. */
   restart(): void
 }
 
@@ -41,7 +44,7 @@ async function openConfigSource({ configFile }: Settings): Promise<ConfigSource>
   return { source: demoConfig(demo.url, apiKey), close: () => demo.close() }
 }
 
-async function runAlone(settings: Settings, config: GatewayConfig, logger: Logger): Promise<Running> {
+async function runSingle(settings: Settings, config: GatewayConfig, logger: Logger): Promise<Running> {
   const limits = openLimitStores(settings.redisUrl, logger)
   const serving = await startServing({ settings, config, limits, logger })
   return {
@@ -49,7 +52,7 @@ async function runAlone(settings: Settings, config: GatewayConfig, logger: Logge
     reload: (_source, next) => serving.reload(next),
     stop: () => serving.stop().then(() => true),
     kill: () => {},
-    restart: () => logger.warn({}, 'SIGUSR2 restarts workers one by one; there are some with WORKERS only'),
+    restart: () => logger.warn({}, 'SIGUSR2 restarts workers one by one; set WORKERS to have workers'),
   }
 }
 
@@ -59,24 +62,24 @@ async function runWorkers(
   source: object,
   logger: Logger,
 ): Promise<Running> {
-  const onHopeless = (): void => giveUp(new Error('the workers die as soon as they are started'))
-  const workers = new Workers({ count, settings, source, logger, onHopeless })
-  // The worker has said why.
+  const onCrashLoop = (): void => exitWithErrors(new Error('the workers die as soon as they are started'))
+  const workers = new Workers({ count, settings, source, logger, onCrashLoop })
+  // The worker has printed the reason.
   const address = await workers.start().catch(() => process.exit(1))
   return {
     address,
     reload: async (next) => workers.reload(next),
     stop: () => workers.stop(),
     kill: () => workers.kill(),
-    restart: () => void workers.roll(),
+    restart: () => void workers.rollingRestart(),
   }
 }
 
 async function main(): Promise<void> {
   const settings = readSettings(process.env)
   const logger = jsonLog(settings.logLevel)
-  if (cluster.isWorker) return work(settings, logger)
-  // By default both would end a process that is not ready yet.
+  if (cluster.isWorker) return runWorker(settings, logger)
+  // Without a listener, each of these signals would end the process before it is ready.
   for (const signal of ['SIGUSR2', 'SIGHUP'] as const) {
     if (signal === 'SIGUSR2' || settings.configFile !== undefined) process.on(signal, () => {})
   }
@@ -84,12 +87,12 @@ async function main(): Promise<void> {
   const config = configOf(source, settings)
   const { configFile: file, workers } = settings
   const running = await (workers === undefined
-    ? runAlone(settings, config, logger)
+    ? runSingle(settings, config, logger)
     : runWorkers(workers, settings, source, logger))
   const apply = running.reload
   const reload = file === undefined ? undefined : new ConfigReload({ settings, file, source, logger, apply })
   reload?.watch()
-  // Without a file there is nothing to reload, and the signal of a closed terminal means what it always does.
+  // Without a config file SIGHUP keeps its default: it ends the process when the terminal closes.
   if (reload) process.on('SIGHUP', () => reload.now())
   process.on('SIGUSR2', running.restart)
   onStop(
@@ -97,13 +100,13 @@ async function main(): Promise<void> {
     async (signal) => {
       logger.info({ signal }, 'draining')
       reload?.close()
-      const endedWell = await running.stop()
+      const isClean = await running.stop()
       await close()
-      process.exit(endedWell ? 0 : 1)
+      process.exit(isClean ? 0 : 1)
     },
     logger,
   )
-  announce(running.address, settings)
+  printReadyMessage(running.address, settings)
 }
 
 function onStop(kill: () => void, stop: (signal: string) => Promise<void>, logger: Logger): void {
@@ -124,4 +127,4 @@ function onStop(kill: () => void, stop: (signal: string) => Promise<void>, logge
   }
 }
 
-main().catch(giveUp)
+main().catch(exitWithErrors)

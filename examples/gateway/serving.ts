@@ -3,30 +3,29 @@ import type { AddressInfo } from 'node:net'
 import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
 import { createGateway } from './app.ts'
 import { Connections } from './connections.ts'
+import { errorText } from './error-text.ts'
 import { httpServer } from './http-server.ts'
 import { metricsPage } from './metrics-page.ts'
 import { startObservability } from './observability.ts'
-import { oneLine } from './one-line.ts'
 import type { Peers } from './peers.ts'
 import { Readiness } from './readiness.ts'
 import type { Settings } from './settings.ts'
 import { drainServer, retireServer } from './shutdown.ts'
 import { type LimitStores, openDurableStores } from './stores.ts'
 
-/** A gateway that serves its port. */
+/** A gateway that listens on its port. */
 export interface Serving {
-  /** Where it listens. */
   readonly address: AddressInfo
-  /** Takes over what a running gateway can of a config; never rejects. */
+  /** Applies the members of a config that can change without a restart; never rejects. */
   reload(config: GatewayConfig): Promise<void>
-  /** Ends it without failing a request it has received; twice is once. */
+  /** Stops the gateway after it has answered the requests that it received. A second call waits for the first. */
   stop(): Promise<void>
-  /** The same where others serve the port from now on: it takes its time. {@link stop} may follow. */
+  /** Stops the gateway while other processes serve the port, and gives its calls more time. You can call {@link stop} after it. */
   retire(): Promise<void>
 }
 
-/** What a process serves with. */
-export interface ServingParts {
+/** Options of {@link startServing}. */
+export interface ServingOptions {
   readonly settings: Settings
   readonly config: GatewayConfig
   readonly limits: LimitStores
@@ -36,9 +35,9 @@ export interface ServingParts {
 }
 
 /**
- * Opens the stores, puts the gateway together and listens.
+ * Opens the stores, creates the gateway and listens.
  *
- * @throws {ConfigError} when the database cannot be opened or the address cannot be had.
+ * @throws {ConfigError} if the database cannot be opened or the address is not available.
  */
 export async function startServing({
   settings,
@@ -46,13 +45,13 @@ export async function startServing({
   limits,
   logger,
   peers,
-}: ServingParts): Promise<Serving> {
+}: ServingOptions): Promise<Serving> {
   const durable = await openDurableStores(settings.databaseUrl, config, logger).catch((error: unknown) => {
-    throw new ConfigError([`DATABASE_URL: the database cannot be opened (${oneLine(error)})`])
+    throw new ConfigError([`DATABASE_URL: the database cannot be opened (${errorText(error)})`])
   })
   const readiness = new Readiness(async () => {
     await durable.ping()
-    // Where nothing is counted locally, every limited call is refused meanwhile.
+    // Without local counting, all limited calls are refused while the limit store is away.
     if (config.onStoreError === 'refuse') await limits.ping()
   })
   const observability = startObservability(settings.observability, logger)
@@ -65,7 +64,7 @@ export async function startServing({
     metricsPage: metricsPage(observability.metricsText, peers),
     peers,
   })
-  peers?.tellBy({ metrics: observability.metricsText, lines: gateway.lineFigures })
+  peers?.reportFrom({ metrics: observability.metricsText, lines: gateway.lineFigures })
   const { upgrades } = gateway
   const server = httpServer(gateway.app).on('upgrade', upgrades.handle)
   const draining = { server, connections: new Connections(server), upgrades, readiness, logger }
@@ -79,7 +78,7 @@ export async function startServing({
     await limits.close()
     await durable.close()
   }
-  const endBehind = async (drained: Promise<unknown>): Promise<void> => {
+  const endAfter = async (drained: Promise<unknown>): Promise<void> => {
     await drained
     ended ??= end()
     await ended
@@ -90,17 +89,17 @@ export async function startServing({
       gateway.adopt(next)
       await durable.seed(next).catch((error: unknown) => {
         logger.error(
-          { reason: oneLine(error) },
+          { reason: errorText(error) },
           'new accounts and keys of the config are not in the database: send SIGHUP to try again',
         )
       })
     },
-    stop: () => endBehind(drainServer(draining)),
-    retire: () => endBehind(retireServer(draining)),
+    stop: () => endAfter(drainServer(draining)),
+    retire: () => endAfter(retireServer(draining)),
   }
 }
 
-/** @throws {ConfigError} when the address cannot be had. */
+/** @throws {ConfigError} if the address is not available. */
 function listen(server: Server, { port, host }: Settings): Promise<void> {
   return new Promise((resolve, reject) => {
     const refuse = (error: NodeJS.ErrnoException): void => {

@@ -4,44 +4,44 @@ import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gatew
 import type { ObservabilitySettings } from './observability.ts'
 import { SAMPLERS, type SamplerName, type TraceSettings } from './traces.ts'
 
-/** What the environment says. */
+/** The settings from the environment. */
 export interface Settings {
   readonly port: number
   readonly host: string
   /** Path of the config file; undefined = the demo config. */
   readonly configFile: string | undefined
   readonly databaseUrl: string
-  /** Where limits are counted when several processes share them; undefined = in this process. */
+  /** The Redis that counts limits for several processes; undefined = limits are counted in this process. */
   readonly redisUrl: string | undefined
-  /** What opens the admin API; undefined = there is none. */
+  /** The token of the admin API; undefined = there is no admin API. */
   readonly adminToken: string | undefined
   readonly logLevel: string
   readonly observability: ObservabilitySettings
   /** Overrides the config's `region`. */
   readonly region: string | undefined
-  /** How many processes serve; undefined = this one. */
+  /** The number of worker processes; undefined = this process serves alone. */
   readonly workers: number | undefined
 }
 
 const DATABASE = 'sqlite:.data/gateway.db'
-/** Of its own: the demo's key is known to everybody, and a key once seeded stays valid in its database. */
+/** A separate database: the demo's key is public, and a key stays valid in the database that it was added to. */
 const DEMO_DATABASE = 'sqlite:.data/demo.db'
 
-/** Beyond the processors of any machine; a slip of the key does not bring it down. */
-const MOST_WORKERS = 256
+/** More than any machine has processors; a typo must not bring the machine down. */
+const MAX_WORKERS = 256
 
-/** A trace takes several times what all metrics of a call do, most of it to be sent. */
+/** The default share of traced calls: a trace takes several times as long as all metrics of a call. */
 const TRACE_SHARE = 0.01
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
-/** Whoever guesses it can move money; nobody else's machine reaches a loopback address. */
-const SHORTEST_ADMIN_TOKEN = 16
+/** The minimum length where other machines can reach the gateway: the token gives access to all money. */
+const MIN_ADMIN_TOKEN = 16
 
 /**
  * Reads the settings from the environment.
  *
- * @throws {ConfigError} one line per variable that is unusable.
+ * @throws {ConfigError} with one fault per invalid variable.
  */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   const faults: string[] = []
@@ -53,7 +53,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
   const configFile = env.GATEWAY_CONFIG
   const databaseUrl = env.DATABASE_URL ?? (configFile === undefined ? DEMO_DATABASE : DATABASE)
   if (databaseUrl !== 'memory:' && !/^(sqlite:|postgres(ql)?:\/\/)./.test(databaseUrl)) {
-    // Not the value: a URL may hold a password.
+    // Without the value, because a URL may hold a password.
     faults.push('DATABASE_URL: must be "sqlite:<path>", "postgres://…" or "memory:"')
   }
   const redisUrl = env.REDIS_URL || undefined
@@ -66,16 +66,16 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     faults.push('ADMIN_TOKEN: must be printable ASCII without spaces')
   }
   const host = env.HOST ?? '127.0.0.1'
-  if (adminToken !== undefined && adminToken.length < SHORTEST_ADMIN_TOKEN && !isLoopback(host)) {
+  if (adminToken !== undefined && adminToken.length < MIN_ADMIN_TOKEN && !isLoopback(host)) {
     faults.push(
-      `ADMIN_TOKEN: must be at least ${SHORTEST_ADMIN_TOKEN} characters long where HOST is not a loopback address`,
+      `ADMIN_TOKEN: must be at least ${MIN_ADMIN_TOKEN} characters long where HOST is not a loopback address`,
     )
   }
   const workers = env.WORKERS ? Number(env.WORKERS) : undefined
-  if (workers !== undefined && !(Number.isInteger(workers) && workers >= 1 && workers <= MOST_WORKERS))
-    faults.push(`WORKERS: must be a whole number from 1 to ${MOST_WORKERS}`)
+  if (workers !== undefined && !(Number.isInteger(workers) && workers >= 1 && workers <= MAX_WORKERS))
+    faults.push(`WORKERS: must be a whole number from 1 to ${MAX_WORKERS}`)
   else if (workers !== undefined && databaseUrl === 'memory:')
-    faults.push('WORKERS: the processes need a database that they share; "memory:" is of one process')
+    faults.push('WORKERS: several processes need a shared database; "memory:" works with one process only')
   if (faults.length > 0) throw new ConfigError(faults)
   return {
     port,
@@ -97,7 +97,7 @@ function isLoopback(host: string): boolean {
 
 function readObservability(env: NodeJS.ProcessEnv, faults: string[]): ObservabilitySettings {
   const collector = env.OTEL_EXPORTER_OTLP_ENDPOINT || undefined
-  // Not the value: a URL may hold a password.
+  // Without the value, because a URL may hold a password.
   if (collector !== undefined && !/^https?:\/\/./.test(collector))
     faults.push('OTEL_EXPORTER_OTLP_ENDPOINT: must be "http://…" or "https://…"')
   return { toCollector: collector !== undefined, traces: readTraces(env, faults) }
@@ -105,7 +105,7 @@ function readObservability(env: NodeJS.ProcessEnv, faults: string[]): Observabil
 
 function readTraces(env: NodeJS.ProcessEnv, faults: string[]): TraceSettings {
   const sampler = env.OTEL_TRACES_SAMPLER || undefined
-  // Of a sampler that is asked for, OpenTelemetry's default.
+  // With a configured sampler, the default is that of OpenTelemetry.
   const share = Number(env.OTEL_TRACES_SAMPLER_ARG || (sampler === undefined ? TRACE_SHARE : 1))
   if (!(share >= 0 && share <= 1))
     faults.push(`OTEL_TRACES_SAMPLER_ARG: must be a share from 0 to 1, such as ${TRACE_SHARE}`)
@@ -119,9 +119,9 @@ function isSampler(name: string): name is SamplerName {
 }
 
 /**
- * The config that a source and the settings make.
+ * Returns the config of a source and the settings.
  *
- * @throws {ConfigError} naming every fault.
+ * @throws {ConfigError} naming all faults.
  */
 export function configOf(source: object, { region }: Settings): GatewayConfig {
   return loadConfig({ ...source, ...(region !== undefined && { region }) }, process.env)
@@ -130,7 +130,7 @@ export function configOf(source: object, { region }: Settings): GatewayConfig {
 /**
  * Reads a config file.
  *
- * @throws {ConfigError} when it cannot be read or is no JSON object.
+ * @throws {ConfigError} if it cannot be read or is not a JSON object.
  */
 export async function readConfigFile(path: string): Promise<object> {
   let text: string
@@ -145,7 +145,7 @@ export async function readConfigFile(path: string): Promise<object> {
     return asObject(JSON.parse(text), path)
   } catch (error) {
     if (error instanceof ConfigError) throw error
-    throw new ConfigError([`GATEWAY_CONFIG: ${path} is not valid JSON${placeOf(error as Error, text)}`])
+    throw new ConfigError([`GATEWAY_CONFIG: ${path} is not valid JSON${lineOf(error as Error, text)}`])
   }
 }
 
@@ -154,12 +154,12 @@ function asObject(json: unknown, path: string): object {
   throw new ConfigError([`GATEWAY_CONFIG: ${path} must hold a JSON object`])
 }
 
-/** Where JSON.parse gave up. Its message is not told: it quotes the text around that place, which may be a secret. */
-function placeOf({ message }: Error, text: string): string {
+/** Returns the line of a JSON error. The error's message is not shown, because it quotes text that may be a secret. */
+function lineOf({ message }: Error, text: string): string {
   const quoted = /, (\.\.\.)?"(.*)"(?:\.\.\.)? is not valid JSON$/s.exec(message)
-  // What V8 quotes begins ten characters before the place, if it does not begin with the text.
-  const found = quoted?.[1] ? text.indexOf(quoted[2] as string) + 10 : undefined
-  const told = /at position (\d+)/.exec(message)?.[1]
-  const at = told === undefined ? found : Number(told)
+  // V8's quote begins ten characters before the error, unless it begins with the text.
+  const quotedAt = quoted?.[1] ? text.indexOf(quoted[2] as string) + 10 : undefined
+  const position = /at position (\d+)/.exec(message)?.[1]
+  const at = position === undefined ? quotedAt : Number(position)
   return at === undefined ? '' : `: look at line ${text.slice(0, at).split('\n').length}`
 }

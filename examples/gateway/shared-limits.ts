@@ -2,35 +2,35 @@ import type { Worker } from 'node:cluster'
 import type { Logger } from 'express-model-gateway'
 import { StoreGuard } from 'express-model-gateway'
 import type { Demand, LimitStore, MemoryLimitStore, Verdict } from 'express-model-gateway/rate-limit'
-import { type FromWorker, type LimitAnswer, type LimitAsk, tellWorker } from './worker-messages.ts'
+import { type FromWorker, type LimitAnswer, type LimitAsk, sendToWorker } from './worker-messages.ts'
 
-/** Decides, in the primary process, on what a worker asks; gives its slots back when it ends, however it does. */
+/** Answers a worker's requests for limits in the primary process, and releases its slots when it ends. */
 export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
-  const held = new Map<string, Demand>()
+  const withSlots = new Map<string, Demand>()
 
   worker.on('message', (message: FromWorker) => {
     if (message.kind !== 'limits') return
     const verdicts = message.asks.flatMap((ask) => perform(ask) ?? [])
-    if (verdicts.length > 0) tellWorker(worker, { kind: 'verdicts', verdicts })
+    if (verdicts.length > 0) sendToWorker(worker, { kind: 'verdicts', verdicts })
   })
   worker.once('exit', () => {
-    for (const demand of held.values()) store.release(demand)
+    for (const demand of withSlots.values()) store.release(demand)
   })
 
   function perform(ask: LimitAsk): LimitAnswer | undefined {
     switch (ask.to) {
       case 'admit': {
         const verdict = store.admit(ask.demand)
-        if (!verdict.refusedBy) keep(ask.demand)
+        if (!verdict.refusedBy) track(ask.demand)
         return { ask: ask.number, verdict }
       }
       case 'hold':
         store.hold(ask.demand)
-        keep(ask.demand)
+        track(ask.demand)
         return undefined
       case 'release':
         store.release(ask.demand)
-        held.delete(ask.demand.id)
+        withSlots.delete(ask.demand.id)
         return undefined
       case 'ended':
         store.ended(ask.sender)
@@ -38,14 +38,14 @@ export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
     }
   }
 
-  function keep(demand: Demand): void {
-    if (demand.slots.length > 0) held.set(demand.id, demand)
+  function track(demand: Demand): void {
+    if (demand.slots.length > 0) withSlots.set(demand.id, demand)
   }
 }
 
 /**
- * Limits that all workers of one machine share: counted in the primary process, exact. What is asked in one turn of the
- * event loop goes in one message.
+ * A limit store that all workers of one machine share. The primary process counts, so that limits are exact. All requests
+ * of one turn of the event loop are sent in one message.
  */
 export class SharedLimitStore implements LimitStore {
   readonly #send: (message: FromWorker) => void
@@ -64,7 +64,7 @@ export class SharedLimitStore implements LimitStore {
     return this.#guard.away
   }
 
-  /** How often it did not, for metrics. */
+  /** The number of outages, for metrics. */
   get outages(): number {
     return this.#guard.outages
   }
@@ -96,7 +96,7 @@ export class SharedLimitStore implements LimitStore {
     this.#ask({ to: 'ended', sender })
   }
 
-  /** Takes verdicts that have come. */
+  /** Takes the verdicts of a message. */
   answer(verdicts: readonly LimitAnswer[]): void {
     for (const { ask, verdict } of verdicts) this.#waiting.get(ask)?.(verdict)
   }
@@ -112,7 +112,7 @@ export class SharedLimitStore implements LimitStore {
   }
 }
 
-/** The demand's own: whoever gets the verdict looks for it there. */
+/** Returns the object of the demand for the limit that refused, because callers compare it by identity. */
 function limitOf({ charges, slots }: Demand, { refusedBy }: Verdict): Verdict['refusedBy'] {
   return refusedBy && [...charges, ...slots].find(({ key }) => key === refusedBy.key)
 }

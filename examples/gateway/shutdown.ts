@@ -5,16 +5,16 @@ import type { Logger, UpgradeHandler } from 'express-model-gateway'
 import type { Connections } from './connections.ts'
 import type { Readiness } from './readiness.ts'
 
-/** Between saying "not ready" and closing the door, so that a balancer can notice. */
+/** The time between "not ready" and the refusal of connections, in which balancers notice. */
 const NOTICE_MS = 250
-/** Running calls are given this long to end. */
-const PATIENCE_MS = 30_000
-/** A caller that keeps a connection may send on it at any moment; under load it does so sooner than this. */
+/** How long running calls may take to end. */
+const DRAIN_TIMEOUT_MS = 30_000
+/** How long a connection must be idle before it is closed: callers under load send again sooner. */
 const IDLE_MS = 1000
-/** Nobody waits for a process that others have taken the place of, so that the longest call can end. */
-const RETIRING_PATIENCE_MS = 15 * 60_000
+/** How long calls of a replaced worker may take to end. It is long enough for the longest call. */
+const RETIRE_TIMEOUT_MS = 15 * 60_000
 
-/** What is ended, and who is told. */
+/** The parts of a server that a shutdown needs. */
 export interface Draining {
   readonly server: Server
   readonly connections: Connections
@@ -24,37 +24,37 @@ export interface Draining {
 }
 
 /**
- * Ends a server without failing a request it has received: first not ready, then no new connections, and every answer
- * from now on closes its connection. A connection on which nothing comes for a second is ended. What still runs after
- * 30 s is cut off.
+ * Stops a server without failing requests that it has received. It reports "not ready", then accepts no new connections and
+ * closes each connection behind its next answer. It closes connections that are idle for a second, and cuts off calls that
+ * still run after 30 s.
  *
- * @returns whether everything ended in time.
+ * @returns whether all calls ended in time.
  */
-export async function drainServer(draining: Draining, patienceMs = PATIENCE_MS): Promise<boolean> {
+export async function drainServer(draining: Draining, timeoutMs = DRAIN_TIMEOUT_MS): Promise<boolean> {
   draining.readiness.drain()
   closeBehindAnswers(draining.server)
   await sleep(NOTICE_MS)
-  return closeWithin(draining, patienceMs, IDLE_MS)
+  return closeWithin(draining, timeoutMs, IDLE_MS)
 }
 
 /**
- * Ends a server whose place others behind the same port have taken. It stays ready: what still comes on its open
- * connections is served, and answered with the end of the connection. One on which nothing comes is ended only when it
- * would have been anyway, after the time that every answer promised, so that no caller can meet its end.
+ * Stops a server whose port other processes serve now. It stays ready, answers requests on its open connections and closes
+ * each connection behind its next answer. An idle connection is closed only after its keep-alive time, so that no caller
+ * sends a request while it closes.
  */
 export async function retireServer(draining: Draining): Promise<boolean> {
   closeBehindAnswers(draining.server)
-  return closeWithin(draining, RETIRING_PATIENCE_MS)
+  return closeWithin(draining, RETIRE_TIMEOUT_MS)
 }
 
-/** Also for requests on connections that are open already. Said twice, it does no harm. */
+/** Closes each connection behind its next answer. A second call does no harm. */
 function closeBehindAnswers(server: Server): void {
   server.prependListener('request', (_req, res) => res.setHeader('connection', 'close'))
 }
 
 async function closeWithin(
   { server, connections, upgrades, logger }: Draining,
-  patienceMs: number,
+  timeoutMs: number,
   idleMs?: number,
 ): Promise<boolean> {
   const from = performance.now()
@@ -63,10 +63,10 @@ async function closeWithin(
   let inTime = true
   const cutOff = setTimeout(() => {
     inTime = false
-    logger.warn({}, `calls still running after ${patienceMs / 1000} s are cut off`)
+    logger.warn({}, `calls still running after ${timeoutMs / 1000} s are cut off`)
     server.closeAllConnections()
     upgrades.cutOff()
-  }, patienceMs)
+  }, timeoutMs)
   await closed
   clearInterval(ending)
   clearTimeout(cutOff)
@@ -78,7 +78,7 @@ async function closeWithin(
   }
 }
 
-/** Resolves when all connections have ended. `server.close` of HTTP would end idle ones at once, whoever is sending. */
+/** Resolves when all connections have ended. `close` of an HTTP server would end idle ones at once, even if a request comes. */
 function stopAccepting(server: Server): Promise<void> {
   return new Promise((resolve) => void TcpServer.prototype.close.call(server, () => resolve()))
 }

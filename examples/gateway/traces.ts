@@ -22,18 +22,18 @@ import {
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace'
 
-/** Which calls are traced. */
+/** The settings of traces. */
 export interface TraceSettings {
   /**
-   * One of {@link SAMPLERS}, as OpenTelemetry defines it. Undefined: calls whose caller traces them, and a share of those
-   * whose caller does not say; no more than a hundred in a second.
+   * One of {@link SAMPLERS}, as OpenTelemetry defines it. Undefined: calls that the caller traces, and a share of all others
+   * without a trace context, at most 100 per second.
    */
   readonly sampler: SamplerName | undefined
-  /** From 0 to 1; read where the sampler takes one. */
+  /** The share of traced calls, from 0 to 1, for samplers that take one. */
   readonly share: number
 }
 
-/** What `OTEL_TRACES_SAMPLER` may say, and what each comes to with a share. */
+/** The values of `OTEL_TRACES_SAMPLER`, and the sampler of each. */
 export const SAMPLERS = {
   always_on: () => new AlwaysOnSampler(),
   always_off: () => new AlwaysOffSampler(),
@@ -46,12 +46,12 @@ export const SAMPLERS = {
 
 export type SamplerName = keyof typeof SAMPLERS
 
-/** A trace takes some 50 µs, most of it to be sent: so many take half a hundredth of a core, whatever callers ask for. */
-const MOST_TRACES_PER_SECOND = 100
+/** A trace takes about 50 µs, so that this many take 0.5 % of a core, whatever callers request. */
+const MAX_TRACES_PER_SECOND = 100
 
 /**
- * Registers traces. No context manager is: nothing here asks which span is active, and one makes everything that waits
- * dearer. An app whose own spans are to belong to the call's registers one.
+ * Registers traces. It registers no context manager: nothing here reads the active span, and a context manager slows down
+ * all asynchronous code. Register one if your own spans shall be children of the call's span.
  */
 export function registerTraces({ sampler, share }: TraceSettings, resource: Resource): SdkTracerProvider {
   const tracers = new SdkTracerProvider({
@@ -60,15 +60,15 @@ export function registerTraces({ sampler, share }: TraceSettings, resource: Reso
     spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
   })
   propagation.setGlobalPropagator(new W3CTraceContextPropagator())
-  trace.setGlobalTracerProvider(sampler ? tracers : someOf(tracers, share))
+  trace.setGlobalTracerProvider(sampler ? tracers : sampled(tracers, share))
   return tracers
 }
 
 /**
- * Tracers that begin spans of few calls. Whether they do is decided before there is a span: ids, checked attributes and
- * an object for each call that is not traced take 1.4 µs in the SDK, whose samplers are asked behind all that.
+ * Returns tracers that begin spans for a share of calls. The decision is made before the SDK creates a span: ids, attributes
+ * and an object for each untraced call take 1.4 µs in the SDK, which asks its samplers after that.
  */
-function someOf(provider: TracerProvider, share: number): TracerProvider {
+function sampled(provider: TracerProvider, share: number): TracerProvider {
   const none = trace.wrapSpanContext(INVALID_SPAN_CONTEXT)
   const budget = new TraceBudget()
   const begins = (within: Context): boolean => {
@@ -81,8 +81,8 @@ function someOf(provider: TracerProvider, share: number): TracerProvider {
       const tracer = provider.getTracer(name, version, options)
       const value = (span: string, how?: SpanOptions, within = context.active()) =>
         begins(within) ? tracer.startSpan(span, how, within) : none
-      const some: Tracer = Object.create(tracer, { startSpan: { value } })
-      return some
+      const wrapped: Tracer = Object.create(tracer, { startSpan: { value } })
+      return wrapped
     },
   }
 }
@@ -95,7 +95,7 @@ class TraceBudget {
     const second = Math.floor(performance.now() / 1000)
     if (second !== this.#second) {
       this.#second = second
-      this.#left = MOST_TRACES_PER_SECOND
+      this.#left = MAX_TRACES_PER_SECOND
     }
     if (this.#left === 0) return false
     this.#left--

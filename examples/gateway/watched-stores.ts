@@ -5,15 +5,15 @@ import type { DurableStores, LimitStores } from './stores.ts'
 
 type Stores = DurableStores & Pick<LimitStores, 'limits'>
 
-/** The stores that a gateway works with, and what metrics are told of them. */
+/** The stores of a gateway, and their states for metrics. */
 export interface WatchedStores {
   readonly stores: Stores
   readonly states: Pick<Required<Required<TelemetryOptions>['states']>, 'stores' | 'videos'>
-  /** For those that have a guard, which knows best. */
+  /** The watches of stores with a guard; the guard reports outages to them. */
   readonly guarded: Readonly<Record<'idempotency' | 'responses' | 'lineSwitches', StoreWatch>>
 }
 
-/** Watches the stores of a gateway; its ledger and its call log tell of themselves. */
+/** Watches the stores of a gateway for metrics. The ledger and the call log report their states themselves. */
 export function watchStores(stores: Stores): WatchedStores {
   const guarded = {
     idempotency: new StoreWatch(),

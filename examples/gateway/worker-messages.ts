@@ -3,64 +3,64 @@ import type { AddressInfo } from 'node:net'
 import type { Demand, Verdict } from 'express-model-gateway/rate-limit'
 import type { LineFigures } from 'express-model-gateway/route'
 
-/** What the primary process says to a worker. */
+/** Messages from the primary process to a worker. */
 export type ToWorker =
-  /** Serve, on this port, under this number. */
+  /** Start to serve on this port, with this number. */
   | { readonly kind: 'start'; readonly source: object; readonly port: number; readonly worker: number }
   | { readonly kind: 'reload'; readonly source: object }
-  /** Another one has taken your place. */
+  /** Stop: another worker has replaced this one. */
   | { readonly kind: 'retire' }
-  /** All of us end. */
+  /** Stop: all workers stop. */
   | { readonly kind: 'stop' }
   | { readonly kind: 'verdicts'; readonly verdicts: readonly LimitAnswer[] }
-  /** One of you is asked how all do: say how you do. */
-  | { readonly kind: 'tell'; readonly round: number; readonly about: Topic }
-  /** How all do, whom you have asked for. */
-  | { readonly kind: 'told'; readonly ask: number; readonly reports: readonly Report[] }
+  /** Report your figures. */
+  | { readonly kind: 'report'; readonly round: number; readonly about: Topic }
+  /** The figures of all workers, in answer to `ask`. */
+  | { readonly kind: 'reports'; readonly ask: number; readonly reports: readonly Report[] }
 
-/** What a worker says to the primary process. */
+/** Messages from a worker to the primary process. */
 export type FromWorker =
   | { readonly kind: 'ready'; readonly address: AddressInfo }
-  /** Somebody wants this process to end. */
+  /** This worker got a SIGTERM and shall be replaced. */
   | { readonly kind: 'leaving' }
   | { readonly kind: 'limits'; readonly asks: readonly LimitAsk[] }
-  /** How do all of us do? */
+  /** Send me the figures of all workers. */
   | { readonly kind: 'ask'; readonly ask: number; readonly about: Topic }
-  /** So do I. */
-  | { readonly kind: 'tells'; readonly round: number; readonly figures: Figures[Topic] }
+  /** The figures of this worker, in answer to `report`. */
+  | { readonly kind: 'figures'; readonly round: number; readonly figures: Figures[Topic] }
 
-/** One operation of the limits that all workers share. */
+/** One operation on the limits that all workers share. */
 export type LimitAsk =
   | { readonly to: 'admit'; readonly number: number; readonly demand: Demand }
   | { readonly to: 'hold' | 'release'; readonly demand: Demand }
   | { readonly to: 'ended'; readonly sender: string }
 
-/** The verdict on the ask of that number. */
+/** The verdict on a request to admit. */
 export interface LimitAnswer {
   readonly ask: number
   readonly verdict: Verdict
 }
 
-/** What a worker can tell of itself. */
+/** The figures that a worker can report. */
 export interface Figures {
-  /** A scrape, in the text format of Prometheus. */
+  /** The metrics in Prometheus's text format. */
   readonly metrics: string
-  /** Each line of its catalogue. */
+  /** The figures of each line of its catalogue. */
   readonly lines: readonly LineFigures[]
 }
 
 export type Topic = keyof Figures
 
-/** What one of the workers told of itself. */
+/** The report of one worker. */
 export interface Report<About extends Topic = Topic> {
-  /** From 1, and as small as can be: that of a worker that has ended is given again. */
+  /** The number of the worker, from 1. The number of a worker that has ended is used again. */
   readonly worker: number
   readonly pid: number
-  /** null where it did not answer in time. */
+  /** null if the worker did not answer in time. */
   readonly figures: Figures[About] | null
 }
 
-/** Says something to a worker. One that has just ended says so itself: without a callback it would end this process, too. */
-export function tellWorker(worker: Worker, message: ToWorker): void {
+/** Sends a message to a worker. The callback ignores the error of a worker that has just ended, which reports its end itself. */
+export function sendToWorker(worker: Worker, message: ToWorker): void {
   if (worker.isConnected()) worker.send(message, () => {})
 }

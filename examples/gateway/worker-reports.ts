@@ -1,30 +1,30 @@
 import type { Worker } from 'node:cluster'
-import { sharedAnswer } from './shared-answer.ts'
-import { type Figures, type FromWorker, type Report, type Topic, tellWorker } from './worker-messages.ts'
+import { singleFlight } from './single-flight.ts'
+import { type Figures, type FromWorker, type Report, sendToWorker, type Topic } from './worker-messages.ts'
 
-/** A worker that is busy for longer is left out, and that is told. */
-const ANSWERS_WITHIN_MS = 1000
+/** How long to wait for reports. The report of a worker that is late has no figures. */
+const REPORT_TIMEOUT_MS = 1000
 
 interface Round {
-  readonly asked: Set<Worker>
-  readonly told: Map<Worker, Figures[Topic]>
+  readonly waitingFor: Set<Worker>
+  readonly figures: Map<Worker, Figures[Topic]>
   end(): void
 }
 
-/** Asks, in the primary process, all workers how they do, for the one of them that was asked from outside. */
+/** Collects the reports of all workers in the primary process, on behalf of the worker that got the request. */
 export class WorkerReports {
   readonly #numbers = new Map<Worker, number>()
-  /** Those that serve, or still finish what they have begun. */
+  /** The workers that serve, or finish their last calls. */
   readonly #ready = new Set<Worker>()
   readonly #rounds = new Map<number, Round>()
   #begun = 0
-  /** One round of each at a time, whichever workers want to know. */
+  /** At most one round per topic runs at a time; all workers that ask share it. */
   readonly #reports: { readonly [About in Topic]: () => Promise<Report[]> } = {
-    metrics: sharedAnswer(() => this.#collect('metrics')),
-    lines: sharedAnswer(() => this.#collect('lines')),
+    metrics: singleFlight(() => this.#collect('metrics')),
+    lines: singleFlight(() => this.#collect('lines')),
   }
 
-  /** Gives a new worker its number, and answers what it asks until it ends. */
+  /** Assigns a number to a new worker and returns it. Answers the worker's requests until it ends. */
   add(worker: Worker): number {
     const taken = new Set(this.#numbers.values())
     let number = 1
@@ -33,19 +33,19 @@ export class WorkerReports {
     worker.on('message', (message: FromWorker) => {
       if (message.kind === 'ready') this.#ready.add(worker)
       else if (message.kind === 'ask') void this.#answer(worker, message.ask, message.about)
-      else if (message.kind === 'tells') this.#note(worker, message.round, message.figures)
+      else if (message.kind === 'figures') this.#note(worker, message.round, message.figures)
     })
     worker.once('exit', () => {
       this.#numbers.delete(worker)
       this.#ready.delete(worker)
-      for (const round of this.#rounds.values()) this.#strike(round, worker)
+      for (const round of this.#rounds.values()) this.#remove(round, worker)
     })
     return number
   }
 
   async #answer(asker: Worker, ask: number, about: Topic): Promise<void> {
     const reports = await this.#reports[about]()
-    tellWorker(asker, { kind: 'told', ask, reports })
+    sendToWorker(asker, { kind: 'reports', ask, reports })
   }
 
   async #collect(about: Topic): Promise<Report[]> {
@@ -56,32 +56,32 @@ export class WorkerReports {
       pid: worker.process.pid ?? 0,
     }))
     const { promise, resolve } = Promise.withResolvers<void>()
-    const told = new Map<Worker, Figures[Topic]>()
-    const round: Round = { asked: new Set(this.#ready), told, end: resolve }
+    const collected = new Map<Worker, Figures[Topic]>()
+    const round: Round = { waitingFor: new Set(this.#ready), figures: collected, end: resolve }
     this.#rounds.set(number, round)
     for (const { worker } of workers) {
-      if (worker.isConnected()) tellWorker(worker, { kind: 'tell', round: number, about })
-      else this.#strike(round, worker)
+      if (worker.isConnected()) sendToWorker(worker, { kind: 'report', round: number, about })
+      else this.#remove(round, worker)
     }
-    const late = setTimeout(resolve, ANSWERS_WITHIN_MS)
+    const late = setTimeout(resolve, REPORT_TIMEOUT_MS)
     await promise
     clearTimeout(late)
     this.#rounds.delete(number)
     return workers
-      .map(({ worker, number, pid }) => ({ worker: number, pid, figures: told.get(worker) ?? null }))
+      .map(({ worker, number, pid }) => ({ worker: number, pid, figures: collected.get(worker) ?? null }))
       .sort((one, other) => one.worker - other.worker)
   }
 
   #note(worker: Worker, number: number, figures: Figures[Topic]): void {
     const round = this.#rounds.get(number)
-    if (!round?.asked.has(worker)) return
-    round.told.set(worker, figures)
-    this.#strike(round, worker)
+    if (!round?.waitingFor.has(worker)) return
+    round.figures.set(worker, figures)
+    this.#remove(round, worker)
   }
 
-  /** Nothing more is expected of this one. */
-  #strike(round: Round, worker: Worker): void {
-    round.asked.delete(worker)
-    if (round.asked.size === 0) round.end()
+  /** Stops waiting for a worker; ends the round if it was the last one. */
+  #remove(round: Round, worker: Worker): void {
+    round.waitingFor.delete(worker)
+    if (round.waitingFor.size === 0) round.end()
   }
 }

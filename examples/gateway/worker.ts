@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import type { Logger } from 'express-model-gateway'
-import { giveUp } from './give-up.ts'
+import { exitWithErrors } from './exit-with-errors.ts'
 import { Peers } from './peers.ts'
 import { type Serving, startServing } from './serving.ts'
 import { configOf, type Settings } from './settings.ts'
@@ -8,9 +8,9 @@ import { SharedLimitStore } from './shared-limits.ts'
 import { openLimitStores } from './stores.ts'
 import type { FromWorker, ToWorker } from './worker-messages.ts'
 
-/** Serves as one of several, and does what the primary process says. */
-export async function work(settings: Settings, logger: Logger): Promise<void> {
-  const shared = new SharedLimitStore(tellPrimary, logger)
+/** Runs a worker: serves the port, and follows the messages of the primary process. */
+export async function runWorker(settings: Settings, logger: Logger): Promise<void> {
+  const shared = new SharedLimitStore(sendToPrimary, logger)
   let serving: Serving | undefined
   let begun: Promise<void> = Promise.resolve()
   let peers: Peers | undefined
@@ -21,9 +21,9 @@ export async function work(settings: Settings, logger: Logger): Promise<void> {
         ? { limits: shared, ping: async () => {}, close: async () => {} }
         : openLimitStores(settings.redisUrl, logger)
     const config = configOf(source, settings)
-    peers = new Peers(tellPrimary, worker)
+    peers = new Peers(sendToPrimary, worker)
     serving = await startServing({ settings: { ...settings, port }, config, limits, logger, peers })
-    tellPrimary({ kind: 'ready', address: serving.address })
+    sendToPrimary({ kind: 'ready', address: serving.address })
   }
   const end = (how: 'stop' | 'retire'): void => {
     if (!serving) process.exit(0)
@@ -39,7 +39,7 @@ export async function work(settings: Settings, logger: Logger): Promise<void> {
   process.on('message', (message: ToWorker) => {
     switch (message.kind) {
       case 'start':
-        begun = start(message).catch(giveUp)
+        begun = start(message).catch(exitWithErrors)
         break
       case 'reload': {
         const config = configOf(message.source, settings)
@@ -49,27 +49,27 @@ export async function work(settings: Settings, logger: Logger): Promise<void> {
       case 'verdicts':
         shared.answer(message.verdicts)
         break
-      case 'tell':
-        peers?.tell(message.round, message.about).catch((error: unknown) => {
-          logger.error({ err: error }, 'nothing is told of this worker')
+      case 'report':
+        peers?.report(message.round, message.about).catch((error: unknown) => {
+          logger.error({ err: error }, 'the figures of this worker could not be reported')
         })
         break
-      case 'told':
-        peers?.hear(message.ask, message.reports)
+      case 'reports':
+        peers?.receive(message.ask, message.reports)
         break
       default:
         end(message.kind)
     }
   })
-  // Of a terminal, or of whoever stops all processes of a service: the primary process has it too, and says what to do.
+  // A terminal or a service manager sends these to all processes. The primary process decides what to do.
   for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => {})
-  process.on('SIGTERM', () => tellPrimary({ kind: 'leaving' }))
-  // Without the primary process there is no port any more. Else Node would end this process in the middle of its calls.
+  process.on('SIGTERM', () => sendToPrimary({ kind: 'leaving' }))
+  // Without this flag, Node would end the worker during its calls when the primary process ends. It drains first instead.
   if (cluster.worker) cluster.worker.exitedAfterDisconnect = true
   process.once('disconnect', () => end('stop'))
 }
 
-function tellPrimary(message: FromWorker): void {
-  // Without a channel nobody waits for it.
+function sendToPrimary(message: FromWorker): void {
+  // Without a channel the primary process has ended.
   if (process.connected) process.send?.(message, undefined, undefined, () => {})
 }

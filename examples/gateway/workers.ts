@@ -5,51 +5,51 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Logger, MemoryLimitStore } from 'express-model-gateway'
 import type { Settings } from './settings.ts'
 import { shareLimits } from './shared-limits.ts'
-import { type FromWorker, tellWorker } from './worker-messages.ts'
+import { type FromWorker, sendToWorker } from './worker-messages.ts'
 import { WorkerReports } from './worker-reports.ts'
 
-/** A worker that died sooner than this after it was ready died at once. */
-const STEADY_MS = 10_000
-/** Before the second worker that is started after deaths at once; twice as long before each further one. */
+/** A worker that ends sooner than this after it was ready counts as an early exit. */
+const MIN_UPTIME_MS = 10_000
+/** The wait before a worker is started after two early exits in a row; it doubles with each further one. */
 const FIRST_WAIT_MS = 200
-const LONGEST_WAIT_MS = 30_000
-/** While no worker serves, so many deaths at once in a row are the end of it. */
-const MOST_DEATHS = 5
+const MAX_WAIT_MS = 30_000
+/** So many early exits in a row, while no worker serves, are a crash loop. */
+const MAX_EARLY_EXITS = 5
 /** Longer than a worker takes to drain and to settle. */
-const STOPS_WITHIN_MS = 75_000
+const STOP_TIMEOUT_MS = 75_000
 
-// Each worker takes connections from the one socket that all share. Handed on by the primary process, as is the default,
-// a connection that is on its way to a worker which dies at that moment is lost: its caller would wait for ever.
+// All workers accept connections from one shared socket. By default the primary process would pass connections on, and a
+// connection on its way to a worker that dies would be lost: its caller would wait for ever.
 cluster.schedulingPolicy = cluster.SCHED_NONE
 
-/** What the workers are started with. */
+/** Options of {@link Workers}. */
 export interface WorkersOptions {
   readonly count: number
   readonly settings: Settings
-  /** The config, valid. */
+  /** A valid config. */
   readonly source: object
   readonly logger: Logger
-  /** None serves, and those that are started die at once. */
-  onHopeless(): void
+  /** Called if no worker serves and new ones end early. */
+  onCrashLoop(): void
 }
 
-/** The processes that serve the port, seen from the primary one, which serves none itself. */
+/** Starts, replaces and stops the worker processes. Runs in the primary process, which serves no requests itself. */
 export class Workers {
   readonly #options: WorkersOptions
   readonly #limits = new MemoryLimitStore()
   readonly #reports = new WorkerReports()
-  /** What one of them signs, another one has to know. Defaults of a process of its own would differ. */
+  /** A default that all workers must share, so that each accepts the signatures of the others. */
   readonly #common = { urlSigningSecret: `${randomUUID()}${randomUUID()}` }
   #source: object
   #port = 0
   #started = false
   readonly #running = new Set<Worker>()
-  /** Ready, and not leaving. */
+  /** The workers that are ready and not leaving. */
   readonly #serving = new Map<Worker, { readonly since: number }>()
-  /** Another one serves in their place, or is started to. */
+  /** The workers that are replaced, or about to be. */
   readonly #replaced = new WeakSet<Worker>()
   #starting = 0
-  #deathsAtOnce = 0
+  #earlyExits = 0
   #filling = false
   #rolling = false
   #stopping = false
@@ -60,13 +60,13 @@ export class Workers {
   }
 
   /**
-   * Starts the first one alone, which says for all what is wrong, then the others.
+   * Starts the first worker, which reports faults of the settings once for all, then the others.
    *
-   * @throws {Error} when it ends before it is ready.
+   * @throws {Error} if the first worker ends before it is ready.
    */
   async start(): Promise<AddressInfo> {
     const { port, host } = this.#options.settings
-    // Port 0 is another one for whoever asks for it after all others have died.
+    // Port 0 would be another port for a worker that starts after all others have ended.
     this.#port = port === 0 ? await freePort(host) : port
     const address = await this.#spawn()
     this.#started = true
@@ -75,14 +75,14 @@ export class Workers {
     return address
   }
 
-  /** Puts a config, valid, in force in all of them, and in those that are started later. */
+  /** Applies a valid config in all workers, also in those that are started later. */
   reload(source: object): void {
     this.#source = { ...this.#common, ...source }
-    for (const worker of this.#running) tellWorker(worker, { kind: 'reload', source: this.#source })
+    for (const worker of this.#running) sendToWorker(worker, { kind: 'reload', source: this.#source })
   }
 
-  /** Puts a new one in the place of each: the new one is ready before the old one ends. */
-  async roll(): Promise<void> {
+  /** Replaces the workers one by one. Each new worker is ready before the old one stops. */
+  async rollingRestart(): Promise<void> {
     const { logger } = this.#options
     if (this.#rolling || this.#stopping) return
     this.#rolling = true
@@ -95,32 +95,32 @@ export class Workers {
     void this.#fill()
   }
 
-  /** Ends all of them, without failing a request they have received; answers whether all ended well. */
+  /** Stops all workers after they have answered the requests that they received. Returns whether all ended without an error. */
   async stop(): Promise<boolean> {
     this.#stopping = true
     const ends = [...this.#running].map((worker) => {
-      tellWorker(worker, { kind: 'stop' })
+      sendToWorker(worker, { kind: 'stop' })
       return new Promise<boolean>((resolve) => worker.once('exit', (code) => resolve(code === 0)))
     })
-    const late = setTimeout(() => this.kill(), STOPS_WITHIN_MS)
-    const endedWell = (await Promise.all(ends)).every(Boolean)
+    const late = setTimeout(() => this.kill(), STOP_TIMEOUT_MS)
+    const isClean = (await Promise.all(ends)).every(Boolean)
     clearTimeout(late)
-    return endedWell
+    return isClean
   }
 
-  /** Ends all of them at once. */
+  /** Ends all workers at once. */
   kill(): void {
     for (const worker of this.#running) worker.process.kill('SIGKILL')
   }
 
-  /** Starts one; resolves when it serves. Rejects when it ends before. */
+  /** Starts a worker; resolves when it serves, and rejects if it ends before. */
   #spawn(): Promise<AddressInfo> {
     const worker = cluster.fork()
     this.#running.add(worker)
     this.#starting++
     shareLimits(worker, this.#limits)
     const number = this.#reports.add(worker)
-    tellWorker(worker, { kind: 'start', source: this.#source, port: this.#port, worker: number })
+    sendToWorker(worker, { kind: 'start', source: this.#source, port: this.#port, worker: number })
     return new Promise((resolve, reject) => {
       let starting = true
       const started = (): void => {
@@ -148,12 +148,12 @@ export class Workers {
     this.#serving.delete(worker)
     if (this.#stopping || (how.code === 0 && !serving)) return
     this.#options.logger.error({ worker: worker.process.pid, ...how }, 'a worker died')
-    const steady = serving && performance.now() - serving.since >= STEADY_MS
-    this.#deathsAtOnce = steady ? 0 : this.#deathsAtOnce + 1
+    const isStable = serving && performance.now() - serving.since >= MIN_UPTIME_MS
+    this.#earlyExits = isStable ? 0 : this.#earlyExits + 1
     if (this.#started) void this.#fill()
   }
 
-  /** Answers whether another one serves in its place. */
+  /** Replaces a worker; returns whether another one serves in its place. */
   async #replace(worker: Worker): Promise<boolean> {
     if (this.#stopping) return false
     if (!this.#serving.has(worker) || this.#replaced.has(worker)) return true
@@ -166,21 +166,21 @@ export class Workers {
       return false
     }
     this.#serving.delete(worker)
-    tellWorker(worker, { kind: 'retire' })
+    sendToWorker(worker, { kind: 'retire' })
     return true
   }
 
-  /** Starts workers until there are as many as there should be, slower and slower while they die at once. */
+  /** Starts workers until their number is complete, with growing waits while they end early. */
   async #fill(): Promise<void> {
     if (this.#filling) return
     this.#filling = true
     while (!this.#stopping && this.#serving.size + this.#starting < this.#options.count) {
-      const deaths = this.#deathsAtOnce
-      if (deaths >= MOST_DEATHS && this.#serving.size === 0) {
-        this.#options.onHopeless()
+      const exits = this.#earlyExits
+      if (exits >= MAX_EARLY_EXITS && this.#serving.size === 0) {
+        this.#options.onCrashLoop()
         return
       }
-      if (deaths > 1) await sleep(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (deaths - 2)))
+      if (exits > 1) await sleep(Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (exits - 2)))
       if (!this.#stopping) await this.#spawn().catch(() => {})
     }
     this.#filling = false

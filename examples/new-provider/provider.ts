@@ -1,12 +1,12 @@
 /**
- * Stands for a provider that the gateway has never heard of. It speaks the OpenAI-style protocol, and does the rest its own
- * way: the key comes in a header of its own, a project has to be named, the paths stand below another address, its models
- * have its own names, and chat completions are all it has.
+ * A stand-in for a provider that the gateway does not know. It has the OpenAI-style protocol with deviations: the key is in
+ * another header, a project header is required, the paths have another prefix, models have other names, and chat
+ * completions are the only endpoint.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 
-/** What the provider wants to see. */
+/** What the provider demands of a request. */
 export interface ProviderOptions {
   readonly key: string
   readonly project: string
@@ -15,7 +15,7 @@ export interface ProviderOptions {
 const PATH = '/inference/v2/chat/completions'
 const MODEL = 'orchard/apple-7b-instruct@2026-01'
 
-/** Makes the provider's server, which is to be listened with. */
+/** Creates the provider's server. */
 export function createProvider(options: ProviderOptions): Server {
   return createServer((req, res) => void respond(req, res, options))
 }
@@ -55,7 +55,7 @@ function answerStreamed(res: ServerResponse, words: readonly string[], usage: ob
   res.end('data: [DONE]\n\n')
 }
 
-/** Its errors are of a form of their own, too. */
+/** Sends an error in the provider's own form. */
 function refuse(res: ServerResponse, status: number, fault: string): void {
   sendJson(res, status, { fault })
 }

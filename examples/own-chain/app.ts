@@ -1,6 +1,6 @@
 /**
- * A gateway inside a company, of the parts that it needs: its own people instead of API keys, a rule of its own about what
- * may be sent out, limits by person, several lines. Left out is what nobody needs here: money, kept answers, a call log.
+ * A gateway inside a company, built from the parts that it needs: employees instead of API keys, a rule about what may be
+ * sent out, limits per person, several lines. It has no billing, no idempotency and no call log.
  */
 
 import express, { type Express } from 'express'
@@ -19,15 +19,15 @@ import { noCardNumbers } from './no-card-numbers.ts'
 import { type Person, personOf, staffOnly } from './staff.ts'
 import { TeamUsageCounter } from './team-usage.ts'
 
-/** What the app needs from outside. */
+/** Options of {@link createApp}. */
 export interface AppOptions {
   catalog: Catalog
   lines: LineRegistry
-  /** People by their tokens. */
+  /** The employees, by their tokens. */
   tokens: ReadonlyMap<string, Person>
 }
 
-/** Puts the app together. */
+/** Creates the app. */
 export function createApp({ catalog, lines, tokens }: AppOptions): Express {
   const app = express()
   const usage = new TeamUsageCounter()

@@ -5,7 +5,7 @@ import { createApp } from './app.ts'
 
 const { PORT = '3000' } = process.env
 
-// Stands for two providers, of which the first is always broken.
+// A stand-in for two providers; the first one always fails.
 const demo = await startDemoModels()
 const { catalog } = loadConfig({
   models: [{ id: 'chat-small', kind: 'chat' }],

@@ -1,26 +1,26 @@
-/** Who calls, as the company has it: a middleware of its own in the place of `authenticate`. */
+/** The company's own authentication, a middleware in place of `authenticate`. */
 
 import type { Request, RequestHandler } from 'express'
 import { type Call, callOf } from 'express-model-gateway'
 
-/** Somebody who works here. */
+/** An employee. */
 export interface Person {
   readonly name: string
   readonly team: string
 }
 
-/** By call and not on the request: whoever has the call can ask, and nothing of it outlives the call. */
+/** The employee of each call. Entries end with their calls. */
 const people = new WeakMap<Call, Person>()
 
-/** Who makes this request; behind {@link staffOnly}. */
+/** Returns the employee who makes a request, behind {@link staffOnly}. */
 export function personOf(req: Request): Person | undefined {
   return people.get(callOf(req))
 }
 
 /**
- * Lets in who has one of these tokens. A real one would ask the company's own sessions.
+ * Admits requests with a known token. A real app would check the company's sessions.
  *
- * @param tokens people by their tokens.
+ * @param tokens the employees, by their tokens.
  */
 export function staffOnly(tokens: ReadonlyMap<string, Person>): RequestHandler {
   return function staffOnly(req, _res, next) {

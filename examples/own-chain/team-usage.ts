@@ -2,18 +2,18 @@ import type { RequestHandler } from 'express'
 import { callOf } from 'express-model-gateway'
 import { personOf } from './staff.ts'
 
-/** What a team has used since the start. */
+/** The usage of a team since the start. */
 export interface TeamUsage {
   calls: number
   inputTokens: number
   outputTokens: number
 }
 
-/** Counts what each team uses. Nobody is charged, so nothing has to be held or written before an answer may end. */
+/** Counts the usage of each team. Nothing is charged, so that nothing needs to be held or written before an answer ends. */
 export class TeamUsageCounter {
   readonly byTeam = new Map<string, TeamUsage>()
 
-  /** In front of `route`: it looks when the call ends, however it ends. */
+  /** Returns a middleware that counts the usage at the end of each call. Mount it before `route`. */
   count(): RequestHandler {
     const { byTeam } = this
     return function countUsage(req, _res, next) {
@@ -21,7 +21,7 @@ export class TeamUsageCounter {
       const team = personOf(req)?.team
       if (team !== undefined) {
         call.onEnd('team usage', () => {
-          // Refused and failed calls have none.
+          // Refused and failed calls have no usage.
           if (!call.usage) return
           const { inputTokens, outputTokens } = call.usage
           const used = byTeam.get(team) ?? { calls: 0, inputTokens: 0, outputTokens: 0 }

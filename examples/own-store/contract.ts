@@ -1,11 +1,11 @@
-/** Opens a store to try, for `npm run contract -- limit-store examples/own-store/contract.ts`. */
+/** Opens a store for `npm run contract -- limit-store examples/own-store/contract.ts`. */
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SqliteLimitStore } from './sqlite-limit-store.ts'
 
-/** A store in a file of its own, whose time passes when the contract says so. */
+/** Opens a store in a new file, with the clock of the contract. */
 export default async function open() {
   const folder = await mkdtemp(join(tmpdir(), 'limits-'))
   let now = Date.now()

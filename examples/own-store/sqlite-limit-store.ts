@@ -1,6 +1,6 @@
 /**
- * Limits in a SQLite file, so that they hold over all processes of one machine without a Redis: a `LimitStore` of one's
- * own, on Node's own SQLite. What it must do is said by the interface, and checked by the contract suites of the toolkit.
+ * A `LimitStore` on Node's SQLite. It shares limits between all processes of one machine without a Redis. The toolkit's
+ * contract suites check it.
  */
 
 import { mkdirSync } from 'node:fs'
@@ -20,9 +20,9 @@ import {
 export interface SqliteLimitStoreOptions {
   /** The file that all processes share. */
   file: string
-  /** How long a slot outlives a process that was killed, in milliseconds. Defaults to 30000. */
+  /** How long the slots of a killed process stay taken, in milliseconds. Defaults to 30000. */
   leaseMs?: number
-  /** Milliseconds since the epoch. Defaults to `Date.now`; a test gives its own. */
+  /** Returns the time in milliseconds since the epoch. Defaults to `Date.now`. */
   now?: () => number
 }
 
@@ -33,16 +33,16 @@ const TABLES = `
   create table if not exists slots (key text, id text, ends integer not null, primary key (key, id)) without rowid;
 `
 
-/** The longest that one process waits for another's write, in milliseconds: it waits with its event loop. */
+/** How long a process waits for a write of another, in milliseconds. The wait blocks the event loop. */
 const BUSY_MS = 50
 
-/** Counts and slots of all processes of a machine. Holds nobody to the wait that he was told, which a store may leave. */
+/** Counts requests, tokens and slots of all processes of a machine. It does not prolong waits, which is optional for a store. */
 export class SqliteLimitStore implements LimitStore {
   readonly #db: DatabaseSync
   readonly #leaseMs: number
   readonly #now: () => number
   readonly #timer: NodeJS.Timeout
-  /** Slots of calls that run in this process, as JSON of key and id: their leases are renewed. */
+  /** The slots of calls in this process, as JSON of key and id. Their leases are renewed. */
   readonly #held = new Set<string>()
   readonly #readCount: StatementSync
   readonly #writeCount: StatementSync
@@ -52,7 +52,7 @@ export class SqliteLimitStore implements LimitStore {
 
   constructor({ file, leaseMs = 30_000, now = Date.now }: SqliteLimitStoreOptions) {
     mkdirSync(dirname(file), { recursive: true })
-    // Processes that start at once wait for each other; later nobody waits for long.
+    // Processes that start at the same time wait for each other; later waits are short.
     this.#db = new DatabaseSync(file, { timeout: 5000 })
     this.#db.exec(TABLES)
     this.#db.exec(`pragma busy_timeout = ${BUSY_MS}`)
@@ -67,12 +67,12 @@ export class SqliteLimitStore implements LimitStore {
     this.#timer = setInterval(() => this.renew(), leaseMs / 3).unref()
   }
 
-  /** Looks at everything before it changes anything, in one transaction: no process ever sees half of a demand. */
+  /** Checks all limits before it changes any, in one transaction, so that no process sees half of a demand. */
   admit(demand: Demand): Verdict | Promise<Verdict> {
     try {
       return this.#inTransaction(() => this.#decide(demand))
     } catch (error) {
-      // So `onStoreError` decides what becomes of the request.
+      // `StoreAway` lets `onStoreError` decide about the request.
       return Promise.reject(new StoreAway('limits', { cause: error }))
     }
   }
@@ -80,7 +80,7 @@ export class SqliteLimitStore implements LimitStore {
   hold({ id, slots }: Demand): void {
     for (const { key } of slots) {
       this.#held.add(JSON.stringify([key, id]))
-      // What fails here is done at the next renewal.
+      // If this fails, the next renewal adds the slot.
       this.#ifItAnswers(() => this.#writeSlot.run(key, id, this.#now() + this.#leaseMs))
     }
   }
@@ -88,12 +88,12 @@ export class SqliteLimitStore implements LimitStore {
   release({ id, slots }: Demand): void {
     for (const { key } of slots) {
       this.#held.delete(JSON.stringify([key, id]))
-      // What fails here comes back when its lease ends: nobody renews it any more.
+      // If this fails, the slot is free when its lease ends.
       this.#ifItAnswers(() => this.#removeSlot.run(key, id))
     }
   }
 
-  /** Prolongs the leases of what runs here, and forgets what is over. Called by a timer. */
+  /** Renews the leases of this process and deletes expired rows. A timer calls it. */
   renew(): void {
     const now = this.#now()
     this.#ifItAnswers(() =>
@@ -108,7 +108,7 @@ export class SqliteLimitStore implements LimitStore {
     )
   }
 
-  /** Behind the last call. */
+  /** Closes the store. Call it behind the last call. */
   close(): void {
     clearInterval(this.#timer)
     this.#db.close()
@@ -121,7 +121,7 @@ export class SqliteLimitStore implements LimitStore {
     let waitMs = 0
     for (const [i, charge] of charges.entries()) {
       const { used, resetMs } = counts[i] as Count
-      // Of several limits that refuse, the one with the longest wait: waiting for another would lead to this one.
+      // Report the limit with the longest wait: after a shorter wait, it would still refuse.
       if (used + charge.cost <= charge.max || resetMs <= waitMs) continue
       refusedBy = charge
       waitMs = resetMs
@@ -142,7 +142,7 @@ export class SqliteLimitStore implements LimitStore {
     return { refusedBy: undefined, waitMs: 0, counts: after }
   }
 
-  /** A window that is not open is as long as a whole one, and none is longer, whatever the clock was set to. */
+  /** Returns when a window ends: at most one window from now, even if the clock was set back. */
   #count(key: string, now: number, windowMs: number): Count {
     const row = this.#readCount.get(key, now) as { used: number; ends: number } | undefined
     return row
@@ -154,7 +154,7 @@ export class SqliteLimitStore implements LimitStore {
     return (this.#countSlots.get(key, now, id) as { taken: number }).taken
   }
 
-  /** @throws what SQLite says; nothing is changed then. */
+  /** @throws the error of SQLite; then nothing has changed. */
   #inTransaction<T>(change: () => T): T {
     this.#db.exec('begin immediate')
     try {
@@ -171,7 +171,7 @@ export class SqliteLimitStore implements LimitStore {
     try {
       change()
     } catch {
-      // `admit` says that the store is away; this is done again, or ends by itself.
+      // `admit` reports that the store is away. This operation is repeated, or not needed after its lease ends.
     }
   }
 }

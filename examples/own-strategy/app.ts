@@ -1,6 +1,6 @@
 /**
- * A gateway whose lines are tried in an order of its own: the cheapest first, as long as it is fast enough. It has no keys
- * and no limits, so that nothing stands between the strategy and who looks at it.
+ * A gateway with its own routing strategy: it tries the cheapest line that is fast enough first. It has neither keys nor
+ * limits, to keep the example short.
  */
 
 import express, { type Express } from 'express'
@@ -19,15 +19,15 @@ import {
 } from 'express-model-gateway'
 import { cheapestWithin } from './cheapest-within.ts'
 
-/** What the app needs from outside. */
+/** Options of {@link createApp}. */
 export interface AppOptions {
   catalog: Catalog
   lines: LineRegistry
-  /** The longest time to first byte that will do, in milliseconds. */
+  /** The longest acceptable time to first byte, in milliseconds. */
   boundMs: number
 }
 
-/** Puts the app together. */
+/** Creates the app. */
 export function createApp({ catalog, lines, boundMs }: AppOptions): Express {
   const app = express()
   const store = new MemoryCallStore()
@@ -37,7 +37,7 @@ export function createApp({ catalog, lines, boundMs }: AppOptions): Express {
     readRequest({ catalog }),
     route({ catalog, lines, strategy: cheapestWithin(boundMs) }),
   )
-  // Everybody's calls for everybody: put `authenticate` in front, and leave `account` out, where others can reach it.
+  // Shows all calls to everybody. If others can reach the app, mount `authenticate` before it and leave `account` out.
   app.use('/v1', callLogRoutes({ store, account: 'all' }))
   app.get('/lines', (_req, res) => {
     res.json(catalog.lines.map((line) => lines.status(line)))

@@ -1,21 +1,21 @@
 import type { Strategy } from 'express-model-gateway'
 
 /**
- * The cheapest line among those that are fast enough; the others behind them, the fastest first.
+ * Returns a strategy that orders the lines that are fast enough by price, and all others behind them by speed.
  *
- * @param boundMs the longest time to first byte that will do, in milliseconds.
- * @throws RangeError when it is no positive number.
+ * @param boundMs the longest acceptable time to first byte, in milliseconds.
+ * @throws RangeError if it is not a positive number.
  */
 export function cheapestWithin(boundMs: number): Strategy {
   if (!(boundMs > 0))
     throw new RangeError('cheapestWithin: the bound must be a positive number of milliseconds')
-  // It has a name, because that stands in the trace of each call.
+  // The trace of each call shows the name of this function.
   return function cheapestWithin(candidates, { request }) {
     const input = BigInt(request?.estimatedInputTokens ?? 1000)
     const output = BigInt(request?.maxOutputTokens ?? 500)
     return (
       candidates
-        // Looked at once each: what is expected of a line changes from one moment to the next.
+        // Read once per line, because the expected time can change at any moment.
         .map((candidate) => {
           const { inputPerMillion, outputPerMillion } = candidate.price
           const ms = candidate.state.expectedFirstByteMs

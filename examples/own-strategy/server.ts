@@ -5,7 +5,7 @@ import { createApp } from './app.ts'
 
 const { PORT = '3000' } = process.env
 
-// Two providers of one model: `bargain` takes its time, `express` costs four times as much.
+// Two providers of one model: `bargain` is slow, `express` costs four times as much.
 const demo = await startDemoModels({ slowMs: 600 })
 const line = (id: string, upstreamModel: string, outputPerMillion: string) => ({
   id,

@@ -1,7 +1,6 @@
 /**
- * An API that is paid for in advance and has nothing to do with models: it draws map tiles, and a tile costs what
- * drawing it took. `billingGuard` holds the most that a tile can cost before it is drawn, and the answer ends once what
- * it did cost is written.
+ * A prepaid API without models: it draws map tiles, and the price of a tile depends on the steps that drawing it took.
+ * `billingGuard` holds the most that a tile can cost before it is drawn. The answer ends once its true cost is written.
  */
 
 import express, { type Express, type Request, type Response } from 'express'
@@ -22,15 +21,15 @@ import { accountWallet } from 'express-model-gateway/ledger'
 import { encodePng } from './png.ts'
 import { drawTile, mostSteps, readTile, TILE_SIZE } from './tile.ts'
 
-/** What the app needs from outside. */
+/** Options of {@link createApp}. */
 export interface AppOptions {
-  /** Who may call, and for which account. */
+  /** The API keys and their accounts. */
   keys: KeyDirectory
-  /** What calls are paid from. */
+  /** The pool that pays for calls. */
   pool: LeasePool
   /** Deposits and balances of the same ledger. */
   books: LedgerBooks
-  /** What the operator sends to deposit money; without it nobody can. */
+  /** The operator's token for deposits; without it there are no deposits. */
   adminToken: string | undefined
 }
 
@@ -38,15 +37,15 @@ const PER_TILE = parseAmount('0.001')
 const PER_MILLION_STEPS = parseAmount('0.0002')
 const LARGEST_DEPOSIT = parseAmount('1000000')
 
-/** Nano-units, rounded half up. */
+/** Converts to nano-units, rounded half up. */
 function priceOf(steps: number): bigint {
   return PER_TILE + (BigInt(steps) * PER_MILLION_STEPS + 500_000n) / 1_000_000n
 }
 
-/** Puts the app together. */
+/** Creates the app. */
 export function createApp({ keys, pool, books, adminToken }: AppOptions): Express {
   const app = express()
-  // A caller who has the tile already would be answered 304, and pay for it again.
+  // With ETags, a caller would pay for a 304.
   app.disable('etag')
   const customers = authenticate({ keys })
 
@@ -56,7 +55,7 @@ export function createApp({ keys, pool, books, adminToken }: AppOptions): Expres
   app.get('/tiles/:z/:x/:y.png', customers, paid, async (req, res) => {
     const call = callOf(req)
     const { pixels, steps } = await drawTile(asked(req))
-    // Who has gone does not get the tile, and does not pay for it; what was held for it is free as soon as this is said.
+    // A caller who has left gets no tile and pays nothing. What was held is free at once.
     if (call.left) {
       res.end()
       return
@@ -80,7 +79,7 @@ export function createApp({ keys, pool, books, adminToken }: AppOptions): Expres
     async (req: Request<{ id: string }>, res) => {
       const { id } = req.params
       const { amount, reference } = readDeposit(req.body)
-      // A deposit opens the account it names; a typing error is not to open one.
+      // A deposit opens its account. The check prevents that a typo opens one.
       if ((await books.wallets([accountWallet(id)])).length === 0) throw new GatewayError('not_found')
       const came = await books.deposit(id, amount, reference, Date.now())
       if (came === 'conflict') throw new GatewayError('conflict')
@@ -100,7 +99,7 @@ export function createApp({ keys, pool, books, adminToken }: AppOptions): Expres
   }
 }
 
-/** @throws {GatewayError} `invalid_request` naming the member that is wrong. */
+/** @throws {GatewayError} `invalid_request` with the invalid member as `param`. */
 function readDeposit(body: unknown): { amount: bigint; reference: string } {
   const { amount, reference } = (body ?? {}) as Record<string, unknown>
   const nanos = typeof amount === 'string' && isAmount(amount) ? parseAmount(amount) : 0n

@@ -6,7 +6,7 @@ import { createApp } from './app.ts'
 const { PORT = '3000', DATABASE_URL = 'sqlite:.data/prepaid.db', ADMIN_TOKEN } = process.env
 
 const db = await openDatabase(DATABASE_URL)
-// Once, ever: a restart gives nobody the money again.
+// The reference makes this a single deposit: a restart does not repeat it.
 await seedAccountsAndKeys(db, {
   accounts: [{ id: 'ann', balance: '0.01' }],
   keys: [
@@ -30,7 +30,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     if (stopping) return
     stopping = true
     server.close(async () => {
-      // Writes what is to be charged still, and gives the leases back.
+      // Writes the remaining charges and returns the leases.
       await pool.close()
       await db.destroy()
     })

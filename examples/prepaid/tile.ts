@@ -1,6 +1,6 @@
 /**
- * The map that is for sale: the Mandelbrot set, in square tiles like those of any map on the web. At zoom 0 one tile
- * shows all of it; each further zoom cuts every tile into four.
+ * The map: the Mandelbrot set in square tiles. At zoom 0 one tile shows all of it; each further zoom splits each tile into
+ * four.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -10,12 +10,12 @@ export const TILE_SIZE = 256
 
 /** Left edge, upper edge and width of the whole map. */
 const MAP = { left: -2.25, top: 1.5, width: 3 }
-/** Deeper, neighbouring pixels are the same to a double. */
+/** The deepest zoom at which a double can distinguish adjacent pixels. */
 const DEEPEST_ZOOM = 36
-/** Rows drawn at a stretch: other requests have their turn in between. */
+/** The number of rows that are drawn before other requests get their turn. */
 const ROWS_AT_A_STRETCH = 16
 
-/** Which tile, and how many steps at most are spent on a pixel: the more, the finer its border. */
+/** The position of a tile, and the most steps per pixel: more steps make the border finer. */
 export interface Tile {
   readonly zoom: number
   readonly x: number
@@ -25,16 +25,16 @@ export interface Tile {
 
 /** A drawn tile. */
 export interface Drawing {
-  /** One byte for each pixel, row by row. */
+  /** One byte per pixel, row by row. */
   readonly pixels: Buffer
-  /** Steps that drawing it took. How many was not known before. */
+  /** The number of steps that drawing took. */
   readonly steps: number
 }
 
 /**
- * Reads which tile is asked for.
+ * Reads the parameters of a tile.
  *
- * @throws {GatewayError} `invalid_request` when there is no such tile.
+ * @throws {GatewayError} `invalid_request` if there is no such tile.
  */
 export function readTile(params: Record<'z' | 'x' | 'y', string>, detail: unknown = '200'): Tile {
   const zoom = readWhole('z', params.z, 0, DEEPEST_ZOOM)
@@ -47,7 +47,7 @@ export function readTile(params: Record<'z' | 'x' | 'y', string>, detail: unknow
   }
 }
 
-/** The most steps that a tile can take. */
+/** Returns the most steps that a tile can take. */
 export function mostSteps({ detail }: Tile): number {
   return TILE_SIZE * TILE_SIZE * detail
 }
@@ -64,7 +64,7 @@ export async function drawTile({ zoom, x, y, detail }: Tile): Promise<Drawing> {
     for (let column = 0; column < TILE_SIZE; column++) {
       const taken = stepsUntilFar(left + column * step, top - row * step, detail)
       steps += taken
-      // What never gets far is the set itself: black.
+      // Points of the set itself are black.
       pixels[row * TILE_SIZE + column] = taken === detail ? 0 : 255 - ((taken * 4) % 192)
     }
     if (row % ROWS_AT_A_STRETCH === ROWS_AT_A_STRETCH - 1) await nextTurn()
@@ -72,7 +72,7 @@ export async function drawTile({ zoom, x, y, detail }: Tile): Promise<Drawing> {
   return { pixels, steps }
 }
 
-/** How many steps of z → z² + c stay within two of zero; `most` where none gets further. */
+/** Returns how many steps of z → z² + c stay within a distance of two from zero, at most `most`. */
 function stepsUntilFar(cReal: number, cImaginary: number, most: number): number {
   let real = 0
   let imaginary = 0

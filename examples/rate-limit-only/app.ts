@@ -1,23 +1,23 @@
 /**
- * A shop's search API that wants limits and nothing else: each address may search so often, each user so often and so
- * many times at once. The counts are in Redis, so that they hold over all of its processes.
+ * A shop's search API with rate limits only: searches per address, and searches and concurrent requests per user. Redis
+ * counts them for all processes.
  */
 
 import express, { type Express, type Request } from 'express'
 import { errorEnvelope, type LimitStore, rateLimit } from 'express-model-gateway'
 
-/** What the app needs from outside. */
+/** Options of {@link createApp}. */
 export interface AppOptions {
-  /** Where counts are kept. */
+  /** The store of the counts. */
   store: LimitStore
 }
 
-/** The app has its own idea of who calls; here it is a header. */
+/** Returns the user of a request. The app identifies users itself, here by a header. */
 const userOf = (req: Request) => req.get('x-user')
 
 const isCustomer = (req: Request) => userOf(req)?.startsWith('customer-')
 
-/** Puts the app together. */
+/** Creates the app. */
 export function createApp({ store }: AppOptions): Express {
   const app = express()
   app.get('/', (_req, res) => {
@@ -28,7 +28,7 @@ export function createApp({ store }: AppOptions): Express {
     store,
     levels: [
       { name: 'ip', by: (req) => req.ip, rpm: 20 },
-      // Visitors without a user are limited by their address alone.
+      // Visitors without a user are limited by their address only.
       { name: 'user', by: userOf, rpm: (req) => (isCustomer(req) ? 10 : 5), concurrency: 2 },
     ],
   })
@@ -36,7 +36,7 @@ export function createApp({ store }: AppOptions): Express {
     res.json({ for: userOf(req) ?? 'a visitor', found: [] })
   })
   app.get('/report', limits, (_req, res) => {
-    // Takes its time, and holds a slot until the last byte.
+    // A slow answer, which holds its slot until the last byte.
     res.write('begin\n')
     setTimeout(() => res.end('end\n'), 500)
   })

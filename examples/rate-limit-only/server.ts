@@ -7,7 +7,7 @@ import { createApp } from './app.ts'
 const { PORT = '3000', REDIS_URL } = process.env
 
 const redis = REDIS_URL === undefined ? undefined : new Redis(REDIS_URL, { enableAutoPipelining: true })
-// The store says when Redis goes away and when it is back; each try to reconnect need not be told.
+// The store logs when Redis goes away and when it is back, so that errors of single reconnects can be ignored.
 redis?.on('error', () => {})
 
 const shared = redis && new RedisLimitStore({ redis })

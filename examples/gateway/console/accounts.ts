@@ -1,4 +1,4 @@
-/** What an account has, as operators and as its own keys see it. Amounts are decimal strings. */
+/** An account as operators and its own keys see it. Amounts are decimal strings. */
 export interface Account {
   readonly id: string
   readonly prepaid: boolean
@@ -21,7 +21,7 @@ export interface Limits {
   readonly concurrency?: number | null
 }
 
-/** What a process has set aside of an account or a key. */
+/** A lease of a process on the balance of an account or a key. */
 export interface Lease {
   readonly id: string
   /** `account:<id>` or `key:<id>` */

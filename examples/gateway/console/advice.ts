@@ -1,6 +1,6 @@
 import type { ErrorCode } from 'express-model-gateway/errors'
 
-/** What to look at on the page of a call that ended with an error code. */
+/** Advice for each error code: what to look at on the page of the call. */
 const ADVICE: Readonly<Record<ErrorCode, string>> = {
   missing_credential: 'The request carried no API key.',
   invalid_credential: 'The request carried a key that this gateway does not know.',
@@ -20,7 +20,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   idempotency_key_in_use:
     'The first call with this Idempotency-Key had not ended yet. Nothing was charged for this one.',
   idempotency_key_replayed:
-    'The first call with this Idempotency-Key has run: its answer is kept with it. Nothing was charged for this one.',
+    'The first call with this Idempotency-Key ran; its page has the answer. Nothing was charged for this call.',
   idempotency_key_reused: 'The Idempotency-Key had been used for another content.',
   insufficient_balance: 'The balance was too low: see "required" and "available" under Billing.',
   billing_unavailable: 'The ledger could not be reached. Nothing was sent to a line.',
@@ -47,7 +47,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   region_denied: 'The account may not be served in the region of this gateway.',
 }
 
-/** The error codes of the service, to be chosen from. */
+/** The error codes of the service, for the filter of the call list. */
 export const ERROR_CODES: readonly string[] = Object.keys(ADVICE)
 
 const BY_CODE: ReadonlyMap<string, string> = new Map(Object.entries(ADVICE))

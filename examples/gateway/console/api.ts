@@ -1,8 +1,8 @@
 import type { Session } from './session.ts'
 
-/** A request that the gateway refused, or that did not reach it. */
+/** Thrown if the gateway refused a request or could not be reached. */
 export class ApiFault extends Error {
-  /** 0 where there was no answer. */
+  /** The HTTP status; 0 if there was no answer. */
   readonly status: number
   readonly code: string | null
   readonly requestId: string | null
@@ -22,21 +22,21 @@ export interface Page<T> {
   readonly next_cursor: string | null
 }
 
-/** Members of a query; undefined and empty ones are left out. */
+/** The members of a query. Undefined and empty ones are left out. */
 export type Query = Readonly<Record<string, string | number | undefined>>
 
-/** The gateway's endpoints, asked with the session's credential. Rejects with {@link ApiFault}. */
+/** Sends requests to the gateway with the session's credential. Methods reject with {@link ApiFault}. */
 export class Api {
   readonly #authorization: string
   readonly #onSignedOut: (fault: ApiFault) => void
 
-  /** @param onSignedOut is told when the credential is good for nothing any more. */
+  /** @param onSignedOut called when the credential is no longer valid. */
   constructor({ secret }: Pick<Session, 'secret'>, onSignedOut: (fault: ApiFault) => void = () => {}) {
     this.#authorization = `Bearer ${secret}`
     this.#onSignedOut = onSignedOut
   }
 
-  /** @param path relative to the page, such as `v1/calls`: the page may be served below a proxy's prefix. */
+  /** @param path relative to the page, such as `v1/calls`, because the page can be below a proxy's prefix. */
   get<T>(path: string, query: Query = {}, signal: AbortSignal | null = null): Promise<T> {
     const given = Object.entries(query).flatMap(([name, value]) =>
       value === undefined || value === '' ? [] : [[name, String(value)]],
@@ -70,7 +70,7 @@ export class Api {
       if (fault.status === 401) this.#onSignedOut(fault)
       throw fault
     }
-    // What each endpoint answers stands in its README; the type is the caller's word.
+    // The type is not checked; the endpoint's README describes its answer.
     const answer: T = text === '' ? undefined : JSON.parse(text)
     return answer
   }
@@ -91,7 +91,7 @@ function errorIn(text: string): { message?: unknown; code?: unknown } {
       if (typeof error === 'object' && error !== null) return error
     }
   } catch {
-    // Not the gateway's own words, such as a proxy's page: the status has to do.
+    // The body is not the gateway's, such as a proxy's page. Only the status is known.
   }
   return {}
 }

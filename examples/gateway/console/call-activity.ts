@@ -2,10 +2,10 @@ import { type Call, type CallsSource, listCalls } from './calls.ts'
 import { nanosOf } from './format.ts'
 
 const PAGE = 100
-/** Bounds what a look at an account asks of the gateway. */
-export const MOST_CALLS = 1000
+/** Limits how many calls the page of an account reads. */
+export const MAX_CALLS = 1000
 
-/** A span of time that is looked at, in bins of one size. */
+/** A period of time, divided into bins of one size. */
 export interface Period {
   readonly name: string
   readonly text: string
@@ -23,7 +23,7 @@ export const PERIODS: readonly Period[] = [
   { name: '30d', text: 'last 30 days', binMs: 24 * HOUR, bins: 30 },
 ]
 
-/** What happened in one bin. */
+/** The calls of one bin. */
 export interface Bin {
   readonly from: Date
   completed: number
@@ -32,7 +32,7 @@ export interface Bin {
   spent: bigint
 }
 
-/** What an account did in a period, as far as its calls were read. */
+/** The activity of an account in a period, as far as its calls were read. */
 export interface Activity {
   readonly bins: readonly Bin[]
   readonly calls: number
@@ -43,7 +43,7 @@ export interface Activity {
   readonly truncated: boolean
 }
 
-/** Reads an account's calls of a period, newest first and not more than {@link MOST_CALLS}, and adds them up. */
+/** Reads an account's calls of a period, newest first and at most {@link MAX_CALLS}, and adds them up. */
 export async function readActivity(
   source: CallsSource,
   account: string | undefined,
@@ -60,7 +60,7 @@ export async function readActivity(
     const { data, next_cursor: next } = await listCalls(source, query)
     calls.push(...data)
     truncated = next !== null
-    if (next === null || calls.length >= MOST_CALLS) break
+    if (next === null || calls.length >= MAX_CALLS) break
     cursor = next
   }
   return { ...sumsOf(calls, period, begin), truncated }

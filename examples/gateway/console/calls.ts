@@ -4,7 +4,7 @@ import type { Session } from './session.ts'
 
 export type Call = CallLogEntry
 
-/** Where calls are read: a key's holder sees those of its account, operators all. */
+/** Returns the path of calls: holders of keys see those of their account, operators see all. */
 function pathOf({ kind }: Session): string {
   return kind === 'admin' ? 'admin/calls' : 'v1/calls'
 }
@@ -15,17 +15,17 @@ export interface CallsSource {
   readonly signal: AbortSignal
 }
 
-/** One page of calls, newest first. */
+/** Reads one page of calls, newest first. */
 export function listCalls({ session, api, signal }: CallsSource, query: Query): Promise<Page<Call>> {
   return api.get<Page<Call>>(pathOf(session), query, signal)
 }
 
-/** One call, with its kept answer. */
+/** Reads one call, with its stored answer. */
 export function findCall({ session, api, signal }: CallsSource, id: string): Promise<Call> {
   return api.get<Call>(`${pathOf(session)}/${encodeURIComponent(id)}`, {}, signal)
 }
 
-/** The lines that a call tried, in their order. */
+/** Returns the lines that a call tried, in their order. */
 export function linesOf({ routing }: Call): string {
   return (routing?.attempts ?? []).map(({ line }) => line).join(' → ')
 }

@@ -1,7 +1,7 @@
-/** What can stand inside an element. Text is text: nothing here reads markup. */
+/** A child of an element. Strings become text nodes; no markup is parsed. */
 export type Child = Node | string | number | false | null | undefined | readonly Child[]
 
-/** Attributes by name; functions are listeners by the name of their event. Absent: undefined, null, false. */
+/** Attributes by name; functions are listeners by event name. Undefined, null and false are left out. */
 export type Attributes = Readonly<
   Record<string, string | number | boolean | null | undefined | ((event: Event) => unknown)>
 >
@@ -9,7 +9,7 @@ export type Attributes = Readonly<
 const SVG = 'http://www.w3.org/2000/svg'
 
 /**
- * Makes an element.
+ * Creates an HTML element.
  *
  * @example
  * h('button', { type: 'button', click: save }, 'Save')
@@ -24,7 +24,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element
 }
 
-/** Makes an element of a drawing. */
+/** Creates an SVG element. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -35,7 +35,7 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return element
 }
 
-/** Puts these children in the place of those that an element has. */
+/** Replaces the children of an element. */
 export function fill(element: Element, ...children: readonly Child[]): void {
   element.replaceChildren(...nodesOf(children))
 }

@@ -2,14 +2,14 @@ import { h } from './element.ts'
 
 const COUNT = new Intl.NumberFormat('en')
 
-/** What stands where there is nothing to tell. */
+/** The text for a missing value. */
 export const NOTHING = '–'
 
 export function count(value: number | null | undefined): string {
   return value === null || value === undefined ? NOTHING : COUNT.format(value)
 }
 
-/** Milliseconds in the unit that a person reads them in. */
+/** Formats milliseconds in a readable unit. */
 export function duration(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return NOTHING
   if (ms < 1000) return `${Math.round(ms)} ms`
@@ -18,7 +18,7 @@ export function duration(ms: number | null | undefined): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-/** A decimal string in US dollars: all its places, at least two. */
+/** Formats a decimal string in US dollars with all its places, at least two. */
 export function usd(amount: string | null | undefined): string {
   if (amount === null || amount === undefined) return NOTHING
   const negative = amount.startsWith('-')
@@ -28,14 +28,14 @@ export function usd(amount: string | null | undefined): string {
 
 const NANOS = 9
 
-/** A decimal string as a whole number of nano-units, to be added up without rounding. */
+/** Parses a decimal string into nano-units, which can be added without rounding. */
 export function nanosOf(amount: string): bigint {
   const [whole = '0', places = ''] = amount.replace('-', '').split('.')
   const nanos = BigInt(whole + places.padEnd(NANOS, '0').slice(0, NANOS))
   return amount.startsWith('-') ? -nanos : nanos
 }
 
-/** Nano-units as the decimal string that they are. */
+/** Formats nano-units as a decimal string. */
 export function amountOf(nanos: bigint): string {
   const digits = String(nanos < 0n ? -nanos : nanos).padStart(NANOS + 1, '0')
   const places = digits.slice(-NANOS).replace(/0+$/, '')
@@ -44,24 +44,24 @@ export function amountOf(nanos: bigint): string {
 
 const two = (value: number): string => String(value).padStart(2, '0')
 
-/** In the reader's time zone: 2026-01-31. */
+/** Formats a date in the user's time zone: 2026-01-31. */
 export function day(time: Date): string {
   return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`
 }
 
-/** In the reader's time zone: 17:05. */
+/** Formats a time in the user's time zone: 17:05. */
 export function clock(time: Date): string {
   return `${two(time.getHours())}:${two(time.getMinutes())}`
 }
 
-/** A moment, in the reader's time zone; the exact one on hovering. */
+/** Returns an element with a time in the user's time zone; its title has the exact time. */
 export function moment(iso: string | null | undefined): HTMLElement | string {
   if (!iso) return NOTHING
   const time = new Date(iso)
   return timeElement(iso, `${day(time)} ${seconds(time)}`)
 }
 
-/** A moment among others in a list: today's without the day. */
+/** Returns an element with a time for a list; times of today have no date. */
 export function listedMoment(iso: string): HTMLElement {
   const time = new Date(iso)
   const today = day(time) === day(new Date())

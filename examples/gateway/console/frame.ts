@@ -2,17 +2,17 @@ import { h } from './element.ts'
 import { linkTo } from './router.ts'
 import { NAVIGATION } from './routes.ts'
 import type { Session } from './session.ts'
-import type { Shown } from './visit.ts'
+import type { ViewContent } from './view.ts'
 
-/** What stands around a view. */
+/** The frame around the views. */
 export interface FrameParts {
   readonly session: Session
   readonly place: string
-  readonly shown: Shown
+  readonly shown: ViewContent
   signOut(): void
 }
 
-/** The page around a view: the way past the navigation, the navigation, and the view under its heading. */
+/** Creates the page around a view: a skip link, the navigation, and the view under its heading. */
 export function frame({ session, place, shown, signOut }: FrameParts) {
   const heading = h('h1', { tabindex: -1 }, shown.title)
   const main = h(
@@ -22,7 +22,7 @@ export function frame({ session, place, shown, signOut }: FrameParts) {
     shown.content,
   )
   const skip = (event: Event): void => {
-    // The address belongs to the views.
+    // The router owns the fragment of the address, so the skip link must not change it.
     event.preventDefault()
     main.focus()
   }

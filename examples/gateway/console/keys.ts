@@ -16,12 +16,12 @@ export interface Key {
   readonly created_at: string
 }
 
-/** The answer that tells the secret, once. */
+/** The answer to a new key or secret; only this answer has the secret. */
 export interface KeyWithSecret extends Key {
   readonly secret: string
 }
 
-/** What was filled in of a key's settings, as the gateway takes it; empty fields lift a restriction. */
+/** Returns the settings of a form as a request body; empty fields remove a restriction. */
 export function keySettingsIn(filled: Readonly<Record<string, string>>): object {
   const { quota = '', expires_at: expires = '', allow_models: models = '', allow_ips: ips = '' } = filled
   return {

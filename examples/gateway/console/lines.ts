@@ -1,7 +1,7 @@
 import { h } from './element.ts'
 import { badge } from './parts/status.ts'
 
-/** A line as the gateway tells of it: how it does in the process that answered, or, for operators, in all workers. */
+/** The status of a line in the process that answered, or, for operators, in all workers. */
 export interface Line {
   readonly id: string
   readonly provider: string
@@ -25,7 +25,7 @@ export interface Line {
     readonly answered: boolean
     readonly circuit?: 'closed' | 'open' | 'half_open'
   }[]
-  /** For operators: how one has switched it; null = as the config says. */
+  /** For operators: whether it was switched on or off; null = the config decides. */
   readonly switched?: boolean | null
 }
 
@@ -35,7 +35,7 @@ const CIRCUITS = {
   open: ['bad', 'open'],
 } as const
 
-/** Where workers differ, or do not answer; null where there is nothing to say. */
+/** Returns a text if workers differ or do not answer; else null. */
 export function workersNote({ circuit, workers = [] }: Line): string | null {
   const answered = workers.filter((one) => one.answered)
   const same = answered.filter((one) => one.circuit === circuit)
@@ -47,7 +47,7 @@ export function workersNote({ circuit, workers = [] }: Line): string | null {
   return notes.filter((note) => note !== false).join(', ') || null
 }
 
-/** The state of a line's circuit: closed is the good one. */
+/** Returns the state of a line's circuit; closed is the good one. */
 export function circuitBadge({ circuit, retry_after_ms: retryAfter }: Line): HTMLElement {
   const [tone, text] = CIRCUITS[circuit]
   const wait = retryAfter === null ? '' : `, probe in ${Math.ceil(retryAfter / 1000)} s`

@@ -1,17 +1,17 @@
 import { Api } from './api.ts'
 import { fill } from './element.ts'
 import { frame } from './frame.ts'
-import { announce, announcer } from './parts/announcer.ts'
+import { announcer, printReadyMessage } from './parts/announcer.ts'
 import { currentPlace, destinationOf } from './router.ts'
 import { ROUTES } from './routes.ts'
 import { currentSession, forgetSession, type Session } from './session.ts'
 import { signIn } from './sign-in.ts'
+import type { ViewContext } from './view.ts'
 import { unknownView } from './views/unknown-view.ts'
-import type { Visit } from './visit.ts'
 
 let leave = new AbortController()
 
-/** Shows what the address asks for, to whom is signed in; else the way in. */
+/** Shows the view of the address, or the sign-in page if nobody is signed in. */
 function show(focus: boolean, refused?: unknown): void {
   leave.abort()
   leave = new AbortController()
@@ -20,7 +20,7 @@ function show(focus: boolean, refused?: unknown): void {
   if (focus) {
     window.scrollTo(0, 0)
     heading.focus()
-    announce(document.title)
+    printReadyMessage(document.title)
   }
 }
 
@@ -32,8 +32,15 @@ function showView(session: Session): HTMLElement {
     query: new URLSearchParams(),
   }
   const api = new Api(session, (fault) => signOut(fault))
-  const visit: Visit = { session, api, params, query, signal: leave.signal, reload: () => show(false) }
-  const shown = view(visit)
+  const context: ViewContext = {
+    session,
+    api,
+    params,
+    query,
+    signal: leave.signal,
+    reload: () => show(false),
+  }
+  const shown = view(context)
   document.title = `${shown.title} – Gateway console`
   const { element, heading } = frame({ session, place, shown, signOut: () => signOut() })
   fill(document.body, element, announcer)

@@ -1,25 +1,25 @@
-import type { View } from './visit.ts'
+import type { View } from './view.ts'
 
-/** A view and the addresses that show it: `/calls/:id` takes one segment as `id`. */
+/** A view and the pattern of its addresses: `/calls/:id` matches one segment as `id`. */
 export interface Route {
   readonly pattern: string
   readonly view: View
 }
 
-/** What an address shows. */
+/** The view of an address. */
 export interface Destination {
   readonly view: View
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams
 }
 
-/** The place behind the `#` of the page's address, always with its slash. */
+/** Returns the path behind the `#` of the page's address, always with a leading slash. */
 export function currentPlace(): string {
   const place = location.hash.slice(1)
   return place.startsWith('/') ? place : `/${place}`
 }
 
-/** Finds what a place shows; undefined where there is no such view. */
+/** Finds the view of a path; returns undefined if there is none. */
 export function destinationOf(place: string, routes: readonly Route[]): Destination | undefined {
   const [path = '', search = ''] = place.split(/\?(.*)/s)
   for (const { pattern, view } of routes) {
@@ -54,7 +54,7 @@ function decoded(segment: string): string | undefined {
 }
 
 /**
- * The address of a view, as a link's target.
+ * Returns the address of a view, for links.
  *
  * @example
  * h('a', { href: linkTo('calls', call.id) }, call.id)
@@ -63,7 +63,7 @@ export function linkTo(...segments: readonly string[]): string {
   return `#/${segments.map(encodeURIComponent).join('/')}`
 }
 
-/** The address of a view with a query; empty members are left out. */
+/** Returns the address of a view with a query; empty members are left out. */
 export function linkWith(view: string, query: Readonly<Record<string, string>>): string {
   const given = Object.entries(query).filter(([, value]) => value !== '')
   const search = new URLSearchParams(given).toString()

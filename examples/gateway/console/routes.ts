@@ -17,7 +17,7 @@ import { ticketPage } from './views/ticket-page.ts'
 import { videoList } from './views/video-list.ts'
 import { videoPage } from './views/video-page.ts'
 
-/** Every view with its address. */
+/** All views with their addresses. */
 export const ROUTES: readonly Route[] = [
   { pattern: '/', view: findCall },
   { pattern: '/calls', view: callList },
@@ -38,7 +38,7 @@ export const ROUTES: readonly Route[] = [
   { pattern: '/ledger', view: ledgerCheck },
 ]
 
-/** What the navigation offers, by who is signed in. */
+/** The links of the navigation, by the role of the session. */
 export const NAVIGATION: Readonly<
   Record<Session['kind'], readonly (readonly [view: string, text: string])[]>
 > = {

@@ -1,17 +1,17 @@
-/** Who is signed in, and with what. */
+/** The role and the credential of the user. */
 export interface Session {
-  /** A key sees its own account, the token everything. */
+  /** A key gives access to its account, the token to all. */
   readonly kind: 'key' | 'admin'
   readonly secret: string
 }
 
-/** Forgotten by the browser when its tab is closed, and shared with no other tab. */
+/** The key in `sessionStorage`, which is deleted with the tab and not shared with other tabs. */
 const PLACE = 'express-model-gateway.console'
 
-/** The session of this tab, if somebody is signed in. */
+/** Returns the session of this tab, if there is one. */
 export function currentSession(): Session | undefined {
-  const kept: unknown = JSON.parse(sessionStorage.getItem(PLACE) ?? 'null')
-  return isSession(kept) ? kept : undefined
+  const stored: unknown = JSON.parse(sessionStorage.getItem(PLACE) ?? 'null')
+  return isSession(stored) ? stored : undefined
 }
 
 export function keepSession({ kind, secret }: Session): void {

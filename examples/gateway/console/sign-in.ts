@@ -5,9 +5,9 @@ import { faultNotice, notice } from './parts/notice.ts'
 import { keepSession, type Session } from './session.ts'
 
 /**
- * The way in. What was typed is tried before it is kept.
+ * Shows the sign-in page. A credential is checked before it is stored.
  *
- * @param refused why the session before has ended, if that was not its user's doing.
+ * @param refused why the previous session ended, unless the user ended it.
  */
 export function signIn(refused: unknown, done: () => void): { element: HTMLElement; heading: HTMLElement } {
   const heading = h('h1', { tabindex: -1 }, 'Gateway console')
@@ -42,7 +42,7 @@ export function signIn(refused: unknown, done: () => void): { element: HTMLEleme
   return { element: h('main', { class: 'way-in', id: 'main' }, heading, reason, entry), heading }
 }
 
-/** Rejects when the credential opens nothing. */
+/** Rejects if the credential is not valid. */
 async function tried(session: Session): Promise<void> {
   const api = new Api(session)
   if (session.kind === 'admin') await api.get('admin/accounts', { limit: 1 })

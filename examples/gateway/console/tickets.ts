@@ -1,6 +1,6 @@
 import type { Call } from './calls.ts'
 
-/** A question about a call, and what was answered. */
+/** A ticket about a call, with its reply. */
 export interface Ticket {
   readonly id: string
   readonly account: string
@@ -11,6 +11,6 @@ export interface Ticket {
   readonly reply: string | null
   readonly created_at: string
   readonly updated_at: string
-  /** For operators: the call that it is about; null once the log has forgotten it. */
+  /** For operators: the call; null if the log no longer has it. */
   readonly call?: Call | null
 }

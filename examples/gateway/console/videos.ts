@@ -11,7 +11,7 @@ export interface VideoTask {
   readonly line: string
   readonly upstream_id: string | null
   readonly state: string
-  /** Decimal strings, as all money. */
+  /** Amounts are decimal strings. */
   readonly held: string
   readonly charged: string | null
   readonly error_code: string | null
@@ -39,7 +39,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   expired: 'warn',
 }
 
-/** Where a task stands; one in doubt is what operators look for. */
+/** Shows the state of a task and marks one whose result is unknown. */
 export function videoBadge({ state }: VideoTask): HTMLElement {
   return h('span', {}, badge(TONES[state] ?? 'off', state === 'unresolved' ? 'in doubt' : state))
 }

@@ -4,21 +4,21 @@ import type { Prompt, Tool } from './prompt.ts'
 import { tokensOf } from './tokens.ts'
 import { writeText } from './writer.ts'
 
-/** Why an answer ends; each protocol has its own word for it. */
+/** Why an answer ends. */
 export type Finish = 'stop' | 'length' | 'tool' | 'filtered'
 
-/** One answer, not yet in any protocol's form. */
+/** One answer, independent of the protocol. */
 export interface Answer {
-  /** Its text, or the arguments of its tool call (JSON), in tokens; one streamed chunk each. */
+  /** The tokens of the text, or of the arguments of the tool call (JSON); each is one streamed chunk. */
   readonly tokens: readonly string[]
-  /** Name of the tool it calls instead of saying something. */
+  /** The name of the tool that the answer calls; undefined for a text. */
   readonly tool: string | undefined
   readonly finish: Finish
 }
 
 const TOKENS_BEFORE_BREAKING_OFF = 8
 
-/** Writes the answers a prompt asks for (`choices` of them), as this model would. */
+/** Writes the answers to a prompt, as many as its `choices`. */
 export function writeAnswers(prompt: Prompt, model: DemoModel): Answer[] {
   return Array.from({ length: prompt.choices }, (_, variant) => writeAnswer(prompt, model, variant))
 }
@@ -47,7 +47,7 @@ function textFor(prompt: Prompt, variant: number): string {
 function toolToCall({ tools, toolChoice, toolResult, lastUserText }: Prompt): Tool | undefined {
   if (toolChoice === 'none') return undefined
   if (typeof toolChoice === 'object') return tools.find((tool) => tool.name === toolChoice.name)
-  // The user's message names the tool still when its result has come back; calling again would never end.
+  // With a result, the message still names the tool. Calling it again would never end.
   const named = toolResult === undefined ? tools.find(({ name }) => lastUserText.includes(name)) : undefined
   return named ?? (toolChoice === 'any' ? tools[0] : undefined)
 }

@@ -5,9 +5,9 @@ import { readBody } from './read-body.ts'
 
 const SAMPLES_PER_SECOND = 16_000
 const SECONDS_PER_WORD = 0.15
-const MOST_WORDS = 400
+const MAX_WORDS = 400
 
-/** Answers a request for audio; false where it is none. */
+/** Answers a request for audio; returns false for any other request. */
 export async function serveAudio(
   req: IncomingMessage,
   res: ServerResponse,
@@ -34,15 +34,15 @@ export async function serveAudio(
   return true
 }
 
-/** A tone for each word, the higher the longer the word is, as a WAV file. */
+/** Returns a WAV file with a tone for each word; longer words have higher tones. */
 function speak(text: string): Buffer {
-  const words = text.split(/\s+/).filter(Boolean).slice(0, MOST_WORDS)
+  const words = text.split(/\s+/).filter(Boolean).slice(0, MAX_WORDS)
   const perWord = SAMPLES_PER_SECOND * SECONDS_PER_WORD
   const samples = Buffer.alloc(words.length * perWord * 2)
   for (const [i, word] of words.entries()) {
     const hertz = 200 + 30 * Math.min(word.length, 20)
     for (let at = 0; at < perWord; at++) {
-      // Softer towards the end, so that words stand apart.
+      // The tone fades, so that words can be told apart.
       const loudness = 8000 * (1 - at / perWord)
       const sample = Math.sin((2 * Math.PI * hertz * at) / SAMPLES_PER_SECOND) * loudness
       samples.writeInt16LE(Math.round(sample), (i * perWord + at) * 2)
@@ -51,7 +51,7 @@ function speak(text: string): Buffer {
   return Buffer.concat([wavHeader(samples.length), samples])
 }
 
-/** Of 16-bit samples on one channel. */
+/** Returns the header for 16-bit samples on one channel. */
 function wavHeader(bytes: number): Buffer {
   const header = Buffer.alloc(44)
   header.write('RIFF', 0)

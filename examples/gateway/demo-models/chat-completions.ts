@@ -2,11 +2,11 @@ import type { Answer, Finish } from './answer.ts'
 import { Fault } from './faults.ts'
 import type { JsonObject, Prompt, Tool, ToolChoice } from './prompt.ts'
 import { asObject, countInput, objectsIn, readConversation, readCount, textOf } from './prompt.ts'
-import type { Rendering, Wire } from './wire.ts'
-import { newId } from './wire.ts'
+import type { Rendering, TextEndpoint } from './text-endpoint.ts'
+import { newId } from './text-endpoint.ts'
 
-const MOST_CHOICES = 8
-const MOST_OUTPUT_TOKENS = 16_384
+const MAX_CHOICES = 8
+const MAX_OUTPUT_TOKENS = 16_384
 
 const FINISH_REASON: Readonly<Record<Finish, string>> = {
   stop: 'stop',
@@ -15,8 +15,8 @@ const FINISH_REASON: Readonly<Record<Finish, string>> = {
   filtered: 'content_filter',
 }
 
-/** The OpenAI-style protocol: `POST /v1/chat/completions`. */
-export const chatCompletions: Wire = { provider: 'openai', read, render }
+/** Serves `POST /v1/chat/completions`. */
+export const chatCompletions: TextEndpoint = { provider: 'openai', read, render }
 
 function read(body: JsonObject): Prompt {
   const { model, messages } = readConversation(body)
@@ -33,7 +33,7 @@ function read(body: JsonObject): Prompt {
     model,
     stream,
     includeUsage: streamOptions?.include_usage === true,
-    choices: readCount(body, 'n', 1, MOST_CHOICES),
+    choices: readCount(body, 'n', 1, MAX_CHOICES),
     system: system.map(({ content }) => textOf(content)).join('\n'),
     lastUserText: textOf(messages.findLast(({ role }) => role === 'user')?.content),
     toolResult: last?.role === 'tool' ? textOf(last.content) : undefined,
@@ -43,10 +43,10 @@ function read(body: JsonObject): Prompt {
     maxOutputTokens: readCount(
       body,
       body.max_completion_tokens == null ? 'max_tokens' : 'max_completion_tokens',
-      MOST_OUTPUT_TOKENS,
-      MOST_OUTPUT_TOKENS,
+      MAX_OUTPUT_TOKENS,
+      MAX_OUTPUT_TOKENS,
     ),
-    // System messages stand among the messages here, so they are counted there.
+    // System messages are among the messages here, so that they are counted there.
     inputTokens: countInput(messages, '', tools),
   }
 }

@@ -1,19 +1,19 @@
 import type { Answer } from './answer.ts'
-import { readText } from './data-wire.ts'
+import { readText } from './data-endpoint.ts'
 import { readInputs } from './inputs.ts'
 import type { JsonObject, Prompt } from './prompt.ts'
 import { asObject, readCount } from './prompt.ts'
+import type { Rendering, TextEndpoint } from './text-endpoint.ts'
+import { newId } from './text-endpoint.ts'
 import { countTokens } from './tokens.ts'
-import type { Rendering, Wire } from './wire.ts'
-import { newId } from './wire.ts'
 
-const MOST_CHOICES = 8
-/** As the real API has it where the request says nothing. */
+const MAX_CHOICES = 8
+/** The default of the real API. */
 const OUTPUT_TOKENS = 16
-const MOST_OUTPUT_TOKENS = 16_384
+const MAX_OUTPUT_TOKENS = 16_384
 
-/** The older OpenAI-style form: `POST /v1/completions`. Of several prompts the first is answered. */
-export const completions: Wire = { provider: 'openai', read, render }
+/** Serves `POST /v1/completions`. Of several prompts, only the first is answered. */
+export const completions: TextEndpoint = { provider: 'openai', read, render }
 
 function read(body: JsonObject): Prompt {
   const prompts = readInputs(body, 'prompt')
@@ -21,14 +21,14 @@ function read(body: JsonObject): Prompt {
     model: readText(body, 'model'),
     stream: body.stream === true,
     includeUsage: asObject(body.stream_options)?.include_usage === true,
-    choices: readCount(body, 'n', 1, MOST_CHOICES) * prompts.length,
+    choices: readCount(body, 'n', 1, MAX_CHOICES) * prompts.length,
     system: '',
     lastUserText: prompts[0] ?? '',
     toolResult: undefined,
     tools: [],
     toolChoice: 'none',
     json: undefined,
-    maxOutputTokens: readCount(body, 'max_tokens', OUTPUT_TOKENS, MOST_OUTPUT_TOKENS),
+    maxOutputTokens: readCount(body, 'max_tokens', OUTPUT_TOKENS, MAX_OUTPUT_TOKENS),
     inputTokens: prompts.reduce((sum, text) => sum + countTokens(text), 0),
   }
 }

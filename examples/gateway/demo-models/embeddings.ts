@@ -1,18 +1,18 @@
-import type { DataWire } from './data-wire.ts'
-import { readText } from './data-wire.ts'
+import type { DataEndpoint } from './data-endpoint.ts'
+import { readText } from './data-endpoint.ts'
 import { readInputs } from './inputs.ts'
 import { readCount } from './prompt.ts'
 import { countTokens } from './tokens.ts'
 
 const DIMENSIONS = 256
-const MOST_DIMENSIONS = 3072
+const MAX_DIMENSIONS = 3072
 
-/** `POST /v1/embeddings`: texts that share words get vectors that point the same way. */
-export const embeddings: DataWire = {
+/** Serves `POST /v1/embeddings`. Texts that share words get similar vectors. */
+export const embeddings: DataEndpoint = {
   read(body) {
     const model = readText(body, 'model')
     const texts = readInputs(body, 'input')
-    const dimensions = readCount(body, 'dimensions', DIMENSIONS, MOST_DIMENSIONS)
+    const dimensions = readCount(body, 'dimensions', DIMENSIONS, MAX_DIMENSIONS)
     const inputTokens = texts.reduce((sum, text) => sum + countTokens(text), 0)
     const form = body.encoding_format === 'base64' ? base64Of : numbersOf
     return {
@@ -37,7 +37,7 @@ export const embeddings: DataWire = {
 const numbersOf = (vector: Float32Array): number[] => Array.from(vector)
 const base64Of = (vector: Float32Array): string => Buffer.from(vector.buffer).toString('base64')
 
-/** Every word adds a direction of its own; the sum has the length 1. */
+/** Adds a pseudo-random direction for each word and scales the sum to length 1. */
 function vectorOf(text: string, dimensions: number): Float32Array<ArrayBuffer> {
   const vector = new Float32Array(dimensions)
   for (const word of text.toLowerCase().split(/\W+/)) {

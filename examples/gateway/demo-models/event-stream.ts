@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Writes frames one by one, `paceMs` apart, never faster than the caller reads. Frames are made as they are
- * needed: when the signal aborts (the caller has left), no further one is, and the returned promise rejects
- * with the abort.
+ * Writes frames one by one, `paceMs` apart, and no faster than the caller reads. Frames are produced on demand. When the
+ * signal aborts, because the caller has left, no further frame is produced and the promise rejects with the abort.
  */
 export async function writeFrames(
   res: ServerResponse,
@@ -14,7 +13,7 @@ export async function writeFrames(
   signal: AbortSignal,
 ): Promise<void> {
   for (const frame of frames) {
-    if (paceMs > 0) await pause(paceMs, undefined, { signal })
+    if (paceMs > 0) await sleep(paceMs, undefined, { signal })
     signal.throwIfAborted()
     if (!res.write(frame)) await once(res, 'drain', { signal })
   }

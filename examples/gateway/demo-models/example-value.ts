@@ -1,10 +1,10 @@
 import { asObject } from './prompt.ts'
 
-const DEEPEST = 8
+const MAX_DEPTH = 8
 
 /**
- * A value that fits a JSON Schema, always the same one: its constant, default or first permitted value where it
- * names one, else the plainest value of its type. References are not followed.
+ * Returns a value that fits a JSON Schema, always the same one: its constant, default or first permitted value, else a
+ * simple value of its type. References are not followed.
  */
 export function exampleValue(schema: unknown, depth = 0): unknown {
   const rules = asObject(schema) ?? {}
@@ -14,7 +14,7 @@ export function exampleValue(schema: unknown, depth = 0): unknown {
     if (Array.isArray(listed) && listed.length > 0) return listed[0]
   }
   for (const options of [rules.anyOf, rules.oneOf]) {
-    if (Array.isArray(options) && options.length > 0 && depth < DEEPEST) {
+    if (Array.isArray(options) && options.length > 0 && depth < MAX_DEPTH) {
       return exampleValue(options[0], depth + 1)
     }
   }
@@ -29,14 +29,14 @@ export function exampleValue(schema: unknown, depth = 0): unknown {
     case 'null':
       return null
     case 'array':
-      return depth < DEEPEST ? [exampleValue(rules.items, depth + 1)] : []
+      return depth < MAX_DEPTH ? [exampleValue(rules.items, depth + 1)] : []
     default:
       return exampleObject(asObject(rules.properties) ?? {}, depth)
   }
 }
 
 function exampleObject(properties: { readonly [name: string]: unknown }, depth: number): object {
-  if (depth >= DEEPEST) return {}
+  if (depth >= MAX_DEPTH) return {}
   return Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => [name, exampleValue(schema, depth + 1)]),
   )

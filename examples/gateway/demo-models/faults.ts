@@ -1,4 +1,4 @@
-/** Whose error shapes and statuses are spoken. */
+/** The provider whose error bodies and statuses are used. */
 export type Provider = 'openai' | 'anthropic'
 
 /** Why the server refuses a request. */
@@ -15,16 +15,16 @@ export type FaultKind =
   | 'overloaded'
   | 'server_error'
 
-/** What a fault's message is about. */
+/** Details for the message of a fault. */
 export interface FaultDetail {
   readonly message?: string
-  /** The offending field; told by the OpenAI-style protocol only. */
+  /** The invalid field; only OpenAI-style errors have it. */
   readonly param?: string
   readonly model?: string
   readonly inputTokens?: number
 }
 
-/** A request refused: thrown where that is found out, worded in the provider's own shape by `wordFault`. */
+/** Thrown to refuse a request; `faultResponse` returns its response. */
 export class Fault extends Error {
   readonly kind: FaultKind
   readonly detail: FaultDetail
@@ -36,8 +36,8 @@ export class Fault extends Error {
   }
 }
 
-/** A refusal ready to be sent. */
-export interface WordedFault {
+/** The response to a refused request. */
+export interface FaultResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: object
@@ -50,14 +50,14 @@ interface Row {
 }
 
 const RETRY_AFTER_SECONDS = 3
-/** `demo-context` claims to hold a single token, so that what it says of any prompt is true. */
-const SMALLEST_WINDOW = 1
+/** The context window of `demo-context`: one token, so that each prompt is too long. */
+const MIN_WINDOW = 1
 
 const ROWS: Readonly<Record<FaultKind, Row>> = {
   missing_key: {
     openai: { status: 401, type: 'invalid_request_error', code: null },
     anthropic: { status: 401, type: 'authentication_error' },
-    message: () => 'The demo model server wants an API key: send Authorization: Bearer <key> or x-api-key.',
+    message: () => 'The demo model server needs an API key: send Authorization: Bearer <key> or x-api-key.',
   },
   invalid_key: {
     openai: { status: 401, type: 'invalid_request_error', code: 'invalid_api_key' },
@@ -92,11 +92,11 @@ const ROWS: Readonly<Record<FaultKind, Row>> = {
   context_too_long: {
     openai: { status: 400, type: 'invalid_request_error', code: 'context_length_exceeded' },
     anthropic: { status: 400, type: 'invalid_request_error' },
-    // The Anthropic-style envelope has no code, so clients know this error by how its message begins.
+    // The Anthropic-style envelope has no code: clients recognise this error by the beginning of its message.
     message: ({ inputTokens = 0 }, provider) =>
       provider === 'anthropic'
-        ? `prompt is too long: ${inputTokens} tokens > ${SMALLEST_WINDOW} maximum`
-        : `This demo model's maximum context length is ${SMALLEST_WINDOW} token, and your messages have ${inputTokens}.`,
+        ? `prompt is too long: ${inputTokens} tokens > ${MIN_WINDOW} maximum`
+        : `This demo model's maximum context length is ${MIN_WINDOW} token, and your messages have ${inputTokens}.`,
   },
   rate_limited: {
     openai: { status: 429, type: 'requests', code: 'rate_limit_exceeded' },
@@ -115,8 +115,8 @@ const ROWS: Readonly<Record<FaultKind, Row>> = {
   },
 }
 
-/** Words a fault as that provider would: status, headers and body. */
-export function wordFault(fault: Fault, provider: Provider, requestId: string): WordedFault {
+/** Returns the response for a fault, in the provider's form. */
+export function faultResponse(fault: Fault, provider: Provider, requestId: string): FaultResponse {
   const row = ROWS[fault.kind]
   const message = row.message(fault.detail, provider)
   const headers = fault.kind === 'rate_limited' ? rateLimitHeaders(provider) : {}

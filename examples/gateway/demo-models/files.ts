@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Fault } from './faults.ts'
 import { fileIn, readForm } from './multipart.ts'
-import { newId } from './wire.ts'
+import { sendJson } from './send-json.ts'
+import { newId } from './text-endpoint.ts'
 
-/** All files together; the oldest give way. */
-const MOST_BYTES = 128 * 1024 * 1024
+/** The limit for all files together; the oldest are deleted. */
+const MAX_BYTES = 128 * 1024 * 1024
 const PATH = /^\/v1\/files(?:\/([^/]+)(\/content)?)?$/
 
 interface StoredFile {
@@ -17,7 +18,7 @@ interface StoredFile {
   readonly status: 'processed'
 }
 
-/** The files of a demo model server, in its memory. */
+/** Stores the files of a demo model server in memory. */
 export class DemoFiles {
   readonly #files = new Map<string, { readonly file: StoredFile; readonly content: Buffer }>()
   readonly #limitBytes: number
@@ -28,7 +29,7 @@ export class DemoFiles {
     this.#limitBytes = limitBytes
   }
 
-  /** Answers a request for files; false where it is none. */
+  /** Answers a request for files; returns false for any other request. */
   async serve(req: IncomingMessage, res: ServerResponse, path: string): Promise<boolean> {
     const [matched, id, content] = PATH.exec(path) ?? []
     if (matched === undefined) return false
@@ -71,7 +72,7 @@ export class DemoFiles {
     this.#files.set(file.id, { file, content })
     this.#bytes += content.length
     for (const oldest of this.#files.keys()) {
-      if (this.#bytes <= MOST_BYTES) break
+      if (this.#bytes <= MAX_BYTES) break
       this.#remove(oldest)
     }
     return file
@@ -94,7 +95,7 @@ export class DemoFiles {
     return file.id
   }
 
-  /** Whole, or the one range that is asked for. */
+  /** Sends the whole content, or the requested range. */
   #sendContent(req: IncomingMessage, res: ServerResponse, id: string | undefined): void {
     const { file, content } = this.#find(id)
     const headers = {
@@ -119,8 +120,4 @@ export class DemoFiles {
     })
     res.end(req.method === 'HEAD' ? undefined : part)
   }
-}
-
-function sendJson(res: ServerResponse, body: object): void {
-  res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }

@@ -1,9 +1,9 @@
-/** Bits, most significant first, as H.264 writes them. */
+/** Writes bits, most significant first, as in H.264. */
 class BitWriter {
   readonly #bytes: number[] = []
   #free = 0
 
-  /** A number of so many bits. */
+  /** Writes a number with a fixed count of bits. */
   bits(value: number, count: number): this {
     for (let at = count - 1; at >= 0; at--) {
       if (this.#free === 0) {
@@ -17,7 +17,7 @@ class BitWriter {
     return this
   }
 
-  /** A number in the code in which small ones are short (Exp-Golomb). */
+  /** Writes a number in Exp-Golomb code. */
   number(value: number): this {
     const length = Math.floor(Math.log2(value + 1))
     return this.bits(0, length).bits(value + 1, length + 1)
@@ -33,14 +33,14 @@ class BitWriter {
     return this
   }
 
-  /** Ends it: a one, and zeros up to a whole byte. */
+  /** Ends the data with a one bit and zeros up to a whole byte, and returns it. */
   end(): number[] {
     this.bits(1, 1)
     return this.#bytes
   }
 }
 
-/** A picture in squares of 16 by 16 pixels. */
+/** The size of a picture in squares of 16 by 16 pixels. */
 export interface Squares {
   readonly across: number
   readonly down: number
@@ -51,16 +51,16 @@ const LUMA_SAMPLES = 256
 const CHROMA_SAMPLES = 128
 const NO_COLOUR = 128
 
-/** The parameters of a stream of such pictures (baseline profile, level 1). */
+/** Returns the sequence parameters (baseline profile, level 1). */
 export function sequenceParameters({ across, down }: Squares): Buffer {
   const bits = new BitWriter().raw([66, 0xc0, 10])
   bits.number(0).number(0).number(2).number(0).bits(0, 1)
   bits.number(across - 1).number(down - 1)
-  // Whole frames, nothing cut off, nothing said of how to show them.
+  // Whole frames, no cropping, no display information.
   return unit(0x67, bits.bits(0b1100, 4).end())
 }
 
-/** The parameters of its pictures: simple coding, no smoothing of edges. */
+/** Returns the picture parameters: simple coding, no deblocking. */
 export function pictureParameters(): Buffer {
   const bits = new BitWriter().number(0).number(0).bits(0, 2)
   bits.number(0).number(0).number(0).bits(0, 3)
@@ -68,10 +68,10 @@ export function pictureParameters(): Buffer {
 }
 
 /**
- * A picture that needs no other. Its squares are plain samples, so that anything that plays H.264 shows them as they are.
+ * Returns a picture that does not depend on others. Its squares are uncompressed samples, which all decoders support.
  *
- * @param number of the picture.
- * @param greyOf how bright a square is, 1 to 255.
+ * @param number the number of the picture.
+ * @param greyOf returns the brightness of a square, 1 to 255.
  */
 export function picture(
   number: number,
@@ -79,7 +79,7 @@ export function picture(
   greyOf: (x: number, y: number) => number,
 ): Buffer {
   const bits = new BitWriter().number(0).number(7).number(0).bits(0, 4)
-  // Two such pictures in a row have different numbers.
+  // Adjacent pictures must have different numbers.
   bits
     .number(number % 2)
     .bits(0, 2)
@@ -95,7 +95,7 @@ export function picture(
   return unit(0x65, bits.end())
 }
 
-/** A unit of the stream; after two zero bytes a small one would read as the beginning of the next, and is marked. */
+/** Returns a unit of the stream. It inserts a byte where two zeros and a small byte would look like the next unit. */
 function unit(type: number, payload: readonly number[]): Buffer {
   const bytes = [type]
   let zeros = 0

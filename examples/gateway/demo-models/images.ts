@@ -1,20 +1,20 @@
 import { encodePng } from '../../prepaid/png.ts'
-import type { DataWire } from './data-wire.ts'
-import { readText } from './data-wire.ts'
+import type { DataEndpoint } from './data-endpoint.ts'
+import { readText } from './data-endpoint.ts'
 import { readCount } from './prompt.ts'
 import { countTokens } from './tokens.ts'
 
 const SIZE = 256
-const MOST_IMAGES = 10
-/** What the real API counts for a small picture of low quality. */
+const MAX_IMAGES = 10
+/** The tokens of a small image of low quality at the real API. */
 const TOKENS_PER_IMAGE = 272
 
-/** `POST /v1/images/generations`: grey waves, always the same for the same prompt. */
-export const images: DataWire = {
+/** Serves `POST /v1/images/generations` with grey waves, the same ones for the same prompt. */
+export const images: DataEndpoint = {
   read(body) {
     const model = readText(body, 'model')
     const prompt = readText(body, 'prompt')
-    const count = readCount(body, 'n', 1, MOST_IMAGES)
+    const count = readCount(body, 'n', 1, MAX_IMAGES)
     const inputTokens = countTokens(prompt)
     return {
       model,
@@ -47,7 +47,7 @@ export const images: DataWire = {
   },
 }
 
-/** A picture as PNG, in base64. */
+/** Draws a picture and returns it as PNG in base64. */
 async function draw(prompt: string, variant: number): Promise<string> {
   const pixels = Buffer.alloc(SIZE * SIZE)
   const along = 1 + (prompt.length % 7)

@@ -1,7 +1,7 @@
 import { Fault } from './faults.ts'
 import type { JsonObject } from './prompt.ts'
 
-/** The texts of a member that is one, a list of them, the tokens of one, or a list of such. Tokens read as numbers. */
+/** Returns the texts of a member that is a text, a list of texts, tokens, or a list of tokens. Tokens become numbers. */
 export function readInputs(body: JsonObject, member: string): string[] {
   const value = body[member]
   const texts = typeof value === 'string' ? [value] : isTokens(value) ? [value.join(' ')] : textsOf(value)

@@ -2,10 +2,10 @@ import type { Answer, Finish } from './answer.ts'
 import { Fault } from './faults.ts'
 import type { JsonObject, Prompt, Tool, ToolChoice } from './prompt.ts'
 import { asObject, countInput, objectsIn, readConversation, readCount, textOf } from './prompt.ts'
-import type { Rendering, Wire } from './wire.ts'
-import { newId } from './wire.ts'
+import type { Rendering, TextEndpoint } from './text-endpoint.ts'
+import { newId } from './text-endpoint.ts'
 
-const MOST_OUTPUT_TOKENS = 16_384
+const MAX_OUTPUT_TOKENS = 16_384
 
 const STOP_REASON: Readonly<Record<Finish, string>> = {
   stop: 'end_turn',
@@ -14,8 +14,8 @@ const STOP_REASON: Readonly<Record<Finish, string>> = {
   filtered: 'refusal',
 }
 
-/** The Anthropic-style protocol: `POST /v1/messages`. */
-export const messages: Wire = { provider: 'anthropic', read, render }
+/** Serves `POST /v1/messages`. */
+export const messages: TextEndpoint = { provider: 'anthropic', read, render }
 
 function read(body: JsonObject): Prompt {
   if (body.max_tokens === undefined) {
@@ -37,7 +37,7 @@ function read(body: JsonObject): Prompt {
     tools,
     toolChoice: readToolChoice(asObject(body.tool_choice)),
     json: readFormat(body.output_config),
-    maxOutputTokens: readCount(body, 'max_tokens', MOST_OUTPUT_TOKENS, MOST_OUTPUT_TOKENS),
+    maxOutputTokens: readCount(body, 'max_tokens', MAX_OUTPUT_TOKENS, MAX_OUTPUT_TOKENS),
     inputTokens: countInput(messages, system, tools),
   }
 }
@@ -106,7 +106,7 @@ function contentOf(answer: Answer): object[] {
   if (answer.tokens.length === 0) return []
   const written = answer.tokens.join('')
   if (answer.tool === undefined) return [{ type: 'text', text: written, citations: null }]
-  // Arguments cut off by max_tokens are no JSON; what a plain answer then carries is an empty input.
+  // Arguments cut off by max_tokens are not JSON; a plain answer then has an empty input.
   const input: unknown = answer.finish === 'tool' ? JSON.parse(written) : {}
   return [{ type: 'tool_use', id: newId('toolu_'), name: answer.tool, input }]
 }

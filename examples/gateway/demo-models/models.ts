@@ -1,26 +1,26 @@
 import type { FaultKind } from './faults.ts'
 
-/** What one demo model does; everything not named here it does like a healthy model. */
+/** The behaviour of one demo model, as far as it differs from a healthy one. */
 export interface DemoModel {
-  /** The upstream model name a request asks for. */
+  /** The upstream's name of the model. */
   readonly id: string
-  /** One sentence for a person, fit for a table in a README. */
+  /** A description for the table in the README. */
   readonly does: string
-  /** Refuses calls with this fault, worded as the provider of the protocol words it. */
+  /** Refuses calls with this fault. */
   readonly refuses?: FaultKind
-  /** Refuses only every n-th call (counted over both protocols since the server started). */
+  /** Refuses only every n-th call, counted over all protocols since the start of the server. */
   readonly everyNth?: number
-  /** Sends its first byte, head included, only after `slowMs`. */
+  /** Sends its first byte, headers included, only after `slowMs`. */
   readonly slow?: true
-  /** Breaks off in the middle of an answer: says nothing more, or resets the connection. */
+  /** Breaks off in the middle of an answer: sends nothing more, or resets the connection. */
   readonly breaksOff?: 'silence' | 'reset'
-  /** Answers 200 without any output: just nothing, or stopped by moderation. */
+  /** Answers 200 without any output: an empty answer, or one stopped by moderation. */
   readonly withholds?: 'nothing' | 'filtered'
 }
 
 /**
- * Every demo model, healthy ones first. Each answers at every endpoint, so any situation can be provoked at each, on an
- * OpenAI-style and on an Anthropic-style line.
+ * All demo models, healthy ones first. Each works with all endpoints, so that you can simulate each fault on OpenAI-style
+ * and Anthropic-style lines.
  *
  * @example
  * for (const { id, does } of DEMO_MODELS) console.log(`| \`${id}\` | ${does} |`)
@@ -57,7 +57,7 @@ export const DEMO_MODELS: readonly DemoModel[] = [
   },
 ]
 
-/** The demo model of that name, if there is one. */
+/** Returns the demo model of a name, if there is one. */
 export function demoModel(id: string): DemoModel | undefined {
   return DEMO_MODELS.find((model) => model.id === id)
 }

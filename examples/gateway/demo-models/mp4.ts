@@ -3,10 +3,10 @@ import { picture, pictureParameters, type Squares, sequenceParameters } from './
 const SQUARES: Squares = { across: 4, down: 3 }
 const [WIDTH, HEIGHT] = [SQUARES.across * 16, SQUARES.down * 16]
 const PICTURES_PER_SECOND = 4
-/** Units of time a second. */
+/** Units of time per second. */
 const TIMESCALE = 1000
 
-/** A video as MP4: grey squares in a wave, 64 by 48 pixels, always the same for the same seed. */
+/** Returns a video as MP4: grey squares in a wave, 64 by 48 pixels, the same for the same seed. */
 export function makeMp4(seconds: number, seed: number): Buffer {
   const count = Math.max(1, Math.round(seconds * PICTURES_PER_SECOND))
   const pictures = Array.from({ length: count }, (_, at) => {
@@ -16,7 +16,7 @@ export function makeMp4(seconds: number, seed: number): Buffer {
   })
   const head = box('ftyp', text('isom'), u32(512), text('isomiso2avc1mp41'))
   const sizes = pictures.map(({ length }) => length)
-  // Where the pictures begin stands before them, and is as long whatever it is.
+  // The header holds the offset of the pictures; its length does not depend on the value.
   const offset = head.length + movie(sizes, 0).length + 8
   return Buffer.concat([head, movie(sizes, offset), box('mdat', ...pictures)])
 }
@@ -40,7 +40,7 @@ function movie(sizes: readonly number[], offset: number): Buffer {
 
 /** The data is in this file. */
 const REFERENCE = full('dref', u32(1), box('url ', u32(1)))
-/** Neither turned nor stretched. */
+/** No rotation and no scaling. */
 const MATRIX = u32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
 
 function samples(sizes: readonly number[], offset: number): Buffer {
@@ -75,7 +75,7 @@ function box(type: string, ...content: readonly Buffer[]): Buffer {
   return Buffer.concat([u32(bytes.length + 8), text(type), bytes])
 }
 
-/** A box with a version and flags, none of them set. */
+/** Returns a box with a version and flags, all zero. */
 function full(type: string, ...content: readonly Buffer[]): Buffer {
   return box(type, u32(0), ...content)
 }

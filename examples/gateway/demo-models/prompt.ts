@@ -11,34 +11,34 @@ export interface Tool {
   readonly schema: unknown
 }
 
-/** Which tool the caller wants called: any fitting one, none, one in any case, or this one. */
+/** The tool choice of the caller: the model decides, no tool, any tool, or a named one. */
 export type ToolChoice = 'auto' | 'none' | 'any' | { readonly name: string }
 
-/** A request to write something, read off either protocol. */
+/** A request for text, independent of the protocol. */
 export interface Prompt {
   readonly model: string
   readonly stream: boolean
-  /** OpenAI-style streams: send the chunk that carries the usage. */
+  /** Whether an OpenAI-style stream has a usage chunk. */
   readonly includeUsage: boolean
-  /** How many answers are wanted, at least 1. */
+  /** The number of answers, at least 1. */
   readonly choices: number
   readonly system: string
-  /** Text of the last message of the user's. */
+  /** The text of the user's last message. */
   readonly lastUserText: string
-  /** Text of the tool result the conversation ends with, if it ends with one. */
+  /** The text of the tool result at the end of the conversation, if it ends with one. */
   readonly toolResult: string | undefined
   readonly tools: readonly Tool[]
   readonly toolChoice: ToolChoice
-  /** JSON is wanted: any object, or one of this schema. */
+  /** The JSON format of the answer: any object, or one of a schema; undefined for text. */
   readonly json: 'object' | { readonly schema: unknown } | undefined
   readonly maxOutputTokens: number
   readonly inputTokens: number
-  /** Of a request for a response. */
-  readonly response?: AskedResponse
+  /** The members of a request for a response. */
+  readonly response?: ResponseRequest
 }
 
-/** What a response is to go on from, and whether it is to be kept. */
-export interface AskedResponse {
+/** The members of a request for a response that other protocols do not have. */
+export interface ResponseRequest {
   readonly previousId: string | null
   readonly stored: boolean
   readonly input: readonly JsonObject[]
@@ -50,19 +50,19 @@ const TOKENS_PER_REQUEST = 3
 const TOKENS_PER_MESSAGE = 4
 const TOKENS_PER_IMAGE = 85
 
-/** The value if it is a JSON object. */
+/** Returns the value if it is a JSON object. */
 export function asObject(value: unknown): JsonObject | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
     : undefined
 }
 
-/** The objects in a list; nothing if it is no list. */
+/** Returns the objects of a list; none if it is not a list. */
 export function objectsIn(value: unknown): JsonObject[] {
   return Array.isArray(value) ? value.map(asObject).filter((item) => item !== undefined) : []
 }
 
-/** Text of a message's content: a string, or content parts of which the text ones count. */
+/** Returns the text of a message's content, which is a string or content parts. */
 export function textOf(content: unknown): string {
   if (typeof content === 'string') return content
   return objectsIn(content)
@@ -71,7 +71,7 @@ export function textOf(content: unknown): string {
     .join('\n')
 }
 
-/** `model` and `messages`, which both protocols have and demand. */
+/** Reads `model` and `messages`, which both protocols require. */
 export function readConversation(body: JsonObject): { model: string; messages: JsonObject[] } {
   if (typeof body.model !== 'string' || body.model === '') {
     throw new Fault('invalid_request', { message: 'model: a string is required.', param: 'model' })
@@ -84,7 +84,7 @@ export function readConversation(body: JsonObject): { model: string; messages: J
   return { model: body.model, messages }
 }
 
-/** A whole number in its bounds, or the fallback where the member is absent or null. */
+/** Reads a whole number, at most `maximum`; returns the fallback if the member is absent or null. */
 export function readCount(body: JsonObject, member: string, fallback: number, maximum: number): number {
   const value = body[member]
   if (value === undefined || value === null) return fallback
@@ -95,7 +95,7 @@ export function readCount(body: JsonObject, member: string, fallback: number, ma
   return Math.min(value, maximum)
 }
 
-/** What the model reads, counted simply: texts by their tokens, images and envelopes by a constant. */
+/** Counts input tokens: those of texts, and constants for images and messages. */
 export function countInput(messages: readonly JsonObject[], system: string, tools: readonly Tool[]): number {
   let tokens = TOKENS_PER_REQUEST + countTokens(system)
   if (tools.length > 0) tokens += countTokens(JSON.stringify(tools))

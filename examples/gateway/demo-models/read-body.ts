@@ -3,29 +3,16 @@ import { Fault } from './faults.ts'
 import type { JsonObject } from './prompt.ts'
 import { asObject } from './prompt.ts'
 
-/** Reads a request's JSON object; throws a `Fault` if it is over the limit or no JSON object. */
+/** Reads the JSON object of a request; throws a `Fault` if it is over the limit or not a JSON object. */
 export async function readBody(req: IncomingMessage, limitBytes: number): Promise<JsonObject> {
   return parse((await readBytes(req, limitBytes)).toString('utf8'))
 }
 
-/** The same of a request that may be a form, whose files are `File`s. */
-export async function readJsonOrForm(req: IncomingMessage, limitBytes: number): Promise<JsonObject> {
-  const type = req.headers['content-type'] ?? ''
-  const bytes = await readBytes(req, limitBytes)
-  if (!type.startsWith('multipart/form-data')) return parse(bytes.toString('utf8'))
-  try {
-    const form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': type } }).formData()
-    return Object.fromEntries(form)
-  } catch {
-    throw new Fault('invalid_request', { message: 'The body is not a form.' })
-  }
-}
-
 /**
- * The rest of a body over the limit is read and thrown away: a connection closed on a caller that still sends would lose
- * the answer.
+ * Reads the bytes of a request; throws a `Fault` if it is over the limit. The rest of a body over the limit is read and
+ * discarded: if the connection closed while the caller still sends, the caller would miss the answer.
  */
-async function readBytes(req: IncomingMessage, limitBytes: number): Promise<Buffer> {
+export async function readBytes(req: IncomingMessage, limitBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of req as AsyncIterable<Buffer>) {

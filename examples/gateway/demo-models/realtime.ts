@@ -2,19 +2,19 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { asObject, type JsonObject } from './prompt.ts'
-import { newId } from './wire.ts'
+import { newId } from './text-endpoint.ts'
 
-const MOST_MESSAGE_BYTES = 16 * 1024 * 1024
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
-/** `/v1/realtime`: sessions in the shape of the realtime API, whose answers say back what they were told. */
+/** Serves `/v1/realtime`: sessions of the realtime API whose answers repeat the input. */
 export class DemoRealtime {
   readonly #server = new WebSocketServer({
     noServer: true,
-    maxPayload: MOST_MESSAGE_BYTES,
+    maxPayload: MAX_MESSAGE_BYTES,
     handleProtocols: (offered) => (offered.has('realtime') ? 'realtime' : false),
   })
 
-  /** Begins a session on a connection that asks for one. */
+  /** Begins a session on an upgraded connection. */
   accept(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#server.handleUpgrade(req, socket, head, (session) => converse(session))
   }
@@ -26,7 +26,7 @@ export class DemoRealtime {
 }
 
 function converse(socket: WebSocket): void {
-  const heard: string[] = []
+  const inputs: string[] = []
   const session = { id: newId('sess_demo_'), object: 'realtime.session', model: 'demo-realtime' }
   const say = (type: string, members: object = {}): void =>
     socket.send(JSON.stringify({ type, event_id: newId('event_demo_'), ...members }))
@@ -38,10 +38,10 @@ function converse(socket: WebSocket): void {
       case 'session.update':
         return say('session.updated', { session: { ...session, ...asObject(event.session) } })
       case 'conversation.item.create':
-        heard.push(textOf(asObject(event.item)))
+        inputs.push(textOf(asObject(event.item)))
         return say('conversation.item.added', { item: { id: newId('item_demo_'), ...asObject(event.item) } })
       case 'response.create':
-        return respond(say, heard.splice(0).join(' '))
+        return respond(say, inputs.splice(0).join(' '))
       default: {
         const message = `The demo does not know the event "${String(event?.type)}".`
         return say('error', { error: { type: 'invalid_request_error', message } })
@@ -51,9 +51,9 @@ function converse(socket: WebSocket): void {
   say('session.created', { session })
 }
 
-function respond(say: (type: string, members?: object) => void, heard: string): void {
+function respond(say: (type: string, members?: object) => void, inputs: string): void {
   const response = { id: newId('resp_demo_'), object: 'realtime.response' }
-  const text = `This is a demo. You said: ${heard === '' ? 'nothing' : heard}`
+  const text = `This is a demo. You said: ${inputs === '' ? 'nothing' : inputs}`
   say('response.created', { response: { ...response, status: 'in_progress' } })
   for (const delta of text.match(/\S+\s*/g) ?? []) {
     say('response.output_text.delta', { response_id: response.id, delta })

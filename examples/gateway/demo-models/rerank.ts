@@ -1,15 +1,15 @@
-import type { DataWire } from './data-wire.ts'
-import { readText } from './data-wire.ts'
+import type { DataEndpoint } from './data-endpoint.ts'
+import { readText } from './data-endpoint.ts'
 import { Fault } from './faults.ts'
 import type { JsonObject } from './prompt.ts'
 import { asObject, readCount } from './prompt.ts'
+import { newId } from './text-endpoint.ts'
 import { countTokens } from './tokens.ts'
-import { newId } from './wire.ts'
 
 const DOCUMENTS_PER_SEARCH = 100
 
-/** `POST /v1/rerank`: the more of the query's words a document has, the more relevant it is. */
-export const rerank: DataWire = {
+/** Serves `POST /v1/rerank`: the relevance of a document is the share of the query's words that it contains. */
+export const rerank: DataEndpoint = {
   read(body) {
     const model = readText(body, 'model')
     const query = readText(body, 'query')

@@ -1,18 +1,18 @@
 import type { JsonObject } from './prompt.ts'
 import { objectsIn } from './prompt.ts'
-import type { Rendering } from './wire.ts'
+import type { Rendering } from './text-endpoint.ts'
 
-/** What the events of a stream need of its response. */
+/** The members of a response that its stream needs. */
 interface StreamedResponse extends Readonly<Record<string, unknown>> {
   readonly status: string
   readonly output: readonly JsonObject[]
 }
 
 /**
- * The events of a response that has one item at most, named and numbered.
+ * Returns the events of a response with at most one item, named and numbered.
  *
- * @param begun the response before anything was said.
- * @param tokens what its item holds, a delta each.
+ * @param begun the response at its beginning, without output.
+ * @param tokens the tokens of its item, one delta each.
  */
 export function responseEvents(
   begun: StreamedResponse,

@@ -1,34 +1,34 @@
 import type { Answer, Finish } from './answer.ts'
 import { Fault } from './faults.ts'
-import type { KeptResponses } from './kept-responses.ts'
 import type { JsonObject, Prompt, Tool, ToolChoice } from './prompt.ts'
 import { asObject, countInput, objectsIn, readCount, textOf } from './prompt.ts'
 import { responseEvents } from './responses-events.ts'
-import type { Rendering, Wire } from './wire.ts'
-import { newId } from './wire.ts'
+import type { StoredResponses } from './stored-responses.ts'
+import type { Rendering, TextEndpoint } from './text-endpoint.ts'
+import { newId } from './text-endpoint.ts'
 
-const MOST_OUTPUT_TOKENS = 16_384
+const MAX_OUTPUT_TOKENS = 16_384
 
 const INCOMPLETE_REASON: Readonly<Partial<Record<Finish, string>>> = {
   length: 'max_output_tokens',
   filtered: 'content_filter',
 }
 
-/** OpenAI-style responses: `POST /v1/responses`. They are kept, unless the request says `"store": false`. */
-export function responses(kept: KeptResponses): Wire {
+/** Serves `POST /v1/responses`. Responses are stored unless the request has `"store": false`. */
+export function responses(stored: StoredResponses): TextEndpoint {
   return {
     provider: 'openai',
-    read: (body) => read(body, kept),
-    render: (prompt, answers) => render(prompt, answers, kept),
+    read: (body) => read(body, stored),
+    render: (prompt, answers) => render(prompt, answers, stored),
   }
 }
 
-function read(body: JsonObject, kept: KeptResponses): Prompt {
+function read(body: JsonObject, stored: StoredResponses): Prompt {
   if (typeof body.model !== 'string' || body.model === '') {
     throw new Fault('invalid_request', { message: 'model: a string is required.', param: 'model' })
   }
   const previousId = typeof body.previous_response_id === 'string' ? body.previous_response_id : null
-  const before = previousId === null ? [] : kept.conversationOf(previousId)
+  const before = previousId === null ? [] : stored.conversationOf(previousId)
   const input =
     typeof body.input === 'string' ? [{ role: 'user', content: body.input }] : objectsIn(body.input)
   if (input.length === 0 && previousId === null) {
@@ -36,7 +36,7 @@ function read(body: JsonObject, kept: KeptResponses): Prompt {
   }
   const items = [...before, ...input]
   const instructions = textOf(body.instructions)
-  const spoken = items.filter(({ role }) => role === 'system' || role === 'developer')
+  const systemItems = items.filter(({ role }) => role === 'system' || role === 'developer')
   const tools = readTools(body.tools)
   const last = items.at(-1)
   return {
@@ -44,19 +44,19 @@ function read(body: JsonObject, kept: KeptResponses): Prompt {
     stream: body.stream === true,
     includeUsage: true,
     choices: 1,
-    system: [instructions, ...spoken.map(({ content }) => textOf(content))].filter(Boolean).join('\n'),
+    system: [instructions, ...systemItems.map(({ content }) => textOf(content))].filter(Boolean).join('\n'),
     lastUserText: textOf(items.findLast(({ role }) => role === 'user')?.content),
     toolResult: last?.type === 'function_call_output' ? textOf(last.output) : undefined,
     tools,
     toolChoice: readToolChoice(body.tool_choice),
     json: readFormat(body.text),
-    maxOutputTokens: readCount(body, 'max_output_tokens', MOST_OUTPUT_TOKENS, MOST_OUTPUT_TOKENS),
+    maxOutputTokens: readCount(body, 'max_output_tokens', MAX_OUTPUT_TOKENS, MAX_OUTPUT_TOKENS),
     inputTokens: countInput(items.map(asMessage), instructions, tools),
     response: { previousId, stored: body.store !== false, input, before },
   }
 }
 
-/** An item as the message that it counts as. */
+/** Returns an item as a message, for counting its tokens. */
 function asMessage(item: JsonObject): JsonObject {
   if (item.type === 'function_call') return { content: `${item.name} ${item.arguments}` }
   return item.type === 'function_call_output' ? { content: item.output } : item
@@ -81,7 +81,7 @@ function readFormat(text: unknown): Prompt['json'] {
   return format?.type === 'json_schema' ? { schema: format.schema } : undefined
 }
 
-function render(prompt: Prompt, answers: readonly Answer[], kept: KeptResponses): Rendering {
+function render(prompt: Prompt, answers: readonly Answer[], stored: StoredResponses): Rendering {
   const [answer] = answers
   const { response: asked } = prompt
   if (answer === undefined || asked === undefined) {
@@ -115,7 +115,7 @@ function render(prompt: Prompt, answers: readonly Answer[], kept: KeptResponses)
   }
   const keep = (): void => {
     const conversation = [...asked.before, ...asked.input, ...output]
-    if (asked.stored) kept.keep(id, { response: whole, input: asked.input, conversation })
+    if (asked.stored) stored.add(id, { response: whole, input: asked.input, conversation })
   }
   const events = responseEvents(begun, whole, answer.tokens)
   return {

@@ -5,27 +5,28 @@ import { writeAnswers } from './answer.ts'
 import { serveAudio } from './audio.ts'
 import { chatCompletions } from './chat-completions.ts'
 import { completions } from './completions.ts'
-import type { DataWire } from './data-wire.ts'
-import { wholeAnswer } from './data-wire.ts'
+import type { DataEndpoint } from './data-endpoint.ts'
+import { wholeAnswer } from './data-endpoint.ts'
 import { embeddings } from './embeddings.ts'
 import type { Provider } from './faults.ts'
-import { Fault, wordFault } from './faults.ts'
+import { Fault, faultResponse } from './faults.ts'
 import { DemoFiles } from './files.ts'
 import { images } from './images.ts'
-import { KeptResponses } from './kept-responses.ts'
 import { messages } from './messages.ts'
 import { getModel, listModels } from './model-list.ts'
 import type { DemoModel } from './models.ts'
 import { demoModel } from './models.ts'
-import { perform } from './perform.ts'
 import { readBody } from './read-body.ts'
 import { DemoRealtime } from './realtime.ts'
 import { rerank } from './rerank.ts'
 import { responses } from './responses.ts'
+import { sendAnswer } from './send-answer.ts'
+import { sendJson } from './send-json.ts'
+import { StoredResponses } from './stored-responses.ts'
+import type { TextEndpoint } from './text-endpoint.ts'
+import { newId } from './text-endpoint.ts'
 import type { VideoPace } from './video-tasks.ts'
 import { VideoServer } from './videos.ts'
-import type { Wire } from './wire.ts'
-import { newId } from './wire.ts'
 
 /** Options of the demo model server. */
 export interface DemoModelsOptions {
@@ -33,13 +34,13 @@ export interface DemoModelsOptions {
   readonly port?: number
   /** Address to listen on. Defaults to `127.0.0.1`. */
   readonly host?: string
-  /** The one key accepted, as `Authorization: Bearer` or `x-api-key`. Defaults to any, but one must be sent. */
+  /** The only valid key, as `Authorization: Bearer` or `x-api-key`. By default any key is valid. */
   readonly apiKey?: string
   /** Milliseconds before each chunk of a stream. Defaults to 15. */
   readonly paceMs?: number
   /** Milliseconds before the first byte of `demo-slow`. Defaults to 5000. */
   readonly slowMs?: number
-  /** How long a video waits, and is then made, in milliseconds. Defaults to 1000 and 2000. */
+  /** How long a video is queued and how long it runs, in milliseconds. Defaults to 1000 and 2000. */
   readonly videoPace?: VideoPace
   /** Most bytes of a request body. Defaults to 32 MiB. */
   readonly bodyLimitBytes?: number
@@ -47,32 +48,32 @@ export interface DemoModelsOptions {
 
 /** A running demo model server. */
 export interface DemoModels {
-  /** Its origin, `http://127.0.0.1:40123`; the base URL of a line is `${url}/v1`, of a task-style one `${url}/api/v3`. */
+  /** The origin, such as `http://127.0.0.1:40123`. Base URLs of lines are `${url}/v1` and, task-style, `${url}/api/v3`. */
   readonly url: string
-  /** Stops it, calls under way included. */
+  /** Stops the server and its running calls. */
   readonly close: () => Promise<void>
 }
 
-const WIRES: ReadonlyMap<string, Wire> = new Map([
+const TEXT_ENDPOINTS: ReadonlyMap<string, TextEndpoint> = new Map([
   ['/v1/chat/completions', chatCompletions],
   ['/v1/completions', completions],
   ['/v1/messages', messages],
 ])
 
-const DATA_WIRES: ReadonlyMap<string, DataWire> = new Map([
+const DATA_ENDPOINTS: ReadonlyMap<string, DataEndpoint> = new Map([
   ['/v1/embeddings', embeddings],
   ['/v1/images/generations', images],
   ['/v1/rerank', rerank],
 ])
 
 /**
- * Starts a small model server that speaks the OpenAI-style and the Anthropic-style protocol and says in every
- * text that it is a demo. It serves `POST /v1/chat/completions`, `/v1/completions`, `/v1/responses`, `/v1/embeddings`,
+ * Starts a small model server with the OpenAI-style and the Anthropic-style protocol, whose texts say that it is a demo. It
+ * serves `POST /v1/chat/completions`, `/v1/completions`, `/v1/responses`, `/v1/embeddings`,
  * `/v1/images/generations`, `/v1/rerank`, `/v1/messages` and `/v1/messages/count_tokens`, `GET` and `DELETE` of
  * `/v1/responses/{id}`, `GET /v1/models` and `GET /v1/models/{id}`, `/v1/files`, `/v1/audio/speech`,
  * `/v1/audio/transcriptions`, WebSockets on `/v1/realtime`, and videos on both kinds of upstream, `/v1/videos` and
- * `/api/v3/contents/generations/tasks`; which model is asked for decides what happens (`DEMO_MODELS`). Rejects if the
- * address cannot be listened on.
+ * `/api/v3/contents/generations/tasks`. The requested model decides what happens (`DEMO_MODELS`). Rejects if the
+ * address is not available.
  *
  * @example
  * const demo = await startDemoModels({ port: 8790 })
@@ -83,8 +84,8 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
   const { bodyLimitBytes = 32 * 1024 * 1024 } = options
   const { videoPace = { waitMs: 1000, makeMs: 2000 } } = options
   const calls = new Map<string, number>()
-  const kept = new KeptResponses()
-  const wires = new Map([...WIRES, ['/v1/responses', responses(kept)]])
+  const stored = new StoredResponses()
+  const wires = new Map([...TEXT_ENDPOINTS, ['/v1/responses', responses(stored)]])
   const files = new DemoFiles(bodyLimitBytes)
   const realtime = new DemoRealtime()
   const videos = new VideoServer(videoPace, bodyLimitBytes)
@@ -92,15 +93,15 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
   async function respond(req: IncomingMessage, res: ServerResponse, left: AbortSignal): Promise<void> {
     const path = pathOf(req)
     const video = videos.serves(path)
-    if (video !== 'openly') requireKey(req, apiKey)
+    if (video !== 'public') requireKey(req, apiKey)
     if (video !== undefined) return videos.respond(req, res, path)
     if (req.method === 'GET' && path === '/v1/models') return sendJson(res, listModels(providerOf(req)))
     if (req.method === 'GET' && path.startsWith('/v1/models/')) {
       return sendJson(res, getModel(path.slice('/v1/models/'.length), providerOf(req)))
     }
-    const dataWire = DATA_WIRES.get(path)
+    const dataWire = DATA_ENDPOINTS.get(path)
     if (req.method === 'POST' && dataWire !== undefined) return sendData(req, res, dataWire, left)
-    if (path.startsWith('/v1/responses/')) return sendJson(res, kept.answer(req.method, path))
+    if (path.startsWith('/v1/responses/')) return sendJson(res, stored.answer(req.method, path))
     if (await files.serve(req, res, path)) return
     if (await serveAudio(req, res, path, bodyLimitBytes)) return
     const counts = path === '/v1/messages/count_tokens'
@@ -113,22 +114,22 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
     const prompt = wire.read(counts ? { ...body, max_tokens: 1 } : body)
     const model = modelOf(prompt)
     if (counts) return sendJson(res, { input_tokens: prompt.inputTokens })
-    refuseAsTheModelDoes(model, prompt, calls)
+    refuseIfModelDoes(model, prompt, calls)
     const rendering = wire.render(prompt, writeAnswers(prompt, model))
-    await perform(res, { stream: prompt.stream, model, rendering }, { paceMs, slowMs }, left)
+    await sendAnswer(res, { stream: prompt.stream, model, rendering }, { paceMs, slowMs }, left)
   }
 
   async function sendData(
     req: IncomingMessage,
     res: ServerResponse,
-    wire: DataWire,
+    wire: DataEndpoint,
     left: AbortSignal,
   ): Promise<void> {
     const asked = wire.read(await readBody(req, bodyLimitBytes))
     const model = modelOf(asked)
-    refuseAsTheModelDoes(model, asked, calls)
+    refuseIfModelDoes(model, asked, calls)
     const rendering = wholeAnswer(await asked.answer(model.withholds !== undefined))
-    await perform(res, { stream: false, model, rendering }, { paceMs, slowMs }, left)
+    await sendAnswer(res, { stream: false, model, rendering }, { paceMs, slowMs }, left)
   }
 
   const server = createServer({ shouldUpgradeCallback: beginsRealtime }, (req, res) => {
@@ -138,11 +139,11 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
     const requestId = newId('req_demo_')
     res.setHeader(provider === 'openai' ? 'x-request-id' : 'request-id', requestId)
     respond(req, res, left.signal).catch((error: unknown) => {
-      if (left.signal.aborted || req.errored !== null) return // the caller has left: nobody is there to be told
+      if (left.signal.aborted || req.errored !== null) return // the caller has left
       if (!(error instanceof Fault)) process.emitWarning(error instanceof Error ? error : String(error))
       if (res.headersSent) return void res.destroy()
       const fault = error instanceof Fault ? error : new Fault('server_error')
-      const { status, headers, body } = wordFault(fault, provider, requestId)
+      const { status, headers, body } = faultResponse(fault, provider, requestId)
       sendJson(res, body, status, headers)
     })
   })
@@ -178,13 +179,15 @@ function pathOf(req: IncomingMessage): string {
   return path
 }
 
-/** Paths both providers have (and unknown ones) are answered as the one whose version header was sent. */
+/** Returns the provider of a path. For common and unknown paths, the version header decides. */
 function providerOf(req: IncomingMessage): Provider {
   if (pathOf(req).startsWith('/v1/messages')) return 'anthropic'
-  return WIRES.get(pathOf(req))?.provider ?? (req.headers['anthropic-version'] ? 'anthropic' : 'openai')
+  return (
+    TEXT_ENDPOINTS.get(pathOf(req))?.provider ?? (req.headers['anthropic-version'] ? 'anthropic' : 'openai')
+  )
 }
 
-/** Every credential sent must be right, so that a proxy which lets a second one slip through is found out. */
+/** Checks all credentials of a request, so that tests notice a proxy that passes on a second one. */
 function requireKey(req: IncomingMessage, apiKey: string | undefined): void {
   const bearer = /^Bearer +(.+)$/i.exec(req.headers.authorization ?? '')?.[1]
   const given = [bearer, req.headers['x-api-key']].filter((key) => key !== undefined && key !== '')
@@ -204,7 +207,7 @@ function modelOf({ model: id }: { readonly model: string }): DemoModel {
   return model
 }
 
-function refuseAsTheModelDoes(
+function refuseIfModelDoes(
   model: DemoModel,
   { inputTokens }: { readonly inputTokens: number },
   calls: Map<string, number>,
@@ -213,15 +216,4 @@ function refuseAsTheModelDoes(
   calls.set(model.id, call)
   if (model.refuses === undefined || call % (model.everyNth ?? 1) !== 0) return
   throw new Fault(model.refuses, { inputTokens })
-}
-
-function sendJson(
-  res: ServerResponse,
-  body: object,
-  status = 200,
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  const bytes = Buffer.from(JSON.stringify(body))
-  res.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length, ...headers })
-  res.end(bytes)
 }

@@ -2,12 +2,12 @@
 // character: together they cover every text, so joining the tokens gives it back unchanged.
 const TOKEN = / ?[\p{Script=Latin}\p{N}]{1,8}|\s+|./gsu
 
-/** A text cut into the demo models' tokens; joined, they are the text again. */
+/** Splits a text into the demo models' tokens. Joined, they are the text again. */
 export function tokensOf(text: string): string[] {
   return text.match(TOKEN) ?? []
 }
 
-/** How many tokens a text has for the demo models. */
+/** Counts the demo models' tokens of a text. */
 export function countTokens(text: string): number {
   return tokensOf(text).length
 }

@@ -1,12 +1,12 @@
-import { newId } from './wire.ts'
+import { newId } from './text-endpoint.ts'
 
-/** Milliseconds that a task of the demo waits, and that it then takes. */
+/** How long a video of the demo is queued, and how long it runs. */
 export interface VideoPace {
   readonly waitMs: number
   readonly makeMs: number
 }
 
-/** A video that the demo server makes, or plays making. */
+/** A video of the demo server. */
 export interface DemoVideo {
   readonly id: string
   readonly model: string
@@ -18,10 +18,10 @@ export interface DemoVideo {
 
 export type DemoVideoState = 'queued' | 'running' | 'succeeded' | 'failed'
 
-/** Forgotten when there are more. */
-const MOST_TASKS = 1000
+/** Most videos to hold; the oldest are dropped. */
+const MAX_TASKS = 1000
 
-/** The demo server's videos. Time alone moves them on: nothing runs in between. */
+/** Stores the demo server's videos. Their states follow from the time since their creation. */
 export class DemoVideos {
   readonly #pace: VideoPace
   readonly #videos = new Map<string, DemoVideo>()
@@ -34,7 +34,7 @@ export class DemoVideos {
     const video = { ...asked, id: newId(prefix), createdAt: Date.now() }
     this.#videos.set(video.id, video)
     const [oldest] = this.#videos.keys()
-    if (this.#videos.size > MOST_TASKS && oldest !== undefined) this.#videos.delete(oldest)
+    if (this.#videos.size > MAX_TASKS && oldest !== undefined) this.#videos.delete(oldest)
     return video
   }
 
@@ -46,7 +46,7 @@ export class DemoVideos {
     this.#videos.delete(id)
   }
 
-  /** A video whose prompt holds the word "fail" fails. */
+  /** Returns the state of a video. It fails if its prompt contains the word "fail". */
   stateOf({ createdAt, prompt }: DemoVideo): DemoVideoState {
     const age = Date.now() - createdAt
     const { waitMs, makeMs } = this.#pace
@@ -55,7 +55,7 @@ export class DemoVideos {
     return /\bfail\b/i.test(prompt) ? 'failed' : 'succeeded'
   }
 
-  /** Percent. */
+  /** Returns the progress of a video in percent. */
   progressOf({ createdAt }: DemoVideo): number {
     const { waitMs, makeMs } = this.#pace
     const share = (Date.now() - createdAt - waitMs) / makeMs

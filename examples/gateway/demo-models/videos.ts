@@ -1,23 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Fault } from './faults.ts'
 import { makeMp4 } from './mp4.ts'
+import { readForm } from './multipart.ts'
 import { type JsonObject, textOf } from './prompt.ts'
-import { readJsonOrForm } from './read-body.ts'
+import { readBody } from './read-body.ts'
+import { sendJson } from './send-json.ts'
 import { type DemoVideo, type DemoVideoState, DemoVideos, type VideoPace } from './video-tasks.ts'
 
 const VIDEOS = '/v1/videos'
 const TASKS = '/api/v3/contents/generations/tasks'
 const FILES = '/files/'
-const MOST_SECONDS = 60
+const MAX_SECONDS = 60
 
-const OPENAI_WORDS: Readonly<Record<DemoVideoState, string>> = {
+const OPENAI_STATUS: Readonly<Record<DemoVideoState, string>> = {
   queued: 'queued',
   running: 'in_progress',
   succeeded: 'completed',
   failed: 'failed',
 }
 
-/** Both kinds of video upstream: OpenAI-style `/v1/videos`, and task-style `/api/v3/contents/generations/tasks`. */
+/** Serves both protocols of video: OpenAI-style `/v1/videos`, and task-style `/api/v3/contents/generations/tasks`. */
 export class VideoServer {
   readonly #videos: DemoVideos
   readonly #bodyLimitBytes: number
@@ -27,15 +29,15 @@ export class VideoServer {
     this.#bodyLimitBytes = bodyLimitBytes
   }
 
-  /** Whether a path is one of its own. Files need no key: their names are the secret, as with real providers. */
-  serves(path: string): 'with a key' | 'openly' | undefined {
-    if (path.startsWith(FILES)) return 'openly'
+  /** Returns how a path is served; undefined if it is not. Files are public: their names are secret, as at real providers. */
+  serves(path: string): 'with a key' | 'public' | undefined {
+    if (path.startsWith(FILES)) return 'public'
     return path === VIDEOS || path.startsWith(`${VIDEOS}/`) || path.startsWith(TASKS)
       ? 'with a key'
       : undefined
   }
 
-  /** Throws a `Fault` where the real API would refuse. */
+  /** Answers a request; throws a `Fault` if the real API would refuse it. */
   async respond(req: IncomingMessage, res: ServerResponse, path: string): Promise<void> {
     if (path.startsWith(FILES)) {
       this.#sendFile(req, res, this.#known(path.slice(FILES.length).replace(/\.mp4$/, '')))
@@ -91,7 +93,7 @@ export class VideoServer {
       object: 'video',
       created_at: Math.floor(video.createdAt / 1000),
       model: video.model,
-      status: OPENAI_WORDS[state],
+      status: OPENAI_STATUS[state],
       progress: this.#videos.progressOf(video),
       seconds: String(video.seconds),
       size: '720x1280',
@@ -143,17 +145,19 @@ export class VideoServer {
   }
 }
 
+/** Reads a JSON object or a form, whose files are `File`s. */
+async function readJsonOrForm(req: IncomingMessage, limitBytes: number): Promise<JsonObject> {
+  const type = req.headers['content-type'] ?? ''
+  if (!type.startsWith('multipart/form-data')) return readBody(req, limitBytes)
+  return Object.fromEntries(await readForm(req, limitBytes))
+}
+
 function secondsOf(body: JsonObject, isTask: boolean): number {
   const flag = /--dur(?:ation)?\s+(\d+)/.exec(textOf(body.content))?.[1]
   const [value, missing] = isTask ? [body.duration ?? flag, 5] : [body.seconds, 4]
   const seconds = value === undefined ? missing : Number(value)
-  if (Number.isInteger(seconds) && seconds >= 1 && seconds <= MOST_SECONDS) return seconds
+  if (Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_SECONDS) return seconds
   const param = isTask ? 'duration' : 'seconds'
-  const message = `${param}: must be a whole number from 1 to ${MOST_SECONDS}.`
+  const message = `${param}: must be a whole number from 1 to ${MAX_SECONDS}.`
   throw new Fault('invalid_request', { message, param })
-}
-
-function sendJson(res: ServerResponse, body: object): void {
-  const bytes = Buffer.from(JSON.stringify(body))
-  res.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length }).end(bytes)
 }

@@ -1,7 +1,7 @@
 import type { Prompt } from './prompt.ts'
 
 const ECHO_CHARACTERS = 80
-const MOST_WORDS = 5000
+const MAX_WORDS = 5000
 
 const SENTENCES = [
   'A gateway stands between one caller and many models, and picks the line each request takes.',
@@ -17,9 +17,9 @@ const SENTENCES = [
 ] as const
 
 /**
- * Writes a demo model's text: always the same for the same prompt and variant. The first sentence says who is
- * talking, the second repeats what the user wrote, the others are filler. A user who asks for "300 words" gets
- * about that many (at most 5000), which makes a stream last as long as a trial needs.
+ * Writes the text of a demo model, the same for the same prompt and variant. The first sentence names the model, the second
+ * repeats the prompt, all others are filler. If the prompt contains "300 words", the text has about that many, at most 5000,
+ * so that you can choose how long a stream lasts.
  */
 export function writeText(prompt: Prompt, variant: number): string {
   const sentences = [`This is ${prompt.model}, the demo model of the example gateway, and no real AI.`]
@@ -43,7 +43,7 @@ function shorten(text: string): string {
 
 function wordsAskedFor(text: string): number | undefined {
   const digits = /(\d{1,6}) words/i.exec(text)?.[1]
-  return digits === undefined ? undefined : Math.min(Number(digits), MOST_WORDS)
+  return digits === undefined ? undefined : Math.min(Number(digits), MAX_WORDS)
 }
 
 function countWords(sentences: readonly string[]): number {

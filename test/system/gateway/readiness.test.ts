@@ -52,7 +52,7 @@ describe('/readyz', () => {
     settle(held, 'bad', units(1))
     let writes = true
     const readiness = new Readiness(async () => {})
-    readiness.alsoNeeds(
+    readiness.addCheck(
       'ledger',
       ledgerServes(pool, async () => {
         if (!writes) throw new Error('the disk is full')

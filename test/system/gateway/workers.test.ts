@@ -212,7 +212,7 @@ describe('WORKERS that cannot start', () => {
     for (const [env, fault] of [
       [
         { WORKERS: '2' },
-        'WORKERS: the processes need a database that they share; "memory:" is of one process\n',
+        'WORKERS: several processes need a shared database; "memory:" works with one process only\n',
       ],
       [{ WORKERS: 'two' }, 'WORKERS: must be a whole number from 1 to 256\n'],
     ] as const) {

@@ -1,8 +1,8 @@
-import { type Activity, MOST_CALLS, PERIODS, readActivity } from '../call-activity.ts'
+import { type Activity, MAX_CALLS, PERIODS, readActivity } from '../call-activity.ts'
 import { type Child, fill, h } from '../element.ts'
 import { amountOf, count, usd } from '../format.ts'
 import { linkWith } from '../router.ts'
-import type { Visit } from '../visit.ts'
+import type { ViewContext } from '../view.ts'
 import { loaded } from './loaded.ts'
 import { emptyState, notice } from './notice.ts'
 import { plot } from './plot.ts'
@@ -10,8 +10,8 @@ import { table } from './table.ts'
 
 const FIRST = '24h'
 
-/** What an account did over time: requests, spend, errors. Added up here, of the calls that the log has. */
-export function activityPlots(visit: Visit, account: string | undefined): HTMLElement {
+/** Shows the activity of an account over time: requests, spend, errors. The page sums up the calls of the log. */
+export function activityPlots(context: ViewContext, account: string | undefined): HTMLElement {
   const place = h('div', { class: 'stack' })
   const buttons = PERIODS.map((period) =>
     h('button', { type: 'button', 'aria-pressed': 'false', click: () => choose(period.name) }, period.text),
@@ -24,7 +24,7 @@ export function activityPlots(visit: Visit, account: string | undefined): HTMLEl
       fill(
         place,
         loaded('calls', async () =>
-          shown(visit, await readActivity(visit, account, period, Date.now()), period.binMs),
+          shown(context, await readActivity(context, account, period, Date.now()), period.binMs),
         ),
       )
     }
@@ -38,7 +38,7 @@ export function activityPlots(visit: Visit, account: string | undefined): HTMLEl
   )
 }
 
-function shown(visit: Visit, activity: Activity, binMs: number): Child {
+function shown(context: ViewContext, activity: Activity, binMs: number): Child {
   const { bins, calls, spent, truncated } = activity
   if (calls === 0) return emptyState('No calls in this time.')
   const times = bins.map(({ from }) => from)
@@ -46,7 +46,7 @@ function shown(visit: Visit, activity: Activity, binMs: number): Child {
     truncated &&
       notice(
         'info',
-        h('p', {}, `Only the newest ${count(MOST_CALLS)} calls of this time are in these figures.`),
+        h('p', {}, `Only the newest ${count(MAX_CALLS)} calls of this time are in these figures.`),
       ),
     h('p', { class: 'muted' }, `${count(calls)} requests, ${usd(amountOf(spent))} spent.`),
     h(
@@ -73,16 +73,16 @@ function shown(visit: Visit, activity: Activity, binMs: number): Child {
       }),
     ),
     h('h3', {}, 'Errors by code'),
-    errors(visit, activity),
+    errors(context, activity),
   ]
 }
 
-/** Without the noise behind the ninth place, and never as 1e-7. */
+/** Formats a number with at most nine decimal places, never as 1e-7. */
 function dollars(value: number): string {
   return usd(value.toFixed(9).replace(/0+$/, ''))
 }
 
-function errors({ session, params }: Visit, { errors: found, calls }: Activity): Child {
+function errors({ session, params }: ViewContext, { errors: found, calls }: Activity): Child {
   if (found.length === 0) return emptyState('None.')
   const account = session.kind === 'admin' ? (params.id ?? '') : ''
   return table(

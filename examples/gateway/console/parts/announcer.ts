@@ -1,8 +1,8 @@
 import { fill, h } from '../element.ts'
 
-/** Where screen readers are told what has changed without a move of the focus. */
+/** An element through which screen readers announce changes without a move of the focus. */
 export const announcer = h('div', { class: 'unseen', role: 'status', 'aria-live': 'polite' })
 
-export function announce(text: string): void {
+export function printReadyMessage(text: string): void {
   fill(announcer, text)
 }

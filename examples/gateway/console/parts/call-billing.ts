@@ -7,7 +7,7 @@ import { table } from './table.ts'
 
 type Billing = NonNullable<Call['billing']>
 
-/** What a call cost, and how that came about. */
+/** Shows the cost of a call and how it was computed. */
 export function billingSection({ billing }: Call): HTMLElement {
   if (!billing) return section('Billing', emptyState('Nothing was held or charged.'))
   return section('Billing', facts(amountsOf(billing)), items(billing))

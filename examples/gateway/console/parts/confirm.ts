@@ -1,6 +1,6 @@
 import { h } from '../element.ts'
 
-/** Asks before what cannot be undone; resolves with whether to do it. Escape is a no. */
+/** Asks for confirmation and resolves with the answer. Escape means no. */
 export function confirmed(question: string, consequence: string, yes: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const dialog: HTMLDialogElement = h(

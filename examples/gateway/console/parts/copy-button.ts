@@ -1,20 +1,20 @@
 import { fill, h } from '../element.ts'
-import { announce } from './announcer.ts'
+import { printReadyMessage } from './announcer.ts'
 
 const SHOWN_MS = 2000
 
-/** Copies a text; says so on itself for a moment. */
+/** Creates a button that copies a text and shows "copied" for a moment. */
 export function copyButton(text: string, what: string): HTMLElement {
   const words = `Copy ${what}`
   const button = h('button', { type: 'button', class: 'quiet' }, words)
   button.addEventListener('click', async () => {
     const done = await navigator.clipboard.writeText(text).then(
       () => 'Copied',
-      // Browsers allow it on secure pages only.
+      // Browsers allow copying on secure pages only.
       () => 'Not allowed here',
     )
     fill(button, done)
-    announce(done)
+    printReadyMessage(done)
     setTimeout(() => fill(button, words), SHOWN_MS)
   })
   return button

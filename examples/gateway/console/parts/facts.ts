@@ -1,7 +1,7 @@
 import { type Child, h } from '../element.ts'
 import { NOTHING } from '../format.ts'
 
-/** Names and values; those without a value are told as such. */
+/** Shows names and values; a missing value is shown as such. */
 export function facts(rows: readonly (readonly [name: string, value: Child])[]): HTMLElement {
   return h(
     'dl',
@@ -12,7 +12,7 @@ export function facts(rows: readonly (readonly [name: string, value: Child])[]):
   )
 }
 
-/** Figures to be seen first. */
+/** Shows the most important figures of a page. */
 export function tiles(rows: readonly (readonly [name: string, value: Child, note?: string])[]): HTMLElement {
   return h(
     'dl',
@@ -23,7 +23,7 @@ export function tiles(rows: readonly (readonly [name: string, value: Child, note
   )
 }
 
-/** A part of a page under its own heading. */
+/** Creates a section of a page with a heading. */
 export function section(title: string, ...children: readonly Child[]): HTMLElement {
   return h('section', {}, h('h2', {}, title), ...children)
 }

@@ -1,12 +1,12 @@
 import { h } from '../element.ts'
 import { linkTo } from '../router.ts'
 import type { Ticket } from '../tickets.ts'
-import type { Visit } from '../visit.ts'
+import type { ViewContext } from '../view.ts'
 import { form, textField } from './form.ts'
 import { notice } from './notice.ts'
 
-/** Asks those who run the service about a call. They see the call; what was sent in it need not be told. */
-export function fileTicket({ api }: Visit, requestId: string): HTMLElement {
+/** Shows a form to create a ticket about a call. Operators see the call, so that the message need not repeat it. */
+export function fileTicket({ api }: ViewContext, requestId: string): HTMLElement {
   return form({
     label: 'File a ticket',
     submit: 'File a ticket',

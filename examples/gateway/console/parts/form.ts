@@ -2,7 +2,7 @@ import { type Attributes, type Child, fill, h } from '../element.ts'
 import { linkWith } from '../router.ts'
 import { faultNotice } from './notice.ts'
 
-/** A labelled input; what it needs to know to be filled in stands below it. */
+/** A labelled input with an optional hint below it. */
 export interface Field {
   readonly name: string
   readonly label: string
@@ -10,7 +10,7 @@ export interface Field {
   readonly attributes?: Attributes
 }
 
-/** The element of a field. */
+/** Creates the element of a text field. */
 export function field({ name, label, hint, attributes }: Field): HTMLElement {
   const id = nextId(name)
   const hintId = `${id}-hint`
@@ -55,19 +55,19 @@ export function choice(
   )
 }
 
-/** What was filled in, by name, without the space around it. */
+/** The values of a form by name, trimmed. */
 export type Filled = Readonly<Record<string, string>>
 
-/** What a form is made of. */
+/** Options of a form. */
 export interface FormParts {
   readonly label: string
   readonly fields: Child
   readonly submit: string
-  /** Does what the form is for; what it answers is shown behind the form, as is a fault. */
+  /** Submits the form; its result, or its error, is shown behind the form. */
   act(filled: Filled): Promise<Child> | Child
 }
 
-/** A form that says what came of it, and cannot be sent twice at once. */
+/** Creates a form that shows its result and cannot be submitted twice at once. */
 export function form({ label, fields, submit, act }: FormParts): HTMLFormElement {
   const button = h('button', { type: 'submit', class: 'primary' }, submit)
   const result = h('div', { class: 'result' })
@@ -108,7 +108,7 @@ function nextId(name: string): string {
   return `${name}-${ids}`
 }
 
-/** What narrows a list: filled in, it leads to the list's own address with what stands in it. */
+/** Creates the filter form of a list. Submitting it leads to the address of the filtered list. */
 export function filterForm(list: string, ...fields: Child[]): HTMLFormElement {
   const form = h(
     'form',

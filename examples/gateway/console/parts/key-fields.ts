@@ -3,7 +3,7 @@ import { clock, day } from '../format.ts'
 import type { Key } from '../keys.ts'
 import { field } from './form.ts'
 
-/** The settings of a key, to be filled in; what stands there first are those of the key. */
+/** Creates the fields for the settings of a key, with their current values. */
 export function keyFields(key?: Key): Child {
   const number = { inputmode: 'numeric', pattern: '[0-9]*', title: 'A whole number', size: 8 }
   return [

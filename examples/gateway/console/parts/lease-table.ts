@@ -2,18 +2,18 @@ import type { Lease } from '../accounts.ts'
 import type { Page } from '../api.ts'
 import { h } from '../element.ts'
 import { moment, usd } from '../format.ts'
-import type { Visit } from '../visit.ts'
+import type { ViewContext } from '../view.ts'
 import { loaded } from './loaded.ts'
 import { emptyState } from './notice.ts'
 import { type Column, table } from './table.ts'
 
 const PAGE = 100
-const MOST_PAGES = 20
+const MAX_PAGES = 20
 
-/** What processes have set aside; of one account, or of all. */
-export function leaseTable(visit: Visit, account?: string): HTMLElement {
+/** Shows the open leases of all processes, for one account or for all. */
+export function leaseTable(context: ViewContext, account?: string): HTMLElement {
   return loaded('leases', async () => {
-    const leases = await readLeases(visit)
+    const leases = await readLeases(context)
     const shown =
       account === undefined ? leases : leases.filter(({ wallet }) => wallet === `account:${account}`)
     return shown.length === 0
@@ -22,10 +22,10 @@ export function leaseTable(visit: Visit, account?: string): HTMLElement {
   })
 }
 
-async function readLeases({ api, signal }: Visit): Promise<readonly Lease[]> {
+async function readLeases({ api, signal }: ViewContext): Promise<readonly Lease[]> {
   const leases: Lease[] = []
   let cursor: string | undefined
-  for (let page = 0; page < MOST_PAGES; page++) {
+  for (let page = 0; page < MAX_PAGES; page++) {
     const { data, next_cursor: next }: Page<Lease> = await api.get(
       'admin/leases',
       { limit: PAGE, cursor },

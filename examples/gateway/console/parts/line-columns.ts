@@ -4,7 +4,7 @@ import { circuitBadge, type Line, workersNote } from '../lines.ts'
 import { badge } from './status.ts'
 import type { Column } from './table.ts'
 
-/** What is told of lines to everybody. */
+/** The columns of lines for all users. */
 export const LINE_COLUMNS: readonly Column<Line>[] = [
   {
     name: 'Line',
@@ -44,7 +44,7 @@ export const LINE_COLUMNS: readonly Column<Line>[] = [
   { name: 'In flight', figures: true, cell: ({ in_flight }) => count(in_flight) },
 ]
 
-/** The rest, for operators. */
+/** The additional columns for operators. */
 export const LINE_FIGURES: readonly Column<Line>[] = [
   ...LINE_COLUMNS,
   { name: 'Attempts/min', figures: true, cell: ({ recent_attempts }) => count(recent_attempts) },

@@ -1,10 +1,10 @@
 import type { Query } from '../api.ts'
 import { type Call, listCalls } from '../calls.ts'
 import { fill, h } from '../element.ts'
-import { isLeaving, type Visit } from '../visit.ts'
-import { announce } from './announcer.ts'
+import { isLeaving, type ViewContext } from '../view.ts'
+import { printReadyMessage } from './announcer.ts'
 import { callColumns } from './call-columns.ts'
-import { GrowingRows } from './growing-rows.ts'
+import { LiveRows } from './live-rows.ts'
 import { emptyState } from './notice.ts'
 import { paged } from './pager.ts'
 import { table } from './table.ts'
@@ -12,32 +12,32 @@ import { table } from './table.ts'
 const PAGE = 50
 const POLL_MS = 2000
 
-/** A list of calls, page by page, or live: new ones come in at the top until that is paused. */
+/** Shows a list of calls, page by page or live. Live, new calls appear at the top until you pause it. */
 export class LiveCalls {
   readonly element: HTMLElement = h('div', { class: 'stack' })
   readonly controls: HTMLElement
-  readonly #visit: Visit
+  readonly #context: ViewContext
   readonly #filters: Query
   readonly #button: HTMLButtonElement
   readonly #state = h('span', { class: 'live-state' })
   #live = false
-  #rows: GrowingRows<Call> | undefined
+  #rows: LiveRows<Call> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(visit: Visit, filters: Query) {
-    this.#visit = visit
+  constructor(context: ViewContext, filters: Query) {
+    this.#context = context
     this.#filters = filters
     this.#button = h('button', { type: 'button', click: () => this.#toggle() }, 'Go live')
     this.controls = h('div', { class: 'buttons' }, this.#state, this.#button)
-    visit.signal.addEventListener('abort', () => clearTimeout(this.#timer))
+    context.signal.addEventListener('abort', () => clearTimeout(this.#timer))
     this.#showPages()
   }
 
   #showPages(): void {
-    const columns = callColumns(this.#visit.session)
+    const columns = callColumns(this.#context.session)
     const pages = paged(
       'calls',
-      (cursor) => listCalls(this.#visit, { ...this.#filters, limit: PAGE, cursor }),
+      (cursor) => listCalls(this.#context, { ...this.#filters, limit: PAGE, cursor }),
       (rows) => (rows.length === 0 ? emptyState('No calls that fit.') : table('Calls', columns, rows)),
     )
     fill(this.element, pages)
@@ -46,7 +46,7 @@ export class LiveCalls {
   #toggle(): void {
     this.#live = !this.#live
     fill(this.#button, this.#live ? 'Pause' : 'Go live')
-    announce(this.#live ? 'Live: new calls come in at the top.' : 'Paused.')
+    printReadyMessage(this.#live ? 'Live: new calls come in at the top.' : 'Paused.')
     clearTimeout(this.#timer)
     if (this.#live) void this.#poll()
     else fill(this.#state, 'Paused')
@@ -54,24 +54,25 @@ export class LiveCalls {
 
   async #poll(): Promise<void> {
     try {
-      // What nobody sees need not be asked for.
+      // A hidden page need not be updated.
       if (!document.hidden) await this.#askForMore()
       fill(this.#state, h('span', { class: 'pulse' }), `Live, every ${POLL_MS / 1000} s`)
     } catch (error) {
       if (isLeaving(error)) return
       fill(this.#state, error instanceof Error ? error.message : String(error))
     }
-    if (this.#live && !this.#visit.signal.aborted) this.#timer = setTimeout(() => void this.#poll(), POLL_MS)
+    if (this.#live && !this.#context.signal.aborted)
+      this.#timer = setTimeout(() => void this.#poll(), POLL_MS)
   }
 
   async #askForMore(): Promise<void> {
-    const { data } = await listCalls(this.#visit, { ...this.#filters, limit: PAGE })
+    const { data } = await listCalls(this.#context, { ...this.#filters, limit: PAGE })
     if (!this.#live) return
     if (!this.#rows) {
-      this.#rows = new GrowingRows('Calls', callColumns(this.#visit.session))
+      this.#rows = new LiveRows('Calls', callColumns(this.#context.session))
       fill(this.element, this.#rows.element)
     } else if (!this.element.contains(this.#rows.element)) fill(this.element, this.#rows.element)
     const added = this.#rows.add(data)
-    if (added > 0) announce(`${added} calls came in.`)
+    if (added > 0) printReadyMessage(`${added} calls came in.`)
   }
 }

@@ -1,11 +1,8 @@
 import { type Child, fill, h } from '../element.ts'
-import { isLeaving } from '../visit.ts'
+import { isLeaving } from '../view.ts'
 import { faultNotice } from './notice.ts'
 
-/**
- * A place that shows what it waits for: first that it is on its way, then it, or why it did not come, with a button to
- * ask again.
- */
+/** Shows that something is loading, then the result, or the error with a button to retry. */
 export function loaded(what: string, load: () => Promise<Child>): HTMLElement {
   const place = h('div', { class: 'stack', 'aria-busy': 'true' })
   const attempt = async (): Promise<void> => {

@@ -1,17 +1,17 @@
 import { ApiFault } from '../api.ts'
 import { type Child, h } from '../element.ts'
 
-/** A remark on the page: for information, of success, or of trouble. */
+/** Shows a notice: information, success or an error. */
 export function notice(tone: 'info' | 'good' | 'bad', ...children: readonly Child[]): HTMLElement {
   return h('div', { class: `notice notice-${tone}`, role: tone === 'bad' ? 'alert' : null }, ...children)
 }
 
-/** What stands where a list is empty. */
+/** Shows that a list is empty. */
 export function emptyState(...children: readonly Child[]): HTMLElement {
   return h('p', { class: 'empty' }, ...children)
 }
 
-/** A request's fault in words, with what to search the log for. */
+/** Shows the error of a request with its request id, for the log. */
 export function faultNotice(error: unknown): HTMLElement {
   return notice('bad', ...wordsOf(error))
 }

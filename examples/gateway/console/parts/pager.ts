@@ -1,13 +1,13 @@
 import type { Page } from '../api.ts'
 import { type Child, fill, h } from '../element.ts'
-import { announce } from './announcer.ts'
+import { printReadyMessage } from './announcer.ts'
 import { loaded } from './loaded.ts'
 
 /**
- * A list that is read page by page. Each page takes the place of the one before; the first is one click away.
+ * Shows a list page by page, with buttons for the next and the first page.
  *
- * @param load reads the page behind a cursor; undefined: the first.
- * @param show what a page looks like.
+ * @param load reads the page of a cursor; undefined means the first page.
+ * @param show returns the element of a page.
  */
 export function paged<T>(
   what: string,
@@ -18,7 +18,7 @@ export function paged<T>(
   const turnTo = (cursor: string | undefined, number: number): void => {
     const page = loaded(what, async () => {
       const { data, next_cursor: next } = await load(cursor)
-      if (number > 1) announce(`Page ${number}: ${data.length} ${what}`)
+      if (number > 1) printReadyMessage(`Page ${number}: ${data.length} ${what}`)
       return [show(data), buttons(number, next)]
     })
     fill(place, page)

@@ -3,7 +3,7 @@ import { clock, day } from '../format.ts'
 import { scaleOf } from './plot-scale.ts'
 import { table } from './table.ts'
 
-/** What is drawn in one colour, named in the legend. */
+/** A series with its own colour and its name in the legend. */
 export interface Series {
   readonly name: string
   /** The name of its colour. */
@@ -12,7 +12,7 @@ export interface Series {
   readonly values: readonly number[]
 }
 
-/** A plot of bars over time; several series stand on one another. */
+/** A bar plot over time; several series are stacked. */
 export interface PlotParts {
   readonly title: string
   /** What the vertical axis counts. */
@@ -20,7 +20,7 @@ export interface PlotParts {
   readonly times: readonly Date[]
   readonly binMs: number
   readonly series: readonly Series[]
-  /** A value in words, such as with its currency. */
+  /** Formats a value, such as with its currency. */
   text(value: number): string
 }
 
@@ -29,7 +29,7 @@ const EDGE = { top: 22, right: 8, bottom: 24, left: 56 }
 const LABEL_WIDTH = 76
 const DAY_MS = 86_400_000
 
-/** Draws the plot as wide as there is room, again when that changes; its figures stand in a table behind it. */
+/** Draws a plot at the full width, again when the width changes. A table behind it has the values. */
 export function plot(parts: PlotParts): HTMLElement {
   const drawing = h('div', { class: 'drawing' })
   const draw = (width: number): void => fill(drawing, drawn(parts, width))

@@ -2,7 +2,7 @@ import { h } from '../element.ts'
 import { copyButton } from './copy-button.ts'
 import { notice } from './notice.ts'
 
-/** A new secret, which is shown this once. */
+/** Shows a new secret, which is shown only once. */
 export function newSecret(text: string, of: string): HTMLElement {
   return notice(
     'good',

@@ -1,14 +1,14 @@
 import { type Child, h } from '../element.ts'
 import { NOTHING } from '../format.ts'
 
-/** A column: its heading, and what of a row stands in it. */
+/** A column: its heading, and the content of its cells. */
 export interface Column<T> {
   readonly name: string
-  /** Figures stand to the right, so that their digits stand below one another. */
+  /** Whether the column has numbers, which are aligned to the right. */
   readonly figures?: boolean
-  /** Names that break at their hyphens stand better with some room. */
+  /** Whether the column needs more width, such as for names with hyphens. */
   readonly names?: boolean
-  /** What names the row, read out with each of its cells. */
+  /** Whether the column is the heading of the row, which screen readers read with each cell. */
   readonly heads?: boolean
   cell(row: T): Child
 }
@@ -30,7 +30,7 @@ export function table<T>(label: string, columns: readonly Column<T>[], rows: rea
   )
 }
 
-/** A row to be put into a table that stands already. */
+/** Creates a row for an existing table. */
 export function tableRow<T>(columns: readonly Column<T>[], row: T): HTMLTableRowElement {
   return h(
     'tr',

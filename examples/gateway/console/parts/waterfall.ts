@@ -7,7 +7,7 @@ type Routing = NonNullable<Call['routing']>
 type Attempt = Routing['attempts'][number]
 type Elimination = Routing['eliminated'][number]
 
-/** An attempt with the time at which it began, as far as the trace tells. */
+/** An attempt with the time of its beginning, as far as the trace has it. */
 interface Placed {
   readonly attempt: Attempt
   /** Milliseconds from the beginning of the first one. */
@@ -15,8 +15,8 @@ interface Placed {
 }
 
 /**
- * How a call was routed: the lines that were taken out, then the attempts, each below the one before and to the right of
- * it by the time that had gone by. The trace holds how long each took and not the pauses between them.
+ * Shows how a call was routed: the eliminated lines, then the attempts, each below the previous one and shifted by the time
+ * that had passed. The trace has the durations of attempts, but not the pauses between them.
  */
 export function waterfall({ eliminated, attempts }: Routing): HTMLElement {
   const placed = placedOf(attempts)
@@ -94,7 +94,7 @@ function toneOf(outcome: string): Tone {
   return outcome === 'abandoned' ? 'warn' : 'bad'
 }
 
-/** An attempt's time: connecting, waiting for the first byte, reading. */
+/** Shows the phases of an attempt: connecting, waiting for the first byte, reading. */
 function bar(
   { connect_ms, first_byte_ms, duration_ms, outcome }: Attempt,
   at: number,
@@ -118,7 +118,7 @@ function bar(
     part(0, connected, 'connecting'),
     part(connected, answered, 'waiting'),
     part(answered, duration_ms, 'reading'),
-    // However short it was, there it is.
+    // Even a very short phase is visible.
     svg('rect', { class: 'edge', x: percent(at, span), width: 2, y: 1, height: 14 }),
   )
 }

@@ -8,19 +8,19 @@ import { emptyState } from '../parts/notice.ts'
 import { paged } from '../parts/pager.ts'
 import { type Column, table } from '../parts/table.ts'
 import { linkTo } from '../router.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 
-/** All accounts, and a way to add one. */
-export function accountList(visit: Visit): Shown {
+/** Lists all accounts, with a form to add one. */
+export function accountList(context: ViewContext): ViewContent {
   const list = paged(
     'accounts',
-    (cursor) => visit.api.get<Page<Account>>('admin/accounts', { limit: 50, cursor }, visit.signal),
+    (cursor) => context.api.get<Page<Account>>('admin/accounts', { limit: 50, cursor }, context.signal),
     (rows) => (rows.length === 0 ? emptyState('No accounts yet.') : table('Accounts', COLUMNS, rows)),
   )
-  return { title: 'Accounts', content: [list, section('A new account', newAccountForm(visit))] }
+  return { title: 'Accounts', content: [list, section('A new account', newAccountForm(context))] }
 }
 
-function newAccountForm({ api }: Visit): HTMLElement {
+function newAccountForm({ api }: ViewContext): HTMLElement {
   return form({
     label: 'A new account',
     submit: 'Create',

@@ -2,38 +2,38 @@ import type { Account } from '../accounts.ts'
 import { type Child, fill, h } from '../element.ts'
 import { count, moment, usd } from '../format.ts'
 import { activityPlots } from '../parts/activity-plots.ts'
-import { announce } from '../parts/announcer.ts'
+import { printReadyMessage } from '../parts/announcer.ts'
 import { facts, section, tiles } from '../parts/facts.ts'
 import { field, form } from '../parts/form.ts'
 import { leaseTable } from '../parts/lease-table.ts'
 import { loaded } from '../parts/loaded.ts'
 import { notice } from '../parts/notice.ts'
 import { linkWith } from '../router.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 
-/** The account of the key that is signed in. */
-export function ownAccountPage(visit: Visit): Shown {
+/** Shows the account of the session's key. */
+export function ownAccountPage(context: ViewContext): ViewContent {
   const figures = loaded('the account', async () => {
-    const account = await visit.api.get<Account>('v1/account', {}, visit.signal)
+    const account = await context.api.get<Account>('v1/account', {}, context.signal)
     return [
       h('p', { class: 'mono subject' }, account.id),
       money(account),
       section('Limits', settings(account)),
     ]
   })
-  return { title: 'Account', content: [figures, section('Activity', activityPlots(visit, undefined))] }
+  return { title: 'Account', content: [figures, section('Activity', activityPlots(context, undefined))] }
 }
 
-/** Any account, for operators. */
-export function accountPage(visit: Visit): Shown {
-  const id = visit.params.id ?? ''
+/** Shows any account, for operators. */
+export function accountPage(context: ViewContext): ViewContent {
+  const id = context.params.id ?? ''
   const path = `admin/accounts/${encodeURIComponent(id)}`
   const place = h('div', { class: 'stack' })
   const figures = loaded('the account', async () => {
     const show = (account: Account): void =>
       fill(place, money(account), section('Settings', settings(account)))
-    show(await visit.api.get<Account>(path, {}, visit.signal))
-    return [place, section('Deposit', depositForm(visit, path, show))]
+    show(await context.api.get<Account>(path, {}, context.signal))
+    return [place, section('Deposit', depositForm(context, path, show))]
   })
   return {
     title: id,
@@ -44,8 +44,8 @@ export function accountPage(visit: Visit): Shown {
     ],
     content: [
       figures,
-      section('Activity', activityPlots(visit, id)),
-      section('Leases', leaseTable(visit, id)),
+      section('Activity', activityPlots(context, id)),
+      section('Leases', leaseTable(context, id)),
     ],
   }
 }
@@ -78,7 +78,7 @@ function limitText(value: number | null): string {
   return value === null ? 'no limit' : count(value)
 }
 
-function depositForm({ api }: Visit, path: string, show: (account: Account) => void): HTMLElement {
+function depositForm({ api }: ViewContext, path: string, show: (account: Account) => void): HTMLElement {
   return form({
     label: 'Deposit',
     submit: 'Deposit',
@@ -97,7 +97,7 @@ function depositForm({ api }: Visit, path: string, show: (account: Account) => v
     async act({ amount = '', reference = '' }) {
       await api.send('POST', `${path}/deposits`, { amount, reference })
       show(await api.get<Account>(path))
-      announce('Deposited.')
+      printReadyMessage('Deposited.')
       return notice('good', h('p', {}, `${usd(amount)} stand in the books as ${reference}.`))
     },
   })

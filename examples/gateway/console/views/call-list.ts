@@ -3,19 +3,19 @@ import { h } from '../element.ts'
 import { field, filledIn } from '../parts/form.ts'
 import { LiveCalls } from '../parts/live-calls.ts'
 import { linkTo, linkWith } from '../router.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 
 const FILTERS = ['account', 'model', 'status', 'code', 'from', 'to'] as const
 
-/** Calls, newest first, narrowed by what stands in the address: a list can be passed on as a link. */
-export function callList(visit: Visit): Shown {
-  const { query } = visit
+/** Lists calls, newest first. The filters are in the address, so that you can share a list as a link. */
+export function callList(context: ViewContext): ViewContent {
+  const { query } = context
   const filters = Object.fromEntries(FILTERS.map((name) => [name, query.get(name) ?? '']))
-  const calls = new LiveCalls(visit, { ...filters, from: isoOf(filters.from), to: isoOf(filters.to) })
-  return { title: 'Calls', actions: calls.controls, content: [filterForm(visit, filters), calls.element] }
+  const calls = new LiveCalls(context, { ...filters, from: isoOf(filters.from), to: isoOf(filters.to) })
+  return { title: 'Calls', actions: calls.controls, content: [filterForm(context, filters), calls.element] }
 }
 
-function filterForm({ session }: Visit, filters: Readonly<Record<string, string>>): HTMLElement {
+function filterForm({ session }: ViewContext, filters: Readonly<Record<string, string>>): HTMLElement {
   const input = (name: (typeof FILTERS)[number], label: string, attributes: Record<string, string> = {}) =>
     field({ name, label, attributes: { value: filters[name] ?? '', ...attributes } })
   const apply = (event: Event): void => {
@@ -55,7 +55,7 @@ function filterForm({ session }: Visit, filters: Readonly<Record<string, string>
   return element
 }
 
-/** What the reader's clock shows, as the gateway reads it. */
+/** Converts a local time to ISO 8601. */
 function isoOf(local: string | undefined): string {
   const time = new Date(local ?? '')
   return Number.isNaN(time.getTime()) ? '' : time.toISOString()

@@ -11,14 +11,17 @@ import { loaded } from '../parts/loaded.ts'
 import { emptyState, notice } from '../parts/notice.ts'
 import { callStatus } from '../parts/status.ts'
 import { waterfall } from '../parts/waterfall.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 
-/** All that the log holds of a call. */
-export function callPage(visit: Visit): Shown {
-  const id = visit.params.id ?? ''
+/** Shows all that the log has about a call. */
+export function callPage(context: ViewContext): ViewContent {
+  const id = context.params.id ?? ''
   const content = loaded('the call', async () => {
-    const call = await findCall(visit, id)
-    return [callSections(call), visit.session.kind === 'key' && section('A ticket', fileTicket(visit, id))]
+    const call = await findCall(context, id)
+    return [
+      callSections(call),
+      context.session.kind === 'key' && section('A ticket', fileTicket(context, id)),
+    ]
   })
   return {
     title: 'Call',
@@ -27,7 +30,7 @@ export function callPage(visit: Visit): Shown {
   }
 }
 
-/** The parts of a call, as they stand on its own page and beside a ticket. */
+/** Returns the sections of a call, for its page and for tickets. */
 export function callSections(call: Call): Child {
   const advice = adviceOn(call.error_code)
   return [
@@ -145,7 +148,7 @@ function indented(body: string): string {
   try {
     return JSON.stringify(JSON.parse(body), null, 2)
   } catch {
-    // A stream's events, or an answer that broke off.
+    // The body is a stream's events, or it broke off.
     return body
   }
 }

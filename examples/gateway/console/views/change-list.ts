@@ -5,7 +5,7 @@ import { field, filterForm } from '../parts/form.ts'
 import { emptyState } from '../parts/notice.ts'
 import { paged } from '../parts/pager.ts'
 import { type Column, table } from '../parts/table.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 
 interface Change {
   readonly id: string
@@ -17,8 +17,8 @@ interface Change {
   readonly after: object | null
 }
 
-/** The audit trail: what operators have changed. */
-export function changeList({ api, query, signal }: Visit): Shown {
+/** Lists the changes that operators have made. */
+export function changeList({ api, query, signal }: ViewContext): ViewContent {
   const subject = query.get('subject') ?? ''
   const list = paged(
     'changes',
@@ -46,7 +46,7 @@ const COLUMNS: readonly Column<Change>[] = [
   { name: 'Request id', cell: ({ id }) => h('span', { class: 'mono small' }, id) },
 ]
 
-/** Only what differs. */
+/** Shows the members that differ. */
 function differences(before: object | null, after: object | null): Child {
   const stood = new Map(Object.entries(before ?? {}))
   const stands = new Map(Object.entries(after ?? {}))

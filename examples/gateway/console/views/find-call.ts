@@ -7,12 +7,12 @@ import { loaded } from '../parts/loaded.ts'
 import { emptyState, notice } from '../parts/notice.ts'
 import { table } from '../parts/table.ts'
 import { linkTo } from '../router.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 
 const NEWEST = 8
 
-/** The front page: from a request id to its call. */
-export function findCall(visit: Visit): Shown {
+/** The start page: finds a call by its request id. */
+export function findCall(context: ViewContext): ViewContent {
   const search = form({
     label: 'Find a call',
     submit: 'Find',
@@ -29,10 +29,10 @@ export function findCall(visit: Visit): Shown {
     },
   })
   const newest = loaded('calls', async () => {
-    const { data } = await listCalls(visit, { limit: NEWEST })
+    const { data } = await listCalls(context, { limit: NEWEST })
     if (data.length === 0) return emptyState('No calls yet. The first one will stand here.')
     return [
-      table('The newest calls', callColumns(visit.session), data),
+      table('The newest calls', callColumns(context.session), data),
       h('p', {}, h('a', { href: linkTo('calls') }, 'All calls')),
     ]
   })

@@ -11,19 +11,19 @@ import { newSecret } from '../parts/secret.ts'
 import { badge } from '../parts/status.ts'
 import { type Column, table } from '../parts/table.ts'
 import { linkTo, linkWith } from '../router.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 
-/** API keys, and a way to make one. */
-export function keyList(visit: Visit): Shown {
-  const account = visit.query.get('account') ?? ''
-  const list = h('div', {}, keys(visit, account))
+/** Lists API keys, with a form to create one. */
+export function keyList(context: ViewContext): ViewContent {
+  const account = context.query.get('account') ?? ''
+  const list = h('div', {}, keys(context, account))
   return {
     title: 'Keys',
-    content: [filterForm(account), list, section('A new key', newKeyForm(visit, account, list))],
+    content: [filterForm(account), list, section('A new key', newKeyForm(context, account, list))],
   }
 }
 
-function keys({ api, signal }: Visit, account: string): HTMLElement {
+function keys({ api, signal }: ViewContext, account: string): HTMLElement {
   return paged(
     'keys',
     (cursor) => api.get<Page<Key>>('admin/keys', { account, cursor, limit: 50 }, signal),
@@ -52,7 +52,7 @@ function filterForm(account: string): HTMLElement {
   return element
 }
 
-function newKeyForm(visit: Visit, account: string, list: HTMLElement): HTMLElement {
+function newKeyForm(context: ViewContext, account: string, list: HTMLElement): HTMLElement {
   return form({
     label: 'A new key',
     submit: 'Create',
@@ -69,8 +69,8 @@ function newKeyForm(visit: Visit, account: string, list: HTMLElement): HTMLEleme
     async act(filled) {
       const { id = '', owner } = filled
       const wanted = { account: owner, ...(id !== '' && { id }), ...keySettingsIn(filled) }
-      const key = await visit.api.send<KeyWithSecret>('POST', 'admin/keys', wanted)
-      list.replaceChildren(keys(visit, account))
+      const key = await context.api.send<KeyWithSecret>('POST', 'admin/keys', wanted)
+      list.replaceChildren(keys(context, account))
       return newSecret(key.secret, key.id)
     },
   })

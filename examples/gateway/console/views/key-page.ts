@@ -1,7 +1,7 @@
 import { type Child, fill, h } from '../element.ts'
 import { moment, usd } from '../format.ts'
 import { type Key, type KeyWithSecret, keySettingsIn } from '../keys.ts'
-import { announce } from '../parts/announcer.ts'
+import { printReadyMessage } from '../parts/announcer.ts'
 import { confirmed } from '../parts/confirm.ts'
 import { facts, section } from '../parts/facts.ts'
 import { form } from '../parts/form.ts'
@@ -10,15 +10,15 @@ import { loaded } from '../parts/loaded.ts'
 import { faultNotice, notice } from '../parts/notice.ts'
 import { newSecret } from '../parts/secret.ts'
 import { linkTo, linkWith } from '../router.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 import { keyState } from './key-list.ts'
 
-/** A key: what it has spent, its settings, its secret, its end. */
-export function keyPage(visit: Visit): Shown {
-  const id = visit.params.id ?? ''
+/** Shows a key: its spending, its settings, and buttons to rotate and delete it. */
+export function keyPage(context: ViewContext): ViewContent {
+  const id = context.params.id ?? ''
   const content = loaded('the key', async () => {
-    const page = new KeyPage(visit, id)
-    page.show(await visit.api.get<Key>(page.path, {}, visit.signal))
+    const page = new KeyPage(context, id)
+    page.show(await context.api.get<Key>(page.path, {}, context.signal))
     return page.element
   })
   return {
@@ -31,15 +31,15 @@ export function keyPage(visit: Visit): Shown {
 class KeyPage {
   readonly path: string
   readonly element: HTMLElement
-  readonly #visit: Visit
+  readonly #context: ViewContext
   readonly #id: string
   readonly #facts = h('div', {})
   readonly #buttons = h('div', { class: 'buttons' })
   readonly #result = h('div', { class: 'result' })
   readonly #settings = h('div', {})
 
-  constructor(visit: Visit, id: string) {
-    this.#visit = visit
+  constructor(context: ViewContext, id: string) {
+    this.#context = context
     this.#id = id
     this.path = `admin/keys/${encodeURIComponent(id)}`
     this.element = h(
@@ -79,7 +79,7 @@ class KeyPage {
     fill(this.#settings, this.#settingsForm(key))
   }
 
-  /** The focus stays on the button that was pressed, by its place. */
+  /** Restores the focus to the button that was pressed. */
   #place(buttons: readonly HTMLButtonElement[]): void {
     const focused = [...this.#buttons.children].indexOf(document.activeElement ?? this.#buttons)
     fill(this.#buttons, buttons)
@@ -111,15 +111,15 @@ class KeyPage {
   }
 
   async #change(settings: object): Promise<Child> {
-    this.show(await this.#visit.api.send<Key>('PATCH', this.path, settings))
-    announce('Saved.')
+    this.show(await this.#context.api.send<Key>('PATCH', this.path, settings))
+    printReadyMessage('Saved.')
     return notice('good', h('p', {}, 'Saved. Every process knows within 5 s.'))
   }
 
   async #rotate(): Promise<Child> {
     const consequence = 'The secret that is in use now is good for nothing any more, within 5 s.'
     if (!(await confirmed(`Rotate the secret of ${this.#id}?`, consequence, 'Rotate'))) return null
-    const key = await this.#visit.api.send<KeyWithSecret>('POST', `${this.path}/rotate`)
+    const key = await this.#context.api.send<KeyWithSecret>('POST', `${this.path}/rotate`)
     this.show(key)
     return newSecret(key.secret, key.id)
   }
@@ -127,7 +127,7 @@ class KeyPage {
   async #delete(): Promise<Child> {
     const consequence = 'Its calls and charges stay in the books. The id cannot be used again.'
     if (!(await confirmed(`Delete ${this.#id}?`, consequence, 'Delete'))) return null
-    await this.#visit.api.send('DELETE', this.path)
+    await this.#context.api.send('DELETE', this.path)
     location.hash = linkTo('keys')
     return null
   }

@@ -5,7 +5,7 @@ import { leaseTable } from '../parts/lease-table.ts'
 import { loaded } from '../parts/loaded.ts'
 import { notice } from '../parts/notice.ts'
 import { badge } from '../parts/status.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 
 interface LedgerCheck {
   readonly violations: readonly string[]
@@ -16,10 +16,10 @@ interface LedgerCheck {
   readonly leased: string
 }
 
-/** Whether the books are right, and what is set aside of them. */
-export function ledgerCheck(visit: Visit): Shown {
+/** Shows the check of the ledger and the open leases. */
+export function ledgerCheck(context: ViewContext): ViewContent {
   const check = loaded('the check', async () => {
-    const found = await visit.api.get<LedgerCheck>('admin/ledger/check', {}, visit.signal)
+    const found = await context.api.get<LedgerCheck>('admin/ledger/check', {}, context.signal)
     const { violations } = found
     return [
       tiles([
@@ -48,7 +48,7 @@ export function ledgerCheck(visit: Visit): Shown {
   })
   return {
     title: 'Ledger',
-    actions: h('button', { type: 'button', click: () => visit.reload() }, 'Check again'),
+    actions: h('button', { type: 'button', click: () => context.reload() }, 'Check again'),
     content: [
       h(
         'p',
@@ -56,7 +56,7 @@ export function ledgerCheck(visit: Visit): Shown {
         'The rules of the ledger, recomputed from all its rows. Not to be asked for every second.',
       ),
       check,
-      section('Open leases', leaseTable(visit)),
+      section('Open leases', leaseTable(context)),
     ],
   }
 }

@@ -1,26 +1,26 @@
 import type { Page } from '../api.ts'
 import { type Child, fill, h } from '../element.ts'
 import type { Line } from '../lines.ts'
-import { announce } from '../parts/announcer.ts'
+import { printReadyMessage } from '../parts/announcer.ts'
 import { LINE_FIGURES } from '../parts/line-columns.ts'
 import { loaded } from '../parts/loaded.ts'
 import { emptyState, faultNotice } from '../parts/notice.ts'
 import { type Column, table } from '../parts/table.ts'
-import { isLeaving, type Shown, type Visit } from '../visit.ts'
+import { isLeaving, type ViewContent, type ViewContext } from '../view.ts'
 
 const PAGE = 100
 const AGAIN_MS = 5000
 
-/** The lines, how they do, and their switches. */
-export function lineList(visit: Visit): Shown {
+/** Lists the lines with their status and switches. */
+export function lineList(context: ViewContext): ViewContent {
   const result = h('div', {})
 
   const switchLine = async ({ id, enabled }: Line): Promise<void> => {
     fill(result)
     try {
-      await visit.api.send<Line>('PATCH', `admin/lines/${encodeURIComponent(id)}`, { enabled: !enabled })
-      announce(`${id} is switched ${enabled ? 'off' : 'on'}.`)
-      fill(lines, show(await allLines(visit)))
+      await context.api.send<Line>('PATCH', `admin/lines/${encodeURIComponent(id)}`, { enabled: !enabled })
+      printReadyMessage(`${id} is switched ${enabled ? 'off' : 'on'}.`)
+      fill(lines, show(await allLines(context)))
       lines.querySelector<HTMLElement>(`[data-line="${CSS.escape(id)}"]`)?.focus()
     } catch (error) {
       if (!isLeaving(error)) fill(result, faultNotice(error))
@@ -45,10 +45,10 @@ export function lineList(visit: Visit): Shown {
       ? emptyState('The config has no lines.')
       : table('Lines', [...LINE_FIGURES, column], rows)
 
-  const lines = loaded('lines', async () => show(await allLines(visit)))
-  keepFresh(visit, async () => {
-    const rows = await allLines(visit)
-    // Not under somebody's hand.
+  const lines = loaded('lines', async () => show(await allLines(context)))
+  keepFresh(context, async () => {
+    const rows = await allLines(context)
+    // Do not replace rows while the user works with them.
     if (!lines.contains(document.activeElement)) fill(lines, show(rows))
   })
   return {
@@ -65,7 +65,7 @@ export function lineList(visit: Visit): Shown {
   }
 }
 
-async function allLines({ api, signal }: Visit): Promise<readonly Line[]> {
+async function allLines({ api, signal }: ViewContext): Promise<readonly Line[]> {
   const lines: Line[] = []
   let cursor: string | undefined
   do {
@@ -76,8 +76,8 @@ async function allLines({ api, signal }: Visit): Promise<readonly Line[]> {
   return lines
 }
 
-/** Does something every few seconds while the view is looked at; a fault of it shows with the next deed. */
-function keepFresh({ signal }: Visit, refresh: () => Promise<void>): void {
+/** Runs something every few seconds while the view is visible. Its errors are ignored. */
+function keepFresh({ signal }: ViewContext, refresh: () => Promise<void>): void {
   const timer = setInterval(() => {
     if (!document.hidden) refresh().catch(() => {})
   }, AGAIN_MS)

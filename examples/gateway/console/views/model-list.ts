@@ -6,7 +6,7 @@ import { emptyState } from '../parts/notice.ts'
 import { table } from '../parts/table.ts'
 import { linkTo } from '../router.ts'
 import type { Session } from '../session.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 
 interface Model {
   readonly id: string
@@ -16,8 +16,8 @@ interface Model {
   readonly features: readonly string[] | null
 }
 
-/** The models that the key may use; for operators, all. */
-export function modelList({ session, api, signal }: Visit): Shown {
+/** Lists the models that the key may use; for operators, all models. */
+export function modelList({ session, api, signal }: ViewContext): ViewContent {
   const models = loaded('models', async () => {
     const { data } = await api.get<Page<Model>>(modelsPath(session), {}, signal)
     if (data.length === 0) return emptyState('There are no models that this key may use.')

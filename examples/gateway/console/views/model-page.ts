@@ -6,11 +6,11 @@ import { loaded } from '../parts/loaded.ts'
 import { emptyState } from '../parts/notice.ts'
 import { table } from '../parts/table.ts'
 import { linkWith } from '../router.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 import { modelsPath } from './model-list.ts'
 
-/** The lines that a model is served by, and how they do. */
-export function modelPage({ session, api, params, signal }: Visit): Shown {
+/** Shows the lines of a model with their status. */
+export function modelPage({ session, api, params, signal }: ViewContext): ViewContent {
   const id = params.id ?? ''
   const lines = loaded('lines', async () => {
     const path = `${modelsPath(session)}/${encodeURIComponent(id)}/routing`

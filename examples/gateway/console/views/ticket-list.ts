@@ -10,13 +10,13 @@ import { type Column, table } from '../parts/table.ts'
 import { ticketBadge } from '../parts/ticket-badge.ts'
 import { linkTo } from '../router.ts'
 import type { Ticket } from '../tickets.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 
 const EXCERPT = 120
 
-/** For operators all tickets; the holder of a key finds one by its number. */
-export function ticketList(visit: Visit): Shown {
-  return { title: 'Tickets', content: visit.session.kind === 'admin' ? allTickets(visit) : findTicket() }
+/** Lists all tickets for operators; holders of keys find a ticket by its id. */
+export function ticketList(context: ViewContext): ViewContent {
+  return { title: 'Tickets', content: context.session.kind === 'admin' ? allTickets(context) : findTicket() }
 }
 
 function findTicket() {
@@ -40,7 +40,7 @@ function findTicket() {
   ]
 }
 
-function allTickets({ api, query, signal }: Visit) {
+function allTickets({ api, query, signal }: ViewContext) {
   const status = query.get('status') ?? ''
   const list = paged(
     'tickets',

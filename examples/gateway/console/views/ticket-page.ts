@@ -1,6 +1,6 @@
 import { type Child, fill, h } from '../element.ts'
 import { moment } from '../format.ts'
-import { announce } from '../parts/announcer.ts'
+import { printReadyMessage } from '../parts/announcer.ts'
 import { callLink } from '../parts/call-columns.ts'
 import { facts, section } from '../parts/facts.ts'
 import { choice, form, textField } from '../parts/form.ts'
@@ -8,23 +8,28 @@ import { loaded } from '../parts/loaded.ts'
 import { emptyState, notice } from '../parts/notice.ts'
 import { ticketBadge } from '../parts/ticket-badge.ts'
 import type { Ticket } from '../tickets.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 import { callSections } from './call-page.ts'
 
-/** A ticket; for operators with the call beside it, and a place to answer. */
-export function ticketPage(visit: Visit): Shown {
-  const id = visit.params.id ?? ''
-  const path = `${visit.session.kind === 'admin' ? 'admin' : 'v1'}/tickets/${encodeURIComponent(id)}`
+/** Shows a ticket; for operators with its call and a form to reply. */
+export function ticketPage(context: ViewContext): ViewContent {
+  const id = context.params.id ?? ''
+  const path = `${context.session.kind === 'admin' ? 'admin' : 'v1'}/tickets/${encodeURIComponent(id)}`
   const content = loaded('the ticket', async () => {
     const place = h('div', { class: 'stack' })
-    const show = (ticket: Ticket): void => fill(place, ...ticketParts(visit, path, ticket, show))
-    show(await visit.api.get<Ticket>(path, {}, visit.signal))
+    const show = (ticket: Ticket): void => fill(place, ...ticketParts(context, path, ticket, show))
+    show(await context.api.get<Ticket>(path, {}, context.signal))
     return place
   })
   return { title: 'Ticket', content: [h('p', { class: 'mono subject' }, id), content] }
 }
 
-function ticketParts(visit: Visit, path: string, ticket: Ticket, show: (ticket: Ticket) => void): Child[] {
+function ticketParts(
+  context: ViewContext,
+  path: string,
+  ticket: Ticket,
+  show: (ticket: Ticket) => void,
+): Child[] {
   const { message, reply, call } = ticket
   return [
     facts([
@@ -37,7 +42,7 @@ function ticketParts(visit: Visit, path: string, ticket: Ticket, show: (ticket: 
     ]),
     section('Message', h('p', { class: 'said' }, message)),
     section('Reply', reply === null ? emptyState('Not answered yet.') : h('p', { class: 'said' }, reply)),
-    visit.session.kind === 'admin' && section('Answer it', answerForm(visit, path, ticket, show)),
+    context.session.kind === 'admin' && section('Answer it', answerForm(context, path, ticket, show)),
     call && h('section', { class: 'beside' }, h('h2', {}, 'The call'), callSections(call)),
     call === null && emptyState('The log no longer has the call.'),
   ]
@@ -50,7 +55,7 @@ const STATUSES = [
 ] as const
 
 function answerForm(
-  { api }: Visit,
+  { api }: ViewContext,
   path: string,
   ticket: Ticket,
   show: (ticket: Ticket) => void,
@@ -68,7 +73,7 @@ function answerForm(
         return notice('bad', 'Write a reply, or choose another status.')
       const said = { status, ...(reply !== '' && { reply }) }
       show(await api.send<Ticket>('PATCH', path, said))
-      announce('Saved.')
+      printReadyMessage('Saved.')
       return null
     },
   })

@@ -1,8 +1,8 @@
 import { h } from '../element.ts'
 import { linkTo } from '../router.ts'
-import type { Shown } from '../visit.ts'
+import type { ViewContent } from '../view.ts'
 
-export function unknownView(): Shown {
+export function unknownView(): ViewContent {
   return {
     title: 'Nothing here',
     content: h('p', {}, 'The console has no such view. ', h('a', { href: linkTo('') }, 'Find a call')),

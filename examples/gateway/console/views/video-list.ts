@@ -8,10 +8,10 @@ import { paged } from '../parts/pager.ts'
 import { type Column, table } from '../parts/table.ts'
 import { linkTo } from '../router.ts'
 import { VIDEO_STATES, type VideoTask, videoBadge } from '../videos.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 
-/** The videos of all accounts. */
-export function videoList({ api, query, signal }: Visit): Shown {
+/** Lists the video tasks of all accounts. */
+export function videoList({ api, query, signal }: ViewContext): ViewContent {
   const state = query.get('state') ?? ''
   const account = query.get('account') ?? ''
   const asked = { ...(state && { state }), ...(account && { account }), limit: 50 }

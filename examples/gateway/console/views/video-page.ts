@@ -1,6 +1,6 @@
 import { type Child, fill, h } from '../element.ts'
 import { moment, usd } from '../format.ts'
-import { announce } from '../parts/announcer.ts'
+import { printReadyMessage } from '../parts/announcer.ts'
 import { callLink } from '../parts/call-columns.ts'
 import { confirmed } from '../parts/confirm.ts'
 import { facts, section } from '../parts/facts.ts'
@@ -8,22 +8,27 @@ import { field, form } from '../parts/form.ts'
 import { loaded } from '../parts/loaded.ts'
 import { notice } from '../parts/notice.ts'
 import { type VideoTask, videoBadge } from '../videos.ts'
-import type { Shown, Visit } from '../visit.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
 
-/** A video; as long as it is not over, with a place to say what came of it. */
-export function videoPage(visit: Visit): Shown {
-  const id = visit.params.id ?? ''
+/** Shows a video task; until it ends, with a form to resolve it. */
+export function videoPage(context: ViewContext): ViewContent {
+  const id = context.params.id ?? ''
   const path = `admin/video-tasks/${encodeURIComponent(id)}`
   const content = loaded('the video', async () => {
     const place = h('div', { class: 'stack' })
-    const show = (task: VideoTask): void => fill(place, ...taskParts(visit, path, task, show))
-    show(await visit.api.get<VideoTask>(path, {}, visit.signal))
+    const show = (task: VideoTask): void => fill(place, ...taskParts(context, path, task, show))
+    show(await context.api.get<VideoTask>(path, {}, context.signal))
     return place
   })
   return { title: 'Video', content: [h('p', { class: 'mono subject' }, id), content] }
 }
 
-function taskParts(visit: Visit, path: string, task: VideoTask, show: (task: VideoTask) => void): Child[] {
+function taskParts(
+  context: ViewContext,
+  path: string,
+  task: VideoTask,
+  show: (task: VideoTask) => void,
+): Child[] {
   const { charged, finished_at: finishedAt, upstream_id: upstreamId } = task
   const mayResolve = finishedAt === null && task.state !== 'intended'
   return [
@@ -41,20 +46,20 @@ function taskParts(visit: Visit, path: string, task: VideoTask, show: (task: Vid
       ['Over', finishedAt && moment(finishedAt)],
       ['Call', callLink(task.request_id)],
     ]),
-    mayResolve && section('Say what came of it', ...resolution(visit, path, task, show)),
+    mayResolve && section('Say what came of it', ...resolution(context, path, task, show)),
   ]
 }
 
-/** By the provider's own list of videos, or its bill. */
+/** Creates the form to resolve a task, for an operator who has looked at the provider's list of videos or its bill. */
 function resolution(
-  { api }: Visit,
+  { api }: ViewContext,
   path: string,
   { held, account }: VideoTask,
   show: (task: VideoTask) => void,
 ): Child[] {
   const resolve = async (body: object, said: string): Promise<null> => {
     show(await api.send<VideoTask>('POST', `${path}/resolve`, body))
-    announce(said)
+    printReadyMessage(said)
     return null
   }
   return [

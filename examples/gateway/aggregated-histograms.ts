@@ -14,22 +14,22 @@ import {
   type CollectionResult,
   type DataPoint,
   DataPointType,
+  type Histogram as HistogramValue,
   type MetricData,
   type MetricProducer,
-  type Histogram as Tallied,
 } from '@opentelemetry/sdk-metrics'
 
-/** As the SDK has them, where a histogram is made without. */
+/** The SDK's default bounds. */
 const BOUNDS = [0, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10_000]
-const MOST_POINTS = 2000
+const MAX_POINTS = 2000
 const OVERFLOW: Attributes = { 'otel.metric.overflow': true }
 
 /**
- * Histograms beside those of the SDK, which writes the attributes of every single value as JSON to find where it belongs:
- * four values of a call take 4.5 µs there, more than all else that is told of it. Here the same object of attributes is
- * found again by its identity, and by what it says only the first time. Cumulative, for the reader they are given to.
+ * Cumulative histograms in place of those of the SDK, which serialises the attributes of each value to JSON to find its
+ * point: the four values of a call take 4.5 µs there, more than all its other metrics. Here an attributes object is
+ * serialised once, and then found by its identity.
  */
-export class TalliedHistograms implements MetricProducer {
+export class AggregatedHistograms implements MetricProducer {
   readonly #scopes: Scope[] = []
   readonly #resource: Resource
 
@@ -37,8 +37,8 @@ export class TalliedHistograms implements MetricProducer {
     this.#resource = resource
   }
 
-  /** Meters of the SDK but for the histograms. */
-  beside(provider: MeterProvider): MeterProvider {
+  /** Returns a meter provider of the SDK whose histograms are these. */
+  wrap(provider: MeterProvider): MeterProvider {
     const made = new WeakMap<Meter, Meter>()
     return {
       getMeter: (name, version, options) => {
@@ -48,14 +48,14 @@ export class TalliedHistograms implements MetricProducer {
         const scope: Scope = { scope: { name, version: version ?? '' }, histograms: new Map() }
         this.#scopes.push(scope)
         const value = (histogram: string, how?: MetricOptions) => histogramOf(scope, histogram, how)
-        const besides: Meter = Object.create(meter, { createHistogram: { value } })
-        made.set(meter, besides)
-        return besides
+        const wrapped: Meter = Object.create(meter, { createHistogram: { value } })
+        made.set(meter, wrapped)
+        return wrapped
       },
     }
   }
 
-  /** What the SDK's own callbacks record is in it: the reader calls them first. */
+  /** Returns the histograms. The reader runs the SDK's callbacks first, so that their values are included. */
   collect(): Promise<CollectionResult> {
     const now = millisToHrTime(Date.now())
     const scopeMetrics = this.#scopes.map(({ scope, histograms }) => ({
@@ -66,19 +66,19 @@ export class TalliedHistograms implements MetricProducer {
   }
 }
 
-/** What one meter was asked for. */
+/** The histograms of one meter. */
 interface Scope {
   readonly scope: { readonly name: string; readonly version: string }
-  readonly histograms: Map<string, TalliedHistogram>
+  readonly histograms: Map<string, AggregatedHistogram>
 }
 
 function histogramOf({ histograms }: Scope, name: string, options: MetricOptions = {}): Histogram {
-  const histogram = histograms.get(name) ?? new TalliedHistogram(name, options)
+  const histogram = histograms.get(name) ?? new AggregatedHistogram(name, options)
   histograms.set(name, histogram)
   return histogram
 }
 
-class TalliedHistogram implements Histogram {
+class AggregatedHistogram implements Histogram {
   readonly #name: string
   readonly #options: MetricOptions
   readonly #bounds: number[]
@@ -97,7 +97,7 @@ class TalliedHistogram implements Histogram {
 
   record(value: number, attributes: Attributes = {}): void {
     if (Number.isNaN(value)) return
-    const point = this.#byIdentity.get(attributes) ?? this.#found(attributes)
+    const point = this.#byIdentity.get(attributes) ?? this.#pointOf(attributes)
     point.add(value)
   }
 
@@ -107,11 +107,11 @@ class TalliedHistogram implements Histogram {
       descriptor: { name: this.#name, unit, description, valueType },
       aggregationTemporality: AggregationTemporality.CUMULATIVE,
       dataPointType: DataPointType.HISTOGRAM,
-      dataPoints: [...this.#byContent.values()].map((point) => point.told(endTime)),
+      dataPoints: [...this.#byContent.values()].map((point) => point.toDataPoint(endTime)),
     }
   }
 
-  #found(attributes: Attributes): Point {
+  #pointOf(attributes: Attributes): Point {
     const point = this.#withContent(attributes)
     this.#byIdentity.set(attributes, point)
     return point
@@ -121,14 +121,14 @@ class TalliedHistogram implements Histogram {
     const content = JSON.stringify(Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1)))
     const known = this.#byContent.get(content)
     if (known) return known
-    if (this.#byContent.size >= MOST_POINTS - 1 && attributes !== OVERFLOW) return this.#withContent(OVERFLOW)
+    if (this.#byContent.size >= MAX_POINTS - 1 && attributes !== OVERFLOW) return this.#withContent(OVERFLOW)
     const point = new Point(attributes, this.#bounds)
     this.#byContent.set(content, point)
     return point
   }
 }
 
-/** The values with the same attributes. */
+/** The values that have the same attributes. */
 class Point {
   readonly #attributes: Attributes
   readonly #startTime = millisToHrTime(Date.now())
@@ -156,7 +156,7 @@ class Point {
     this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1
   }
 
-  told(endTime: HrTime): DataPoint<Tallied> {
+  toDataPoint(endTime: HrTime): DataPoint<HistogramValue> {
     const buckets = { boundaries: this.#bounds, counts: [...this.#counts] }
     const value = { buckets, sum: this.#sum, count: this.#count, min: this.#min, max: this.#max }
     return { startTime: this.#startTime, endTime, attributes: this.#attributes, value }

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { metricsPage } from '../../examples/gateway/metrics-page.ts'
-import { sharedAnswer } from '../../examples/gateway/shared-answer.ts'
+import { singleFlight } from '../../examples/gateway/single-flight.ts'
 import { serveApp } from '../support/app-server.ts'
 
 test('many who ask at once wait for one answer, and whoever asks behind it gets a new one', async () => {
   let asked = 0
   const answers: (() => void)[] = []
-  const ask = sharedAnswer(() => {
+  const ask = singleFlight(() => {
     const answer = ++asked
     return new Promise<number>((resolve) => answers.push(() => resolve(answer)))
   })
@@ -22,7 +22,7 @@ test('many who ask at once wait for one answer, and whoever asks behind it gets 
 
 test('a failure is told to all who waited, and to nobody behind them', async () => {
   let asked = 0
-  const ask = sharedAnswer(async () => {
+  const ask = singleFlight(async () => {
     if (++asked === 1) throw new Error('not now')
     return asked
   })

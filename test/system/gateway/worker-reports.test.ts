@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'undici'
-import { linesOfAll } from '../../../examples/gateway/lines-of-all.ts'
+import { mergeWorkerLines } from '../../../examples/gateway/merged-lines.ts'
 import type { LineFigures } from '../../../lib/middleware/route/index.ts'
 import { Scrape } from '../../middleware/telemetry/scrape.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
@@ -194,7 +194,7 @@ describe('the figures of a line, merged', () => {
   })
   const merge = (...told: (LineFigures | null)[]) => {
     const reports = told.map((line, i) => ({ worker: i + 1, pid: i, figures: line && [line] }))
-    const [merged] = linesOfAll([figures({})], reports)
+    const [merged] = mergeWorkerLines([figures({})], reports)
     assert.ok(merged)
     return merged
   }

@@ -1,27 +1,27 @@
 import { Fault } from './faults.ts'
 import type { JsonObject } from './prompt.ts'
-import type { Rendering } from './wire.ts'
+import type { Rendering } from './text-endpoint.ts'
 
-/** A request whose answer is data and no text, read. */
+/** A request whose answer is data, not text. */
 export interface DataRequest {
   readonly model: string
   readonly inputTokens: number
-  /** The body of the answer; `withheld` is one of the same shape that holds nothing. */
+  /** Returns the body of the answer; with `withheld`, it has the same form and no content. */
   readonly answer: (withheld: boolean) => object | Promise<object>
 }
 
-/** An OpenAI-style endpoint that makes data: vectors, pictures, an order. */
-export interface DataWire {
-  /** Throws a `Fault` where the real API would refuse the body. */
+/** An OpenAI-style endpoint for data: vectors, images, rankings. */
+export interface DataEndpoint {
+  /** Reads a body; throws a `Fault` if the real API would refuse it. */
   readonly read: (body: JsonObject) => DataRequest
 }
 
-/** An answer that comes whole, in the form in which answers are performed. */
+/** Returns the rendering of an answer that cannot be streamed. */
 export function wholeAnswer(body: object): Rendering {
   return { body: () => body, opening: () => [], closing: () => [] }
 }
 
-/** A member that has to be a text. */
+/** Returns a member that must be a text. */
 export function readText(body: JsonObject, member: string): string {
   const value = body[member]
   if (typeof value !== 'string' || value === '') {

@@ -1,35 +1,35 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { writeFrames } from './event-stream.ts'
 import type { DemoModel } from './models.ts'
-import type { Rendering } from './wire.ts'
+import type { Rendering } from './text-endpoint.ts'
 
 /** How fast a model answers. */
-export interface Tempo {
+export interface Pace {
   /** Milliseconds before each chunk of a stream. */
   readonly paceMs: number
   /** Milliseconds before the first byte of the slow model. */
   readonly slowMs: number
 }
 
-/** Long enough for what was sent to be read: a reset overtakes what still lies in the caller's buffer. */
+/** The time for the caller to read what was sent: a reset discards what is still in its buffer. */
 const BEFORE_RESET_MS = 20
 
-/** Sends an answer the way this model sends them: whole or streamed, late, or broken off in the middle. */
-export async function perform(
+/** Sends an answer as the model does: whole or streamed, late, or broken off in the middle. */
+export async function sendAnswer(
   res: ServerResponse,
   { stream, model, rendering }: { stream: boolean; model: DemoModel; rendering: Rendering },
-  tempo: Tempo,
+  { paceMs, slowMs }: Pace,
   left: AbortSignal,
 ): Promise<void> {
-  if (model.slow) await pause(tempo.slowMs, undefined, { signal: left })
+  if (model.slow) await sleep(slowMs, undefined, { signal: left })
 
   if (stream) {
     res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' })
-    await writeFrames(res, rendering.opening(), tempo.paceMs, left)
+    await writeFrames(res, rendering.opening(), paceMs, left)
     if (model.breaksOff !== undefined) return breakOff(res, model.breaksOff, left)
-    await writeFrames(res, rendering.closing(), tempo.paceMs, left)
+    await writeFrames(res, rendering.closing(), paceMs, left)
     res.end()
     return
   }
@@ -49,6 +49,6 @@ async function breakOff(res: ServerResponse, how: 'silence' | 'reset', left: Abo
     if (!left.aborted) await once(left, 'abort')
     return
   }
-  await pause(BEFORE_RESET_MS, undefined, { signal: left })
+  await sleep(BEFORE_RESET_MS, undefined, { signal: left })
   res.socket?.resetAndDestroy()
 }

@@ -4,18 +4,18 @@ import type { MeterProvider as Meters } from '@opentelemetry/api'
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import { MeterProvider, type ResourceMetrics } from '@opentelemetry/sdk-metrics'
-import { TalliedHistograms } from '../../examples/gateway/tallied-histograms.ts'
+import { AggregatedHistograms } from '../../examples/gateway/aggregated-histograms.ts'
 
 const BOUNDS = [0.1, 1, 10]
 
 /** What a scrape and a collector are told of what is recorded. */
 async function toldOf(tallied: boolean, record: (meters: Meters) => void) {
   const resource = resourceFromAttributes({ 'service.name': 'test' })
-  const histograms = new TalliedHistograms(resource)
+  const histograms = new AggregatedHistograms(resource)
   const metricProducers = tallied ? [histograms] : []
   const reader = new PrometheusExporter({ preventServerStart: true, metricProducers })
   const meters = new MeterProvider({ resource, readers: [reader] })
-  record(tallied ? histograms.beside(meters) : meters)
+  record(tallied ? histograms.wrap(meters) : meters)
   const { resourceMetrics } = await reader.collect()
   await meters.shutdown()
   const page = new PrometheusSerializer('', false, undefined, false, true).serialize(resourceMetrics)

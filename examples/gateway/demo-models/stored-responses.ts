@@ -1,42 +1,45 @@
 import { Fault } from './faults.ts'
 import type { JsonObject } from './prompt.ts'
 
-/** A response that is kept, with the conversation that it ends. */
-export interface KeptResponse {
+/** A stored response with its conversation. */
+export interface StoredResponse {
   readonly response: object
-  /** What it was asked with, itself. */
+  /** The input of its request. */
   readonly input: readonly JsonObject[]
-  /** All of the conversation: what went before, its input and its output. */
+  /** The whole conversation: earlier items, its input and its output. */
   readonly conversation: readonly JsonObject[]
 }
 
-const MOST_KEPT = 1000
+const MAX_STORED = 1000
 
-/** The responses that the server keeps, as the real API does: in memory, the oldest giving way. */
-export class KeptResponses {
-  readonly #byId = new Map<string, KeptResponse>()
+/** Stores responses in memory, as the real API does; the oldest are dropped. */
+export class StoredResponses {
+  readonly #byId = new Map<string, StoredResponse>()
 
-  keep(id: string, kept: KeptResponse): void {
-    this.#byId.set(id, kept)
+  add(id: string, response: StoredResponse): void {
+    this.#byId.set(id, response)
     const [oldest] = this.#byId.keys()
-    if (this.#byId.size > MOST_KEPT && oldest !== undefined) this.#byId.delete(oldest)
+    if (this.#byId.size > MAX_STORED && oldest !== undefined) this.#byId.delete(oldest)
   }
 
-  /** Throws a `Fault` where there is no such response to go on from. */
+  /** Returns the conversation of a response; throws a `Fault` if there is none. */
   conversationOf(id: string): readonly JsonObject[] {
-    const kept = this.#byId.get(id)
-    if (kept !== undefined) return kept.conversation
+    const stored = this.#byId.get(id)
+    if (stored !== undefined) return stored.conversation
     const message = `Previous response with id '${id}' not found.`
     throw new Fault('unknown_previous', { message, param: 'previous_response_id' })
   }
 
-  /** Answers `GET` and `DELETE` of `/v1/responses/{id}`, and `GET` of its `/input_items`. Else throws a `Fault`. */
+  /**
+   * Returns the answer to `GET` and `DELETE` of `/v1/responses/{id}`, and to `GET` of its `/input_items`. Throws a `Fault`
+   * for all else.
+   */
   answer(method: string | undefined, path: string): object {
     const [, id = '', part] = /^\/v1\/responses\/([^/]+)(\/input_items)?$/.exec(path) ?? []
-    const kept = this.#byId.get(decodeURIComponent(id))
-    if (kept === undefined)
+    const stored = this.#byId.get(decodeURIComponent(id))
+    if (stored === undefined)
       throw new Fault('unknown_path', { message: `Response with id '${id}' not found.` })
-    if (method === 'GET') return part === undefined ? kept.response : listOf(kept.input)
+    if (method === 'GET') return part === undefined ? stored.response : listOf(stored.input)
     if (method !== 'DELETE' || part !== undefined) {
       throw new Fault('unknown_path', { message: `The demo model server has no ${method} ${path}.` })
     }

@@ -1,14 +1,13 @@
 import { type Column, table, tableRow } from './table.ts'
 
-/** More than a person reads; the oldest give way. */
-const MOST_ROWS = 200
+/** The most rows to show; the oldest are removed. */
+const MAX_ROWS = 200
 
 /**
- * A table into which rows come as time goes on, the greatest id first. A call is logged when it ends and has the id of
- * its beginning: a long one belongs below short ones that are there already. Rows that are there stay the elements that
- * they are, as the focus may be on one.
+ * A table to which rows are added over time, greatest id first. A call is logged at its end with an id of its beginning, so
+ * that a long call goes below short ones. Existing rows stay the same elements, because one of them can have the focus.
  */
-export class GrowingRows<T extends { readonly id: string }> {
+export class LiveRows<T extends { readonly id: string }> {
   readonly element: HTMLTableElement
   readonly #columns: readonly Column<T>[]
   readonly #rows = new Map<string, HTMLTableRowElement>()
@@ -18,7 +17,7 @@ export class GrowingRows<T extends { readonly id: string }> {
     this.element = table(label, columns, [])
   }
 
-  /** Puts those in that are not there yet; answers how many. */
+  /** Adds the rows that are missing, and returns how many it added. */
   add(found: readonly T[]): number {
     const fresh = found.filter(({ id }) => !this.#rows.has(id))
     for (const row of fresh) this.#rows.set(row.id, tableRow(this.#columns, row))
@@ -28,7 +27,7 @@ export class GrowingRows<T extends { readonly id: string }> {
 
   #arrange(): void {
     const ids = [...this.#rows.keys()].sort().reverse()
-    for (const id of ids.splice(MOST_ROWS)) this.#remove(id)
+    for (const id of ids.splice(MAX_ROWS)) this.#remove(id)
     let above: Element | null = null
     for (const id of ids) {
       const row = this.#rows.get(id)
