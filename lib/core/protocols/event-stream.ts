@@ -26,6 +26,9 @@ export function readFrame(frame: string): StreamEvent {
   return { event, data: data ?? '' }
 }
 
+/** So many characters before a text may belong to the blank line that ends in it. */
+export const LONGEST_BLANK = 4
+
 /**
  * Returns the index behind the last complete frame of `text` and its blank line, or -1. `text` may be UTF-8 read as
  * latin1, because line ends are ASCII.
@@ -42,10 +45,10 @@ export function endOfLastFrame(text: string): number {
 
 /** Returns the index behind the frame that starts at `from` and its blank line, or -1 if it is not complete. */
 export function endOfFrame(text: string, from: number): number {
-  if (!text.includes('\r', from)) {
-    const newline = text.indexOf('\n\n', from)
-    return newline < 0 ? -1 : newline + 2
-  }
+  const newline = text.indexOf('\n\n', from)
+  // Only as far as that: looked for in all that follows, each event of a long text would cost as much as all of them.
+  const before = newline < 0 ? text.slice(from) : text.slice(from, newline)
+  if (!before.includes('\r')) return newline < 0 ? -1 : newline + 2
   const blank = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!$))/g
   blank.lastIndex = from
   return blank.test(text) ? blank.lastIndex : -1

@@ -8,6 +8,7 @@ import {
   malformed,
 } from '../../../routing/attempt/outcome.ts'
 import { DeltaTemplate } from './delta-template.ts'
+import { PartialEvent } from './partial-event.ts'
 import type { TranslatedEvents } from './translated-events.ts'
 
 /** One event, or what came before the first output, may be this long; beyond, the stream is taken for broken. */
@@ -44,8 +45,7 @@ export class StreamRelay {
   readonly #takeText: (delta: string) => void
   readonly #translated: TranslatedEvents | undefined
   #state: 'waiting' | 'flowing' | 'holding' | 'ended' = 'waiting'
-  /** The beginning of an event whose end has not come yet. */
-  #partial: Buffer | undefined
+  readonly #partial = new PartialEvent()
   #held: Buffer[] = []
   #heldBytes = 0
   #committed = false
@@ -76,25 +76,26 @@ export class StreamRelay {
 
   /** Takes what the upstream sent. Answers the end once the stream has one. */
   push(chunk: Buffer): RelayEnd | undefined {
-    const bytes = this.#partial ? Buffer.concat([this.#partial, chunk]) : chunk
-    const text = bytes.toString('latin1')
-    const end = endOfLastFrame(text)
-    if (end < 0) {
-      this.#partial = bytes
-      if (bytes.length > LONGEST_HELD) return this.#fail(malformed('an event of the stream does not end'))
-      return undefined
+    const { seam, size } = this.#partial
+    const text = seam + chunk.toString('latin1')
+    const found = endOfLastFrame(text)
+    if (found < 0) {
+      this.#partial.add(chunk, text)
+      if (this.#partial.size <= LONGEST_HELD) return undefined
+      return this.#fail(malformed('an event of the stream does not end'))
     }
-    this.#partial = end < bytes.length ? Buffer.from(bytes.subarray(end)) : undefined
-    return this.#relay(bytes, end < text.length ? text.slice(0, end) : text)
+    const bytes = size > 0 ? this.#partial.takeWith(chunk) : chunk
+    const end = size - seam.length + found
+    if (end < bytes.length) this.#partial.add(bytes.subarray(end), text)
+    return this.#relay(bytes, size > 0 ? bytes.toString('latin1', 0, end) : text.slice(0, end))
   }
 
   /** The upstream's stream is over. */
   finish(): RelayEnd {
-    const rest = this.#partial
-    this.#partial = undefined
-    if (rest && rest.toString('latin1').trim() !== '') {
-      const closed = Buffer.concat([rest, Buffer.from('\n\n')])
-      const end = this.#relay(closed, closed.toString('latin1'))
+    const closed = this.#partial.takeWith(Buffer.from('\n\n'))
+    const text = closed.toString('latin1')
+    if (text.trim() !== '') {
+      const end = this.#relay(closed, text)
       if (end) return end
     }
     if (this.whole) return this.#complete()

@@ -1,0 +1,39 @@
+import { LONGEST_BLANK } from '../../../core/protocols/index.ts'
+
+/** Keeps the beginning of an event whose end has not come yet. However small its pieces are, it grows in linear time. */
+export class PartialEvent {
+  #bytes = Buffer.alloc(0)
+  #size = 0
+  /** The last characters, to which the blank line may belong that ends the event. */
+  seam = ''
+
+  get size(): number {
+    return this.#size
+  }
+
+  /**
+   * Adds a copy of a piece.
+   *
+   * @param text characters that end with those of the piece, UTF-8 read as latin1.
+   */
+  add(piece: Buffer, text: string): void {
+    const size = this.#size + piece.length
+    if (size > this.#bytes.length) {
+      const grown = Buffer.allocUnsafe(Math.max(size, 2 * this.#size))
+      this.#bytes.copy(grown, 0, 0, this.#size)
+      this.#bytes = grown
+    }
+    piece.copy(this.#bytes, this.#size)
+    this.#size = size
+    this.seam = text.slice(-Math.min(LONGEST_BLANK, size))
+  }
+
+  /** Takes what has come, with what comes behind it. */
+  takeWith(rest: Buffer): Buffer {
+    const bytes = Buffer.concat([this.#bytes.subarray(0, this.#size), rest])
+    this.#bytes = Buffer.alloc(0)
+    this.#size = 0
+    this.seam = ''
+    return bytes
+  }
+}

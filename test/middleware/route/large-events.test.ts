@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ChatStreamReader } from '../../../lib/core/operations/chat/chat-stream.ts'
+import { StreamRelay } from '../../../lib/middleware/route/relay/stream-relay.ts'
+import { chatChunk, chatEvents } from '../../support/scripted-upstream.ts'
+
+const MB = 1024 * 1024
+const PIECE = 16 * 1024
+
+const LARGE = chatChunk({ content: 'x'.repeat(10 * MB) })
+const LARGE_IN_CRLF = LARGE.replaceAll('\n', '\r\n')
+const MANY = Array.from({ length: 20_000 }, (_, i) => chatChunk({ content: 'x' }, null, { created: i })).join(
+  '',
+)
+
+/** Milliseconds of CPU that relaying takes, the least of some runs; everything must have arrived. */
+function cpuOf(stream: Buffer, pieceBytes: number): number {
+  const times = Array.from({ length: 3 }, () => {
+    let written = 0
+    const sink = { commit() {}, write: (bytes: Buffer) => void (written += bytes.length) }
+    const relay = new StreamRelay(new ChatStreamReader({ answers: 1, relayUsage: true }), '', sink)
+    const before = process.cpuUsage()
+    let end: ReturnType<StreamRelay['push']>
+    for (let at = 0; at < stream.length; at += pieceBytes) {
+      end = relay.push(stream.subarray(at, at + pieceBytes)) ?? end
+    }
+    const { user, system } = process.cpuUsage(before)
+    assert.equal(end?.kind === 'complete' && written + end.tail.length, stream.length)
+    return (user + system) / 1000
+  })
+  return Math.min(...times)
+}
+
+describe('what relaying costs', () => {
+  const ends = chatEvents([]).slice(1).join('')
+  for (const [name, large] of [
+    ['one event of 10 MB', LARGE],
+    ['one whose lines end in CR LF', LARGE_IN_CRLF],
+    ['20,000 events that differ in more than their text', MANY],
+  ] as const) {
+    const stream = Buffer.from(large + ends)
+    it(`${name}: in pieces of 16 KB at most three times of what it is in one`, () => {
+      const whole = cpuOf(stream, stream.length)
+      const pieces = cpuOf(stream, PIECE)
+      assert.ok(pieces <= 3 * whole, `${pieces} ms against ${whole} ms`)
+    })
+  }
+
+  it('20,000 events in one chunk cost no more than in pieces', () => {
+    const stream = Buffer.from(MANY + ends)
+    const whole = cpuOf(stream, stream.length)
+    const pieces = cpuOf(stream, PIECE)
+    assert.ok(whole <= 3 * pieces, `${whole} ms against ${pieces} ms`)
+  })
+})
