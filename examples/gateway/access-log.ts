@@ -2,7 +2,7 @@ import type { Call, Logger } from 'express-model-gateway'
 
 /** Returns a function that logs one line at the end of a call, without secrets and prompts. */
 export function accessLog(logger: Logger): (call: Call) => void {
-  const note = (call: Call): void => {
+  return (call) => {
     const { outcome, principal, routing } = call
     const fields = {
       requestId: call.id,
@@ -20,5 +20,4 @@ export function accessLog(logger: Logger): (call: Call) => void {
     }
     logger.info(fields, 'call')
   }
-  return (call) => call.onEnd('access log', note)
 }

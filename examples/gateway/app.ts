@@ -7,7 +7,6 @@ import {
   authenticate,
   beginCall,
   billingGuard,
-  type Call,
   CallLogWriter,
   callLog,
   callLogRoutes,
@@ -125,20 +124,15 @@ export function createGateway({
   })
   // Videos are charged whether anybody asks for them or not.
   const settler = new TaskSettler({ store: stores.tasks, clients: video.clients, logger })
-  const openCalls = new OpenCalls()
+  const openCalls = new OpenCalls(accessLog(logger))
   const lineFigures = () => catalog().lines.map((line) => lines.figures(line))
-  const noteInAccessLog = accessLog(logger)
 
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
   app.set('trust proxy', config.trustProxy)
 
-  const onBegin = (call: Call): void => {
-    noteInAccessLog(call)
-    openCalls.add(call)
-  }
-  const begin = beginCall({ logger, onBegin })
+  const begin = beginCall({ logger, onBegin: openCalls.add })
   const observe = telemetry({ catalog, states: { lines, pool, callLog: writer, ...told } })
   const log = callLog({ writer: withoutCallLogReads(writer), settledBy })
   const identify = authenticate({ keys: stores.keys, region })

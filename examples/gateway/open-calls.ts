@@ -4,14 +4,23 @@ import type { Call } from 'express-model-gateway'
 export class OpenCalls {
   #open = 0
   #whenNone: (() => void) | undefined
-  readonly #ended = (): void => {
-    this.#open--
-    if (this.#open === 0) this.#whenNone?.()
+  readonly #onEnd: (call: Call) => void
+
+  /** @param onEnd runs at the end of each call, behind all that it gives back. */
+  constructor(onEnd: (call: Call) => void) {
+    this.#onEnd = (call) => {
+      this.#open--
+      try {
+        onEnd(call)
+      } finally {
+        if (this.#open === 0) this.#whenNone?.()
+      }
+    }
   }
 
-  add(call: Call): void {
+  readonly add = (call: Call): void => {
     this.#open++
-    call.onEnd('open calls', this.#ended)
+    call.onEnd('open calls', this.#onEnd)
   }
 
   /** Resolves when all calls have ended, or after `withinMs`. */

@@ -172,16 +172,16 @@ export const CURRENCY = 'USD'
 function billingOf({ reserved, charged, required, available, items }: BillingTrace): BillingSummary {
   return {
     currency: CURRENCY,
-    reserved: amountOf(reserved),
-    charged: amountOf(charged),
-    required: amountOf(required),
-    available: amountOf(available),
-    items: items.map(({ unit, quantity, price }) => ({ unit, quantity, price: formatAmount(price) })),
+    reserved: reserved === null ? null : formatAmount(reserved),
+    charged: charged === null ? null : formatAmount(charged),
+    required: required === null ? null : formatAmount(required),
+    available: available === null ? null : formatAmount(available),
+    items: items.map(itemOf),
   }
 }
 
-function amountOf(nanos: bigint | null): string | null {
-  return nanos === null ? null : formatAmount(nanos)
+function itemOf({ unit, quantity, price }: ChargeItem): ChargeItemSummary {
+  return { unit, quantity, price: formatAmount(price) }
 }
 
 let lastSecond = -1

@@ -81,6 +81,8 @@ export class Call extends Lifecycle {
    */
   entryBy: 'writer' | 'ledger' | 'written' | null = null
 
+  /** What the call answers on, unless that is a socket. */
+  readonly #response: ServerResponse | undefined
   #settlers: Settler[] | undefined
   #proofs: (() => void)[] | undefined
   #failListeners: (() => void)[] | undefined
@@ -95,8 +97,9 @@ export class Call extends Lifecycle {
     this.clientIp = clientIpOf(req)
     this.clientRequestId = clientRequestIdOf(req)
     this.logger = options.logger ?? consoleLogger
-    if (isResponse(target) && !target.headersSent) {
-      for (const name of this.protocol.requestIdHeaders) target.setHeader(name, this.id)
+    this.#response = 'setHeader' in target ? target : undefined
+    if (this.#response?.headersSent === false) {
+      for (const name of this.protocol.requestIdHeaders) this.#response.setHeader(name, this.id)
     }
   }
 
@@ -194,34 +197,27 @@ export class Call extends Lifecycle {
 
   #noteFailure(error: GatewayError): void {
     if (this.outcome) return
-    const sent = this.#headersSent()
+    const sent = this.#response?.headersSent === true
     const interrupted = sent || error.code === 'client_closed_request'
     const tried = this.routing !== null && this.routing.attempts.length > 0
     const failed = tried || error.code === 'internal_error'
     const finish: Finish = interrupted ? 'interrupted' : failed ? 'failed' : 'refused'
-    this.outcome = { status: sent ? this.#status() : error.status, errorCode: error.code, finish }
+    this.outcome = { status: sent ? this.#status : error.status, errorCode: error.code, finish }
   }
 
   protected fault(error: unknown, name: string): void {
     this.logger.error({ err: error, requestId: this.id, name }, 'giving back failed')
   }
 
-  protected conclude(): void {
+  protected conclude(whole: boolean): void {
     if (this.outcome) return
-    this.outcome = this.target.writableFinished
-      ? { status: this.#status(), errorCode: null, finish: this.#status() < 400 ? 'completed' : 'refused' }
+    const status = this.#status
+    this.outcome = whole
+      ? { status, errorCode: null, finish: status < 400 ? 'completed' : 'refused' }
       : { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
   }
 
-  #headersSent(): boolean {
-    return isResponse(this.target) && this.target.headersSent
+  get #status(): number {
+    return this.#response ? this.#response.statusCode : 101
   }
-
-  #status(): number {
-    return isResponse(this.target) ? this.target.statusCode : 101
-  }
-}
-
-function isResponse(target: CallTarget): target is ServerResponse {
-  return 'setHeader' in target
 }

@@ -15,17 +15,16 @@ export function sumOfItems(terms: readonly ChargeItem[]): {
   for (const item of terms) {
     if (item.price === 0n || !(item.quantity > 0)) continue
     items.push(item)
-    const quantity = isOfTokens(item.unit) ? item.quantity : item.quantity * MILLION
+    const quantity = TOKEN_UNITS.has(item.unit) ? item.quantity : item.quantity * MILLION
     millionths += BigInt(Math.round(quantity)) * item.price
   }
-  return { amount: roundHalfUp(millionths), items }
+  return { amount: (millionths + 500_000n) / 1_000_000n, items }
 }
 
-function isOfTokens(unit: ChargeItem['unit']): boolean {
-  return unit === 'input' || unit === 'cached_input' || unit === 'cache_write' || unit === 'output'
-}
-
-/** Millionths of a nano-unit to whole ones. */
-function roundHalfUp(millionths: bigint): bigint {
-  return (millionths + 500_000n) / 1_000_000n
-}
+/** Their price is per million. */
+const TOKEN_UNITS: ReadonlySet<ChargeItem['unit']> = new Set([
+  'input',
+  'cached_input',
+  'cache_write',
+  'output',
+])

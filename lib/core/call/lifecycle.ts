@@ -20,7 +20,7 @@ interface Registered<Self> {
  * when that came and nobody holds it open any more.
  */
 export abstract class Lifecycle {
-  protected readonly target: CallTarget
+  readonly #target: CallTarget
   #last: Registered<this> | undefined
   #leaveListeners: (() => void)[] | undefined
   #holds = 0
@@ -29,15 +29,25 @@ export abstract class Lifecycle {
 
   /** @param target the response or socket. */
   constructor(target: CallTarget) {
-    this.target = target
-    if (target.destroyed) queueMicrotask(() => this.#close())
-    else target.on('close', () => this.#close())
+    this.#target = target
+    const close = (): void => {
+      if (this.#closed) return
+      this.#closed = true
+      if (this.#leaveListeners && this.left) this.#tellLeft(this.#leaveListeners)
+      this.#endIfDone()
+    }
+    if (target.destroyed) queueMicrotask(close)
+    else target.on('close', close)
     // An upgraded socket has no error listener of Node's any more: a reset would end the process. `close` follows it.
     if (!('setHeader' in target)) target.on('error', () => {})
   }
 
-  /** Runs first at the end, so that the outcome is known to what follows. */
-  protected abstract conclude(): void
+  /**
+   * Runs first at the end, so that the outcome is known to what follows.
+   *
+   * @param whole whether the whole answer was handed over.
+   */
+  protected abstract conclude(whole: boolean): void
 
   /** Is told what a give-back threw. */
   protected abstract fault(error: unknown, name: string): void
@@ -49,7 +59,7 @@ export abstract class Lifecycle {
 
   /** Whether the caller has gone, or has been cut off, before the whole answer was handed over. */
   get left(): boolean {
-    return this.#closed && !this.target.writableFinished
+    return this.#closed && !this.#target.writableFinished
   }
 
   /**
@@ -101,22 +111,16 @@ export abstract class Lifecycle {
     }
   }
 
-  #close(): void {
-    if (this.#closed) return
-    this.#closed = true
-    if (this.left && this.#leaveListeners) {
-      const listeners = this.#leaveListeners
-      this.#leaveListeners = undefined
-      for (const listener of listeners) this.#run('onLeave', listener)
-    }
-    this.#endIfDone()
+  #tellLeft(listeners: readonly (() => void)[]): void {
+    this.#leaveListeners = undefined
+    for (const listener of listeners) this.#run('onLeave', listener)
   }
 
   #endIfDone(): void {
     if (!this.#closed || this.#holds > 0 || this.#ended) return
     this.#ended = true
     this.#leaveListeners = undefined
-    this.conclude()
+    this.conclude(this.#target.writableFinished)
     for (let next = this.#last; next; next = this.#last) {
       this.#last = next.before
       this.#run(next.name, next.run)

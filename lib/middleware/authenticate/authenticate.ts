@@ -58,19 +58,19 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
       next(call.refuse(credential.kind === 'missing' ? 'missing_credential' : 'invalid_credential'))
       return
     }
-    const refusal = check(call, credential.secret)
-    if (refusal instanceof Promise) void refusal.then(next)
-    else next(refusal)
-  }
-
-  function check(call: Call, secret: string): GatewayError | undefined | Promise<GatewayError | undefined> {
+    let refusal: GatewayError | undefined
     try {
-      const found = keys.find(hashSecret(secret))
-      if (!(found instanceof Promise)) return admit(call, found)
-      return found.then((record) => admit(call, record)).catch((error: unknown) => unjudged(call, error))
+      const found = keys.find(hashSecret(credential.secret))
+      if (found instanceof Promise) {
+        const judged = found.then((record) => admit(call, record))
+        void judged.catch((error: unknown) => unjudged(call, error)).then(next)
+        return
+      }
+      refusal = admit(call, found)
     } catch (error) {
-      return unjudged(call, error)
+      refusal = unjudged(call, error)
     }
+    next(refusal)
   }
 
   /** Notes who calls, even where it is refused: the call log should know. */

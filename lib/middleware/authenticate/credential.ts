@@ -21,11 +21,12 @@ export function readCredential(headers: IncomingHttpHeaders): Credential {
   const authorization = headers.authorization?.trim() ?? ''
   if (authorization !== '' && !BEARER.test(authorization)) return { kind: 'unusable', why: 'scheme' }
   const bearer = authorization.slice('bearer'.length).trim()
-  const others = otherKeys(headers)
+  const { 'x-api-key': apiKey, upgrade } = headers
+  const others = apiKey === undefined && upgrade === undefined ? NO_KEYS : otherKeys(headers)
   const secret = bearer || others[0]
   if (!secret) return { kind: 'missing' }
   for (const key of others) if (key !== secret) return { kind: 'unusable', why: 'ambiguous' }
-  if (isConsoleToken(secret)) return { kind: 'unusable', why: 'console_token' }
+  if (secret.includes('.') && isConsoleToken(secret)) return { kind: 'unusable', why: 'console_token' }
   if (secret.length > LONGEST_KEY) return { kind: 'unusable', why: 'too_long' }
   return { kind: 'key', secret }
 }
@@ -38,7 +39,6 @@ function otherKeys({
   upgrade,
   'sec-websocket-protocol': offered,
 }: IncomingHttpHeaders): readonly string[] {
-  if (given === undefined && upgrade === undefined) return NO_KEYS
   const keys = [(Array.isArray(given) ? given.join(',') : (given ?? '')).trim()]
   for (const name of upgrade === undefined ? [] : (offered ?? '').split(',')) {
     const subprotocol = name.trim()

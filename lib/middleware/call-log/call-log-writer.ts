@@ -135,10 +135,7 @@ export class CallLogWriter {
   #writeBatch(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#writing ??= this.#tryBatch().finally(() => {
-      this.#writing = undefined
-      if (this.#queue.length > 0) this.#schedule()
-    })
+    this.#writing ??= this.#tryBatch()
     return this.#writing
   }
 
@@ -146,20 +143,23 @@ export class CallLogWriter {
     const batch = this.#queue.slice(0, this.#batchSize)
     try {
       await this.#store.append(batch)
+      // Emptied meanwhile if closing ran out of time.
+      if (this.#queue[0] === batch[0]) {
+        this.#queue.splice(0, batch.length)
+        this.#written += batch.length
+      }
+      this.#retryMs = 0
+      if (this.#troubleSince !== undefined) this.#endTrouble(this.#troubleSince)
     } catch (error) {
       this.#beginTrouble(
         { err: error, queued: this.#queue.length },
         'call log: the store fails, entries wait',
       )
       await this.#retryPause()
-      return
+    } finally {
+      this.#writing = undefined
+      if (this.#queue.length > 0) this.#schedule()
     }
-    // Emptied meanwhile if closing ran out of time.
-    if (this.#queue[0] === batch[0]) {
-      this.#queue.splice(0, batch.length)
-      this.#written += batch.length
-    }
-    this.#endTrouble()
   }
 
   async #retryPause(): Promise<void> {
@@ -181,10 +181,9 @@ export class CallLogWriter {
   }
 
   /** Not before the queue has room again: a store that is only too slow would else be logged with every batch. */
-  #endTrouble(): void {
-    this.#retryMs = 0
-    if (this.#troubleSince === undefined || this.#queue.length * 2 > this.#maxQueue) return
-    const dropped = this.#dropped - this.#troubleSince
+  #endTrouble(droppedBefore: number): void {
+    if (this.#queue.length * 2 > this.#maxQueue) return
+    const dropped = this.#dropped - droppedBefore
     this.#troubleSince = undefined
     this.#logger.warn({ dropped }, 'call log: entries are written again')
   }

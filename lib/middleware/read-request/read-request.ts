@@ -92,7 +92,8 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     const facts = operation.facts(json, raw, estimate)
     call.model = facts.model.slice(0, 200)
     const model = modelOf(known, facts, call)
-    const given = givenConstraint(json.provider, providerHeader)
+    const isConstrained = providerHeader !== undefined || (json.provider ?? undefined) !== undefined
+    const given = isConstrained ? givenConstraint(json.provider, providerHeader) : undefined
     call.request = {
       operation,
       body,

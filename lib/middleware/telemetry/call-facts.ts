@@ -36,7 +36,7 @@ export class CallFacts {
     this.status = outcome?.status
     this.finish = outcome?.finish
     this.ms = ms
-    this.firstTokenMs = firstTokenMs(call)
+    this.firstTokenMs = call.request?.stream ? firstTokenMs(call) : -1
     this.usage = call.usage
     this.charged = billing ? billing.charged : null
     this.limit = call.limit
@@ -55,8 +55,8 @@ export class CallFacts {
   }
 }
 
-function firstTokenMs({ request, outcome, routing, startedAt }: Call): number {
-  if (!request?.stream || outcome?.finish !== 'completed') return -1
+function firstTokenMs({ outcome, routing, startedAt }: Call): number {
+  if (outcome?.finish !== 'completed') return -1
   const last = routing?.attempts.at(-1)
   if (!last || last.firstByteMs === null) return -1
   return Math.max(0, last.startedAt - startedAt) + last.firstByteMs

@@ -29,15 +29,15 @@ const CONVENTIONAL: Readonly<Record<string, string>> = {
 export function labelsOf(call: Call, catalog: Catalog | undefined): CallLabels {
   const { request, routing, model, outcome } = call
   return {
-    operation: request ? operationOf(request.operation.name) : routing ? OTHER : undefined,
+    operation: request
+      ? (CONVENTIONAL[request.operation.name] ?? request.operation.name)
+      : routing
+        ? OTHER
+        : undefined,
     model: request ? request.model.id : model === null ? undefined : knownModel(model, catalog),
     provider: routing?.attempts.at(-1)?.provider,
     error: outcome?.errorCode ?? (outcome && outcome.status >= 400 ? OTHER : undefined),
   }
-}
-
-function operationOf(name: string): string {
-  return CONVENTIONAL[name] ?? name
 }
 
 /** The id of a model of the catalogue. */

@@ -1,3 +1,4 @@
+import type { UpstreamEdit } from '../operation.ts'
 import { editMembers } from './edit-members.ts'
 import { memberText } from './json-members.ts'
 
@@ -23,7 +24,11 @@ export function asksForUsage({ stream_options: given }: Readonly<Record<string, 
 }
 
 /** The body of an OpenAI-style call whose stream is asked for its usage in any case. */
-export function meteredBody(raw: Buffer, json: Readonly<Record<string, unknown>>, model: string): Buffer {
+export function meteredBody(
+  raw: Buffer,
+  json: Readonly<Record<string, unknown>>,
+  { model }: UpstreamEdit,
+): Buffer {
   if (json.stream !== true || asksForUsage(json)) return renamedBody(raw, json, model)
   return renamedBody(
     raw,

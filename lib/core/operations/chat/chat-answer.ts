@@ -32,13 +32,12 @@ export interface ChoiceForm {
 
 const MESSAGE_CHOICE: ChoiceForm = { output: ({ message }) => message ?? {}, textMember: () => undefined }
 
-/** Reads a whole OpenAI-style chat completion. Throws SyntaxError when it is not one. */
-export function readChatAnswer(json: unknown): AnswerReading {
-  return readChoices(json, MESSAGE_CHOICE)
-}
-
-/** Reads a whole answer of choices. Throws SyntaxError when it is not one. */
-export function readChoices(json: unknown, form: ChoiceForm): AnswerReading {
+/**
+ * Reads a whole answer of choices. Throws SyntaxError when it is not one.
+ *
+ * @param form of the choices. Defaults to that of a chat completion.
+ */
+export function readChoices(json: unknown, form: ChoiceForm = MESSAGE_CHOICE): AnswerReading {
   const answer = json as { choices?: unknown; usage?: unknown } | null
   if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.choices)) {
     throw new SyntaxError('the answer has no "choices"')

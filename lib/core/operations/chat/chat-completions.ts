@@ -12,7 +12,7 @@ import {
   TOKENS_PER_MESSAGE,
   TOKENS_PER_REQUEST,
 } from '../tokens/token-estimate.ts'
-import { readChatAnswer } from './chat-answer.ts'
+import { readChoices } from './chat-answer.ts'
 import { ChatStreamReader } from './chat-stream.ts'
 
 const part = z.looseObject({
@@ -58,15 +58,20 @@ export const chatCompletions: StreamingOperation = {
   path: '/v1/chat/completions',
   upstreamPath: '/chat/completions',
   schema,
-  facts: (json, raw, estimate) => chatFacts(json as ChatBody, raw, estimate),
+  facts: chatFacts,
   promptPrefix: (json) => promptPrefix((json as ChatBody).messages),
-  upstreamBody: (raw, json, { model }) => meteredBody(raw, json, model),
-  readAnswer: readChatAnswer,
+  upstreamBody: meteredBody,
+  readAnswer: readChoices,
   streamTerminator: 'data: [DONE]\n\n',
   streamReader: ({ json, answers }) => new ChatStreamReader({ answers, relayUsage: asksForUsage(json) }),
 }
 
-function chatFacts(body: ChatBody, raw: Buffer, estimateTokens: TokenEstimator): RequestFacts {
+function chatFacts(
+  json: Readonly<Record<string, unknown>>,
+  raw: Buffer,
+  estimateTokens: TokenEstimator,
+): RequestFacts {
+  const body = json as ChatBody
   let asked = NOTHING_ASKED
   let tokens = TOKENS_PER_REQUEST
   let images = 0

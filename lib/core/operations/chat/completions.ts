@@ -46,7 +46,7 @@ export const completions: StreamingOperation = {
   schema,
   facts: (json, _raw, estimate) => completionFacts(json as CompletionBody, estimate),
   promptPrefix: (json) => prefixOf((json as CompletionBody).prompt),
-  upstreamBody: (raw, json, { model }) => meteredBody(raw, json, model),
+  upstreamBody: meteredBody,
   readAnswer: (json) => readChoices(json, TEXT_CHOICE),
   streamTerminator: 'data: [DONE]\n\n',
   streamReader: ({ json }) =>
