@@ -1,12 +1,12 @@
 import { consoleLogger, type Logger } from '../call/index.ts'
 
-/** The store did not answer, or not in time. What was asked may have happened all the same. */
+/** Says that a store failed or did not answer in time. What was asked may have happened nevertheless. */
 export class StoreAway extends Error {
   override readonly name = 'StoreAway'
 }
 
 /**
- * The number of slices of the bound. One timer counts them for all running operations. While the event loop is blocked no
+ * The number of slices of the time limit. One timer counts them for all running operations. While the event loop is blocked no
  * slice passes, so that the delay of this process does not count as the store's.
  */
 const SLICES = 10
@@ -16,21 +16,21 @@ type GiveUp = (error: unknown) => void
 
 /** Options of {@link StoreGuard}. */
 export interface StoreGuardOptions {
-  /** What the store is called in the log. */
+  /** The name of the store in the log. */
   name: string
-  /** Is told when an outage begins and when it ends. Defaults to the console. */
+  /** Receives the beginning and the end of each outage. Defaults to the console. */
   logger?: Logger
-  /** An operation that takes longer than this counts as away, in milliseconds. Defaults to 250. */
+  /** An operation that takes longer than this counts as failed, in milliseconds. Defaults to 250. */
   timeoutMs?: number
-  /** While the store is away, one operation in this time tries whether it is back, in milliseconds. Defaults to 500. */
+  /** How often an operation tries the store while it is away, in milliseconds. Defaults to 500. */
   probeMs?: number
-  /** Called when an outage begins and ends, for metrics. */
+  /** Runs when an outage begins and when it ends, for metrics. */
   onChange?: (away: boolean) => void
 }
 
 /**
- * Keeps a store that is away from holding up calls: no operation waits longer than its bound, and during an outage only
- * one at a time is tried at all. Logs one line when an outage begins and one when it ends.
+ * Keeps calls from waiting for a store that is away: no operation takes longer than its time limit, and during an outage
+ * only one in `probeMs` is tried. Logs one line when an outage begins and one when it ends.
  *
  * @example
  * const guard = new StoreGuard({ name: 'redis' })
@@ -44,10 +44,10 @@ export class StoreGuard {
   readonly #onChange: (away: boolean) => void
   #awaySince: number | undefined
   #nextProbe = 0
-  /** When an operation was last answered in time. */
+  /** When the store last answered an operation in time. */
   #answeredAt = Number.NEGATIVE_INFINITY
   #outages = 0
-  /** How to end each running operation, and how many slices of the bound have passed for it. */
+  /** How to end each running operation, and how many slices of the time limit have passed for it. */
   readonly #running = new Map<GiveUp, number>()
   #timer: NodeJS.Timeout | undefined
 
@@ -59,21 +59,21 @@ export class StoreGuard {
     this.#onChange = options.onChange ?? (() => {})
   }
 
-  /** Whether the store is away as far as is known. */
+  /** Whether the store is away, as far as this process knows. */
   get away(): boolean {
     return this.#awaySince !== undefined
   }
 
-  /** Outages so far, for metrics. */
+  /** The number of outages so far, for metrics. */
   get outages(): number {
     return this.#outages
   }
 
   /**
-   * Runs an operation under the bound.
+   * Runs an operation under the time limit.
    *
-   * @throws {StoreAway} when it failed or did not answer in time, or when the store is away and it is not this
-   *   operation's turn to try.
+   * @throws {StoreAway} when it fails or does not answer in time, or when the store is away and another operation has
+   *   tried it within `probeMs`.
    */
   run<T>(operation: () => Promise<T>): Promise<T> {
     if (!this.mayAsk()) return Promise.reject(new StoreAway(`${this.#name} is away`))
@@ -81,8 +81,8 @@ export class StoreGuard {
   }
 
   /**
-   * {@link run} for what failed before and is asked again while nobody waits for it: it may end an outage, and it begins
-   * none. Where one thing cannot be done, ever, the store is not away for all others.
+   * Runs what failed before, in the background. It may end an outage and begins none, so that one operation that can never
+   * succeed does not make the store away for all others.
    *
    * @throws {StoreAway} as {@link run} does.
    */
@@ -92,17 +92,17 @@ export class StoreGuard {
   }
 
   /**
-   * {@link run} for what is worth the wait: it is asked whether the store is away or not.
+   * Runs an operation even while the store is away.
    *
-   * @throws {StoreAway} when it failed or did not answer in time.
+   * @throws {StoreAway} when it fails or does not answer in time.
    */
   insist<T>(operation: () => Promise<T>): Promise<T> {
     return this.#ask(operation, true)
   }
 
   /**
-   * Whether an operation may be asked now, which {@link run} finds out by itself; for operations that are gathered first
-   * and asked together by {@link insist}. While the store is away it takes the turn to try, so ask what it lets through.
+   * Returns whether an operation may run now. {@link run} checks that itself; this is for operations that are gathered and
+   * sent together by {@link insist}. While the store is away, true means that it is this operation's turn to try.
    */
   mayAsk(): boolean {
     if (this.#awaySince === undefined) return true
@@ -117,7 +117,7 @@ export class StoreGuard {
       const askedAt = performance.now()
       const fail: GiveUp = (error) => {
         if (!this.#running.delete(fail)) return
-        // One that is late while others are answered is late, and the store is there.
+        // While others get answers, a late operation does not mean that the store is away.
         const answers = error instanceof StoreAway && this.#answeredAt >= askedAt
         if (beginsOutage && !answers) this.#gone(error)
         reject(error instanceof StoreAway ? error : new StoreAway(`${this.#name} failed`, { cause: error }))
@@ -138,13 +138,13 @@ export class StoreGuard {
     })
   }
 
-  /** Notes that one slice of the bound has passed for every running operation. Runs while there are any. */
+  /** Notes that one slice of the time limit has passed for every running operation. Runs while there are any. */
   readonly #passSlice = (): void => {
     this.#timer = undefined
     for (const [giveUp, slices] of this.#running) {
       // The slice in which an operation began was shorter than the others.
       if (slices < SLICES) this.#running.set(giveUp, slices + 1)
-      // The answer may have come and only be still to be read.
+      // The answer may have arrived and only not be read yet.
       else setImmediate(giveUp, new StoreAway(`${this.#name} did not answer in ${this.#timeoutMs} ms`))
     }
     if (this.#running.size > 0) this.#timer = setTimeout(this.#passSlice, this.#timeoutMs / SLICES)
@@ -167,7 +167,7 @@ export class StoreGuard {
     this.#tell(false)
   }
 
-  /** A listener that fails is not the store's failure. */
+  /** Tells the listener. Its failure is not the store's. */
   #tell(away: boolean): void {
     try {
       this.#onChange(away)
