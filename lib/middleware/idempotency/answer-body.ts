@@ -2,8 +2,8 @@ import { StringDecoder } from 'node:string_decoder'
 import type { AnswerBytes } from '../../core/call/index.ts'
 
 /**
- * What a call has answered, kept by reference while it goes out and read as text only at the end: neither copies a
- * large answer nor slows a stream.
+ * Keeps the answer of a call, by reference while it goes out, and decodes it only at the end. So it neither copies a large
+ * answer nor slows a stream.
  */
 export class AnswerBody {
   readonly #limit: number
@@ -13,7 +13,7 @@ export class AnswerBody {
   #hasUnsent = false
   #isDiscarded = false
 
-  /** @param limit most bytes kept. */
+  /** @param limit the most bytes to keep. */
   constructor(limit: number) {
     this.#limit = limit
   }
@@ -22,28 +22,28 @@ export class AnswerBody {
     return this.#bytes === 0
   }
 
-  /** Takes what `write` or `end` was given. */
+  /** Adds what was passed to `write` or `end`. */
   addSent(chunk: unknown, encoding?: unknown): void {
-    // Behind what was not sent comes no more of the answer, only an error about it.
+    // What follows unsent output is no part of the answer, but an error about it.
     if (this.#hasUnsent) return
     if (typeof chunk === 'string') this.#addText(chunk, encoding)
     else if (chunk instanceof Uint8Array) this.#add(chunk, chunk.byteLength)
   }
 
-  /** Takes what belongs to the answer and is not sent. */
+  /** Adds what belongs to the answer and is not sent. */
   addUnsent(output: AnswerBytes): void {
     this.#hasUnsent = true
     this.#addAll(output)
   }
 
-  /** Keeps nothing, from now on either. */
+  /** Forgets everything, and keeps nothing from now on. */
   discard(): void {
     this.#isDiscarded = true
     this.#chunks = []
     this.#bytes = 0
   }
 
-  /** Everything, and what is still to come, as UTF-8; null when that is nothing. A cut one says so at its end. */
+  /** Returns the answer and what is still to come as text; null when it is empty. A cut answer says so at its end. */
   text(toCome: AnswerBytes | null = null): string | null {
     if (toCome !== null) return this.#and(toCome).text()
     if (this.empty || this.#limit === 0) return null
@@ -65,7 +65,7 @@ export class AnswerBody {
     return body
   }
 
-  /** In whatever charset it goes out, the text is the text; only these encodings are of bytes. */
+  /** Adds a string. Only these encodings stand for bytes; any other is a charset, and the text stays the text. */
   #addText(text: string, encoding: unknown): void {
     const isBytes = typeof encoding === 'string' && /^(?:hex|base64(?:url)?)$/i.test(encoding)
     const chunk = isBytes ? Buffer.from(text, encoding as BufferEncoding) : text

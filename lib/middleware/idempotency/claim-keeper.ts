@@ -4,9 +4,9 @@ import { StoreAway, type StoreGuard } from '../../core/store-guard/index.ts'
 import { HeldClaim, type Moment, momentNow } from './held-claim.ts'
 import type { IdempotencyRecord, IdempotencyStore } from './idempotency-store.ts'
 import { RecordPruner } from './record-pruner.ts'
-import { UnansweredClaims } from './unanswered-claims.ts'
+import { UnconfirmedClaims } from './unconfirmed-claims.ts'
 
-/** What a {@link ClaimKeeper} works with. Times are milliseconds. */
+/** Options of a {@link ClaimKeeper}. Times are milliseconds. */
 export interface ClaimKeeperOptions {
   readonly store: IdempotencyStore
   readonly guard: StoreGuard
@@ -15,17 +15,17 @@ export interface ClaimKeeperOptions {
   readonly keepMs: number
 }
 
-/** Claims renewed by one operation, so that it stays far within its bound. */
+/** The most claims that one operation renews, so that it stays far within its time limit. */
 const RENEWED_AT_ONCE = 500
 const RETRY_MS = 1000
-/** How often it is looked, at the end, whether all is answered. */
+/** How often `close` checks whether the store has confirmed everything. */
 const CLOSING_MS = 20
-/** Longest that one round prunes, and that it asks for what was not answered: renewals do not wait for either. */
-const AT_A_STRETCH_MS = 1000
+/** The longest time that one maintenance spends on pruning, and on unconfirmed claims: renewals must not wait for them. */
+const MAX_STEP_MS = 1000
 
 /**
- * Makes claims, renews those that are held with one timer for all of them, and sees to the end what the store did not
- * answer: a completion or a release of unknown outcome is asked for again until it is known.
+ * Makes claims and renews the held ones, with one timer for all of them. Repeats each completion and release until the store
+ * has confirmed it.
  */
 export class ClaimKeeper {
   readonly #store: IdempotencyStore
@@ -35,12 +35,12 @@ export class ClaimKeeper {
   readonly #keepMs: number
   /** Claims that are renewed. */
   readonly #held = new Set<HeldClaim>()
-  readonly #unanswered: UnansweredClaims
+  readonly #unconfirmed: UnconfirmedClaims
   readonly #pruner: RecordPruner
   #timer: NodeJS.Timeout | undefined
   #dueAt = 0
-  /** Claims, completions and releases that somebody waits for, and the round that is under way. */
-  #asked = 0
+  /** How many claims, completions, releases and maintenances are running. */
+  #operations = 0
   #closed = false
 
   constructor({ store, guard, logger, leaseMs, keepMs }: ClaimKeeperOptions) {
@@ -50,63 +50,63 @@ export class ClaimKeeper {
     this.#leaseMs = leaseMs
     this.#keepMs = keepMs
     this.#pruner = new RecordPruner(store, guard)
-    this.#unanswered = new UnansweredClaims({ guard, logger, ask: (held) => this.#askAgain(held) })
+    this.#unconfirmed = new UnconfirmedClaims({ guard, logger, ask: (held) => this.#askAgain(held) })
   }
 
   /**
    * Claims a record.
    *
-   * @returns the claim, or the record that stands in the way.
-   * @throws {StoreAway} when nobody knows; what may have been claimed is given back.
+   * @returns the claim, or the record of the call that has the key.
+   * @throws {StoreAway} when the store does not answer. What it may have claimed is given back.
    */
   async claim(claim: IdempotencyClaim, fingerprint: string): Promise<HeldClaim | IdempotencyRecord> {
-    await this.#settleFirst(claim.id)
+    await this.#settleEarlier(claim.id)
     const askedAt = momentNow()
     const held = new HeldClaim(claim, this.#keepMs, askedAt)
     const { wall: now } = askedAt
     let asked = false
-    this.#asked++
+    this.#operations++
     try {
-      const standing = await this.#guard.run(() => {
+      const existing = await this.#guard.run(() => {
         asked = true
         return this.#store.claim({ ...claim, fingerprint, now, leaseUntil: now + this.#leaseMs })
       })
-      if (standing) return this.#isSettling(standing) ? { ...standing, state: 'running' } : standing
+      if (existing) return this.#isSettling(existing) ? { ...existing, state: 'running' } : existing
     } catch (error) {
       if (asked) {
         held.state = 'releasing'
-        this.#answerLater(held)
+        this.#confirmLater(held)
       }
       throw error
     } finally {
-      this.#asked--
+      this.#operations--
     }
     this.#held.add(held)
     this.#wake(this.#renewMs)
     return held
   }
 
-  /** Until a ledger has answered, its charge may yet be undone, and the record with it: that call runs still. */
+  /** Returns whether a record belongs to a call whose ledger has not answered: the charge and the record may be undone. */
   #isSettling({ owner }: IdempotencyRecord): boolean {
     for (const held of this.#held) if (held.owner === owner) return held.state === 'settling'
     return false
   }
 
   /**
-   * A completion that the store has not confirmed stands before the next claim on its key once its lease may be over:
-   * what has run must not run again. Until then the record itself stands in the way.
+   * Completes a call of the same key whose completion the store has not confirmed, once its lease may be over: what has run
+   * must not run again. Until then its record refuses the claim.
    *
-   * @throws {StoreAway} while the store still does not answer.
+   * @throws {StoreAway} while the store does not answer.
    */
-  async #settleFirst(id: string): Promise<void> {
-    for (const unsettled of this.#unanswered) {
+  async #settleEarlier(id: string): Promise<void> {
+    for (const unsettled of this.#unconfirmed) {
       if (unsettled.id !== id || unsettled.state !== 'settling') continue
       if (unsettled.age < this.#leaseMs * 0.75) continue
-      await this.#unanswered.ask(unsettled)
+      await this.#unconfirmed.ask(unsettled)
     }
   }
 
-  /** Whether a call may go on: its key cannot be another's by now. */
+  /** Returns whether a call may go on: no other call can have its key by now. */
   maySend(held: HeldClaim): boolean {
     return held.state === 'completed' || (held.state === 'running' && held.age < this.#leaseMs * 0.75)
   }
@@ -115,54 +115,54 @@ export class ClaimKeeper {
    * Notes that the call has run.
    *
    * @returns false when the claim was lost.
-   * @throws {StoreAway} when nobody knows; it is asked for again until that is known.
+   * @throws {StoreAway} when the store does not answer. The completion is repeated until it does.
    */
   async complete(held: HeldClaim): Promise<boolean> {
     this.#held.delete(held)
     held.state = 'settling'
-    this.#asked++
+    this.#operations++
     try {
-      // Asked even while the store seems to be away: an answer that was made hangs on it.
+      // Asks even while the store seems to be away: a finished answer waits for it.
       await this.#askToComplete(held, 'insist')
     } catch (error) {
-      this.#answerLater(held)
+      this.#confirmLater(held)
       throw error
     } finally {
-      this.#asked--
+      this.#operations--
     }
     return (held.state as HeldClaim['state']) === 'completed'
   }
 
-  /** Frees the key. Never rejects: what the store does not answer is asked for again, until the lease is over anyway. */
+  /** Frees the key. Never rejects: what the store does not answer is repeated until the lease is over. */
   async release(held: HeldClaim): Promise<void> {
     this.#held.delete(held)
     held.state = 'releasing'
-    this.#asked++
+    this.#operations++
     try {
       await this.#guard.run(() => this.#store.release(held))
       held.state = 'released'
     } catch {
-      // The guard has told of the outage.
-      this.#answerLater(held)
+      // The guard has logged the outage.
+      this.#confirmLater(held)
     } finally {
-      this.#asked--
+      this.#operations--
     }
   }
 
   /**
-   * At the end of the process: waits until what was asked of the store is answered, asks again for what was not, and
-   * tells the log of what is not settled by then. Claims of calls that still run end with their leases.
+   * Waits, at the end of the process, until the store has confirmed everything, and asks again for what it has not. Logs what
+   * is not settled by then. Claims of running calls end with their leases.
    */
   async close(withinMs: number): Promise<void> {
     const until = performance.now() + withinMs
-    const isBusy = (): boolean => this.#asked > 0 || this.#unanswered.size > 0
+    const isBusy = (): boolean => this.#operations > 0 || this.#unconfirmed.size > 0
     while (isBusy() && performance.now() < until) {
-      if (this.#asked === 0) await this.#answered(this.#unanswered.askAll(this.#stretchMs))
+      if (this.#operations === 0) await this.#succeeds(this.#unconfirmed.askAll(this.#maxStepMs))
       if (isBusy()) await sleep(CLOSING_MS)
     }
     this.#closed = true
     clearTimeout(this.#timer)
-    for (const { owner, state } of this.#unanswered)
+    for (const { owner, state } of this.#unconfirmed)
       this.#logger.error({ requestId: owner, state }, 'idempotency: a claim is not settled at the end')
   }
 
@@ -170,8 +170,8 @@ export class ClaimKeeper {
     return this.#leaseMs / 4
   }
 
-  get #stretchMs(): number {
-    return Math.min(AT_A_STRETCH_MS, this.#renewMs / 2)
+  get #maxStepMs(): number {
+    return Math.min(MAX_STEP_MS, this.#renewMs / 2)
   }
 
   async #askToComplete(held: HeldClaim, how: 'insist' | 'retry'): Promise<void> {
@@ -185,12 +185,12 @@ export class ClaimKeeper {
     this.#logger.warn({ requestId: held.owner }, 'idempotency: a claim was lost to a later call')
   }
 
-  #answerLater(held: HeldClaim): void {
-    this.#unanswered.add(held)
+  #confirmLater(held: HeldClaim): void {
+    this.#unconfirmed.add(held)
     this.#wake(Math.min(RETRY_MS, this.#renewMs))
   }
 
-  /** Sees to it that the next round is not later than that. */
+  /** Sets the timer to the next maintenance, unless that is due sooner. */
   #wake(inMs: number): void {
     if (this.#closed) return
     const dueAt = performance.now() + inMs
@@ -199,28 +199,29 @@ export class ClaimKeeper {
       clearTimeout(this.#timer)
     }
     this.#dueAt = dueAt
-    this.#timer = setTimeout(() => void this.#round(), inMs).unref()
+    this.#timer = setTimeout(() => void this.#maintain(), inMs).unref()
   }
 
-  async #round(): Promise<void> {
-    this.#asked++
-    const renewed = await this.#answered(this.#renewHeld())
-    await this.#answered(this.#unanswered.askAll(this.#stretchMs))
-    await this.#answered(this.#pruner.prune(this.#stretchMs))
-    this.#asked--
+  /** Renews claims, asks for unconfirmed ones, and prunes. */
+  async #maintain(): Promise<void> {
+    this.#operations++
+    const renewed = await this.#succeeds(this.#renewHeld())
+    await this.#succeeds(this.#unconfirmed.askAll(this.#maxStepMs))
+    await this.#succeeds(this.#pruner.prune(this.#maxStepMs))
+    this.#operations--
     this.#timer = undefined
-    if (!renewed || this.#unanswered.size > 0) this.#wake(Math.min(RETRY_MS, this.#renewMs))
+    if (!renewed || this.#unconfirmed.size > 0) this.#wake(Math.min(RETRY_MS, this.#renewMs))
     else if (this.#held.size > 0) this.#wake(this.#renewMs)
   }
 
-  async #answered(step: Promise<void>): Promise<boolean> {
+  async #succeeds(step: Promise<void>): Promise<boolean> {
     try {
       await step
       return true
     } catch (error) {
-      // Of an outage the guard has told.
+      // The guard has logged an outage.
       if (!(error instanceof StoreAway && this.#guard.away))
-        this.#logger.error({ err: error }, 'idempotency: a round failed')
+        this.#logger.error({ err: error }, 'idempotency: maintenance failed')
       return false
     }
   }
@@ -235,7 +236,7 @@ export class ClaimKeeper {
     const askedAt: Moment = momentNow()
     const answers = await this.#guard.run(() => this.#store.renew(claims, askedAt.wall + this.#leaseMs))
     for (const [i, claim] of claims.entries()) {
-      // What has ended meanwhile was rightly not renewed, nor what is completed: of that the ledger has yet to tell.
+      // The store does not renew what has ended meanwhile, nor what is completed and whose ledger has not answered yet.
       if (!this.#held.has(claim)) continue
       const over = claim.state !== 'running' && claim.state !== 'settling'
       if (answers[i] && !over) claim.confirm(askedAt)
@@ -246,14 +247,14 @@ export class ClaimKeeper {
     }
   }
 
-  /** @throws {StoreAway} when the store still does not answer. */
-  async #askAgain(unanswered: HeldClaim): Promise<void> {
-    if (unanswered.state === 'settling') {
-      await this.#askToComplete(unanswered, 'retry')
-    } else if (unanswered.age <= this.#leaseMs) {
-      // Else it is over by itself, as nobody has renewed it.
-      await this.#guard.retry(() => this.#store.release(unanswered))
-      unanswered.state = 'released'
+  /** @throws {StoreAway} when the store does not answer. */
+  async #askAgain(held: HeldClaim): Promise<void> {
+    if (held.state === 'settling') {
+      await this.#askToComplete(held, 'retry')
+    } else if (held.age <= this.#leaseMs) {
+      // An older one has ended, as nobody renewed it.
+      await this.#guard.retry(() => this.#store.release(held))
+      held.state = 'released'
     }
   }
 }

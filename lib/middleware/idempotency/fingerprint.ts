@@ -1,17 +1,17 @@
 import { createHash, type Hash } from 'node:crypto'
 
-/** Short pieces are hashed together; what is longer than this is hashed where it lies. */
+/** Shorter pieces are collected and hashed together; longer ones are hashed without a copy. */
 const PIECES_LENGTH = 8192
 
 /**
- * SHA-256 over a request's method, path and the JSON value of its body, as base64url: member order, white space and
- * the way a number or a string is written do not count. One pass over the parsed value, without recursion.
+ * Returns the SHA-256 of a request's method, path and the JSON value of its body, as base64url. Member order, white space
+ * and the notation of numbers and strings do not count. Takes one pass over the parsed value, without recursion.
  *
- * Numbers count as JavaScript reads them: integers beyond 2^53 that round to the same number are the same.
+ * Numbers are what JavaScript reads: integers beyond 2^53 that round to the same number are the same.
  */
 export function fingerprintOf(method: string, path: string, body: unknown): string {
   const sink = new PieceHash()
-  // Last in, first out. A key is written like any string; how many members follow tells them apart from values.
+  // Last in, first out. Keys are hashed like any string; the number of members before them tells them from values.
   const ahead: unknown[] = [body, path, method]
   while (ahead.length > 0) {
     const value = ahead.pop()
@@ -20,7 +20,7 @@ export function fingerprintOf(method: string, path: string, body: unknown): stri
         sink.string(value)
         break
       case 'number':
-        // Not as JSON.stringify, which writes what overflows as null.
+        // JSON.stringify would write numbers that overflow as null.
         sink.add(`n${value === 0 ? 0 : value};`)
         break
       case 'object':
@@ -52,7 +52,7 @@ function addObject(value: object, ahead: unknown[], sink: PieceHash): void {
   }
   const { toJSON } = value as { toJSON?: unknown }
   if (typeof toJSON === 'function') {
-    // Nothing that JSON.parse makes: a date, say, of a parser that makes dates.
+    // JSON.parse makes no such object, but a parser that makes dates does.
     sink.add('j')
     ahead.push(toJSON.call(value))
     return
@@ -65,7 +65,7 @@ function addObject(value: object, ahead: unknown[], sink: PieceHash): void {
   }
 }
 
-/** Hashes a sequence of pieces, each of which says how long it is, so that no two sequences read alike. */
+/** Hashes a sequence of pieces. Each begins with its length, so that different sequences differ in their bytes. */
 class PieceHash {
   readonly #hash: Hash = createHash('sha256')
   #pieces = ''
@@ -76,7 +76,7 @@ class PieceHash {
   }
 
   string(value: string): void {
-    // In UTF-8 all lone surrogates are the same.
+    // UTF-8 has one replacement for all lone surrogates.
     const wellFormed = value.isWellFormed()
     this.add(`${wellFormed ? 's' : 'w'}${value.length};`)
     if (wellFormed && value.length <= PIECES_LENGTH) {

@@ -1,6 +1,6 @@
 import type { IdempotencyClaim, RunningClaim } from '../../core/call/index.ts'
 
-/** A moment on both clocks: the monotonic one stands still while a machine sleeps, the other may be set. */
+/** A moment on both clocks. The monotonic clock stands still while the machine sleeps; the wall clock may be set. */
 export interface Moment {
   readonly monotonic: number
   readonly wall: number
@@ -10,7 +10,7 @@ export function momentNow(): Moment {
   return { monotonic: performance.now(), wall: Date.now() }
 }
 
-/** A claim of this process, and when it was last known to be held. */
+/** A claim of this process, with the time of its last confirmed renewal. */
 export class HeldClaim implements RunningClaim {
   readonly id: string
   readonly owner: string
@@ -18,7 +18,7 @@ export class HeldClaim implements RunningClaim {
   state: RunningClaim['state'] = 'running'
   #confirmed: Moment
 
-  /** @param askedAt when the claim was asked for: the lease cannot be younger than that. */
+  /** @param askedAt when the claim was asked for. Its lease begins then or later. */
   constructor({ id, owner }: IdempotencyClaim, keepMs: number, askedAt: Moment) {
     this.id = id
     this.owner = owner
@@ -26,12 +26,12 @@ export class HeldClaim implements RunningClaim {
     this.#confirmed = askedAt
   }
 
-  /** A renewal that was asked for then has been confirmed. */
+  /** Notes a confirmed renewal. */
   confirm(askedAt: Moment): void {
     this.#confirmed = askedAt
   }
 
-  /** Milliseconds since the last confirmed renewal was asked for, by the clock that says more. */
+  /** Milliseconds since the last confirmed renewal was asked for, by the clock that shows more. */
   get age(): number {
     const { monotonic, wall } = this.#confirmed
     return Math.max(performance.now() - monotonic, Date.now() - wall)

@@ -7,9 +7,10 @@ const HEADER = 'Idempotency-Key'
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/
 
 /**
- * The request's key; `value` is its header.
+ * Returns the request's key.
  *
- * @throws {GatewayError} `invalid_request` where it is none, or where there are several.
+ * @param value the header `Idempotency-Key`.
+ * @throws {GatewayError} `invalid_request` when it is no key, or when there are several.
  */
 export function readKey(req: IncomingMessage, value: string | string[]): string {
   const key = String(value)
@@ -29,7 +30,7 @@ export function readKey(req: IncomingMessage, value: string | string[]): string 
   return key
 }
 
-/** The name of a key's record: one for each scope and endpoint. */
+/** Returns the id of a key's record: one for each scope and endpoint. */
 export function recordId(scope: string, method: string, path: string, key: string): string {
   return hash('sha256', JSON.stringify([scope, method, path, key]), 'base64url')
 }

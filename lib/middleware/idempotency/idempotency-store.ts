@@ -1,23 +1,23 @@
 import type { IdempotencyClaim } from '../../core/call/index.ts'
 
 /**
- * When the lease of a pinned claim ends: never by itself. Whoever pins one, because what it runs for outlives the call,
- * completes or frees it later; its call's renewals and releases change nothing about it.
+ * The end of a pinned claim's lease: it never ends by itself. A claim is pinned when its work outlives the call; whoever
+ * pins it completes or frees it later. Renewals and releases of its call do not change it.
  */
 export const PINNED_UNTIL = Date.UTC(9999, 0)
 
-/** What a key has come to: somebody runs it, or it has run. */
+/** The record of a key: a call runs under it, or has run. */
 export interface IdempotencyRecord {
   /** Request id of the call that holds it, or that ran. */
   readonly owner: string
   /** Fingerprint of that call's content. */
   readonly fingerprint: string
   readonly state: 'running' | 'completed'
-  /** While running: when its lease ends. Completed: when it is forgotten. Milliseconds since the epoch. */
+  /** The end of the lease of a running one, and of the keeping of a completed one, in milliseconds since the epoch. */
   readonly expiresAt: number
 }
 
-/** A claim as it is asked for. Times are milliseconds since the epoch. */
+/** The arguments of a claim. Times are milliseconds since the epoch. */
 export interface ClaimRequest extends IdempotencyClaim {
   readonly fingerprint: string
   readonly now: number
@@ -25,41 +25,41 @@ export interface ClaimRequest extends IdempotencyClaim {
 }
 
 /**
- * Where the records of Idempotency-Keys are kept. Each operation is atomic, in one process and across many. A record's
- * `owner` is its generation: every call has an id of its own, so that whoever was taken over is told apart from whoever
- * took over, and nothing that an earlier owner does late changes anything.
+ * Keeps the records of Idempotency-Keys. Each operation is atomic, in one process and across many. A record's `owner` is its
+ * generation: every call has an id of its own, so that nothing that an earlier owner does late changes the record of a later
+ * one.
  *
- * All operations may be repeated: the second time changes nothing and answers the same.
+ * All operations may be repeated: the second time changes nothing and returns the same.
  */
 export interface IdempotencyStore {
   /**
-   * Takes the record where there is none, or an expired one.
+   * Makes a record unless there is one that has not expired.
    *
-   * @returns undefined when it is taken, else the record that stands in the way.
+   * @returns undefined when the claim is taken, else the existing record.
    */
   claim(request: ClaimRequest): Promise<IdempotencyRecord | undefined>
 
   /**
-   * Prolongs leases, expired ones too as long as nobody took them over.
+   * Renews leases, expired ones too as long as nobody has taken them over.
    *
-   * @returns for each claim, in their order, whether it is still held.
+   * @returns for each claim, in their order, whether its owner still holds it.
    */
   renew(claims: readonly IdempotencyClaim[], leaseUntil: number): Promise<readonly boolean[]>
 
   /**
-   * Notes that the call has run, and keeps that until `keepUntil`.
+   * Notes that the call has run, and keeps the record until `keepUntil`.
    *
-   * @returns false when the claim was lost; nothing is changed then.
+   * @returns false when the claim was lost. Then it changes nothing.
    */
   complete(claim: IdempotencyClaim, keepUntil: number): Promise<boolean>
 
-  /** Frees the key of a claim that is still held and not completed; a lost one is left alone. */
+  /** Frees the key of a claim that its owner still holds and has not completed. Leaves a lost one alone. */
   release(claim: IdempotencyClaim): Promise<void>
 
   /**
-   * Forgets records that have expired, at most `limit`. A store that does so by itself answers 0.
+   * Removes expired records, at most `limit`. A store that does so by itself returns 0.
    *
-   * @returns how many were forgotten.
+   * @returns how many it removed.
    */
   prune(now: number, limit: number): Promise<number>
 }

@@ -21,21 +21,21 @@ import { refuseFor, refuseUnchecked } from './refusals.ts'
 
 /** Options of {@link idempotency}. Times are milliseconds. */
 export interface IdempotencyOptions {
-  /** Where keys are kept. Defaults to the memory of this process. */
+  /** Keeps the records of keys. Defaults to a {@link MemoryIdempotencyStore}. */
   store?: IdempotencyStore
   /**
-   * Whose keys a request's is one of: the same key in two scopes is two keys. Defaults to the account that
+   * Returns the scope of a request's key: the same key in two scopes is two keys. Defaults to the account that
    * `authenticate` found, and without one to a single scope for all callers.
    */
   scope?: (req: Request) => string
   /** How long a finished request keeps its key. Defaults to 24 hours. */
   keepMs?: number
   /**
-   * How long a key stays taken when its process has died, at least 400. It is renewed every quarter of that time, and a
-   * call goes on only while its last renewal is younger than three quarters. Defaults to 60000.
+   * How long a key stays taken after its process has died, at least 400. The lease is renewed every quarter of that time, and
+   * a call goes on only while its last renewal is younger than three quarters of it. Defaults to 60000.
    */
   leaseMs?: number
-  /** Most bytes of an answer kept for the call log; what is longer is cut and marked so. Defaults to 8 MiB. */
+  /** The most bytes of an answer to keep for the call log. A longer one is cut and marked so. Defaults to 8 MiB. */
   answerLimitBytes?: number
   /**
    * How long the key stays taken by a handler of your own whose caller has left and which has not answered yet.
@@ -43,40 +43,40 @@ export interface IdempotencyOptions {
    */
   handlerMs?: number
   /**
-   * Who notes that a call has run: the `store` by itself, or a `ledger` in the transaction of its charge, which then
-   * sets `call.idempotency.claim.state`. Defaults to `store`.
+   * Who completes the record of a call: this middleware in its `store`, or a `ledger` in the transaction of its charge, which
+   * then sets `call.idempotency.claim.state`. Defaults to `store`.
    */
   completedBy?: 'store' | 'ledger'
-  /** After how long without an answer the store counts as away. Defaults to 250. */
+  /** How long the store may take to answer before it counts as away. Defaults to 250. */
   storeTimeoutMs?: number
-  /** Is told when the store goes away and comes back, for metrics. */
+  /** Runs when an outage of the store begins and ends, for metrics. */
   onStoreChange?: (away: boolean) => void
-  /** Is told of outages and lost claims. Defaults to the console. */
+  /** Receives outages and lost claims. Defaults to the console. */
   logger?: Logger
 }
 
-/** What {@link idempotency} makes. */
+/** The middleware that {@link idempotency} returns. */
 export interface IdempotencyHandler extends RequestHandler {
   /**
-   * For the end of the process, behind the last call and before the store is closed: waits until what became of every
-   * key is known to the store, and tells the log of each of which it is not. Never rejects.
+   * Waits until the store knows the outcome of every key, and logs each key of which it does not. Call it after the last
+   * call and before the store is closed. Never rejects.
    *
    * @param withinMs how long it may take, in milliseconds. Defaults to 3000.
    */
   close(withinMs?: number): Promise<void>
 }
 
-/** Repeating these changes nothing anyway. */
+/** Methods that change nothing, so that they need no key. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
 /**
- * Runs a request with an `Idempotency-Key` once (spec 7.2, "idempotency"): a second one with the same key is refused
- * with `idempotency_key_in_use` while the first runs, with `idempotency_key_replayed` once that has produced output,
- * and with `idempotency_key_reused` when its content differs. A request that was refused, or failed with nothing
- * produced, frees its key. While the store is away a request with a key is refused with `internal_error`.
+ * Runs a request with an `Idempotency-Key` once. Refuses a second one with the same key: with `idempotency_key_in_use` while
+ * the first runs, with `idempotency_key_replayed` once that has produced output, and with `idempotency_key_reused` when its
+ * content differs. A request that was refused, or failed without output, frees its key. While the store is away, a request
+ * with a key is refused with `internal_error`.
  *
- * Mount it behind what reads the body: `readRequest`, or a parser such as `express.json()`. A request without the
- * header never touches the store.
+ * Mount it after what reads the body: `readRequest`, or a parser such as `express.json()`. A request without the header
+ * never touches the store.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -119,7 +119,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
       discard: () => body.discard(),
     }
     call.idempotency = trace
-    // An app may take other spellings of an endpoint's path, too, such as one with a slash behind it.
+    // An app may accept other spellings of an endpoint's path, such as one with a slash at its end.
     const path = call.request?.operation.path ?? call.path
     const id = recordId(scope(req, call), call.method, path, key)
     const fingerprint = fingerprintOf(call.method, path, contentOf(req, call))
@@ -150,13 +150,13 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
       .claim({ id, owner: call.id }, fingerprint)
       .then(begin, (error: unknown) => refuseUnchecked(call, error))
       .then((refusal) => {
-        // Something in front, such as a time limit, has answered meanwhile: what is behind would run without a claim.
+        // A middleware in front, such as a time limit, has answered. What follows would run without a claim.
         if (refusal !== 'over') next(refusal)
       })
   }
 }
 
-/** The request's content as JSON reads it. */
+/** Returns the JSON value of the request's body. */
 function contentOf(req: Request, call: Call): unknown {
   if (call.request) return call.request.body.json
   if (req.body !== undefined) return req.body
@@ -203,7 +203,7 @@ function validate(options: IdempotencyOptions) {
   }
 }
 
-/** Keys are made at random, and a caller's address changes just when it repeats a request: without accounts, one scope. */
+/** Returns the account as the scope; without accounts one scope for all, as keys are random and addresses change. */
 function accountOf(_req: Request, call: Call): string {
   return call.principal?.accountId ?? ''
 }

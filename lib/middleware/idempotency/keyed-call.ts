@@ -5,16 +5,16 @@ import type { ClaimKeeper } from './claim-keeper.ts'
 import type { HeldClaim } from './held-claim.ts'
 import { refuseLost, refuseUnrecorded } from './refusals.ts'
 
-/** What a keyed call works with. */
+/** Options of a {@link KeyedCall}. */
 export interface KeyedCallOptions {
   readonly keeper: ClaimKeeper
-  /** Whether the record is completed here, and not by a ledger in the transaction of the charge. */
+  /** Whether this middleware completes the record, and not a ledger in the transaction of the charge. */
   readonly completesHere: boolean
   /** How long a handler may go on after its caller left before its key is freed, in milliseconds. */
   readonly handlerMs: number
 }
 
-/** A call that runs under a claim: from the claim to the completed, or freed, key. */
+/** A call that holds a claim. At its end it completes the record or frees the key. */
 export class KeyedCall {
   readonly #call: Call
   readonly #trace: IdempotencyTrace
@@ -44,7 +44,7 @@ export class KeyedCall {
     trace.claim = held
   }
 
-  /** From here on the claim follows the call. */
+  /** Registers with the call. */
   begin(): void {
     const call = this.#call
     call.onProve(() => this.#prove())
@@ -54,10 +54,10 @@ export class KeyedCall {
   }
 
   /**
-   * What the end of an answer has to wait for: the completed record of one that succeeded, the freed key of one that
-   * did not, so that a retry right behind the answer finds it so. Undefined: nothing.
+   * Returns what the end of an answer must wait for: the completed record of a success, or the freed key of a failure, so that
+   * a retry right after the answer finds it so. Undefined: nothing.
    *
-   * @throws {GatewayError} what has to be answered instead; as a rejection, too.
+   * @throws {GatewayError} (or rejects with) what must be answered instead.
    */
   beforeEnd(): Promise<void> | undefined {
     this.#answered = true
@@ -75,7 +75,7 @@ export class KeyedCall {
     return undefined
   }
 
-  /** Output belongs to a call that has used something, or that has sent some of an answer that is no error. */
+  /** Whether the call has produced output: it has used something, or sent part of an answer that is no error. */
   get #produced(): boolean {
     if (this.#call.usage !== null) return true
     const { statusCode, headersSent } = this.#res
@@ -107,24 +107,24 @@ export class KeyedCall {
     return undefined
   }
 
-  /** A handler that went on without its caller has thrown. While the call runs its end gives the key back. */
+  /** Notes that a handler has thrown. If its call has ended, the key is given back here, else at the call's end. */
   #fail(): void {
     this.#failed = true
     if (this.#call.ended) void this.#giveBack()
   }
 
-  /** However the call ended: what it produced uses the key up, and a call that produced nothing frees it. */
+  /** Completes the record of a call that produced something, and frees the key of any other. */
   #giveBack(): Promise<void> | undefined {
     if (this.#held.state !== 'running') return undefined
     const { keeper } = this.#options
     return this.#produced ? keeper.complete(this.#held).then(ignore, ignore) : keeper.release(this.#held)
   }
 
-  /** A handler that knows nothing of calls goes on when its caller has left; ours, and those that hold a call, do not. */
+  /** Whether the handler may still run although its caller left. Handlers that route, or hold the call, do not. */
   get #mayStillRun(): boolean {
     return this.#call.left && !this.#answered && !this.#failed && this.#call.routing === null
   }
 }
 
-/** The keeper has told what is to be told, and goes on trying. */
+/** Does nothing: the keeper has logged the failure and tries again. */
 function ignore(): void {}

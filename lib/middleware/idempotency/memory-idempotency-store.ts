@@ -8,12 +8,12 @@ import {
 
 /** Options of {@link MemoryIdempotencyStore}. */
 export interface MemoryIdempotencyStoreOptions {
-  /** Most completed records kept; the oldest give way, and their keys are free again. Defaults to 200000. */
+  /** The most completed records to keep. Beyond that the oldest give way, and their keys are free again. Defaults to 200000. */
   maxCompleted?: number
 }
 
 /**
- * Records in the process's own memory: for one process, and gone with it.
+ * Keeps records in the memory of the process: for one process, and gone with it.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -22,9 +22,9 @@ export interface MemoryIdempotencyStoreOptions {
 export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly #maxCompleted: number
   readonly #running = new Map<string, IdempotencyRecord>()
-  /** In the order of their completion. */
+  /** Completed records, in the order of their completion. */
   readonly #completed = new Map<string, IdempotencyRecord>()
-  /** One for good: a new one would each time walk over all that was deleted before. */
+  /** Made once: a new iterator would walk over all deleted entries each time. */
   readonly #oldest = this.#completed.keys()
 
   constructor(options: MemoryIdempotencyStoreOptions = {}) {
@@ -33,15 +33,15 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#maxCompleted = maxCompleted
   }
 
-  /** Records held now, expired ones that were not pruned yet included. */
+  /** The number of records, expired ones that were not pruned yet included. */
   get size(): number {
     return this.#running.size + this.#completed.size
   }
 
   async claim({ id, owner, fingerprint, now, leaseUntil }: ClaimRequest) {
-    const standing = this.#running.get(id) ?? this.#completed.get(id)
-    const own = standing?.state === 'running' && standing.owner === owner
-    if (standing && standing.expiresAt > now && !own) return standing
+    const existing = this.#running.get(id) ?? this.#completed.get(id)
+    const own = existing?.state === 'running' && existing.owner === owner
+    if (existing && existing.expiresAt > now && !own) return existing
     this.#completed.delete(id)
     this.#running.set(id, { owner, fingerprint, state: 'running', expiresAt: leaseUntil })
     return undefined
@@ -57,10 +57,10 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   /**
-   * Keeps a claim from ending by itself, for a `MemoryTaskStore`: what became of a video task may be known long after
-   * its call, or never.
+   * Keeps a claim from ending by itself. A `MemoryTaskStore` needs it: the outcome of a video task may be known long after its
+   * call, or never.
    *
-   * @returns false when the claim was lost; nothing is changed then.
+   * @returns false when the claim was lost. Then it changes nothing.
    */
   pin({ id, owner }: IdempotencyClaim): boolean {
     const record = this.#running.get(id)
@@ -69,7 +69,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return true
   }
 
-  /** Frees the key of a claim, pinned or not, that is not completed; a lost one is left alone. */
+  /** Frees the key of a claim, pinned or not, that is not completed. Leaves a lost one alone. */
   free({ id, owner }: IdempotencyClaim): void {
     if (this.#running.get(id)?.owner === owner) this.#running.delete(id)
   }
@@ -96,7 +96,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       for (const [id, { expiresAt }] of records) {
         if (forgotten >= limit) return forgotten
         if (expiresAt > now) {
-          // Completed ones lie in the order in which they expire.
+          // Completed records are in the order in which they expire.
           if (records === this.#completed) break
           continue
         }

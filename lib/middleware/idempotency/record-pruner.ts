@@ -4,7 +4,7 @@ import type { IdempotencyStore } from './idempotency-store.ts'
 const PRUNE_MS = 60_000
 const PRUNED_AT_ONCE = 500
 
-/** Forgets records that have expired, once a minute. */
+/** Removes expired records once a minute. */
 export class RecordPruner {
   readonly #store: IdempotencyStore
   readonly #guard: StoreGuard
@@ -16,7 +16,9 @@ export class RecordPruner {
   }
 
   /**
-   * @param forMs what is left then, as after a long time away, is for the next rounds: renewals do not wait for it.
+   * Removes expired records, if a minute has passed.
+   *
+   * @param forMs how long it may take. What is left after a long outage is for the next times.
    * @throws {StoreAway} when the store does not answer.
    */
   async prune(forMs: number): Promise<void> {

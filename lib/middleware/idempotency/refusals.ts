@@ -2,10 +2,10 @@ import type { Call } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import type { IdempotencyRecord } from './idempotency-store.ts'
 
-/** "After backing off a few seconds" (spec 7.2). */
+/** The Retry-After of refusals that end soon. */
 const RETRY_MS = 2000
 
-/** The key belongs to another call (the table of the README). */
+/** Returns the refusal of a key that belongs to another call, as in the table of the README. */
 export function refuseFor(call: Call, record: IdempotencyRecord, fingerprint: string): GatewayError {
   if (record.fingerprint !== fingerprint) return call.refuse('idempotency_key_reused')
   if (record.state === 'running') return call.refuse('idempotency_key_in_use', { retryAfterMs: RETRY_MS })
@@ -15,7 +15,7 @@ export function refuseFor(call: Call, record: IdempotencyRecord, fingerprint: st
   })
 }
 
-/** Whether the key has run is not known, so the request is not run. */
+/** Returns the refusal of a key that the store could not check. The request is not run. */
 export function refuseUnchecked(call: Call, cause: unknown): GatewayError {
   return call.refuse('internal_error', {
     message:
@@ -25,7 +25,7 @@ export function refuseUnchecked(call: Call, cause: unknown): GatewayError {
   })
 }
 
-/** The call stood still for so long that its key may be another's by now. */
+/** Returns the error of a call that stood still so long that another call may have its key. */
 export function refuseLost(call: Call): GatewayError {
   return call.refuse('idempotency_key_in_use', {
     message:
@@ -34,7 +34,7 @@ export function refuseLost(call: Call): GatewayError {
   })
 }
 
-/** Nobody knows whether the key is noted as used, so the answer is not handed over as a success. */
+/** Returns the error of a call whose completion the store did not confirm. Its answer is not sent as a success. */
 export function refuseUnrecorded(call: Call, cause: unknown): GatewayError {
   return call.refuse('internal_error', {
     message:

@@ -2,21 +2,21 @@ import type { Logger } from '../../core/call/index.ts'
 import type { StoreGuard } from '../../core/store-guard/index.ts'
 import type { HeldClaim } from './held-claim.ts'
 
-/** What {@link UnansweredClaims} work with. */
-export interface UnansweredClaimsOptions {
+/** Options of {@link UnconfirmedClaims}. */
+export interface UnconfirmedClaimsOptions {
   readonly guard: StoreGuard
   readonly logger: Logger
-  /** Asks the store again; throws while it does not answer. */
+  /** Asks the store again. Throws while it does not answer. */
   readonly ask: (held: HeldClaim) => Promise<void>
 }
 
-/** Claims whose completion or release was asked for and not answered: asked again until the store answers. */
-export class UnansweredClaims {
-  readonly #options: UnansweredClaimsOptions
+/** Claims whose completion or release the store has not confirmed. They are asked for again until it does. */
+export class UnconfirmedClaims {
+  readonly #options: UnconfirmedClaimsOptions
   readonly #claims = new Set<HeldClaim>()
-  readonly #told = new WeakSet<HeldClaim>()
+  readonly #logged = new WeakSet<HeldClaim>()
 
-  constructor(options: UnansweredClaimsOptions) {
+  constructor(options: UnconfirmedClaimsOptions) {
     this.#options = options
   }
 
@@ -38,7 +38,7 @@ export class UnansweredClaims {
     this.#claims.delete(held)
   }
 
-  /** Each by itself, and what fails comes last the next time: one that can never be settled hinders no other. */
+  /** Asks for each by itself. What fails comes last the next time, so that a claim that can never be settled delays no other. */
   async askAll(forMs: number): Promise<void> {
     const until = performance.now() + forMs
     for (const held of [...this.#claims]) {
@@ -48,15 +48,15 @@ export class UnansweredClaims {
         this.#claims.delete(held)
         this.#claims.add(held)
         if (this.#options.guard.away) return
-        this.#tellOnce(held, error)
+        this.#logOnce(held, error)
       }
       if (performance.now() > until) return
     }
   }
 
-  #tellOnce(held: HeldClaim, error: unknown): void {
-    if (this.#told.has(held)) return
-    this.#told.add(held)
+  #logOnce(held: HeldClaim, error: unknown): void {
+    if (this.#logged.has(held)) return
+    this.#logged.add(held)
     this.#options.logger.error(
       { err: error, requestId: held.owner },
       'idempotency: a claim cannot be settled yet',
