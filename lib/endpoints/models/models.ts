@@ -1,6 +1,7 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
 import { type Call, callOf } from '../../core/call/index.ts'
-import type { Catalog, Line, Model } from '../../core/catalog/index.ts'
+import type { Line, Model } from '../../core/catalog/index.ts'
+import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 
 /** Options of {@link modelRoutes}. */
 export interface ModelRoutesOptions {
@@ -8,7 +9,7 @@ export interface ModelRoutesOptions {
    * The models and lines, or a function that returns them if they can change while the app runs. If the function always
    * returns the same catalogue for the same call, running calls are not affected by a change.
    */
-  catalog: Catalog | ((call: Call) => Catalog)
+  catalog: CatalogSource
   /**
    * Returns the JSON of a line for `…/routing`, without addresses and secrets; `LineRegistry.status` includes circuit state
    * and load. Defaults to the line's id, provider, protocol and region.
@@ -28,8 +29,7 @@ export interface ModelRoutesOptions {
  */
 export function modelRoutes(options: ModelRoutesOptions): Router {
   const { catalog, lineStatus = describeLine } = options
-  if (!catalog) throw new TypeError('modelRoutes: "catalog" is needed; loadConfig(json).catalog is one')
-  const catalogOf = typeof catalog === 'function' ? catalog : () => catalog
+  const catalogOf = catalogFrom('modelRoutes', catalog)
   const router = Router()
 
   router.get('/models', function listModels(req: Request, res: Response): void {

@@ -1,6 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallRequest, callOf, type LineResource } from '../../core/call/index.ts'
-import { type Catalog, FREE, type Model } from '../../core/catalog/index.ts'
+import { FREE, type Model } from '../../core/catalog/index.ts'
+import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { storedResponses } from '../../core/operations/index.ts'
 import { accountOf, refuseStoreAway, requireRegistry } from './response-access.ts'
@@ -15,7 +16,7 @@ export interface StoredResponseOptions {
    * The models and lines, or a function that returns them if they can change while the app runs. If the function always
    * returns the same catalogue for the same call, running calls are not affected by a change.
    */
-  catalog: Catalog | ((call: Call) => Catalog)
+  catalog: CatalogSource
 }
 
 /** The path of {@link storedResponse}; mount it for all methods. */
@@ -32,8 +33,7 @@ export const STORED_RESPONSE_PATH = '/v1/responses/:id{/:part}'
  */
 export function storedResponse({ registry, catalog }: StoredResponseOptions): RequestHandler {
   requireRegistry('storedResponse', registry)
-  if (!catalog) throw new TypeError('storedResponse: "catalog" is needed; loadConfig(json).catalog is one')
-  const catalogOf = typeof catalog === 'function' ? catalog : () => catalog
+  const catalogOf = catalogFrom('storedResponse', catalog)
 
   return function storedResponse(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)

@@ -1,0 +1,1 @@
+export { type CatalogSource, catalogFrom } from './catalog-source.ts'
