@@ -58,6 +58,22 @@ describe('a request that has run before', () => {
     assert.equal((await withRetries(fetch, soon)(server.url + CHAT, post())).status, 200)
   })
 
+  it('is not every conflict that names an earlier request: the code decides', async (t) => {
+    const server = await answering(t, refusal(409, 'conflict', { 'x-original-request-id': ID }))
+    assert.equal((await withRetries(fetch, soon)(server.url + CHAT, post())).status, 409)
+    assert.deepEqual(
+      server.sent.map(({ path }) => path),
+      [CHAT],
+    )
+  })
+
+  it('is told by the header alone where the body has no code', async (t) => {
+    const error = { type: 'invalid_request_error', message: 'No.' }
+    const named = json(409, { type: 'error', error }, { 'x-original-request-id': ID })
+    const server = await answering(t, named, entry({}))
+    assert.deepEqual(await (await withRetries(fetch, soon)(server.url + CHAT, post())).json(), { a: 1 })
+  })
+
   for (const [path, expected] of [
     ['/v1/messages', '/v1/calls/'],
     ['/llm/v1/chat/completions?x=1', '/llm/v1/calls/'],
@@ -132,6 +148,8 @@ describe('a request that has run before and whose answer cannot be had is a clea
   it('with what there is of the answer', async (t) => {
     const server = await answering(t, replayed, entry(stream))
     assert.equal((await faultOf(server.url)).partialBody, stream.response_body)
+    const none = await answering(t, replayed, refusal(404, 'not_found'))
+    assert.equal((await faultOf(none.url)).partialBody, null)
   })
 })
 

@@ -146,6 +146,13 @@ describe('an unusable option', () => {
     })
   }
 
+  it('a fetch that is none is refused at once, too', () => {
+    assert.throws(() => withRetries('https://a.test' as never), {
+      name: 'TypeError',
+      message: /must be a fetch/,
+    })
+  })
+
   it('one that is undefined has its default', async (t) => {
     const server = await answering(t, json(200, {}))
     const options = JSON.parse('{}') as RetryOptions

@@ -219,6 +219,13 @@ describe('idempotency alone, before a handler of one’s own', () => {
     const got = await shop.order('k', 'x', { headers: { 'content-type': 'text/plain' } })
     assert.equal(got.status, 400)
     assert.equal(shop.orders.length, 0)
+    const chunked = {
+      headers: { 'content-type': 'text/plain' },
+      body: new Blob(['x']).stream(),
+      duplex: 'half',
+    }
+    assert.equal((await shop.order('k', undefined, chunked as RequestInit)).status, 400, 'of unknown length')
+    assert.equal(shop.orders.length, 0)
     assert.equal((await shop.order('k', undefined, { body: null })).status, 200, 'no body is one, too')
   })
 

@@ -128,3 +128,67 @@ it('renewals do not wait for all that is to be forgotten after a long time away'
     assert.equal(held.state, 'running')
   }
 })
+
+/** Remembers how many claims were renewed at a time, and fails while it is told to. */
+class RenewingStore extends MemoryIdempotencyStore {
+  readonly renewed: number[] = []
+  down = false
+
+  override async renew(claims: readonly IdempotencyClaim[], leaseUntil: number): Promise<boolean[]> {
+    this.renewed.push(claims.length)
+    if (this.down) throw new Error('the store is down')
+    return super.renew(claims, leaseUntil)
+  }
+}
+
+const settled = async () => {
+  for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe('renewals', () => {
+  it('are of 500 claims at a time', async (t) => {
+    const clock = clockOf(t)
+    const store = new RenewingStore()
+    const { claim } = keeperOf(store)
+    for (let i = 0; i < 1100; i++) await claim(`a${i}`)
+    clock.tick(LEASE_MS / 4)
+    await settled()
+    assert.deepEqual(store.renewed, [500, 500, 100])
+  })
+
+  it('that fail are tried again a second later, and not only when the next are due', async (t) => {
+    const clock = clockOf(t)
+    const store = new RenewingStore()
+    const { keeper, claim } = keeperOf(store)
+    const held = await claim('a')
+    store.down = true
+    clock.tick(LEASE_MS / 4)
+    await settled()
+    assert.deepEqual(store.renewed, [1])
+    store.down = false
+    clock.tick(1000)
+    await settled()
+    assert.deepEqual(store.renewed, [1, 1])
+    assert.equal(held.age, 0)
+    assert.ok(keeper.maySend(held))
+  })
+})
+
+/** Answers no release. */
+class SilentStore extends MemoryIdempotencyStore {
+  override release(): Promise<void> {
+    return new Promise(() => {})
+  }
+}
+
+it('an outage is told once, and not for each claim that waits for its end', async () => {
+  const { keeper, guard, claim, logger } = keeperOf(new SilentStore())
+  const claims = [await claim('a'), await claim('b')]
+  for (const each of claims) await keeper.release(each)
+  assert.equal(guard.away, true)
+  await keeper.close(600)
+  assert.deepEqual(
+    logger.lines.map(({ message }) => message),
+    ['store is away', ...claims.map(() => 'idempotency: a claim is not settled at the end')],
+  )
+})

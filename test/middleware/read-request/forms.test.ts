@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { GatewayError } from '../../../lib/core/errors/index.ts'
+import { FormFile } from '../../../lib/core/operations/index.ts'
+import { isForm, readForm } from '../../../lib/middleware/read-request/read-form.ts'
+
+type Part = readonly [name: string, value: string, type?: string]
+
+const written = ([name, value, type]: Part) =>
+  `--b\r\ncontent-disposition: form-data; name="${name}"\r\n${type ? `content-type: ${type}\r\n` : ''}\r\n${value}\r\n`
+
+/** The JSON that a form stands for. Rejects with what refuses it. */
+function read(...parts: readonly Part[]): Promise<Record<string, unknown>> {
+  return readBytes(Buffer.from(`${parts.map(written).join('')}--b--\r\n`))
+}
+
+function readBytes(
+  bytes: Buffer,
+  type = 'multipart/form-data; boundary=b',
+): Promise<Record<string, unknown>> {
+  return new Promise((resolve, reject) => {
+    readForm(type, bytes, (error, json) => (error ? reject(error) : resolve(json ?? {})))
+  })
+}
+
+async function refused(parts: readonly Part[], message: RegExp, param?: string): Promise<void> {
+  await assert.rejects(read(...parts), (error) => {
+    assert.ok(error instanceof GatewayError)
+    assert.deepEqual([error.code, error.param], ['invalid_request', param])
+    assert.match(error.message, message)
+    return true
+  })
+}
+
+describe('a form stands for', () => {
+  it('its fields, as texts', async () => {
+    assert.deepEqual(await read(['model', 'video'], ['prompt', 'ein Kätzchen'], ['seconds', '']), {
+      model: 'video',
+      prompt: 'ein Kätzchen',
+      seconds: '',
+    })
+  })
+
+  it('objects, all members of which are in one', async () => {
+    assert.deepEqual(await read(['a[b]', '1'], ['a[c]', '2'], ['a[d][e]', '3'], ['a[d][f]', '4']), {
+      a: { b: '1', c: '2', d: { e: '3', f: '4' } },
+    })
+  })
+
+  it('lists, in the order of their parts', async () => {
+    assert.deepEqual(await read(['a[]', '1'], ['b', 'x'], ['a[]', '2'], ['c[d][]', '3'], ['c[d][]', '4']), {
+      a: ['1', '2'],
+      b: 'x',
+      c: { d: ['3', '4'] },
+    })
+  })
+
+  it('lists of objects, one for each part', async () => {
+    assert.deepEqual(await read(['a[][b]', '1'], ['a[][b]', '2']), { a: [{ b: '1' }, { b: '2' }] })
+  })
+
+  it('JSON where a part says that it is some', async () => {
+    const json = 'application/json'
+    assert.deepEqual(await read(['a', '{"b":[1]}', json], ['c', '2', json], ['d', '2']), {
+      a: { b: [1] },
+      c: 2,
+      d: '2',
+    })
+  })
+
+  it('files, with their name, type and bytes', async () => {
+    const bytes = Buffer.from([0, 255, 13, 10, 45, 45])
+    const head =
+      '--b\r\ncontent-disposition: form-data; name="f"; filename="a.png"\r\ncontent-type: image/png\r\n\r\n'
+    const json = await readBytes(Buffer.concat([Buffer.from(head), bytes, Buffer.from('\r\n--b--\r\n')]))
+    assert.deepEqual(json, { f: new FormFile('a.png', 'image/png', bytes) })
+  })
+
+  it('names of up to 200 characters, eight deep', async () => {
+    const long = 'n'.repeat(200)
+    assert.deepEqual(await read([long, 'x']), { [long]: 'x' })
+    assert.deepEqual(await read(['a[b][c][d][e][f][g][h]', 'x']), {
+      a: { b: { c: { d: { e: { f: { g: { h: 'x' } } } } } } },
+    })
+  })
+
+  it('a hundred parts', async () => {
+    const parts = Array.from({ length: 100 }, (_, i): Part => [`p${i}`, 'x'])
+    assert.equal(Object.keys(await read(...parts)).length, 100)
+    await refused([...parts, ['one', 'more']], /more than 100 parts/)
+  })
+})
+
+describe('a form is refused', () => {
+  it('whose part stands in it twice, or under two forms of its name', async () => {
+    const twice: Part[][] = [
+      [
+        ['a', '1'],
+        ['a', '2'],
+      ],
+      [
+        ['a[b]', '1'],
+        ['a[b]', '2'],
+      ],
+      [
+        ['a', '1'],
+        ['a[b]', '2'],
+      ],
+      [
+        ['a[b]', '1'],
+        ['a', '2'],
+      ],
+      [
+        ['a[]', '1'],
+        ['a[b]', '2'],
+      ],
+      [
+        ['a[b]', '1'],
+        ['a[]', '2'],
+      ],
+      [
+        ['a[b][]', '1'],
+        ['a[b][c]', '2'],
+      ],
+    ]
+    for (const parts of twice) await refused(parts, /twice, or under two forms/)
+  })
+
+  it('with a name that nothing can have', async () => {
+    const names = [
+      'a[b',
+      'a]b[',
+      '[a]',
+      'a[b]c',
+      '__proto__',
+      'a[__proto__]',
+      'n'.repeat(201),
+      'a[b][c][d][e][f][g][h][i]',
+    ]
+    for (const name of names) await refused([[name, 'x']], /a name that nothing can have/)
+  })
+
+  it('with a part that is no JSON though it says so, which it names', async () => {
+    await refused([['a', '{"b"', 'application/json']], /"a" is not valid JSON/, 'a')
+  })
+
+  it('that breaks off, or has no boundary', async () => {
+    const whole = Buffer.from(`${written(['a', 'x'])}--b--\r\n`)
+    await assert.rejects(readBytes(whole.subarray(0, -12)), { code: 'invalid_request' })
+    await assert.rejects(readBytes(whole, 'multipart/form-data'), { message: /no boundary/ })
+  })
+})
+
+it('a form is told by its type, in any case, with or without parameters', () => {
+  for (const type of [
+    'multipart/form-data; boundary=b',
+    'Multipart/Form-Data;boundary=b',
+    'multipart/form-data',
+  ])
+    assert.equal(isForm(type), true, type)
+  for (const type of [
+    undefined,
+    '',
+    'application/json',
+    'multipart/form-data2',
+    'text/multipart/form-data',
+    'multipart/mixed',
+  ])
+    assert.equal(isForm(type), false, type)
+})
