@@ -21,7 +21,7 @@ function answering({ gateway }: FileGateway, since = 0): Set<number> {
 }
 
 function says({ gateway }: FileGateway, message: string, since = 0): Promise<void> {
-  return until(() => gateway.stdout.includes(`"msg":"${message}"`, since), message, 50_000)
+  return until(() => gateway.stdout.includes(`"msg":"${message}"`, since), message, 100_000)
 }
 
 /** Sends on new connections until so many processes have answered: which takes one is up to the system. */

@@ -31,6 +31,7 @@ export async function ownGateway(): Promise<OwnGateway> {
   const upstream = await startUpstream((res, { path }) =>
     path.endsWith('/messages') ? messageAnswer(res) : chatAnswer(res),
   )
+  cleanUp.after(() => upstream.close())
   const line = { id: 'l', provider: 'p', baseUrl: `${upstream.url}/v1`, models: { chat: 'u' } }
   const config = loadConfig({
     accounts: [{ id: 'acme' }],
