@@ -37,8 +37,8 @@ describe('two processes on one Redis under load', { skip: WITHOUT_REDIS }, () =>
   }
 
   it('admit together what the request limit allows, no more and hardly less', async () => {
-    await withTwo({ rpm: 100, windowMs: 1000 }, async (urls) => {
-      const end = performance.now() + 2500
+    await withTwo({ rpm: 100, windowMs: 3000 }, async (urls) => {
+      const end = performance.now() + 7500
       const replies = await load({
         urls,
         callers: 30,
@@ -58,8 +58,8 @@ describe('two processes on one Redis under load', { skip: WITHOUT_REDIS }, () =>
   })
 
   it('admit together what the token limit allows, no more and hardly less', async () => {
-    await withTwo({ tpm: 1400, windowMs: 1000 }, async (urls) => {
-      const end = performance.now() + 2500
+    await withTwo({ tpm: 1400, windowMs: 3000 }, async (urls) => {
+      const end = performance.now() + 7500
       const replies = await load({
         urls,
         callers: 30,
@@ -112,7 +112,7 @@ describe('two processes on one Redis under load', { skip: WITHOUT_REDIS }, () =>
       const statuses = new Set(replies.map(({ status }) => status))
       assert.deepEqual([...statuses], [200])
       const slowest = Math.max(...replies.map(({ took }) => took))
-      assert.ok(slowest < 1000, `the slowest took ${slowest} ms`)
+      assert.ok(slowest < 5000, `the slowest took ${slowest} ms`)
       // It counts again: the limits are in the new Redis.
       assert.ok(Number(await server.client().get('gateway:{limits}:rpm:key:shared')) > 0)
     })
