@@ -17,7 +17,12 @@ const MANY = Array.from({ length: 20_000 }, (_, i) => chatChunk({ content: 'x' }
 function cpuOf(stream: Buffer, pieceBytes: number): number {
   const times = Array.from({ length: 3 }, () => {
     let written = 0
-    const sink = { commit() {}, write: (bytes: Buffer) => void (written += bytes.length) }
+    const sink = {
+      commit() {},
+      write(bytes: Buffer) {
+        written += bytes.length
+      },
+    }
     const relay = new StreamRelay(new ChatStreamReader({ answers: 1, relayUsage: true }), '', sink)
     const before = process.cpuUsage()
     let end: ReturnType<StreamRelay['push']>

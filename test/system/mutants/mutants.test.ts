@@ -6,10 +6,10 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { Trial } from './trial.ts'
+import type { Trial } from '../../mutants/trial.ts'
 
-const TOOL = fileURLToPath(new URL('run.ts', import.meta.url))
-const FIXTURE = fileURLToPath(new URL('fixture', import.meta.url))
+const TOOL = fileURLToPath(new URL('../../mutants/run.ts', import.meta.url))
+const FIXTURE = fileURLToPath(new URL('../../mutants/fixture', import.meta.url))
 
 let folder: string
 before(async () => {
