@@ -1,7 +1,7 @@
 import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const ENDS_WITHIN_MS = 20_000
+const ENDS_WITHIN_MS = 45_000
 
 /** Ends what was started: the context of a test, or {@link cleaningUp}. */
 export interface CleanUp {
