@@ -34,7 +34,8 @@ export function responseClass() {
     override writeHead(status: number, reason?: unknown, headers?: unknown): this {
       const list = this.#list
       const given = typeof reason === 'string' ? headers : (headers ?? reason)
-      if (list && list.length > 0 && !this.headersSent && takes(list, given)) {
+      const isNext = list && list.length > 0 && !this.headersSent && status >= 100 && status <= 999
+      if (isNext && takes(list, given)) {
         const whole = list as OutgoingHttpHeader[]
         return typeof reason === 'string'
           ? super.writeHead(status, reason, whole)
@@ -95,7 +96,7 @@ const NAME = /^[\w!#$%&'*+.^`|~-]+$/
 const NO_TEXT = /[^\t\x20-\x7e\x80-\xff]/
 
 /** Whether Node takes a header as it is; what it refuses is left to it. */
-function isPlain(name: unknown, value: unknown): boolean {
+function isPlain(name: unknown, value: unknown): value is string | number {
   if (typeof name !== 'string' || !NAME.test(name)) return false
   return typeof value === 'number' || (typeof value === 'string' && !NO_TEXT.test(value))
 }
@@ -108,13 +109,14 @@ function has(list: readonly HeaderValue[], name: string): boolean {
   return false
 }
 
-/** Adds the headers that `writeHead` was given; false where they replace some, or are a list themselves. */
+/** Adds the headers that `writeHead` was given; false where Node has to judge one, or it replaces another. */
 function takes(list: HeaderValue[], given: unknown): boolean {
   if (given === undefined || given === null) return true
   if (Array.isArray(given)) return false
   for (const name of Object.keys(given)) {
-    if (has(list, name)) return false
-    if (name !== '') list.push(name, (given as Record<string, HeaderValue>)[name] as HeaderValue)
+    const value = (given as Record<string, HeaderValue>)[name]
+    if (!isPlain(name, value) || has(list, name)) return false
+    list.push(name, value)
   }
   return true
 }

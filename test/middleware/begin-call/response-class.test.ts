@@ -50,6 +50,7 @@ const head: fc.Arbitrary<Step> = fc.oneof(
   ),
   headers.map((given) => told('told head', (res) => void res.writeHead(202, 'Fine', copyOf(given)))),
   fc.constant(told('bare head', (res) => void res.writeHead(203))),
+  headers.map((given) => told('no such status', (res) => void res.writeHead(1000, copyOf(given)))),
   headers.map((given) =>
     told('flat head', (res) => void res.writeHead(200, Object.entries(copyOf(given)).flat() as string[])),
   ),
