@@ -31,8 +31,8 @@ export interface HoldWallets {
 }
 
 /**
- * Whether an amount may be held (DESIGN 8): the key is judged first, and what is spent before what is only held at the
- * moment.
+ * Returns why an amount may not be held; undefined where it may. The key is judged first, and what is spent before what
+ * is only held at the moment.
  */
 export function judgeHold({ account, key }: HoldWallets, amount: bigint): HoldRefusal | undefined {
   if (amount === 0n) return undefined

@@ -58,6 +58,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
   readonly #leases = new Map<string, LeaseRecord>()
   readonly #charges: MemoryCharges
   readonly #records: SettlementRecords
+  readonly #settle = (settlement: Settlement) => settle(settlement, this.#records)
 
   constructor(options: MemoryLedgerOptions = {}) {
     const { accounts = [], keys = [], unknownAccounts = 'refuse', maxCharges = 200_000 } = options
@@ -113,9 +114,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
 
   settle(settlements: readonly Settlement[]): readonly SettlementResult[] {
     for (const settlement of settlements) assertSettlement(settlement)
-    const results: SettlementResult[] = []
-    for (const settlement of settlements) results.push(settle(settlement, this.#records))
-    return results
+    return settlements.map(this.#settle)
   }
 
   async leases(): Promise<readonly OpenLease[]> {

@@ -184,8 +184,8 @@ export class AdmissionQueue implements Admissions {
   #refuse(waiter: Waiter, reach: Map<WalletLease, bigint | undefined>): void {
     const { key, amount } = waiter
     const left = (wallet: WalletLease | undefined) => {
-      if (!wallet?.told.limited || this.#covers(wallet, amount)) return undefined
-      return wallet.told.balance - wallet.unhanded
+      if (!wallet?.snapshot.limited || this.#covers(wallet, amount)) return undefined
+      return wallet.snapshot.balance - wallet.unhanded
     }
     const [ofKey, ofAccount] = [left(key), left(this.account)]
     const refusal = (refused: ReserveRefusal['refused'], available: bigint | null) =>

@@ -169,7 +169,7 @@ export class LeasePool {
     this.#callOffTick()
     this.#renewal.close()
     this.#sweeper.close()
-    this.#settlements.tellUnsettled()
+    this.#settlements.logUnsettled()
   }
 
   async #settleAndReturn(): Promise<void> {

@@ -91,11 +91,11 @@ export class LedgerHealth {
       this.#awaySince = undefined
       logger.warn({ forMs }, 'ledger is back')
     }
-    this.#tell(away)
+    this.#notify(away)
   }
 
   /** A listener that fails is not the ledger's failure. */
-  #tell(away: boolean): void {
+  #notify(away: boolean): void {
     try {
       this.#deps.onAwayChange(away)
     } catch (error) {

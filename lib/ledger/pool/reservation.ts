@@ -73,11 +73,12 @@ export class Reservation {
     if (this.#outcome !== undefined) return this.#outcome
     const held = this.#isHeld ? this.amount : 0n
     this.#isHeld = false
-    const draws: HeldDraw[] = []
     const ofAccount = this.#account.draw(this.#accountLease, held, bill.amount)
-    if (ofAccount) draws.push(ofAccount)
     const ofKey = this.#key?.draw(this.#keyLease, held, bill.amount)
-    if (ofKey) draws.push(ofKey)
+    // As literals, which are as long as they need be: one that grows has room for sixteen more.
+    const draws: HeldDraw[] = ofAccount && ofKey ? [ofAccount, ofKey] : []
+    if (draws.length === 0 && ofAccount) draws.push(ofAccount)
+    if (draws.length === 0 && ofKey) draws.push(ofKey)
     const charge = new Charge(bill, this.#account, this.#key, draws, this.#deps)
     this.#charge = charge
     const result = this.#deps.settlements.put(charge)

@@ -35,7 +35,6 @@ export interface WalletDeps {
 
 /** What is not used for that long goes back, and is forgotten, in milliseconds. */
 const IDLE_MS = 10_000
-const NONE_HELD = { free: 0n, granted: 0n }
 
 /** One wallet as this process sees it: what the ledger told of it, and the lease that the process has on it. */
 export class WalletLease {
@@ -44,7 +43,7 @@ export class WalletLease {
   readonly wallet: WalletId
   readonly admissions: Admissions
   /** What the ledger told of it. */
-  readonly told = new WalletSnapshot()
+  readonly snapshot = new WalletSnapshot()
   /** Charges that were not handed to the ledger yet: surely not part of what it says is spent. */
   unhanded = 0n
   readonly #deps: WalletDeps
@@ -77,7 +76,7 @@ export class WalletLease {
   /** Whether a call of that cost can be admitted at once. */
   covers(amount: bigint, now: number, wall: number): boolean {
     if (amount === 0n) return true
-    if (this.told.limited === false) return this.told.isUnlimited(now)
+    if (this.snapshot.limited === false) return this.snapshot.isUnlimited(now)
     const lease = this.#lease
     return lease !== undefined && lease.free >= amount && lease.isUsable(now, wall)
   }
@@ -86,7 +85,7 @@ export class WalletLease {
   hold(amount: bigint, now: number): HeldLease | undefined {
     const lease = this.#lease
     this.#usedAt = now
-    if (!lease || this.told.limited === false || lease.free < amount) return undefined
+    if (!lease || this.snapshot.limited === false || lease.free < amount) return undefined
     lease.reserved += amount
     lease.free -= amount
     this.#policy.admitted(amount, lease.reserved, lease.free)
@@ -129,11 +128,7 @@ export class WalletLease {
     return { lease: held.id, wallet: this.wallet, amount: drawn, from: this, held }
   }
 
-  /**
-   * Notes that what was drawn is known to have been taken, or not.
-   *
-   * @param returned whether it is in the lease still.
-   */
+  /** Notes that what was drawn has been taken or, where it is `returned`, is in the lease still. */
   drawn({ held, amount }: HeldDraw, returned: boolean): void {
     held.drawing -= amount
     if (returned) held.free += amount
@@ -171,7 +166,7 @@ export class WalletLease {
     if (!this.#asked) return
     const { change, lease, at } = this.#asked
     this.#asked = undefined
-    this.told.update(state, at.now)
+    this.snapshot.update(state, at.now)
     if (lost) this.drop(lease)
     else if (change.change.kind === 'take') {
       lease.free += moved
@@ -180,21 +175,22 @@ export class WalletLease {
       this.#policy.taken(moved, change.change.need)
     } else if (!open && this.#lease === lease) this.#lease = undefined
     lease.confirm(at)
-    this.#low = ((this.#lease?.free ?? 0n) - this.#waitedFor) / 2n
+    this.#low = ((this.#lease?.free ?? 0n) - sumOf(this.admissions.amountsFor(this))) / 2n
   }
 
   /** What calls could get of it, as of the last answer; undefined where it is not limited. */
   get reach(): bigint | undefined {
-    return this.told.limited ? (this.#lease?.free ?? 0n) + this.told.available : undefined
+    return this.snapshot.limited ? (this.#lease?.free ?? 0n) + this.snapshot.available : undefined
   }
 
   /** Asks, about once a second, for what grows, shrinks, is old or idle to be seen to. */
   tick(): void {
     const lease = this.#lease
-    this.#policy.tick(this.#deps.clock.now(), lease?.reserved ?? 0n, lease?.free ?? 0n)
+    const now = this.#deps.clock.now()
+    this.#policy.tick(now, lease?.reserved ?? 0n, lease?.free ?? 0n)
     if (this.#asked) return
-    const isIdle = this.#isIdle && this.lease !== undefined
-    if (isIdle || this.#lacks > 0n || this.#spare > 0n || this.#isOld) this.#deps.ask(this)
+    const needsChange = (this.#isIdle && this.lease !== undefined) || this.#lacks > 0n || this.#spare > 0n
+    if (needsChange || this.snapshot.isOld(now, this.#usedAt)) this.#deps.ask(this)
   }
 
   /** Whether it can be forgotten. */
@@ -211,29 +207,20 @@ export class WalletLease {
   }
 
   get #isPoor(): boolean {
-    return this.told.limited === true && this.#policy.lastAmount > this.told.poorBeyond
-  }
-
-  get #isOld(): boolean {
-    return this.told.isOld(this.#deps.clock.now(), this.#usedAt)
+    return this.snapshot.limited === true && this.#policy.lastAmount > this.snapshot.poorBeyond
   }
 
   /** What is to be added in the background. */
   get #lacks(): bigint {
-    if (!this.told.limited || this.#isPoor || this.#isEnding) return 0n
+    if (!this.snapshot.limited || this.#isPoor || this.#isEnding) return 0n
     return this.#policy.lacks(this.#lease?.granted ?? 0n)
   }
 
   /** What nobody here needs. */
   get #spare(): bigint {
     if (!this.#lease) return 0n
-    if (this.told.limited === false || this.#isPoor || this.#isEnding) return this.#lease.free
+    if (this.snapshot.limited === false || this.#isPoor || this.#isEnding) return this.#lease.free
     return this.#policy.spare(this.#lease)
-  }
-
-  /** What all that wait for it can cost. */
-  get #waitedFor(): bigint {
-    return this.admissions.amountsFor(this).reduce((sum, amount) => sum + amount, 0n)
   }
 
   #cameBack(): void {
@@ -243,17 +230,18 @@ export class WalletLease {
 
   #takeForWaiting(): LeaseChange['change'] | undefined {
     const { now, wall } = momentOf(this.#deps.clock)
-    if (this.#deps.closing || this.covers(this.#waitedFor, now, wall)) return undefined
     const amounts = this.admissions.amountsFor(this)
-    const holding = this.#lease ?? NONE_HELD
-    return this.#policy.takeFor(amounts, holding, this.told.availableAt(now), this.#isPoor)
+    if (this.#deps.closing || this.covers(sumOf(amounts), now, wall)) return undefined
+    const holding = this.#lease ?? { free: 0n, granted: 0n }
+    return this.#policy.takeFor(amounts, holding, this.snapshot.availableAt(now), this.#isPoor)
   }
 
   /** Before calls need it; also to be told how a wallet stands that was used since. */
   #takeAhead(): LeaseChange['change'] | undefined {
     if (this.#deps.closing) return undefined
     const want = this.#lacks
-    return want > 0n || this.#isOld ? { kind: 'take', need: 0n, want } : undefined
+    const isOld = this.snapshot.isOld(this.#deps.clock.now(), this.#usedAt)
+    return want > 0n || isOld ? { kind: 'take', need: 0n, want } : undefined
   }
 
   #give(): LeaseChange['change'] | undefined {
@@ -265,4 +253,8 @@ export class WalletLease {
     const isOver = lease.empty && lease.reserved === 0n && this.#isEnding
     return isOver ? { kind: 'give', amount: 0n } : undefined
   }
+}
+
+function sumOf(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((sum, amount) => sum + amount, 0n)
 }

@@ -24,7 +24,7 @@ export interface Bill {
   readonly claim: Settlement['claim']
   /** The log entry to write with it, as of now. */
   readonly entry: (() => CallLogEntry | null) | null
-  /** Told once what became of it, also long after the call; again only where a charge that stood is revoked. */
+  /** Called once with what became of it, also long after the call; again only where a charge that stood is revoked. */
   onResolved?(outcome: ChargeOutcome): void
 }
 
@@ -43,7 +43,7 @@ export interface ChargeDeps {
 
 /**
  * One call's charge on its way into the ledger, and out again where it is revoked. It is itself what the ledger is handed,
- * and its own place in the queue; what of it is costly to tell is worked out where the ledger asks for it.
+ * and its own place in the queue. What is costly to work out, it works out where the ledger reads it.
  */
 export class Charge implements Settlement, Awaited<Charge> {
   kind: Settlement['kind'] = 'charge'
@@ -63,11 +63,11 @@ export class Charge implements Settlement, Awaited<Charge> {
   /** How many others had been settled when it first did. */
   settledBefore = 0
   retryAt = 0
-  /** Whether the log knows that it is set aside. */
-  told = false
+  /** Whether the log has it as set aside. */
+  isLogged = false
   result: SettlementResult | undefined
   deadline: Awaited<Charge>['deadline']
-  /** Tells whoever waits for it. */
+  /** Answers whoever waits for it. */
   confirm: ((result: SettlementResult | 'late') => void) | undefined
   readonly #bill: Bill
   readonly #accountLease: WalletLease
@@ -105,16 +105,26 @@ export class Charge implements Settlement, Awaited<Charge> {
   }
 
   get basis(): string | null {
-    return this.kind === 'void' ? null : this.#ask(this.#bill.basis)
+    return this.kind === 'void' ? null : this.#evaluate(this.#bill.basis)
   }
 
   /** Handed again, it tells how the call has ended since. */
   get entry(): CallLogEntry | null {
     const { entry } = (this.kind === 'void' && this.#revoked) || this.#bill
-    return entry && this.#ask(entry)
+    return entry && this.#evaluate(entry)
   }
 
-  /** What to tell who has waited for it. */
+  /** Enters the queue. */
+  enter(now: number): void {
+    this.since = now
+    this.unanswered = 0
+    this.failures = 0
+    this.isLogged = false
+    this.result = undefined
+    this.confirm = undefined
+  }
+
+  /** Returns what its settling has come to for who waits for it. */
   outcomeOf(result: SettlementResult | 'late'): SettleOutcome {
     if (result === 'late' || this.#revoked) return 'unconfirmed'
     return result === 'fenced' ? 'fenced' : 'confirmed'
@@ -139,14 +149,14 @@ export class Charge implements Settlement, Awaited<Charge> {
       return
     }
     // Where it stood before it was ever handed, another charge with this id drew.
-    this.#tellWallets(result === 'fenced' || (result === 'known' && !repeated))
+    this.#concludeDraws(result === 'fenced' || (result === 'known' && !repeated))
     if (result === 'fenced') {
       this.#end('fenced')
       return
     }
     this.#state = 'stands'
     if (this.#revoked) this.#undo()
-    else this.#tell('confirmed')
+    else this.#notify('confirmed')
   }
 
   /** Notes that it fails while others are settled. True when it has become a void, which is worth another try. */
@@ -170,8 +180,8 @@ export class Charge implements Settlement, Awaited<Charge> {
     return 'queued'
   }
 
-  /** Tells the log of a charge that the ledger has not taken, with all that is needed to write it by hand. */
-  tellUnsettled(error: unknown, message: string): void {
+  /** Logs a charge that the ledger has not taken, with all that is needed to write it by hand. */
+  logUnsettled(error: unknown, message: string): void {
     const { kind, requestId, account, key, at, basis, claim } = this
     const draws = this.draws.map(({ lease, wallet, amount }) => ({
       lease,
@@ -187,7 +197,7 @@ export class Charge implements Settlement, Awaited<Charge> {
   #revokeUnhanded(entry: (() => CallLogEntry) | null): 'queued' | 'dropped' {
     const { settlements } = this.#deps
     this.hand()
-    this.#tellWallets(true)
+    this.#concludeDraws(true)
     this.#becomeVoid()
     if (settlements.settlesRecords && (entry || this.claim)) return 'queued'
     settlements.drop(this)
@@ -206,7 +216,7 @@ export class Charge implements Settlement, Awaited<Charge> {
    * then, so they are given up.
    */
   #voidUnseen(): true {
-    this.#tellWallets(false)
+    this.#concludeDraws(false)
     for (const { from, held } of this.#held) from.drop(held)
     this.#becomeVoid()
     return true
@@ -217,12 +227,12 @@ export class Charge implements Settlement, Awaited<Charge> {
     this.draws = []
   }
 
-  #tellWallets(returned: boolean): void {
+  #concludeDraws(returned: boolean): void {
     for (const draw of this.#held) draw.from.drawn(draw, returned)
   }
 
   /** What cannot be told of a charge does not keep it from being charged. */
-  #ask<T>(question: (this: Bill) => T): T | null {
+  #evaluate<T>(question: (this: Bill) => T): T | null {
     try {
       return question.call(this.#bill)
     } catch (error) {
@@ -234,10 +244,10 @@ export class Charge implements Settlement, Awaited<Charge> {
 
   #end(outcome: ChargeOutcome): void {
     this.#state = 'over'
-    this.#tell(outcome)
+    this.#notify(outcome)
   }
 
-  #tell(outcome: ChargeOutcome): void {
+  #notify(outcome: ChargeOutcome): void {
     try {
       this.#bill.onResolved?.(outcome)
     } catch (error) {

@@ -22,12 +22,12 @@ const TRIAL_MS = 2000
 const NOTHING: readonly Charge[] = []
 
 /**
- * Hands charges and voids to the ledger, in their order: one call at a time, and as soon as it is done the next takes all that
- * waits. A ledger that gathers is also handed what the turn of the event loop brings yet: of many answers that are read
- * in one turn, the first would else go alone, and the others wait for its commit.
+ * Hands charges and voids to the ledger, in their order: one call at a time, and as soon as it is done the next takes
+ * all that waits. A ledger that gathers is also handed what the turn of the event loop brings yet: of many answers that
+ * are read in one turn, the first would else go alone, and the others wait for its commit.
  *
- * What fails is handed again until it is settled. One that fails alone while others are settled is told of, set aside
- * and tried again now and then; it hinders nobody.
+ * What fails is handed again until it is settled. One that fails alone while others are settled is logged, set aside and
+ * tried again now and then; it hinders nobody.
  */
 export class SettlementQueue {
   /** Whether the ledger completes claims and writes log entries. */
@@ -60,7 +60,7 @@ export class SettlementQueue {
     return this.#stall.stalled
   }
 
-  /** How many are not settled yet; those set aside do not count. */
+  /** How many are not settled yet, without those set aside. */
   get size(): number {
     return this.#waiting.size + this.#flying.length
   }
@@ -88,12 +88,7 @@ export class SettlementQueue {
   /** Queues a charge or void. Answers at once where the ledger does; `late` when it is not known in time. */
   put(charge: Charge): SettlementResult | Promise<SettlementResult | 'late'> {
     const now = this.#deps.clock.now()
-    charge.since = now
-    charge.unanswered = 0
-    charge.failures = 0
-    charge.told = false
-    charge.result = undefined
-    charge.confirm = undefined
+    charge.enter(now)
     const isFree = !this.#handing && this.#flying.length === 0 && this.#waiting.size === 0
     if (isFree && !this.#deps.ledger.gathers && now >= this.#waiting.resumeAt) {
       this.#handing = true
@@ -132,10 +127,10 @@ export class SettlementQueue {
     this.#hand()
   }
 
-  /** Tells the log of all that the ledger has not confirmed, one by one: the process ends. */
-  tellUnsettled(): void {
+  /** Logs all that the ledger has not confirmed, one by one: the process ends. */
+  logUnsettled(): void {
     for (const charge of [...this.#flying, ...this.#waiting.all()]) {
-      charge.tellUnsettled(this.#waiting.lastError, 'a settlement is not confirmed at the end of the process')
+      charge.logUnsettled(this.#waiting.lastError, 'a settlement is not confirmed at the end of the process')
     }
   }
 
@@ -246,10 +241,10 @@ export class SettlementQueue {
       return
     }
     this.#waiting.keepAside(charge, now)
-    if (!charge.told) {
-      charge.tellUnsettled(error, 'a settlement fails while others are written: it is set aside')
+    if (!charge.isLogged) {
+      charge.logUnsettled(error, 'a settlement fails while others are written: it is set aside')
     }
-    charge.told = true
+    charge.isLogged = true
     this.#concluded()
   }
 

@@ -37,7 +37,7 @@ export interface BillingGuardOptions {
 }
 
 /**
- * Holds the most that a request can cost, and charges what it did cost (spec 7.2, "billing and quota"). Refuses with
+ * Holds the most that a request can cost, and charges what it did cost. Refuses with
  * `key_quota_exhausted`, `insufficient_balance`, `quota_lease_exhausted` or `billing_unavailable`. The end of an answer
  * waits until its charge is durable, so that what a client saw the end of is charged, once.
  *
@@ -91,7 +91,7 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler {
   }
 }
 
-/** The amounts are for the call log only (spec 2.5). */
+/** Notes the amounts for the call log, which alone may show them. */
 function refuse(call: Call, { refused, required, available }: ReserveRefusal): GatewayError {
   call.billing = { reserved: null, charged: null, required, available, items: [], own: undefined }
   return call.refuse(refused)

@@ -8,7 +8,7 @@ export interface Cost {
 }
 
 /**
- * The cost of what a call used, at a line's price (DESIGN 8): exact, and rounded half up to the nano-unit once. What is
+ * Returns the cost of what a call used, at a line's price: exact, and rounded half up to the nano-unit once. What is
  * priced by the piece and by tokens is paid once, by its tokens where it has some: images and video by those of output,
  * searches by those of input.
  *

@@ -16,7 +16,7 @@ interface Dearest {
 }
 
 /**
- * Works out the most that calls can cost (DESIGN 8), over all lines that may serve them: 1.25 × the estimated input at
+ * Works out the most that calls can cost, over all lines that may serve them: 1.25 × the estimated input at
  * the dearest input or cache-write price, every answer at the longest it may be or every image at the dearest, and the
  * prices by unit.
  */

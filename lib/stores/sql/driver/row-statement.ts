@@ -110,7 +110,7 @@ export class RowStatement<Row = unknown> {
     )
   }
 
-  /** Runs it; with SQLite each row is a statement of its own, so this is for a part of a transaction. */
+  /** Runs it for all rows, or for none where one fails: as a part of a transaction, or as one of its own. */
   async run(db: Database, rows: readonly (readonly Cell[])[]): Promise<{ rows: Row[]; changes: number }> {
     if (rows.length === 0) return { rows: [], changes: 0 }
     const query = isPostgres(db)

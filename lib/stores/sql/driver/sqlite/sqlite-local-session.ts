@@ -13,8 +13,10 @@ export class SqliteLocalSession {
     this.#statements = new SqliteStatements(db, maxStatements)
   }
 
+  /** Runs a statement; one over rows outside of a transaction has one of its own. */
   run(sql: string, parameters: readonly unknown[]): SqliteAnswer {
-    return this.#statements.run(sql, parameters)
+    if (this.#db.isTransaction || !Array.isArray(parameters[0])) return this.#statements.run(sql, parameters)
+    return this.#transact(() => this.#statements.run(sql, parameters))
   }
 
   begin(how: 'begin' | 'begin immediate'): void {
@@ -23,15 +25,22 @@ export class SqliteLocalSession {
 
   /** Writes rows in a transaction of its own; undoes it, and answers false, where one was not written. */
   write(writes: readonly SqliteWrite[]): boolean {
+    return this.#transact(() => {
+      for (const { sql, rows, loose } of writes) {
+        if (this.#statements.runEach(sql, rows) !== rows.length && !loose) return false
+      }
+      return true
+    })
+  }
+
+  /** Does something in a transaction, which is undone where that throws or answers false. */
+  #transact<T>(work: () => T): T {
     this.#statements.execute('begin immediate')
     try {
-      for (const { sql, rows, loose } of writes) {
-        if (this.#statements.runEach(sql, rows) === rows.length || loose) continue
-        this.undo()
-        return false
-      }
-      this.#statements.execute('commit')
-      return true
+      const done = work()
+      if (done === false) this.undo()
+      else this.#statements.execute('commit')
+      return done
     } catch (error) {
       this.undo()
       throw error
