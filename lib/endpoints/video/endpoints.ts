@@ -3,18 +3,18 @@ import type { NextFunction, Request, RequestHandler, Response, Router } from 'ex
 import { type Call, callOf, consoleLogger, type Logger } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { type Operation, remixOf, videos, videoTasks } from '../../core/operations/index.ts'
-import { CreateCall, type CreateParts } from './creates/create-call.ts'
-import { ContentFace } from './faces/content-face.ts'
-import { toVideo } from './faces/openai-face.ts'
-import { UrlSigner } from './faces/signed-url.ts'
-import { Downloads } from './lines/download.ts'
+import { Downloads } from './content/downloads.ts'
+import { UrlSigner } from './content/signed-url.ts'
+import { VideoContent } from './content/video-content.ts'
+import { CreateCall, type CreateDeps } from './creates/create-call.ts'
 import { VideoLineClients } from './lines/line-clients.ts'
 import type { VideoLines } from './lines/video-lines.ts'
+import { toVideo } from './protocols/openai-video.ts'
 import { taskRoutes } from './task-routes.ts'
 import type { LineClients } from './tasks/line-client.ts'
 import { RecordKeeper } from './tasks/record-keeper.ts'
 import type { VideoTask } from './tasks/task.ts'
-import { TaskDesk } from './tasks/task-desk.ts'
+import { TaskService } from './tasks/task-service.ts'
 import type { TaskStore } from './tasks/task-store.ts'
 
 /** Options of {@link videoEndpoints}. */
@@ -77,18 +77,18 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
   const { tasks, lines, logger, signer, publicOrigin } = validate(options)
   const clients = new VideoLineClients(lines, logger)
   const records = new RecordKeeper({ logger })
-  const parts: CreateParts = { tasks, records, lines, clients }
+  const deps: CreateDeps = { tasks, records, lines, clients }
   const newTrace = () => lines.pinnedTrace()
-  const desk = new TaskDesk({ tasks, clients: clients.of, newTrace, logger })
+  const service = new TaskService({ tasks, clients: clients.of, newTrace, logger })
   const downloads = new Downloads()
-  const content = new ContentFace({ desk, lines, downloads, signer, publicOrigin })
+  const content = new VideoContent({ service, lines, downloads, signer, publicOrigin })
   const sources = new WeakMap<Request, VideoTask>()
 
   async function source(req: Request): Promise<void> {
     const id = req.params.id
     if (id === undefined) return
     const call = callOf(req)
-    const task = await desk.current(call, await desk.find(call, String(id)))
+    const task = await service.current(call, await service.find(call, String(id)))
     if (task.state !== 'succeeded')
       throw call.refuse('conflict', { message: 'Only a completed video can be remixed.' })
     sources.set(req, task)
@@ -107,7 +107,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
     // A remix is made where its source is.
     if (task) call.pin = { line: task.line, holds: 'the video to be remixed' }
     const answerOf = call.protocol.name === 'ark' ? ({ id }: VideoTask) => ({ id }) : toVideo
-    const creation = new CreateCall(call, call.request, parts, task)
+    const creation = new CreateCall(call, call.request, deps, task)
     const answer = await creation.run((created) => JSON.stringify(answerOf(created)))
     if (call.left) return
     res.setHeader('content-type', 'application/json')
@@ -123,7 +123,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
       held(callOf(req), () => createVideo(req, res)).catch(failureTo(callOf(req), next))
     },
     signedContent: (req, res, next) => content.signed(req, res, next),
-    routes: taskRoutes({ tasks, desk, content }),
+    routes: taskRoutes({ tasks, service, content }),
     clients: clients.of,
     async close() {
       await Promise.all([downloads.close(), records.close()])

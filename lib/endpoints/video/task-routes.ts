@@ -1,27 +1,27 @@
 import { type NextFunction, type Request, type RequestHandler, type Response, Router } from 'express'
 import { type Call, callOf } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { statesOf, toVideoTask } from './faces/ark-face.ts'
-import type { ContentFace } from './faces/content-face.ts'
-import { readTaskListQuery, readVideoListQuery } from './faces/list-query.ts'
-import { toVideo, toVideoList } from './faces/openai-face.ts'
+import type { VideoContent } from './content/video-content.ts'
+import { statesOf, toVideoTask } from './protocols/ark-task.ts'
+import { readTaskListQuery, readVideoListQuery } from './protocols/list-query.ts'
+import { toVideo, toVideoList } from './protocols/openai-video.ts'
 import { storedFor } from './tasks/store-wait.ts'
 import type { VideoTask } from './tasks/task.ts'
-import type { TaskDesk } from './tasks/task-desk.ts'
+import type { TaskService } from './tasks/task-service.ts'
 import type { TaskStore } from './tasks/task-store.ts'
 
 /** What the routes work with. */
-export interface TaskRoutesParts {
+export interface TaskRoutesDeps {
   readonly tasks: TaskStore
-  readonly desk: TaskDesk
-  readonly content: ContentFace
+  readonly service: TaskService
+  readonly content: VideoContent
 }
 
 /**
  * `GET /`, `GET /:id`, `DELETE /:id` and, OpenAI-style, `GET /:id/content`, in the protocol of the path they are mounted
  * on. Lists tell what was last heard of each task; reading one asks its line.
  */
-export function taskRoutes({ tasks, desk, content }: TaskRoutesParts): Router {
+export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router {
   const router = Router()
   router.get('/', answering(list))
   router.get('/:id', answering(readTask))
@@ -48,30 +48,30 @@ export function taskRoutes({ tasks, desk, content }: TaskRoutesParts): Router {
 
   async function listTasks(req: Request, account: string): Promise<object> {
     const query = readTaskListQuery(req.query)
-    const { page_num: number, page_size: limit, 'filter.status': word } = query
+    const { page_num: number, page_size: limit, 'filter.status': status } = query
     const narrowed = {
       account,
       taken: true,
       model: query['filter.model'],
       ids: query['filter.task_ids'],
-      states: word === undefined ? undefined : statesOf(word),
+      states: status === undefined ? undefined : statesOf(status),
     }
     const page = { order: 'newest', limit, skip: (number - 1) * limit } as const
     const [found, total] = await Promise.all([tasks.list(narrowed, page), tasks.count(narrowed)])
-    return { items: found.map((task) => faceOf(req, task)), total }
+    return { items: found.map((task) => bodyOf(req, task)), total }
   }
 
   async function readTask(req: Request, call: Call): Promise<object> {
-    return faceOf(req, await desk.current(call, await desk.find(call, idOf(req))))
+    return bodyOf(req, await service.current(call, await service.find(call, idOf(req))))
   }
 
   async function cancelTask(req: Request, call: Call): Promise<object> {
-    const task = await desk.find(call, idOf(req))
-    await desk.cancel(call, task)
+    const task = await service.find(call, idOf(req))
+    await service.cancel(call, task)
     return isArk(call) ? {} : { id: task.id, object: 'video.deleted', deleted: true }
   }
 
-  function faceOf(req: Request, task: VideoTask): object {
+  function bodyOf(req: Request, task: VideoTask): object {
     return isArk(callOf(req)) ? toVideoTask(task, content.addressOf(req, task)) : toVideo(task)
   }
 }

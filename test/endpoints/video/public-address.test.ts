@@ -5,7 +5,7 @@ import {
   isPublicAddress,
   lookupPublic,
   PrivateAddress,
-} from '../../../lib/endpoints/video/lines/public-address.ts'
+} from '../../../lib/endpoints/video/content/public-address.ts'
 
 describe('a public address', () => {
   const rows: [string, boolean][] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { UrlSigner } from '../../../lib/endpoints/video/faces/signed-url.ts'
+import { UrlSigner } from '../../../lib/endpoints/video/content/signed-url.ts'
 import { finishedVideo, SECRET } from '../../support/finished-video.ts'
 import {
   ARK_FACE,

@@ -2,8 +2,8 @@ import type { Call, CallRequest, ChosenLine, LineSender } from '../../../core/ca
 import type { Line } from '../../../core/catalog/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { makesVideos, unfitFor, type VideoLineClients } from '../lines/line-clients.ts'
+import type { VideoCreate } from '../lines/video-create.ts'
 import type { VideoLines } from '../lines/video-lines.ts'
-import type { VideoOrder } from '../lines/video-order.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
 import type { RecordKeeper } from '../tasks/record-keeper.ts'
 import { type TaskIntent, taskIdOf, type VideoTask } from '../tasks/task.ts'
@@ -13,7 +13,7 @@ import { CreateRecord, type CreateTarget } from './create-record.ts'
 import { requestedFacts } from './requested-facts.ts'
 
 /** What a create works with. */
-export interface CreateParts {
+export interface CreateDeps {
   readonly tasks: TaskStore
   /** Writes what became of creates. */
   readonly records: RecordKeeper
@@ -33,19 +33,19 @@ const NEVER = new AbortController().signal
 export class CreateCall {
   readonly #call: Call
   readonly #request: CallRequest
-  readonly #parts: CreateParts
+  readonly #deps: CreateDeps
   readonly #source: VideoTask | undefined
-  readonly #order: VideoOrder
+  readonly #order: VideoCreate
   readonly #faults = new Map<Line['protocol'], GatewayError | undefined>()
   readonly #record: CreateRecord
 
   /** @param source the video that is to be remixed. */
-  constructor(call: Call, request: CallRequest, parts: CreateParts, source: VideoTask | undefined) {
+  constructor(call: Call, request: CallRequest, deps: CreateDeps, source: VideoTask | undefined) {
     this.#call = call
     this.#request = request
-    this.#parts = parts
+    this.#deps = deps
     this.#source = source
-    this.#record = new CreateRecord(call, parts.tasks, parts.records)
+    this.#record = new CreateRecord(call, deps.tasks, deps.records)
     const { operation, body } = request
     this.#order = { operation, body, remixOf: source?.upstreamId ?? null }
   }
@@ -67,7 +67,7 @@ export class CreateCall {
 
   async #place() {
     try {
-      return await this.#parts.lines.place(this.#call, {
+      return await this.#deps.lines.place(this.#call, {
         unfit: (line) => this.#unfit(line),
         put: (chosen, send, ahead) => this.#put(chosen, send, ahead),
       })
@@ -95,7 +95,7 @@ export class CreateCall {
   async #put(chosen: ChosenLine, send: LineSender, ahead: readonly ChosenLine[]): Promise<CreateOutcome> {
     if (this.#call.left) throw this.#call.refuse('client_closed_request')
     await this.#announce(chosen, ahead)
-    const client = this.#parts.clients.with(chosen.line, send)
+    const client = this.#deps.clients.with(chosen.line, send)
     if (!client) throw new GatewayError('no_candidate')
     try {
       return await client.create({ order: this.#order, upstreamModel: chosen.upstreamModel }, NEVER)

@@ -3,30 +3,30 @@ import { hasEndpoint, type Line } from '../../../core/catalog/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import type { ContentSource, CreateOutcome, LineClient } from '../tasks/line-client.ts'
 import type { VideoTask } from '../tasks/task.ts'
-import { arkWords } from './ark-words.ts'
-import { openAiWords } from './openai-words.ts'
-import { orderForArk } from './order-for-ark.ts'
-import { orderForOpenAi } from './order-for-openai.ts'
-import { type AnswerWords, cancelOutcome, createOutcome, readOutcome } from './upstream-answer.ts'
+import { arkAnswers } from './ark-answers.ts'
+import { arkCreateRequest } from './ark-create.ts'
+import { openAiAnswers } from './openai-answers.ts'
+import { openAiCreateRequest } from './openai-create.ts'
+import { type AnswerParser, cancelOutcome, createOutcome, readOutcome } from './upstream-answer.ts'
+import type { VideoCreate } from './video-create.ts'
 import type { VideoLines } from './video-lines.ts'
-import type { VideoOrder } from './video-order.ts'
 
 /** A create for one line. */
-export interface LineOrder {
-  readonly order: VideoOrder
+export interface LineCreate {
+  readonly order: VideoCreate
   readonly upstreamModel: string
 }
 
 /** What the kinds of lines that make videos differ in. */
 interface LineKind {
   readonly tasksPath: string
-  orderFor: typeof orderForArk
-  words: typeof arkWords
+  orderFor: typeof arkCreateRequest
+  words: typeof arkAnswers
 }
 
 const KINDS: Readonly<Record<'openai' | 'ark', LineKind>> = {
-  openai: { tasksPath: '/videos', orderFor: orderForOpenAi, words: openAiWords },
-  ark: { tasksPath: '/contents/generations/tasks', orderFor: orderForArk, words: arkWords },
+  openai: { tasksPath: '/videos', orderFor: openAiCreateRequest, words: openAiAnswers },
+  ark: { tasksPath: '/contents/generations/tasks', orderFor: arkCreateRequest, words: arkAnswers },
 }
 
 /** Whether a line can be asked for new videos. What it made earlier is its own, whatever its endpoints are now. */
@@ -39,7 +39,7 @@ export function makesVideos(line: Line): boolean {
  * Why an order cannot be put to a line: `no_candidate` where it makes no videos, `unsupported_feature` where its protocol
  * has no words for something of it.
  */
-export function unfitFor(order: VideoOrder, line: Line): GatewayError | undefined {
+export function unfitFor(order: VideoCreate, line: Line): GatewayError | undefined {
   const { protocol } = line
   const kind = protocol === 'anthropic' ? undefined : KINDS[protocol]
   if (!kind || !makesVideos(line)) return new GatewayError('no_candidate')
@@ -64,13 +64,13 @@ export class VideoLineClients {
   }
 
   /** The client of a line; undefined where the config has no such line any more, or it makes no videos. */
-  readonly of = (id: string, note?: AttemptNote): LineClient<LineOrder> | undefined => {
+  readonly of = (id: string, note?: AttemptNote): LineClient<LineCreate> | undefined => {
     const line = this.#lines.line(id)
     return line && this.with(line, this.#lines.senderTo(line, note))
   }
 
   /** The same, with a sender of the caller's. */
-  with(line: Line, send: LineSender): LineClient<LineOrder> | undefined {
+  with(line: Line, send: LineSender): LineClient<LineCreate> | undefined {
     if (line.protocol === 'anthropic') return undefined
     const kind = KINDS[line.protocol]
     const words = kind.words((word) => this.#tell(line, word))
@@ -87,29 +87,29 @@ export class VideoLineClients {
   }
 }
 
-interface ClientParts {
+interface ClientDeps {
   readonly kind: LineKind
-  readonly words: AnswerWords
+  readonly words: AnswerParser
   readonly send: LineSender
   readonly lines: VideoLines
 }
 
-class VideoLineClient implements LineClient<LineOrder> {
+class VideoLineClient implements LineClient<LineCreate> {
   readonly #line: Line
-  readonly #parts: ClientParts
+  readonly #deps: ClientDeps
 
-  constructor(line: Line, parts: ClientParts) {
+  constructor(line: Line, deps: ClientDeps) {
     this.#line = line
-    this.#parts = parts
+    this.#deps = deps
   }
 
-  async create({ order, upstreamModel }: LineOrder, signal: AbortSignal): Promise<CreateOutcome> {
-    const { kind, words, send } = this.#parts
+  async create({ order, upstreamModel }: LineCreate, signal: AbortSignal): Promise<CreateOutcome> {
+    const { kind, words, send } = this.#deps
     return createOutcome(await send(kind.orderFor(order, upstreamModel), signal), words)
   }
 
   async read(task: VideoTask, signal: AbortSignal) {
-    const { words, send } = this.#parts
+    const { words, send } = this.#deps
     return readOutcome(await send({ method: 'GET', path: this.#pathOf(task) }, signal), words)
   }
 
@@ -131,7 +131,7 @@ class VideoLineClient implements LineClient<LineOrder> {
   ): Promise<ContentSource> {
     if (this.#line.protocol === 'openai') {
       const query = part === 'video' ? '' : `?variant=${part}`
-      const { url, headers } = this.#parts.lines.address(this.#line, `${this.#pathOf(task)}/content${query}`)
+      const { url, headers } = this.#deps.lines.address(this.#line, `${this.#pathOf(task)}/content${query}`)
       return { kind: 'at', url, headers: pairsOf(headers) }
     }
     if (part !== 'video') return { kind: 'missing' }
@@ -143,11 +143,11 @@ class VideoLineClient implements LineClient<LineOrder> {
   }
 
   #delete(task: VideoTask, signal: AbortSignal) {
-    return this.#parts.send({ method: 'DELETE', path: this.#pathOf(task) }, signal)
+    return this.#deps.send({ method: 'DELETE', path: this.#pathOf(task) }, signal)
   }
 
   #pathOf({ upstreamId }: VideoTask): string {
-    return `${this.#parts.kind.tasksPath}/${encodeURIComponent(upstreamId ?? '')}`
+    return `${this.#deps.kind.tasksPath}/${encodeURIComponent(upstreamId ?? '')}`
   }
 }
 

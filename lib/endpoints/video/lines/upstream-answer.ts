@@ -7,7 +7,7 @@ import type { TaskError } from '../tasks/task.ts'
 export type Members = Readonly<Record<string, unknown>>
 
 /** How one kind of line words what it says of a task. */
-export interface AnswerWords {
+export interface AnswerParser {
   /** @throws SyntaxError where it is not what the protocol answers to a create. */
   created(members: Members): KnownObservation
   /** @throws SyntaxError where it is not what the protocol answers to a read. */
@@ -18,7 +18,7 @@ export interface AnswerWords {
  * What became of a create. It surely was not taken where no connection was made, or the line refused it; after anything
  * else nobody knows.
  */
-export function createOutcome(result: LineResult, words: AnswerWords): CreateOutcome {
+export function createOutcome(result: LineResult, words: AnswerParser): CreateOutcome {
   switch (result.kind) {
     case 'answered':
       return readAs(
@@ -60,7 +60,7 @@ function isRefusal(status: number): boolean {
 }
 
 /** What became of a read. */
-export function readOutcome(result: LineResult, words: AnswerWords): ReadOutcome {
+export function readOutcome(result: LineResult, words: AnswerParser): ReadOutcome {
   if (result.kind !== 'answered') return missingOrAway(result)
   return readAs(
     result.status,

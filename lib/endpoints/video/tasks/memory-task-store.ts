@@ -1,6 +1,5 @@
 import type { CallLogEntry, IdempotencyClaim } from '../../../core/call/index.ts'
 import type { ChangeOrigin, MemoryChangeLog } from '../../../core/change-log/index.ts'
-import { type KeptTask, KeptTasks } from './kept-tasks.ts'
 import { FIRST_POLL_MS, intendedTask, KEPT_KEY_MS, takenTask } from './new-task.ts'
 import { isFinished, type Observation, type TaskIntent, type VideoTask } from './task.ts'
 import { chargedEntry } from './task-charge.ts'
@@ -16,6 +15,7 @@ import type {
   TaskQuery,
   TaskStore,
 } from './task-store.ts'
+import { type TaskRow, TaskTable } from './task-table.ts'
 
 /** The money of tasks; what `MemoryLedger.holds` is. */
 export interface TaskMoney {
@@ -78,7 +78,7 @@ export class MemoryTaskStore implements TaskStore {
   readonly #claims: TaskClaims | undefined
   readonly #calls: TaskCalls | undefined
   readonly #changes: MemoryChangeLog | undefined
-  readonly #kept: KeptTasks
+  readonly #kept: TaskTable
 
   constructor(options: MemoryTaskStoreOptions) {
     const { money, claims, calls, changes, maxFinished = 20_000 } = options
@@ -91,7 +91,7 @@ export class MemoryTaskStore implements TaskStore {
     this.#claims = claims
     this.#calls = calls
     this.#changes = changes
-    this.#kept = new KeptTasks(maxFinished)
+    this.#kept = new TaskTable(maxFinished)
   }
 
   async intend(intent: TaskIntent): Promise<Intended> {
@@ -231,7 +231,7 @@ export class MemoryTaskStore implements TaskStore {
     return this.#kept.prune(finishedBefore, limit)
   }
 
-  #apply(kept: KeptTask, { task, money }: Progress): void {
+  #apply(kept: TaskRow, { task, money }: Progress): void {
     kept.task = task
     if (money === null) return
     const { requestId, account, key, charge } = task
@@ -243,7 +243,7 @@ export class MemoryTaskStore implements TaskStore {
     this.#kept.finish(kept)
   }
 
-  #doubt(kept: KeptTask, at: number): VideoTask {
+  #doubt(kept: TaskRow, at: number): VideoTask {
     kept.task = { ...kept.task, state: 'unresolved', updatedAt: at }
     kept.answerBy = null
     return kept.task

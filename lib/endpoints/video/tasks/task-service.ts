@@ -5,7 +5,7 @@ import { isFinished, type VideoTask } from './task.ts'
 import type { TaskStore } from './task-store.ts'
 
 /** What reads and cancels work with. */
-export interface TaskDeskParts {
+export interface TaskServiceDeps {
   readonly tasks: TaskStore
   readonly clients: LineClients
   /** The trace of a call that goes to one line. */
@@ -33,13 +33,13 @@ const LONGEST_READ_MS = 10_000
 const TIDY_UP_MS = 5000
 
 /** Finds, follows, cancels and deletes the tasks of callers. All of it is asked of the task's own line. */
-export class TaskDesk {
-  readonly #parts: TaskDeskParts
+export class TaskService {
+  readonly #deps: TaskServiceDeps
   /** A line is asked once at a time about a task, however many want to know. */
   readonly #asked = new Map<string, Asking>()
 
-  constructor(parts: TaskDeskParts) {
-    this.#parts = parts
+  constructor(deps: TaskServiceDeps) {
+    this.#deps = deps
   }
 
   /**
@@ -50,7 +50,7 @@ export class TaskDesk {
   async find(call: Call, id: string): Promise<VideoTask> {
     const account = call.principal?.accountId
     if (account === undefined || !TASK_ID.test(id)) throw call.refuse('not_found')
-    const task = await storedFor(call, this.#parts.tasks.find(account, id))
+    const task = await storedFor(call, this.#deps.tasks.find(account, id))
     if (!task || task.upstreamId === null) throw call.refuse('not_found')
     call.model = task.model
     return task
@@ -60,7 +60,7 @@ export class TaskDesk {
   async findAny(call: Call, id: string): Promise<VideoTask> {
     if (!TASK_ID.test(id)) throw call.refuse('not_found')
     const query = { ids: [id], taken: true }
-    const [task] = await storedFor(call, this.#parts.tasks.list(query, { order: 'newest', limit: 1 }))
+    const [task] = await storedFor(call, this.#deps.tasks.list(query, { order: 'newest', limit: 1 }))
     if (!task) throw call.refuse('not_found')
     call.model = task.model
     return task
@@ -73,14 +73,14 @@ export class TaskDesk {
 
   /** What can be asked of the task's line for a call; undefined where the config has it no more. */
   clientOf(call: Call, task: VideoTask): LineClient | undefined {
-    return this.#parts.clients(task.line, this.noteFor([call], task))
+    return this.#deps.clients(task.line, this.noteFor([call], task))
   }
 
   /** Notes in the traces of calls what they asked of a task's line (spec 7.4). */
   noteFor(calls: Iterable<Call>, { upstreamModel }: VideoTask): AttemptNote {
     return (attempt) => {
       for (const call of calls) {
-        call.routing ??= this.#parts.newTrace()
+        call.routing ??= this.#deps.newTrace()
         call.routing.attempts.push({ ...attempt, upstreamModel })
       }
     }
@@ -104,14 +104,14 @@ export class TaskDesk {
   async #takenBack(call: Call, task: VideoTask, outcome: CancelOutcome): Promise<void> {
     if (outcome.kind === 'away') throw call.refuse(outcome.code, { retryAfterMs: outcome.retryAfterMs })
     if (outcome.kind === 'cancelled' || outcome.kind === 'deleted') {
-      const { tasks } = this.#parts
+      const { tasks } = this.#deps
       const observed = await storedFor(call, tasks.observe(task.id, { state: 'cancelled' }, Date.now()))
       // Whoever was told of its end first has settled it: what is gone from its line is no video to be had.
       if (observed && observed.task.state !== 'cancelled')
         await storedFor(call, tasks.remove(task.account, task.id))
       return
     }
-    const now = await storedFor(call, this.#parts.tasks.find(task.account, task.id))
+    const now = await storedFor(call, this.#deps.tasks.find(task.account, task.id))
     // Another call was faster.
     if (now?.state === 'cancelled') return
     // What the line does not know it may just not know yet.
@@ -124,12 +124,12 @@ export class TaskDesk {
     const removed = await this.clientOf(call, task)?.remove(task, AbortSignal.timeout(TIDY_UP_MS))
     if (removed?.kind === 'away' || removed?.kind === 'conflict') {
       const { upstreamStatus, detail } = removed
-      this.#parts.logger.warn(
+      this.#deps.logger.warn(
         { requestId: call.id, task: task.id, line: task.line, upstreamStatus, detail },
         'video: a deleted task stays with its line',
       )
     }
-    const result = await storedFor(call, this.#parts.tasks.remove(task.account, task.id))
+    const result = await storedFor(call, this.#deps.tasks.remove(task.account, task.id))
     if (result === 'absent') throw call.refuse('not_found')
     if (result === 'unfinished') throw call.refuse('conflict')
   }
@@ -154,11 +154,11 @@ export class TaskDesk {
   }
 
   async #ask(task: VideoTask, calls: Iterable<Call>): Promise<Refreshed> {
-    const client = this.#parts.clients(task.line, this.noteFor(calls, task))
+    const client = this.#deps.clients(task.line, this.noteFor(calls, task))
     const outcome = await client?.read(task, AbortSignal.timeout(LONGEST_READ_MS))
     if (!outcome || outcome.kind === 'away') return { task, outcome }
     const observation = outcome.kind === 'told' ? outcome.observation : { state: 'missing' as const }
-    const observed = await inTime(this.#parts.tasks.observe(task.id, observation, Date.now()))
+    const observed = await inTime(this.#deps.tasks.observe(task.id, observation, Date.now()))
     return { task: observed?.task ?? task, outcome }
   }
 }

@@ -2,7 +2,7 @@ import type { KnownObservation } from '../tasks/line-client.ts'
 import type { ObservedState } from '../tasks/task.ts'
 import { sizeOf } from './frame-size.ts'
 import {
-  type AnswerWords,
+  type AnswerParser,
   asMembers,
   known,
   type Members,
@@ -21,7 +21,7 @@ const STATES: Readonly<Record<string, ObservedState>> = {
 }
 
 /** The answers of a task-style line. */
-export function arkWords(onUnknownWord: (word: string) => void): AnswerWords {
+export function arkAnswers(onUnknownWord: (word: string) => void): AnswerParser {
   // A create is answered with the id and nothing else.
   return { created: ({ status }) => ({ state: status === undefined ? 'queued' : stateOf(status) }), read }
 

@@ -1,15 +1,15 @@
 import type { NextFunction, Request, Response } from 'express'
 import { type Call, callOf } from '../../../core/call/index.ts'
-import type { Downloads } from '../lines/download.ts'
 import type { VideoLines } from '../lines/video-lines.ts'
 import type { VideoTask } from '../tasks/task.ts'
-import type { TaskDesk } from '../tasks/task-desk.ts'
+import type { TaskService } from '../tasks/task-service.ts'
+import type { Downloads } from './downloads.ts'
 import { sendDownload } from './send-download.ts'
 import type { UrlSigner } from './signed-url.ts'
 
 /** What sends videos. */
-export interface ContentFaceParts {
-  readonly desk: TaskDesk
+export interface VideoContentDeps {
+  readonly service: TaskService
   readonly lines: VideoLines
   readonly downloads: Downloads
   readonly signer: UrlSigner
@@ -20,16 +20,16 @@ const VARIANTS = ['video', 'thumbnail', 'spritesheet'] as const
 type Variant = (typeof VARIANTS)[number]
 
 /** The content of videos: to those who have a key, and to those who have an address that was signed for it. */
-export class ContentFace {
-  readonly #parts: ContentFaceParts
+export class VideoContent {
+  readonly #deps: VideoContentDeps
 
-  constructor(parts: ContentFaceParts) {
-    this.#parts = parts
+  constructor(deps: VideoContentDeps) {
+    this.#deps = deps
   }
 
   /** Where the content of a video can be fetched without a key, for a while; as the asking caller reaches us. */
   addressOf(req: Request, { id }: VideoTask): string {
-    const { publicOrigin = `${req.protocol}://${req.host}`, signer } = this.#parts
+    const { publicOrigin = `${req.protocol}://${req.host}`, signer } = this.#deps
     // Whatever stands before the protocols' own paths is where the gateway is mounted.
     const prefix = callOf(req).path.replace(/\/(?:api\/v3|v1)\/.*$/i, '')
     return `${publicOrigin.replace(/\/$/, '')}${prefix}/v1/videos/${id}/content?${signer.queryFor(id, Date.now())}`
@@ -39,7 +39,7 @@ export class ContentFace {
   async send(req: Request, res: Response): Promise<void> {
     const call = callOf(req)
     const variant = variantOf(call, req)
-    await this.#send(req, res, await this.#parts.desk.find(call, String(req.params.id)), variant)
+    await this.#send(req, res, await this.#deps.service.find(call, String(req.params.id)), variant)
   }
 
   /** Sends a video to whoever has its signed address. A request without a signature goes on to those that need a key. */
@@ -59,23 +59,23 @@ export class ContentFace {
   ): Promise<void> {
     const call = callOf(req)
     const id = String(req.params.id)
-    const worth = this.#parts.signer.judge(id, query, Date.now())
+    const worth = this.#deps.signer.judge(id, query, Date.now())
     if (worth !== 'good') {
       const message = worth === 'expired' ? EXPIRED : 'The signature of this address is not valid.'
       throw call.refuse('invalid_credential', { message })
     }
-    const task = await this.#parts.desk.findAny(call, id)
+    const task = await this.#deps.service.findAny(call, id)
     attribute(call, task)
     await this.#send(req, res, task, variantOf(call, req))
   }
 
   async #send(req: Request, res: Response, known: VideoTask, variant: Variant): Promise<void> {
-    const { desk, lines, downloads } = this.#parts
+    const { service, lines, downloads } = this.#deps
     const call = callOf(req)
-    const task = await desk.current(call, known)
+    const task = await service.current(call, known)
     if (task.state !== 'succeeded') throw refuseUnmade(call, task)
     const line = lines.line(task.line)
-    const client = desk.clientOf(call, task)
+    const client = service.clientOf(call, task)
     if (!line || !client) throw call.refuse('not_found')
     if (line.protocol === 'ark' && variant !== 'video')
       throw call.refuse('unsupported_feature', {
@@ -88,7 +88,7 @@ export class ContentFace {
     if (source.kind === 'missing') throw call.refuse('not_found')
     if (source.kind === 'away') throw call.refuse(source.code)
     const { url, headers } = source
-    const note = desk.noteFor([call], task)
+    const note = service.noteFor([call], task)
     await sendDownload(req, res, call, downloads, { url, headers, line, note })
   }
 }

@@ -6,7 +6,7 @@ import type { ErrorCode } from '../../../core/errors/index.ts'
 import { DispatchExchange, type ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
 import type { ExchangeEnd } from '../../../routing/attempt/exchange.ts'
 import { type Failure, malformed } from '../../../routing/attempt/outcome.ts'
-import type { DownloadOrder, Downloads } from '../lines/download.ts'
+import type { DownloadTarget, Downloads } from './downloads.ts'
 
 /** What is sent, and of which line. */
 export interface DownloadSource {
@@ -65,13 +65,13 @@ class Download implements ResponseHandler<ExchangeEnd> {
   readonly #req: Request
   readonly #res: Response
   readonly #downloads: Downloads
-  readonly #order: DownloadOrder
+  readonly #order: DownloadTarget
   readonly #exchange: DispatchExchange<ExchangeEnd>
   readonly #onDrain = (): void => this.#exchange.resume()
   #at: URL | undefined
   #redirects = 0
 
-  constructor(req: Request, res: Response, downloads: Downloads, order: DownloadOrder) {
+  constructor(req: Request, res: Response, downloads: Downloads, order: DownloadTarget) {
     this.#req = req
     this.#res = res
     this.#downloads = downloads

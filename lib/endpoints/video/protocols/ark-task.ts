@@ -1,9 +1,9 @@
 import type { TaskState, VideoTask } from '../tasks/task.ts'
 
 /** The five words of the task-style protocol (spec 3). */
-export type TaskWord = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled'
+export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled'
 
-const STATUS: Readonly<Record<TaskState, TaskWord>> = {
+const STATUS: Readonly<Record<TaskState, TaskStatus>> = {
   intended: 'queued',
   unresolved: 'queued',
   queued: 'queued',

@@ -4,7 +4,7 @@ import type { Wire } from '../../../routing/lines/upstream-pool.ts'
 import { isPrivateHost, lookupPublic } from './public-address.ts'
 
 /** What to fetch, and for whom. */
-export interface DownloadOrder {
+export interface DownloadTarget {
   readonly url: string
   /** With our credentials: they go to the line's own origin and nowhere else. */
   readonly headers: Readonly<Record<string, string>>
@@ -38,7 +38,7 @@ export class Downloads {
   readonly #foreign = new Agent({ ...this.#common, connect: { lookup: lookupPublic } })
 
   /** @param from where a redirect to the address came from. */
-  requestFor(order: DownloadOrder, from?: URL): DownloadRequest {
+  requestFor(order: DownloadTarget, from?: URL): DownloadRequest {
     try {
       return this.#requestFor(order, parse(order.url, from))
     } catch (error) {
@@ -54,7 +54,7 @@ export class Downloads {
     await Promise.all([this.#own.destroy(), this.#foreign.destroy()])
   }
 
-  #requestFor({ headers, asked, line }: DownloadOrder, at: URL): DownloadRequest {
+  #requestFor({ headers, asked, line }: DownloadTarget, at: URL): DownloadRequest {
     const isOwn = at.origin === line.origin
     if (!isOwn) refuseUnlessPublic(at)
     const agent = isOwn ? this.#own : this.#foreign

@@ -2,7 +2,7 @@ import type { LineRequestBody, RequestBody } from '../../../core/call/index.ts'
 import type { Operation } from '../../../core/operations/index.ts'
 
 /** What a create is made of: what the caller sent, in the protocol in which it came. */
-export interface VideoOrder {
+export interface VideoCreate {
   readonly operation: Operation
   /** A body that the schema of its operation has passed. */
   readonly body: RequestBody
@@ -11,7 +11,7 @@ export interface VideoOrder {
 }
 
 /** An order for a line of its own protocol, as JSON: the caller's bytes, where they are JSON. */
-export function jsonBody({ operation, body }: VideoOrder, model: string): LineRequestBody {
+export function jsonBody({ operation, body }: VideoCreate, model: string): LineRequestBody {
   const { raw, json } = body
   const { provider: _, ...members } = json
   const bytes =

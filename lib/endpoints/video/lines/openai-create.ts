@@ -10,14 +10,14 @@ import {
 import { fileOf } from './data-url.ts'
 import { sizeOf } from './frame-size.ts'
 import { multipartBody } from './multipart-body.ts'
-import { jsonBody, jsonBytes, type VideoOrder } from './video-order.ts'
+import { jsonBody, jsonBytes, type VideoCreate } from './video-create.ts'
 
 /**
  * A create as an OpenAI-style line wants it.
  *
  * @throws {GatewayError} `unsupported_feature`, naming the member that there are no words for.
  */
-export function orderForOpenAi(order: VideoOrder, upstreamModel: string): LineRequest {
+export function openAiCreateRequest(order: VideoCreate, upstreamModel: string): LineRequest {
   const { operation, remixOf } = order
   const json = order.body.json
   if (remixOf !== null) {

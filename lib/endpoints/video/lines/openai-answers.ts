@@ -2,7 +2,7 @@ import type { KnownObservation } from '../tasks/line-client.ts'
 import type { ObservedState } from '../tasks/task.ts'
 import { framingOf } from './frame-size.ts'
 import {
-  type AnswerWords,
+  type AnswerParser,
   asMembers,
   known,
   type Members,
@@ -19,7 +19,7 @@ const STATES: Readonly<Record<string, ObservedState>> = {
 }
 
 /** The answers of an OpenAI-style line. */
-export function openAiWords(onUnknownWord: (word: string) => void): AnswerWords {
+export function openAiAnswers(onUnknownWord: (word: string) => void): AnswerParser {
   return {
     // Some of those that are like the real API answer a create with the id and nothing else.
     created: (video) => (video.status === undefined ? { state: 'queued' } : observationOf(video)),

@@ -3,7 +3,7 @@ import { GatewayError } from '../../../core/errors/index.ts'
 import { FormFile, type VideoBody, withoutFlags } from '../../../core/operations/index.ts'
 import { dataUrlOf } from './data-url.ts'
 import { framingOf, MAPPED_SIZES } from './frame-size.ts'
-import { jsonBody, jsonBytes, type VideoOrder } from './video-order.ts'
+import { jsonBody, jsonBytes, type VideoCreate } from './video-create.ts'
 
 /** What the OpenAI-style protocol makes where nothing is said. */
 const DEFAULT_SIZE = '720x1280'
@@ -14,7 +14,7 @@ const DEFAULT_SECONDS = 4
  *
  * @throws {GatewayError} `unsupported_feature`, naming the member that there are no words for.
  */
-export function orderForArk(order: VideoOrder, upstreamModel: string): LineRequest {
+export function arkCreateRequest(order: VideoCreate, upstreamModel: string): LineRequest {
   const { json } = order.body
   const isOwn = order.operation.protocol === 'ark'
   if (isOwn) refuseTelling(json)
@@ -42,7 +42,7 @@ const MAPPED: ReadonlySet<string> = new Set([
 ])
 
 /** All of it is said, also what the caller left to its protocol: the line has other defaults. */
-function membersOfVideo({ body: { json }, remixOf }: VideoOrder): Record<string, unknown> {
+function membersOfVideo({ body: { json }, remixOf }: VideoCreate): Record<string, unknown> {
   if (remixOf !== null)
     throw new GatewayError('unsupported_feature', { message: 'Videos of this model cannot be remixed.' })
   const body = json as VideoBody

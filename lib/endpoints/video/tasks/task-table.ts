@@ -3,7 +3,7 @@ import type { VideoTask } from './task.ts'
 import type { TaskPage, TaskQuery } from './task-store.ts'
 
 /** A task in memory, and what the store alone knows of it. */
-export interface KeptTask {
+export interface TaskRow {
   task: VideoTask
   /** Kept from being free; null once that is settled. */
   claim: IdempotencyClaim | null
@@ -15,11 +15,11 @@ export interface KeptTask {
 }
 
 /** The tasks of a process, of which those that are over are bounded. */
-export class KeptTasks {
+export class TaskTable {
   readonly #maxFinished: number
-  readonly #open = new Map<string, KeptTask>()
+  readonly #open = new Map<string, TaskRow>()
   /** In the order in which they ended. */
-  readonly #finished = new Map<string, KeptTask>()
+  readonly #finished = new Map<string, TaskRow>()
   /** One for good: a new one would each time walk over all that was deleted before. */
   readonly #oldest = this.#finished.keys()
 
@@ -27,16 +27,16 @@ export class KeptTasks {
     this.#maxFinished = maxFinished
   }
 
-  get(id: string): KeptTask | undefined {
+  get(id: string): TaskRow | undefined {
     return this.#open.get(id) ?? this.#finished.get(id)
   }
 
-  add(kept: KeptTask): void {
+  add(kept: TaskRow): void {
     this.#open.set(kept.task.id, kept)
   }
 
   /** It is over; the oldest that is gives way. */
-  finish(kept: KeptTask): void {
+  finish(kept: TaskRow): void {
     const { id } = kept.task
     this.#open.delete(id)
     this.#finished.set(id, kept)
@@ -62,7 +62,7 @@ export class KeptTasks {
     return pruned
   }
 
-  unfinished(): KeptTask[] {
+  unfinished(): TaskRow[] {
     return [...this.#open.values()]
   }
 
