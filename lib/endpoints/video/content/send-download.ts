@@ -6,7 +6,7 @@ import type { ErrorCode } from '../../../core/errors/index.ts'
 import { DispatchExchange, type ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
 import type { ExchangeEnd } from '../../../routing/attempt/exchange.ts'
 import { type Failure, malformed } from '../../../routing/attempt/outcome.ts'
-import type { DownloadTarget, Downloads } from './downloads.ts'
+import type { Downloads, DownloadTarget } from './downloads.ts'
 
 /** What is sent, and of which line. */
 export interface DownloadSource {
