@@ -4,7 +4,7 @@ import type { BillingTrace, ChargeItem } from './billing-trace.ts'
 import type { Call } from './call.ts'
 import type { AttemptRecord, CallEnding, DisconnectTrace, Elimination, Finish } from './parts.ts'
 
-/** One call as the log keeps it and as `GET /v1/calls/{request_id}` answers it (spec 7.4). Times are milliseconds. */
+/** One call as the log keeps it and as `GET /v1/calls/{request_id}` answers it. Times are milliseconds. */
 export interface CallLogEntry {
   readonly id: string
   readonly object: 'call'

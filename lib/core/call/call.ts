@@ -129,7 +129,7 @@ export class Call extends Lifecycle {
   }
 
   /**
-   * Charges the call for what your own handler did (spec 7.2, "billing and quota"); charging again adds. It is written
+   * Charges the call for what your own handler did; charging again adds. It is written
    * when the answer ends, and only if that is a success or some of it was sent.
    *
    * @param amount a decimal string in units of the currency, or a bigint of nano-units; not negative.

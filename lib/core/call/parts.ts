@@ -9,7 +9,7 @@ export interface KeyLimits {
   readonly tpm: number | null
 }
 
-/** Limits of an account; concurrency is judged per account only (spec 8). */
+/** Limits of an account; concurrency is judged per account only. */
 export interface AccountLimits extends KeyLimits {
   readonly concurrency: number | null
 }
@@ -138,7 +138,7 @@ export interface DisconnectTrace {
   readonly ended: 'aborted' | 'drained' | 'drain_timeout' | 'upstream_failed'
 }
 
-/** How the call was routed (spec 7.4). Written by `route`. */
+/** How the call was routed. Written by `route`. */
 export interface RoutingTrace {
   readonly region: string
   readonly strategy: string
@@ -149,7 +149,7 @@ export interface RoutingTrace {
   disconnect?: DisconnectTrace
 }
 
-/** The limit that refused a call (spec 8). */
+/** The limit that refused a call. */
 export interface LimitRefusal {
   readonly kind: 'rpm' | 'tpm' | 'concurrency'
   readonly level: string

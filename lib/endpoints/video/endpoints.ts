@@ -61,7 +61,7 @@ export const VIDEO_CREATE_PATHS = [videos.path, `${videos.path}/:id/remix`, vide
 export const VIDEO_PATHS = [videos.path, videoTasks.path]
 
 /**
- * Video in both protocols (spec 3, 4): OpenAI-style `/v1/videos` and task-style `/api/v3/contents/generations/tasks`, over
+ * Video in both protocols: OpenAI-style `/v1/videos` and task-style `/api/v3/contents/generations/tasks`, over
  * lines of either kind. A create refuses as `route` and `billingGuard` do; another account's video is `not_found`, and to cancel
  * one that is being made is a `conflict`.
  *

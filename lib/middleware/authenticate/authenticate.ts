@@ -37,7 +37,7 @@ interface ResolvedKey {
 }
 
 /**
- * Checks the API key of a request (spec 5) and writes `call.principal`. Refuses in this order: `missing_credential`,
+ * Checks the API key of a request and writes `call.principal`. Refuses in this order: `missing_credential`,
  * `invalid_credential`, `key_disabled`, `key_expired`, `ip_not_allowed`, `region_denied`. Model and quota are judged
  * once the body is read.
  *

@@ -14,8 +14,7 @@ const KEY_SUBPROTOCOL = 'openai-insecure-api-key.'
 
 /**
  * Reads the API key: `Authorization: Bearer <key>` or `x-api-key: <key>`, and of a WebSocket also the subprotocol
- * `openai-insecure-api-key.<key>`. Different keys are ambiguous, and a console token is recognised without asking anyone
- * (spec 5).
+ * `openai-insecure-api-key.<key>`. Different keys are ambiguous, and a console token is recognised without asking anyone.
  */
 export function readCredential(headers: IncomingHttpHeaders): Credential {
   const authorization = headers.authorization?.trim() ?? ''

@@ -10,7 +10,7 @@ export interface AccountRecord {
   readonly lineRegions: readonly string[] | null
 }
 
-/** An API key (spec 5) with its account. The secret itself is nowhere kept. */
+/** An API key with its account. The secret itself is nowhere kept. */
 export interface KeyRecord {
   readonly id: string
   readonly account: AccountRecord

@@ -9,7 +9,7 @@ export interface BeginCallOptions extends CallOptions {
 
 /**
  * First in the chain: gives the request its id and protocol and opens the {@link Call}. Every response from here on
- * carries `X-Request-Id` (spec 2.4), and the call ends exactly once, however its response ends.
+ * carries `X-Request-Id`, and the call ends exactly once, however its response ends.
  *
  * @example
  * app.use(beginCall())

@@ -13,7 +13,7 @@ export interface CallLogOptions {
 }
 
 /**
- * Writes an entry for every call when it ends, refused and broken ones included (spec 7.4). Mount it right behind
+ * Writes an entry for every call when it ends, refused and broken ones included. Mount it right behind
  * `beginCall`: what is registered first runs last, so that the entry knows what all others gave back.
  *
  * @throws TypeError at construction without a writer.

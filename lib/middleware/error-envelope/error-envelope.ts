@@ -11,8 +11,8 @@ export interface ErrorEnvelopeOptions {
 }
 
 /**
- * Last in the chain, and the only writer of error bodies: words any error in the envelope of the caller's protocol
- * (spec 2.1, 2.2). After the first byte there is no envelope any more: a stream ends with its protocol's error event,
+ * Last in the chain, and the only writer of error bodies: words any error in the envelope of the caller's protocol.
+ * After the first byte there is no envelope any more: a stream ends with its protocol's error event,
  * and the connection is closed without the regular end, so that no truncated answer is taken for a whole one.
  *
  * @example

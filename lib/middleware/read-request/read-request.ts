@@ -36,7 +36,7 @@ export interface ReadRequestOptions {
 }
 
 /**
- * Reads and judges the body (spec 7.2, "request and parameters") and writes `call.request`. Refuses with
+ * Reads and judges the body and writes `call.request`. Refuses with
  * `invalid_request` (naming the member in `error.param`), `request_too_large`, `model_not_found`,
  * `model_not_allowed`, `unsupported_feature`, `context_too_long`.
  *
@@ -124,7 +124,7 @@ function operationByPath(path: string): Operation | undefined {
   return undefined
 }
 
-/** Before the rest of the body is looked at: it may be right for the endpoint that the model is served at (spec 4). */
+/** Before the rest of the body is looked at: it may be right for the endpoint that the model is served at. */
 function refuseOtherKind(catalog: Catalog, operation: Operation, id: unknown, call: Call): void {
   const model = typeof id === 'string' ? catalog.models.get(id) : undefined
   if (!model || model.kind === operation.kind) return

@@ -16,8 +16,8 @@ export interface RouteOptions extends RoutingOptions {
 }
 
 /**
- * Picks a line for the call, tries others while nothing was sent, and writes the answer (spec 7.2, "routing and
- * upstream"). Needs what `readRequest` wrote, and writes `call.routing` and `call.usage`.
+ * Picks a line for the call, tries others while nothing was sent, and writes the answer. Needs what `readRequest`
+ * wrote, and writes `call.routing` and `call.usage`.
  *
  * Where no line is left it refuses with `no_candidate`, `region_denied`, `unsupported_feature`, `context_too_long`,
  * `upstream_rate_limited` or `circuit_open`; where lines were tried, with what they came to (`upstream_timeout`,

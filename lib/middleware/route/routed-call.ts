@@ -16,7 +16,7 @@ import { usageOfAnswer, usageOfStream } from './attempt/metering.ts'
 import { CallerStream, type StreamOwner } from './relay/caller-stream.ts'
 import type { RelaySink } from './relay/stream-relay.ts'
 
-/** Not the code's own text, which says to retry: what was produced would be produced, and billed, twice (spec 7.3). */
+/** Not the code's own text, which says to retry: what was produced would be produced, and billed, twice. */
 const BROKEN_OFF =
   'The upstream broke the answer off. Keep what has come: it is billed, and the whole request sent again is billed again.'
 

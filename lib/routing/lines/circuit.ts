@@ -3,7 +3,7 @@ import CircuitBreaker from 'opossum'
 import type { CircuitSettings } from '../../core/catalog/index.ts'
 import { RollingCounts } from './rolling-counts.ts'
 
-/** State of a line's circuit (spec 3). */
+/** State of a line's circuit. */
 export type CircuitState = 'closed' | 'open' | 'half_open'
 
 const FAILED = new Error('the attempt failed')

@@ -1,6 +1,6 @@
 import type { TaskState, VideoTask } from '../tasks/task.ts'
 
-/** The five words of the task-style protocol (spec 3). */
+/** The five words of the task-style protocol. */
 export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled'
 
 const STATUS: Readonly<Record<TaskState, TaskStatus>> = {

@@ -76,7 +76,7 @@ export class TaskService {
     return this.#deps.clients(task.line, this.noteFor([call], task))
   }
 
-  /** Notes in the traces of calls what they asked of a task's line (spec 7.4). */
+  /** Notes in the traces of calls what they asked of a task's line. */
   noteFor(calls: Iterable<Call>, { upstreamModel }: VideoTask): AttemptNote {
     return (attempt) => {
       for (const call of calls) {
