@@ -22,6 +22,7 @@ const paths = patterns.length > 0 ? globSync(patterns).sort() : filesOf(suite)
 // For one file this takes longer than it saves.
 const closeServers = paths.length > 1 ? await shareServers() : async () => {}
 const isWell = await runTestFiles(paths, {
+  ...SUITES[suite],
   limitMs: limit === undefined ? SUITES[suite].limitMs : Number(limit) * 1000,
   testLimitMs: SUITES[suite].testLimitMs,
   flags: flags.filter((flag) => !flag.startsWith(LIMIT)),

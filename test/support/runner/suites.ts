@@ -8,6 +8,9 @@ export const SUITES = {
     but: ['test/system/package/**'],
     limitMs: 400_000,
     testLimitMs: 180_000,
+    // Their gateways, databases and callers need the processors themselves.
+    parallel: 2,
+    repeatAlone: true,
   },
   package: { files: 'test/system/package/*.test.ts', but: [], limitMs: 400_000, testLimitMs: 300_000 },
 } as const

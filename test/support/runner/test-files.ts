@@ -3,6 +3,19 @@ import { closingLines, sumOf } from './closing-lines.ts'
 import { type FileOptions, type FileResult, type RunningFile, runTestFile } from './test-file.ts'
 
 const SLOWEST = 10
+/** Where more files than this have failed, it was not for want of a processor. */
+const MAX_REPEATED = 6
+
+/** Options of {@link runTestFiles}. */
+export interface RunOptions extends FileOptions {
+  /** Most files at a time. Defaults to one more than there are cores. */
+  readonly parallel?: number
+  /**
+   * Runs a file that has failed beside others once more, alone, and takes what comes of that. For tests whose subject is
+   * time: a busy machine fails them, too. Defaults to false.
+   */
+  readonly repeatAlone?: boolean
+}
 
 /**
  * Runs test files, one more at a time than there are cores, and prints how each came out; at the end the slowest, all that
@@ -10,23 +23,32 @@ const SLOWEST = 10
  *
  * @returns whether all is well.
  */
-export async function runTestFiles(paths: readonly string[], options: FileOptions): Promise<boolean> {
+export async function runTestFiles(paths: readonly string[], options: RunOptions): Promise<boolean> {
   const started = performance.now()
   const running = new Set<RunningFile>()
   endWithThisProcess(running)
   const results: FileResult[] = []
   const left = paths.values()
+  const run = async (path: string): Promise<FileResult> => {
+    const file = runTestFile(path, options)
+    running.add(file)
+    const result = await file.result
+    running.delete(file)
+    process.stdout.write(told(result))
+    return result
+  }
   const worker = async (): Promise<void> => {
-    for (const path of left) {
-      const file = runTestFile(path, options)
-      running.add(file)
-      const result = await file.result
-      running.delete(file)
-      results.push(result)
-      process.stdout.write(told(result))
+    for (const path of left) results.push(await run(path))
+  }
+  const { parallel = availableParallelism() + 1, repeatAlone = false } = options
+  await Promise.all(Array.from({ length: parallel }, worker))
+  const failed = results.filter(({ failure }) => failure !== undefined)
+  if (repeatAlone && failed.length <= MAX_REPEATED) {
+    for (const first of failed) {
+      process.stdout.write(`\n# once more, alone: ${first.path}\n`)
+      results[results.indexOf(first)] = await run(first.path)
     }
   }
-  await Promise.all(Array.from({ length: availableParallelism() + 1 }, worker))
   process.stdout.write(conclusion(results, performance.now() - started))
   return results.length > 0 && results.every(({ failure }) => failure === undefined)
 }
