@@ -1,6 +1,5 @@
-import { IncomingMessage, type ServerOptions } from 'node:http'
+import { IncomingMessage, type ServerOptions, ServerResponse } from 'node:http'
 import type { Express } from 'express'
-import { responseClass } from './response-class.ts'
 
 /**
  * Classes for `http.createServer` whose requests and responses are those of an Express app from the start. Express
@@ -20,7 +19,7 @@ export function messageClassesOf(
 ): Required<Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>> {
   // Classes that are derived, not functions: V8 then makes room for Node's own members at once.
   class AppRequest extends IncomingMessage {}
-  const AppResponse = responseClass()
+  class AppResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
   app.request = stepInto(app.request, AppRequest.prototype)
   app.response = stepInto(app.response, AppResponse.prototype)
   return { IncomingMessage: AppRequest, ServerResponse: AppResponse }
