@@ -156,7 +156,7 @@ describe('SIGHUP', () => {
   it('ends no gateway with a config file, and SIGUSR2 none without workers', async (t) => {
     const server = await startFileGateway(t)
     server.gateway.kill('SIGUSR2')
-    await until(() => server.gateway.stdout.includes('WORKERS only'), 'the hint')
+    await until(() => server.gateway.stdout.includes('set WORKERS to have workers'), 'the hint')
     assert.equal((await post(server.gateway.url, chat())).status, 200)
   })
 })
