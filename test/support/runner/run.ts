@@ -21,11 +21,13 @@ const limit = flags.find((flag) => flag.startsWith(LIMIT))?.slice(LIMIT.length)
 const paths = patterns.length > 0 ? globSync(patterns).sort() : filesOf(suite)
 // For one file this takes longer than it saves.
 const closeServers = paths.length > 1 ? await shareServers() : async () => {}
-const isWell = await runTestFiles(paths, {
-  ...SUITES[suite],
-  limitMs: limit === undefined ? SUITES[suite].limitMs : Number(limit) * 1000,
-  testLimitMs: SUITES[suite].testLimitMs,
-  flags: flags.filter((flag) => !flag.startsWith(LIMIT)),
-})
-await closeServers()
-process.exitCode = isWell ? 0 : 1
+try {
+  const isWell = await runTestFiles(paths, {
+    ...SUITES[suite],
+    ...(limit !== undefined && { limitMs: Number(limit) * 1000 }),
+    flags: flags.filter((flag) => !flag.startsWith(LIMIT)),
+  })
+  process.exitCode = isWell ? 0 : 1
+} finally {
+  await closeServers()
+}
