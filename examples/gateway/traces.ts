@@ -88,7 +88,7 @@ function sampled(provider: TracerProvider, share: number): TracerProvider {
 }
 
 class TraceBudget {
-  #second = 0
+  #second = -1
   #left = 0
 
   take(): boolean {
