@@ -37,7 +37,7 @@ import {
   videoEndpoints,
 } from 'express-model-gateway'
 import { openApiDocument } from 'express-model-gateway/openapi'
-import { OPERATIONS } from 'express-model-gateway/operations'
+import { OPERATIONS, responses } from 'express-model-gateway/operations'
 import manifest from 'express-model-gateway/package.json' with { type: 'json' }
 import type { LineFigures } from 'express-model-gateway/route'
 import { accessLog } from './access-log.ts'
@@ -134,7 +134,7 @@ export function createGateway({
 
   const begin = beginCall({ logger, onBegin: openCalls.add })
   const observe = telemetry({ catalog, states: { lines, pool, callLog: writer, ...told } })
-  const log = callLog({ writer: withoutCallLogReads(writer), settledBy })
+  const log = callLog({ writer, settledBy })
   const identify = authenticate({ keys: stores.keys, region })
   const limit = rateLimit({ store: stores.limits, onStoreError: config.onStoreError })
   const toLine = live.following('routing', (routing) => route({ catalog, lines, region, ...routing }))
@@ -144,20 +144,13 @@ export function createGateway({
     completedBy: stores.settledByLedger ? 'ledger' : 'store',
     onStoreChange: guarded.idempotency.onChange,
   })
+  const read = readRequest({ catalog, bodyLimitBytes })
+  const bill = billingGuard({ pool, catalog })
   // Most calls are these. They come first, because every layer that stands before a route costs each of its calls 1 KB.
-  app.post(
-    OPERATIONS.map(({ path }) => path),
-    begin,
-    observe,
-    log,
-    identify,
-    readRequest({ catalog, bodyLimitBytes }),
-    once,
-    pinResponse({ registry }),
-    limit,
-    billingGuard({ pool, catalog }),
-    toLine,
-  )
+  const paths = OPERATIONS.filter((operation) => operation !== responses).map(({ path }) => path)
+  app.post(paths, begin, observe, log, identify, read, once, limit, bill, toLine)
+  const pin = pinResponse({ registry })
+  app.post(responses.path, begin, observe, log, identify, read, once, pin, limit, bill, toLine)
 
   app.use(begin)
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
@@ -171,7 +164,7 @@ export function createGateway({
   app.use('/console', consolePage())
   if (metricsPage) app.get('/metrics', metricsPage)
 
-  app.use(['/v1', '/api/v3'], observe, log)
+  app.use(['/v1', '/api/v3'], observe, callLog({ writer: withoutCallLogReads(writer), settledBy }))
   // A signed address stands for a key.
   app.get('/v1/videos/:id/content', video.signedContent)
   app.use(['/v1', '/api/v3'], identify)
