@@ -20,12 +20,12 @@ import type { CircuitPass } from './lines/circuit.ts'
 import { LineRegistry } from './lines/line-state.ts'
 import { type AttemptPolicy, newTrace, tryCandidates } from './try-candidates.ts'
 
-/** What became of a request that must not be sent twice. */
+/** The outcome of a request that must not be sent twice. */
 export interface TurnOutcome {
   /**
-   * - `taken`: the line has it.
-   * - `refused`: it surely has not. `next`: another line may be tried.
-   * - `unknown`: nobody knows, so that it is not to be sent anywhere again.
+   * - `taken`: the line has accepted it.
+   * - `refused`: the line has not accepted it. `next` says whether another line may be tried.
+   * - `unknown`: the line may have accepted it, so it must not be sent again.
    */
   readonly kind: 'taken' | 'refused' | 'unknown'
   readonly code?: ErrorCode
@@ -37,27 +37,27 @@ export interface TurnOutcome {
 
 /** A request that is offered to one line after another. */
 export interface Offer<Outcome extends TurnOutcome> {
-  /** Why it cannot be put to this line at all; undefined where it can. */
+  /** Returns why the line cannot take the request at all; undefined if it can. */
   unfit(line: Line): GatewayError | undefined
   /**
-   * Puts it to a line.
+   * Sends the request to a line.
    *
-   * @param send what it is sent with.
+   * @param send sends requests to that line.
    * @param ahead all lines that may be tried, in their order.
-   * @throws what ends the call: no other line is tried.
+   * @throws an error that ends the call: no other line is tried.
    */
   put(chosen: ChosenLine, send: LineSender, ahead: readonly ChosenLine[]): Promise<Outcome>
 }
 
-/** What has it, or may have it. */
+/** The line that has accepted the request, or may have. */
 export interface Placed<Outcome> {
   readonly chosen: ChosenLine
   readonly outcome: Outcome
 }
 
 /**
- * The lines as others than {@link route} use them: requests that must not be sent twice, and requests to one line and no
- * other. Filters, order, circuits, rests and the trace are the same.
+ * Gives access to the lines for requests that must not be sent twice, and for requests to one particular line.
+ * Filters, order, circuits, rests and the trace are those of {@link route}.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -77,8 +77,8 @@ export class LineAccess {
   }
 
   /**
-   * Offers what comes from now on in another order, or to another number of lines. What is being offered goes on as it
-   * began. What is left out gets its default.
+   * Changes the strategy and the number of attempts for later requests. An option that is left out gets its default.
+   * Requests under way are not affected.
    *
    * @throws TypeError when an option is unusable; nothing is changed then.
    * @example
@@ -94,15 +94,15 @@ export class LineAccess {
     })
   }
 
-  /** A line by its id; undefined where the config has none. */
+  /** Returns a line by its id; undefined if the catalogue has none. */
   line(id: string): Line | undefined {
     return this.#catalog().lines.find((line) => line.id === id)
   }
 
   /**
-   * What sends requests to that line, and to no other.
+   * Returns a function that sends requests to one line.
    *
-   * @param note is told of each, before its answer is.
+   * @param note is called with the record of each attempt, before its answer is returned.
    */
   senderTo(line: Line, note?: AttemptNote): LineSender {
     const target = { line, state: this.#registry.stateOf(line), upstreamModel: null }
@@ -114,21 +114,21 @@ export class LineAccess {
     }
   }
 
-  /** The trace of a call that can go to one line and no other. */
+  /** Returns the trace of a call that can only go to one line. */
   pinnedTrace(): RoutingTrace {
     return newTrace({ region: this.#options.region, strategyName: 'pinned' })
   }
 
-  /** Where something of a line is to be had, and the headers that it wants: for what is passed on as it comes. */
+  /** Returns the URL of a path on a line and the headers that the line requires. */
   address(line: Line, path: string): { readonly url: string; readonly headers: readonly string[] } {
     return { url: line.origin + line.basePath + path, headers: lineHeaders(line, { accept: '*/*' }) }
   }
 
   /**
-   * Offers a request to the candidate lines of a call, one after another, until one has it, or may have it. Writes the
-   * trace of the call.
+   * Offers a request to the candidate lines of a call, one after another, until one has accepted it, or may have.
+   * Writes the trace of the call.
    *
-   * @throws {GatewayError} the verdict where no line has it.
+   * @throws {GatewayError} the verdict if no line has accepted it.
    */
   async place<Outcome extends TurnOutcome>(call: Call, offer: Offer<Outcome>): Promise<Placed<Outcome>> {
     const request = call.request as CallRequest
@@ -166,7 +166,7 @@ class Placement<Outcome extends TurnOutcome> implements AttemptPolicy {
   ): Promise<ExchangeEnd> {
     this.#sending = undefined
     const send: LineSender = (request, signal) => {
-      // It is not cut short by what other attempts have taken: what was sent may be taken.
+      // Earlier attempts do not shorten its clocks: a request that was sent may have been accepted.
       this.#sending = new LineSend(candidate, request, signal)
       return this.#sending.run()
     }
@@ -183,10 +183,10 @@ class Placement<Outcome extends TurnOutcome> implements AttemptPolicy {
   }
 }
 
-/** What is the request's own fault, or a limit of the line's, is no mark against it. */
+/** Faults of the request and limits of the line do not count against the circuit. */
 const BLAMED: ReadonlySet<ErrorCode> = new Set(['upstream_error', 'upstream_timeout', 'upstream_overloaded'])
 
-/** What an outcome is to the loop: where nobody knows, no other line is tried, and no verdict told. */
+/** Converts an outcome for `tryCandidates`. After an unknown one no other line is tried and no verdict given. */
 function endOf(outcome: TurnOutcome): ExchangeEnd {
   if (outcome.kind === 'taken') return { kind: 'served' }
   const elsewhere = outcome.next === true

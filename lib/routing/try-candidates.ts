@@ -13,19 +13,19 @@ import { orderCandidates } from './candidates/strategies.ts'
 import { verdict } from './candidates/verdict.ts'
 import type { CircuitPass } from './lines/circuit.ts'
 
-/** What one way of serving calls does with a candidate. All the rest is the same for chat, videos and pass-through. */
+/** How `tryCandidates` serves a call with a candidate. Calls, videos and pass-through each have a policy. */
 export interface AttemptPolicy<End extends ExchangeEnd = ExchangeEnd> {
-  /** What the filters look at; null for a call that is passed on unread. */
+  /** The request that the filters read; null for a call that is passed on unread. */
   readonly request: CallRequest | null
-  /** Tells why the request cannot be put to a line at all; absent where the line's endpoints decide. */
+  /** Returns why the line cannot take the request at all. If absent, the line's endpoints decide. */
   unfit?(line: Line): GatewayError | undefined
-  /** Prepares the request for a candidate, or tells what of it that line cannot be asked. */
+  /** Prepares the request for a candidate, or returns the member that cannot be translated for it. */
   prepare?(candidate: Candidate): Untranslatable | undefined
   /**
-   * Puts the request to a candidate, and takes in what comes back. Rejects with what ends the call.
+   * Sends the request to a candidate and receives the answer. Rejects with an error that ends the call.
    *
-   * @param pass is told of the first output; of the end the loop tells it.
-   * @param deadline when the attempts of the call end altogether, on the monotonic clock.
+   * @param pass the policy reports the first output to it; `tryCandidates` reports the end.
+   * @param deadline when all attempts of the call must have ended, on the monotonic clock.
    * @param ahead all lines that may be tried, in their order.
    */
   attempt(
@@ -34,18 +34,18 @@ export interface AttemptPolicy<End extends ExchangeEnd = ExchangeEnd> {
     deadline: number,
     ahead: readonly Candidate[],
   ): Promise<End>
-  /** The record of the last attempt; undefined where nothing was sent. */
+  /** The record of the last attempt; undefined if nothing was sent. */
   readonly record: AttemptRecord | undefined
   /** Set once the caller has left during an attempt. */
   readonly departure?: Departure | undefined
-  /** Does what is to be done with an end that is the call's: it was served, left, or is told in its answer. */
+  /** Completes the call with an attempt that was served, was left by its caller, or failed after output was sent. */
   finish(end: End, candidate: Candidate): Promise<void> | undefined
 }
 
-/** No body was read that a refusal could name a member of. */
+/** The body of a call that is passed on unread: a refusal can name no member of it. */
 const UNREAD_BODY: RequestBody = { raw: Buffer.alloc(0), json: {} }
 
-/** The trace of a call that begins to be routed. */
+/** Returns the trace of a call whose routing begins. */
 export function newTrace({
   region,
   strategyName,
@@ -54,10 +54,9 @@ export function newTrace({
 }
 
 /**
- * Tries the candidates of a call in turn until one serves it: the one loop over lines. Writes `call.routing`, whose
- * trace is there before.
+ * Tries the candidates of a call in turn until one serves it. Extends the trace in `call.routing`, which must exist.
  *
- * @throws {GatewayError} the verdict where no line serves it; what the policy throws.
+ * @throws {GatewayError} the verdict if no line serves the call; an error that the policy throws.
  */
 export async function tryCandidates<End extends ExchangeEnd>(
   call: Call,
@@ -70,7 +69,7 @@ export async function tryCandidates<End extends ExchangeEnd>(
   const ordered = orderCandidates(filterCandidates(all, call, policy, trace.eliminated), strategy, call)
   budget.noteCall()
   const startedAt = performance.now()
-  /** Attempts share the largest total clock; the first has its own. */
+  /** All attempts share the largest total clock; only the first has its own. */
   let deadline = Infinity
   let failures: Failure[] | undefined
   let fault: Untranslatable | undefined
@@ -111,12 +110,12 @@ export async function tryCandidates<End extends ExchangeEnd>(
     if (!end.elsewhere) break
   }
   if (failures) throw verdict(failures, request?.body ?? UNREAD_BODY)
-  // A strategy may leave out what it does not want tried.
+  // A strategy may leave out candidates.
   if (ordered.length === 0) throw new GatewayError('no_candidate')
   throw emptied(all, trace.eliminated, fault)
 }
 
-/** Lets the call in at a candidate: past its rest, a retry through the budget, and through the circuit. */
+/** Admits the call to a candidate. Checks the line's rest, the retry budget if it is a retry, and the circuit. */
 function enter(
   candidate: Candidate,
   trace: RoutingTrace,
@@ -134,7 +133,7 @@ function enter(
   return candidate.state.circuit.enter()
 }
 
-/** Says whose fault it was: the circuit hears of it, and a line that asked to be left alone rests. */
+/** Reports the end of an attempt to the circuit, and rests a line that asked for it. */
 function report({ state }: Candidate, pass: CircuitPass, end: ExchangeEnd): void {
   if (end.kind === 'served') pass.success()
   else if (end.kind === 'abandoned') pass.abandon()

@@ -3,43 +3,49 @@ import type { Operation } from '../../core/operations/index.ts'
 import { type Translation, translationOf, Untranslatable } from '../../core/translate/index.ts'
 import type { Candidate } from '../candidates/candidate.ts'
 
-/** A call's request as a line takes it. The call's own is one, for lines that have its endpoint. */
+/**
+ * A call's request in the form that a line accepts. For a line that has the caller's endpoint it is the call's own
+ * request.
+ */
 export interface AdaptedRequest {
   /** The endpoint that is called on the line. */
   readonly operation: Operation
   readonly body: RequestBody
-  /** Between the caller's endpoint and the line's; undefined where they are the same. */
+  /** Translates between the caller's endpoint and the line's; undefined if they are the same. */
   readonly translation?: Translation | undefined
 }
 
-/** Output asked for where the caller leaves it open, the line's protocol does not, and the catalogue does not say. */
+/**
+ * The `max_tokens` of a translated request if the line's protocol requires it and neither the caller nor the
+ * catalogue sets it.
+ */
 const DEFAULT_MAX_TOKENS = 4096
 
-/** Adapts a call's request to its lines; each form is made when it is first needed, and once. */
+/** Adapts a call's request to its lines. Each form is built once, when it is first needed. */
 export class RequestAdapter {
   readonly #request: CallRequest
-  /** For lines that have the caller's endpoint. */
+  /** The request for lines that have the caller's endpoint. */
   readonly #own: AdaptedRequest
   #translated: Map<string, AdaptedRequest | Untranslatable> | undefined
   #fault: Untranslatable | undefined
 
-  /** @param translations those that some of the model's lines need. */
+  /** @param translations the translations that some of the model's lines need. */
   constructor(request: CallRequest, translations: readonly Translation[]) {
     this.#request = request
     this.#own = translations.length === 0 ? request : withoutForeign(request, translations)
   }
 
-  /** The first member met that cannot be put to a line. */
+  /** The first member that could not be translated. */
   get fault(): Untranslatable | undefined {
     return this.#fault
   }
 
-  /** The request for a line, or what of it that line cannot be asked. */
+  /** Returns the request for a line, or the member that cannot be translated for it. */
   for({ line, upstreamModel, native }: Candidate): AdaptedRequest | Untranslatable {
     if (native) return this.#own
     const translation = translationOf(this.#request.operation, line)
     if (!translation) return this.#request
-    // Some members depend on the model: not all models of a protocol take the same.
+    // How some members are translated depends on the model.
     const key = `${translation.to.name} ${upstreamModel}`
     this.#translated ??= new Map()
     const known = this.#translated.get(key)
@@ -67,18 +73,18 @@ export class RequestAdapter {
   }
 }
 
-/** Lines that the request is translated for may have served this conversation before: what they left stays behind. */
+/** Removes what translated lines left in the conversation earlier, because other lines do not accept it. */
 function withoutForeign(request: CallRequest, translations: readonly Translation[]): AdaptedRequest {
   const { operation, body } = request
   const met = translations.filter(({ foreign }) => body.raw.includes(foreign))
   if (met.length === 0) return request
   const json = met.reduce((kept, translation) => translation.withoutForeign(kept), body.json)
-  // Nested too deep to be written again, it goes out as it came.
+  // A body that is nested too deep for JSON.stringify goes out unchanged.
   if (!isWritable(json)) return request
   return { operation, body: { raw: Buffer.from(JSON.stringify(json)), json } }
 }
 
-/** What is nested too deep to be written again: JSON is read without recursion, but not written. */
+/** Names the member that is nested too deep: JSON.parse does not recurse, JSON.stringify does. */
 function tooDeep(json: RequestBody['json']): Untranslatable {
   return new Untranslatable(Object.keys(json).find((member) => !isWritable(json[member])) ?? 'messages')
 }

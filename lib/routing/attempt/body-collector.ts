@@ -1,10 +1,9 @@
 import { Buffer } from 'node:buffer'
 import { JsonDigest } from './json-digest.ts'
 
-/** Past this an answer is taken for broken. */
-const LONGEST_ANSWER = 256 * 1024 * 1024
+/** A longer answer is taken for broken. */
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024
 
-/** Collects a body as it arrives. */
 export class BodyCollector {
   readonly #limit: number
   #first: Buffer | undefined
@@ -14,7 +13,7 @@ export class BodyCollector {
   /** Whether the body is longer than the limit. */
   overflowed = false
 
-  constructor(limit: number = LONGEST_ANSWER) {
+  constructor(limit: number = MAX_ANSWER_BYTES) {
     this.#limit = limit
   }
 
@@ -22,7 +21,7 @@ export class BodyCollector {
     return this.#first ? [this.#first, ...(this.#more ?? [])] : []
   }
 
-  /** False once the body is longer than the limit; what came before is kept. */
+  /** Adds a chunk. Returns false once the body is longer than the limit; the chunks before stay available. */
   push(chunk: Buffer): boolean {
     if (this.overflowed || this.#size + chunk.length > this.#limit) {
       this.overflowed = true
@@ -41,7 +40,7 @@ export class BodyCollector {
   }
 }
 
-/** Collects a body of which no copy is made: its chunks as they came, and what there is to read of it. */
+/** Collects a body without copying it: its chunks as they came, and a digest of its JSON. */
 export class DataCollector {
   readonly #body = new BodyCollector()
   readonly #digest = new JsonDigest()
@@ -56,18 +55,17 @@ export class DataCollector {
     return fits
   }
 
-  /** The chunks, in their order. */
   get chunks(): readonly Buffer[] {
     return this.#body.chunks
   }
 
-  /** JSON in which long strings and lists of numbers are cut short. */
+  /** The body's JSON with long strings and long lists of numbers cut short. */
   get digest(): string {
     return this.#digest.text()
   }
 }
 
-/** A text as JSON; undefined when it is none. */
+/** Parses a text as JSON; returns undefined if it is not valid. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

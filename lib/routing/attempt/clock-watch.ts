@@ -1,27 +1,27 @@
-/** Something with clocks that may run out. */
+/** An object whose clocks may run out. */
 export interface Watched {
-  /** Is kept here; -1 where nobody watches. */
+  /** The index in the list of watched objects; -1 if it is not watched. */
   place: number
-  /** Is called every few milliseconds with the time of the monotonic clock. */
+  /** Checks the clocks. It is called every few milliseconds with the time of the monotonic clock. */
   look(now: number): void
 }
 
-/** How late a clock may be noticed to have run out, in milliseconds. */
-const TURN_MS = 20
-/** So many turns with nothing to look at end the timer: a new one for every call would cost more. */
-const IDLE_TURNS = 100
+/** The interval of the checks in milliseconds: a clock may run over by this much. */
+const INTERVAL_MS = 20
+/** The timer stops after this many checks with nothing to watch; starting one for every call would cost more. */
+const MAX_IDLE_CHECKS = 100
 
 const watched: Watched[] = []
 let timer: NodeJS.Timeout | undefined
-let idleTurns = 0
+let idleChecks = 0
 
-/** Begins to look at something every few milliseconds, by one timer for all. */
+/** Starts watching an object. One timer serves all. */
 export function watch(clocks: Watched): void {
   clocks.place = watched.push(clocks) - 1
-  timer ??= setInterval(turn, TURN_MS).unref()
+  timer ??= setInterval(check, INTERVAL_MS).unref()
 }
 
-/** Ends it; where it has ended nothing happens. */
+/** Stops watching an object; does nothing if it is not watched. */
 export function unwatch(clocks: Watched): void {
   const { place } = clocks
   if (place < 0) return
@@ -32,13 +32,13 @@ export function unwatch(clocks: Watched): void {
   last.place = place
 }
 
-function turn(): void {
+function check(): void {
   const now = performance.now()
-  // From behind: whoever ends takes the last one's place, which has been looked at.
+  // From the end: an object that is removed is replaced by the last one, which has been checked by then.
   for (let i = watched.length - 1; i >= 0; i--) watched[i]?.look(now)
-  idleTurns = watched.length > 0 ? 0 : idleTurns + 1
-  if (idleTurns < IDLE_TURNS) return
+  idleChecks = watched.length > 0 ? 0 : idleChecks + 1
+  if (idleChecks < MAX_IDLE_CHECKS) return
   clearInterval(timer)
   timer = undefined
-  idleTurns = 0
+  idleChecks = 0
 }

@@ -7,7 +7,7 @@ export interface DisconnectPolicy {
   readonly drainMs: number
 }
 
-/** A caller has left during an attempt: that ends at once, or is read on for a while without the caller. */
+/** A caller's disconnect during an attempt. It aborts the attempt at once, or lets it continue for a while. */
 export class Departure {
   readonly #policy: DisconnectPolicy['onDisconnect']
   readonly #timer: NodeJS.Timeout | undefined
@@ -18,7 +18,7 @@ export class Departure {
     else this.#timer = setTimeout(() => running.abandon(), drainMs)
   }
 
-  /** Tells how the attempt ended, once it is over. */
+  /** Returns how the attempt ended. Call it once the attempt is over. */
   traceOf(end: ExchangeEnd): DisconnectTrace {
     clearTimeout(this.#timer)
     const policy = this.#policy

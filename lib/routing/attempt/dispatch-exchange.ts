@@ -5,7 +5,7 @@ import type { ConnectionAware, CountingConnection, Wire } from '../lines/upstrea
 import { Exchange, type ExchangeEnd, type ExchangeTarget } from './exchange.ts'
 import { connectionFailure, type Failure } from './outcome.ts'
 
-/** Takes in a response as it arrives, and says what it came to. Every method answers an end once there is one. */
+/** Receives a response as it arrives. Each method returns the end of the exchange once there is one. */
 export interface ResponseHandler<End> {
   /** Takes the head. */
   start(status: number, headers: IncomingHttpHeaders): End | undefined
@@ -15,21 +15,24 @@ export interface ResponseHandler<End> {
    * @returns true when {@link flush} has to be called at the end of this turn of the event loop.
    */
   push(chunk: Buffer): boolean
-  /** Passes on what came in this turn. */
+  /** Processes the chunks of this turn. */
   flush(): End | undefined
-  /** The response ended regularly. */
+  /** Handles the regular end of the response. */
   finish(): End
-  /** The response broke off, or none came. */
+  /** Handles a response that broke off or never came. */
   breakOff(failure: Failure): End
-  /** Nobody waits for it any more. */
+  /** Ends the exchange because nobody waits for its answer. */
   abandon(): End
 }
 
-/** How long a connection may take to end its response after the answer is whole, to be used again. */
+/**
+ * How long a connection may take to end its response after the answer is complete; after that it is cut and not
+ * reused.
+ */
 const LINGER_MS = 1000
 const OVER = new Error('the exchange is over')
 
-/** One request over undici, and its answer as it arrives. */
+/** One request sent with undici, and its answer. */
 export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> implements ConnectionAware {
   /** Set by the pool. */
   connection: CountingConnection | undefined
@@ -41,7 +44,6 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
   #responseOver = false
   #lingering: NodeJS.Timeout | undefined
 
-  /** @param wire what the request goes over. */
   constructor(
     target: ExchangeTarget,
     request: Dispatcher.DispatchOptions,
@@ -56,9 +58,9 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
   }
 
   /**
-   * Sends the request. Resolves once, never rejects.
+   * Sends the request. Resolves when the exchange has ended. Never rejects.
    *
-   * @param isWanted false: it is given up before anything is sent.
+   * @param isWanted if false, the exchange is abandoned before anything is sent.
    */
   run(handler: ResponseHandler<End>, isWanted = true): Promise<End> {
     this.#handler = handler
@@ -68,7 +70,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     return ended
   }
 
-  /** Sends another request in place of the one that is under way, as a redirect asks for. */
+  /** Replaces the request under way by another, as a redirect demands. */
   follow(request: Dispatcher.DispatchOptions, wire: Wire): void {
     const controller = this.#controller
     this.#controller = undefined
@@ -136,7 +138,10 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     else this.breakOff(connectionFailure(error))
   }
 
-  /** A kept-alive connection that dies before a single byte of an answer was closed by the other side meanwhile. */
+  /**
+   * Sends the request once more: a kept-alive connection that breaks before any byte of an answer had been closed by
+   * the upstream.
+   */
   #resend(): void {
     this.#onReusedConnection = false
     this.#responseOver = false
@@ -155,7 +160,10 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     if (end) this.#end(end, end.kind !== 'served')
   }
 
-  /** @param cut whether the connection is cut; else the response may end by itself, so that it can be used again. */
+  /**
+   * @param cut whether the connection is cut. If not, the response may still end by itself, and the connection can be
+   * reused.
+   */
   #end(end: End, cut: boolean): void {
     if (!this.conclude(end)) return
     const controller = this.#controller

@@ -5,44 +5,43 @@ import { unwatch, type Watched, watch } from './clock-watch.ts'
 import { type Failure, timedOut } from './outcome.ts'
 import { traceDetail } from './trace-detail.ts'
 
-/** Where an exchange goes. */
+/** The line and the model that an exchange is sent to. */
 export interface ExchangeTarget {
   readonly line: Line
-  /** Empty, or null, where the request names none. */
+  /** The line's name of the model; empty or null if the request names no model. */
   readonly upstreamModel: string | null
-  /** Undefined where what is fetched says nothing about the line's load. */
+  /** The line's state; undefined if the exchange does not count towards the line's load. */
   readonly state?: LineState
 }
 
-/** An exchange that came to nothing, or whose answer broke off. */
+/** An exchange that failed, before its answer or during it. */
 export interface FailedEnd {
   readonly kind: 'failed'
   readonly failure: Failure
-  /** Whether it cannot be undone any more: the caller has output, or the line may have done what it was asked. */
+  /** True once the caller has received output, or if the line may have carried out the request. */
   readonly committed: boolean
   /** Whether another line may be tried. */
   readonly elsewhere: boolean
-  /** Whether it counts among the line's failures. */
+  /** Whether it counts as a failure of the line. */
   readonly lineFault: boolean
 }
 
-/** How an exchange ended: with what was asked for, because nobody waits for it any more, or by a failure. */
+/** How an exchange ended: `served` with an answer, `abandoned` because nobody waits for it, or `failed`. */
 export type ExchangeEnd =
   | { readonly kind: 'served' }
   | { readonly kind: 'abandoned'; readonly failure?: Failure | undefined }
   | FailedEnd
 
-const UNENDED: ExchangeEnd = { kind: 'abandoned' }
+const RUNNING: ExchangeEnd = { kind: 'abandoned' }
 const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")'
 
 /**
- * One exchange with one line, under four clocks, and the record of it. The clocks are connect, first byte, idle between
- * chunks, and total; progress is a note of the time, so that a chunk costs nothing. An exchange ends exactly once; what
- * the connection does afterwards changes nothing. How the bytes travel is for the classes that extend it.
+ * One exchange with one line, and its record for the trace. Four clocks limit it: connect, first byte, idle between
+ * chunks, and total. Progress only stores the time, so that a chunk costs nothing. An exchange ends exactly once;
+ * later events of its connection are ignored. Subclasses implement the transport.
  */
 export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   readonly target: ExchangeTarget
-  /** Its place among all exchanges that run. */
   place = -1
   readonly #timeouts: Timeouts
   readonly #totalEnd: number
@@ -60,9 +59,9 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   durationMs = 0
   /** Parts of a translated answer that were left out. */
   skipped = 0
-  /** The body that was sent, in which quotations are looked for. */
+  /** The body that was sent. The trace detail must not quote it. */
   protected sent: Buffer | null = null
-  /** How it ended; undefined while it runs. */
+  /** How the exchange ended; undefined while it runs. */
   end: End | undefined
   #ended: Promise<End> | undefined
   #resolve: ((end: End) => void) | undefined
@@ -70,7 +69,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   /**
    * Starts the clocks.
    *
-   * @param deadline when the call's attempts end altogether, on the monotonic clock.
+   * @param deadline when all attempts of the call must have ended, on the monotonic clock.
    */
   constructor(target: ExchangeTarget, timeouts: Timeouts, deadline: number) {
     this.target = target
@@ -81,7 +80,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     watch(this)
   }
 
-  /** Resolves when it is over; never rejects. */
+  /** Resolves when the exchange has ended. Never rejects. */
   ended(): Promise<End> {
     this.#ended ??= new Promise((resolve) => {
       if (this.end) resolve(this.end)
@@ -90,10 +89,10 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     return this.#ended
   }
 
-  /** Ends it because nobody waits for it any more. */
+  /** Ends the exchange because nobody waits for its answer. */
   abstract abandon(): void
 
-  /** Ends it by a failure. */
+  /** Ends the exchange with a failure. */
   protected abstract breakOff(failure: Failure): void
 
   /** Whether the line may have seen the request. */
@@ -101,7 +100,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     return this.connectMs !== null
   }
 
-  /** The request goes out on a connection. */
+  /** Notes that the request goes out on a connection. */
   protected noteConnected(): void {
     const now = performance.now()
     this.connectMs ??= now - this.startedAt
@@ -109,13 +108,13 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     this.#phaseStart = now
   }
 
-  /** The request goes out once more, on a connection that is yet to be made. */
+  /** Notes that the request goes out again, on a new connection. */
   protected noteReconnecting(): void {
     this.#phase = 'connect'
     this.#phaseStart = performance.now()
   }
 
-  /** Something of the answer came. */
+  /** Notes that bytes of the answer arrived. */
   noteProgress(): void {
     const now = performance.now()
     this.firstByteMs ??= now - this.startedAt
@@ -123,7 +122,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     this.#phaseStart = now
   }
 
-  /** Stops all clocks but the total one: it is not the upstream that is waited for. */
+  /** Stops all clocks but the total one, because the exchange does not wait for the upstream. */
   pauseClocks(): void {
     this.#paused = true
   }
@@ -138,7 +137,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     unwatch(this)
   }
 
-  /** Ends it by the clock that has run out, if one has. */
+  /** Ends the exchange if one of its clocks has run out. */
   look(now: number): void {
     const { connectMs, firstByteMs, idleMs } = this.#timeouts
     const phase = this.#phase
@@ -150,7 +149,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
       this.breakOff(timedOut(phase, now - this.#phaseStart))
   }
 
-  /** Notes the end. False where it has ended before. */
+  /** Notes the end. Returns false if the exchange had already ended. */
   protected conclude(end: End): boolean {
     if (this.end) return false
     this.end = end
@@ -165,10 +164,10 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     return true
   }
 
-  /** What the trace keeps of it. */
+  /** The record of this attempt for the trace. */
   get record(): AttemptRecord {
     const { line, upstreamModel } = this.target
-    const end = this.end ?? UNENDED
+    const end = this.end ?? RUNNING
     const failure = end.kind === 'served' ? undefined : end.failure
     return {
       line: line.id,
@@ -189,8 +188,8 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
 
   #detailOf(detail: string, unknownPath = false): string {
     const { line } = this.target
-    const told = traceDetail(detail, line, this.sent)
-    return unknownPath && !line.endpoints ? `${told} ${MAY_LACK_ENDPOINT}` : told
+    const kept = traceDetail(detail, line, this.sent)
+    return unknownPath && !line.endpoints ? `${kept} ${MAY_LACK_ENDPOINT}` : kept
   }
 }
 

@@ -7,40 +7,42 @@ const BACKSLASH = 0x5c
 const CLOSE_BRACKET = 0x5d
 const LETTER_U = 0x75
 
-/** Bytes kept of a string … */
-const KEPT_OF_STRING = 256
-/** … and numbers kept of a list. */
-const KEPT_OF_NUMBERS = 4
+/** How many bytes of a string the digest keeps. */
+const MAX_STRING_BYTES = 256
+/** How many numbers of a list the digest keeps. */
+const MAX_NUMBERS = 4
 
-/** What numbers are written in, commas and white space between them included. */
+/** Marks the bytes that a list of numbers consists of: digits, signs, commas and white space. */
 const IN_NUMBERS = new Uint8Array(256)
 for (const byte of Buffer.from('0123456789+-.eE, \t\r\n')) IN_NUMBERS[byte] = 1
 
-/** Where the text stands that is being read. */
-type Place = 'between' | 'string' | 'long string' | 'many numbers'
+/** The state of the scanner. */
+type State = 'between' | 'string' | 'long string' | 'many numbers'
 
 /**
- * Makes the digest of a JSON text as its bytes pass: the same text with long strings and lists of numbers cut short. It
- * says what an answer holds without a second copy of its images or vectors. What is no JSON stays none.
+ * Makes a digest of a JSON text as its bytes pass: the same text with long strings and long lists of numbers cut
+ * short. The digest shows what an answer holds without a second copy of its images or vectors. The digest of invalid
+ * JSON is invalid, too.
  */
 export class JsonDigest {
   readonly #kept: Buffer[] = []
-  #place: Place = 'between'
-  /** Whether nothing but numbers has come since a list began, and how many commas. */
+  #state: State = 'between'
+  /** Whether only numbers have come since the list began. */
   #inNumbers = false
+  /** Commas since the list began. */
   #commas = 0
   /** Bytes of the string so far. */
   #stringBytes = 0
-  /** Bytes that still belong to an escape of the string. */
+  /** Bytes that still belong to the current escape sequence. */
   #escapeBytes = 0
-  /** Whether the byte before was a backslash that escapes the next. */
+  /** Whether the previous byte was a backslash that escapes the next one. */
   #escaping = false
 
   push(chunk: Buffer): void {
     let at = 0
     while (at < chunk.length) {
-      if (this.#place === 'long string') at = this.#skipString(chunk, at)
-      else if (this.#place === 'many numbers') at = this.#skipNumbers(chunk, at)
+      if (this.#state === 'long string') at = this.#skipString(chunk, at)
+      else if (this.#state === 'many numbers') at = this.#skipNumbers(chunk, at)
       else {
         const end = this.#read(chunk, at)
         // A copy: a slice would keep all of the chunk.
@@ -50,28 +52,28 @@ export class JsonDigest {
     }
   }
 
-  /** Up to what is cut. */
+  /** Reads up to the next part that is cut, and returns its start. */
   #read(chunk: Buffer, from: number): number {
     let at = from
     while (at < chunk.length) {
-      if (this.#place === 'between') at = this.#readBetween(chunk, at)
-      else if (this.#place === 'string') at = this.#readString(chunk, at)
+      if (this.#state === 'between') at = this.#readBetween(chunk, at)
+      else if (this.#state === 'string') at = this.#readString(chunk, at)
       else break
     }
     return at
   }
 
-  /** The digest of what has come. */
+  /** The digest of all chunks so far. */
   text(): string {
     return Buffer.concat(this.#kept).toString()
   }
 
-  /** Up to the next string, or the first number that is too many; the quote that opens a string is read, too. */
+  /** Reads up to and including the quote that opens a string, or up to the first number that is cut. */
   #readBetween(chunk: Buffer, from: number): number {
     for (let at = from; at < chunk.length; at++) {
       const byte = chunk[at] as number
       if (byte === QUOTE) {
-        this.#place = 'string'
+        this.#state = 'string'
         this.#inNumbers = false
         this.#stringBytes = 0
         return at + 1
@@ -80,8 +82,8 @@ export class JsonDigest {
         this.#inNumbers = true
         this.#commas = 0
       } else if (!this.#inNumbers) continue
-      else if (byte === COMMA && ++this.#commas === KEPT_OF_NUMBERS) {
-        this.#place = 'many numbers'
+      else if (byte === COMMA && ++this.#commas === MAX_NUMBERS) {
+        this.#state = 'many numbers'
         return at
       } else if (IN_NUMBERS[byte] === 0) this.#inNumbers = false
     }
@@ -92,28 +94,28 @@ export class JsonDigest {
     for (let at = from; at < chunk.length; at++) {
       const byte = chunk[at] as number
       if (IN_NUMBERS[byte] === 1) continue
-      // Something else stands in the list, too.
+      // The list holds something other than numbers.
       if (byte !== CLOSE_BRACKET) this.#kept.push(Buffer.from(','))
-      this.#place = 'between'
+      this.#state = 'between'
       this.#inNumbers = false
       return at
     }
     return chunk.length
   }
 
-  /** Up to the end of a string, or as far as it is kept. */
+  /** Reads up to the end of a string, or up to the part that is cut. */
   #readString(chunk: Buffer, from: number): number {
     for (let at = from; at < chunk.length; at++) {
       const byte = chunk[at] as number
       if (this.#escapeBytes > 0) {
-        // \u is followed by four more.
+        // Four digits follow \u.
         this.#escapeBytes = this.#escaping && byte === LETTER_U ? 4 : this.#escapeBytes - 1
         this.#escaping = false
       } else if (byte === QUOTE) {
-        this.#place = 'between'
+        this.#state = 'between'
         return at + 1
-      } else if (this.#stringBytes >= KEPT_OF_STRING && (byte & 0xc0) !== 0x80) {
-        this.#place = 'long string'
+      } else if (this.#stringBytes >= MAX_STRING_BYTES && (byte & 0xc0) !== 0x80) {
+        this.#state = 'long string'
         return at
       } else if (byte === BACKSLASH) {
         this.#escapeBytes = 1
@@ -124,7 +126,7 @@ export class JsonDigest {
     return chunk.length
   }
 
-  /** Up to the quote that ends a string; that is kept. */
+  /** Skips the rest of a string, and keeps the quote that ends it. */
   #skipString(chunk: Buffer, from: number): number {
     let at = from
     for (;;) {
@@ -138,14 +140,14 @@ export class JsonDigest {
       this.#escaping = false
       if (!escapes) {
         this.#kept.push(Buffer.from('"'))
-        this.#place = 'between'
+        this.#state = 'between'
         return quote + 1
       }
       at = quote + 1
     }
   }
 
-  /** Whether an odd number of backslashes stands before `end`, those before this chunk included. */
+  /** Whether an odd number of backslashes precedes `end`, including those at the end of the previous chunk. */
   #escapesAt(chunk: Buffer, from: number, end: number): boolean {
     let first = end
     while (first > from && chunk[first - 1] === BACKSLASH) first--

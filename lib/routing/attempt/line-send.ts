@@ -9,8 +9,8 @@ import type { ExchangeEnd, ExchangeTarget } from './exchange.ts'
 import { type Failure, failureOfStatus, malformed, timedOut } from './outcome.ts'
 import { lineHeaders } from './upstream-request.ts'
 
-/** Answers about tasks are short; past this one is taken for broken. */
-const LONGEST_ANSWER = 4 * 1024 * 1024
+/** Answers about tasks are short; a longer one is taken for broken. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024
 
 type SendEnd = ExchangeEnd & { readonly result: LineResult }
 
@@ -18,10 +18,10 @@ type SendEnd = ExchangeEnd & { readonly result: LineResult }
 export class LineSend implements ResponseHandler<SendEnd> {
   readonly #exchange: DispatchExchange<SendEnd>
   readonly #signal: AbortSignal
-  readonly #body = new BodyCollector(LONGEST_ANSWER)
+  readonly #body = new BodyCollector(MAX_ANSWER_BYTES)
   #headers: IncomingHttpHeaders = {}
 
-  /** @param signal when it ends, it is as if the line had not answered. */
+  /** @param signal when it aborts, the request counts as unanswered. */
   constructor(
     target: ExchangeTarget & { readonly state: LineState },
     request: LineRequest,
@@ -33,7 +33,7 @@ export class LineSend implements ResponseHandler<SendEnd> {
     this.#signal = signal
   }
 
-  /** Sends the request. Resolves once, never rejects. */
+  /** Sends the request. Never rejects. */
   async run(): Promise<LineResult> {
     const onAbort = (): void => this.#exchange.abandon()
     this.#signal.addEventListener('abort', onAbort)
@@ -42,7 +42,7 @@ export class LineSend implements ResponseHandler<SendEnd> {
     return result
   }
 
-  /** What the trace keeps of it, with what it came to for who asked. */
+  /** The record for the trace, with the outcome that the sender gives it. */
   record(outcome: AttemptRecord['outcome']): AttemptRecord {
     return { ...this.#exchange.record, outcome }
   }
@@ -66,7 +66,7 @@ export class LineSend implements ResponseHandler<SendEnd> {
       return { kind: 'served', result: { kind: 'answered', status, headers: this.#headers, body } }
     }
     const { unknownPath: _, ...failure } = failureOfStatus(status, this.#headers, parseJson(body.toString()))
-    // Of what is asked about one task most refusals are no fault of the line's.
+    // Most refusals of a request about a task are not the line's fault.
     const lineFault = status >= 500 || status === 429
     return { ...failed(failure, lineFault), result: { kind: 'refused', status, failure, body } }
   }
@@ -78,7 +78,7 @@ export class LineSend implements ResponseHandler<SendEnd> {
     }
   }
 
-  /** By a clock of those who wait, or as they are not there any more. */
+  /** Handles an aborted signal: the sender's timeout ran out, or the sender no longer waits. */
   abandon(): SendEnd {
     const { reason } = this.#signal
     const isLate = reason instanceof DOMException && reason.name === 'TimeoutError'
@@ -97,7 +97,7 @@ function failed(failure: Failure, lineFault: boolean) {
   return { kind: 'failed', failure, committed: false, elsewhere: false, lineFault } as const
 }
 
-/** What must not be sent twice goes over a connection of its own. */
+/** Sends every request over a new connection, for requests that must not be sent twice. */
 function onlyFresh(pool: Wire): Wire {
   const dispatchFresh: Wire['dispatchFresh'] = (options, handler) => pool.dispatchFresh(options, handler)
   return { dispatch: dispatchFresh, dispatchFresh }

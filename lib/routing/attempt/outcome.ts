@@ -4,24 +4,24 @@ import type { ErrorCode } from '../../core/errors/index.ts'
 
 /** How an attempt failed, and what follows from it. */
 export interface Failure {
-  /** The code the call would have if this were its only attempt. */
+  /** The code of the call if this were its only attempt. */
   readonly code: ErrorCode
   /** Whether another line may be tried. */
   readonly retryable: boolean
   /** Whether it counts against the line's circuit. */
   readonly blame: boolean
-  /** For the operator: what happened. */
+  /** Describes the failure for the operator. */
   readonly detail: string | null
   readonly timeoutPhase?: TimeoutPhase
-  /** How long the upstream asked to be left alone. */
+  /** How long the upstream asked the gateway to wait. */
   readonly retryAfterMs?: number | undefined
   /** The member of the caller's request that the upstream objected to. */
   readonly param?: string | undefined
-  /** Whether the line may just not have the endpoint. */
+  /** Whether the line may lack the endpoint. */
   readonly unknownPath?: boolean
 }
 
-/** The parts of an upstream's error object that decide anything, whatever its shape. */
+/** The members of an upstream's error object that decide its class, whatever the object's shape. */
 interface UpstreamErrorObject {
   readonly type: string
   readonly code: string
@@ -45,11 +45,11 @@ const POLICY_CODES = new Set([
   'bio_policy',
   'misalignment_policy_violation',
 ])
-/** Why a response fails, or a stream, although its request was taken: the request's own faults. */
+/** Codes of a response or stream that fails after its request was accepted, although the request is at fault. */
 const REQUEST_CODES =
   /^(?:invalid_(?:prompt|image|base64_image)|image_(?:too|parse|content|file)|empty_image|unsupported_image|failed_to_download_image)/
 
-/** Reads an upstream's answer that is not a success: a status other than 2xx with whatever body came along. */
+/** Classifies an answer with a status other than 2xx, with whatever body came along. */
 export function failureOfStatus(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
   const error = errorObjectOf(body)
   const failure = classify(status, error)
@@ -73,8 +73,8 @@ const STATUS_BY_TYPE: Readonly<Record<string, number>> = {
 }
 
 /**
- * Reads an error that came with 200, as an event of a stream or as the answer itself; there is no status, so its type, or
- * its code, stands in.
+ * Classifies an error that came with status 200, as an event of a stream or as the whole answer. Its type or code
+ * stands in for the status.
  */
 export function failureOfEvent(error: unknown): Failure {
   const object = errorObjectOf({ error })
@@ -88,39 +88,39 @@ function statusOfEvent({ type, code }: UpstreamErrorObject): number {
   return STATUS_BY_TYPE[type] ?? STATUS_BY_TYPE[code] ?? 500
 }
 
-/** An answer that is not what the protocol says, or that broke off. */
+/** The failure of an answer that violates its protocol or breaks off. */
 export function malformed(detail: string): Failure {
   return { code: 'upstream_error', retryable: true, blame: true, detail }
 }
 
-/** The same, with what its reader threw. */
+/** The failure of an answer whose reader threw `error`. */
 export function unreadable(error: unknown): Failure {
   return malformed(error instanceof Error ? error.message : String(error))
 }
 
-/** One of the attempt's clocks ran out. */
+/** The failure of an attempt one of whose clocks ran out. */
 export function timedOut(phase: TimeoutPhase, afterMs: number): Failure {
   const detail = `the ${phase.replace('_', '-')} clock ran out after ${Math.round(afterMs)} ms`
   return { code: 'upstream_timeout', retryable: true, blame: true, detail, timeoutPhase: phase }
 }
 
-/** What a failure behind the first output amounts to: the line broke its answer off, whatever it said. */
+/** Turns a failure after the first output into a broken answer, whatever error the line sent. */
 export function brokenOff(failure: Failure): Failure {
   if (failure.code === 'upstream_timeout') return { ...failure, retryable: false }
   return { ...malformed(failure.detail ?? failure.code), retryable: false }
 }
 
-/** The line does not have, or has no longer, what was made on it before. */
+/** The failure of a request for something that the line does not have, or no longer has. */
 export function goneFromLine(): Failure {
   return { code: 'not_found', retryable: false, blame: false, detail: 'the line does not have it' }
 }
 
-/** 200 without any output. */
+/** The failure of an answer with status 200 and no output. */
 export function emptyAnswer(): Failure {
   return { code: 'empty_completion', retryable: true, blame: false, detail: 'no output' }
 }
 
-/** 200, stopped by moderation before any output. */
+/** The failure of an answer with status 200 that moderation stopped before any output. */
 export function filteredAnswer(): Failure {
   return { code: 'content_filtered', retryable: false, blame: false, detail: 'stopped by moderation' }
 }
@@ -128,7 +128,7 @@ export function filteredAnswer(): Failure {
 /** An error of undici, of the operating system (with the call that failed), or of TLS. */
 type ConnectionError = Error & { code?: string; syscall?: string }
 
-/** The connection could not be made or broke. */
+/** The failure of a connection that could not be opened, or broke. */
 export function connectionFailure(error: ConnectionError): Failure {
   if (error.code === 'UND_ERR_CONNECT_TIMEOUT') {
     return { ...malformed('connecting took too long'), code: 'upstream_timeout', timeoutPhase: 'connect' }
@@ -136,7 +136,10 @@ export function connectionFailure(error: ConnectionError): Failure {
   return malformed(connectionDetail(error))
 }
 
-/** The messages of the system and of TLS name the line's address, which is not for callers who read their call log. */
+/**
+ * Drops messages of the operating system and of TLS: they name the line's address, and callers can read the detail in
+ * their call log.
+ */
 function connectionDetail({ code, syscall, message, name }: ConnectionError): string {
   const text = message === '' ? name : message
   if (code === undefined) return text
@@ -148,12 +151,12 @@ function classify(status: number, error: UpstreamErrorObject): Failure {
   const detail = detailOf(status, error)
   const passing = { retryable: true, detail }
   const final = { retryable: false, blame: false, detail }
-  if (refersToWhatIsGone(status, error)) return { ...goneFromLine(), param: 'previous_response_id' }
+  if (lacksPreviousResponse(status, error)) return { ...goneFromLine(), param: 'previous_response_id' }
   if (status === 429) return { ...passing, code: 'upstream_rate_limited', blame: false }
   if (status === 503 || status === 529) return { ...passing, code: 'upstream_overloaded', blame: true }
   if (status === 504 || status === 408) return { ...passing, code: 'upstream_error', blame: true }
   if (status === 413) return { ...final, code: 'request_too_large' }
-  if (status === 400 || status === 422 || judgesTheInput(status, error)) {
+  if (status === 400 || status === 422 || rejectsInput(status, error)) {
     if (CONTEXT_CODES.has(error.code) || CONTEXT_TEXT.test(error.message))
       return { ...final, code: 'context_too_long' }
     if (POLICY_CODES.has(error.code)) return { ...final, code: 'content_filtered' }
@@ -162,33 +165,33 @@ function classify(status: number, error: UpstreamErrorObject): Failure {
   return { ...passing, code: 'upstream_error', blame: true, unknownPath: isUnknownPath(status, error) }
 }
 
-/** A path or a method that is not known, and not a model: then the upstream names it. */
+/** Whether the upstream does not know the path or method. If it does not know the model, its error names it. */
 function isUnknownPath(status: number, { type, code, message }: UpstreamErrorObject): boolean {
   return (status === 404 || status === 405) && !/model|deployment/i.test(`${type} ${code} ${message}`)
 }
 
-/** The response that a request goes on from. */
-function refersToWhatIsGone(status: number, { code, param }: UpstreamErrorObject): boolean {
+/** Whether the upstream does not have the previous response that the request names. */
+function lacksPreviousResponse(status: number, { code, param }: UpstreamErrorObject): boolean {
   return code === 'previous_response_not_found' || (status === 404 && param === 'previous_response_id')
 }
 
-/** An item of the input names another that the upstream does not have: a 404 that is not about the line. */
-function judgesTheInput(status: number, { param }: UpstreamErrorObject): boolean {
+/** Whether an item of the input names another that the upstream does not have: such a 404 is not about the line. */
+function rejectsInput(status: number, { param }: UpstreamErrorObject): boolean {
   return status === 404 && param === 'input'
 }
 
-/** More than the trace keeps, so that a secret in it is still whole when it is taken out. */
-const LONGEST_DETAIL = 2000
+/** Longer than what the trace keeps, so that a secret in it is still whole when it is removed. */
+const MAX_DETAIL_LENGTH = 2000
 
-/** Answers that judge the request quote it, and prompt text is never kept. */
-const JUDGES_THE_REQUEST: ReadonlySet<number> = new Set([400, 413, 422])
+/** Answers with these statuses quote the request, and prompt text is never kept. */
+const QUOTING_STATUSES: ReadonlySet<number> = new Set([400, 413, 422])
 
-/** Upstream text stays in the call log; bounded, because an upstream may send a page. */
+/** The upstream's text for the call log, cut because an upstream may send a whole page. */
 function detailOf(status: number, { type, code, message, param }: UpstreamErrorObject): string {
-  const words = [type, code, JUDGES_THE_REQUEST.has(status) ? (param ?? '') : message]
+  const words = [type, code, QUOTING_STATUSES.has(status) ? (param ?? '') : message]
     .filter((word) => word !== '')
     .join(': ')
-  return (words === '' ? `status ${status}` : words).slice(0, LONGEST_DETAIL)
+  return (words === '' ? `status ${status}` : words).slice(0, MAX_DETAIL_LENGTH)
 }
 
 function errorObjectOf(body: unknown): UpstreamErrorObject {
@@ -210,10 +213,10 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Nobody rests longer than this on an upstream's word. */
-const LONGEST_REST_MS = 86_400_000
+/** The longest rest of a line, whatever its upstream asks for. */
+const MAX_REST_MS = 86_400_000
 
-/** `retry-after-ms`, else `retry-after` in seconds or as a date. */
+/** Reads `retry-after-ms`, or else `retry-after` in seconds or as a date. */
 function retryAfterOf(headers: IncomingHttpHeaders): number | undefined {
   const ms = headers['retry-after-ms']
   const exact = typeof ms === 'string' && ms.trim() !== '' ? bounded(Number(ms)) : undefined
@@ -224,7 +227,7 @@ function retryAfterOf(headers: IncomingHttpHeaders): number | undefined {
   return bounded(Number.isNaN(seconds) ? Date.parse(value) - Date.now() : seconds * 1000)
 }
 
-/** Google's RetryInfo: `error.details[].retryDelay: "34.4s"`. */
+/** Reads Google's RetryInfo: `error.details[].retryDelay: "34.4s"`. */
 function retryInfoOf(body: unknown): number | undefined {
   const error = isRecord(body)
     ? body.error
@@ -241,5 +244,5 @@ function retryInfoOf(body: unknown): number | undefined {
 }
 
 function bounded(ms: number): number | undefined {
-  return Number.isFinite(ms) ? Math.min(LONGEST_REST_MS, Math.max(0, ms)) : undefined
+  return Number.isFinite(ms) ? Math.min(MAX_REST_MS, Math.max(0, ms)) : undefined
 }

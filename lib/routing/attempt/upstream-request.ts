@@ -8,8 +8,8 @@ import type { AdaptedRequest } from './adapted-request.ts'
 const ANTHROPIC_VERSION = '2023-06-01'
 
 /**
- * Builds the request for a line: only what the protocol needs. The caller's credentials, cookies, `Idempotency-Key`,
- * `X-Gateway-*`, forwarding and hop-by-hop headers stay behind because nothing is copied that is not named here.
+ * Builds the request to a line. It copies no header of the caller that is not named here, so credentials, cookies,
+ * `Idempotency-Key`, `X-Gateway-*`, forwarding and hop-by-hop headers are never sent.
  */
 export function upstreamRequest(
   { line, upstreamModel }: Candidate,
@@ -17,7 +17,7 @@ export function upstreamRequest(
   { operation, body, translation }: AdaptedRequest,
   inbound: IncomingHttpHeaders,
 ): Dispatcher.DispatchOptions {
-  // A caller of another protocol has nothing to say about this one's versions.
+  // The caller's version headers mean nothing in another protocol.
   const headers = callHeaders(line, stream, resource !== undefined, translation ? {} : inbound)
   if (resource)
     return {
@@ -36,16 +36,16 @@ export function upstreamRequest(
   }
 }
 
-/** The usual headers of calls to a line, which are the same for all of them. */
-const usual = new WeakMap<Line, { readonly plain: string[]; readonly stream: string[] }>()
+/** The headers of calls without version headers; they are the same for all calls to a line. */
+const commonHeaders = new WeakMap<Line, { readonly plain: string[]; readonly stream: string[] }>()
 
 function callHeaders(line: Line, stream: boolean, bodyless: boolean, inbound: IncomingHttpHeaders): string[] {
   const names = inbound['anthropic-version'] !== undefined || inbound['anthropic-beta'] !== undefined
   if (bodyless || names) return headersOf(line, stream, bodyless, inbound)
-  let known = usual.get(line)
+  let known = commonHeaders.get(line)
   if (!known) {
     known = { plain: headersOf(line, false, false, {}), stream: headersOf(line, true, false, {}) }
-    usual.set(line, known)
+    commonHeaders.set(line, known)
   }
   return stream ? known.stream : known.plain
 }
@@ -57,8 +57,8 @@ function headersOf(line: Line, stream: boolean, bodyless: boolean, inbound: Inco
 }
 
 /**
- * The headers of a request to a line, names and values in turn: those given, the credentials that its protocol wants,
- * and the line's own, which stand in place of others of the same name.
+ * Returns the headers of a request to a line as a flat list of names and values: the given ones, the credentials in
+ * the form of the line's protocol, and the line's own headers, which replace others of the same name.
  */
 export function lineHeaders(
   line: Line,
@@ -70,7 +70,7 @@ export function lineHeaders(
     if (!Object.hasOwn(line.headers, name)) headers.push(name, value)
   }
   for (const name in given) add(name, given[name] as string)
-  // Answers are read on their way through.
+  // The gateway reads the answers.
   add('accept-encoding', 'identity')
   add('user-agent', 'express-model-gateway')
   addProtocolHeaders(line, inbound, add)
@@ -78,7 +78,7 @@ export function lineHeaders(
   return headers
 }
 
-/** Adds the line's own credentials, and what else every request of its protocol carries. */
+/** Adds the line's credentials and the other headers that its protocol requires. */
 export function addProtocolHeaders(
   line: Line,
   inbound: IncomingHttpHeaders,

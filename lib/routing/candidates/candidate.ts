@@ -12,7 +12,7 @@ import { missingEndpoint } from '../lines/endpoint-fit.ts'
 import type { LineRegistry, LineState } from '../lines/line-state.ts'
 import { RetryBudget } from './retry-budget.ts'
 
-/** A line that may serve a call, as strategies see it. */
+/** A line that may serve a call. Strategies order candidates. */
 export interface Candidate {
   readonly line: Line
   /** The upstream's name of the model. */
@@ -21,22 +21,21 @@ export interface Candidate {
   readonly contextWindow: number | undefined
   /** Load and speed of the line in this process. */
   readonly state: LineState
-  /** Whether the line has the caller's endpoint; else calls are translated for it. */
+  /** Whether the line has the caller's endpoint. If not, calls are translated for it. */
   readonly native: boolean
-  /** Why the line cannot serve the caller's endpoint at all; undefined where it can. */
+  /** Why the line cannot serve the caller's endpoint at all; undefined if it can. */
   readonly missing: string | undefined
 }
 
-/** The candidates of a model for one endpoint, and what their calls share. */
+/** The candidates of a model for one endpoint, with the retry budget and the translations that its calls share. */
 export interface CandidateList {
-  /** By priority, then those that have the caller's endpoint, then by weight, then in the order of the config. */
+  /** Sorted by priority, native lines first, then by weight, then in the order of the config. */
   readonly candidates: readonly Candidate[]
   readonly budget: RetryBudget
-  /** The translations that some of the candidates need. */
   readonly translations: readonly Translation[]
 }
 
-/** The candidates of each model of a catalogue, built once. */
+/** Builds and keeps the candidates of each model of a catalogue. */
 export class CandidateTable {
   readonly #registry: LineRegistry
   readonly #byCatalog = new WeakMap<Catalog, { [operation: string]: Map<string, CandidateList> }>()
@@ -46,14 +45,17 @@ export class CandidateTable {
     this.#registry = registry
   }
 
-  /** @param operation the caller's. */
+  /** @param operation the endpoint that the caller called. */
   of(catalog: Catalog, model: Model, operation: Operation): CandidateList {
     return (
       this.#byCatalog.get(catalog)?.[operation.name]?.get(model.id) ?? this.#add(catalog, model, operation)
     )
   }
 
-  /** The candidates of a model, and a line that has what the call refers to, although it may not serve the model now. */
+  /**
+   * Returns the candidates of a model plus the line that holds the resource of the call, even if that line no longer
+   * serves the model.
+   */
   withLine(catalog: Catalog, model: Model, operation: Operation, lineId: string): CandidateList {
     const list = this.of(catalog, model, operation)
     if (list.candidates.some(({ line }) => line.id === lineId)) return list

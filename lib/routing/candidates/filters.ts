@@ -6,23 +6,26 @@ import type { Untranslatable } from '../../core/translate/index.ts'
 import { missingEndpointOf } from '../lines/endpoint-fit.ts'
 import type { Candidate } from './candidate.ts'
 
-/** Who calls, and the line that the call is bound to. */
+/** The parts of a call that filters read. */
 export interface FilteredCall {
   readonly principal: Principal | null
   readonly pin: Pin | null
 }
 
-/** What is asked of a line. */
+/** What a call demands of a line. */
 export interface FilteredRequest {
-  /** Null for a call that is passed on unread: only the filters that look at no request judge it. */
+  /** The request, or null for a call that is passed on unread; filters that read the request then do not apply. */
   readonly request: CallRequest | null
-  /** Tells why the request cannot be put to a line: `no_candidate` for its protocol, else what that has no words for. */
+  /**
+   * Returns why the line cannot take the request: `no_candidate` for its protocol, otherwise the feature that it
+   * lacks.
+   */
   unfit?(line: Line): GatewayError | undefined
 }
 
-/** In this order; the one that removes the last line decides the code. */
+/** The filters in their order, each with its code. The filter that removes the last line decides the code. */
 const CODES: readonly (readonly [EliminationReason, ErrorCode])[] = [
-  // First, so that what keeps the one line away decides the code.
+  // First, so that the filter that removes the pinned line decides the code.
   ['pinned', 'no_candidate'],
   ['disabled', 'no_candidate'],
   ['provider_constraint', 'no_candidate'],
@@ -36,9 +39,9 @@ const CODES: readonly (readonly [EliminationReason, ErrorCode])[] = [
 ]
 
 /**
- * Removes the lines that cannot serve a call, noting each with its reason.
+ * Removes the lines that cannot serve a call, and notes the reason of each.
  *
- * @throws {GatewayError} with the code of the filter that removed the last line; `no_candidate` when there was none.
+ * @throws {GatewayError} with the code of the filter that removed the last line; `no_candidate` if there was no line.
  */
 export function filterCandidates(
   candidates: readonly Candidate[],
@@ -60,7 +63,7 @@ export function filterCandidates(
   return left
 }
 
-/** Tells which filter removes a candidate, the first of them; undefined where none does. */
+/** Returns the first filter that removes a candidate; undefined if none does. */
 function removalOf(
   candidate: Candidate,
   { principal, pin }: FilteredCall,
@@ -86,7 +89,7 @@ function removalOf(
   return unavailable(candidate)
 }
 
-/** The filters that look at what is asked for. */
+/** Applies the filters that read the request. */
 function removalByRequest(
   { line, missing, contextWindow, price }: Candidate,
   { operation, features, windowTokens, maxOutputTokens, constraint }: CallRequest,
@@ -109,7 +112,7 @@ function removalByRequest(
   return detail ? removal(line, 'price_ceiling', detail) : undefined
 }
 
-/** Tells why a line is not to be asked now: it rests, or its circuit is open. Undefined where it may be asked. */
+/** Returns why a line cannot be tried now: it rests, or its circuit is open. Undefined if it can. */
 export function unavailable({ line, state }: Candidate): Elimination | undefined {
   const { restMs, circuit } = state
   if (restMs > 0)
@@ -124,28 +127,28 @@ function removal({ id }: Line, reason: EliminationReason, detail: string): Elimi
 }
 
 /**
- * The refusal of a call whose lines are all removed: by the last of the filters that removed one, with the wait where it
- * is known.
+ * Returns the refusal of a call whose lines were all removed. The last filter that removed a line decides the code,
+ * with the wait if it is known.
  *
- * @param candidates all of the model's.
- * @param untranslatable what of the request a line could not be asked.
+ * @param candidates all candidates of the model.
+ * @param untranslatable the member of the request that could not be translated for a line.
  */
 export function emptied(
   candidates: readonly Candidate[],
   eliminated: readonly Elimination[],
   untranslatable?: Untranslatable,
 ): GatewayError {
-  const emptying = CODES.findLast(([reason]) => eliminated.some((removed) => removed.reason === reason))
-  if (!emptying) return new GatewayError('no_candidate')
-  const [reason, code] = emptying
-  if (reason === 'protocol' && untranslatable) return inOtherWords(untranslatable)
-  // Only the waits of those that this filter removed tell when a retry makes sense.
+  const lastFilter = CODES.findLast(([reason]) => eliminated.some((removed) => removed.reason === reason))
+  if (!lastFilter) return new GatewayError('no_candidate')
+  const [reason, code] = lastFilter
+  if (reason === 'protocol' && untranslatable) return untranslatableMember(untranslatable)
+  // Only the lines that this filter removed tell when a retry makes sense.
   const removed = new Set(eliminated.flatMap(({ line, reason: why }) => (why === reason ? [line] : [])))
   const waiting = candidates.filter(({ line }) => removed.has(line.id))
   return new GatewayError(code, { retryAfterMs: waitFor(reason, waiting) })
 }
 
-function inOtherWords({ param }: Untranslatable): GatewayError {
+function untranslatableMember({ param }: Untranslatable): GatewayError {
   return new GatewayError('unsupported_feature', {
     param,
     message: `The model is served in another protocol, which has no counterpart for ${param}. Drop it, or choose another model.`,
@@ -173,7 +176,7 @@ function constraintDetail(line: Line, constraint: ProviderConstraint): string | 
   return undefined
 }
 
-/** Whether a list of providers and lines names this line. */
+/** Whether a list of provider names and line ids includes this line. */
 export function names(list: readonly string[], line: { id: string; provider: string }): boolean {
   return list.includes(line.id) || list.includes(line.provider)
 }

@@ -3,11 +3,11 @@ import type { Catalog } from '../../core/catalog/index.ts'
 import type { LineRegistry } from '../lines/line-state.ts'
 import { STRATEGIES, type Strategy, type StrategyName } from './strategies.ts'
 
-/** What every way of routing is told. */
+/** The options that `route`, `forward` and `LineAccess` share. */
 export interface RoutingOptions {
   /**
-   * The models and lines; a function where they can change while the app runs. One that answers the same for the same
-   * call, whoever asks, lets calls that have begun finish on what they began with.
+   * The models and lines; a function if they can change while the app runs. If it returns the same catalogue for the
+   * same call every time, running calls finish with the catalogue that they began with.
    */
   catalog: Catalog | ((call?: Call) => Catalog)
   /** The order in which lines are tried: a name, or a function of your own. Defaults to `priority`. */
@@ -16,11 +16,14 @@ export interface RoutingOptions {
   maxAttempts?: number
   /** The region this gateway runs in, for the trace. Defaults to `local`. */
   region?: string
-  /** The lines' connections, circuits and measurements. Defaults to a registry of its own; pass one to see or close it. */
+  /**
+   * The connections, circuits and measurements of the lines. Defaults to a new registry; pass one to share, inspect
+   * or close it.
+   */
   lines?: LineRegistry
 }
 
-/** How calls are routed. */
+/** The validated options. */
 export interface RoutingSettings {
   readonly strategyName: string
   readonly strategy: Strategy
@@ -28,11 +31,7 @@ export interface RoutingSettings {
   readonly region: string
 }
 
-/**
- * Checks what every way of routing is told, and fills in the defaults.
- *
- * @throws TypeError when an option is unusable.
- */
+/** Checks the shared routing options and fills in the defaults. */
 export function validateRouting(
   name: string,
   options: RoutingOptions,

@@ -5,7 +5,7 @@ import type { Candidate } from './candidate.ts'
 import { names } from './filters.ts'
 
 /**
- * Puts the candidates of a call into the order in which they are tried. Must not change the list it is given.
+ * Returns the candidates of a call in the order in which they are tried. It must not change the list it is given.
  *
  * @example
  * const nearest: Strategy = (candidates) => candidates.toSorted((a, b) => distance(a.line) - distance(b.line))
@@ -17,7 +17,7 @@ export type StrategyName = 'priority' | 'weighted' | 'latency' | 'price' | 'affi
 
 type Score = (candidate: Candidate) => number
 
-/** Lowest score first; equal scores keep their order, which is that of priority and weight. */
+/** Sorts by score, lowest first. Equal scores keep their order, which is that of priority and weight. */
 function ascending(candidates: readonly Candidate[], score: Score): readonly Candidate[] {
   if (candidates.length < 2) return candidates
   return candidates
@@ -26,7 +26,7 @@ function ascending(candidates: readonly Candidate[], score: Score): readonly Can
     .map(({ candidate }) => candidate)
 }
 
-/** Lowest priority number first, greater weight first among equals. The candidates come in this order. */
+/** Lowest priority number first, then greatest weight: the order in which candidates are listed. */
 const priority: Strategy = (candidates) => candidates
 
 /** A random order in which a line of twice the weight comes first twice as often; weight 0 comes last. */
@@ -43,7 +43,7 @@ const latency: Strategy = (candidates) =>
 const price: Strategy = (candidates, { request }) =>
   ascending(candidates, (candidate) => expectedCost(candidate, request))
 
-/** The same line for the same account, model and beginning of the prompt, so that its prompt cache is hit. */
+/** The same line for the same account, model and start of the prompt, so that the upstream's prompt cache is hit. */
 const affinity: Strategy = (candidates, call) => {
   if (candidates.length < 2) return candidates
   const { request, principal } = call
@@ -52,7 +52,10 @@ const affinity: Strategy = (candidates, call) => {
   return ascending(candidates, ({ line }) => rendezvousScore(seedOfLine(line), key, line.weight))
 }
 
-/** Most tokens per second first; a line not yet measured is tried first. Only callers ask for it (`provider.sort`). */
+/**
+ * Most tokens per second first; a line not yet measured is tried first. Only a caller can choose it
+ * (`provider.sort`).
+ */
 const throughput: Strategy = (candidates) =>
   ascending(candidates, ({ state }) => -(state.tokensPerSecond ?? Number.MAX_VALUE))
 
@@ -65,7 +68,10 @@ export const STRATEGIES: Readonly<Record<StrategyName, Strategy>> = {
 }
 const SORTS = { price, latency, throughput } as const
 
-/** The order for one call: the caller's `sort` instead of the strategy, and the lines of its `order` in front. */
+/**
+ * Orders the candidates of one call. The caller's `sort` replaces the strategy, and the lines of its `order` come
+ * first.
+ */
 export function orderCandidates(
   candidates: readonly Candidate[],
   strategy: Strategy,
@@ -90,7 +96,7 @@ export function orderCandidates(
   return ordered.slice(0, 1)
 }
 
-/** Output is not known beforehand: the same number of tokens as the input, at most what was asked for. */
+/** Estimates the cost of a call. Its output is taken to be as long as its input, at most what was asked for. */
 function expectedCost({ price: unit }: Candidate, request: CallRequest | null): number {
   const input = request?.estimatedInputTokens ?? 1000
   const output = Math.min(input, request?.maxOutputTokens ?? input)
@@ -105,7 +111,7 @@ function rendezvousScore(line: number, key: number, weight: number): number {
   return -Math.log((mixed(line ^ key) + 1) / (2 ** 32 + 1)) / weight
 }
 
-/** Text is hashed once per line and once per call: hashing both together for each of 200 lines takes as long as a call. */
+/** Hashes of the line ids. Hashing text for each of 200 lines and each call would take as long as the call. */
 const lineSeeds = new WeakMap<Line, number>()
 
 function seedOfLine(line: Line): number {
@@ -116,12 +122,12 @@ function seedOfLine(line: Line): number {
   return seed
 }
 
-/** The same in every process. */
+/** Hashes a text to 32 bits, equal in every process. */
 function seedOf(text: string): number {
   return Number.parseInt(hash('sha256', text).slice(0, 8), 16)
 }
 
-/** Spreads 32 bits over 32 bits, so that neighbours end up anywhere (the last step of MurmurHash3). */
+/** Mixes 32 bits so that close inputs give distant outputs (the last step of MurmurHash3). */
 function mixed(bits: number): number {
   let x = bits ^ (bits >>> 16)
   x = Math.imul(x, 0x85ebca6b)

@@ -2,7 +2,7 @@ import type { RequestBody } from '../../core/call/index.ts'
 import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
 import type { Failure } from '../attempt/outcome.ts'
 
-/** Outcomes that stand for the call when every attempt ended in the same one. */
+/** Codes that the call gets if every attempt ended with the same one. */
 const SHARED: ReadonlySet<ErrorCode> = new Set([
   'upstream_timeout',
   'upstream_rate_limited',
@@ -11,8 +11,8 @@ const SHARED: ReadonlySet<ErrorCode> = new Set([
 ])
 
 /**
- * What the caller is told after the last attempt: that attempt's code when it was the only one, the common one of all
- * attempts where they agree, else `all_candidates_failed`.
+ * Returns the error of a call after its last attempt: the code of that attempt if it was the only one or ruled out
+ * others, a code that all attempts share, or else `all_candidates_failed`.
  */
 export function verdict(failures: readonly Failure[], body: RequestBody): GatewayError {
   const last = failures.at(-1) as Failure
@@ -28,7 +28,7 @@ function shortestWait(failures: readonly Failure[]): number | undefined {
   return waits.length > 0 ? Math.min(...waits) : undefined
 }
 
-/** The upstream's text stays in the call log; only the name of the member goes back, if it is one the caller sent. */
+/** The refusal names only the member, and only if the caller sent it; the upstream's text stays in the call log. */
 function finalRefusal(failure: Failure, body: RequestBody): GatewayError {
   const param = failure.param !== undefined && isOwnMember(failure.param, body) ? failure.param : undefined
   if (failure.code === 'not_found')
@@ -40,7 +40,7 @@ function finalRefusal(failure: Failure, body: RequestBody): GatewayError {
   })
 }
 
-/** Undefined: what is always said of a `not_found`. */
+/** Returns the message of a missing previous response; undefined for the default message of `not_found`. */
 function goneMessage(param: string | undefined): string | undefined {
   if (param !== 'previous_response_id') return undefined
   return 'The previous response is not stored any more. Send the conversation as input instead.'

@@ -8,15 +8,16 @@ export type CircuitState = 'closed' | 'open' | 'half_open'
 
 const FAILED = new Error('the attempt failed')
 const BUCKETS = 10
-/** Of the calls that a circuit that was ended lets through: what they report changes nothing. */
-const NO_ERA = -1
+/** The epoch of passes from a closed-down circuit: their reports are ignored. */
+const NO_EPOCH = -1
 
 /**
  * The circuit of one line in this process. opossum keeps the state: it lets a probe through once the circuit has been
- * open for long enough, closes the circuit where that succeeds, and opens it again where it does not.
+ * open for long enough, closes the circuit if the probe succeeds, and opens it again if it fails.
  *
- * What opens a closed circuit is counted here. opossum counts only what runs through `fire()`: each success would cost
- * 1.1 KB and 5 µs there, and attempts report at their first output, so that open streams do not dilute the failure rate.
+ * The failures that open a closed circuit are counted here. opossum counts only what runs through `fire()`: each
+ * success would cost 1.1 KB and 5 µs, and attempts report at their first output, so that open streams do not dilute
+ * the failure rate.
  */
 export class Circuit {
   readonly #settings: CircuitSettings
@@ -24,9 +25,9 @@ export class Circuit {
   readonly #breaker: CircuitBreaker<[Promise<void>], void>
   readonly #changes = { closed: 0, open: 0, half_open: 0 }
   #openedAt = 0
-  /** Counts changes of state: a report from before the last one is not counted. */
-  #era = 0
-  /** What it was when it was closed for good; undefined while it is in use. */
+  /** Counts changes of state: a report from an earlier epoch is ignored. */
+  #epoch = 0
+  /** The state at the call of `close`; undefined before it. */
   #last: { readonly state: CircuitState; readonly admits: boolean } | undefined
 
   constructor(settings: CircuitSettings) {
@@ -38,7 +39,7 @@ export class Circuit {
       resetTimeout: settings.resetMs,
       rollingPercentilesEnabled: false,
       enableSnapshots: false,
-      // Its own window holds the probes. A timer would turn it, of each line.
+      // opossum's window holds only probes. Without this, each line would have a timer that rotates it.
       rotateBucketController: window,
     })
     this.#breaker.on('open', () => {
@@ -49,7 +50,7 @@ export class Circuit {
     this.#breaker.on('halfOpen', () => this.#changed('half_open'))
     this.#breaker.on('close', () => {
       this.#changed('closed')
-      // Of before the outage: one failure more would open the circuit again.
+      // With the counts from before the outage, one more failure would open the circuit again.
       this.#counts.clear()
     })
   }
@@ -60,7 +61,7 @@ export class Circuit {
     return this.#breaker.opened ? 'open' : 'half_open'
   }
 
-  /** How often it has come into each state, for metrics. */
+  /** How often the circuit has entered each state, for metrics. */
   get changes(): Readonly<Record<CircuitState, number>> {
     return this.#changes
   }
@@ -77,21 +78,21 @@ export class Circuit {
     return Math.max(1, Math.ceil(this.#openedAt + this.#settings.resetMs - performance.now()))
   }
 
-  /** Lets an attempt through, or does not. Of a half-open circuit's callers one gets the probe. */
+  /** Returns a pass if an attempt may go through. A half-open circuit gives out one pass, for the probe. */
   enter(): CircuitPass | undefined {
     if (!this.admits) return undefined
-    if (this.#last) return new CircuitPass(this, NO_ERA)
-    if (this.#breaker.closed) return new CircuitPass(this, this.#era)
+    if (this.#last) return new CircuitPass(this, NO_EPOCH)
+    if (this.#breaker.closed) return new CircuitPass(this, this.#epoch)
     const probe = Promise.withResolvers<void>()
-    // A breaker that is shut down never looks at the verdict, and a rejection nobody looks at ends the process.
+    // A breaker that is shut down never handles the verdict, and an unhandled rejection ends the process.
     probe.promise.catch(ignoreVerdict)
     this.#breaker.fire(probe.promise).catch(ignoreVerdict)
-    return new CircuitPass(this, this.#era, probe)
+    return new CircuitPass(this, this.#epoch, probe)
   }
 
-  /** Counts an attempt, unless the circuit has changed its state since it was let through. */
-  count(failed: boolean, era: number): void {
-    if (era !== this.#era || this.#last) return
+  /** Counts an attempt, unless the circuit has changed its state since it gave out the pass. */
+  count(failed: boolean, epoch: number): void {
+    if (epoch !== this.#epoch || this.#last) return
     this.#counts.count(1, failed ? 1 : 0)
     if (!failed) return
     const { errorPercent, minimumCalls } = this.#settings
@@ -99,66 +100,68 @@ export class Circuit {
     if (all >= minimumCalls && failures * 100 >= errorPercent * all) this.#breaker.open()
   }
 
-  /** A probe was let through that behind its first output turned out to be bad. */
+  /** Counts a probe that succeeded at its first output and failed later. */
   countLateProbe(): void {
-    if (this.#breaker.closed) this.count(true, this.#era)
+    if (this.#breaker.closed) this.count(true, this.#epoch)
   }
 
-  /** The probe ended without a verdict: another has to wait as long again. */
+  /** Opens the circuit again after a probe without a verdict. The next probe waits as long again. */
   abandonProbe(): void {
     if (!this.#last) this.#breaker.open()
   }
 
-  /** Ends its timers. A call that still asks finds it as it was, and what that reports changes nothing. */
+  /** Ends the timers. Running calls still see the last state, and their reports are ignored. */
   close(): void {
     this.#last ??= { state: this.state, admits: this.admits }
     this.#breaker.shutdown()
   }
 
   #changed(to: CircuitState): void {
-    this.#era++
+    this.#epoch++
     this.#changes[to]++
   }
 }
 
-/** What an attempt reports to the circuit that let it through. */
+/** An attempt's permission to go through a circuit, and the means to report its result. */
 export class CircuitPass {
   readonly #circuit: Circuit
-  readonly #era: number
+  readonly #epoch: number
   readonly #probe: PromiseWithResolvers<void> | undefined
-  #told: 'nothing' | 'success' | 'all' = 'nothing'
+  #reported: 'nothing' | 'success' | 'all' = 'nothing'
 
-  constructor(circuit: Circuit, era: number, probe?: PromiseWithResolvers<void>) {
+  constructor(circuit: Circuit, epoch: number, probe?: PromiseWithResolvers<void>) {
     this.#circuit = circuit
-    this.#era = era
+    this.#epoch = epoch
     this.#probe = probe
   }
 
-  /** The line did what it should, up to its first real output. */
+  /** Reports that the line answered well, up to its first output. */
   success(): void {
-    if (this.#told !== 'nothing') return
-    this.#told = 'success'
+    if (this.#reported !== 'nothing') return
+    this.#reported = 'success'
     if (this.#probe) this.#probe.resolve()
-    else this.#circuit.count(false, this.#era)
+    else this.#circuit.count(false, this.#epoch)
   }
 
-  /** The line failed; behind a success, too: its answer broke off. */
+  /** Reports that the line failed. After a success it means that the answer broke off. */
   failure(): void {
-    const told = this.#told
-    if (told === 'all') return
-    this.#told = 'all'
-    if (!this.#probe) this.#circuit.count(true, this.#era)
-    else if (told === 'success') this.#circuit.countLateProbe()
+    const reported = this.#reported
+    if (reported === 'all') return
+    this.#reported = 'all'
+    if (!this.#probe) this.#circuit.count(true, this.#epoch)
+    else if (reported === 'success') this.#circuit.countLateProbe()
     else this.#probe.reject(FAILED)
   }
 
-  /** There is no verdict: the caller left, or the line refused for reasons of the request or of its own limits. */
+  /**
+   * Reports that there is no verdict: the caller left, or the line refused because of the request or its own limits.
+   */
   abandon(): void {
-    if (this.#told !== 'nothing') return
-    this.#told = 'all'
+    if (this.#reported !== 'nothing') return
+    this.#reported = 'all'
     if (this.#probe) this.#circuit.abandonProbe()
   }
 }
 
-/** The verdict is ours: opossum hands it back. */
+/** Discards the result that opossum returns: it is the verdict that was passed in. */
 function ignoreVerdict(): void {}

@@ -2,7 +2,7 @@ import type { Line } from '../../core/catalog/index.ts'
 import { endpointOf, type Operation, servesNatively } from '../../core/operations/index.ts'
 import { translationOf, translationsOf } from '../../core/translate/index.ts'
 
-/** Tells why a line cannot serve an operation, naming the endpoints that it would need; undefined where it can. */
+/** Returns why a line cannot serve an operation, with the endpoints that it would need; undefined if it can. */
 export function missingEndpoint(line: Line, operation: Operation): string | undefined {
   if (servesNatively(line, operation) || translationOf(operation, line)) return undefined
   const others = translationsOf(operation).flatMap(({ to }) => (to.protocol === line.protocol ? [to] : []))
@@ -12,7 +12,7 @@ export function missingEndpoint(line: Line, operation: Operation): string | unde
   return others.length > 0 ? `${foreign}; ${missing(others)}` : foreign
 }
 
-/** Tells the same of a line that is known not to serve the operation. */
+/** Returns why a line that is known not to serve an operation does not. */
 export function missingEndpointOf(line: Line, operation: Operation): string {
   if (line.protocol !== operation.protocol && line.endpoints)
     return `has only ${[...line.endpoints].join(', ')}`

@@ -4,18 +4,18 @@ import { Circuit, type CircuitState } from './circuit.ts'
 import { RollingCounts } from './rolling-counts.ts'
 import { UpstreamPool } from './upstream-pool.ts'
 
-/** How long a measurement takes to fade. */
+/** The time constant of measurements: after it a measurement weighs 1/e. */
 const DECAY_MS = 10_000
 
-/** What this process knows about a line beyond its config: connections, circuit, rest, load and speed. */
+/** The state of a line in this process: connections, circuit, rest, load and speed. */
 export class LineState {
-  /** As the catalogue has it now. */
+  /** The line as in the current catalogue. */
   line: Line
   readonly circuit: Circuit
   readonly pool: UpstreamPool
-  /** The attempts of the last minute, and those of them that failed by the line's doing. */
+  /** Counts the attempts of the last minute, and marks those that failed through the line's fault. */
   readonly recent = new RollingCounts(10_000, 6)
-  /** Switched by an operator; starts as configured. */
+  /** Whether the line is on. Operators can switch it; it starts as configured. */
   enabled: boolean
   inFlight = 0
   #restUntil = 0
@@ -30,12 +30,12 @@ export class LineState {
     this.pool = new UpstreamPool(line)
   }
 
-  /** Milliseconds for which the line asked to be left alone; 0 = none. */
+  /** Milliseconds until the rest of the line ends; 0 if it does not rest. */
   get restMs(): number {
     return this.#restUntil === 0 ? 0 : Math.max(0, this.#restUntil - performance.now())
   }
 
-  /** Leaves the line alone, after a 429 that said for how long. */
+  /** Rests the line after a 429 that named a wait. */
   rest(forMs: number): void {
     this.#restUntil = Math.max(this.#restUntil, performance.now() + forMs)
   }
@@ -46,8 +46,8 @@ export class LineState {
   }
 
   /**
-   * The wait that this line is worth trying for: its average, fading while nothing is measured. One slow answer would
-   * else keep every later call away, and with them the measurement that could show that it was the only one.
+   * The time to first byte to expect: the average, which fades while nothing is measured. Without fading, one slow
+   * answer would keep every later call away, and with them the measurement that would correct the average.
    */
   get expectedFirstByteMs(): number {
     const idleMs = performance.now() - this.#firstByteAt
@@ -67,7 +67,7 @@ export class LineState {
     this.#firstByteAt = now
   }
 
-  /** Notes how many tokens came in how much time; of nothing, or in no time, it says nothing. */
+  /** Records a throughput. It ignores a measurement without tokens or time. */
   observeThroughput(outputTokens: number, ms: number): void {
     if (!(outputTokens > 0 && ms > 0)) return
     const measured = (outputTokens * 1000) / ms
@@ -75,7 +75,7 @@ export class LineState {
     this.#tokensPerSecond = last === undefined ? measured : last * 0.8 + measured * 0.2
   }
 
-  /** For a line that is gone: ends what it keeps open as its running calls end; resolves behind the last. */
+  /** Ends the connections of a removed line as its running calls end. Resolves when the last has ended. */
   async retire(): Promise<void> {
     this.circuit.close()
     await this.pool.retire()
@@ -88,7 +88,7 @@ export class LineState {
   }
 }
 
-/** A line as an operator, or `GET /v1/models/{id}/routing`, sees it: no address, no secret. */
+/** The status of a line for operators and `GET /v1/models/{id}/routing`. It holds no address and no secret. */
 export interface LineStatus {
   readonly id: string
   readonly provider: string
@@ -105,21 +105,21 @@ export interface LineStatus {
   readonly tokens_per_second: number | null
 }
 
-/** What operators see beyond that. */
+/** The status of a line with the figures that only operators see. */
 export interface LineFigures extends LineStatus {
-  /** Attempts of the last minute that have ended, in this process; those that callers left are not counted. */
+  /** Attempts in this process that ended in the last minute, without those that callers left. */
   readonly recent_attempts: number
-  /** Those of them that failed by the line's doing, 429s and empty answers included. */
+  /** Those attempts that failed through the line's fault, 429s and empty answers included. */
   readonly recent_failures: number
-  /** Which part of them that is; null without any. */
+  /** The share of failures among the attempts; null if there were none. */
   readonly error_share: number | null
 }
 
-/** What metrics tell of a line. */
+/** The figures of a line for metrics. */
 export interface LineReading {
   readonly inFlight: number
   readonly circuit: CircuitState
-  /** How often the circuit has come into each state. */
+  /** How often the circuit has entered each state. */
   readonly circuitChanges: Readonly<Record<CircuitState, number>>
 }
 
@@ -130,8 +130,9 @@ const UNUSED: LineReading = {
 }
 
 /**
- * The states of all lines of a process: connections, circuits, rests, measurements. Made as they are first needed, and shared
- * by everything that is given the same registry. Close it at shutdown, when no call runs any more.
+ * The states of all lines of a process: connections, circuits, rests and measurements. A state is made when it is
+ * first needed. Middlewares that are given the same registry share the states. Close it at shutdown, when no call
+ * runs any more.
  *
  * @example
  * const lines = new LineRegistry()
@@ -139,13 +140,13 @@ const UNUSED: LineReading = {
  * app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }))
  */
 export class LineRegistry {
-  /** Of former catalogues too: a call that began with one still finds the states of its lines. */
+  /** Includes lines of former catalogues: a call that began with one still finds their states. */
   readonly #states = new WeakMap<Line, LineState>()
   readonly #inUse = new Set<LineState>()
   readonly #retiring = new Set<LineState>()
   #switches: ReadonlyMap<string, boolean> = new Map()
 
-  /** The state of a line, made if there is none yet. */
+  /** Returns the state of a line, and makes it if there is none yet. */
   stateOf(line: Line): LineState {
     const known = this.#states.get(line)
     if (known) return known
@@ -156,7 +157,7 @@ export class LineRegistry {
     return state
   }
 
-  /** How a line is doing; reading makes no state of one that was never used. */
+  /** Returns the figures of a line for metrics, without making a state for an unused line. */
   reading(line: Line): LineReading {
     const state = this.#states.get(line)
     if (!state) return UNUSED
@@ -164,7 +165,7 @@ export class LineRegistry {
     return { inFlight, circuit: circuit.state, circuitChanges: circuit.changes }
   }
 
-  /** What may be told of a line: neither address nor secret. Times are milliseconds. */
+  /** Returns the status of a line, without address or secret. Times are milliseconds. */
   status(line: Line): LineStatus {
     const state = this.stateOf(line)
     return {
@@ -184,7 +185,7 @@ export class LineRegistry {
     }
   }
 
-  /** The same, and how its attempts of the last minute ended. */
+  /** Returns the status of a line and how its attempts of the last minute ended. */
   figures(line: Line): LineFigures {
     const { all: attempts, marked: failures } = this.stateOf(line).recent.totals
     const share = attempts === 0 ? null : Math.round((failures / attempts) * 1000) / 1000
@@ -192,9 +193,9 @@ export class LineRegistry {
   }
 
   /**
-   * Switches lines on and off, those made later too. What is not among the switches is as configured.
+   * Switches lines on and off, including lines that are added later. A line without a switch is as configured.
    *
-   * @param switches whether lines are on, by their ids.
+   * @param switches whether lines are on, by line id.
    */
   applySwitches(switches: ReadonlyMap<string, boolean>): void {
     this.#switches = switches
@@ -206,9 +207,9 @@ export class LineRegistry {
   }
 
   /**
-   * Makes ready for a catalogue that takes the place of the present one; call it right before the middlewares see that.
-   * A line that goes to the same upstream as before, under the same id, keeps its connections, its circuit, its rest
-   * and what was measured of it. The state of every other line ends with the last of its running calls.
+   * Prepares for a new catalogue. Call it right before the middlewares see that catalogue. A line with the same id
+   * and the same upstream as before keeps its connections, circuit, rest and measurements. The state of every other
+   * line ends with the last of its running calls.
    *
    * @example
    * lines.adopt(next)
@@ -243,7 +244,7 @@ export class LineRegistry {
   }
 }
 
-/** Whether what is known of one holds for the other: same address, same credentials, same circuit. */
+/** Whether two lines share a state: same address, same credentials, same circuit settings. */
 function sameUpstream(one: Line, other: Line): boolean {
   return isDeepStrictEqual(upstreamOf(one), upstreamOf(other))
 }

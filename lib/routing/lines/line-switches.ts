@@ -5,27 +5,29 @@ import type { LineRegistry } from './line-state.ts'
 
 /** Options of {@link LineSwitches}. */
 export interface LineSwitchesOptions {
-  /** Where switches are kept; a `MemoryLineSwitchStore` or `SqlLineSwitchStore` fits. */
+  /** The store of the switches: a `MemoryLineSwitchStore`, a `SqlLineSwitchStore`, or an object with this method. */
   store: {
-    /** Whether lines are on, of those that operators have switched. */
+    /** Returns whether each line that operators have switched is on. */
     all(): Promise<ReadonlyMap<string, boolean>>
   }
-  /** What they apply to: the registry that `route` has. */
+  /** The registry of `route`, whose lines are switched. */
   lines: LineRegistry
-  /** How often the store is asked, in milliseconds; at most 4000, so that a change is in force everywhere within 5 s. Defaults to 2000. */
+  /**
+   * The interval at which the store is read, in milliseconds; at most 4000, so that a change takes effect everywhere
+   * within 5 s. Defaults to 2000.
+   */
   pollMs?: number
-  /** Is told of outages of the store. Defaults to the console. */
+  /** Logs outages of the store. Defaults to the console. */
   logger?: Logger
   /** Called when an outage of the store begins and ends, for metrics. Defaults to nothing. */
   onStoreChange?: (away: boolean) => void
 }
 
-/** How long the store may take to answer. */
-const PATIENCE_MS = 1000
+const STORE_TIMEOUT_MS = 1000
 
 /**
- * Keeps the lines of this process as operators have switched them, whichever process they told. While the store is away
- * lines stay as they are.
+ * Applies the switches of a shared store to the lines of this process. During an outage of the store lines stay as
+ * they are.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -56,21 +58,21 @@ export class LineSwitches {
     this.#guard = new StoreGuard({
       name: 'line switches',
       logger,
-      timeoutMs: PATIENCE_MS,
+      timeoutMs: STORE_TIMEOUT_MS,
       ...(onStoreChange && { onChange: onStoreChange }),
     })
     this.#schedule()
   }
 
   /**
-   * Asks the store now.
+   * Reads the store now.
    *
-   * @throws {StoreAway} when it did not answer; lines stay as they are.
+   * @throws {StoreAway} if the store does not answer; lines stay as they are.
    */
   async refresh(): Promise<void> {
     const turn = ++this.#asked
     const switches = await this.#guard.insist(() => this.#store.all())
-    // An answer that was asked for earlier may be older than what is in force.
+    // The answer to an earlier read may be older than the switches in force.
     if (turn < this.#applied || this.#closed) return
     this.#applied = turn
     this.#lines.applySwitches(switches)
@@ -83,7 +85,7 @@ export class LineSwitches {
 
   #schedule(): void {
     if (this.#closed) return
-    // The guard tells of an outage, once.
+    // The guard has logged the outage.
     const poll = (): void =>
       void this.refresh().then(
         () => this.#schedule(),

@@ -1,32 +1,31 @@
-/** Counts what happens over a rolling window, and how much of it is of the kind that is looked for. */
+/** Counts events over a rolling window, and the marked ones among them. */
 export class RollingCounts {
   readonly #bucketMs: number
   readonly #all: number[]
   readonly #marked: number[]
-  /** Which span of time is counted now, from the start of the clock. */
+  /** The number of the current bucket since the start of the clock. */
   #span = 0
 
-  /** The window is `buckets` spans of `bucketMs` milliseconds, the present one included. */
+  /** The window consists of `buckets` spans of `bucketMs` milliseconds, the current one included. */
   constructor(bucketMs: number, buckets: number) {
     this.#bucketMs = bucketMs
     this.#all = new Array<number>(buckets).fill(0)
     this.#marked = new Array<number>(buckets).fill(0)
   }
 
-  /** @param marked how many of them are of the kind that is looked for. */
+  /** @param marked how many of the events are marked. */
   count(all: number, marked: number): void {
     const bucket = this.#now()
     this.#all[bucket] = (this.#all[bucket] as number) + all
     this.#marked[bucket] = (this.#marked[bucket] as number) + marked
   }
 
-  /** Both counts of the window. */
   get totals(): { readonly all: number; readonly marked: number } {
     this.#now()
     return { all: sum(this.#all), marked: sum(this.#marked) }
   }
 
-  /** The marked ones of the present span. */
+  /** The marked events of the current span. */
   get markedNow(): number {
     return this.#marked[this.#now()] as number
   }
@@ -36,7 +35,7 @@ export class RollingCounts {
     this.#marked.fill(0)
   }
 
-  /** The bucket of this moment, behind those that have passed out of the window. */
+  /** Clears the buckets that have left the window, and returns the index of the current one. */
   #now(): number {
     const span = Math.floor(performance.now() / this.#bucketMs)
     const buckets = this.#all.length

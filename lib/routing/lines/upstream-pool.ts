@@ -1,18 +1,18 @@
 import { Client, type Dispatcher, Pool } from 'undici'
 import type { Line } from '../../core/catalog/index.ts'
 
-/** undici's own idle limit of a kept-alive connection; providers keep theirs longer. */
+/** How long an idle connection is kept; providers keep theirs longer. */
 const KEEP_ALIVE_MS = 30_000
 
-/** A connection that knows how many requests it has carried since it was made. */
+/** A connection that counts the requests it has carried. */
 export interface CountingConnection {
   carried: number
 }
 
-/** A handler that is told which connection serves it. */
+/** A handler that the pool gives the connection that serves it. */
 export interface ConnectionAware extends Dispatcher.DispatchHandler {
   connection: CountingConnection | undefined
-  /** @param controller null where nothing was sent. */
+  /** @param controller null if nothing was sent. */
   onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void
 }
 
@@ -32,11 +32,11 @@ class CountingClient extends Client implements CountingConnection {
   }
 }
 
-/** What requests go over. */
+/** Sends requests. */
 export interface Wire {
   /** Sends over a connection that may have been kept alive. */
   dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void
-  /** Sends over a connection of its own, which is closed afterwards. */
+  /** Sends over a new connection, which is closed afterwards. */
   dispatchFresh(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void
 }
 
@@ -52,7 +52,7 @@ export class UpstreamPool implements Wire {
     this.#options = {
       allowH2: false,
       pipelining: 1,
-      // The clocks of the attempt rule; undici's own would end a long answer behind their back.
+      // The clocks of the attempt apply instead; undici's would end a long answer.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -76,8 +76,8 @@ export class UpstreamPool implements Wire {
   }
 
   /**
-   * Ends idle connections, and each other one behind its answer; resolves when all have ended. A call that had this line
-   * in mind before still gets through, on a connection of its own.
+   * Ends idle connections, and each other one after its answer; resolves when all have ended. A call that already
+   * chose this line is still sent, over a new connection.
    */
   async retire(): Promise<void> {
     this.#retired = true
