@@ -9,20 +9,23 @@ import { RoutedCall } from './routed-call.ts'
 
 /** Options of {@link route}. */
 export interface RouteOptions extends RoutingOptions {
-  /** What happens to the upstream's answer when the caller leaves. Defaults to `abort`. */
+  /**
+   * What happens to the upstream's answer when the caller leaves: `abort` ends it, `drain` reads on. Defaults to
+   * `abort`.
+   */
   onDisconnect?: 'abort' | 'drain'
   /** How long `drain` reads on, in milliseconds. Defaults to 10000. */
   drainMs?: number
 }
 
 /**
- * Picks a line for the call, tries others while nothing was sent, and writes the answer. Needs what `readRequest`
- * wrote, and writes `call.routing` and `call.usage`.
+ * Sends a call to a line and the answer to the caller, and tries other lines as long as nothing was sent. Requires
+ * `readRequest` before it. Writes `call.routing`, `call.usage` and `call.servedBy`.
  *
- * Where no line is left it refuses with `no_candidate`, `region_denied`, `unsupported_feature`, `context_too_long`,
- * `upstream_rate_limited` or `circuit_open`; where lines were tried, with what they came to (`upstream_timeout`,
- * `upstream_error`, `upstream_overloaded`, `empty_completion`, `content_filtered`, …) or `all_candidates_failed`. Behind the
- * first output no other line is tried: the error is told in the stream.
+ * If no line is left, it refuses with `no_candidate`, `region_denied`, `unsupported_feature`, `context_too_long`,
+ * `upstream_rate_limited` or `circuit_open`. If lines were tried, it refuses with the outcome of the attempts
+ * (`upstream_timeout`, `upstream_error`, `upstream_overloaded`, `empty_completion`, `content_filtered`, …) or
+ * `all_candidates_failed`. After the first output no other line is tried, and the stream carries the error.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -68,9 +71,10 @@ export function route(options: RouteOptions): RequestHandler {
 }
 
 /**
- * Sent to whichever line comes first, it would go on from what another account's call left there.
+ * Refuses a request that continues a stored answer whose line is unknown: any other line might continue an answer of
+ * another account.
  *
- * @throws {GatewayError} `unsupported_feature` for a request that goes on from an answer, where nobody knows its line.
+ * @throws {GatewayError} `unsupported_feature`.
  */
 function refuseUnpinned({ operation, body }: CallRequest): void {
   if (operation.goesOnFrom?.(body.json) === undefined) return

@@ -16,11 +16,11 @@ import { usageOfAnswer, usageOfStream } from './attempt/metering.ts'
 import { CallerStream, type StreamOwner } from './relay/caller-stream.ts'
 import type { RelaySink } from './relay/stream-relay.ts'
 
-/** Not the code's own text, which says to retry: what was produced would be produced, and billed, twice. */
+/** Replaces the default message, which says to retry: a retry would produce and charge the output again. */
 const BROKEN_OFF =
   'The upstream broke the answer off. Keep what has come: it is billed, and the whole request sent again is billed again.'
 
-/** One call that a model answers: the request as each candidate takes it, and the answer to the caller. */
+/** Serves one model call: adapts the request for each candidate, and sends the answer to the caller. */
 export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, StreamOwner {
   readonly request: CallRequest
   departure: Departure | undefined
@@ -36,7 +36,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   #keeping: AnswerKeeping | undefined
   #stream: CallerStream | undefined
 
-  /** @param translations those that some of the candidates need. */
+  /** @param translations the translations that some of the candidates need. */
   constructor(
     call: Call,
     request: CallRequest,
@@ -79,7 +79,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     return exchange?.record
   }
 
-  /** Where the bytes of a stream go; the caller may have left by now. */
+  /** Opens the caller's stream. The caller may have left by now. */
   openStream(): RelaySink {
     const exchange = this.#exchange as DispatchExchange<AnswerEnd>
     this.#stream = new CallerStream(this.#res, exchange, this)
@@ -102,7 +102,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     this.#call.idempotency?.keep(bytes)
   }
 
-  /** Meters what was used, makes durable what has to be, and hands over the last bytes. */
+  /** Meters the usage, settles the call, and sends the last bytes. */
   finish(end: AnswerEnd, candidate: Candidate): Promise<void> | undefined {
     const opened = this.#stream?.opened
     if (opened) {
@@ -115,7 +115,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     return keeping ? keeping.then(() => this.#settle(end)) : this.#settle(end)
   }
 
-  /** The caller has left: an attempt that runs is ended, or read on for a while. */
+  /** Ends or drains the running attempt because the caller has left. */
   #leave(): void {
     const exchange = this.#exchange
     if (!exchange || exchange.end) return
@@ -123,7 +123,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     this.departure = new Departure(exchange, this.#options)
   }
 
-  /** Notes what the call used, and what is learned about the line. */
+  /** Records the usage of the call and the speed of the line. */
   #meter(end: AnswerEnd, { state, line, price }: Candidate): void {
     const call = this.#call
     const { reader } = end
@@ -142,7 +142,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
       state.observeThroughput(call.usage.outputTokens, durationMs - (firstByteMs ?? 0))
   }
 
-  /** An answer whose id could not be noted is not given, and not charged. */
+  /** Records which line stores the answer. If that fails, the answer is neither sent nor charged. */
   #keep({ reader }: AnswerEnd, keptId: string, { line }: Candidate): Promise<void> | undefined {
     this.#keeping ??= new AnswerKeeping(this.#call, line.id)
     return this.#keeping.beforeEnd(keptId)?.catch((error: unknown) => {
@@ -151,7 +151,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     })
   }
 
-  /** Makes durable what has to be; where that is nothing, nothing is waited for. */
+  /** Settles the call, without waiting if nothing has to be made durable. */
   #settle(end: AnswerEnd): Promise<void> | undefined {
     const unsent = end.kind === 'served' ? end.unsent : null
     const settling = this.#call.settle({ outcome: this.#outcome(end), unsent })
@@ -162,7 +162,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     return settling.then(
       () => this.#send(end),
       (error: unknown) => {
-        // What was produced and is not sent belongs to the body that an Idempotency-Key keeps.
+        // The unsent bytes belong to the answer that an Idempotency-Key stores.
         if (end.kind === 'served') this.keepUnsent(end.unsent)
         throw error
       },
@@ -175,7 +175,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     return { status: 200, errorCode: null, finish: 'completed' }
   }
 
-  /** Hands over the last bytes; what has to be durable is by now. */
+  /** Sends the last bytes, after settling. */
   #send(end: AnswerEnd): void {
     if (end.kind === 'failed') throw new GatewayError(end.failure.code, { message: BROKEN_OFF })
     if (end.kind === 'abandoned') return
@@ -190,7 +190,7 @@ function hasProduced({ substance }: StreamReader): boolean {
   return substance === 'output' || substance === 'refusal'
 }
 
-/** Sends a whole answer; one in pieces as it came, so that nothing large stands twice in memory. */
+/** Sends a whole answer. One in pieces is not joined, so that nothing large is in memory twice. */
 function writeAnswer(res: ServerResponse, body: AnswerBytes): void {
   const inPieces = typeof body !== 'string' && !Buffer.isBuffer(body)
   const length = inPieces ? body.reduce((sum, piece) => sum + piece.length, 0) : Buffer.byteLength(body)

@@ -22,29 +22,29 @@ import { type RelayEnd, type RelaySink, StreamRelay } from '../relay/stream-rela
 import { TranslatedEvents } from '../relay/translated-events.ts'
 import { usageOfAnswer, usageOfStream } from './metering.ts'
 
-/** What the response to a routed request came to. */
+/** How the exchange of a routed request ended. */
 export type AnswerEnd =
   | {
       readonly kind: 'served'
-      /** A whole answer, or the last events of a stream: what goes out once the call is settled. */
+      /** The whole answer, or the last events of a stream. It is sent once the call is settled. */
       readonly unsent: AnswerBytes
-      /** Of a whole answer. */
+      /** The content of a whole answer. */
       readonly reading?: AnswerReading
-      /** Of a stream. */
+      /** The reader of a stream. */
       readonly reader?: StreamReader
     }
   | { readonly kind: 'abandoned'; readonly failure?: undefined; readonly reader: StreamReader | undefined }
   | (FailedEnd & { readonly reader: StreamReader | undefined })
 
-/** Is asked for a place to write to, once there is a stream. */
+/** Opens the caller's stream once the line's stream begins. */
 export interface StreamOpener {
   openStream(): RelaySink
 }
 
-/** Largest error body that is read for its reason. */
-const LONGEST_ERROR_BODY = 64 * 1024
+/** A longer error body is read only up to this. */
+const MAX_ERROR_BODY_BYTES = 64 * 1024
 
-/** Takes in the response to a routed request: an error body, a whole answer, or a stream that is relayed. */
+/** Reads the response to a routed request: an error body, a whole answer, or a stream that is relayed. */
 export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   readonly #request: CallRequest
   readonly #adapted: AdaptedRequest
@@ -57,10 +57,10 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   #reader: StreamReader | undefined
   #translator: StreamTranslator | undefined
   #skipped = 0
-  /** Chunks of this turn of the event loop, relayed together. */
+  /** The chunks of this turn of the event loop, which are relayed together. */
   #turn: Buffer[] = []
 
-  /** @param adapted the request as it was put to the line. */
+  /** @param adapted the request in the form that was sent to the line. */
   constructor(request: CallRequest, adapted: AdaptedRequest, price: Price, opener: StreamOpener) {
     this.#request = request
     this.#adapted = adapted
@@ -68,7 +68,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     this.#opener = opener
   }
 
-  /** The stream's reader, once there is a stream. */
+  /** The reader of the stream; undefined until a stream begins. */
   get reader(): StreamReader | undefined {
     return this.#reader
   }
@@ -78,12 +78,12 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     return this.#translator?.skipped ?? this.#skipped
   }
 
-  /** Takes the head. Answers an end where the response is not what was asked for. */
+  /** Takes the head. Returns an end if the response is not what was requested. */
   start(status: number, headers: IncomingHttpHeaders): AnswerEnd | undefined {
     this.#status = status
     this.#headers = headers
     if (status !== 200) {
-      this.#body = new BodyCollector(LONGEST_ERROR_BODY)
+      this.#body = new BodyCollector(MAX_ERROR_BODY_BYTES)
       return undefined
     }
     const encoding = headers['content-encoding']
@@ -127,7 +127,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     return this.#body?.push(chunk) === false
   }
 
-  /** Relays what came in this turn. Answers the end once there is one. */
+  /** Relays the chunks of this turn. Returns the end once there is one. */
   flush(): AnswerEnd | undefined {
     if (this.#relay) {
       const turn = this.#turn
@@ -139,7 +139,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     return this.#status === 200 ? this.#failed(malformed('the answer is too long')) : this.#refused()
   }
 
-  /** The response ended regularly. */
+  /** Handles the regular end of the response. */
   finish(): AnswerEnd {
     const flushed = (this.#relay || this.#body?.overflowed) && this.flush()
     if (flushed) return flushed
@@ -147,12 +147,12 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     return this.#status === 200 ? this.#answered() : this.#refused()
   }
 
-  /** Ends it because the caller left; what has come by then may be an end of its own. */
+  /** Ends the exchange because the caller left. Chunks that have already come may hold another end. */
   abandon(): AnswerEnd {
     return this.flush() ?? { kind: 'abandoned', reader: this.#reader }
   }
 
-  /** The response broke off. Where the finish reason has come the answer is whole all the same. */
+  /** Handles a response that broke off. After the finish reason the answer counts as complete. */
   breakOff(failure: Failure): AnswerEnd {
     const flushed = this.flush()
     if (flushed) return flushed
@@ -181,7 +181,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
       return this.#failed(unreadable(error))
     }
     if (reading.error !== undefined) return this.#failed(failureOfEvent(reading.error))
-    // A caller may ask for no output, to have the upstream's prompt cache filled.
+    // A caller may ask for no output in order to fill the upstream's prompt cache.
     if (reading.substance === 'empty' && this.#request.maxOutputTokens !== 0)
       return this.#failed(emptyAnswer())
     if (reading.substance === 'filtered') return this.#failed(filteredAnswer())
@@ -201,12 +201,12 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     }
   }
 
-  /** A status other than 200, with as much of its body as came. */
+  /** Handles a status other than 200 with the part of its body that came. */
   #refused(): AnswerEnd {
     if (this.#status === 404 && this.#request.resource) return this.#failed(goneFromLine())
     const body = parseJson((this.#body as BodyCollector).take().toString())
     const failure = failureOfStatus(this.#status as number, this.#headers, body)
-    // A member of the translated request is none that the caller sent.
+    // The caller did not send the members of a translated request.
     return this.#failed(this.#adapted.translation ? { ...failure, param: undefined } : failure)
   }
 
@@ -218,7 +218,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
       failure: committed ? brokenOff(failure) : failure,
       committed,
       elsewhere,
-      // What says something about the line, and not only about the request or its caller.
+      // Failures that say something about the line, not only about the request or its caller.
       lineFault: failure.blame || elsewhere,
       reader: this.#reader,
     }

@@ -1,7 +1,7 @@
 import type { Call } from '../../../core/call/index.ts'
 
 /**
- * Has an answer noted that its line keeps, before the caller learns its id: whatever asks for it by that id then finds
+ * Records which line stores an answer, before the caller learns the answer's id. Later requests for that id then find
  * the line, in any process.
  */
 export class AnswerKeeping {
@@ -9,25 +9,28 @@ export class AnswerKeeping {
   readonly #line: string
   #notedId: string | undefined
 
-  /** @param line the line that gives the answer. */
+  /** @param line the id of the line that stores the answer. */
   constructor(call: Call, line: string) {
     this.#call = call
     this.#line = line
   }
 
-  /** What the head of a stream has to wait for; its usage is not known yet, only what was produced so far. */
+  /**
+   * Records the answer before the head of a stream goes out. Its usage is not known yet; the tokens produced so far
+   * stand in.
+   */
   beforeHead(keptId: string, producedTokens: number): Promise<void> | undefined {
     const { request } = this.#call
     return this.#note(keptId, (request?.estimatedInputTokens ?? 0) + producedTokens)
   }
 
-  /** What the end of an answer has to wait for. */
+  /** Records the answer before its end goes out. */
   beforeEnd(keptId: string): Promise<void> | undefined {
     const { usage } = this.#call
     const isNoted = keptId === this.#notedId
     const noting = this.#note(keptId, usage ? usage.inputTokens + usage.outputTokens : 0)
     if (!isNoted) return noting
-    // Only its size is new. Who keeps answers tells what goes wrong.
+    // Only the size is new, so the end need not wait. The store's guard logs errors.
     noting?.catch(() => {})
     return undefined
   }

@@ -3,19 +3,21 @@ import type { Price } from '../../../core/catalog/index.ts'
 import type { AnswerReading, ReportedUsage, StreamReader, Usage } from '../../../core/operations/index.ts'
 
 /**
- * More tokens than this no answer takes or makes, unless the model's window is wider: ten windows of a million, for
- * tools that a provider runs itself and whose every round reads the input again. A report beyond it is a fault.
+ * The most tokens that a report is believed to hold, unless the model's window is wider: ten windows of a million,
+ * for tools that a provider runs itself and whose every round reads the input again.
  */
-const MOST_TOKENS = 10_000_000
-
-/** Nor has a rerank so many times the searches that its documents come to. */
-const MOST_TIMES_THE_SEARCHES = 10
+const MAX_TOKENS = 10_000_000
 
 /**
- * The usage of an answer that came whole: what the upstream reported, a reported zero included. What it did not report,
- * or not credibly, is estimated, and the usage marked so.
+ * The most searches of a rerank that a report is believed to hold, as a multiple of those that its documents come to.
+ */
+const MAX_SEARCH_FACTOR = 10
+
+/**
+ * Returns the usage of a whole answer as the upstream reported it, reported zeros included. Counts that are missing
+ * or not plausible are estimated, and the usage is marked so.
  *
- * @param price of the line that answered: where it is by the piece, tokens that were not reported are none.
+ * @param price the price on the line that answered. If that is by the piece, unreported tokens count as zero.
  */
 export function usageOfAnswer(
   request: CallRequest,
@@ -23,7 +25,7 @@ export function usageOfAnswer(
   price: Price,
 ): Usage {
   const { priceUnit } = request.operation
-  const reported = credible(request, usage)
+  const reported = plausible(request, usage)
   if (priceUnit === 'images' && price.perImage > 0n) return usageOfPieces(request, reported)
   if (priceUnit === 'searches' && price.perSearchUnit > 0n) return usageOfSearches(request, reported, price)
   const { outputTokens } = reported
@@ -31,13 +33,13 @@ export function usageOfAnswer(
   return priceUnit === 'tokens' ? tokens : { ...tokens, ...piecesOf(reported) }
 }
 
-/** What is made, or searched, is counted; tokens only where they are reported. */
+/** Counts images or searches, and tokens only if they are reported. */
 function usageOfPieces(request: CallRequest, reported: ReportedUsage): Usage {
   const { inputTokens = 0, outputTokens = 0 } = reported
   return { ...usageOf(request, { ...reported, inputTokens }, outputTokens, true), ...piecesOf(reported) }
 }
 
-/** Searches that are not reported are those that the request comes to, unless its tokens are paid. */
+/** Counts searches. Unreported ones are computed from the request, unless its tokens are charged. */
 function usageOfSearches(request: CallRequest, reported: ReportedUsage, { inputPerMillion }: Price): Usage {
   const { searchUnits, inputTokens = 0 } = reported
   const paidByTokens = inputPerMillion > 0n && inputTokens > 0
@@ -51,13 +53,12 @@ function piecesOf({ images, searchUnits }: ReportedUsage): Pick<Usage, 'images' 
 }
 
 /**
- * The usage of a stream, whole or broken off: its input, and what was produced. What came behind the last report is
- * estimated on top of it. A count reported on the way may lag behind what has passed through, so of a stream that broke
- * off the greater of the two counts stands.
+ * Returns the usage of a stream, whole or broken off. Output after the last report is estimated and added. A report
+ * may lag behind the stream, so for a broken stream the greater of count and estimate is taken.
  */
 export function usageOfStream(request: CallRequest, reader: StreamReader): Usage {
   const { whole, estimatedOutput, unreportedOutput } = reader
-  const reported = credible(request, reader.usage)
+  const reported = plausible(request, reader.usage)
   const { outputTokens } = reported
   const counted = outputTokens === undefined ? estimatedOutput : outputTokens + unreportedOutput
   const output = whole ? counted : Math.max(counted, estimatedOutput)
@@ -72,7 +73,7 @@ function usageOf(
   outputMeasured: boolean,
 ): Usage {
   const input = inputTokens ?? Math.max(estimatedInputTokens, cachedInputTokens + cacheWriteTokens)
-  // A part is never more than the whole.
+  // Cached tokens are part of the input.
   const cached = Math.min(cachedInputTokens, input)
   return {
     inputTokens: input,
@@ -83,19 +84,19 @@ function usageOf(
   }
 }
 
-/** The report without the counts that cannot be. */
-function credible({ model, answers, units }: CallRequest, reported: ReportedUsage): ReportedUsage {
-  const most = Math.max(MOST_TOKENS, model.contextWindow ?? 0)
+/** Returns the report without implausible counts. */
+function plausible({ model, answers, units }: CallRequest, reported: ReportedUsage): ReportedUsage {
+  const max = Math.max(MAX_TOKENS, model.contextWindow ?? 0)
   return {
-    inputTokens: atMost(most, reported.inputTokens),
-    cachedInputTokens: atMost(most, reported.cachedInputTokens),
-    cacheWriteTokens: atMost(most, reported.cacheWriteTokens),
-    outputTokens: atMost(most * answers, reported.outputTokens),
+    inputTokens: atMost(max, reported.inputTokens),
+    cachedInputTokens: atMost(max, reported.cachedInputTokens),
+    cacheWriteTokens: atMost(max, reported.cacheWriteTokens),
+    outputTokens: atMost(max * answers, reported.outputTokens),
     images: reported.images,
-    searchUnits: atMost(MOST_TIMES_THE_SEARCHES * units, reported.searchUnits),
+    searchUnits: atMost(MAX_SEARCH_FACTOR * units, reported.searchUnits),
   }
 }
 
-function atMost(most: number, tokens: number | undefined): number | undefined {
-  return tokens === undefined || tokens > most ? undefined : tokens
+function atMost(max: number, tokens: number | undefined): number | undefined {
+  return tokens === undefined || tokens > max ? undefined : tokens
 }

@@ -1,24 +1,30 @@
 import type { ServerResponse } from 'node:http'
 import type { RelaySink } from './stream-relay.ts'
 
-/** The reading side: it waits while the caller is slower, and ends where the caller is to get nothing at all. */
+/**
+ * The exchange whose stream is relayed. It pauses while the caller reads slowly, and is abandoned if the head must
+ * not go out.
+ */
 export interface StreamSource {
   pause(): void
   resume(): void
   abandon(): void
 }
 
-/** Who owns a stream: is told of its first bytes, and gets those that are not sent. */
+/** The owner of a stream. */
 export interface StreamOwner {
-  /** Is called right before the first bytes go out. */
+  /** Called right before the first bytes go out. */
   onCommit(): void
-  /** Returns what the head has to wait for, and every byte behind it; undefined: nothing. */
+  /** Returns a promise that the head and all bytes after it wait for; undefined if nothing has to wait. */
   beforeHead(): Promise<void> | undefined
-  /** Takes what comes for a caller who has left. */
+  /** Takes the bytes of a caller that has left. */
   keepUnsent(bytes: Buffer): void
 }
 
-/** The caller's end of a stream: writes its head at the commit and passes backpressure on. */
+/**
+ * The caller's side of a stream. It writes the head at the commit and applies the caller's backpressure to the
+ * source.
+ */
 export class CallerStream implements RelaySink {
   readonly #res: ServerResponse
   readonly #owner: StreamOwner
@@ -26,11 +32,11 @@ export class CallerStream implements RelaySink {
   #waiting = false
   #discarding = false
   #refused = false
-  /** What was written while the head had to wait. */
+  /** The bytes written while the head waits. */
   #held: Buffer[] | undefined
   #opened: Promise<void> | undefined
 
-  /** @param source the attempt whose stream it is. */
+  /** @param source the exchange that the stream comes from. */
   constructor(res: ServerResponse, source: StreamSource, owner: StreamOwner) {
     this.#res = res
     this.#source = source
@@ -38,14 +44,14 @@ export class CallerStream implements RelaySink {
   }
 
   /**
-   * Settled once the head has gone out; undefined where it did not have to wait. Rejects with why it must not go out:
-   * the attempt was abandoned for that.
+   * A promise that resolves once the head has gone out; undefined if the head did not have to wait. It rejects with
+   * the reason if the head must not go out; the source is then abandoned.
    */
   get opened(): Promise<void> | undefined {
     return this.#opened
   }
 
-  /** The caller has left: what is still read is not written, and nothing waits for the caller any more. */
+  /** Stops writing because the caller has left. Remaining bytes go to the owner, without backpressure. */
   discard(): void {
     this.#discarding = true
     for (const bytes of this.#takeHeld()) this.#owner.keepUnsent(bytes)
@@ -66,7 +72,7 @@ export class CallerStream implements RelaySink {
       () => this.#open(),
       (error: unknown) => this.#refuse(error),
     )
-    // Whoever runs the attempt looks at it when that is over.
+    // The rejection is handled once the attempt is over.
     this.#opened.catch(() => {})
   }
 
@@ -97,7 +103,7 @@ export class CallerStream implements RelaySink {
   #writeHead(): void {
     this.#res.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
-      // Compressed on the way, events would wait for each other.
+      // A proxy that compresses the stream would delay events.
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
     })

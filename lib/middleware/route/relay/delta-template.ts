@@ -1,6 +1,6 @@
 /**
- * Recognises the events of a stream that differ from one already read in nothing but their text: most events of most
- * streams. Such an event means what the other meant, so it need not be parsed, and telling it is two comparisons.
+ * Recognises events that differ from an earlier one only in their text, as most events of most streams do. Such an
+ * event need not be parsed; recognising it takes two comparisons.
  */
 export class DeltaTemplate {
   #before = ''
@@ -9,7 +9,7 @@ export class DeltaTemplate {
   /**
    * Takes an event as the pattern.
    *
-   * @param frame the event, UTF-8 read as latin1.
+   * @param frame the event, as UTF-8 read as latin1.
    * @param member the member whose string is the text, such as `content`.
    */
   learn(frame: string, member: string): void {
@@ -18,17 +18,17 @@ export class DeltaTemplate {
     this.#after = around?.after ?? ''
   }
 
-  /** Nothing fits until another event is taken as the pattern. */
+  /** Drops the pattern: no event matches until another one is learned. */
   forget(): void {
     this.#before = ''
   }
 
   /**
-   * Passes over the events at the beginning of `text` that fit.
+   * Skips the matching events at the beginning of `text`.
    *
-   * @param text whole events, UTF-8 read as latin1.
-   * @param count is given the text of each, as it stands in the JSON.
-   * @returns where the first event starts that does not fit.
+   * @param text whole events, as UTF-8 read as latin1.
+   * @param count is called with the text of each event, as it is written in the JSON.
+   * @returns the start of the first event that does not match.
    */
   skim(text: string, from: number, count: (delta: string) => void): number {
     const before = this.#before
@@ -46,14 +46,14 @@ export class DeltaTemplate {
   }
 }
 
-/** What stands before and behind the text of an event; undefined when the member is not to be found. */
+/** Returns the parts of an event before and after its text; undefined if the member is not found. */
 export function splitAtText(frame: string, member: string): { before: string; after: string } | undefined {
   const open = startOfText(frame, member)
   const close = open < 0 ? -1 : endOfText(frame, open)
   return close < 0 ? undefined : { before: frame.slice(0, open), after: frame.slice(close) }
 }
 
-/** Where the text begins; -1 when the member is not to be found. */
+/** Returns where the text begins; -1 if the member is not found. */
 function startOfText(frame: string, member: string): number {
   for (const key of [`"${member}":"`, `"${member}": "`]) {
     const at = frame.lastIndexOf(key)
@@ -62,7 +62,7 @@ function startOfText(frame: string, member: string): number {
   return -1
 }
 
-/** Where the quote stands that ends the string which begins at `from`; -1 when it does not end. */
+/** Returns the position of the quote that ends the string beginning at `from`; -1 if it does not end. */
 function endOfText(text: string, from: number): number {
   let quote = text.indexOf('"', from)
   while (quote >= 0 && isEscaped(text, quote, from)) quote = text.indexOf('"', quote + 1)

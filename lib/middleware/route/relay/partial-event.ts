@@ -1,10 +1,10 @@
 import { LONGEST_BLANK } from '../../../core/protocols/index.ts'
 
-/** Keeps the beginning of an event whose end has not come yet. However small its pieces are, it grows in linear time. */
+/** Buffers an event whose end has not come yet. It grows in linear time, however small the pieces are. */
 export class PartialEvent {
   #bytes = Buffer.alloc(0)
   #size = 0
-  /** The last characters, to which the blank line may belong that ends the event. */
+  /** The last characters, which may be the start of the blank line that ends the event. */
   seam = ''
 
   get size(): number {
@@ -14,7 +14,7 @@ export class PartialEvent {
   /**
    * Adds a copy of a piece.
    *
-   * @param text characters that end with those of the piece, UTF-8 read as latin1.
+   * @param text a text that ends with the characters of the piece, as UTF-8 read as latin1.
    */
   add(piece: Buffer, text: string): void {
     const size = this.#size + piece.length
@@ -28,7 +28,7 @@ export class PartialEvent {
     this.seam = text.slice(-Math.min(LONGEST_BLANK, size))
   }
 
-  /** Takes what has come, with what comes behind it. */
+  /** Empties the buffer, and returns its bytes followed by `rest`. */
   takeWith(rest: Buffer): Buffer {
     const bytes = Buffer.concat([this.#bytes.subarray(0, this.#size), rest])
     this.#bytes = Buffer.alloc(0)

@@ -11,31 +11,32 @@ import { DeltaTemplate } from './delta-template.ts'
 import { PartialEvent } from './partial-event.ts'
 import type { TranslatedEvents } from './translated-events.ts'
 
-/** One event, or what came before the first output, may be this long; beyond, the stream is taken for broken. */
-const LONGEST_HELD = 16 * 1024 * 1024
+/** The limit of one event, and of all bytes before the first output. A longer stream is taken for broken. */
+const MAX_HELD_BYTES = 16 * 1024 * 1024
 
-/** Where relayed bytes go. */
+/** The destination of relayed bytes. */
 export interface RelaySink {
-  /** The first real output is about to be written; from here on no other line can be tried. */
+  /** Called before the first output is written; no other line can be tried from here on. */
   commit(): void
   write(bytes: Buffer): void
 }
 
-/** How a stream ended, once it has. */
+/** How a stream ended. */
 export type RelayEnd =
   | {
-      readonly kind: 'complete' /** The last events, to be written when the call is settled. */
+      readonly kind: 'complete'
+      /** The last events, which are written once the call is settled. */
       readonly tail: Buffer
     }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
 /**
- * Relays one event stream. Until the first real output everything is held back, so that another line can still be
- * tried; then bytes pass through as they came; from the finish reason on they are held again until the call is
- * settled. At most one unfinished event and these ends are kept in memory.
+ * Relays one event stream. Until the first output all events are held back, so that another line can still be tried.
+ * Then bytes pass through as they came. From the finish reason on they are held again until the call is settled.
+ * Memory holds at most one unfinished event and these held parts.
  *
- * A translated stream is relayed by the same rules, which go by what the line sent; the caller gets what the translation
- * makes of each event instead of its bytes.
+ * The same rules apply to a translated stream, going by what the line sent; the caller gets the translation of each
+ * event instead of its bytes.
  */
 export class StreamRelay {
   readonly #reader: StreamReader
@@ -53,15 +54,15 @@ export class StreamRelay {
   #end: RelayEnd | undefined
 
   /**
-   * @param terminator the protocol's last event, added when an upstream forgets it.
-   * @param translated where the caller speaks another protocol than the line.
+   * @param terminator the protocol's last event, which is added if an upstream omits it.
+   * @param translated the translated events, if the caller speaks another protocol than the line.
    */
   constructor(reader: StreamReader, terminator: string, sink: RelaySink, translated?: TranslatedEvents) {
     this.#reader = reader
     this.#terminator = terminator
     this.#sink = sink
     this.#translated = translated
-    // Not assigned as a literal: V8 lets those live as old objects, and what they hold with them.
+    // Not assigned as a literal: V8 allocates those as old objects, which keep alive what they reference.
     const takeText = (delta: string): void => {
       reader.countText(delta)
       translated?.copy(delta)
@@ -69,19 +70,19 @@ export class StreamRelay {
     this.#takeText = takeText
   }
 
-  /** Whether real output has gone out. */
+  /** Whether output has been sent to the caller. */
   get committed(): boolean {
     return this.#committed
   }
 
-  /** Takes what the upstream sent. Answers the end once the stream has one. */
+  /** Takes a chunk of the upstream's stream. Returns the end once there is one. */
   push(chunk: Buffer): RelayEnd | undefined {
     const { seam, size } = this.#partial
     const text = seam + chunk.toString('latin1')
     const found = endOfLastFrame(text)
     if (found < 0) {
       this.#partial.add(chunk, text)
-      if (this.#partial.size <= LONGEST_HELD) return undefined
+      if (this.#partial.size <= MAX_HELD_BYTES) return undefined
       return this.#fail(malformed('an event of the stream does not end'))
     }
     const bytes = size > 0 ? this.#partial.takeWith(chunk) : chunk
@@ -90,7 +91,7 @@ export class StreamRelay {
     return this.#relay(bytes, size > 0 ? bytes.toString('latin1', 0, end) : text.slice(0, end))
   }
 
-  /** The upstream's stream is over. */
+  /** Handles the end of the upstream's stream. */
   finish(): RelayEnd {
     const closed = this.#partial.takeWith(Buffer.from('\n\n'))
     const text = closed.toString('latin1')
@@ -103,15 +104,15 @@ export class StreamRelay {
     return this.#fail(malformed('the stream ended before it began'))
   }
 
-  /** Whether the answer is whole although the upstream's stream did not end regularly. */
+  /** Whether the answer is complete even if the upstream's stream did not end regularly. */
   get whole(): boolean {
     return this.#state === 'holding' || (this.#state === 'flowing' && this.#reader.whole)
   }
 
-  /** Relays whole events; `text` is `bytes` up to the end of the last one, as latin1. */
+  /** Relays whole events. `text` is `bytes` up to the end of the last one, read as latin1. */
   #relay(bytes: Buffer, text: string): RelayEnd | undefined {
     let at = 0
-    /** Where the run of events begins that goes out in one write. */
+    /** The start of the events that go out together in the next write. */
     let run = 0
     while (at < text.length && !this.#end) {
       if (this.#state === 'flowing') {
@@ -134,7 +135,7 @@ export class StreamRelay {
     return this.#end
   }
 
-  /** Reads one event with care; true when it goes out right away. */
+  /** Parses one event. Returns true if it goes out right away. */
   #relayEvent(frame: Buffer, text: string): boolean {
     let reading: FrameReading
     try {
@@ -162,7 +163,7 @@ export class StreamRelay {
     return flows && reading.relay
   }
 
-  /** The pattern holds until another event is read with care, which may change what the same event comes out as. */
+  /** Translates one event. The pattern is dropped, because a parsed event may change how later ones translate. */
   #translate(translated: TranslatedEvents, reading: FrameReading, text: string, flows: boolean): void {
     this.#template.forget()
     const events = reading.last ? '' : this.#made(() => translated.push(reading.json))
@@ -176,7 +177,7 @@ export class StreamRelay {
       this.#template.learn(text, reading.textMember)
   }
 
-  /** Commits at the first output; an answer that is over without any is told apart from one that refuses. */
+  /** Commits at the first output, or fails if the answer is over without any. A refusal counts as output. */
   #decide(output: boolean, over: boolean): void {
     if (!output && !over) return
     const { substance } = this.#reader
@@ -190,7 +191,7 @@ export class StreamRelay {
     this.#state = 'flowing'
   }
 
-  /** What a translator makes of what the line sent; where it can make nothing of it, the stream is broken. */
+  /** Runs a translator. If it throws, the stream fails. */
   #made<T>(make: () => T): T | undefined {
     try {
       return make()
@@ -204,7 +205,7 @@ export class StreamRelay {
 
   #hold(frame: Buffer): void {
     this.#heldBytes += frame.length
-    if (this.#heldBytes > LONGEST_HELD) this.#fail(malformed('the stream sends much and no output'))
+    if (this.#heldBytes > MAX_HELD_BYTES) this.#fail(malformed('the stream sends much and no output'))
     else this.#held.push(frame)
   }
 

@@ -1,23 +1,23 @@
 import type { StreamTranslator, TranslatedUsage } from '../../../core/translate/index.ts'
 import { splitAtText } from './delta-template.ts'
 
-/** The caller's events of a translated stream, gathered so that what comes together goes out in one write. */
+/** Collects the caller's events of a translated stream, so that those of one turn go out in one write. */
 export class TranslatedEvents {
   readonly #translator: StreamTranslator
   readonly #usage: () => TranslatedUsage
-  /** UTF-8 read as latin1, like the text of the line's events, which is copied into it. */
+  /** UTF-8 read as latin1, because the text of the line's events is copied into it. */
   #gathered = ''
-  /** What stands around the text of an event that is copied. */
+  /** The parts of an event before and after its text, for events whose text is copied. */
   #before = ''
   #after = ''
 
-  /** @param usage what the call is charged for, as far as is known when it is asked. */
+  /** @param usage returns the usage that the call is charged for, as far as it is known. */
   constructor(translator: StreamTranslator, usage: () => TranslatedUsage) {
     this.#translator = translator
     this.#usage = usage
   }
 
-  /** The caller's events for one of the line's. Throws what the translator throws. */
+  /** Returns the caller's events for one event of the line. Throws what the translator throws. */
   push(json: object | undefined): string {
     return this.#translator.push(json)
   }
@@ -27,9 +27,9 @@ export class TranslatedEvents {
   }
 
   /**
-   * Takes the event just translated as the pattern of those to come.
+   * Takes the event just translated as the pattern of later ones.
    *
-   * @returns whether it will do.
+   * @returns whether it can serve as a pattern.
    */
   learn(events: string): boolean {
     const member = this.#translator.textMember
@@ -40,14 +40,18 @@ export class TranslatedEvents {
     return true
   }
 
-  /** Takes the text of an event that fits the pattern, as it stands in the JSON, UTF-8 read as latin1. */
+  /**
+   * Adds an event that matches the pattern.
+   *
+   * @param delta its text as written in the JSON, as UTF-8 read as latin1.
+   */
   copy(delta: string): void {
     if (delta === '') return
     this.#translator.copied(delta)
     this.#gathered += this.#before + delta + this.#after
   }
 
-  /** What was gathered since it was last taken. */
+  /** Returns the events gathered since the last call. */
   take(): Buffer | undefined {
     if (this.#gathered === '') return undefined
     const bytes = Buffer.from(this.#gathered, 'latin1')
@@ -55,7 +59,7 @@ export class TranslatedEvents {
     return bytes
   }
 
-  /** What is missing of the caller's stream, now that the answer is whole. */
+  /** Returns the events that complete the caller's stream. */
   end(): Buffer {
     return Buffer.from(this.#translator.end(this.#usage()))
   }
