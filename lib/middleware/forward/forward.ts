@@ -15,44 +15,46 @@ import { newTrace, tryCandidates } from '../../routing/try-candidates.ts'
 import { ForwardedCall } from './forwarded-call.ts'
 import { relayPath } from './relay-path.ts'
 
-/** A rule of the config's `passThrough`: where requests of a path go, and what they cost. */
+/** A rule of the config's `passThrough`: the lines that requests of a path go to, and their price. */
 export interface ForwardRule {
-  /** The ids of the lines that can serve any request of the path; several only where it does not matter which. */
+  /**
+   * The ids of the lines that can serve any request of the path. Name several only if it does not matter which one
+   * answers.
+   */
   lines?: readonly string[] | undefined
-  /** Instead of `lines`: all lines of this model, for the keys that may use it. */
+  /** Replaces `lines`: all lines of this model. Only keys that may use the model may call the path. */
   model?: string | undefined
-  /** Of each success, a decimal string. Defaults to free. */
+  /** The price of each successful answer, as a decimal string. Defaults to free. */
   price?: { perRequest?: string | undefined }
 }
 
-/** Options of {@link forward}. Share the `lines` of `route`: their circuits and rests are the same. */
+/** Options of {@link forward}. Pass the `lines` of `route` to share circuits and rests with it. */
 export interface ForwardOptions extends RoutingOptions {
-  /** Where requests go, and what they cost. */
+  /** The lines that requests go to, and their price. */
   rule: ForwardRule
 }
 
 /** Options of {@link forwardTo}. */
 export type ForwardToOptions = Pick<ForwardOptions, 'lines' | 'region'>
 
-/** What one request is pinned to. */
+/** The destination of one request. */
 export interface ForwardTarget {
   line: Line
-  /** Behind the line's base URL, with the query, such as `/videos/video_1/content`. */
+  /** The path below the line's base URL, with the query, such as `/videos/video_1/content`. */
   path: string
-  /** Sent in place of the gateway's own of the same name. */
+  /** Headers that replace those of the gateway with the same name. */
   headers?: Readonly<Record<string, string>>
 }
 
 /**
- * Passes a request on to one line, and its answer back, without reading either: for what is large, binary, or a
- * WebSocket. Behind `/v1` the path and the query stay as they are. Bodies go as fast as the slower side takes them, and
- * are never held. Writes `call.routing`, and for a success what it costs, so that `billingGuard` in front of it charges
+ * Passes a request on to one line, and its answer back, without reading either: for large bodies, binary ones and
+ * WebSockets. The path behind `/v1` and the query stay as they are. Bodies flow at the speed of the slower side and
+ * are never buffered. Writes `call.routing`, and the price of a success, which a `billingGuard` before it charges
  * before the head of the answer goes out.
  *
- * Refuses what cannot be passed on: an `Idempotency-Key`, because nobody reads the content that it stands for
- * (`invalid_request`), and a path
- * with dot segments, because an upstream could read another path in it (`not_found`). Where no line is left, and where one
- * fails, it refuses as `route` does.
+ * Refuses with `invalid_request` an `Idempotency-Key`, because the body is not read, and with `not_found` a path with
+ * dot segments, because an upstream could resolve it to another path. If no line is left, or a line fails, it refuses
+ * as `route` does.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -82,10 +84,11 @@ export function forward(options: ForwardOptions): RequestHandler {
 }
 
 /**
- * The same for a handler of your own that knows the line, such as where a task was made.
+ * Returns a function that forwards a request to a given line, for a handler that knows the line, such as the one
+ * where a task was created.
  *
- * @returns a function that resolves when the answer was passed on, or its caller has left, and rejects with what is to be
- *   handed to `next`.
+ * @returns a function that resolves once the answer was passed on or the caller has left, and rejects with the error
+ * to pass to `next`.
  * @example
  * const toLine = forwardTo({ lines })
  * app.get('/v1/clips/:id', (req, res, next) => {
@@ -109,7 +112,7 @@ export function forwardTo(
   }
 }
 
-/** Keeps a call from ending while something of it goes on. */
+/** Holds a call open until `run` has ended. */
 async function held(call: Call, run: () => Promise<void>): Promise<void> {
   const release = call.hold()
   try {
@@ -121,7 +124,7 @@ async function held(call: Call, run: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Walks the candidates; whatever comes of it, nothing goes on beside the attempts. */
+/** Tries the candidates, and then ends what runs beside the attempts. */
 function tried(
   forwarded: ForwardedCall,
   call: Call,
@@ -140,7 +143,7 @@ function failureTo(call: Call, next: NextFunction): (error: unknown) => void {
   }
 }
 
-/** TRACE would show the line's key to the caller. */
+/** The methods that are passed on. TRACE would show the line's key to the caller. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
@@ -152,7 +155,7 @@ function acceptedPath(req: Request): string {
   return path
 }
 
-/** What the key stands for is not read, so that nobody could tell a repetition from another request. */
+/** Refuses an Idempotency-Key: without reading the body nobody can tell a repetition from another request. */
 function refuseKeyed(req: Request): void {
   if (SAFE_METHODS.has(req.method) || req.headers['idempotency-key'] === undefined) return
   throw new GatewayError('invalid_request', {
@@ -183,7 +186,7 @@ function validate(options: ForwardOptions) {
   return { ...settings, modelId: rule.model, price, listFor }
 }
 
-/** By priority, then weight, then the order of the rule. */
+/** Returns the candidates by priority, then by weight, then in the order of the rule. */
 function candidatesOf(
   catalog: Catalog,
   { lines: ids, model }: ForwardRule,
@@ -204,7 +207,7 @@ function candidatesOf(
 function candidateOf(line: Line, registry: LineRegistry, model?: string): Candidate {
   return {
     line,
-    // What stands in the body stays as it is; a rule for lines names no model at all.
+    // The body is not changed; a rule with `lines` names no model.
     upstreamModel: model === undefined ? '' : (line.models.get(model) ?? model),
     price: FREE,
     contextWindow: line.contextWindow,

@@ -21,18 +21,18 @@ import {
   lineHeaders,
   requestHeaders,
 } from './relay-headers.ts'
-import { failureOfRelayed, mannerOf, NOT_SWITCHED, noWebSocket } from './relay-status.ts'
+import { failureOfRelayed, NOT_SWITCHED, noWebSocket, relayModeOf } from './relay-status.ts'
 import { readError, relayAnswer } from './relayed-answer.ts'
 import { relaySocket, watchUnread } from './relayed-socket.ts'
 import type { UpstreamTarget } from './upstream-proxy.ts'
 
-/** What is passed on, and at what price. */
+/** The parts of a forwarded request that its caller does not set. */
 export interface Forwarding {
-  /** Behind a line's base URL, with the query. */
+  /** The path below a line's base URL, with the query. */
   readonly path: string
-  /** Sent in place of the gateway's own of the same name. */
+  /** Headers that replace those of the gateway with the same name. */
   readonly headers: Readonly<Record<string, string>>
-  /** Of a success, whatever it holds; null = nothing is noted as used. */
+  /** The price of a successful answer; null if no usage is recorded. */
   readonly price: Price | null
 }
 
@@ -46,12 +46,12 @@ const NOTHING_USED = {
 
 const BROKEN_OFF = 'The upstream broke the answer off. What came is not the whole of it.'
 
-/** It is ended at once: nobody reads what is passed on. */
+/** The exchange is aborted at once: what is passed on cannot be metered. */
 const ABORT = { onDisconnect: 'abort', drainMs: 0 } as const
 
 /**
- * One call whose bodies are passed on unread, to the first candidate that can be connected to. Another line is tried only
- * where a connection could not be made: nothing of the body has been read then.
+ * One call whose bodies are passed on unread. Another line is tried only if no connection could be made, because
+ * nothing of the body has been read then.
  */
 export class ForwardedCall implements AttemptPolicy {
   readonly request = null
@@ -63,7 +63,7 @@ export class ForwardedCall implements AttemptPolicy {
   readonly #upgrade: Upgrade | undefined
   readonly #stopWatchingUnread: () => void
   #exchange: ProxiedExchange | undefined
-  /** What ends the call although the line did what it should, or in words of its own. */
+  /** An error that ends the call in place of the line's failure. */
   #error: unknown
 
   constructor(call: Call, req: IncomingMessage, res: ServerResponse, forwarding: Forwarding) {
@@ -78,7 +78,7 @@ export class ForwardedCall implements AttemptPolicy {
     })
   }
 
-  /** Ends what goes on beside the attempts. */
+  /** Ends what runs beside the attempts. */
   close(): void {
     this.#stopWatchingUnread()
   }
@@ -96,12 +96,12 @@ export class ForwardedCall implements AttemptPolicy {
     } catch (error) {
       this.#error = error
     }
-    // Whatever was thrown, such as by the settlement: nothing of the exchange outlives its call.
+    // Nothing of the exchange outlives its call, whatever was thrown.
     exchange.abandon()
     return ended
   }
 
-  /** @throws {GatewayError} what the caller is answered; after the first byte, why the answer is cut off. */
+  /** @throws {GatewayError} the answer to the caller, or after the first byte the reason why the answer is cut off. */
   finish(end: ExchangeEnd): undefined {
     if (this.#error !== undefined) throw this.#error
     if (end.kind === 'failed') {
@@ -136,7 +136,7 @@ export class ForwardedCall implements AttemptPolicy {
     }
   }
 
-  /** An answer that is worded as an error of the gateway's own. */
+  /** Replaces the line's answer by an error of the gateway. */
   async #refuse(
     exchange: ProxiedExchange,
     { statusCode: status = 0, headers }: IncomingMessage,
@@ -149,20 +149,20 @@ export class ForwardedCall implements AttemptPolicy {
     throw noWebSocket()
   }
 
-  /** Passes an answer back, or words what it says of an error. */
+  /** Passes the line's answer back, or replaces it by an error of the gateway. */
   async #passBack(exchange: ProxiedExchange, pass: CircuitPass, response: IncomingMessage): Promise<void> {
     const status = response.statusCode ?? 0
-    const manner = mannerOf(status)
-    if (manner === 'error') return this.#refuse(exchange, response, readError(exchange, response))
+    const mode = relayModeOf(status)
+    if (mode === 'error') return this.#refuse(exchange, response, readError(exchange, response))
     this.#commit(exchange, pass)
-    await this.#settle(exchange, { status, errorCode: null, finish: 'completed' }, manner === 'whole')
+    await this.#settle(exchange, { status, errorCode: null, finish: 'completed' }, mode === 'whole')
     if (this.#call.left) return
-    this.#writeHead(status, response, manner === 'whole')
-    if (manner === 'bare') exchange.complete()
+    this.#writeHead(status, response, mode === 'whole')
+    if (mode === 'bare') exchange.complete()
     else await relayAnswer(exchange, response, this.#res)
   }
 
-  /** The line has done what it should; from here on the caller is told what becomes of it. */
+  /** Reports a success to the circuit. From here on no other line can be tried. */
   #commit(exchange: ProxiedExchange, pass: CircuitPass): void {
     pass.success()
     exchange.committed = true
@@ -171,7 +171,7 @@ export class ForwardedCall implements AttemptPolicy {
   #writeHead(status: number, { headers }: IncomingMessage, withBody: boolean): void {
     const kept = answerHeaders(headers)
     if (!withBody) {
-      // Of the body that stays behind.
+      // These describe the body, which is not passed on.
       for (const name of ['content-encoding', 'content-length', 'content-type']) delete kept[name]
       if (status !== 304) kept['content-length'] = '0'
     }
@@ -179,7 +179,7 @@ export class ForwardedCall implements AttemptPolicy {
     this.#res.flushHeaders()
   }
 
-  /** The line has switched protocols: so does the caller, and both talk until one ends. */
+  /** Answers the caller's handshake after the line's, and relays both directions until one side ends. */
   async #goOnSwitched(
     exchange: ProxiedExchange,
     pass: CircuitPass,
@@ -191,7 +191,7 @@ export class ForwardedCall implements AttemptPolicy {
     if (this.#call.left) return
     const { id, protocol } = this.#call
     const handshake = handshakeText(response.headers, {
-      // What the chain has set on the response, such as the limits, goes with it.
+      // The headers that the chain has set on the response, such as the limits.
       ...this.#res.getHeaders(),
       ...Object.fromEntries(protocol.requestIdHeaders.map((name) => [name, id])),
     })
@@ -201,18 +201,18 @@ export class ForwardedCall implements AttemptPolicy {
   }
 
   /**
-   * Charges a success, durably, before its head goes out: from then on a caller may have what it asked for.
+   * Charges a success durably before its head goes out: from then on the caller may have the answer.
    *
-   * @throws {GatewayError} where that cannot be done in time.
+   * @throws {GatewayError} if that does not succeed in time.
    */
   async #settle(exchange: ProxiedExchange, outcome: CallOutcome, success: boolean): Promise<void> {
     const { price } = this.#forwarding
     if (!success || !price) return
-    // It is not the line that is waited for.
+    // The line is not being waited for.
     exchange.pauseClocks()
     this.#call.usage = NOTHING_USED
     this.#call.servedBy = { line: exchange.target.line.id, price }
-    // How it ends is known only later, so that its log entry is not written with its charge.
+    // The end of the call is known only later, so its log entry is not written with its charge.
     if (this.#call.entryBy === 'ledger') this.#call.entryBy = 'writer'
     await this.#call.settle({ outcome, unsent: null })
     this.#call.prove()

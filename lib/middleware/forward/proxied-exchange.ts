@@ -9,19 +9,19 @@ import { readError } from './relayed-answer.ts'
 import { SpentPieces, SpentReads } from './spent-pieces.ts'
 import { sendUpstream, type UpstreamEvents, type UpstreamTarget, upgradeUpstream } from './upstream-proxy.ts'
 
-/** What came back first. */
+/** The first response of the line. */
 export type Opening =
   | { readonly kind: 'answered'; readonly response: IncomingMessage }
-  /** An answer to a handshake; the body is what it says of its error. */
+  /** A plain answer to a handshake. `body` resolves to its JSON. */
   | { readonly kind: 'refused'; readonly response: IncomingMessage; readonly body: Promise<unknown> }
   | { readonly kind: 'switched'; readonly response: IncomingMessage; readonly socket: Duplex }
-  /** Nothing: the exchange has ended. */
+  /** The exchange ended without a response. */
   | { readonly kind: 'ended' }
 
 /**
- * One exchange with one line whose bodies are passed on unread, each as fast as the slower side goes. It runs under the
- * line's clocks for connecting, the first byte and silence, but not under the total one: how long it takes is decided
- * by how much there is. Silence counts only while it is the line that is waited for.
+ * One exchange whose bodies are passed on unread, at the speed of the slower side. The line's clocks for connecting,
+ * the first byte and silence apply. There is no total clock: the duration depends on the size. Silence counts only
+ * while the line is waited for.
  */
 export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEvents {
   readonly #caller: IncomingMessage
@@ -31,7 +31,7 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
   )
   readonly #reads = new SpentReads()
   readonly #opening = Promise.withResolvers<Opening>()
-  /** Whether its end is told by whoever passes it on: the caller has a head, or gets words of our own. */
+  /** Whether the call handles the end itself: the caller has a head, or gets an error of the gateway. */
   committed = false
   #request: ClientRequest | undefined
 
@@ -44,35 +44,35 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     this.#caller = caller
   }
 
-  /** Sends the request. Resolves once, never rejects. */
+  /** Sends the request. Never rejects. */
   send(target: UpstreamTarget): Promise<Opening> {
     sendUpstream(this.#caller, target, this, this.#body)
     return this.#opening.promise
   }
 
-  /** Sends a WebSocket's handshake. Resolves once, never rejects. */
+  /** Sends a WebSocket handshake. Never rejects. */
   upgrade(target: UpstreamTarget): Promise<Opening> {
     upgradeUpstream(this.#caller, target, this)
     return this.#opening.promise
   }
 
-  /** Takes note of a piece of the answer's body. */
+  /** Notes that a piece of the answer's body arrived. */
   received(piece: Buffer): void {
     this.#reads.compare(piece)
     this.noteProgress()
   }
 
-  /** Ends it: everything was passed on. */
+  /** Ends the exchange because everything was passed on. */
   complete(): void {
     this.conclude({ kind: 'served' })
   }
 
-  /** Ends it because the caller left. */
+  /** Ends the exchange because the caller left. */
   abandon(): void {
     this.conclude({ kind: 'abandoned' })
   }
 
-  /** Ends it by a failure. Another line may be tried as long as nothing of the body has been read. */
+  /** Ends the exchange with a failure. Another line may be tried if nothing of the body has been read. */
   breakOff(failure: Failure): void {
     const { committed } = this
     const elsewhere = !committed && !this.connected
@@ -111,7 +111,7 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     }
     this.status = 101
     this.noteProgress()
-    // A session may be silent for as long as its two sides like.
+    // A session may be silent for any time.
     this.stopClocks()
     this.#opening.resolve({ kind: 'switched', response, socket })
   }
@@ -120,9 +120,9 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     this.breakOff(connectionFailure(error))
   }
 
-  /** False where nobody waits for it any more. */
+  /** Notes the head of an answer. Returns false if the exchange has ended. */
   #noteAnswer(response: IncomingMessage): boolean {
-    // Told by the request as well, and heard there; here it would be an error that nobody hears.
+    // The request reports the same error, which is handled there.
     response.on('error', () => {})
     if (this.end) return false
     this.status = response.statusCode ?? 0
@@ -148,7 +148,7 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     this.#upload()
   }
 
-  /** Only now, so that a connection that cannot be made leaves the body for another line. */
+  /** Starts the upload once connected, so that a failed connection leaves the body for another line. */
   #upload(): void {
     if (!hasBody(this.#caller)) {
       this.#body.end()
@@ -176,7 +176,7 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     this.#waitFor('line')
   }
 
-  /** Whose silence it would be now. An answer that has begun is timed by itself, whatever is still sent. */
+  /** Runs the clocks only while the line is waited for. Once its answer has begun, the upload has no influence. */
   #waitFor(side: 'caller' | 'line'): void {
     if (this.status !== null) return
     if (side === 'caller') this.pauseClocks()

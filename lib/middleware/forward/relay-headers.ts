@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from '
 import type { Line } from '../../core/catalog/index.ts'
 import { addProtocolHeaders } from '../../routing/attempt/upstream-request.ts'
 
-/** What of a caller's request goes on to a line; whatever is not named here stays behind. */
+/** The headers of a caller's request that are sent to a line; all others are dropped. */
 const TO_UPSTREAM = [
   'accept',
   'accept-encoding',
@@ -22,7 +22,7 @@ const TO_UPSTREAM = [
   'range',
 ]
 
-/** The same of a WebSocket's handshake. */
+/** The headers of a WebSocket handshake that are sent to a line. */
 const HANDSHAKE_TO_UPSTREAM = [
   'openai-beta',
   'sec-websocket-extensions',
@@ -30,7 +30,10 @@ const HANDSHAKE_TO_UPSTREAM = [
   'sec-websocket-version',
 ]
 
-/** What of a line's answer goes back: no cookies, no request ids or limits of its own, no names of its makers. */
+/**
+ * The headers of a line's answer that are sent to the caller. Cookies, request ids, limits and vendor names are
+ * dropped.
+ */
 const TO_CALLER = [
   'accept-ranges',
   'age',
@@ -52,12 +55,11 @@ const TO_CALLER = [
 
 const HANDSHAKE_TO_CALLER = ['sec-websocket-accept', 'sec-websocket-extensions', 'sec-websocket-protocol']
 
-/** Whether a request has a body. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-/** The caller's own headers as a line gets them. */
+/** Returns the headers of a request that are sent to a line. */
 export function requestHeaders(req: IncomingMessage): Record<string, string> {
   const kept = pick(req.headers, TO_UPSTREAM)
   if (req.headers['transfer-encoding'] !== undefined) {
@@ -67,16 +69,19 @@ export function requestHeaders(req: IncomingMessage): Record<string, string> {
   return kept
 }
 
-/** The caller's WebSocket handshake as a line gets it. */
+/** Returns the headers of a handshake that are sent to a line. */
 export function handshakeHeaders(req: IncomingMessage): Record<string, string> {
   const kept = pick(req.headers, HANDSHAKE_TO_UPSTREAM)
-  const subprotocols = offeredSubprotocols(req.headers).filter((name) => !TELLS_WHO_CALLS.test(name))
+  const subprotocols = offeredSubprotocols(req.headers).filter((name) => !CREDENTIAL_SUBPROTOCOL.test(name))
   if (subprotocols.length > 0) kept['sec-websocket-protocol'] = subprotocols.join(', ')
   return { ...kept, connection: 'Upgrade', upgrade: 'websocket' }
 }
 
-/** Browsers cannot set headers, so OpenAI's clients tell the key, organization and project as subprotocols. */
-const TELLS_WHO_CALLS = /^openai-(?:insecure-api-key|organization|project)\./i
+/**
+ * OpenAI's browser clients send the key, organization and project as subprotocols, because browsers cannot set
+ * headers.
+ */
+const CREDENTIAL_SUBPROTOCOL = /^openai-(?:insecure-api-key|organization|project)\./i
 
 function offeredSubprotocols({ 'sec-websocket-protocol': offered = '' }: IncomingHttpHeaders): string[] {
   return offered
@@ -85,7 +90,7 @@ function offeredSubprotocols({ 'sec-websocket-protocol': offered = '' }: Incomin
     .filter((name) => name !== '')
 }
 
-/** The gateway's own headers for a line, credentials among them; `extra` comes last. */
+/** Returns the headers that the gateway adds for a line, with its credentials. `extra` takes precedence. */
 export function lineHeaders(
   line: Line,
   inbound: IncomingHttpHeaders,
@@ -98,12 +103,15 @@ export function lineHeaders(
   return { ...headers, ...line.headers, ...extra }
 }
 
-/** A line's headers as the caller gets them. */
+/** Returns the headers of a line's answer that are sent to the caller. */
 export function answerHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   return pick(headers, TO_CALLER)
 }
 
-/** The head of a switch of protocols as the caller gets it: the line's part of the handshake, over what is the gateway's. */
+/**
+ * Returns the head of a 101 answer to the caller. The line's part of the handshake takes precedence over the
+ * gateway's headers.
+ */
 export function handshakeText(headers: IncomingHttpHeaders, own: OutgoingHttpHeaders): string {
   const all = { ...own, connection: 'Upgrade', upgrade: 'websocket', ...pick(headers, HANDSHAKE_TO_CALLER) }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${String(value)}\r\n`)

@@ -6,19 +6,19 @@ import { type Failure, failureOfStatus, malformed } from '../../routing/attempt/
  * How an answer is passed on.
  *
  * - `whole`: with its body.
- * - `bare`: its status and headers, no body: not modified, precondition failed, no such range.
- * - `error`: as an error of the gateway's own.
+ * - `bare`: with its status and headers only (304, 412, 416).
+ * - `error`: as an error of the gateway.
  */
-export type RelayManner = 'whole' | 'bare' | 'error'
+export type RelayMode = 'whole' | 'bare' | 'error'
 
 const BARE: ReadonlySet<number> = new Set([304, 412, 416])
 
-export function mannerOf(status: number): RelayManner {
+export function relayModeOf(status: number): RelayMode {
   if (status >= 200 && status < 300) return 'whole'
   return BARE.has(status) ? 'bare' : 'error'
 }
 
-/** What a path that the caller chose can be answered with, where a model's own endpoint cannot. */
+/** Statuses that are the caller's fault here, because the caller chose the path. */
 const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   404: 'not_found',
   405: 'not_found',
@@ -32,11 +32,11 @@ const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 }
 
 /**
- * Reads an answer that is not a success. A redirect is none either: it names a place that is the line's own affair. Of
- * that, and of a 403, the line is not to blame: the caller chose the path, and would open the circuit for all others.
+ * Classifies an answer that is not a success. A redirect is a failure, too. Redirects and 403 do not count against
+ * the line: the caller chose the path, and could open the circuit for all others.
  */
 export function failureOfRelayed(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
-  // Its words may quote the request, and nobody has read that to find out.
+  // The upstream's text may quote the request, which was not read, so quotations cannot be removed.
   const detail = `status ${status}`
   if (status < 400 || status === 403) return { ...malformed(detail), retryable: false, blame: false }
   const code = CODE_BY_STATUS[status]
@@ -44,7 +44,7 @@ export function failureOfRelayed(status: number, headers: IncomingHttpHeaders, b
   return { ...failureOfStatus(status, headers, body), detail }
 }
 
-/** An ordinary answer to a WebSocket's handshake: the caller's mistake, which must not open the circuit for all others. */
+/** The failure of a handshake that gets an ordinary answer. It is the caller's fault and must not open the circuit. */
 export const NOT_SWITCHED: Failure = {
   code: 'invalid_request',
   retryable: false,
@@ -52,7 +52,7 @@ export const NOT_SWITCHED: Failure = {
   detail: 'did not switch protocols',
 }
 
-/** What the caller is told of it. */
+/** The refusal of such a handshake. */
 export function noWebSocket(): GatewayError {
   return new GatewayError('invalid_request', {
     param: 'Upgrade',

@@ -1,14 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { freeSpent } from '../../core/call/index.ts'
 
-/** The exchange that an answer belongs to. */
 interface Answering {
-  /** Resolves when it is over, which may be before its answer is passed on. */
+  /** Resolves when the exchange has ended, which may be before its answer was passed on. */
   ended(): Promise<unknown>
   noteProgress(): void
 }
 
-/** The exchange of an answer that is passed on. */
 interface Relaying extends Answering {
   received(piece: Buffer): void
   complete(): void
@@ -17,8 +15,8 @@ interface Relaying extends Answering {
 }
 
 /**
- * Passes an answer's body on, as fast as the caller reads. The response is ended only where the whole body came;
- * anything else is for the caller of this to make visible.
+ * Passes an answer's body on as fast as the caller reads. Completes the exchange only if the whole body came; the
+ * caller of this function handles any other end.
  */
 export async function relayAnswer(
   exchange: Relaying,
@@ -33,7 +31,7 @@ export async function relayAnswer(
     exchange.received(chunk)
     if (res.write(chunk, () => freeSpent(chunk))) return
     response.pause()
-    // Silence is the caller's now.
+    // The caller is waited for, not the line.
     exchange.pauseClocks()
   })
   response.on('end', () => {
@@ -45,10 +43,10 @@ export async function relayAnswer(
   res.off('drain', onDrain)
 }
 
-/** More of an error than this says nothing about it any more. */
-const MOST_ERROR_BYTES = 64 * 1024
+/** An error body is read only up to this size. */
+const MAX_ERROR_BYTES = 64 * 1024
 
-/** Reads what an upstream says of its error, or as much as comes; undefined where that is no JSON. */
+/** Reads an error body as JSON. Returns undefined if it is not valid JSON or too long. */
 export async function readError(exchange: Answering, response: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -56,7 +54,7 @@ export async function readError(exchange: Answering, response: IncomingMessage):
     response.on('data', (chunk: Buffer) => {
       exchange.noteProgress()
       bytes += chunk.length
-      if (bytes > MOST_ERROR_BYTES) resolve()
+      if (bytes > MAX_ERROR_BYTES) resolve()
       else chunks.push(chunk)
     })
     response.on('end', resolve)

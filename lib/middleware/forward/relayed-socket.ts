@@ -4,15 +4,15 @@ import type { Upgrade } from '../../core/call/index.ts'
 import { connectionFailure } from '../../routing/attempt/outcome.ts'
 import type { ProxiedExchange } from './proxied-exchange.ts'
 
-/** How long a side may take for its last bytes when the other has ended, and then for its own end. */
+/** How long a side may take to receive its last bytes once the other has ended, and then to close. */
 const LAST_BYTES_MS = 5000
 const GOODBYE_MS = 500
-/** After this long without a byte the system asks whether the other side is still there. */
+/** The system probes a connection after this long without a byte. */
 const KEEP_ALIVE_MS = 30_000
 
 /**
- * Answers the handshake and passes everything on, in both directions, until both sides are closed. When one ends the
- * other is ended behind what is still on its way to it.
+ * Answers the handshake and relays both directions until both sides are closed. When one side ends, the other is
+ * ended after the bytes that are still on their way to it.
  */
 export async function relaySocket(
   exchange: ProxiedExchange,
@@ -49,14 +49,14 @@ export async function relaySocket(
 }
 
 /**
- * Closes a caller's socket when the caller has left it before anything is passed on: nobody reads it yet, so that its
- * end would go unnoticed. What the caller has sent already stays unread.
+ * Closes a socket when the caller ends it before anything is relayed. Nobody reads the socket yet, so its end would
+ * go unnoticed. Bytes already received stay in its buffer.
  *
- * @returns ends the watch, for who reads the socket from then on.
+ * @returns a function that ends the watch. Call it before reading from the socket.
  */
 export function watchUnread(socket: Duplex): () => void {
   const onReadable = (): void => {
-    // An end is told only to who reads.
+    // 'end' is emitted only after a read.
     if (socket.readableLength === 0) socket.read()
   }
   const onEnd = (): void => void socket.destroy()
@@ -76,8 +76,8 @@ function isSocket(socket: Duplex): socket is Socket {
 }
 
 /**
- * Closes a side once the other has ended: behind what is still on its way to it, and soon, whether it says goodbye or
- * not. A pipe ends its destination only where its source has ended in good order.
+ * Closes a side once the other has ended: after the bytes on their way to it, and within a short time even if it does
+ * not close by itself. A pipe ends its destination only if its source ended regularly.
  */
 function follow(other: Duplex, side: Duplex): void {
   let following = false

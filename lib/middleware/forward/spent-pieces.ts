@@ -1,22 +1,22 @@
 import type { Socket } from 'node:net'
 import { freeSpent } from '../../core/call/index.ts'
 
-/** More that is unwritten than this is no longer watched, and left to the collector. */
-const MOST_PIECES = 256
+/** If more pieces are unwritten, they are left to the garbage collector. */
+const MAX_PIECES = 256
 
-/** Frees the pieces that went through a pipe, which does not say when each is written, but when all are. */
+/** Frees pieces that went through a pipe. A pipe reports only when all pieces are written, not each one. */
 export class SpentPieces {
   readonly #unwrittenBytes: () => number
   #pieces: Buffer[] = []
 
-  /** @param unwrittenBytes how much of all that was added is still on its way. */
+  /** @param unwrittenBytes returns how many of the added bytes are not written yet. */
   constructor(unwrittenBytes: () => number) {
     this.#unwrittenBytes = unwrittenBytes
   }
 
   add(piece: Buffer): void {
     this.freeWritten()
-    if (this.#pieces.length >= MOST_PIECES) this.#pieces = []
+    if (this.#pieces.length >= MAX_PIECES) this.#pieces = []
     this.#pieces.push(piece)
   }
 
@@ -27,15 +27,12 @@ export class SpentPieces {
   }
 }
 
-/**
- * Frees what was read from a connection once the parser has copied the body out of it; as long as nobody has seen that it
- * does, nothing.
- */
+/** Frees the buffers read from a connection, once it has seen that the HTTP parser copies the body out of them. */
 export class SpentReads {
   readonly #seen = new WeakSet<ArrayBufferLike>()
   #copied = false
 
-  /** In front of the parser, so that what it makes of a read is seen later than the read. */
+  /** The listener runs before the parser's, so that a read is known before its pieces. */
   watch(socket: Socket): void {
     socket.prependListener('data', (read: Buffer) => {
       if (this.#copied) freeSpent(read)
@@ -43,7 +40,7 @@ export class SpentReads {
     })
   }
 
-  /** Is shown a piece of the body. */
+  /** Compares a piece of the body with the reads it may come from. */
   compare(piece: Buffer): void {
     this.#copied ||= !this.#seen.has(piece.buffer)
   }

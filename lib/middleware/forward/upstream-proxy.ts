@@ -4,37 +4,36 @@ import { Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import { createProxyMiddleware } from 'http-proxy-middleware'
 
-/** What is told of one exchange. Each may come late: after the exchange is over. */
+/** Events of one exchange. They may come after the exchange has ended. */
 export interface UpstreamEvents {
-  /** The request has been made; its socket may still be connecting. */
+  /** Called when the request exists; its socket may still be connecting. */
   requested(request: ClientRequest): void
   answered(response: IncomingMessage): void
-  /** The line has answered a handshake, and not switched protocols. */
+  /** Called when the line answers a handshake without switching protocols. */
   refused(response: IncomingMessage): void
-  /** The line has switched protocols. */
   switched(response: IncomingMessage, socket: Duplex): void
   failed(error: Error): void
 }
 
-/** Where a request goes. */
+/** The request to a line. */
 export interface UpstreamTarget {
   readonly origin: string
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string
   readonly method: string
-  /** The caller's own headers, as far as they go on. */
+  /** The headers that come from the caller. */
   readonly headers: Record<string, string>
-  /** Credentials and what else the gateway adds. */
+  /** The headers that the gateway adds, with the credentials. They take precedence. */
   readonly lineHeaders: Record<string, string>
 }
 
 /**
- * The request that the proxy is given. It is not the caller's, for two reasons:
+ * The request object given to the proxy. It is not the caller's, for two reasons:
  *
- * - The proxy copies every header of the request that it is given, and no option leaves one out: `headers` only adds, and
- *   `proxyReq`, in which they could be removed, does not come for a request with `Expect`. The caller's key would leak.
- * - It destroys the response that it is given when the upstream breaks off, `selfHandleResponse` or not, before anybody
- *   could answer with an error.
+ * - The proxy copies every header of its request, and no option removes one: `headers` only adds, and `proxyReq`,
+ * where they could be removed, is not emitted for a request with `Expect`. The caller's key would leak.
+ * - The proxy destroys its response when the upstream breaks off, even with `selfHandleResponse`, before an error
+ * could be sent.
  */
 class OutboundRequest extends IncomingMessage {
   readonly target: UpstreamTarget
@@ -53,8 +52,8 @@ class OutboundRequest extends IncomingMessage {
 }
 
 /**
- * The socket that the proxy is given for an upgrade, and whose other end nobody reads: the proxy writes the head of the
- * upstream's answer there as it came, cookies and request ids included, and there is no `selfHandleResponse` for it.
+ * The socket given to the proxy for an upgrade. It discards what is written: the proxy writes the head of the
+ * upstream's answer unchanged, with cookies and request ids, and `selfHandleResponse` does not cover upgrades.
  */
 class UnreadSocket extends Socket {
   override _write(_chunk: unknown, _encoding: string, done: () => void): void {
@@ -67,15 +66,15 @@ class UnreadSocket extends Socket {
 }
 
 /**
- * A connection for each exchange: one that was kept alive may be dead without anybody knowing, and what has begun to be
- * sent on it cannot be sent again.
+ * Opens a connection for each exchange: a kept-alive one may be dead, and a body that is partly sent cannot be sent
+ * again.
  */
 const HTTP_AGENT = new HttpAgent({ keepAlive: false })
 const HTTPS_AGENT = new HttpsAgent({ keepAlive: false })
 
 /**
- * http-proxy-middleware makes the upstream's request, with the line's headers over the caller's, and sends the body as
- * fast as the upstream takes it. It neither answers nor upgrades by itself.
+ * http-proxy-middleware sends the request, with the gateway's headers over the caller's, and the body as fast as the
+ * upstream takes it. It neither answers nor upgrades by itself.
  */
 const proxy = createProxyMiddleware<OutboundRequest, ServerResponse>({
   ws: false,
@@ -83,13 +82,13 @@ const proxy = createProxyMiddleware<OutboundRequest, ServerResponse>({
   followRedirects: false,
   pathFilter: () => true,
   router: ({ target, body }, _res, options) => {
-    // Not in the event `proxyReq`: that one does not come for a request with "Expect", which then keeps the caller's.
+    // Not in `proxyReq`, which is not emitted for a request with "Expect".
     options.headers = target.lineHeaders
     options.agent = target.origin.startsWith('https:') ? HTTPS_AGENT : HTTP_AGENT
     if (body) options.buffer = body
     return target.origin
   },
-  // Those that come with it answer errors in words of their own; without them there is no `on` either.
+  // The default plugins answer errors themselves; without them there is no `on` option either.
   ejectPlugins: true,
   plugins: [
     (server) => {
@@ -102,15 +101,18 @@ const proxy = createProxyMiddleware<OutboundRequest, ServerResponse>({
   ],
 })
 
-/** Follows a handshake. The proxy joins the two sockets when the line has switched; they are parted again at once. */
+/**
+ * Reports the result of a handshake. The proxy pipes the two sockets together after a switch; they are separated at
+ * once.
+ */
 function watchUpgrade(request: ClientRequest, events: UpstreamEvents, unread: Socket): void {
   events.requested(request)
   request.on('response', (response) => {
-    // Before the proxy hears of it, which passes nothing on to a socket that is destroyed.
+    // The proxy passes nothing on to a socket that is destroyed before its own listener runs.
     unread.destroy()
     events.refused(response)
   })
-  // Behind the proxy, which sets its listener right after this event: nothing has flowed by then.
+  // The proxy adds its listener right after this event, so ours runs after it. Nothing has flowed by then.
   queueMicrotask(() => {
     request.on('upgrade', (response, socket) => {
       socket.unpipe(unread)
@@ -120,7 +122,7 @@ function watchUpgrade(request: ClientRequest, events: UpstreamEvents, unread: So
   })
 }
 
-/** Sends a request, and a body once that is given. */
+/** Sends a request and its body. */
 export function sendUpstream(
   caller: IncomingMessage,
   target: UpstreamTarget,
@@ -132,7 +134,7 @@ export function sendUpstream(
   proxy(req, new ServerResponse(req), failed).catch(failed)
 }
 
-/** Sends a WebSocket's handshake. */
+/** Sends a WebSocket handshake. */
 export function upgradeUpstream(
   caller: IncomingMessage,
   target: UpstreamTarget,
