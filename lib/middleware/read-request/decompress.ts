@@ -12,12 +12,12 @@ const DECOMPRESSORS: ReadonlyMap<string, Decompressor> = new Map<string, Decompr
   ['zstd', zstdDecompress],
 ])
 
-/** How a body with this `Content-Encoding` is decompressed; undefined when nobody knows how. */
+/** Returns the decompressor for a `Content-Encoding`; undefined if it is not supported. */
 export function decompressorOf(encoding: string): Decompressor | undefined {
   return DECOMPRESSORS.get(encoding.toLowerCase())
 }
 
-/** Decompresses a body, off the event loop; it is given up as soon as it exceeds `limit` bytes. */
+/** Decompresses a body off the event loop. Stops as soon as the output exceeds `limit` bytes. */
 export function decompress(
   decompressor: Decompressor,
   bytes: Buffer,

@@ -1,13 +1,13 @@
 import type { z } from 'zod'
 
-/** A fault of a body in the caller's notation. */
+/** A fault of a body. */
 export interface BodyFault {
-  /** `messages[1].role` */
+  /** The path of the member, such as `messages[1].role`. */
   readonly param: string
   readonly message: string
 }
 
-/** Picks the fault to report: the first, and of a union's alternatives the one that fits best. */
+/** Returns the fault to report: the first one, or for a union that of the best-fitting alternative. */
 export function describeIssue(error: z.ZodError, prefix: readonly PropertyKey[] = []): BodyFault {
   const issue = mostSpecific(error.issues[0] as z.core.$ZodIssue)
   const path = [...prefix, ...issue.path]
@@ -19,7 +19,7 @@ export function describeIssue(error: z.ZodError, prefix: readonly PropertyKey[] 
   return { param, message: `${param}: ${issue.message}.`.replace(/\.\.$/, '.') }
 }
 
-/** Of the alternatives of a union, the issue that lies deepest: there the value fits the shape up to that point. */
+/** Returns the deepest issue among the alternatives of a union: the value fits that alternative up to there. */
 function mostSpecific(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== 'invalid_union') return issue
   let best: z.core.$ZodIssue | undefined

@@ -6,15 +6,15 @@ import { decompress, decompressorOf } from './decompress.ts'
 import { isForm, readForm } from './read-form.ts'
 import { receiveBody } from './receive-body.ts'
 
-/** Hands over the body, or the error that refuses it. */
+/** Receives the body, or the error that refuses it. */
 export type BodyReceiver = (error: unknown, body?: RequestBody) => void
 
-/** Reads a body. `forms`: whether it may be a form with files, too. */
+/** Reads a body. `forms` says whether it may be a form with files. */
 export type BodyReader = (req: Request, call: Call, forms: boolean, receive: BodyReceiver) => void
 
 /**
- * Makes the reader of JSON bodies: at most `limit` bytes after decompression, UTF-8, an object at its top. A body that
- * another parser has already read is taken over.
+ * Returns a reader of bodies: at most `limit` bytes after decompression, in UTF-8, with a JSON object at the top. If
+ * another parser has read the body, its result is used.
  */
 export function bodyReader(limit: number): BodyReader {
   return function readBody(req, call, forms, receive) {
@@ -49,7 +49,6 @@ export function bodyReader(limit: number): BodyReader {
   }
 }
 
-/** A JSON type, or none at all. */
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/i
 const FOREIGN_CHARSET = /charset[ \t]*=(?![ \t]*"?utf-?8\b)/i
 
@@ -60,7 +59,7 @@ function refuseType(type: string | undefined, call: Call): GatewayError | undefi
   })
 }
 
-/** What stands for the body is what was read of it: the files are in there, and need not be kept twice. */
+/** The raw bytes are dropped: the parsed form holds the files, which need not be kept twice. */
 function parseForm(type: string, whole: Buffer | undefined, call: Call, receive: BodyReceiver): void {
   if (!whole?.length) {
     receive(call.refuse('invalid_request', { message: 'The request has no body; a form is needed.' }))
@@ -78,7 +77,7 @@ function takeOver(parsed: unknown, call: Call, receive: BodyReceiver): void {
   else receive(call.refuse('invalid_request', { message: 'The request body is nested too deeply.' }))
 }
 
-/** JSON.stringify recurses and JSON.parse does not: what another parser could read may overflow here. */
+/** JSON.stringify recurses, unlike JSON.parse, so it may overflow on a body that another parser could read. */
 function bytesOf(parsed: unknown): Buffer | undefined {
   try {
     return Buffer.from(typeof parsed === 'string' ? parsed : JSON.stringify(parsed))
@@ -87,7 +86,7 @@ function bytesOf(parsed: unknown): Buffer | undefined {
   }
 }
 
-/** @param form its type, where the body is one. */
+/** @param form the content type of a form; undefined for JSON. */
 function parse(raw: Buffer | undefined, form: string | undefined, call: Call, receive: BodyReceiver): void {
   if (form !== undefined) {
     parseForm(form, raw, call, receive)
@@ -98,7 +97,7 @@ function parse(raw: Buffer | undefined, form: string | undefined, call: Call, re
   else receive(undefined, read)
 }
 
-/** The body, or what is wrong with it. */
+/** Returns the body, or a message that says what is wrong with it. */
 function readObject(raw: Buffer | undefined): RequestBody | string {
   if (!Buffer.isBuffer(raw) || raw.length === 0) return 'The request has no body; a JSON object is needed.'
   if (!isUtf8(raw)) return 'The request body is not valid UTF-8.'

@@ -3,23 +3,24 @@ import { Busboy } from '@fastify/busboy'
 import { GatewayError } from '../../core/errors/index.ts'
 import { FormFile } from '../../core/operations/index.ts'
 
-/** Hands over what a form says, or the error that refuses it. */
+/** Receives the form as JSON, or the error that refuses it. */
 export type FormReceiver = (error: unknown, json?: Record<string, unknown>) => void
 
 const FORM_TYPE = /^multipart\/form-data[ \t]*(?:;|$)/i
 
-/** Whether a `Content-Type` is that of a form with files. */
+/** Whether a `Content-Type` is `multipart/form-data`. */
 export function isForm(type: string | undefined): type is string {
   return type !== undefined && FORM_TYPE.test(type)
 }
 
-/** More than any endpoint has; each costs more than its bytes. */
-const MOST_PARTS = 100
-const MOST_NAME_LENGTH = 200
+/** More parts than any endpoint needs. Each part costs more memory than its bytes. */
+const MAX_PARTS = 100
+const MAX_NAME_LENGTH = 200
 
 /**
- * Reads a `multipart/form-data` body as the JSON that it stands for: a part's name is a member, `a[b]` a member of `a`,
- * `a[]` one more of a list; a field is a string, or JSON where its own type says so, and a file a {@link FormFile}.
+ * Reads a `multipart/form-data` body as JSON. The name of a part is a member, `a[b]` the member `b` of `a`, and `a[]`
+ * an item of the list `a`. A field is a string, or JSON if its own type is `application/json`. A file is a {@link
+ * FormFile}.
  *
  * @param bytes the whole body, within its limit.
  */
@@ -56,7 +57,7 @@ export function readForm(type: string, bytes: Buffer, receive: FormReceiver): vo
         .on('end', () => put(name, new FormFile(filename ?? '', mimeType, Buffer.concat(chunks))))
         .on('error', () => refuse(NOT_WHOLE))
     })
-    .on('partsLimit', () => refuse(`The form has more than ${MOST_PARTS} parts.`))
+    .on('partsLimit', () => refuse(`The form has more than ${MAX_PARTS} parts.`))
     .on('finish', () => end(refusal))
     .on('error', (cause) => end(new GatewayError('invalid_request', { message: NOT_WHOLE, cause })))
   Readable.from(slices(bytes)).pipe(parser)
@@ -65,7 +66,7 @@ export function readForm(type: string, bytes: Buffer, receive: FormReceiver): vo
 const NOT_WHOLE = 'The body is not a whole multipart form.'
 
 function openParser(type: string, length: number) {
-  const limits = { parts: MOST_PARTS, fieldSize: length, headerPairs: 20, headerSize: 8192 }
+  const limits = { parts: MAX_PARTS, fieldSize: length, headerPairs: 20, headerSize: 8192 }
   try {
     return new Busboy({ headers: { 'content-type': type }, limits })
   } catch {
@@ -75,7 +76,7 @@ function openParser(type: string, length: number) {
 
 const SLICE_BYTES = 256 * 1024
 
-/** A part of the body at a time, so that other requests have their turn in between. */
+/** Yields slices of the body, so that other requests get their turn in between. */
 function* slices(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += SLICE_BYTES) yield bytes.subarray(at, at + SLICE_BYTES)
 }
@@ -90,15 +91,15 @@ function putJson(name: string, text: string, put: (name: string, value: unknown)
 }
 
 const NAME = /^([^[\]]+)((?:\[[^[\]]*\])*)$/
-/** Deeper than any body is. */
-const MOST_DEPTH = 8
+/** Deeper than the members of any endpoint. */
+const MAX_DEPTH = 8
 
-/** Puts a value where its name says. Answers what is wrong with the name, or with its place. */
+/** Sets the member that a part's name stands for. Returns a message if the name or its position is invalid. */
 function putMember(json: Record<string, unknown>, name: string, value: unknown): string | undefined {
-  const [, root, rest = ''] = (name.length <= MOST_NAME_LENGTH && NAME.exec(name)) || []
+  const [, root, rest = ''] = (name.length <= MAX_NAME_LENGTH && NAME.exec(name)) || []
   if (root === undefined) return `The part "${shown(name)}" has a name that nothing can have.`
   const path = [root, ...[...rest.matchAll(/\[([^[\]]*)\]/g)].map(([, key = '']) => key)]
-  if (path.length > MOST_DEPTH || path.includes('__proto__'))
+  if (path.length > MAX_DEPTH || path.includes('__proto__'))
     return `The part "${shown(name)}" has a name that nothing can have.`
   let at: Record<string, unknown> | unknown[] = json
   for (const [i, key] of path.entries()) {
@@ -146,5 +147,5 @@ function twice(name: string): string {
 }
 
 function shown(name: string | undefined): string {
-  return (name ?? '').slice(0, MOST_NAME_LENGTH)
+  return (name ?? '').slice(0, MAX_NAME_LENGTH)
 }

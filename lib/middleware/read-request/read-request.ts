@@ -20,27 +20,25 @@ import { bodyReader } from './read-body.ts'
 /** Options of {@link readRequest}. */
 export interface ReadRequestOptions {
   /**
-   * The models and lines; a function where they can change while the app runs. One that answers the same for the same
-   * call, whoever asks, lets calls that have begun finish on what they began with.
+   * The models and lines; a function if they can change while the app runs. If it returns the same catalogue for the
+   * same call every time, running calls finish with the catalogue that they began with.
    */
   catalog: Catalog | ((call: Call) => Catalog)
   /**
-   * The endpoint, for an app that mounts it on a path of its own, or a function of the request that gives it. Defaults
-   * to the one whose path the request has.
+   * The endpoint, or a function of the request that returns it, for a path of your own. Defaults to the endpoint
+   * whose path the request's path ends with.
    */
   operation?: Operation | ((req: Request) => Operation)
-  /** Most bytes of a body, after decompression. Defaults to 20 MiB. */
+  /** The largest body in bytes, after decompression. Defaults to 20 MiB. */
   bodyLimitBytes?: number
   /** Estimates the tokens of a text. Defaults to an estimator without tokenizer tables, within 15 % on average. */
   estimateTokens?: TokenEstimator
 }
 
 /**
- * Reads and judges the body and writes `call.request`. Refuses with
- * `invalid_request` (naming the member in `error.param`), `request_too_large`, `model_not_found`,
- * `model_not_allowed`, `unsupported_feature`, `context_too_long`.
- *
- * Members it does not know pass through untouched.
+ * Reads and validates the body, and writes `call.request`. Refuses with `invalid_request` (naming the member in
+ * `error.param`), `request_too_large`, `model_not_found`, `model_not_allowed`, `unsupported_feature` or
+ * `context_too_long`. Unknown members pass through unchanged.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -68,7 +66,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
         return
       }
       try {
-        judge(call, operation, body, req.headers['x-gateway-provider'])
+        acceptBody(call, operation, body, req.headers['x-gateway-provider'])
         next()
       } catch (refusal) {
         next(refusal instanceof GatewayError ? call.stamp(refusal) : refusal)
@@ -76,7 +74,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     })
   }
 
-  function judge(
+  function acceptBody(
     call: Call,
     operation: Operation,
     body: RequestBody,
@@ -117,14 +115,14 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   }
 }
 
-/** Reads the path as Express does when it matches a route: in any case, with or without a slash at its end. */
+/** Finds the operation of a path as Express matches routes: in any case, with or without a trailing slash. */
 function operationByPath(path: string): Operation | undefined {
   const plain = (path.endsWith('/') ? path.slice(0, -1) : path).toLowerCase()
   for (const operation of OPERATIONS) if (plain.endsWith(operation.path)) return operation
   return undefined
 }
 
-/** Before the rest of the body is looked at: it may be right for the endpoint that the model is served at. */
+/** Refuses a model of another kind before the rest is validated: the body may be right for that model's endpoint. */
 function refuseOtherKind(catalog: Catalog, operation: Operation, id: unknown, call: Call): void {
   const model = typeof id === 'string' ? catalog.models.get(id) : undefined
   if (!model || model.kind === operation.kind) return
@@ -142,14 +140,17 @@ function modelOf(catalog: Catalog, facts: RequestFacts, call: Call): Model {
   return model
 }
 
-/** A provider constraint as it was sent. */
+/** A provider constraint as the caller sent it. */
 interface GivenConstraint {
   readonly provider: unknown
-  /** What its faults are named after. */
+  /** The name that error messages use for it. */
   readonly source: 'provider' | 'X-Gateway-Provider'
 }
 
-/** The body's `provider`, else the header, for protocols whose SDK refuses members it does not know. */
+/**
+ * Returns the constraint of the body's `provider`, or else of the header, which is for SDKs that reject unknown
+ * members.
+ */
 function givenConstraint(
   member: unknown,
   header: string | string[] | undefined,
@@ -202,7 +203,7 @@ const FEATURE_WORDS: Readonly<Record<Feature, string>> = {
   reasoning: 'reasoning settings',
 }
 
-/** Refuses early what fits no line at all; which of the lines it fits is the router's to say. */
+/** Refuses a request that fits no line at all. `route` decides which lines it fits. */
 function requireWindow(catalog: Catalog, model: Model, facts: RequestFacts): void {
   const needed = windowNeeded(facts.windowTokens ?? facts.estimatedInputTokens, facts.maxOutputTokens)
   const lines = catalog.linesOf(model.id)
