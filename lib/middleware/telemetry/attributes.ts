@@ -1,7 +1,10 @@
-/** What the library is called as the source of metrics and spans. */
+/** The name of the instrumentation scope. */
 export const SCOPE = 'express-model-gateway'
 
-/** Names of the semantic conventions for generative AI and HTTP, and our own behind `model_gateway.`. */
+/**
+ * Attribute names of the semantic conventions for generative AI and HTTP; the gateway's own begin with
+ * `model_gateway.`.
+ */
 export const ATTRIBUTE = {
   operation: 'gen_ai.operation.name',
   provider: 'gen_ai.provider.name',
@@ -26,5 +29,5 @@ export const ATTRIBUTE = {
   store: 'model_gateway.store',
 } as const
 
-/** In place of a value that no list bounds. */
+/** Stands in for a value outside the known list, which bounds the cardinality. */
 export const OTHER = 'other'

@@ -5,8 +5,8 @@ import { type IdempotencyOutcome, idempotencyOutcome } from './idempotency-outco
 const NONE: readonly never[] = []
 
 /**
- * What metrics are told of a call that has ended, noted until it is recorded. It is used for one call after the other: of
- * the calls themselves, with all that hangs on them, none is kept.
+ * The data of an ended call that metrics need, kept until it is recorded. The objects are reused, so that no ended
+ * call stays in memory.
  */
 export class CallFacts {
   operation: string | undefined = undefined
@@ -15,9 +15,9 @@ export class CallFacts {
   error: CallLabels['error'] = undefined
   status: number | undefined = undefined
   finish: Finish | undefined = undefined
-  /** How long the call took, in milliseconds. */
+  /** The duration of the call in milliseconds. */
   ms = 0
-  /** From its begin to the first byte of a completed stream, in milliseconds; -1: there was none. */
+  /** Milliseconds from the start of the call to the first byte of a completed stream; -1 if there was none. */
   firstTokenMs = -1
   usage: Usage | null = null
   charged: bigint | null = null
@@ -46,7 +46,7 @@ export class CallFacts {
     this.retryBudgetSpent = routing?.retryBudgetSpent === true
   }
 
-  /** Lets go of what belongs to the call. */
+  /** Drops the references to parts of the call. */
   clear(): void {
     this.usage = null
     this.limit = null

@@ -4,20 +4,20 @@ import type { ErrorCode } from '../../core/errors/index.ts'
 import { OTHER } from './attributes.ts'
 
 /**
- * What the metrics of a call are told apart by. Each is one of a list that the app itself makes: the operations, the
- * models and lines of its catalogue, the table of codes. Nothing a caller sends stands here as it was sent.
+ * The attribute values of a call. Each comes from a list that the app defines: the operations, the models and lines
+ * of its catalogue, the table of codes. No value is copied from what a caller sent.
  */
 export interface CallLabels {
-  /** `other` where a line was asked for something else than the operations of the table; undefined: none was asked. */
+  /** `other` for a call outside the table of operations, such as pass-through; undefined if no endpoint was reached. */
   readonly operation: string | undefined
-  /** undefined: none was asked for. */
+  /** Undefined if no model was requested. */
   readonly model: string | undefined
-  /** Of the line that was tried last; undefined: none was. */
+  /** The provider of the line that was tried last; undefined if none was. */
   readonly provider: string | undefined
   readonly error: ErrorCode | typeof OTHER | undefined
 }
 
-/** The names that the conventions have for operations; the others keep their own. */
+/** The operations that have a name in the semantic conventions; the others keep their own. */
 const CONVENTIONAL: Readonly<Record<string, string>> = {
   'chat.completions': 'chat',
   messages: 'chat',
@@ -25,7 +25,7 @@ const CONVENTIONAL: Readonly<Record<string, string>> = {
   completions: 'text_completion',
 }
 
-/** Reads the labels of a call at its end. */
+/** Returns the labels of an ended call. */
 export function labelsOf(call: Call, catalog: Catalog | undefined): CallLabels {
   const { request, routing, model, outcome } = call
   return {
@@ -40,7 +40,7 @@ export function labelsOf(call: Call, catalog: Catalog | undefined): CallLabels {
   }
 }
 
-/** The id of a model of the catalogue. */
+/** Returns a model's id if the catalogue has it, and `other` if not. */
 export function knownModel(model: string, catalog: Catalog | undefined): string {
   return catalog?.models.has(model) ? model : OTHER
 }

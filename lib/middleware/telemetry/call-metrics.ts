@@ -7,29 +7,29 @@ import type { CallLabels } from './call-labels.ts'
 import { callTallies } from './call-tallies.ts'
 import type { Labelled } from './labelled.ts'
 
-/** Calls that are recorded together: what recording needs of the caches is fetched once for all of them. */
-const TOGETHER = 64
+/** How many calls are recorded at once: a batch makes better use of the CPU caches. */
+const BATCH_SIZE = 64
 
-const onMeters = new WeakMap<Meter, CallMetrics>()
+const metricsByMeter = new WeakMap<Meter, CallMetrics>()
 
-/** The metrics of calls on a meter: one set, however many chains of a process are counted in it. */
+/** Returns the metrics of calls on a meter. All chains of a process share one set. */
 export function callMetricsOn(meter: Meter): CallMetrics {
-  const known = onMeters.get(meter)
+  const known = metricsByMeter.get(meter)
   if (known) return known
   const made = new CallMetrics(meter)
-  onMeters.set(meter, made)
+  metricsByMeter.set(meter, made)
   return made
 }
 
 /**
- * The metrics of calls. What a call was is noted when it ends, and recorded when so many have ended or metrics are
- * collected, whatever comes first.
+ * The metrics of calls. The data of a call is kept when it ends, and recorded when the batch is full or metrics are
+ * collected.
  */
 export class CallMetrics {
   readonly #histograms: ReturnType<typeof callHistograms>
   readonly #tallies: ReturnType<typeof callTallies>
   readonly #openCalls: ObservableUpDownCounter
-  readonly #noted = Array.from({ length: TOGETHER }, () => new CallFacts())
+  readonly #noted = Array.from({ length: BATCH_SIZE }, () => new CallFacts())
   #waiting = 0
   #open = 0
 
@@ -42,29 +42,29 @@ export class CallMetrics {
     })
     const counters = Object.values(this.#tallies).map(({ counter }) => counter)
     // Callbacks run before any instrument is collected, so that histograms are complete, too.
-    meter.addBatchObservableCallback((result) => this.#tell(result), [this.#openCalls, ...counters])
+    meter.addBatchObservableCallback((result) => this.#observe(result), [this.#openCalls, ...counters])
   }
 
   begin(): void {
     this.#open++
   }
 
-  /** @param ms how long the call took, in milliseconds. */
+  /** @param ms the duration of the call in milliseconds. */
   end(call: Call, labels: CallLabels, ms: number): void {
     this.#open--
     this.#noted[this.#waiting++]?.note(call, labels, ms)
-    if (this.#waiting === TOGETHER) this.#recordNoted()
+    if (this.#waiting === BATCH_SIZE) this.#recordNoted()
   }
 
-  /** What is charged later than a call ends, in nano-units. */
+  /** Counts a charge that is made after its call has ended, in nano-units. */
   charge(model: string, amount: bigint): void {
     this.#tallies.charges.counts.with(ATTRIBUTE.model, model).add(Number(amount))
   }
 
-  #tell(result: BatchObservableResult): void {
+  #observe(result: BatchObservableResult): void {
     this.#recordNoted()
     result.observe(this.#openCalls, this.#open)
-    for (const tally of Object.values(this.#tallies)) tally.tell(result)
+    for (const tally of Object.values(this.#tallies)) tally.observe(result)
   }
 
   #recordNoted(): void {

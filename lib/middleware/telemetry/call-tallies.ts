@@ -1,10 +1,10 @@
 import type { Meter } from '@opentelemetry/api'
 import { Tally } from './tally.ts'
 
-/** Amounts are counted in nano-units. */
+/** The nano-units in one USD. */
 const NANOS = 1_000_000_000
 
-/** The counters of calls. */
+/** Creates the counters of calls. */
 export function callTallies(meter: Meter) {
   const tally = (name: string, unit: string, description: string, scale?: number) =>
     new Tally(meter.createObservableCounter(`model_gateway.${name}`, { unit, description }), scale)

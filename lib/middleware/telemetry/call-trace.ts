@@ -17,22 +17,22 @@ import { OPERATIONS, type Operation } from '../../core/operations/index.ts'
 import { ATTRIBUTE } from './attributes.ts'
 import type { CallLabels } from './call-labels.ts'
 
-/** The methods that the conventions name; any other is told as one. */
+/** The methods that the semantic conventions name; any other is recorded as `_OTHER`. */
 const METHODS: ReadonlySet<string> = new Set(
   'CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT QUERY TRACE'.split(' '),
 )
 const OTHER_METHOD = '_OTHER'
-const LONGEST_PATH = 500
+const MAX_PATH_LENGTH = 500
 
 const PROBE = ROOT_CONTEXT.setValue(createContextKey('express-model-gateway.probe'), true)
 const activeContext = (): Context => context.active()
 
-/** Whether a context manager is registered; without one no span is ever active. */
+/** Whether a context manager is registered. Without one no span is ever active. */
 export function keepsContext(): boolean {
   return context.with(PROBE, activeContext) === PROBE
 }
 
-/** The trace of one call: a span of its own, and when it has ended one of each attempt and of settling. */
+/** The trace of one call: its span, and at its end a span of each attempt and of settling. */
 export class CallTrace {
   readonly #tracer: Tracer
   readonly #method: string
@@ -40,8 +40,8 @@ export class CallTrace {
   readonly #parent: Context
 
   /**
-   * Begins the call's span, at the call's begin also where it is made later. It goes on from the span that is active, else
-   * from the one that the caller's `traceparent` names.
+   * Starts the span of the call, backdated to the call's start. Its parent is the active span, or else the one that
+   * the caller's `traceparent` names.
    */
   constructor(tracer: Tracer, call: Call, req: IncomingMessage) {
     const around = context.active()
@@ -50,7 +50,7 @@ export class CallTrace {
     this.#method = METHODS.has(call.method) ? call.method : OTHER_METHOD
     const attributes: Attributes = {
       [ATTRIBUTE.method]: this.#method,
-      [ATTRIBUTE.path]: call.path.slice(0, LONGEST_PATH),
+      [ATTRIBUTE.path]: call.path.slice(0, MAX_PATH_LENGTH),
       [ATTRIBUTE.requestId]: call.id,
     }
     this.#span = tracer.startSpan(
@@ -61,18 +61,18 @@ export class CallTrace {
     this.#parent = parent
   }
 
-  /** Runs what is behind with the call's span as the active one, so that spans of its own belong to it. */
-  run(behind: () => void): void {
-    context.with(trace.setSpan(this.#parent, this.#span), behind)
+  /** Runs `next` with the call's span active, so that spans made in it become its children. */
+  run(next: () => void): void {
+    context.with(trace.setSpan(this.#parent, this.#span), next)
   }
 
-  /** Tells how the call went; of one that is not recorded nothing is put together. */
+  /** Ends the span with the result of the call. Builds nothing if the span is not recorded. */
   end(call: Call, labels: CallLabels): void {
     const span = this.#span
     if (!span.isRecording()) return
     const { routing, settling, request, outcome } = call
     const within = trace.setSpan(this.#parent, span)
-    for (const attempt of routing?.attempts ?? []) this.#tellAttempt(attempt, labels, within)
+    for (const attempt of routing?.attempts ?? []) this.#addAttempt(attempt, labels, within)
     if (settling) {
       const { startedAt, endedAt } = settling
       this.#tracer.startSpan('settle', { startTime: startedAt }, within).end(endedAt ?? Date.now())
@@ -84,7 +84,7 @@ export class CallTrace {
     span.end(Date.now())
   }
 
-  #tellAttempt(attempt: AttemptRecord, { operation, model }: CallLabels, within: Context): void {
+  #addAttempt(attempt: AttemptRecord, { operation, model }: CallLabels, within: Context): void {
     const { line, provider, upstreamModel, upstreamStatus, outcome, timeoutPhase } = attempt
     const { startedAt, durationMs } = attempt
     const name = [operation, upstreamModel ?? model].filter((word) => word !== undefined).join(' ')
@@ -101,7 +101,7 @@ export class CallTrace {
     this.#tracer.startSpan(name === '' ? 'attempt' : name, options, within).end(startedAt + durationMs)
   }
 
-  /** Of what callers send nothing but a method stands in a name: names are what traces are grouped by. */
+  /** Span names group traces, so they hold no value that the caller sent, except for a known method. */
   #nameWith(target: string | undefined): string {
     const method = this.#method === OTHER_METHOD ? 'HTTP' : this.#method
     return target === undefined ? method : `${method} ${target}`
@@ -110,7 +110,7 @@ export class CallTrace {
 
 const ROUTES: ReadonlySet<Operation> = new Set(OPERATIONS)
 
-/** The path of an operation of the table; that of another may hold an id. */
+/** Returns the path of an operation of the table. Other paths may hold an id. */
 function routeOf(operation: Operation): string | undefined {
   return ROUTES.has(operation) ? operation.path : undefined
 }

@@ -3,20 +3,20 @@ import type { Catalog, Line } from '../../core/catalog/index.ts'
 import { ATTRIBUTE } from './attributes.ts'
 import type { VideoCharges } from './video-charges.ts'
 
-/** A line as `LineRegistry.reading` tells it. */
+/** The figures of a line, as `LineRegistry.reading` returns them. */
 export interface CircuitReading {
   readonly inFlight: number
   readonly circuit: 'closed' | 'open' | 'half_open'
   readonly circuitChanges: Readonly<Record<'closed' | 'open' | 'half_open', number>>
 }
 
-/** Whether a store is away, and how often it was. */
+/** Whether a store is away, and how often it has gone away. */
 export interface StoreReading {
   readonly away: boolean
   readonly outages: number
 }
 
-/** The figures of a `LeasePool` that are told. */
+/** The figures of a `LeasePool` that metrics report. */
 export interface PoolFigures {
   readonly outages: number
   readonly queued: number
@@ -28,17 +28,17 @@ export interface PoolFigures {
   readonly leasesSwept: number
 }
 
-/** What is read whenever metrics are collected; each member may be left out. */
+/** The objects whose states are read when metrics are collected. Each member is optional. */
 export interface GatewayStates {
-  /** The lines of the catalogue: a `LineRegistry`. */
+  /** The states of the catalogue's lines: a `LineRegistry`. */
   readonly lines?: { reading(line: Line): CircuitReading }
-  /** Leases and settlements: a `LeasePool`. Its ledger is the store `ledger`. */
+  /** Leases and settlements: a `LeasePool`. Its ledger is reported as the store `ledger`. */
   readonly pool?: { readonly away: boolean; readonly stats: PoolFigures }
-  /** What waits to be written: a `CallLogWriter`. */
+  /** The queue of the call log: a `CallLogWriter`. */
   readonly callLog?: { readonly queued: number; readonly dropped: number }
-  /** Stores by the name they are to have: a `RedisLimitStore`, or a `StoreWatch`. */
+  /** Stores by the name to report: a `RedisLimitStore` or a `StoreWatch`. */
   readonly stores?: Readonly<Record<string, StoreReading>>
-  /** What videos are charged, which belongs to no call. */
+  /** The charges of videos, which are made after their calls have ended. */
   readonly videos?: VideoCharges
 }
 
@@ -46,7 +46,7 @@ const CIRCUIT_STATES = ['closed', 'open', 'half_open'] as const
 
 type Observe = (instrument: Observable, value: number, attributes?: Attributes) => void
 
-/** Tells states on a meter: they are read when metrics are collected, and at no other time. */
+/** Reports states on a meter. They are read only when metrics are collected. */
 export function observeStates(meter: Meter, states: GatewayStates, catalog: () => Catalog | undefined): void {
   const { lines, pool, callLog, stores = {} } = states
   if (lines) observeLines(meter, lines, catalog)
@@ -62,11 +62,11 @@ function observeLines(
   lines: Required<GatewayStates>['lines'],
   catalog: () => Catalog | undefined,
 ): void {
-  const { gauge, counter, level, together } = instruments(meter)
+  const { gauge, counter, level, onCollect } = instruments(meter)
   const circuit = gauge('line.circuit.state', '1', "1 for the state that the line's circuit is in, else 0")
   const changes = counter('line.circuit.changes', '{change}', "How often a line's circuit came into a state")
   const inFlight = level('line.in_flight', '{attempt}', 'Attempts that run')
-  together([circuit, changes, inFlight], (observe) => {
+  onCollect([circuit, changes, inFlight], (observe) => {
     for (const line of catalog()?.lines ?? []) {
       const reading = lines.reading(line)
       observe(inFlight, reading.inFlight, { [ATTRIBUTE.line]: line.id })
@@ -80,17 +80,17 @@ function observeLines(
 }
 
 function observeCallLog(meter: Meter, callLog: Required<GatewayStates>['callLog']): void {
-  const { counter, level, together } = instruments(meter)
+  const { counter, level, onCollect } = instruments(meter)
   const queued = level('call_log.queued', '{entry}', 'Entries that wait to be written')
   const dropped = counter('call_log.dropped', '{entry}', 'Entries that were not written, and will not be')
-  together([queued, dropped], (observe) => {
+  onCollect([queued, dropped], (observe) => {
     observe(queued, callLog.queued)
     observe(dropped, callLog.dropped)
   })
 }
 
 function observePool(meter: Meter, pool: Required<GatewayStates>['pool']): void {
-  const { counter, level, together } = instruments(meter)
+  const { counter, level, onCollect } = instruments(meter)
   const figures: readonly (readonly [keyof PoolFigures, Observable])[] = [
     ['queued', level('settlements.queued', '{settlement}', 'Charges that the ledger has not confirmed')],
     [
@@ -103,7 +103,7 @@ function observePool(meter: Meter, pool: Required<GatewayStates>['pool']): void 
     ['overruns', counter('leases.overruns', '{charge}', 'Charges that drew on a lost lease')],
     ['leasesSwept', counter('leases.swept', '{lease}', 'Leases of others that this process returned')],
   ]
-  together(
+  onCollect(
     figures.map(([, instrument]) => instrument),
     (observe) => {
       const { stats } = pool
@@ -124,10 +124,10 @@ function ledgerOf(pool: Required<GatewayStates>['pool']): StoreReading {
 }
 
 function observeStores(meter: Meter, stores: readonly (readonly [string, StoreReading])[]): void {
-  const { gauge, counter, together } = instruments(meter)
+  const { gauge, counter, onCollect } = instruments(meter)
   const away = gauge('store.away', '1', '1 while the store is away, else 0')
   const outages = counter('store.outages', '{outage}', 'How often the store went away')
-  together([away, outages], (observe) => {
+  onCollect([away, outages], (observe) => {
     for (const [name, store] of stores) {
       const attributes = { [ATTRIBUTE.store]: name }
       observe(away, store.away ? 1 : 0, attributes)
@@ -144,7 +144,7 @@ function instruments(meter: Meter) {
       meter.createObservableCounter(`model_gateway.${name}`, { unit, description }),
     level: (name: string, unit: string, description: string) =>
       meter.createObservableUpDownCounter(`model_gateway.${name}`, { unit, description }),
-    together: (observed: Observable[], read: (observe: Observe) => void) =>
+    onCollect: (observed: Observable[], read: (observe: Observe) => void) =>
       meter.addBatchObservableCallback(
         (result) => read((...observation) => result.observe(...observation)),
         observed,

@@ -1,17 +1,17 @@
 import type { Call } from '../../core/call/index.ts'
 
 /**
- * What became of a call with an Idempotency-Key.
+ * The outcome of a call with an Idempotency-Key.
  *
- * - `ran`: it ran for its key, which is used up.
- * - `freed`: it ran, produced nothing, and gave its key back.
+ * - `ran`: it ran, and its key is used up.
+ * - `freed`: it ran, produced nothing, and its key was released.
  * - `lost`: another call took its key over while it ran.
- * - `in_use`, `replayed`, `reused`: it was refused for its key, with the code of that name.
- * - `unclaimed`: its key could not be claimed, or was unusable.
+ * - `in_use`, `replayed`, `reused`: it was refused because of its key, with the code of that name.
+ * - `unclaimed`: its key was invalid or could not be claimed.
  */
 export type IdempotencyOutcome = 'ran' | 'freed' | 'lost' | 'in_use' | 'replayed' | 'reused' | 'unclaimed'
 
-/** Reads it off a call that has ended. */
+/** Returns the outcome of an ended call. */
 export function idempotencyOutcome({ idempotency, outcome }: Call): IdempotencyOutcome {
   switch (idempotency?.claim?.state) {
     case 'completed':

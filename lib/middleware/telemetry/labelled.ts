@@ -1,41 +1,41 @@
 import type { Attributes } from '@opentelemetry/api'
 
-/** A value of an attribute; undefined: the attribute is left out. */
+/** The value of an attribute; undefined leaves the attribute out. */
 export type LabelValue = string | number | undefined
 
 /**
- * A set of attributes, and those that go on from it: found by a look-up for each value, without an object or a string
- * being made for it. There are as many as there are combinations of values that occurred.
+ * A set of attributes and its extensions. Each extension value is a look-up, without making an object or a string.
+ * There is one set per combination of values that has occurred.
  */
 export class Labelled {
   readonly attributes: Attributes
-  /** What was counted with these attributes; undefined: nothing. */
+  /** The count for these attributes; undefined if nothing was counted. */
   count: number | undefined = undefined
-  #further: Map<LabelValue, Labelled> | undefined
+  #extensions: Map<LabelValue, Labelled> | undefined
 
   constructor(attributes: Attributes = {}) {
     this.attributes = attributes
   }
 
-  /** These attributes and one more. At one place it is the same attribute each time. */
+  /** Returns the set with one more attribute. Each set must always be extended by the same attribute name. */
   with(name: string, value: LabelValue): Labelled {
-    return this.#further?.get(value) ?? this.#made(name, value)
+    return this.#extensions?.get(value) ?? this.#made(name, value)
   }
 
   add(amount: number): void {
     this.count = (this.count ?? 0) + amount
   }
 
-  /** All with something counted, this one or further ones. */
+  /** Yields the sets with a count, this one and its extensions. */
   *counted(): Generator<Labelled> {
     if (this.count !== undefined) yield this
-    if (this.#further) for (const further of this.#further.values()) yield* further.counted()
+    if (this.#extensions) for (const extension of this.#extensions.values()) yield* extension.counted()
   }
 
   #made(name: string, value: LabelValue): Labelled {
     const made = new Labelled(value === undefined ? this.attributes : { ...this.attributes, [name]: value })
-    this.#further ??= new Map()
-    this.#further.set(value, made)
+    this.#extensions ??= new Map()
+    this.#extensions.set(value, made)
     return made
   }
 }

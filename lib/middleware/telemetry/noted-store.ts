@@ -1,7 +1,8 @@
 /**
- * The same store, each answer of which is noted, too. What the caller gets is the store's own answer, and its own error.
+ * Wraps a store so that `note` sees each answer. The caller gets the store's own answer or error.
  *
- * @param note is given what an operation returned, by the operation's name; what it threw as a rejection. It must not throw.
+ * @param note is called with the operation's name and what it returned, or a rejected promise of what it threw. It
+ * must not throw.
  */
 export function notedStore<S extends object>(
   store: S,
@@ -11,14 +12,14 @@ export function notedStore<S extends object>(
   const noted = (name: string) =>
     function notedOperation(...args: unknown[]): unknown {
       try {
-        // Looked up each time, as it is without this.
+        // Looked up at each call, as without the wrapper.
         const operation = Reflect.get(store, name, store) as (...args: unknown[]) => unknown
         const answer = operation.apply(store, args)
         note(name, answer)
         return answer
       } catch (error) {
         const failed = Promise.reject(error)
-        // Told to whoever asked, whether it is noted or not.
+        // The caller handles the error, whether `note` does or not.
         failed.catch(() => {})
         note(name, failed)
         throw error
@@ -28,7 +29,7 @@ export function notedStore<S extends object>(
     get(target, name) {
       const known = operations.get(name)
       if (known) return known
-      // Of the store itself: private members are not of the proxy.
+      // Read on the store itself: a proxy has no access to private members.
       const member: unknown = Reflect.get(target, name, target)
       if (typeof member !== 'function' || typeof name !== 'string') return member
       const operation = noted(name)

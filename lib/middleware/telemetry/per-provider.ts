@@ -10,12 +10,12 @@ import {
 } from '@opentelemetry/api'
 import { SCOPE } from './attributes.ts'
 
-/** What stands behind the API's proxy while nobody has registered a provider. */
+/** The API's defaults while no provider is registered. */
 const NO_TRACES = new ProxyTracerProvider().getDelegate()
 const NO_METRICS = createNoopMeter()
 
-/** What was made for the provider that is registered now; made again where that is another one. */
-export class InUse<P, T> {
+/** A value made for the registered provider, and made again when another provider is registered. */
+export class PerProvider<P, T> {
   readonly #registered: () => P
   readonly #make: (provider: P) => T
   #provider: P
@@ -38,9 +38,9 @@ export class InUse<P, T> {
   }
 }
 
-/** What `make` makes of the registered meter; undefined while there is none. */
-export function onMeter<T>(make: (meter: Meter) => T): InUse<MeterProvider, T | undefined> {
-  return new InUse(
+/** Makes a value for the registered meter; undefined while there is none. */
+export function perMeter<T>(make: (meter: Meter) => T): PerProvider<MeterProvider, T | undefined> {
+  return new PerProvider(
     () => metrics.getMeterProvider(),
     (provider) => {
       const meter = provider.getMeter(SCOPE)
@@ -49,9 +49,9 @@ export function onMeter<T>(make: (meter: Meter) => T): InUse<MeterProvider, T | 
   )
 }
 
-/** The registered tracer; undefined while there is none. */
-export function registeredTracer(): InUse<TracerProvider, Tracer | undefined> {
-  return new InUse(
+/** Returns the registered tracer; undefined while there is none. */
+export function registeredTracer(): PerProvider<TracerProvider, Tracer | undefined> {
+  return new PerProvider(
     () => {
       const provider = trace.getTracerProvider()
       return provider instanceof ProxyTracerProvider ? provider.getDelegate() : provider

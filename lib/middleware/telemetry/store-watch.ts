@@ -2,11 +2,11 @@ import { GatewayError } from '../../core/errors/index.ts'
 import type { StoreReading } from './gateway-states.ts'
 import { notedStore } from './noted-store.ts'
 
-/** After this long without any answer a store counts as away, as the key directory does for calls. */
-const LATE_MS = 2000
+/** A store counts as away after this long without an answer; the key directory uses the same limit for calls. */
+const AWAY_AFTER_MS = 2000
 
 /**
- * Notes a store's outages, for metrics: those that a guard tells of, or those that its own answers tell of.
+ * Tracks the outages of a store for metrics, as reported by a guard or seen in the store's own answers.
  *
  * @example
  * const claims = new StoreWatch()
@@ -20,7 +20,7 @@ export class StoreWatch implements StoreReading {
   #outages = 0
   #answeredAt = Number.NEGATIVE_INFINITY
 
-  /** To be told when the store goes away and when it is back. */
+  /** The callback to report that the store went away or came back. */
   readonly onChange = (away: boolean): void => {
     if (away && !this.#away) this.#outages++
     this.#away = away
@@ -35,8 +35,8 @@ export class StoreWatch implements StoreReading {
   }
 
   /**
-   * The same store, watched: it is away from an operation on that fails, or is not answered in two seconds in which no other
-   * is, until one is answered. A `GatewayError` is an answer. For a store that no guard of the toolkit tells of.
+   * Wraps a store that has no guard. The store counts as away once an operation fails, or gets no answer within two
+   * seconds in which no other does. It is back at the next answer. A `GatewayError` is an answer.
    */
   watching<S extends object>(store: S): S {
     return notedStore(store, (_operation, answer) => {
@@ -55,8 +55,8 @@ export class StoreWatch implements StoreReading {
     const late = (): void => {
       if (this.#answeredAt < askedAt) this.onChange(true)
     }
-    // Where this process itself was held up, the answer may have come and only be still to be read.
-    const timer = setTimeout(() => setImmediate(() => pending && late()), LATE_MS).unref()
+    // If this process was busy, the answer may have arrived and not been read yet.
+    const timer = setTimeout(() => setImmediate(() => pending && late()), AWAY_AFTER_MS).unref()
     let pending = true
     const settled = (): void => {
       pending = false

@@ -5,25 +5,25 @@ import { knownModel, labelsOf } from './call-labels.ts'
 import { callMetricsOn } from './call-metrics.ts'
 import { CallTrace, keepsContext } from './call-trace.ts'
 import { type GatewayStates, observeStates } from './gateway-states.ts'
-import { onMeter, registeredTracer } from './in-use.ts'
+import { perMeter, registeredTracer } from './per-provider.ts'
 
 /** Options of {@link telemetry}. */
 export interface TelemetryOptions {
   /**
-   * The models and lines that metrics tell apart; a function where they can change while the app runs. Defaults to none:
-   * a model is told only of calls that `readRequest` has read, and no state of a line.
+   * The models and lines that metrics distinguish; a function if they can change while the app runs. Without it,
+   * metrics report a model only for calls that `readRequest` has read, and no state of lines.
    */
   catalog?: Catalog | (() => Catalog)
-  /** What is read whenever metrics are collected. Defaults to nothing. */
+  /** The states to report when metrics are collected. Defaults to none. */
   states?: GatewayStates
 }
 
 /**
- * Metrics and a trace of every call, through OpenTelemetry's API: they go to whatever SDK the app has registered there.
- * Without one it does nothing, at no cost. What a call was is recorded once, when it ends; nothing a caller sends becomes a
- * label as it was sent.
+ * Records metrics and a trace of every call with OpenTelemetry's API, for whatever SDK the app has registered.
+ * Without an SDK it does nothing. A call is recorded once, when it ends; no value that a caller sent becomes a label.
  *
- * Mount it once, right behind `beginCall`: what is registered first runs last, so that it knows how all others ended.
+ * Mount it once, right after `beginCall`: end handlers run in reverse order, so this one then sees how all others
+ * ended.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -32,7 +32,7 @@ export interface TelemetryOptions {
  */
 export function telemetry(options: TelemetryOptions = {}): RequestHandler {
   const { catalogNow, states } = validate(options)
-  const metrics = onMeter((meter) => {
+  const metrics = perMeter((meter) => {
     observeStates(meter, states, catalogNow)
     const calls = callMetricsOn(meter)
     states.videos?.follow(calls, (model, amount) => calls.charge(knownModel(model, catalogNow()), amount))
@@ -49,7 +49,8 @@ export function telemetry(options: TelemetryOptions = {}): RequestHandler {
     }
     const call = callOf(req)
     const beganAt = performance.now()
-    // Where nobody can ask which span is active, there need be none before the end, which then knows of no sampled one.
+    // Without a context manager no code can ask for the active span, so the span is made at the end, when a sampler
+    // can already see the result.
     const active = tracerNow && keepsContext() ? new CallTrace(tracerNow, call, req) : undefined
     metricsNow?.begin()
     call.onEnd('telemetry', () => {

@@ -1,11 +1,11 @@
 import { notedStore } from './noted-store.ts'
 
-/** A video task as far as its charge goes. */
+/** The parts of a video task that its charge depends on. */
 export interface ChargedTask {
   readonly model: string
-  /** null where no line ever told it, so that an operator has said what it came to. */
+  /** Null if no line ever returned an id, and an operator ended the task. */
   readonly upstreamId: string | null
-  /** In nano-units; null where nothing was charged. */
+  /** In nano-units; null if nothing was charged. */
   readonly charge: { readonly amount: bigint } | null
 }
 
@@ -16,7 +16,7 @@ type Observed = Promise<
 
 type Resolved = Promise<{ readonly task: ChargedTask; readonly kind: string } | undefined>
 
-/** A `TaskStore` as far as it charges. */
+/** The operations of a `TaskStore` that charge. */
 export interface ChargingStore {
   created(...args: never): Created
   observe(...args: never): Observed
@@ -24,8 +24,8 @@ export interface ChargingStore {
 }
 
 /**
- * Notes what videos are charged, for metrics: they are charged when they are seen to be done, whoever asks, and not when the
- * call that made them ends.
+ * Counts the charges of videos for metrics. A video is charged when a poll sees that it is done, not when the call
+ * that created it ends.
  *
  * @example
  * const videos = new VideoCharges()
@@ -37,13 +37,13 @@ export interface ChargingStore {
 export class VideoCharges {
   readonly #listeners = new Map<object, (model: string, amount: bigint) => void>()
 
-  /** The same store, whose charges are noted. Each is, once, by the process that writes it. */
+  /** Wraps a task store so that its charges are counted. Each charge is counted once, by the process that writes it. */
   watching<S extends ChargingStore>(store: S): S {
     return notedStore(store, (operation, answer) => {
-      // What fails is told to whoever asked.
+      // Errors are handled by the caller of the operation.
       if (operation === 'created')
         (answer as Created).then((task) => {
-          // One that an operator has ended in the meantime was noted where that was written.
+          // A task that an operator has ended meanwhile was counted by `resolve`.
           if (task && task.upstreamId !== null) this.#note(task)
         }, ignore)
       if (operation === 'observe')
@@ -57,7 +57,7 @@ export class VideoCharges {
     })
   }
 
-  /** Tells of charges from now on; one listener for each `key`. */
+  /** Adds a listener for later charges. A `key` has one listener. */
   follow(key: object, listener: (model: string, amount: bigint) => void): void {
     this.#listeners.set(key, listener)
   }
