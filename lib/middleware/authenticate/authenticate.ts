@@ -9,43 +9,50 @@ import type { KeyDirectory, KeyRecord } from './key-directory.ts'
 
 /** Options of {@link authenticate}. */
 export interface AuthenticateOptions {
-  /** Where keys are looked up. */
+  /** The directory in which keys are looked up. */
   keys: KeyDirectory
-  /** The region this gateway runs in; accounts may exclude it. Defaults to none: no account is refused for its region. */
+  /**
+   * The region of this gateway, which accounts may exclude. Defaults to none, so that no account is refused for its
+   * region.
+   */
   region?: string
   /**
-   * How long an answer of the directory is used, in milliseconds; at most 5000. 0 asks it on every request, and waits for
-   * it. Defaults to 4000, so that a change is visible within 5 s.
+   * How long an answer of the directory is used, in milliseconds; at most 5000. 0 asks the directory on every request
+   * and waits for it. Defaults to 4000, so that a change takes effect within 5 s.
    */
   cacheMs?: number
-  /** Most keys remembered. Defaults to 10000. */
+  /** The largest number of cached keys. Defaults to 10000. */
   cacheEntries?: number
-  /** How old an answer may be while the directory cannot be reached, in milliseconds. Defaults to 10 minutes. */
+  /**
+   * The largest age of a cached answer while the directory cannot be reached, in milliseconds. Defaults to 10
+   * minutes.
+   */
   staleMs?: number
   /**
-   * After how long without an answer the directory counts as away, in milliseconds. Defaults to 2000. A key that it has
-   * told of lately waits for 500 at most.
+   * How long the directory may take before it counts as unreachable, in milliseconds; at most 500 for a key with a
+   * cached answer. Defaults to 2000.
    */
   lookupMs?: number
 }
 
-/** A record with what is computed from it once. */
+/** A key with the values that are computed from its record once. */
 interface ResolvedKey {
   readonly principal: Principal
-  /** Undefined: from everywhere. */
+  /** Undefined if every address is allowed. */
   readonly mayCallFrom: ((ip: string | null) => boolean) | undefined
 }
 
 /**
  * Checks the API key of a request and writes `call.principal`. Refuses in this order: `missing_credential`,
- * `invalid_credential`, `key_disabled`, `key_expired`, `ip_not_allowed`, `region_denied`. Model and quota are judged
- * once the body is read.
+ * `invalid_credential`, `key_disabled`, `key_expired`, `ip_not_allowed`, `region_denied`. Models and quotas are
+ * checked once the body has been read.
  *
- * The caller's address is `req.ip`: set Express's `trust proxy` when there is a proxy in front.
+ * The caller's address is `req.ip`: set Express's `trust proxy` if there is a proxy in front.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
- * const keys = memoryKeyDirectory({ accounts: [{ id: 'acme' }], keys: [{ id: 'k1', account: 'acme', secret: 'sk-1' }] })
+ * const keys = memoryKeyDirectory({ accounts: [{ id: 'acme' }], keys: [{ id: 'k1', account: 'acme', secret: 'sk-1' }]
+ * })
  * app.use('/v1', authenticate({ keys }))
  */
 export function authenticate(options: AuthenticateOptions): RequestHandler {
@@ -62,18 +69,18 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
     try {
       const found = keys.find(hashSecret(credential.secret))
       if (found instanceof Promise) {
-        const judged = found.then((record) => admit(call, record))
-        void judged.catch((error: unknown) => unjudged(call, error)).then(next)
+        const checked = found.then((record) => admit(call, record))
+        void checked.catch((error: unknown) => refuseUnchecked(call, error)).then(next)
         return
       }
       refusal = admit(call, found)
     } catch (error) {
-      refusal = unjudged(call, error)
+      refusal = refuseUnchecked(call, error)
     }
     next(refusal)
   }
 
-  /** Notes who calls, even where it is refused: the call log should know. */
+  /** Writes the principal even if the key is refused, for the call log. */
   function admit(call: Call, record: KeyRecord | undefined): GatewayError | undefined {
     if (!record) return call.refuse('invalid_credential')
     const key = resolve(record)
@@ -88,8 +95,8 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
   }
 }
 
-/** Nobody can say whether the key is good: never a 401, whatever status the directory's own error carries. */
-function unjudged(call: Call, error: unknown): GatewayError {
+/** Refuses a key that could not be checked. Never with 401, whatever status the directory's error has. */
+function refuseUnchecked(call: Call, error: unknown): GatewayError {
   return error instanceof GatewayError ? call.stamp(error) : call.refuse('internal_error', { cause: error })
 }
 

@@ -1,20 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** What a request carries as its key. */
+/** The credential of a request. */
 export type Credential =
   | { readonly kind: 'missing' }
   | { readonly kind: 'unusable'; readonly why: 'ambiguous' | 'scheme' | 'console_token' | 'too_long' }
   | { readonly kind: 'key'; readonly secret: string }
 
-const LONGEST_KEY = 512
+const MAX_KEY_LENGTH = 512
 const BEARER = /^bearer(?: +|$)/i
 
-/** How OpenAI's clients send the key from a browser, which cannot set headers on a WebSocket. */
+/** OpenAI's browser clients send the key in this subprotocol, because browsers cannot set headers on a WebSocket. */
 const KEY_SUBPROTOCOL = 'openai-insecure-api-key.'
 
 /**
- * Reads the API key: `Authorization: Bearer <key>` or `x-api-key: <key>`, and of a WebSocket also the subprotocol
- * `openai-insecure-api-key.<key>`. Different keys are ambiguous, and a console token is recognised without asking anyone.
+ * Reads the API key from `Authorization: Bearer <key>` or `x-api-key: <key>`, or for a WebSocket from the subprotocol
+ * `openai-insecure-api-key.<key>`. Different keys are ambiguous. A console token is recognised without a look-up.
  */
 export function readCredential(headers: IncomingHttpHeaders): Credential {
   const authorization = headers.authorization?.trim() ?? ''
@@ -26,13 +26,13 @@ export function readCredential(headers: IncomingHttpHeaders): Credential {
   if (!secret) return { kind: 'missing' }
   for (const key of others) if (key !== secret) return { kind: 'unusable', why: 'ambiguous' }
   if (secret.includes('.') && isConsoleToken(secret)) return { kind: 'unusable', why: 'console_token' }
-  if (secret.length > LONGEST_KEY) return { kind: 'unusable', why: 'too_long' }
+  if (secret.length > MAX_KEY_LENGTH) return { kind: 'unusable', why: 'too_long' }
   return { kind: 'key', secret }
 }
 
 const NO_KEYS: readonly string[] = []
 
-/** The keys that stand elsewhere than in `Authorization`. Only a handshake has subprotocols. */
+/** Returns the keys outside `Authorization`. Only a WebSocket handshake has subprotocols. */
 function otherKeys({
   'x-api-key': given,
   upgrade,
@@ -46,7 +46,7 @@ function otherKeys({
   return keys.filter((key) => key !== '')
 }
 
-/** Three base64url parts, the first of them a JOSE header. */
+/** Whether a secret is a JWT: three base64url parts, the first of them a JOSE header. */
 function isConsoleToken(secret: string): boolean {
   if (!/^[\w-]+\.[\w-]+\.[\w-]*$/.test(secret)) return false
   try {

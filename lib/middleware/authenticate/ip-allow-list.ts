@@ -4,8 +4,7 @@ type Address = ReturnType<typeof ipaddr.process>
 type Block = [Address, number]
 
 /**
- * Compiles addresses and CIDR blocks into a test. An IPv4 address mapped into IPv6 is the IPv4
- * address.
+ * Compiles addresses and CIDR blocks into a test. An IPv4-mapped IPv6 address matches as its IPv4 address.
  *
  * @throws TypeError naming the entry that is neither an address nor a block.
  */
@@ -25,7 +24,7 @@ function parseBlock(entry: string): Block {
   return [address, address.kind() === 'ipv4' ? 32 : 128]
 }
 
-/** `::ffff:10.0.0.0/104` is `10.0.0.0/8`. */
+/** Converts an IPv4-mapped block: `::ffff:10.0.0.0/104` is `10.0.0.0/8`. */
 function normalise([base, bits]: Block): Block {
   if (base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && bits >= 96)
     return [base.toIPv4Address(), bits - 96]

@@ -1,19 +1,22 @@
 import type { KeyDirectory, KeyRecord } from './key-directory.ts'
 
-/** Bounds of the cache in front of a directory. */
+/** Options of {@link KeyCache}. */
 export interface KeyCacheOptions {
-  /** How long an answer is used, in milliseconds, counted from the moment it was asked for. */
+  /** How long an answer is used, in milliseconds, counted from its request. */
   freshMs: number
-  /** While the directory cannot be reached, an answer this old is still used. */
+  /** The largest age of a cached answer while the directory cannot be reached, in milliseconds. */
   staleMs: number
-  /** After this long without an answer, in milliseconds, the directory counts as away; sooner for a key that it told of. */
+  /** How long the directory may take before it counts as unreachable, in milliseconds. */
   lookupMs: number
-  /** Most keys remembered; unknown secrets have a store of a tenth of it, so that guesses cannot push out keys. */
+  /**
+   * The largest number of cached keys. Unknown secrets have a separate cache of a tenth of this size, so that guesses
+   * cannot evict keys.
+   */
   maxEntries: number
 }
 
-/** Where an earlier answer can stand in, no request waits for a new one for longer than this, in milliseconds. */
-const STAND_IN_AFTER_MS = 500
+/** The longest wait for the directory if a cached answer can be used instead, in milliseconds. */
+const STALE_AFTER_MS = 500
 
 interface Entry {
   readonly record: KeyRecord | undefined
@@ -21,18 +24,18 @@ interface Entry {
 }
 
 /**
- * Remembers a directory's answers, "no such key" included, each for a short while. Look-ups of the same secret at the
- * same time are one look-up.
+ * Caches a directory's answers for a short time, including "no such key". Simultaneous look-ups of one secret share
+ * one request.
  *
- * A directory that is away cannot have been told of a change either, so keys it last told of stand in for up to
- * `staleMs`. "No such key" does not: it would be a final no to a key made since.
+ * While the directory is unreachable, cached keys are used up to the age `staleMs`: nobody could have reported a
+ * change to the directory either. "No such key" is not used then, because the key may have been created since.
  */
 export class KeyCache implements KeyDirectory {
   readonly #directory: KeyDirectory
   readonly #options: KeyCacheOptions
   readonly #known = new Map<string, Entry>()
   readonly #unknown = new Map<string, Entry>()
-  /** One of each for good: a new one would each time walk over all that was deleted before. */
+  /** Reused, because a new iterator would walk over all deleted entries. */
   readonly #oldestKnown = this.#known.keys()
   readonly #oldestUnknown = this.#unknown.keys()
   readonly #pending = new Map<string, Promise<KeyRecord | undefined>>()
@@ -58,7 +61,7 @@ export class KeyCache implements KeyDirectory {
     try {
       answer = this.#directory.find(secretHash)
     } catch (error) {
-      return this.#standIn(last, askedAt, error)
+      return this.#useStale(last, askedAt, error)
     }
     if (!(answer instanceof Promise)) {
       this.#remember(secretHash, { record: answer, askedAt })
@@ -69,33 +72,33 @@ export class KeyCache implements KeyDirectory {
       return record
     })
     const { lookupMs } = this.#options
-    const patience = this.#mayStandIn(last, askedAt) ? Math.min(lookupMs, STAND_IN_AFTER_MS) : lookupMs
-    const pending = within(patience, remembered)
-      .catch((error: unknown) => this.#standIn(last, askedAt, error))
+    const timeoutMs = this.#mayUseStale(last, askedAt) ? Math.min(lookupMs, STALE_AFTER_MS) : lookupMs
+    const pending = within(timeoutMs, remembered)
+      .catch((error: unknown) => this.#useStale(last, askedAt, error))
       .finally(() => this.#pending.delete(secretHash))
     this.#pending.set(secretHash, pending)
     return pending
   }
 
-  #mayStandIn(last: Entry | undefined, askedAt: number): last is Entry & { record: KeyRecord } {
+  #mayUseStale(last: Entry | undefined, askedAt: number): last is Entry & { record: KeyRecord } {
     return last?.record !== undefined && askedAt - last.askedAt < this.#options.staleMs
   }
 
-  #standIn(last: Entry | undefined, askedAt: number, error: unknown): KeyRecord {
-    if (this.#mayStandIn(last, askedAt)) return last.record
+  #useStale(last: Entry | undefined, askedAt: number, error: unknown): KeyRecord {
+    if (this.#mayUseStale(last, askedAt)) return last.record
     throw error
   }
 
   #remember(secretHash: string, entry: Entry): void {
     const known = this.#known.get(secretHash) ?? this.#unknown.get(secretHash)
-    // An answer that came too late to be waited for may be older than what is known by now.
+    // A late answer may be older than the cached one.
     if (known && known.askedAt > entry.askedAt) return
     this.#known.delete(secretHash)
     this.#unknown.delete(secretHash)
     const store = entry.record ? this.#known : this.#unknown
     store.set(secretHash, entry)
-    const most = entry.record ? this.#options.maxEntries : Math.ceil(this.#options.maxEntries / 10)
-    if (store.size > most) this.#forgetOldest(store)
+    const max = entry.record ? this.#options.maxEntries : Math.ceil(this.#options.maxEntries / 10)
+    if (store.size > max) this.#forgetOldest(store)
   }
 
   #forgetOldest(store: Map<string, Entry>): void {
@@ -104,7 +107,7 @@ export class KeyCache implements KeyDirectory {
   }
 }
 
-/** The answer, or an error if it takes too long. */
+/** Resolves to the answer, or rejects if it takes too long. */
 async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {

@@ -1,6 +1,6 @@
 import type { AccountLimits, KeyLimits } from '../../core/call/index.ts'
 
-/** An account as authentication needs it. */
+/** The parts of an account that authentication needs. */
 export interface AccountRecord {
   readonly id: string
   readonly limits: AccountLimits
@@ -10,7 +10,7 @@ export interface AccountRecord {
   readonly lineRegions: readonly string[] | null
 }
 
-/** An API key with its account. The secret itself is nowhere kept. */
+/** An API key with its account. The secret itself is not stored. */
 export interface KeyRecord {
   readonly id: string
   readonly account: AccountRecord
@@ -24,13 +24,13 @@ export interface KeyRecord {
   readonly limits: KeyLimits
 }
 
-/** Where keys are looked up. A record once handed out is never changed; a change is a new record. */
+/** Looks up keys. A record must not change once it was returned; a change is a new record. */
 export interface KeyDirectory {
   /**
-   * The key whose secret has this SHA-256, or undefined. May answer at once or later.
+   * Returns the key whose secret has this SHA-256, or undefined.
    *
-   * @param secretHash as `hashSecret` writes it.
-   * @throws when the directory cannot be reached.
+   * @param secretHash the hash as `hashSecret` returns it.
+   * @throws (or rejects) if the directory cannot be reached.
    */
   find(secretHash: string): KeyRecord | undefined | Promise<KeyRecord | undefined>
 }

@@ -1,13 +1,13 @@
 import { hashSecret, type ParsedAccount, type ParsedKey } from '../../core/catalog/index.ts'
 import type { AccountRecord, KeyDirectory, KeyRecord } from './key-directory.ts'
 
-/** Keys and accounts as a config writes them; only what differs from the defaults has to be given. */
+/** Keys and accounts as in a config. Members with a default may be left out. */
 export interface KeySeed {
   accounts: readonly (Pick<ParsedAccount, 'id'> & Partial<ParsedAccount>)[]
   keys: readonly (Pick<ParsedKey, 'id' | 'account' | 'secret'> & Partial<ParsedKey>)[]
 }
 
-/** A directory in this process's memory. */
+/** A directory in the memory of the process. */
 export class MemoryKeyDirectory implements KeyDirectory {
   readonly #bySecretHash = new Map<string, KeyRecord>()
 
@@ -24,7 +24,7 @@ export class MemoryKeyDirectory implements KeyDirectory {
     this.#bySecretHash.delete(secretHash)
   }
 
-  /** Replaces the account of all its keys. */
+  /** Replaces an account in the records of all its keys. */
   setAccount(account: AccountRecord): void {
     for (const [secretHash, record] of this.#bySecretHash) {
       if (record.account.id === account.id) this.#bySecretHash.set(secretHash, { ...record, account })
@@ -33,11 +33,12 @@ export class MemoryKeyDirectory implements KeyDirectory {
 }
 
 /**
- * A {@link MemoryKeyDirectory} with the accounts and keys of a config.
+ * Returns a {@link MemoryKeyDirectory} with the accounts and keys of a config.
  *
- * @throws TypeError when a key names an account that is not there, or its expiry is no date.
+ * @throws TypeError if a key names an unknown account, or its expiry is not a date.
  * @example
- * const keys = memoryKeyDirectory({ accounts: [{ id: 'acme' }], keys: [{ id: 'k1', account: 'acme', secret: 'sk-…' }] })
+ * const keys = memoryKeyDirectory({ accounts: [{ id: 'acme' }], keys: [{ id: 'k1', account: 'acme', secret: 'sk-…' }]
+ * })
  */
 export function memoryKeyDirectory(seed: KeySeed): MemoryKeyDirectory {
   const directory = new MemoryKeyDirectory()
@@ -72,7 +73,7 @@ function toKeyRecord(key: KeySeed['keys'][number], account: AccountRecord): KeyR
   }
 }
 
-/** A date that cannot be read would be one that never comes. */
+/** Rejects an invalid date, which would never be reached. */
 function parseExpiry(keyId: string, expiresAt: string): number {
   const time = Date.parse(expiresAt)
   if (Number.isNaN(time)) throw new TypeError(`key "${keyId}": "expiresAt" must be a date in ISO 8601`)
