@@ -3,13 +3,13 @@ import { type Call, type CallOptions, openCall } from '../../core/call/index.ts'
 
 /** Options of {@link beginCall}. */
 export interface BeginCallOptions extends CallOptions {
-  /** Runs once for each call as it begins; what it throws refuses the call. Defaults to nothing. */
+  /** Called once for each call as it begins. An error that it throws refuses the call. Defaults to nothing. */
   onBegin?: (call: Call, req: Request) => void
 }
 
 /**
- * First in the chain: gives the request its id and protocol and opens the {@link Call}. Every response from here on
- * carries `X-Request-Id`, and the call ends exactly once, however its response ends.
+ * Opens the {@link Call} of a request, with its id and protocol. Mount it first. Every later response carries
+ * `X-Request-Id`, and the call ends exactly once, however its response ends.
  *
  * @example
  * app.use(beginCall())

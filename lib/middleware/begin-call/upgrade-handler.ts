@@ -3,19 +3,19 @@ import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { noteUpgrade, openCall } from '../../core/call/index.ts'
 
-/** Runs a chain for the requests that want to be upgraded. */
+/** Runs an app's chain for upgrade requests. */
 export interface UpgradeHandler {
-  /** For `server.on('upgrade', …)`. */
+  /** The listener for `server.on('upgrade', …)`. */
   handle(req: IncomingMessage, socket: Duplex, head: Buffer): void
-  /** How many connections are open that came by it. */
+  /** The number of open connections that it has handled. */
   readonly size: number
-  /** Cuts them all: a server that closes neither ends nor counts out those that it has handed over. */
+  /** Destroys all open connections. A closing server neither ends nor waits for them. */
   cutOff(): void
 }
 
 /**
- * Whether a request begins a WebSocket. For the server's `shouldUpgradeCallback` (Node 24.9 and later): some clients offer
- * other upgrades, such as `h2c`, with ordinary requests, and those are to be answered as what they are.
+ * Returns whether a request begins a WebSocket. Pass it as the server's `shouldUpgradeCallback` (Node 24.9 and
+ * later): some clients offer other upgrades, such as `h2c`, with ordinary requests, which are then answered as such.
  *
  * @example
  * const server = createServer({ shouldUpgradeCallback: isWebSocketRequest }, app)
@@ -25,11 +25,11 @@ export function isWebSocketRequest(req: IncomingMessage): boolean {
 }
 
 /**
- * Runs an Express app's own chain for WebSockets: the request goes through the same middlewares as all others, in the same
- * order, and its call answers on the socket. Whatever refuses it is answered as a plain HTTP response, and the connection
- * is closed behind it; a handler that goes on with it, such as `forward`, takes the socket with `upgradeOf(req)`.
+ * Runs an Express app's chain for WebSockets: the request passes the same middlewares as all others, in the same
+ * order. A refusal is sent as a plain HTTP response, after which the connection is closed. A handler that accepts the
+ * WebSocket, such as `forward`, takes the socket with `upgradeOf(req)`.
  *
- * @param app the app, or anything that takes a request and a response.
+ * @param app the app, or any function of a request and a response.
  * @example
  * const upgrades = upgradeHandler(app)
  * server.on('upgrade', upgrades.handle)
@@ -61,7 +61,7 @@ export function upgradeHandler(app: (req: IncomingMessage, res: ServerResponse) 
   }
 }
 
-/** The server has let go of the socket, and does for its response no longer what it does for others. */
+/** Makes a response on the socket. The server no longer manages the socket, so drain and close are handled here. */
 function responseOn(socket: Socket, req: IncomingMessage): ServerResponse {
   const res = new ServerResponse(req)
   res.shouldKeepAlive = false
@@ -75,7 +75,7 @@ function responseOn(socket: Socket, req: IncomingMessage): ServerResponse {
   return res
 }
 
-/** Its body, if it has one, is not read by the server: nobody could serve it. */
+/** Refuses any other upgrade. The server does not read the body of an upgrade request, so no handler could serve it. */
 function refuseOther(req: IncomingMessage, res: ServerResponse, socket: Socket): void {
   const call = openCall(req, socket)
   const error = call.refuse('invalid_request', {
