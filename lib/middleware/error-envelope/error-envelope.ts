@@ -6,14 +6,14 @@ import { endWhileUploading } from './end-while-uploading.ts'
 
 /** Options of {@link errorEnvelope}. */
 export interface ErrorEnvelopeOptions {
-  /** Where unforeseen errors are logged, with their stack. Defaults to the call's logger. */
+  /** Logs unforeseen errors with their stack. Defaults to the call's logger. */
   logger?: Logger
 }
 
 /**
- * Last in the chain, and the only writer of error bodies: words any error in the envelope of the caller's protocol.
- * After the first byte there is no envelope any more: a stream ends with its protocol's error event,
- * and the connection is closed without the regular end, so that no truncated answer is taken for a whole one.
+ * Writes any error in the envelope of the caller's protocol. Mount it last; no other middleware writes error bodies.
+ * After the first byte a stream ends with its protocol's error event, and the connection is closed without a regular
+ * end, so that no client takes a truncated answer for a complete one.
  *
  * @example
  * app.use(unknownPath(), errorEnvelope())
@@ -22,7 +22,7 @@ export function errorEnvelope(options: ErrorEnvelopeOptions = {}): ErrorRequestH
   return function errorEnvelope(thrown: unknown, req: Request, res: Response, _next: NextFunction): void {
     const call = callOf(req)
     const error = call.stamp(toGatewayError(thrown))
-    // Another library's 5xx is foreseen by nobody here either, whatever status it came with.
+    // A 5xx of another library is unforeseen, too, whatever its status.
     if (isUnforeseen(error) || (error !== thrown && error.status >= 500)) {
       const logger = options.logger ?? call.logger
       logger.error(
@@ -30,7 +30,7 @@ export function errorEnvelope(options: ErrorEnvelopeOptions = {}): ErrorRequestH
         'unforeseen error',
       )
     }
-    // The answer was given, and only its end is still held back: it stands.
+    // The answer was complete, and only its end is held back, so it stands.
     if (isHeldBack(res)) return
     call.fail(error)
     if (res.headersSent) endBroken(res, call, error)
@@ -39,8 +39,8 @@ export function errorEnvelope(options: ErrorEnvelopeOptions = {}): ErrorRequestH
 }
 
 /**
- * Turns every request that reached the end of the chain into `not_found`: unknown paths, and known ones asked with
- * another method. Mount it behind the routes and before {@link errorEnvelope}.
+ * Refuses every request that reaches it with `not_found`: unknown paths, and known paths with another method. Mount
+ * it after the routes and before {@link errorEnvelope}.
  *
  * @example
  * app.use(unknownPath(), errorEnvelope())
@@ -53,13 +53,13 @@ export function unknownPath(): RequestHandler {
 
 function sendEnvelope(req: Request, res: Response, call: Call, error: GatewayError): void {
   if (res.destroyed) {
-    // Nobody reads it, but whoever waits for this answer's end learns that it failed.
+    // Nobody reads it, but listeners on the response's end learn that it failed.
     res.statusCode = error.status
     res.end()
     return
   }
   const body = Buffer.from(JSON.stringify(call.protocol.errorBody(error, call.id)))
-  for (const name of HEADERS_OF_ANOTHER_BODY) res.removeHeader(name)
+  for (const name of STALE_HEADERS) res.removeHeader(name)
   res.statusCode = error.status
   res.statusMessage = ''
   for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
@@ -70,8 +70,8 @@ function sendEnvelope(req: Request, res: Response, call: Call, error: GatewayErr
   else res.end(sent)
 }
 
-/** What a handler may have set for the answer that it then did not give. */
-const HEADERS_OF_ANOTHER_BODY = [
+/** Headers that a handler may have set for the answer that it did not send. */
+const STALE_HEADERS = [
   'cache-control',
   'content-disposition',
   'content-encoding',
@@ -83,15 +83,15 @@ const HEADERS_OF_ANOTHER_BODY = [
   'transfer-encoding',
 ]
 
-/** Up to here the rest of a refused body is read and thrown away, which is cheaper than a new connection. */
-const MOST_DISCARDED_BYTES = 64 * 1024
+/** The rest of a refused body is read and discarded up to this size, which is cheaper than a new connection. */
+const MAX_DISCARDED_BYTES = 64 * 1024
 
-/** Whether what is left of the body is not worth reading. */
+/** Whether the rest of the body is too long to discard. */
 function leavesMuchUnread(req: Request): boolean {
   if (req.complete) return false
   const declared = req.headers['content-length']
   if (declared === undefined) return req.headers['transfer-encoding'] !== undefined
-  return !(Number(declared) <= MOST_DISCARDED_BYTES)
+  return !(Number(declared) <= MAX_DISCARDED_BYTES)
 }
 
 /** How long a caller may take to read the last bytes of a broken answer, in milliseconds. */
@@ -103,14 +103,14 @@ function endBroken(res: Response, call: Call, error: GatewayError): void {
   if (isEventStream) res.write(call.protocol.streamError(error, call.id, call.nextEventNumber))
   // Not res.end(): that would write the terminating chunk and make the answer look whole.
   if (res.socket) cutOff(res.socket)
-  // Pipelined: queued behind another answer of the connection, which goes out whole first.
+  // Pipelined: another answer of the connection goes out first.
   else res.once('socket', (socket: Socket) => process.nextTick(cutOff, socket))
 }
 
-/** Closes the connection behind what has been written. */
+/** Closes the connection after the bytes already written. */
 function cutOff(socket: Socket): void {
   socket.destroySoon()
-  // A caller that reads no more must not keep its call, and what that holds, open.
+  // A caller that stops reading must not keep its call open.
   const timer = setTimeout(() => socket.destroy(), LAST_BYTES_MS).unref()
   socket.once('close', () => clearTimeout(timer))
 }
