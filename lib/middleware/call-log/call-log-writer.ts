@@ -4,28 +4,28 @@ import { Retention } from './retention.ts'
 
 /** Options of {@link CallLogWriter}. */
 export interface CallLogWriterOptions {
-  /** Where entries are kept. */
+  /** The store of the entries. */
   store: CallStore
-  /** Is told when the store fails or entries are dropped, and when that ends. Defaults to the console. */
+  /** Logs when the store fails or entries are dropped, and when that ends. Defaults to the console. */
   logger?: Logger
-  /** Most entries waiting to be written; further ones are dropped and counted. Defaults to 10000. */
+  /** The largest number of entries in the queue; further ones are dropped and counted. Defaults to 10000. */
   maxQueue?: number
-  /** Most entries written at once. Defaults to 500. */
+  /** The largest number of entries written at once. Defaults to 500. */
   batchSize?: number
-  /** How long an entry waits for others to be written with, in milliseconds; at most 1000. Defaults to 50. */
+  /** How long an entry waits for others to share its batch, in milliseconds; at most 1000. Defaults to 50. */
   flushMs?: number
-  /** How long entries are kept, in milliseconds; null = for ever. Defaults to 30 days. */
+  /** How long entries are kept, in milliseconds; null keeps them for ever. Defaults to 30 days. */
   retentionMs?: number | null
 }
 
 const FIRST_RETRY_MS = 100
-/** So that after an outage, too, entries are visible within about a second. */
-const LAST_RETRY_MS = 1000
+/** Kept short so that entries are visible within about a second after an outage, too. */
+const MAX_RETRY_MS = 1000
 const THIRTY_DAYS_MS = 30 * 86_400_000
 
 /**
- * Writes call log entries in batches, off the path of requests. While the store fails, what waits is kept and tried
- * again; only a full queue drops entries, and counts them.
+ * Writes call log entries in batches, off the path of requests. While the store fails, queued entries are kept and
+ * tried again. Entries are dropped, and counted, only when the queue is full.
  *
  * Call {@link close} at shutdown: no timer of the writer keeps the process alive.
  *
@@ -48,10 +48,10 @@ export class CallLogWriter {
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
   #retryMs = 0
-  /** Ends the wait for the next try early. */
+  /** Ends the pause before the next retry. */
   #retryNow: (() => void) | undefined
-  /** How many entries had been dropped when the trouble began; undefined without trouble. */
-  #troubleSince: number | undefined
+  /** The count of dropped entries when the outage began; undefined without an outage. */
+  #droppedAtOutage: number | undefined
   #closed = false
 
   constructor(options: CallLogWriterOptions) {
@@ -70,21 +70,21 @@ export class CallLogWriter {
     this.#retention = retentionMs === null ? undefined : new Retention({ store, logger, retentionMs })
   }
 
-  /** Entries that were not written, and will not be: the queue was full, or the writer closed. */
+  /** The number of entries that were dropped because the queue was full or the writer closed. */
   get dropped(): number {
     return this.#dropped
   }
 
-  /** Entries that wait to be written. */
+  /** The number of entries that wait to be written. */
   get queued(): number {
     return this.#queue.length
   }
 
-  /** Takes an entry; it is visible in the store within a second. Never throws, never waits. */
+  /** Queues an entry, which is visible in the store within a second. Never throws, never waits. */
   add(entry: CallLogEntry): void {
     if (this.#closed || this.#queue.length >= this.#maxQueue) {
       if (!this.#closed)
-        this.#beginTrouble({ queued: this.#queue.length }, 'call log: the queue is full, entries are dropped')
+        this.#beginOutage({ queued: this.#queue.length }, 'call log: the queue is full, entries are dropped')
       this.#dropped++
       return
     }
@@ -93,7 +93,7 @@ export class CallLogWriter {
     this.#schedule()
   }
 
-  /** Writes all that is queued now, for as long as that takes. */
+  /** Writes all entries that are queued now, however long that takes. */
   async flush(): Promise<void> {
     const target = this.#accepted
     this.#retryNow?.()
@@ -101,9 +101,9 @@ export class CallLogWriter {
   }
 
   /**
-   * Takes no more entries and writes those that wait.
+   * Stops accepting entries and writes the queued ones.
    *
-   * @param timeoutMs how long that may take; what is left then is dropped and counted.
+   * @param timeoutMs how long that may take; entries left then are dropped and counted.
    */
   async close(timeoutMs = 5000): Promise<void> {
     if (this.#closed) return
@@ -131,7 +131,10 @@ export class CallLogWriter {
     else this.#timer ??= setTimeout(() => void this.#writeBatch(), this.#flushMs).unref()
   }
 
-  /** Writes one batch; on failure it stays queued, and the wait for the next try is part of this one. Never rejects. */
+  /**
+   * Writes one batch. If that fails, the batch stays queued, and the promise includes the pause before the next try.
+   * Never rejects.
+   */
   #writeBatch(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -143,18 +146,15 @@ export class CallLogWriter {
     const batch = this.#queue.slice(0, this.#batchSize)
     try {
       await this.#store.append(batch)
-      // Emptied meanwhile if closing ran out of time.
+      // The queue is empty by now if `close` timed out.
       if (this.#queue[0] === batch[0]) {
         this.#queue.splice(0, batch.length)
         this.#written += batch.length
       }
       this.#retryMs = 0
-      if (this.#troubleSince !== undefined) this.#endTrouble(this.#troubleSince)
+      if (this.#droppedAtOutage !== undefined) this.#endOutage(this.#droppedAtOutage)
     } catch (error) {
-      this.#beginTrouble(
-        { err: error, queued: this.#queue.length },
-        'call log: the store fails, entries wait',
-      )
+      this.#beginOutage({ err: error, queued: this.#queue.length }, 'call log: the store fails, entries wait')
       await this.#retryPause()
     } finally {
       this.#writing = undefined
@@ -163,7 +163,7 @@ export class CallLogWriter {
   }
 
   async #retryPause(): Promise<void> {
-    this.#retryMs = Math.min(LAST_RETRY_MS, this.#retryMs * 2 || FIRST_RETRY_MS)
+    this.#retryMs = Math.min(MAX_RETRY_MS, this.#retryMs * 2 || FIRST_RETRY_MS)
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, this.#retryMs).unref()
       this.#retryNow = () => {
@@ -174,17 +174,17 @@ export class CallLogWriter {
     this.#retryNow = undefined
   }
 
-  #beginTrouble(fields: object, message: string): void {
-    if (this.#troubleSince !== undefined) return
-    this.#troubleSince = this.#dropped
+  #beginOutage(fields: object, message: string): void {
+    if (this.#droppedAtOutage !== undefined) return
+    this.#droppedAtOutage = this.#dropped
     this.#logger.error(fields, message)
   }
 
-  /** Not before the queue has room again: a store that is only too slow would else be logged with every batch. */
-  #endTrouble(droppedBefore: number): void {
+  /** Waits until half the queue is free: a slow store would otherwise be logged with every batch. */
+  #endOutage(droppedBefore: number): void {
     if (this.#queue.length * 2 > this.#maxQueue) return
     const dropped = this.#dropped - droppedBefore
-    this.#troubleSince = undefined
+    this.#droppedAtOutage = undefined
     this.#logger.warn({ dropped }, 'call log: entries are written again')
   }
 }

@@ -3,18 +3,18 @@ import { type Call, type CallLogEntry, callOf, entryOf } from '../../core/call/i
 
 /** Options of {@link callLog}. */
 export interface CallLogOptions {
-  /** Takes the entries: a `CallLogWriter`, or anything whose `add` neither throws nor waits. */
+  /** Receives the entries: a `CallLogWriter`, or an object whose `add` neither throws nor waits. */
   writer: { add(entry: CallLogEntry): void }
   /**
-   * Who writes the entries of calls that are charged: the `writer`, or the `ledger` in the transaction of the charge.
+   * Where entries of charged calls are written: by the `writer`, or by the `ledger` in the transaction of the charge.
    * Defaults to `writer`.
    */
   settledBy?: 'writer' | 'ledger'
 }
 
 /**
- * Writes an entry for every call when it ends, refused and broken ones included. Mount it right behind
- * `beginCall`: what is registered first runs last, so that the entry knows what all others gave back.
+ * Writes an entry for every call when it ends, including refused and broken ones. Mount it right after `beginCall`:
+ * end handlers run in reverse order, so this one then sees what all others released.
  *
  * @throws TypeError at construction without a writer.
  * @example

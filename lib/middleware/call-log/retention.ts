@@ -8,13 +8,13 @@ interface RetentionOptions {
   retentionMs: number
 }
 
-const ROUND_MS = 10 * 60_000
+const INTERVAL_MS = 10 * 60_000
 const PAUSE_MS = 50
-const SLICE = 500
+const BATCH_SIZE = 500
 
 /**
- * Deletes entries past their time, every ten minutes: in slices, with pauses between, so that nothing else waits long
- * for the store. Several processes may do so on one store.
+ * Deletes expired entries every ten minutes, in batches with pauses, so that other queries do not wait long. Several
+ * processes may do so on one store.
  */
 export class Retention {
   readonly #options: RetentionOptions
@@ -26,7 +26,7 @@ export class Retention {
     if (!(options.retentionMs > 0))
       throw new TypeError('CallLogWriter: "retentionMs" must be above 0, or null')
     this.#options = options
-    this.#schedule(ROUND_MS)
+    this.#schedule(INTERVAL_MS)
   }
 
   stop(): void {
@@ -42,12 +42,12 @@ export class Retention {
     const { store, logger, retentionMs } = this.#options
     let pruned = 0
     try {
-      pruned = await store.prune(Date.now() - retentionMs, SLICE)
+      pruned = await store.prune(Date.now() - retentionMs, BATCH_SIZE)
       this.#failing = false
     } catch (error) {
       if (!this.#failing) logger.error({ err: error }, 'call log: old entries could not be deleted')
       this.#failing = true
     }
-    this.#schedule(pruned === SLICE ? PAUSE_MS : ROUND_MS)
+    this.#schedule(pruned === BATCH_SIZE ? PAUSE_MS : INTERVAL_MS)
   }
 }
