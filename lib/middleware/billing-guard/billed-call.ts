@@ -5,7 +5,7 @@ import type { Settlement } from '../../ledger/ledger.ts'
 import type { Bill, ChargeOutcome, Reservation, SettleOutcome } from '../../ledger/pool/reservation.ts'
 import { type Cost, costOf } from './cost.ts'
 
-/** A call whose money is held: from the reservation to the charge, or to nothing. It is itself the bill of the charge. */
+/** A call with a reservation, from the reservation to its charge or release. It is also the bill of its charge. */
 export class BilledCall implements Bill {
   readonly requestId: string
   amount = 0n
@@ -17,14 +17,13 @@ export class BilledCall implements Bill {
   readonly #reservation: Reservation
   readonly #handlerMs: number
   #settled = false
-  /** Whether a handler has ended its answer. */
   #answered = false
-  #patience: NodeJS.Timeout | undefined
+  #handlerTimer: NodeJS.Timeout | undefined
 
   /**
-   * Lets the money follow the call from here on.
+   * Registers with the call.
    *
-   * @param handlerMs how long a handler may go on whose caller has left, with its money held, in milliseconds.
+   * @param handlerMs how long the reservation stays for a handler whose caller has left, in milliseconds.
    */
   constructor(call: Call, res: ServerResponse, reservation: Reservation, handlerMs: number) {
     this.requestId = call.id
@@ -46,9 +45,9 @@ export class BilledCall implements Bill {
   }
 
   /**
-   * What the end of an answer has to wait for; undefined: nothing. Of one that is an error nothing has to be durable.
+   * Returns a promise that the end of an answer must wait for; undefined if nothing has to wait, as for an error.
    *
-   * @throws {GatewayError} what has to be answered instead; as a rejection, too.
+   * @throws {GatewayError} (or rejects with) the error to answer instead.
    */
   beforeEnd(): Promise<void> | undefined {
     this.#answered = true
@@ -65,9 +64,9 @@ export class BilledCall implements Bill {
   }
 
   /**
-   * Charges what the call used, durably. Undefined when that stands already, or there is nothing to charge.
+   * Charges the call durably. Returns undefined if the charge is already durable, or there is nothing to charge.
    *
-   * @throws {GatewayError} `billing_unavailable` as a rejection: the answer must not be finished.
+   * @throws {GatewayError} (as a rejection) `billing_unavailable`: the answer must not be finished.
    */
   settle(ending: CallEnding): Promise<void> | undefined {
     const cost = this.#costOf(ending)
@@ -79,7 +78,7 @@ export class BilledCall implements Bill {
     return undefined
   }
 
-  /** What is free and hangs on no claim needs no ledger, and goes on without one. */
+  /** Whether the call is free and holds no claim. It then needs no ledger. */
   #isFree(): boolean {
     const { billing, idempotency } = this.#call
     if (this.#reservation.amount > 0n || idempotency?.claim) return false
@@ -87,16 +86,19 @@ export class BilledCall implements Bill {
     return true
   }
 
-  /** @throws {GatewayError} where the answer must not be finished. */
+  /** @throws {GatewayError} if the answer must not be finished. */
   #goOn(outcome: SettleOutcome): void {
-    // The call's key is another's by now: whoever holds it says so.
+    // Another call has the key by now; `prove` throws its refusal.
     if (outcome === 'fenced') this.#call.prove()
     if (outcome !== 'unconfirmed') return
     if (this.#reservation.onLedgerAway === 'hold') this.#holdBack()
     else this.onResolved('confirmed')
   }
 
-  /** What is to be charged; undefined where nothing was used. Errors are not charged, even where a handler asks to. */
+  /**
+   * Returns the cost of the call; undefined if nothing was used. Errors are never charged, even if a handler reports
+   * a charge.
+   */
   #costOf({ outcome }: CallEnding): Cost | undefined {
     const { usage, servedBy, billing } = this.#call
     const own = billing?.own
@@ -124,7 +126,7 @@ export class BilledCall implements Bill {
     return this.#reservation.settle(this)
   }
 
-  /** How the amount came about, kept with the charge, which outlives the log. */
+  /** Returns the terms of the amount, which are stored with the charge and outlive the call log. */
   basis(): string {
     const { usage, servedBy, billing } = this.#call
     const items = billing?.items ?? []
@@ -133,7 +135,7 @@ export class BilledCall implements Bill {
     return JSON.stringify({ line: servedBy?.line, source: usage?.source, items: priced })
   }
 
-  /** The log entry as of now: one that is written late knows how the call really ended. */
+  /** Returns the current log entry. An entry that is written late holds the call's actual end. */
   #entryOf(ending: CallEnding): CallLogEntry {
     return entryOf(this.#call, this.#call.outcome ? { ...ending, outcome: this.#call.outcome } : ending)
   }
@@ -146,7 +148,7 @@ export class BilledCall implements Bill {
     return { id: claim.id, owner: claim.owner, keepUntil: Date.now() + claim.keepMs }
   }
 
-  /** Notes what the ledger has answered, now or long after the call. */
+  /** Handles the ledger's answer, which may come long after the call. */
   onResolved(outcome: ChargeOutcome): void {
     const claim = this.#call.idempotency?.claim
     const settling = claim?.state === 'settling'
@@ -158,13 +160,13 @@ export class BilledCall implements Bill {
     if (settling && outcome === 'fenced') claim.state = 'lost'
     if (outcome === 'fenced' && !this.#res.headersSent) this.#call.idempotency?.discard()
     if (settling && outcome === 'voided') claim.state = 'released'
-    // What the ledger has not written with the charge, the log writes itself.
+    // The call log writes the entry that the ledger did not write with the charge.
     if (outcome === 'fenced' && this.#call.entryBy === 'written') this.#call.entryBy = 'ledger'
   }
 
   /**
-   * Nobody knows whether the charge stands. What was not sent is not sent, and must then not be charged; what was sent
-   * is charged, and the stream says that its end is not.
+   * Refuses the end of an answer whose charge is not confirmed. If nothing was sent, the charge is revoked; otherwise
+   * it stands, and the stream ends with an error.
    */
   #holdBack(): void {
     const call = this.#call
@@ -172,7 +174,7 @@ export class BilledCall implements Bill {
     const error = call.refuse('billing_unavailable')
     if (!this.#res.headersSent) {
       if (call.billing) call.billing.charged = null
-      // Else the caller could read in the call log what nobody pays for.
+      // Otherwise the caller could read the unpaid answer in the call log.
       call.idempotency?.discard()
       const { status, code } = error
       const ending: CallEnding = {
@@ -186,28 +188,28 @@ export class BilledCall implements Bill {
     throw error
   }
 
-  /** However the call ended: what it used is charged, though nobody waits for it; else all is given back. */
+  /** Charges what the call used, however it ended, or releases the reservation. */
   #end(): void {
     if (this.#settled) return
     if (!this.#mayStillRun) {
       this.#giveBack()
       return
     }
-    this.#patience = setTimeout(() => {
+    this.#handlerTimer = setTimeout(() => {
       this.#answered = true
       this.#giveBack()
     }, this.#handlerMs).unref()
   }
 
-  /** A handler that went on without its caller has thrown. While the call runs, its end gives back. */
+  /** Handles an error of a handler. While the call runs, its end releases the reservation. */
   #fail(): void {
     this.#answered = true
     if (this.#call.ended) this.#giveBack()
   }
 
   /**
-   * A handler that knows nothing of calls goes on when its caller has left, and may yet charge. What it has charged for
-   * by then, with some of the answer sent, is all that the caller gets.
+   * Whether the handler may still run, and charge, although its caller left. Once it has reported a charge and sent
+   * part of the answer, the caller gets no more.
    */
   get #mayStillRun(): boolean {
     const { left, routing, billing } = this.#call
@@ -216,7 +218,7 @@ export class BilledCall implements Bill {
   }
 
   #giveBack(): void {
-    clearTimeout(this.#patience)
+    clearTimeout(this.#handlerTimer)
     const { outcome } = this.#call
     const ending = outcome && { outcome, unsent: null }
     const cost = ending && !this.#settled ? this.#costOf(ending) : undefined

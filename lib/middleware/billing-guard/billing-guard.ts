@@ -11,35 +11,36 @@ import { WorstCase } from './worst-case.ts'
 /** Options of {@link billingGuard}. */
 export interface BillingGuardOptions {
   /**
-   * This process's share of the ledger; pass one to close it at shutdown. Defaults to one on a ledger in this process's
-   * memory, where every account is postpaid: spend is recorded, nobody is refused.
+   * The pool of this process. Pass one to close it at shutdown. Defaults to a pool on a ledger in memory, where every
+   * account is postpaid: spend is recorded, and no call is refused.
    */
   pool?: LeasePool
   /**
-   * The models and lines whose prices bound what a call can cost; a function where they can change while the app runs,
-   * best one that answers the same for the same call.
+   * The models and lines whose prices bound the cost of a call; a function if they can change while the app runs. It
+   * should return the same catalogue for the same call every time.
    */
   catalog?: Catalog | ((call: Call) => Catalog)
   /**
-   * The most a request can cost, as a decimal string or in nano-units; it is held while the request runs. Defaults to
-   * what `readRequest` found, at the catalogue's prices. One of the two is needed.
+   * Returns the largest possible cost of a request, as a decimal string or in nano-units; it is held while the
+   * request runs. Defaults to an estimate from `call.request` and the catalogue's prices. Either this or `catalog` is
+   * required.
    */
   reserve?: (req: Request, call: Call) => bigint | string
-  /** Who pays. Defaults to the account that `authenticate` found. */
+  /** Returns the account to charge. Defaults to the account that `authenticate` found. */
   account?: (req: Request, call: Call) => string | undefined
-  /** Whose quota counts too; null = nobody's. Defaults to the key that `authenticate` found. */
+  /** Returns the key whose quota also counts; null for none. Defaults to the key that `authenticate` found. */
   key?: (req: Request, call: Call) => string | null
   /**
-   * How long money stays held for a handler of your own whose caller has left and which has not answered yet, in
+   * How long a reservation stays for a handler of your own that has not answered yet although its caller has left, in
    * milliseconds. Defaults to 5 minutes.
    */
   handlerMs?: number
 }
 
 /**
- * Holds the most that a request can cost, and charges what it did cost. Refuses with
- * `key_quota_exhausted`, `insufficient_balance`, `quota_lease_exhausted` or `billing_unavailable`. The end of an answer
- * waits until its charge is durable, so that what a client saw the end of is charged, once.
+ * Reserves the largest possible cost of a request, and charges the actual cost. Refuses with `key_quota_exhausted`,
+ * `insufficient_balance`, `quota_lease_exhausted` or `billing_unavailable`. The end of an answer waits until its
+ * charge is durable, so that every complete answer is charged exactly once.
  *
  * A call is charged for what `route` measured, or for what your own handler reports with `callOf(req).charge(…)`.
  *
@@ -91,7 +92,7 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler {
   }
 }
 
-/** Notes the amounts for the call log, which alone may show them. */
+/** Writes the amounts to the call log. The caller does not see them. */
 function refuse(call: Call, { refused, required, available }: ReserveRefusal): GatewayError {
   call.billing = { reserved: null, charged: null, required, available, items: [], own: undefined }
   return call.refuse(refused)
@@ -116,7 +117,7 @@ function validate(options: BillingGuardOptions) {
   return { pool, account, key, handlerMs, reserve: reserveOf(options) }
 }
 
-/** The most that a call can cost; null: calls of its endpoint are never charged, and no money is looked at. */
+/** Returns a function for the largest possible cost of a call; null for endpoints that are never charged. */
 function reserveOf({ reserve, catalog }: BillingGuardOptions): (req: Request, call: Call) => bigint | null {
   if (reserve) {
     return (req, call) => {

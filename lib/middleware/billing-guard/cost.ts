@@ -1,16 +1,16 @@
 import { type ChargeItem, sumOfItems, type Usage } from '../../core/call/index.ts'
 import type { Price } from '../../core/catalog/index.ts'
 
-/** What a call costs, in nano-units, and the terms that add up to it. */
+/** The cost of a call in nano-units, and the items that add up to it. */
 export interface Cost {
   readonly amount: bigint
   readonly items: readonly ChargeItem[]
 }
 
 /**
- * Returns the cost of what a call used, at a line's price: exact, and rounded half up to the nano-unit once. What is
- * priced by the piece and by tokens is paid once, by its tokens where it has some: images and video by those of output,
- * searches by those of input.
+ * Returns the cost of a call's usage at a line's price, rounded half up to the nano-unit once. A unit that is priced
+ * by the piece and by tokens is charged once, by tokens if there are any: images and video by output tokens, searches
+ * by input tokens.
  *
  * @example
  * costOf({ inputTokens: 40, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 11, source: 'measured' }, price)
@@ -33,7 +33,7 @@ export function costOf(usage: Usage, price: Price): Cost {
   return sumOfItems(terms)
 }
 
-/** Most units of most calls are none, or cost nothing. */
+/** Adds an item, unless its quantity or price is zero. */
 function add(terms: ChargeItem[], unit: ChargeItem['unit'], quantity: number, price: bigint): void {
   if (quantity > 0 && price > 0n) terms.push({ unit, quantity, price })
 }

@@ -2,11 +2,11 @@ import type { CallRequest, Principal } from '../../core/call/index.ts'
 import { type Catalog, type Line, type Model, priceOn } from '../../core/catalog/index.ts'
 import { MOST_TOKENS_PER_IMAGE, type PriceUnit } from '../../core/operations/index.ts'
 
-/** Output of a model of which neither the request nor the catalogue says how much it can be. */
+/** The output assumed if neither the request nor the catalogue limits it. */
 const UNBOUNDED_OUTPUT_TOKENS = 32_768
 
-/** The dearest that each unit can be for a model, in nano-units. */
-interface Dearest {
+/** The highest price of each unit for a model, in nano-units. */
+interface HighestPrices {
   inputPerMillion: bigint
   outputPerMillion: bigint
   perRequest: bigint
@@ -16,59 +16,62 @@ interface Dearest {
 }
 
 /**
- * Works out the most that calls can cost, over all lines that may serve them: 1.25 × the estimated input at
- * the dearest input or cache-write price, every answer at the longest it may be or every image at the dearest, and the
- * prices by unit.
+ * Computes the largest possible cost of a call over all lines that may serve it: 1.25 × the estimated input at the
+ * highest input or cache-write price, all answers at full length or all images at the highest price, and the prices
+ * by unit.
  */
 export class WorstCase {
-  readonly #byCatalog = new WeakMap<Catalog, Map<string, Dearest>>()
+  readonly #byCatalog = new WeakMap<Catalog, Map<string, HighestPrices>>()
 
-  /** Nano-units, rounded half up. */
+  /** Returns the cost in nano-units, rounded half up. */
   of(catalog: Catalog, request: CallRequest, principal: Principal | null): bigint {
     const { model, operation, estimatedInputTokens } = request
-    const dearest = this.#dearestOf(catalog, model, principal)
-    // Five quarters of the input: the estimate may be short by as much. In quarters of millionths all is whole.
+    const highest = this.#highestOf(catalog, model, principal)
+    // The input counts five quarters, because the estimate may be short by that much. In quarters of millionths all
+    // terms are integers.
     const quarters =
-      BigInt(estimatedInputTokens) * 5n * dearest.inputPerMillion +
-      MOST_MADE[operation.priceUnit](request, dearest) * 4n +
-      dearest.perRequest * 4_000_000n
+      BigInt(estimatedInputTokens) * 5n * highest.inputPerMillion +
+      MAX_OUTPUT_COST[operation.priceUnit](request, highest) * 4n +
+      highest.perRequest * 4_000_000n
     return (quarters + 2_000_000n) / 4_000_000n
   }
 
-  /** Of all lines where the account may use all, once for a catalogue; else of those it may use. */
-  #dearestOf(catalog: Catalog, model: Model, principal: Principal | null): Dearest {
+  /** Returns the highest prices of all lines, cached per catalogue, or of the lines in the account's regions. */
+  #highestOf(catalog: Catalog, model: Model, principal: Principal | null): HighestPrices {
     const regions = principal?.lineRegions
     const lines = catalog.linesOf(model.id)
-    if (regions) return dearestOf(model, lines.filter(isIn(regions)))
-    const byModel = this.#byCatalog.get(catalog) ?? new Map<string, Dearest>()
+    if (regions) return highestOf(model, lines.filter(isIn(regions)))
+    const byModel = this.#byCatalog.get(catalog) ?? new Map<string, HighestPrices>()
     this.#byCatalog.set(catalog, byModel)
-    const known = byModel.get(model.id) ?? dearestOf(model, lines)
+    const known = byModel.get(model.id) ?? highestOf(model, lines)
     byModel.set(model.id, known)
     return known
   }
 }
 
-/** The most that a call can make, by what it is charged by, in millionths of nano-units. */
-const MOST_MADE: Readonly<Record<PriceUnit, (request: CallRequest, dearest: Dearest) => bigint>> = {
-  tokens: ({ answers, maxOutputTokens, model }, { outputPerMillion }) => {
-    const output = maxOutputTokens ?? model.maxOutputTokens ?? model.contextWindow ?? UNBOUNDED_OUTPUT_TOKENS
-    return BigInt(answers * output) * outputPerMillion
-  },
-  input: () => 0n,
-  images: ({ units, model }, { outputPerMillion, perImage }) => {
-    const tokens = BigInt(model.maxOutputTokens ?? MOST_TOKENS_PER_IMAGE)
-    return BigInt(units) * largest(tokens * outputPerMillion, perImage * 1_000_000n)
-  },
-  seconds: ({ units }, { perSecond }) => BigInt(units) * perSecond * 1_000_000n,
-  searches: ({ units }, { perSearchUnit }) => BigInt(units) * perSearchUnit * 1_000_000n,
-  none: () => 0n,
-}
+/** The largest cost of a call's output by its price unit, in millionths of nano-units. */
+const MAX_OUTPUT_COST: Readonly<Record<PriceUnit, (request: CallRequest, highest: HighestPrices) => bigint>> =
+  {
+    tokens: ({ answers, maxOutputTokens, model }, { outputPerMillion }) => {
+      const output =
+        maxOutputTokens ?? model.maxOutputTokens ?? model.contextWindow ?? UNBOUNDED_OUTPUT_TOKENS
+      return BigInt(answers * output) * outputPerMillion
+    },
+    input: () => 0n,
+    images: ({ units, model }, { outputPerMillion, perImage }) => {
+      const tokens = BigInt(model.maxOutputTokens ?? MOST_TOKENS_PER_IMAGE)
+      return BigInt(units) * largest(tokens * outputPerMillion, perImage * 1_000_000n)
+    },
+    seconds: ({ units }, { perSecond }) => BigInt(units) * perSecond * 1_000_000n,
+    searches: ({ units }, { perSearchUnit }) => BigInt(units) * perSearchUnit * 1_000_000n,
+    none: () => 0n,
+  }
 
 function isIn(regions: readonly string[]): (line: Line) => boolean {
   return ({ region }) => region !== undefined && regions.includes(region)
 }
 
-const NOTHING: Readonly<Dearest> = {
+const NOTHING: Readonly<HighestPrices> = {
   inputPerMillion: 0n,
   outputPerMillion: 0n,
   perRequest: 0n,
@@ -77,23 +80,23 @@ const NOTHING: Readonly<Dearest> = {
   perSecond: 0n,
 }
 
-function dearestOf(model: Model, lines: readonly Line[]): Dearest {
-  const dearest: Dearest = { ...NOTHING }
+function highestOf(model: Model, lines: readonly Line[]): HighestPrices {
+  const highest: HighestPrices = { ...NOTHING }
   for (const line of lines) {
     const price = priceOn(model, line)
-    // Only an Anthropic-style line writes its caches at a price of their own.
+    // Only Anthropic-style lines have a separate price for cache writes.
     const input =
       line.protocol === 'anthropic'
         ? largest(price.inputPerMillion, price.cacheWritePerMillion)
         : price.inputPerMillion
-    dearest.inputPerMillion = largest(dearest.inputPerMillion, input)
-    dearest.outputPerMillion = largest(dearest.outputPerMillion, price.outputPerMillion)
-    dearest.perRequest = largest(dearest.perRequest, price.perRequest)
-    dearest.perImage = largest(dearest.perImage, price.perImage)
-    dearest.perSecond = largest(dearest.perSecond, price.perSecond)
-    dearest.perSearchUnit = largest(dearest.perSearchUnit, price.perSearchUnit)
+    highest.inputPerMillion = largest(highest.inputPerMillion, input)
+    highest.outputPerMillion = largest(highest.outputPerMillion, price.outputPerMillion)
+    highest.perRequest = largest(highest.perRequest, price.perRequest)
+    highest.perImage = largest(highest.perImage, price.perImage)
+    highest.perSecond = largest(highest.perSecond, price.perSecond)
+    highest.perSearchUnit = largest(highest.perSearchUnit, price.perSearchUnit)
   }
-  return dearest
+  return highest
 }
 
 function largest(one: bigint, other: bigint): bigint {
