@@ -24,13 +24,13 @@ export class AnswerBody {
 
   /** Adds what was passed to `write` or `end`. */
   addSent(chunk: unknown, encoding?: unknown): void {
-    // What follows unsent output is no part of the answer, but an error about it.
+    // Bytes after unsent output are an error about the answer, not part of it.
     if (this.#hasUnsent) return
     if (typeof chunk === 'string') this.#addText(chunk, encoding)
     else if (chunk instanceof Uint8Array) this.#add(chunk, chunk.byteLength)
   }
 
-  /** Adds what belongs to the answer and is not sent. */
+  /** Adds output that belongs to the answer and is not sent. */
   addUnsent(output: AnswerBytes): void {
     this.#hasUnsent = true
     this.#addAll(output)
@@ -43,7 +43,10 @@ export class AnswerBody {
     this.#bytes = 0
   }
 
-  /** Returns the answer and what is still to come as text; null when it is empty. A cut answer says so at its end. */
+  /**
+   * Returns the answer, followed by the output still to come, as text; null if it is empty. A cut answer ends with a
+   * note.
+   */
   text(toCome: AnswerBytes | null = null): string | null {
     if (toCome !== null) return this.#and(toCome).text()
     if (this.empty || this.#limit === 0) return null

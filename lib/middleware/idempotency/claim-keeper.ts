@@ -15,8 +15,8 @@ export interface ClaimKeeperOptions {
   readonly keepMs: number
 }
 
-/** The most claims that one operation renews, so that it stays far within its time limit. */
-const RENEWED_AT_ONCE = 500
+/** The largest number of claims renewed by one operation, to stay far within its time limit. */
+const RENEW_BATCH_SIZE = 500
 const RETRY_MS = 1000
 /** How often `close` checks whether the store has confirmed everything. */
 const CLOSING_MS = 20
@@ -93,8 +93,8 @@ export class ClaimKeeper {
   }
 
   /**
-   * Completes a call of the same key whose completion the store has not confirmed, once its lease may be over: what has run
-   * must not run again. Until then its record refuses the claim.
+   * Completes an earlier call of the same key that the store has not confirmed, once its lease may have expired: a
+   * call that has run must not run again. Until then its record refuses the claim.
    *
    * @throws {StoreAway} while the store does not answer.
    */
@@ -133,7 +133,7 @@ export class ClaimKeeper {
     return (held.state as HeldClaim['state']) === 'completed'
   }
 
-  /** Frees the key. Never rejects: what the store does not answer is repeated until the lease is over. */
+  /** Frees the key. Never rejects: an unanswered release is repeated until the lease is over. */
   async release(held: HeldClaim): Promise<void> {
     this.#held.delete(held)
     held.state = 'releasing'
@@ -150,8 +150,8 @@ export class ClaimKeeper {
   }
 
   /**
-   * Waits, at the end of the process, until the store has confirmed everything, and asks again for what it has not. Logs what
-   * is not settled by then. Claims of running calls end with their leases.
+   * Waits, at the end of the process, until the store has confirmed everything, and repeats what it has not. Logs the
+   * claims that are not settled by then. Claims of running calls expire with their leases.
    */
   async close(withinMs: number): Promise<void> {
     const until = performance.now() + withinMs
@@ -228,15 +228,15 @@ export class ClaimKeeper {
 
   async #renewHeld(): Promise<void> {
     const held = [...this.#held]
-    for (let at = 0; at < held.length; at += RENEWED_AT_ONCE)
-      await this.#renew(held.slice(at, at + RENEWED_AT_ONCE))
+    for (let at = 0; at < held.length; at += RENEW_BATCH_SIZE)
+      await this.#renew(held.slice(at, at + RENEW_BATCH_SIZE))
   }
 
   async #renew(claims: readonly HeldClaim[]): Promise<void> {
     const askedAt: Moment = momentNow()
     const answers = await this.#guard.run(() => this.#store.renew(claims, askedAt.wall + this.#leaseMs))
     for (const [i, claim] of claims.entries()) {
-      // The store does not renew what has ended meanwhile, nor what is completed and whose ledger has not answered yet.
+      // The store does not renew ended claims, or completed ones whose ledger has not answered yet.
       if (!this.#held.has(claim)) continue
       const over = claim.state !== 'running' && claim.state !== 'settling'
       if (answers[i] && !over) claim.confirm(askedAt)
@@ -252,7 +252,7 @@ export class ClaimKeeper {
     if (held.state === 'settling') {
       await this.#askToComplete(held, 'retry')
     } else if (held.age <= this.#leaseMs) {
-      // An older one has ended, as nobody renewed it.
+      // An older claim has expired, because nobody renewed it.
       await this.#guard.retry(() => this.#store.release(held))
       held.state = 'released'
     }

@@ -18,7 +18,7 @@ export class HeldClaim implements RunningClaim {
   state: RunningClaim['state'] = 'running'
   #confirmed: Moment
 
-  /** @param askedAt when the claim was asked for. Its lease begins then or later. */
+  /** @param askedAt when the claim was requested. Its lease begins then or later. */
   constructor({ id, owner }: IdempotencyClaim, keepMs: number, askedAt: Moment) {
     this.id = id
     this.owner = owner

@@ -1,8 +1,8 @@
 import type { IdempotencyClaim } from '../../core/call/index.ts'
 
 /**
- * The end of a pinned claim's lease: it never ends by itself. A claim is pinned when its work outlives the call; whoever
- * pins it completes or frees it later. Renewals and releases of its call do not change it.
+ * The end of a pinned claim's lease, which never expires by itself. A claim is pinned when its work outlives the
+ * call; the component that pins it completes or frees it later. Renewals and releases of its call do not change it.
  */
 export const PINNED_UNTIL = Date.UTC(9999, 0)
 
@@ -13,7 +13,10 @@ export interface IdempotencyRecord {
   /** Fingerprint of that call's content. */
   readonly fingerprint: string
   readonly state: 'running' | 'completed'
-  /** The end of the lease of a running one, and of the keeping of a completed one, in milliseconds since the epoch. */
+  /**
+   * When the record expires, in milliseconds since the epoch: the end of the lease while running, and of the
+   * retention once completed.
+   */
   readonly expiresAt: number
 }
 
@@ -53,7 +56,7 @@ export interface IdempotencyStore {
    */
   complete(claim: IdempotencyClaim, keepUntil: number): Promise<boolean>
 
-  /** Frees the key of a claim that its owner still holds and has not completed. Leaves a lost one alone. */
+  /** Frees the key of a claim that its owner still holds and has not completed. Does nothing for a lost claim. */
   release(claim: IdempotencyClaim): Promise<void>
 
   /**

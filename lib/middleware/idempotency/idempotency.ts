@@ -70,13 +70,13 @@ export interface IdempotencyHandler extends RequestHandler {
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
 /**
- * Runs a request with an `Idempotency-Key` once. Refuses a second one with the same key: with `idempotency_key_in_use` while
- * the first runs, with `idempotency_key_replayed` once that has produced output, and with `idempotency_key_reused` when its
- * content differs. A request that was refused, or failed without output, frees its key. While the store is away, a request
- * with a key is refused with `internal_error`.
+ * Runs a request with an `Idempotency-Key` once. Refuses a second one with the same key: with
+ * `idempotency_key_in_use` while the first runs, with `idempotency_key_replayed` once that has produced output, and
+ * with `idempotency_key_reused` if its content differs. A request that was refused, or failed without output, frees
+ * its key. While the store is away, a request with a key is refused with `internal_error`.
  *
- * Mount it after what reads the body: `readRequest`, or a parser such as `express.json()`. A request without the header
- * never touches the store.
+ * Mount it after the middleware that reads the body: `readRequest`, or a parser such as `express.json()`. A request
+ * without the header never uses the store.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -150,7 +150,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
       .claim({ id, owner: call.id }, fingerprint)
       .then(begin, (error: unknown) => refuseUnchecked(call, error))
       .then((refusal) => {
-        // A middleware in front, such as a time limit, has answered. What follows would run without a claim.
+        // An earlier middleware, such as a timeout, has answered. Later handlers would run without a claim.
         if (refusal !== 'over') next(refusal)
       })
   }

@@ -54,10 +54,10 @@ export class KeyedCall {
   }
 
   /**
-   * Returns what the end of an answer must wait for: the completed record of a success, or the freed key of a failure, so that
-   * a retry right after the answer finds it so. Undefined: nothing.
+   * Returns a promise that the end of an answer must wait for: the completed record of a success, or the freed key of
+   * a failure, so that an immediate retry sees it. Undefined if nothing has to wait.
    *
-   * @throws {GatewayError} (or rejects with) what must be answered instead.
+   * @throws {GatewayError} (or rejects with) the error to answer instead.
    */
   beforeEnd(): Promise<void> | undefined {
     this.#answered = true
@@ -75,7 +75,7 @@ export class KeyedCall {
     return undefined
   }
 
-  /** Whether the call has produced output: it has used something, or sent part of an answer that is no error. */
+  /** Whether the call has produced output: it has usage, or has sent part of an answer that is not an error. */
   get #produced(): boolean {
     if (this.#call.usage !== null) return true
     const { statusCode, headersSent } = this.#res
@@ -107,13 +107,13 @@ export class KeyedCall {
     return undefined
   }
 
-  /** Notes that a handler has thrown. If its call has ended, the key is given back here, else at the call's end. */
+  /** Handles an error of a handler. If the call has ended, the key is freed here, otherwise at the call's end. */
   #fail(): void {
     this.#failed = true
     if (this.#call.ended) void this.#giveBack()
   }
 
-  /** Completes the record of a call that produced something, and frees the key of any other. */
+  /** Completes the record of a call that produced output, and frees the key of any other. */
   #giveBack(): Promise<void> | undefined {
     if (this.#held.state !== 'running') return undefined
     const { keeper } = this.#options

@@ -8,12 +8,15 @@ import {
 
 /** Options of {@link MemoryIdempotencyStore}. */
 export interface MemoryIdempotencyStoreOptions {
-  /** The most completed records to keep. Beyond that the oldest give way, and their keys are free again. Defaults to 200000. */
+  /**
+   * The largest number of completed records. Beyond it the oldest are dropped, which frees their keys. Defaults to
+   * 200000.
+   */
   maxCompleted?: number
 }
 
 /**
- * Keeps records in the memory of the process: for one process, and gone with it.
+ * Keeps records in the memory of one process. They are lost when it ends.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -24,7 +27,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly #running = new Map<string, IdempotencyRecord>()
   /** Completed records, in the order of their completion. */
   readonly #completed = new Map<string, IdempotencyRecord>()
-  /** Made once: a new iterator would walk over all deleted entries each time. */
+  /** Reused, because a new iterator would walk over all deleted entries. */
   readonly #oldest = this.#completed.keys()
 
   constructor(options: MemoryIdempotencyStoreOptions = {}) {
@@ -57,10 +60,10 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   /**
-   * Keeps a claim from ending by itself. A `MemoryTaskStore` needs it: the outcome of a video task may be known long after its
-   * call, or never.
+   * Keeps a claim from expiring. `MemoryTaskStore` needs this because the outcome of a video task may be known long
+   * after its call, or never.
    *
-   * @returns false when the claim was lost. Then it changes nothing.
+   * @returns false if the claim was lost. Then it changes nothing.
    */
   pin({ id, owner }: IdempotencyClaim): boolean {
     const record = this.#running.get(id)
@@ -69,7 +72,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return true
   }
 
-  /** Frees the key of a claim, pinned or not, that is not completed. Leaves a lost one alone. */
+  /** Frees the key of a claim, pinned or not, that is not completed. Does nothing for a lost claim. */
   free({ id, owner }: IdempotencyClaim): void {
     if (this.#running.get(id)?.owner === owner) this.#running.delete(id)
   }

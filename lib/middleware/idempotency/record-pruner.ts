@@ -1,8 +1,8 @@
 import type { StoreGuard } from '../../core/store-guard/index.ts'
 import type { IdempotencyStore } from './idempotency-store.ts'
 
-const PRUNE_MS = 60_000
-const PRUNED_AT_ONCE = 500
+const INTERVAL_MS = 60_000
+const BATCH_SIZE = 500
 
 /** Removes expired records once a minute. */
 export class RecordPruner {
@@ -18,17 +18,17 @@ export class RecordPruner {
   /**
    * Removes expired records, if a minute has passed.
    *
-   * @param forMs how long it may take. What is left after a long outage is for the next times.
+   * @param forMs how long it may take. After a long outage the rest is removed by later runs.
    * @throws {StoreAway} when the store does not answer.
    */
   async prune(forMs: number): Promise<void> {
     const now = Date.now()
-    if (now - this.#prunedAt < PRUNE_MS) return
+    if (now - this.#prunedAt < INTERVAL_MS) return
     const until = performance.now() + forMs
-    let pruned = PRUNED_AT_ONCE
-    while (pruned === PRUNED_AT_ONCE && performance.now() < until) {
-      pruned = await this.#guard.retry(() => this.#store.prune(now, PRUNED_AT_ONCE))
+    let pruned = BATCH_SIZE
+    while (pruned === BATCH_SIZE && performance.now() < until) {
+      pruned = await this.#guard.retry(() => this.#store.prune(now, BATCH_SIZE))
     }
-    if (pruned < PRUNED_AT_ONCE) this.#prunedAt = now
+    if (pruned < BATCH_SIZE) this.#prunedAt = now
   }
 }

@@ -25,7 +25,7 @@ export function refuseUnchecked(call: Call, cause: unknown): GatewayError {
   })
 }
 
-/** Returns the error of a call that stood still so long that another call may have its key. */
+/** Returns the error of a call that was stopped for so long that another call may have its key. */
 export function refuseLost(call: Call): GatewayError {
   return call.refuse('idempotency_key_in_use', {
     message:

@@ -10,7 +10,7 @@ export interface UnconfirmedClaimsOptions {
   readonly ask: (held: HeldClaim) => Promise<void>
 }
 
-/** Claims whose completion or release the store has not confirmed. They are asked for again until it does. */
+/** Claims whose completion or release the store has not confirmed. They are repeated until it does. */
 export class UnconfirmedClaims {
   readonly #options: UnconfirmedClaimsOptions
   readonly #claims = new Set<HeldClaim>()
@@ -38,7 +38,7 @@ export class UnconfirmedClaims {
     this.#claims.delete(held)
   }
 
-  /** Asks for each by itself. What fails comes last the next time, so that a claim that can never be settled delays no other. */
+  /** Repeats each claim's operation by itself. A failed one goes last next time, so that it delays no other. */
   async askAll(forMs: number): Promise<void> {
     const until = performance.now() + forMs
     for (const held of [...this.#claims]) {
