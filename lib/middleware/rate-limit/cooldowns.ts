@@ -17,15 +17,15 @@ interface Cooldown {
   readonly pardons: number
 }
 
-/** Keeps the cooldowns of senders that were refused, and makes those longer whose senders retry early. */
+/** Keeps the cooldowns of refused senders, and prolongs those of senders that retry early. */
 export class Cooldowns {
   readonly #bySender = new ExpiringMap<Cooldown>(({ endsAt }) => endsAt)
-  /** When senders that were last refused a slot may come back, which may be during a cooldown that began since. */
+  /** When senders that were last refused a slot may retry, which may be during a later cooldown. */
   readonly #slotRetryAt = new ExpiringMap<number>((retryAt) => retryAt + GRACE_MS)
 
   /**
-   * Returns what a penalized sender still has to wait, whatever its limits say. The request that asks is one more early
-   * retry.
+   * Returns the remaining wait of a penalized sender, whatever its limits say. The current request counts as another
+   * early retry.
    */
   owed(sender: string, now: number): { waitMs: number; limitKey: string } | undefined {
     const cooldown = this.#running(sender, now)
@@ -54,7 +54,7 @@ export class Cooldowns {
     return endsAt - now
   }
 
-  /** Notes that a sender was refused a slot, and so told to come back in {@link SLOT_WAIT_MS}. */
+  /** Notes that a sender was refused a slot and told to retry after {@link SLOT_WAIT_MS}. */
   slotRefused(sender: string, now: number): void {
     this.#slotRetryAt.set(sender, now + SLOT_WAIT_MS, now)
   }
@@ -71,7 +71,10 @@ export class Cooldowns {
     return Math.max(0, cooldown.announcedEnd - now)
   }
 
-  /** Notes the end of a call. During a cooldown that gives a pardon: its caller was not told of the refusal. */
+  /**
+   * Notes the end of a call. During a cooldown this gives a pardon, because the caller of that call did not know of
+   * the refusal.
+   */
   ended(sender: string, now: number): void {
     const cooldown = this.#running(sender, now)
     if (cooldown && now >= cooldown.startedAt + PARDON_MS && now < cooldown.announcedEnd)

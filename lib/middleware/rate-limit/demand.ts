@@ -9,11 +9,11 @@ export type OfRequest<T> = T | ((req: Request, call: Call) => T)
 /** A limit. Null, undefined and Infinity mean no limit. */
 export type LimitValue = number | null | undefined
 
-/** Whom to limit, and how far. */
+/** A subject to limit, with its limits. */
 export interface LimitLevel {
   /** The name of the level in counters and in the call log, such as `ip`. */
   name: string
-  /** Returns the subject of a request, such as its user's id. The level does not apply where it is null or undefined. */
+  /** Returns the subject of a request, such as its user's id. The level does not apply if it is null or undefined. */
   by: (req: Request, call: Call) => string | null | undefined
   /** Requests per window. Defaults to no limit. */
   rpm?: OfRequest<LimitValue>
@@ -40,7 +40,7 @@ export const accountLevel: LimitLevel = {
   concurrency: (_req, { principal }) => principal?.accountLimits.concurrency,
 }
 
-/** What all demands of one middleware share. */
+/** The settings that all demands of one middleware share. */
 export interface DemandPlan {
   readonly levels: readonly { readonly level: LimitLevel; readonly subjects: SubjectsOfLevel }[]
   readonly tokens: (req: Request, call: Call) => number
@@ -49,10 +49,10 @@ export interface DemandPlan {
 
 const NO_SLOTS: readonly Limit[] = []
 
-/** Returns what a request asks of its limits; undefined where none applies. */
+/** Returns the demand of a request; undefined if no limit applies. */
 export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | undefined {
   const { levels, windowMs } = plan
-  // As long as it can get: a list that grows takes far more memory than it needs.
+  // Allocated at its largest length: a growing array takes far more memory.
   const charges = new Array<Limit>(2 * levels.length)
   let charged = 0
   let slots = NO_SLOTS

@@ -1,9 +1,10 @@
-/** The smallest map that is looked through for what has ended. */
-const LEAST_SWEPT = 1024
+/** The smallest size at which the map is swept. */
+const MIN_SWEEP_SIZE = 1024
 
 /**
- * A map whose values end by themselves, without a timer for each: ended ones are removed whenever the size has doubled. At
- * its maximum size the tenth of it that came first gives way, so that no flood of keys costs more than that memory.
+ * A map whose values expire, without a timer for each: expired ones are removed whenever the size has doubled. At its
+ * maximum size the map drops the oldest tenth of its values, so that a flood of keys takes a bounded amount of
+ * memory.
  */
 export class ExpiringMap<Value> {
   readonly #endOf: (value: Value) => number
@@ -15,15 +16,15 @@ export class ExpiringMap<Value> {
   constructor(endOf: (value: Value) => number, maxSize = 1_000_000) {
     this.#endOf = endOf
     this.#maxSize = maxSize
-    this.#sweepAt = Math.min(LEAST_SWEPT, maxSize)
+    this.#sweepAt = Math.min(MIN_SWEEP_SIZE, maxSize)
   }
 
-  /** How many values are there, ended ones that were not removed yet included. */
+  /** The number of values, including expired ones that were not removed yet. */
   get size(): number {
     return this.#values.size
   }
 
-  /** Returns the value of a key. It may have ended. */
+  /** Returns the value of a key. It may have expired. */
   get(key: string): Value | undefined {
     return this.#values.get(key)
   }
@@ -42,6 +43,6 @@ export class ExpiringMap<Value> {
         if (this.#values.size <= kept) break
       }
     }
-    this.#sweepAt = Math.min(Math.max(LEAST_SWEPT, this.#values.size * 2), this.#maxSize)
+    this.#sweepAt = Math.min(Math.max(MIN_SWEEP_SIZE, this.#values.size * 2), this.#maxSize)
   }
 }

@@ -45,14 +45,14 @@ const ANTHROPIC: Format = {
 
 const KINDS = ['rpm', 'tpm'] as const
 
-/** Something with headers: a response, or the headers of an error. */
+/** A response, or the headers of an error. */
 export interface HeaderTarget {
   setHeader(name: string, value: string): unknown
 }
 
 /**
- * Sets the limit headers, named and written as the protocol's own API does. Of several limits of a kind they describe the
- * one that refused, else the one with the least left.
+ * Sets the limit headers in the form of the protocol's own API. Of several limits of a kind they describe the one
+ * that refused the request, or else the one with the least left.
  */
 export function setLimitHeaders(
   protocol: ProtocolName,

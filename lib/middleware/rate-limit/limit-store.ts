@@ -16,7 +16,7 @@ export interface Limit {
   readonly key: string
 }
 
-/** Everything that a request asks of its limits. A store grants it as a whole or not at all. */
+/** All limits that a request must pass. A store admits it as a whole or not at all. */
 export interface Demand {
   /** The call's id. It names the call's slots. */
   readonly id: string
@@ -33,7 +33,7 @@ export interface Demand {
 /** The state of a window after a verdict. */
 export interface Count {
   readonly used: number
-  /** Milliseconds until the window ends; its whole length where none is open. */
+  /** Milliseconds until the window ends; its whole length if none is open. */
   readonly resetMs: number
 }
 
@@ -42,8 +42,8 @@ export interface Verdict {
   /** The limit that refused the demand, the one with the longest wait; undefined: admitted. */
   readonly refusedBy: Limit | undefined
   /**
-   * Of a refused demand: milliseconds until that limit would admit it. Of an admitted one: what its sender still has to
-   * wait before a larger one that was refused; 0 without such a wait.
+   * For a refused demand, the milliseconds until that limit would admit it. For an admitted one, the remaining wait
+   * of its sender after the refusal of a larger demand; 0 if there is none.
    */
   readonly waitMs: number
   /** One for each charge, in their order. */
@@ -51,20 +51,20 @@ export interface Verdict {
 }
 
 /**
- * Keeps counts and slots. A refused demand leaves no trace in either. A window is fixed and begins with its first
- * request. A sender that retries later than {@link GRACE_MS} after its refusal and before the time that it was told first
- * waits {@link PENALTY_MS} longer for each such retry, at most {@link MAX_WAIT_MS}. Each of its calls that ends during the
- * wait excuses one early retry.
+ * Keeps counts and slots. A refused demand changes neither. A window is fixed and begins with its first request. An
+ * early retry comes later than {@link GRACE_MS} after a refusal and before the end of the wait that the refusal
+ * announced. It adds {@link PENALTY_MS} to the sender's wait, up to {@link MAX_WAIT_MS}. Each call of the sender that
+ * ends during the wait excuses one early retry.
  */
 export interface LimitStore {
   /**
    * Admits or refuses a demand as a whole. A store that need not wait returns the verdict itself.
    *
-   * @throws StoreAway (or rejects with it) when the store does not answer. It may have admitted the demand nevertheless, so
-   *   {@link hold} follows where the call runs, and {@link release} in any case.
+   * @throws StoreAway (or rejects with it) if the store does not answer. It may have admitted the demand
+   * nevertheless, so the caller calls {@link hold} if the call runs, and {@link release} in any case.
    */
   admit(demand: Demand): Verdict | PromiseLike<Verdict>
-  /** Takes slots without asking, for a call that runs although the store was away when it was asked. */
+  /** Takes slots unconditionally, for a call that runs although the store did not answer. */
   hold(demand: Demand): void
   /**
    * Gives the slots of a demand back. Slots that were never taken, or given back before, change nothing. If the demand was
@@ -81,15 +81,18 @@ export interface LimitStore {
 /** The longest wait that a caller is told, in milliseconds. Official SDKs ignore longer ones. */
 export const MAX_WAIT_MS = 60_000
 
-/** The wait for a slot, in milliseconds. Nobody knows when one comes free, so it is the shortest wait there is. */
+/**
+ * The wait for a slot, in milliseconds. It is the shortest possible wait, because nobody knows when a slot becomes
+ * free.
+ */
 export const SLOT_WAIT_MS = 1000
 
 /** How long after a refusal a request may still have been on its way, in milliseconds. */
 export const GRACE_MS = 1000
 
 /**
- * The shortest time between a refusal and the end of a call that excuses an early retry, in milliseconds. What the caller
- * of a call that ends sooner sends next comes within {@link GRACE_MS}.
+ * The shortest time between a refusal and the end of a call that excuses an early retry, in milliseconds. After a
+ * call that ends sooner, the caller's next request falls within {@link GRACE_MS}.
  */
 export const PARDON_MS = 500
 

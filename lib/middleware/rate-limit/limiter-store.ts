@@ -62,7 +62,7 @@ export class LimiterStore implements LimitStore {
     }
   }
 
-  /** There are no slots. */
+  /** Does nothing: the limiter has no slots. */
   hold(): void {}
 
   release(demand: Demand): void {
@@ -88,13 +88,16 @@ export class LimiterStore implements LimitStore {
     return { refusedBy: charge, waitMs, counts: [{ used, resetMs: waitMs }] }
   }
 
-  /** Gives points back, in the window that ends so soon. Never rejects: what cannot be given back ends with it. */
+  /**
+   * Gives points back within the window that took them. Never rejects: points that cannot be given back expire with
+   * the window.
+   */
   #giveBack({ key, cost }: Limit, windowLeftMs: number): void {
     if (windowLeftMs <= WINDOW_END_MS) return
     const windowEnd = performance.now() + windowLeftMs
     const giveBack = async () => {
       const { msBeforeNext } = await this.#limiter.reward(key, cost)
-      // They came too late, into the next window, which would admit so many too many.
+      // They arrived too late, in the next window, which would admit that many too many.
       if (performance.now() + msBeforeNext > windowEnd + this.#limiter.msDuration / 2)
         await this.#limiter.penalty(key, cost)
     }

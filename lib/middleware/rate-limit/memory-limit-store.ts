@@ -9,8 +9,8 @@ import {
   type Verdict,
 } from './limit-store.ts'
 
-/** Sets of slots that are kept while they are empty: most of them fill again. */
-const KEPT_SETS = 20_000
+/** How many sets of slots are kept even while empty: most of them fill again. */
+const MAX_KEPT_SETS = 20_000
 
 /** What is used of a window, and when it ends, in milliseconds since the epoch. */
 interface Window {
@@ -84,7 +84,7 @@ export class MemoryLimitStore implements LimitStore {
     for (let i = 0; i < slots.length; i++) {
       const { key } = slots[i] as Limit
       const held = this.#slots.get(key)
-      if (held?.delete(id) && held.size === 0 && this.#slots.size > KEPT_SETS) this.#slots.delete(key)
+      if (held?.delete(id) && held.size === 0 && this.#slots.size > MAX_KEPT_SETS) this.#slots.delete(key)
     }
   }
 

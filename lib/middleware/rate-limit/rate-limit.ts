@@ -25,9 +25,9 @@ import { SubjectsOfLevel } from './subjects.ts'
 /** Options of {@link rateLimit}. */
 export interface RateLimitOptions {
   /**
-   * Whom to limit and how far; each limit is a value or a function of the request. A request must pass all of them. The
-   * subject of the first level that applies is the sender: its wait grows when it retries before Retry-After is over.
-   * Defaults to the key and the account that `authenticate` found, with their own limits.
+   * The subjects to limit, with their limits; each limit is a value or a function of the request. A request must pass
+   * all of them. The subject of the first level that applies is the sender, whose wait grows if it retries before
+   * Retry-After is over. Defaults to the key and the account that `authenticate` found, with their own limits.
    */
   levels?: readonly LimitLevel[]
   /** The tokens of a request. Defaults to the estimated input tokens that `readRequest` found, else none. */
@@ -92,7 +92,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
     let refusal: GatewayError | undefined
     try {
       refusal = apply(call, demand, await verdictOn(demand, asked), res)
-      // The handler behind is of no use to a caller that has left.
+      // The caller has left and needs no handler.
       if (call.left) refusal = call.refuse('client_closed_request')
     } catch (error) {
       refusal = call.refuse('internal_error', { cause: error, foreseen: error instanceof StoreAway })
@@ -107,7 +107,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
     } catch (error) {
       const verdict = countLocally && error instanceof StoreAway ? local.admit(demand) : undefined
       if (verdict && !verdict.refusedBy) store.hold(demand)
-      // The store may have admitted what is refused here.
+      // The store may have admitted the demand that is refused here.
       else store.release(demand)
       if (!verdict) throw error
       return verdict
@@ -120,7 +120,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
     // If the store goes away meanwhile, the running calls must count here.
     if (demand.slots.length > 0 && store !== local) local.hold(demand)
     call.onEnd('limits', () => {
-      // A shorter call outlives no refusal by as much as it takes to excuse a retry.
+      // A shorter call cannot outlive a refusal by {@link PARDON_MS}.
       const excuses = verdict.waitMs > 0 || Date.now() - call.startedAt >= PARDON_MS
       for (let i = 0; i < stores.length; i++) {
         const each = stores[i] as LimitStore
@@ -150,7 +150,7 @@ const IMPOSSIBLE = {
     'This request can never pass: the concurrency limit allows no requests at all. Ask for a higher limit.',
 } as const
 
-/** Refuses a request that can never pass. A 429 has a Retry-After even where waiting is of no use. */
+/** Refuses a request that can never pass. Every 429 has a Retry-After, even if waiting is useless. */
 function refuseForGood(call: Call, limit: Limit): GatewayError {
   note(call, limit, MAX_WAIT_MS)
   return call.refuse(codeOf(limit), {

@@ -1,6 +1,6 @@
 import type { Limit, LimitKind } from './limit-store.ts'
 
-/** A subject of one level. Keeps its limits as they were last asked for, so that a usual request makes none anew. */
+/** A subject of one level. It reuses its last limit objects, so that a usual request makes none. */
 export class Subject {
   readonly sender: string
   private rpm: Limit
@@ -17,7 +17,7 @@ export class Subject {
     this.concurrency = limit('concurrency')
   }
 
-  /** Returns a limit of the subject: the same object as last time where nothing has changed. */
+  /** Returns a limit of the subject: the same object as last time if nothing has changed. */
   limit(kind: LimitKind, max: number, cost: number): Limit {
     const last = this[kind]
     if (last.max === max && last.cost === cost) return last
@@ -27,7 +27,7 @@ export class Subject {
   }
 }
 
-/** The most subjects that a level remembers. Beyond that it forgets all, which costs time and nothing else. */
+/** The largest number of subjects that a level remembers. Beyond it the level forgets all, which only costs time. */
 const MAX_SUBJECTS = 20_000
 
 /** The subjects of one level, each made once. */
