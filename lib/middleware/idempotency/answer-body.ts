@@ -2,8 +2,8 @@ import { StringDecoder } from 'node:string_decoder'
 import type { AnswerBytes } from '../../core/call/index.ts'
 
 /**
- * Keeps the answer of a call, by reference while it goes out, and decodes it only at the end. So it neither copies a large
- * answer nor slows a stream.
+ * Keeps the answer of a call by reference while it goes out, and decodes it only at the end, so that it neither
+ * copies a large answer nor slows a stream.
  */
 export class AnswerBody {
   readonly #limit: number
@@ -13,7 +13,7 @@ export class AnswerBody {
   #hasUnsent = false
   #isDiscarded = false
 
-  /** @param limit the most bytes to keep. */
+  /** @param limit the largest number of bytes to keep. */
   constructor(limit: number) {
     this.#limit = limit
   }
@@ -36,7 +36,7 @@ export class AnswerBody {
     this.#addAll(output)
   }
 
-  /** Forgets everything, and keeps nothing from now on. */
+  /** Drops everything, and keeps nothing from now on. */
   discard(): void {
     this.#isDiscarded = true
     this.#chunks = []
@@ -68,7 +68,7 @@ export class AnswerBody {
     return body
   }
 
-  /** Adds a string. Only these encodings stand for bytes; any other is a charset, and the text stays the text. */
+  /** Adds a string. Only these encodings denote bytes; any other is a charset, which leaves the text unchanged. */
   #addText(text: string, encoding: unknown): void {
     const isBytes = typeof encoding === 'string' && /^(?:hex|base64(?:url)?)$/i.test(encoding)
     const chunk = isBytes ? Buffer.from(text, encoding as BufferEncoding) : text

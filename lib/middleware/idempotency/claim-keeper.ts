@@ -20,7 +20,7 @@ const RENEW_BATCH_SIZE = 500
 const RETRY_MS = 1000
 /** How often `close` checks whether the store has confirmed everything. */
 const CLOSING_MS = 20
-/** The longest time that one maintenance spends on pruning, and on unconfirmed claims: renewals must not wait for them. */
+/** The longest time that one maintenance spends on pruning and on unconfirmed claims, so that renewals do not wait. */
 const MAX_STEP_MS = 1000
 
 /**
@@ -57,7 +57,7 @@ export class ClaimKeeper {
    * Claims a record.
    *
    * @returns the claim, or the record of the call that has the key.
-   * @throws {StoreAway} when the store does not answer. What it may have claimed is given back.
+   * @throws {StoreAway} if the store does not answer. A claim that it may have made is released.
    */
   async claim(claim: IdempotencyClaim, fingerprint: string): Promise<HeldClaim | IdempotencyRecord> {
     await this.#settleEarlier(claim.id)
@@ -122,7 +122,7 @@ export class ClaimKeeper {
     held.state = 'settling'
     this.#operations++
     try {
-      // Asks even while the store seems to be away: a finished answer waits for it.
+      // Tries even while the store seems to be away, because a finished answer waits for it.
       await this.#askToComplete(held, 'insist')
     } catch (error) {
       this.#confirmLater(held)

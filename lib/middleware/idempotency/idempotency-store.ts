@@ -28,22 +28,22 @@ export interface ClaimRequest extends IdempotencyClaim {
 }
 
 /**
- * Keeps the records of Idempotency-Keys. Each operation is atomic, in one process and across many. A record's `owner` is its
- * generation: every call has an id of its own, so that nothing that an earlier owner does late changes the record of a later
- * one.
+ * Keeps the records of Idempotency-Keys. Each operation is atomic, in one process and across many. A record's `owner`
+ * is its generation: every call has its own id, so a late operation of an earlier owner does not change the record of
+ * a later one.
  *
  * All operations may be repeated: the second time changes nothing and returns the same.
  */
 export interface IdempotencyStore {
   /**
-   * Makes a record unless there is one that has not expired.
+   * Makes a record unless an unexpired one exists.
    *
-   * @returns undefined when the claim is taken, else the existing record.
+   * @returns undefined if the claim was made, or else the existing record.
    */
   claim(request: ClaimRequest): Promise<IdempotencyRecord | undefined>
 
   /**
-   * Renews leases, expired ones too as long as nobody has taken them over.
+   * Renews leases, including expired ones that nobody has taken over.
    *
    * @returns for each claim, in their order, whether its owner still holds it.
    */

@@ -35,16 +35,16 @@ export interface IdempotencyOptions {
    * a call goes on only while its last renewal is younger than three quarters of it. Defaults to 60000.
    */
   leaseMs?: number
-  /** The most bytes of an answer to keep for the call log. A longer one is cut and marked so. Defaults to 8 MiB. */
+  /** The largest answer to keep for the call log, in bytes. A longer one is cut and marked so. Defaults to 8 MiB. */
   answerLimitBytes?: number
   /**
-   * How long the key stays taken by a handler of your own whose caller has left and which has not answered yet.
+   * How long the key stays taken by a handler of your own that has not answered yet although its caller has left.
    * Defaults to 5 minutes.
    */
   handlerMs?: number
   /**
-   * Who completes the record of a call: this middleware in its `store`, or a `ledger` in the transaction of its charge, which
-   * then sets `call.idempotency.claim.state`. Defaults to `store`.
+   * Where the record of a call is completed: by this middleware in its `store`, or by a `ledger` in the transaction
+   * of its charge, which then sets `call.idempotency.claim.state`. Defaults to `store`.
    */
   completedBy?: 'store' | 'ledger'
   /** How long the store may take to answer before it counts as away. Defaults to 250. */
@@ -58,8 +58,8 @@ export interface IdempotencyOptions {
 /** The middleware that {@link idempotency} returns. */
 export interface IdempotencyHandler extends RequestHandler {
   /**
-   * Waits until the store knows the outcome of every key, and logs each key of which it does not. Call it after the last
-   * call and before the store is closed. Never rejects.
+   * Waits until the store has confirmed the outcome of every key, and logs the keys that it has not. Call it after
+   * the last call and before the store is closed. Never rejects.
    *
    * @param withinMs how long it may take, in milliseconds. Defaults to 3000.
    */
@@ -203,7 +203,10 @@ function validate(options: IdempotencyOptions) {
   }
 }
 
-/** Returns the account as the scope; without accounts one scope for all, as keys are random and addresses change. */
+/**
+ * Returns the account as the scope. Without accounts there is one scope for all, because keys are random and
+ * addresses change.
+ */
 function accountOf(_req: Request, call: Call): string {
   return call.principal?.accountId ?? ''
 }
