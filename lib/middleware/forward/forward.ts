@@ -67,7 +67,7 @@ export function forward(options: ForwardOptions): RequestHandler {
 
   return function forward(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
-    void held(call, () => run(call, req, res)).catch(failureTo(call, next))
+    void holding(call, () => run(call, req, res)).catch(failureHandler(call, next))
   }
 
   async function run(call: Call, req: Request, res: Response): Promise<void> {
@@ -79,7 +79,7 @@ export function forward(options: ForwardOptions): RequestHandler {
     }
     call.routing = newTrace(settings)
     const forwarded = new ForwardedCall(call, req, res, { path, headers: {}, price })
-    await tried(forwarded, call, listFor(call), settings)
+    await tryLines(forwarded, call, listFor(call), settings)
   }
 }
 
@@ -105,15 +105,15 @@ export function forwardTo(
     const call = callOf(req)
     call.routing ??= newTrace(settings)
     const list = { candidates: [candidateOf(line, lines)], budget, translations: [] }
-    return held(call, () => {
+    return holding(call, () => {
       const forwarded = new ForwardedCall(call, req, res, { path, headers, price: null })
-      return tried(forwarded, call, list, settings)
+      return tryLines(forwarded, call, list, settings)
     })
   }
 }
 
 /** Holds a call open until `run` has ended. */
-async function held(call: Call, run: () => Promise<void>): Promise<void> {
+async function holding(call: Call, run: () => Promise<void>): Promise<void> {
   const release = call.hold()
   try {
     await run()
@@ -125,7 +125,7 @@ async function held(call: Call, run: () => Promise<void>): Promise<void> {
 }
 
 /** Tries the candidates, and then ends what runs beside the attempts. */
-function tried(
+function tryLines(
   forwarded: ForwardedCall,
   call: Call,
   list: CandidateList,
@@ -134,7 +134,7 @@ function tried(
   return tryCandidates(call, list, settings, forwarded).finally(() => forwarded.close())
 }
 
-function failureTo(call: Call, next: NextFunction): (error: unknown) => void {
+function failureHandler(call: Call, next: NextFunction): (error: unknown) => void {
   return (error) => {
     if (!call.left) next(error)
     else if (!(error instanceof GatewayError)) {

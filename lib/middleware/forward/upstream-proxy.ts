@@ -55,7 +55,7 @@ class OutboundRequest extends IncomingMessage {
  * The socket given to the proxy for an upgrade. It discards what is written: the proxy writes the head of the
  * upstream's answer unchanged, with cookies and request ids, and `selfHandleResponse` does not cover upgrades.
  */
-class UnreadSocket extends Socket {
+class DiscardingSocket extends Socket {
   override _write(_chunk: unknown, _encoding: string, done: () => void): void {
     done()
   }
@@ -140,7 +140,7 @@ export function upgradeUpstream(
   target: UpstreamTarget,
   events: UpstreamEvents,
 ): void {
-  proxy.upgrade(new OutboundRequest(caller.socket, target, events), new UnreadSocket(), Buffer.alloc(0))
+  proxy.upgrade(new OutboundRequest(caller.socket, target, events), new DiscardingSocket(), Buffer.alloc(0))
 }
 
 function asError(error: unknown): Error {
