@@ -27,7 +27,7 @@ export function bodyReader(limit: number): BodyReader {
     }
     const taken: unknown = req.body
     if (taken !== undefined) {
-      takeOver(taken, call, receive)
+      reuseParsed(taken, call, receive)
       return
     }
     const decompressor = encoding ? decompressorOf(encoding) : undefined
@@ -71,7 +71,7 @@ function parseForm(type: string, whole: Buffer | undefined, call: Call, receive:
   })
 }
 
-function takeOver(parsed: unknown, call: Call, receive: BodyReceiver): void {
+function reuseParsed(parsed: unknown, call: Call, receive: BodyReceiver): void {
   const raw = Buffer.isBuffer(parsed) ? parsed : bytesOf(parsed)
   if (raw) parse(raw, undefined, call, receive)
   else receive(call.refuse('invalid_request', { message: 'The request body is nested too deeply.' }))

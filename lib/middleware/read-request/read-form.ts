@@ -103,9 +103,9 @@ function putMember(json: Record<string, unknown>, name: string, value: unknown):
     return `The part "${shown(name)}" has a name that nothing can have.`
   let at: Record<string, unknown> | unknown[] = json
   for (const [i, key] of path.entries()) {
-    if (i === path.length - 1) return putLast(at, key, value) ? undefined : twice(name)
+    if (i === path.length - 1) return putLast(at, key, value) ? undefined : duplicateName(name)
     const next = childOf(at, key, path[i + 1] === '')
-    if (!next) return twice(name)
+    if (!next) return duplicateName(name)
     at = next
   }
   return undefined
@@ -142,7 +142,7 @@ function isContainer(value: unknown): value is Record<string, unknown> | unknown
   return typeof value === 'object' && value !== null && !(value instanceof FormFile)
 }
 
-function twice(name: string): string {
+function duplicateName(name: string): string {
   return `The part "${shown(name)}" stands in the form twice, or under two forms of its name.`
 }
 
