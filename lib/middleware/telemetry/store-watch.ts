@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors/index.ts'
 import type { StoreReading } from './gateway-states.ts'
-import { notedStore } from './noted-store.ts'
+import { observedStore } from './observed-store.ts'
 
 /** A store counts as away after this long without an answer; the key directory uses the same limit for calls. */
 const AWAY_AFTER_MS = 2000
@@ -39,7 +39,7 @@ export class StoreWatch implements StoreReading {
    * seconds in which no other does. It is back at the next answer. A `GatewayError` is an answer.
    */
   watching<S extends object>(store: S): S {
-    return notedStore(store, (_operation, answer) => {
+    return observedStore(store, (_operation, answer) => {
       if (answer instanceof Promise) this.#await(answer)
       else this.#answered()
     })

@@ -1,4 +1,4 @@
-import { notedStore } from './noted-store.ts'
+import { observedStore } from './observed-store.ts'
 
 /** The parts of a video task that its charge depends on. */
 export interface ChargedTask {
@@ -39,7 +39,7 @@ export class VideoCharges {
 
   /** Wraps a task store so that its charges are counted. Each charge is counted once, by the process that writes it. */
   watching<S extends ChargingStore>(store: S): S {
-    return notedStore(store, (operation, answer) => {
+    return observedStore(store, (operation, answer) => {
       // Errors are handled by the caller of the operation.
       if (operation === 'created')
         (answer as Created).then((task) => {
