@@ -166,7 +166,7 @@ export class StreamRelay {
   /** Translates one event. The pattern is dropped, because a parsed event may change how later ones translate. */
   #translate(translated: TranslatedEvents, reading: FrameReading, text: string, flows: boolean): void {
     this.#template.forget()
-    const events = reading.last ? '' : this.#made(() => translated.push(reading.json))
+    const events = reading.last ? '' : this.#guarded(() => translated.push(reading.json))
     if (events === undefined) return
     if (!flows) {
       if (events !== '') this.#hold(Buffer.from(events))
@@ -192,7 +192,7 @@ export class StreamRelay {
   }
 
   /** Runs a translator. If it throws, the stream fails. */
-  #made<T>(make: () => T): T | undefined {
+  #guarded<T>(make: () => T): T | undefined {
     try {
       return make()
     } catch (error) {
@@ -220,7 +220,7 @@ export class StreamRelay {
     const held = this.#takeHeld()
     const translated = this.#translated
     if (translated) {
-      const end = this.#made(() => translated.end())
+      const end = this.#guarded(() => translated.end())
       if (!end) return this.#end as RelayEnd
       held.push(end)
     } else if (!this.#sawLast && this.#terminator !== '') held.push(Buffer.from(this.#terminator))
