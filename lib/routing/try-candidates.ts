@@ -6,7 +6,7 @@ import type { Departure } from './attempt/departure.ts'
 import type { ExchangeEnd } from './attempt/exchange.ts'
 import type { Failure } from './attempt/outcome.ts'
 import type { Candidate, CandidateList } from './candidates/candidate.ts'
-import { emptied, filterCandidates, unavailable } from './candidates/filters.ts'
+import { filterCandidates, noCandidateError, unavailable } from './candidates/filters.ts'
 import type { RetryBudget } from './candidates/retry-budget.ts'
 import type { RoutingSettings } from './candidates/routing-options.ts'
 import { orderCandidates } from './candidates/strategies.ts'
@@ -112,7 +112,7 @@ export async function tryCandidates<End extends ExchangeEnd>(
   if (failures) throw verdict(failures, request?.body ?? UNREAD_BODY)
   // A strategy may leave out candidates.
   if (ordered.length === 0) throw new GatewayError('no_candidate')
-  throw emptied(all, trace.eliminated, fault)
+  throw noCandidateError(all, trace.eliminated, fault)
 }
 
 /** Admits the call to a candidate. Checks the line's rest, the retry budget if it is a retry, and the circuit. */

@@ -59,7 +59,7 @@ export function filterCandidates(
     } else kept?.push(candidate)
   }
   const left = kept ?? candidates
-  if (left.length === 0) throw emptied(candidates, eliminated)
+  if (left.length === 0) throw noCandidateError(candidates, eliminated)
   return left
 }
 
@@ -133,7 +133,7 @@ function removal({ id }: Line, reason: EliminationReason, detail: string): Elimi
  * @param candidates all candidates of the model.
  * @param untranslatable the member of the request that could not be translated for a line.
  */
-export function emptied(
+export function noCandidateError(
   candidates: readonly Candidate[],
   eliminated: readonly Elimination[],
   untranslatable?: Untranslatable,
