@@ -3,10 +3,7 @@ import type { Operation } from '../../core/operations/index.ts'
 import { type Translation, translationOf, Untranslatable } from '../../core/translate/index.ts'
 import type { Candidate } from '../candidates/candidate.ts'
 
-/**
- * A call's request in the form that a line accepts. For a line that has the caller's endpoint it is the call's own
- * request.
- */
+/** A call's request in the form that a line accepts: its own, if the line has the caller's endpoint. */
 export interface AdaptedRequest {
   /** The endpoint that is called on the line. */
   readonly operation: Operation
@@ -15,10 +12,7 @@ export interface AdaptedRequest {
   readonly translation?: Translation | undefined
 }
 
-/**
- * The `max_tokens` of a translated request if the line's protocol requires it and neither the caller nor the
- * catalogue sets it.
- */
+/** The `max_tokens` of a translated request if the protocol requires it and neither caller nor catalogue sets it. */
 const DEFAULT_MAX_TOKENS = 4096
 
 /** Adapts a call's request to its lines. Each form is built once, when it is first needed. */

@@ -25,10 +25,7 @@ export interface ResponseHandler<End> {
   abandon(): End
 }
 
-/**
- * How long a connection may take to end its response after the answer is complete; after that it is cut and not
- * reused.
- */
+/** How long a connection may take to end its response after the answer is complete, before it is cut. */
 const LINGER_MS = 1000
 const OVER = new Error('the exchange is over')
 
@@ -138,10 +135,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     else this.breakOff(connectionFailure(error))
   }
 
-  /**
-   * Sends the request once more: a kept-alive connection that breaks before any byte of an answer had been closed by
-   * the upstream.
-   */
+  /** Sends the request once more: the upstream had closed the kept-alive connection before any byte of an answer. */
   #resend(): void {
     this.#onReusedConnection = false
     this.#responseOver = false

@@ -72,10 +72,7 @@ const STATUS_BY_TYPE: Readonly<Record<string, number>> = {
   slow_down: 503,
 }
 
-/**
- * Classifies an error that came with status 200, as an event of a stream or as the whole answer. Its type or code
- * stands in for the status.
- */
+/** Classifies an error that came with status 200, in a stream or as the answer, by its type or code. */
 export function failureOfEvent(error: unknown): Failure {
   const object = errorObjectOf({ error })
   return classify(statusOfEvent(object), object)
@@ -136,10 +133,7 @@ export function connectionFailure(error: ConnectionError): Failure {
   return malformed(connectionDetail(error))
 }
 
-/**
- * Drops messages of the operating system and of TLS: they name the line's address, and callers can read the detail in
- * their call log.
- */
+/** Drops messages of the system and of TLS, which name the line's address: callers can read their call log. */
 function connectionDetail({ code, syscall, message, name }: ConnectionError): string {
   const text = message === '' ? name : message
   if (code === undefined) return text

@@ -52,10 +52,7 @@ export class CandidateTable {
     )
   }
 
-  /**
-   * Returns the candidates of a model plus the line that holds the resource of the call, even if that line no longer
-   * serves the model.
-   */
+  /** Returns the candidates of a model and the line that holds the call's resource, even if it is not one of them. */
   withLine(catalog: Catalog, model: Model, operation: Operation, lineId: string): CandidateList {
     const list = this.of(catalog, model, operation)
     if (list.candidates.some(({ line }) => line.id === lineId)) return list

@@ -16,10 +16,7 @@ export interface FilteredCall {
 export interface FilteredRequest {
   /** The request, or null for a call that is passed on unread; filters that read the request then do not apply. */
   readonly request: CallRequest | null
-  /**
-   * Returns why the line cannot take the request: `no_candidate` for its protocol, otherwise the feature that it
-   * lacks.
-   */
+  /** Returns why the line cannot take the request: `no_candidate` for its protocol, else the feature that it lacks. */
   unfit?(line: Line): GatewayError | undefined
 }
 

@@ -16,10 +16,7 @@ export interface RoutingOptions {
   maxAttempts?: number
   /** The region this gateway runs in, for the trace. Defaults to `local`. */
   region?: string
-  /**
-   * The connections, circuits and measurements of the lines. Defaults to a new registry; pass one to share, inspect
-   * or close it.
-   */
+  /** The connections, circuits and measurements. Defaults to a new registry; pass one to share, inspect or close it. */
   lines?: LineRegistry
 }
 

@@ -52,10 +52,7 @@ const affinity: Strategy = (candidates, call) => {
   return ascending(candidates, ({ line }) => rendezvousScore(seedOfLine(line), key, line.weight))
 }
 
-/**
- * Most tokens per second first; a line not yet measured is tried first. Only a caller can choose it
- * (`provider.sort`).
- */
+/** Most tokens per second first; a line not yet measured is tried first. Only callers choose it (`provider.sort`). */
 const throughput: Strategy = (candidates) =>
   ascending(candidates, ({ state }) => -(state.tokensPerSecond ?? Number.MAX_VALUE))
 
@@ -68,10 +65,7 @@ export const STRATEGIES: Readonly<Record<StrategyName, Strategy>> = {
 }
 const SORTS = { price, latency, throughput } as const
 
-/**
- * Orders the candidates of one call. The caller's `sort` replaces the strategy, and the lines of its `order` come
- * first.
- */
+/** Orders the candidates of a call. The caller's `sort` replaces the strategy, and lines of its `order` come first. */
 export function orderCandidates(
   candidates: readonly Candidate[],
   strategy: Strategy,

@@ -12,10 +12,7 @@ export interface LineSwitchesOptions {
   }
   /** The registry of `route`, whose lines are switched. */
   lines: LineRegistry
-  /**
-   * The interval at which the store is read, in milliseconds; at most 4000, so that a change takes effect everywhere
-   * within 5 s. Defaults to 2000.
-   */
+  /** How often the store is read, in milliseconds; at most 4000: changes take effect within 5 s. Defaults to 2000. */
   pollMs?: number
   /** Logs outages of the store. Defaults to the console. */
   logger?: Logger
