@@ -9,10 +9,7 @@ import { RoutedCall } from './routed-call.ts'
 
 /** Options of {@link route}. */
 export interface RouteOptions extends RoutingOptions {
-  /**
-   * What happens to the upstream's answer when the caller leaves: `abort` ends it, `drain` reads on. Defaults to
-   * `abort`.
-   */
+  /** What happens to the answer when the caller leaves: `abort` ends it, `drain` reads on. Defaults to `abort`. */
   onDisconnect?: 'abort' | 'drain'
   /** How long `drain` reads on, in milliseconds. Defaults to 10000. */
   drainMs?: number

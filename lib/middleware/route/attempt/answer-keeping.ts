@@ -15,10 +15,7 @@ export class AnswerKeeping {
     this.#line = line
   }
 
-  /**
-   * Records the answer before the head of a stream goes out. Its usage is not known yet; the tokens produced so far
-   * stand in.
-   */
+  /** Records the answer before the head of a stream. Its usage is unknown; the tokens produced so far stand in. */
   beforeHead(keptId: string, producedTokens: number): Promise<void> | undefined {
     const { request } = this.#call
     return this.#note(keptId, (request?.estimatedInputTokens ?? 0) + producedTokens)

@@ -1,10 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { RelaySink } from './stream-relay.ts'
 
-/**
- * The exchange whose stream is relayed. It pauses while the caller reads slowly, and is abandoned if the head must
- * not go out.
- */
+/** The exchange of a stream. It pauses for a slow caller, and is abandoned if the head must not go out. */
 export interface StreamSource {
   pause(): void
   resume(): void
@@ -21,10 +18,7 @@ export interface StreamOwner {
   keepUnsent(bytes: Buffer): void
 }
 
-/**
- * The caller's side of a stream. It writes the head at the commit and applies the caller's backpressure to the
- * source.
- */
+/** The caller's side of a stream. It writes the head at the commit and passes backpressure on to the source. */
 export class CallerStream implements RelaySink {
   readonly #res: ServerResponse
   readonly #owner: StreamOwner
