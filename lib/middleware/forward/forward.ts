@@ -17,10 +17,7 @@ import { relayPath } from './relay-path.ts'
 
 /** A rule of the config's `passThrough`: the lines that requests of a path go to, and their price. */
 export interface ForwardRule {
-  /**
-   * The ids of the lines that can serve any request of the path. Name several only if it does not matter which one
-   * answers.
-   */
+  /** The ids of lines that can serve any request of the path. Name several only if any of them may answer. */
   lines?: readonly string[] | undefined
   /** Replaces `lines`: all lines of this model. Only keys that may use the model may call the path. */
   model?: string | undefined

@@ -30,10 +30,7 @@ const HANDSHAKE_TO_UPSTREAM = [
   'sec-websocket-version',
 ]
 
-/**
- * The headers of a line's answer that are sent to the caller. Cookies, request ids, limits and vendor names are
- * dropped.
- */
+/** The headers of a line's answer that the caller gets. Cookies, request ids, limits and vendor names are dropped. */
 const TO_CALLER = [
   'accept-ranges',
   'age',
@@ -77,10 +74,7 @@ export function handshakeHeaders(req: IncomingMessage): Record<string, string> {
   return { ...kept, connection: 'Upgrade', upgrade: 'websocket' }
 }
 
-/**
- * OpenAI's browser clients send the key, organization and project as subprotocols, because browsers cannot set
- * headers.
- */
+/** OpenAI's browser clients send key, organization and project as subprotocols, because browsers cannot set headers. */
 const CREDENTIAL_SUBPROTOCOL = /^openai-(?:insecure-api-key|organization|project)\./i
 
 function offeredSubprotocols({ 'sec-websocket-protocol': offered = '' }: IncomingHttpHeaders): string[] {
@@ -108,10 +102,7 @@ export function answerHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders
   return pick(headers, TO_CALLER)
 }
 
-/**
- * Returns the head of a 101 answer to the caller. The line's part of the handshake takes precedence over the
- * gateway's headers.
- */
+/** Returns the head of a 101 answer to the caller. The line's headers take precedence over the gateway's. */
 export function handshakeText(headers: IncomingHttpHeaders, own: OutgoingHttpHeaders): string {
   const all = { ...own, connection: 'Upgrade', upgrade: 'websocket', ...pick(headers, HANDSHAKE_TO_CALLER) }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${String(value)}\r\n`)

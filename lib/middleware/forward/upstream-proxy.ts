@@ -65,10 +65,7 @@ class DiscardingSocket extends Socket {
   }
 }
 
-/**
- * Opens a connection for each exchange: a kept-alive one may be dead, and a body that is partly sent cannot be sent
- * again.
- */
+/** Opens a connection for each exchange: a kept-alive one may be dead, and a partly sent body cannot be sent again. */
 const HTTP_AGENT = new HttpAgent({ keepAlive: false })
 const HTTPS_AGENT = new HttpsAgent({ keepAlive: false })
 
@@ -101,10 +98,7 @@ const proxy = createProxyMiddleware<OutboundRequest, ServerResponse>({
   ],
 })
 
-/**
- * Reports the result of a handshake. The proxy pipes the two sockets together after a switch; they are separated at
- * once.
- */
+/** Reports the result of a handshake. The proxy pipes the two sockets together, and they are separated at once. */
 function watchUpgrade(request: ClientRequest, events: UpstreamEvents, unread: Socket): void {
   events.requested(request)
   request.on('response', (response) => {
