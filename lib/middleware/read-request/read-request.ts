@@ -25,8 +25,7 @@ export interface ReadRequestOptions {
    */
   catalog: Catalog | ((call: Call) => Catalog)
   /**
-   * The endpoint, or a function of the request that returns it, for a path of your own. Defaults to the endpoint
-   * whose path the request's path ends with.
+   * The endpoint, or a function of the request, for a path of your own. Defaults to the one that the path ends with.
    */
   operation?: Operation | ((req: Request) => Operation)
   /** The largest body in bytes, after decompression. Defaults to 20 MiB. */
@@ -147,10 +146,7 @@ interface GivenConstraint {
   readonly source: 'provider' | 'X-Gateway-Provider'
 }
 
-/**
- * Returns the constraint of the body's `provider`, or else of the header, which is for SDKs that reject unknown
- * members.
- */
+/** Returns the body's `provider`, or else the header, which is for SDKs that reject unknown members. */
 function givenConstraint(
   member: unknown,
   header: string | string[] | undefined,
