@@ -1,10 +1,7 @@
 /** The name of the instrumentation scope. */
 export const SCOPE = 'express-model-gateway'
 
-/**
- * Attribute names of the semantic conventions for generative AI and HTTP; the gateway's own begin with
- * `model_gateway.`.
- */
+/** Names of the semantic conventions for generative AI and HTTP; our own begin with `model_gateway.`. */
 export const ATTRIBUTE = {
   operation: 'gen_ai.operation.name',
   provider: 'gen_ai.provider.name',

@@ -4,10 +4,7 @@ import { type IdempotencyOutcome, idempotencyOutcome } from './idempotency-outco
 
 const NONE: readonly never[] = []
 
-/**
- * The data of an ended call that metrics need, kept until it is recorded. The objects are reused, so that no ended
- * call stays in memory.
- */
+/** The data of an ended call for metrics, until it is recorded. Objects are reused, so no ended call is kept alive. */
 export class CallFacts {
   operation: string | undefined = undefined
   model: string | undefined = undefined

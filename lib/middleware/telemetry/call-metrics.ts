@@ -21,10 +21,7 @@ export function callMetricsOn(meter: Meter): CallMetrics {
   return made
 }
 
-/**
- * The metrics of calls. The data of a call is kept when it ends, and recorded when the batch is full or metrics are
- * collected.
- */
+/** The metrics of calls. Ended calls are recorded when the batch is full or metrics are collected. */
 export class CallMetrics {
   readonly #histograms: ReturnType<typeof callHistograms>
   readonly #tallies: ReturnType<typeof callTallies>
