@@ -132,8 +132,7 @@ export class CallLogWriter {
   }
 
   /**
-   * Writes one batch. If that fails, the batch stays queued, and the promise includes the pause before the next try.
-   * Never rejects.
+   * Writes one batch. A failed batch stays queued, and the promise includes the pause before a retry. Never rejects.
    */
   #writeBatch(): Promise<void> {
     clearTimeout(this.#timer)

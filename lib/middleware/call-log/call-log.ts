@@ -5,10 +5,7 @@ import { type Call, type CallLogEntry, callOf, entryOf } from '../../core/call/i
 export interface CallLogOptions {
   /** Receives the entries: a `CallLogWriter`, or an object whose `add` neither throws nor waits. */
   writer: { add(entry: CallLogEntry): void }
-  /**
-   * Where entries of charged calls are written: by the `writer`, or by the `ledger` in the transaction of the charge.
-   * Defaults to `writer`.
-   */
+  /** What writes the entries of charged calls: the `writer`, or the `ledger` with the charge. Defaults to `writer`. */
   settledBy?: 'writer' | 'ledger'
 }
 
