@@ -23,10 +23,7 @@ export class Cooldowns {
   /** When senders that were last refused a slot may retry, which may be during a later cooldown. */
   readonly #slotRetryAt = new ExpiringMap<number>((retryAt) => retryAt + GRACE_MS)
 
-  /**
-   * Returns the remaining wait of a penalized sender, whatever its limits say. The current request counts as another
-   * early retry.
-   */
+  /** Returns the remaining wait of a penalized sender. The current request counts as another early retry. */
   owed(sender: string, now: number): { waitMs: number; limitKey: string } | undefined {
     const cooldown = this.#running(sender, now)
     if (!cooldown?.isPenalized) return undefined
@@ -71,10 +68,7 @@ export class Cooldowns {
     return Math.max(0, cooldown.announcedEnd - now)
   }
 
-  /**
-   * Notes the end of a call. During a cooldown this gives a pardon, because the caller of that call did not know of
-   * the refusal.
-   */
+  /** Notes the end of a call. During a cooldown this gives a pardon: its caller did not know of the refusal. */
   ended(sender: string, now: number): void {
     const cooldown = this.#running(sender, now)
     if (cooldown && now >= cooldown.startedAt + PARDON_MS && now < cooldown.announcedEnd)

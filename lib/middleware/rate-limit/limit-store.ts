@@ -81,10 +81,7 @@ export interface LimitStore {
 /** The longest wait that a caller is told, in milliseconds. Official SDKs ignore longer ones. */
 export const MAX_WAIT_MS = 60_000
 
-/**
- * The wait for a slot, in milliseconds. It is the shortest possible wait, because nobody knows when a slot becomes
- * free.
- */
+/** The wait for a slot, in milliseconds. It is the shortest possible one, because a slot may become free any time. */
 export const SLOT_WAIT_MS = 1000
 
 /** How long after a refusal a request may still have been on its way, in milliseconds. */

@@ -88,10 +88,7 @@ export class LimiterStore implements LimitStore {
     return { refusedBy: charge, waitMs, counts: [{ used, resetMs: waitMs }] }
   }
 
-  /**
-   * Gives points back within the window that took them. Never rejects: points that cannot be given back expire with
-   * the window.
-   */
+  /** Gives points back within their window. Never rejects: points that cannot be given back expire with it. */
   #giveBack({ key, cost }: Limit, windowLeftMs: number): void {
     if (windowLeftMs <= WINDOW_END_MS) return
     const windowEnd = performance.now() + windowLeftMs
