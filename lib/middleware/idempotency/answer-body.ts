@@ -43,10 +43,7 @@ export class AnswerBody {
     this.#bytes = 0
   }
 
-  /**
-   * Returns the answer, followed by the output still to come, as text; null if it is empty. A cut answer ends with a
-   * note.
-   */
+  /** Returns the answer and the output still to come as text; null if it is empty. A cut answer ends with a note. */
   text(toCome: AnswerBytes | null = null): string | null {
     if (toCome !== null) return this.#and(toCome).text()
     if (this.empty || this.#limit === 0) return null

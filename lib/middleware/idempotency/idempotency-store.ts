@@ -13,10 +13,7 @@ export interface IdempotencyRecord {
   /** Fingerprint of that call's content. */
   readonly fingerprint: string
   readonly state: 'running' | 'completed'
-  /**
-   * When the record expires, in milliseconds since the epoch: the end of the lease while running, and of the
-   * retention once completed.
-   */
+  /** When the lease of a running record, or the retention of a completed one, ends: milliseconds since the epoch. */
   readonly expiresAt: number
 }
 

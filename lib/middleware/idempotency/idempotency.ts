@@ -37,10 +37,7 @@ export interface IdempotencyOptions {
   leaseMs?: number
   /** The largest answer to keep for the call log, in bytes. A longer one is cut and marked so. Defaults to 8 MiB. */
   answerLimitBytes?: number
-  /**
-   * How long the key stays taken by a handler of your own that has not answered yet although its caller has left.
-   * Defaults to 5 minutes.
-   */
+  /** How long your own handler keeps the key if its caller leaves before it has answered. Defaults to 5 minutes. */
   handlerMs?: number
   /**
    * Where the record of a call is completed: by this middleware in its `store`, or by a `ledger` in the transaction
@@ -203,10 +200,7 @@ function validate(options: IdempotencyOptions) {
   }
 }
 
-/**
- * Returns the account as the scope. Without accounts there is one scope for all, because keys are random and
- * addresses change.
- */
+/** Returns the account as the scope. Without accounts all share one: keys are random, and addresses change. */
 function accountOf(_req: Request, call: Call): string {
   return call.principal?.accountId ?? ''
 }

@@ -9,7 +9,7 @@ import {
 /** Options of {@link MemoryIdempotencyStore}. */
 export interface MemoryIdempotencyStoreOptions {
   /**
-   * The largest number of completed records. Beyond it the oldest are dropped, which frees their keys. Defaults to
+   * The largest number of completed records. Beyond it the oldest are dropped, freeing their keys. Defaults to
    * 200000.
    */
   maxCompleted?: number
