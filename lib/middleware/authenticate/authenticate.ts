@@ -11,10 +11,7 @@ import type { KeyDirectory, KeyRecord } from './key-directory.ts'
 export interface AuthenticateOptions {
   /** The directory in which keys are looked up. */
   keys: KeyDirectory
-  /**
-   * The region of this gateway, which accounts may exclude. Defaults to none, so that no account is refused for its
-   * region.
-   */
+  /** The region of this gateway, which accounts may exclude. Defaults to none: no account is refused for it. */
   region?: string
   /**
    * How long an answer of the directory is used, in milliseconds; at most 5000. 0 asks the directory on every request
@@ -23,10 +20,7 @@ export interface AuthenticateOptions {
   cacheMs?: number
   /** The largest number of cached keys. Defaults to 10000. */
   cacheEntries?: number
-  /**
-   * The largest age of a cached answer while the directory cannot be reached, in milliseconds. Defaults to 10
-   * minutes.
-   */
+  /** The largest age of a cached answer while the directory is unreachable, in milliseconds. Defaults to 10 minutes. */
   staleMs?: number
   /**
    * How long the directory may take before it counts as unreachable, in milliseconds; at most 500 for a key with a

@@ -8,10 +8,7 @@ export interface KeyCacheOptions {
   staleMs: number
   /** How long the directory may take before it counts as unreachable, in milliseconds. */
   lookupMs: number
-  /**
-   * The largest number of cached keys. Unknown secrets have a separate cache of a tenth of this size, so that guesses
-   * cannot evict keys.
-   */
+  /** The largest number of cached keys. Unknown secrets have a cache of a tenth of it: guesses cannot evict keys. */
   maxEntries: number
 }
 
