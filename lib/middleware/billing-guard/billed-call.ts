@@ -96,8 +96,8 @@ export class BilledCall implements Bill {
   }
 
   /**
-   * Returns the cost of the call; undefined if nothing was used. Errors are never charged, even if a handler reports
-   * a charge.
+   * Returns the cost of the call; undefined if nothing was used. Errors are never charged, whatever a handler
+   * reports.
    */
   #costOf({ outcome }: CallEnding): Cost | undefined {
     const { usage, servedBy, billing } = this.#call
