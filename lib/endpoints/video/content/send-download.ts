@@ -8,30 +8,34 @@ import type { ExchangeEnd } from '../../../routing/attempt/exchange.ts'
 import { type Failure, malformed } from '../../../routing/attempt/outcome.ts'
 import type { Downloads, DownloadTarget } from './downloads.ts'
 
-/** What is sent, and of which line. */
+/** A file to send and the line that has it. */
 export interface DownloadSource {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly line: Line
-  /** Is told how it went. */
+  /** Receives the record of the exchange. */
   readonly note: AttemptNote
 }
 
 const MOST_REDIRECTS = 5
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-/** What a caller may ask of a file. */
+/** The request headers that are passed on to the line. */
 const ASKED = ['range', 'if-range', 'if-none-match', 'if-modified-since']
-/** What is told of it. */
+/** The response headers that are passed on to the caller. */
 const TOLD = ['content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified']
 const PASSED_ON: ReadonlySet<number> = new Set([200, 206, 304, 416])
-/** A browser that opens it must not take it for a page of the gateway, which an image in SVG can be. */
+/**
+ * The media types that are passed on. SVG is not among them: a browser could run its scripts as a page of the
+ * gateway.
+ */
 const MEDIA = /^(?:(?:video|audio)\/[\w.+-]+|image\/(?!svg)[\w.-]+|application\/octet-stream)$/i
 
 /**
- * Sends what an upstream has, as fast as the caller takes it and no faster: memory holds a few chunks, however large it
- * is. Ranges and conditions are the upstream's to answer. It ends with the caller.
+ * Streams a file from an upstream to the caller at the caller's speed: only a few chunks are in memory, however large
+ * the
+ * file is. The upstream answers ranges and conditions. The download ends when the caller leaves.
  *
- * @throws {GatewayError} what went wrong; after the first byte the answer is to be broken off.
+ * @throws {GatewayError} if the download fails; after the first byte, the answer must be broken off.
  */
 export async function sendDownload(
   req: Request,
@@ -60,7 +64,7 @@ export async function sendDownload(
   }
 }
 
-/** One download, redirects included, whose bytes go to a caller as they come. */
+/** One download with its redirects. */
 class Download implements ResponseHandler<ExchangeEnd> {
   readonly #req: Request
   readonly #res: Response
@@ -79,12 +83,12 @@ class Download implements ResponseHandler<ExchangeEnd> {
     const { line } = order
     const { at, request, wire } = downloads.requestFor(order)
     this.#at = at
-    // How long it takes is decided by how much there is.
+    // The duration depends on the size, so there is no limit for the whole download.
     const timeouts = { ...line.timeouts, totalMs: Infinity }
     this.#exchange = new DispatchExchange({ line, upstreamModel: null }, request, wire, Infinity, timeouts)
   }
 
-  /** Resolves with what went wrong; undefined where nothing did, or the caller left. */
+  /** Resolves with the failure; undefined if there was none or the caller left. */
   async run(note: AttemptNote): Promise<Failure | undefined> {
     this.#res.on('drain', this.#onDrain)
     const end = await this.#exchange.run(this)
@@ -93,7 +97,7 @@ class Download implements ResponseHandler<ExchangeEnd> {
     return end.kind === 'failed' ? end.failure : undefined
   }
 
-  /** Ends it because the caller left. */
+  /** Ends the download because the caller left. */
   leave(): void {
     this.#exchange.abandon()
   }
@@ -117,7 +121,7 @@ class Download implements ResponseHandler<ExchangeEnd> {
 
   flush(): undefined {}
 
-  /** The regular end is written, and no other. */
+  /** Ends the answer. Only a complete download does. */
   finish(): ExchangeEnd {
     this.#res.end()
     return { kind: 'served' }
@@ -163,7 +167,7 @@ function headerOf(req: Request, name: string): [string, string][] {
   return typeof value === 'string' ? [[name, value]] : []
 }
 
-/** An address that is good no more, or a file that the line has deleted, is one that does not exist. */
+/** Returns the code for a status of the line. An expired address or a deleted file is `not_found`. */
 function codeOf(status: number): ErrorCode {
   if (status === 404 || status === 410) return 'not_found'
   if (status === 429) return 'upstream_rate_limited'

@@ -20,9 +20,9 @@ const STATES: Readonly<Record<string, ObservedState>> = {
   expired: 'expired',
 }
 
-/** The answers of a task-style line. */
+/** Returns a parser for the answers of a task-style line. */
 export function arkAnswers(onUnknownWord: (word: string) => void): AnswerParser {
-  // A create is answered with the id and nothing else.
+  // A create is answered with the id only.
   return { created: ({ status }) => ({ state: status === undefined ? 'queued' : stateOf(status) }), read }
 
   function read(task: Members): KnownObservation {
@@ -60,7 +60,7 @@ function tokensOf(usage: unknown): number | undefined {
   return numberOf(asMembers(usage)?.completion_tokens)
 }
 
-/** A length is told in seconds, or in frames where it was asked for in frames. */
+/** Returns the length in seconds. Lines report frames if the request asked for frames. */
 function secondsOf({ duration, frames, framespersecond }: Members): number | undefined {
   const seconds = numberOf(duration)
   if (seconds !== undefined) return seconds

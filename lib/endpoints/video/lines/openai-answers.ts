@@ -18,10 +18,10 @@ const STATES: Readonly<Record<string, ObservedState>> = {
   failed: 'failed',
 }
 
-/** The answers of an OpenAI-style line. */
+/** Returns a parser for the answers of an OpenAI-style line. */
 export function openAiAnswers(onUnknownWord: (word: string) => void): AnswerParser {
   return {
-    // Some of those that are like the real API answer a create with the id and nothing else.
+    // Some servers with this API answer a create with the id only.
     created: (video) => (video.status === undefined ? { state: 'queued' } : observationOf(video)),
     read: observationOf,
   }
@@ -33,7 +33,7 @@ export function openAiAnswers(onUnknownWord: (word: string) => void): AnswerPars
       state,
       ...known({ progress: numberOf(video.progress) }),
       facts: known({ size, seconds, ...(size !== undefined && framingOf(size)) }),
-      // Of one that is being made the seconds are those that were asked for.
+      // Until the video is made, `seconds` are those that the request asked for.
       usage: state === 'succeeded' ? known({ seconds, tokens: tokensOf(video.usage) }) : {},
       ...(state === 'failed' && { error: reasonOf(video.error) }),
     }
@@ -47,7 +47,7 @@ export function openAiAnswers(onUnknownWord: (word: string) => void): AnswerPars
   }
 }
 
-/** Not the real API's, but that of some which are like it. */
+/** Returns the output tokens. OpenAI itself does not report them; some servers with its API do. */
 function tokensOf(usage: unknown): number | undefined {
   const { output_tokens: output, completion_tokens: completion } = asMembers(usage) ?? {}
   return numberOf(output) ?? numberOf(completion)

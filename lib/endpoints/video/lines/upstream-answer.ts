@@ -3,20 +3,21 @@ import { GatewayError } from '../../../core/errors/index.ts'
 import type { CancelOutcome, CreateOutcome, KnownObservation, ReadOutcome } from '../tasks/line-client.ts'
 import type { TaskError } from '../tasks/task.ts'
 
-/** The members of an object that a line answered with. */
+/** The members of a line's JSON answer. */
 export type Members = Readonly<Record<string, unknown>>
 
-/** How one kind of line words what it says of a task. */
+/** Reads the answers of one protocol of lines. */
 export interface AnswerParser {
-  /** @throws SyntaxError where it is not what the protocol answers to a create. */
+  /** @throws SyntaxError if it is not a valid answer to a create. */
   created(members: Members): KnownObservation
-  /** @throws SyntaxError where it is not what the protocol answers to a read. */
+  /** @throws SyntaxError if it is not a valid answer to a read. */
   read(members: Members): KnownObservation
 }
 
 /**
- * What became of a create. It surely was not taken where no connection was made, or the line refused it; after anything
- * else nobody knows.
+ * Returns the result of a create. It was surely not accepted if there was no connection or the line refused it; after
+ * any
+ * other failure the result is unknown.
  */
 export function createOutcome(result: LineResult, words: AnswerParser): CreateOutcome {
   switch (result.kind) {
@@ -54,12 +55,12 @@ export function createOutcome(result: LineResult, words: AnswerParser): CreateOu
   }
 }
 
-/** 4xx and 503 say that nothing was done; what other 5xx have done nobody knows. */
+/** Whether a status says that nothing was done: 4xx and 503 do, other 5xx leave it unknown. */
 function isRefusal(status: number): boolean {
   return (status >= 400 && status < 500) || status === 503
 }
 
-/** What became of a read. */
+/** Returns the result of a read. */
 export function readOutcome(result: LineResult, words: AnswerParser): ReadOutcome {
   if (result.kind !== 'answered') return missingOrAway(result)
   return readAs(
@@ -71,7 +72,7 @@ export function readOutcome(result: LineResult, words: AnswerParser): ReadOutcom
 
 const CONFLICTS: ReadonlySet<number> = new Set([400, 409, 422])
 
-/** What became of taking a task back, or of deleting it. */
+/** Returns the result of cancelling or deleting a task. */
 export function cancelOutcome(result: LineResult, done: 'cancelled' | 'deleted'): CancelOutcome {
   if (result.kind === 'answered') return { kind: done, upstreamStatus: result.status, detail: null }
   if (result.kind === 'refused' && CONFLICTS.has(result.status))
@@ -115,7 +116,7 @@ function membersOf(body: Buffer): Members {
   return members
 }
 
-/** It becomes a part of paths, in which dots alone mean something else, and is kept in databases that take no NUL. */
+/** The form of a task id. It becomes part of paths, in which dots alone have a meaning, and databases store no NUL. */
 const ID = /^(?!\.+$)[\x20-\x7e]{1,512}$/
 
 function idOf({ id }: Members): string {
@@ -132,12 +133,12 @@ export function numberOf(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
 }
 
-/** A word or a figure of a line, where it is short enough to be one. */
+/** Returns a status or a size of a line; undefined if the value is no text or too long. */
 export function wordOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' && value.length <= 40 ? value : undefined
 }
 
-/** Only what is known, so that nothing known before is forgotten. */
+/** Leaves out undefined members, so that they do not overwrite known values. */
 export function known<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const entries = Object.entries(members).filter(([, value]) => value !== undefined)
   return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> }
@@ -145,7 +146,7 @@ export function known<T extends object>(members: T): { [K in keyof T]: Exclude<T
 
 const MODERATION = /sensitive|moderation|policy|content_filter|safety|risk/i
 
-/** Why a task failed, without the line's own words; null where only that it failed is known. */
+/** Returns why a task failed, without the line's own text; null if the reason is unknown. */
 export function reasonOf(error: unknown): TaskError | null {
   const code = asMembers(error)?.code
   if (typeof code !== 'string' || !MODERATION.test(code)) return null

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../core/errors/index.ts'
 const MOST_LISTED = 100
 const DEEPEST_PAGE = 10_000
 
-/** No database takes a NUL. */
+/** A text that all databases can store. */
 const plain = (most: number) =>
   z
     .string()
@@ -18,14 +18,14 @@ const whole = (least: number, most: number) =>
     .transform(Number)
     .refine((count) => count >= least && count <= most, `must be a whole number from ${least} to ${most}`)
 
-/** `GET /v1/videos` */
+/** The query of `GET /v1/videos`. */
 export const videoList = z.object({
   limit: whole(1, MOST_LISTED).default(20),
   after: plain(100).optional(),
   order: z.enum(['asc', 'desc'], 'must be "asc" or "desc"').default('desc'),
 })
 
-/** `GET /api/v3/contents/generations/tasks` */
+/** The query of `GET /api/v3/contents/generations/tasks`. */
 export const taskList = z.object({
   page_num: whole(1, DEEPEST_PAGE).default(1),
   page_size: whole(1, 500).default(20),

@@ -3,17 +3,18 @@ import { consoleLogger, type Logger } from '../../../core/call/index.ts'
 
 /** Options of {@link RecordKeeper}. Times are milliseconds. */
 export interface RecordKeeperOptions {
-  /** Longest that a call waits for its record. Defaults to 1500. */
+  /** How long a call waits for its record. Defaults to 1500. */
   waitMs?: number
-  /** How long after a failure it is tried again. Defaults to 1000. */
+  /** How long to wait after a failure before the next try. Defaults to 1000. */
   retryMs?: number
-  /** Told of what cannot be written at once, and of what never was. Defaults to the console. */
+  /** Logs records that cannot be written at once, and those that were never written. Defaults to the console. */
   logger?: Logger
 }
 
 /**
- * Writes what became of a create, which has happened and has to be known: tried again until the store has answered. What
- * is not written when the process ends, and an upstream has, is lost: its intent then counts as unresolved.
+ * Writes what became of creates. It repeats a write until the store answers. A record that is not written when the
+ * process
+ * ends is lost; its intent then counts as unresolved.
  *
  * @example
  * const records = new RecordKeeper({ logger })
@@ -34,9 +35,11 @@ export class RecordKeeper {
   }
 
   /**
-   * @param what an operation of a `TaskStore`, for the log.
-   * @param operation is fit to be repeated.
-   * @returns what it answered; `late` where it had not in time, and is still tried.
+   * Runs an operation until it succeeds.
+   *
+   * @param what the name of the `TaskStore` operation, for the log.
+   * @param operation may be repeated.
+   * @returns the result; `late` if there is none in time; the operation then goes on.
    */
   async write<T>(what: string, task: string, operation: () => Promise<T>): Promise<T | 'late'> {
     const writing = this.#insist({ what, task }, operation)
@@ -50,12 +53,12 @@ export class RecordKeeper {
     }
   }
 
-  /** Records that are still to be written. */
+  /** The number of records that are not written yet. */
   get pending(): number {
     return this.#open.size
   }
 
-  /** Waits until all is written, but not for long; tells the log what was not. Never rejects. */
+  /** Waits until all records are written or the time is up, then logs those that are not. Never rejects. */
   async close(withinMs = 10_000): Promise<void> {
     const stop = new AbortController()
     await Promise.race([Promise.all(this.#open.keys()), late(withinMs, stop.signal)])
@@ -66,7 +69,7 @@ export class RecordKeeper {
     await Promise.all(this.#open.keys())
   }
 
-  /** Never rejects: at the end of the process it answers `late`. */
+  /** Repeats an operation until it succeeds; returns `late` if the process ends first. Never rejects. */
   async #insist<T>(
     record: { readonly what: string; readonly task: string },
     operation: () => Promise<T>,
