@@ -1,3 +1,4 @@
+import { within } from '../../core/time-limit/index.ts'
 import type { KeyDirectory, KeyRecord } from './key-directory.ts'
 
 /** Bounds of the cache in front of a directory. */
@@ -70,7 +71,9 @@ export class KeyCache implements KeyDirectory {
     })
     const { lookupMs } = this.#options
     const patience = this.#mayStandIn(last, askedAt) ? Math.min(lookupMs, STAND_IN_AFTER_MS) : lookupMs
-    const pending = within(patience, remembered)
+    const pending = within(patience, remembered, () => {
+      throw new Error(`the key directory has not answered for ${patience} ms`)
+    })
       .catch((error: unknown) => this.#standIn(last, askedAt, error))
       .finally(() => this.#pending.delete(secretHash))
     this.#pending.set(secretHash, pending)
@@ -101,18 +104,5 @@ export class KeyCache implements KeyDirectory {
   #forgetOldest(store: Map<string, Entry>): void {
     const oldest = (store === this.#known ? this.#oldestKnown : this.#oldestUnknown).next().value
     if (oldest !== undefined) store.delete(oldest)
-  }
-}
-
-/** The answer, or an error if it takes too long. */
-async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`the key directory has not answered for ${ms} ms`)), ms)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { consoleLogger, type Logger } from '../../../core/call/index.ts'
+import { within } from '../../../core/time-limit/index.ts'
 
 /** Options of {@link RecordKeeper}. Times are milliseconds. */
 export interface RecordKeeperOptions {
@@ -13,8 +14,7 @@ export interface RecordKeeperOptions {
 
 /**
  * Writes what became of creates. It repeats a write until the store answers. A record that is not written when the
- * process
- * ends is lost; its intent then counts as unresolved.
+ * process ends is lost; its intent then counts as unresolved.
  *
  * @example
  * const records = new RecordKeeper({ logger })
@@ -45,12 +45,7 @@ export class RecordKeeper {
     const writing = this.#insist({ what, task }, operation)
     this.#open.set(writing, { what, task })
     void writing.finally(() => this.#open.delete(writing))
-    const stop = new AbortController()
-    try {
-      return await Promise.race([writing, late(this.#waitMs, stop.signal)])
-    } finally {
-      stop.abort()
-    }
+    return within(this.#waitMs, writing, () => 'late' as const)
   }
 
   /** The number of records that are not written yet. */
@@ -60,9 +55,7 @@ export class RecordKeeper {
 
   /** Waits until all records are written or the time is up, then logs those that are not. Never rejects. */
   async close(withinMs = 10_000): Promise<void> {
-    const stop = new AbortController()
-    await Promise.race([Promise.all(this.#open.keys()), late(withinMs, stop.signal)])
-    stop.abort()
+    await within(withinMs, Promise.all(this.#open.keys()), () => {})
     for (const record of this.#open.values())
       this.#logger.error(record, 'what became of the create of a video task was not written')
     this.#closing.abort()
@@ -81,14 +74,8 @@ export class RecordKeeper {
         if (this.#closing.signal.aborted) return 'late'
         if (failures === 0)
           this.#logger.error({ ...record, err: error }, 'what became of a video task is written later')
-        await late(this.#retryMs, this.#closing.signal)
+        await pause(this.#retryMs, undefined, { signal: this.#closing.signal, ref: false }).catch(() => {})
       }
     }
   }
-}
-
-/** After some time, or at once when that is not wanted any more. */
-async function late(ms: number, signal: AbortSignal): Promise<'late'> {
-  await pause(ms, undefined, { signal, ref: false }).catch(() => {})
-  return 'late'
 }

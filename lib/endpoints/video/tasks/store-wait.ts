@@ -1,25 +1,20 @@
 import type { Call } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { StoreAway } from '../../../core/store-guard/index.ts'
+import { within } from '../../../core/time-limit/index.ts'
 
 /** How long a call waits for the task store. */
-const LONGEST_WAIT_MS = 1000
+const MAX_WAIT_MS = 1000
 
 /**
  * Returns the store's answer.
  *
  * @throws {StoreAway} if it does not come in time; the operation may take effect nevertheless.
  */
-export async function inTime<T>(asked: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new StoreAway('the store of the video tasks is away')), LONGEST_WAIT_MS)
+export function inTime<T>(asked: Promise<T>): Promise<T> {
+  return within(MAX_WAIT_MS, asked, () => {
+    throw new StoreAway('the store of the video tasks is away')
   })
-  try {
-    return await Promise.race([asked, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /**
