@@ -25,8 +25,7 @@ export interface VideoEndpointsOptions {
   lines: VideoLines
   /**
    * Signs the addresses under which videos can be fetched without a key; at least 16 characters. Processes that serve
-   * the
-   * same callers need the same secret. Defaults to a random one, whose addresses become invalid when the process
+   * the same callers need the same secret. Defaults to a random one, whose addresses become invalid when the process
    * ends.
    */
   urlSigningSecret?: string | undefined
@@ -124,7 +123,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
     },
     operationOf,
     create: function create(req, res, next) {
-      held(callOf(req), () => createVideo(req, res)).catch(failureTo(callOf(req), next))
+      held(callOf(req), () => createVideo(req, res)).catch(onFailure(callOf(req), next))
     },
     signedContent: (req, res, next) => content.signed(req, res, next),
     routes: taskRoutes({ tasks, service, content }),
@@ -145,7 +144,7 @@ async function held(call: Call, run: () => Promise<void>): Promise<void> {
 }
 
 /** Returns a handler for the error of a create. If the caller has left, an unexpected error is logged instead. */
-function failureTo(call: Call, next: NextFunction): (error: unknown) => void {
+function onFailure(call: Call, next: NextFunction): (error: unknown) => void {
   return (error) => {
     if (!call.left) next(error instanceof GatewayError ? call.stamp(error) : error)
     else if (!(error instanceof GatewayError))

@@ -9,7 +9,7 @@ export interface DownloadTarget {
   /** Headers with the line's credentials. They are sent to the line's own origin only. */
   readonly headers: Readonly<Record<string, string>>
   /** Headers of the caller, such as a range. */
-  readonly asked: Readonly<Record<string, string>>
+  readonly callerHeaders: Readonly<Record<string, string>>
   /** The line that made the video. */
   readonly line: Line
 }
@@ -29,8 +29,7 @@ class RefusedAddress extends Error {
 
 /**
  * Prepares requests for the addresses that lines name for their files. An upstream is not trusted: an address must be
- * on
- * the line's own origin, or a public one over https. The same holds for redirects.
+ * on the line's own origin, or a public one over https. The same holds for redirects.
  */
 export class Downloads {
   // The exchange has its own clocks; undici's would end a long download.
@@ -55,7 +54,7 @@ export class Downloads {
     await Promise.all([this.#own.destroy(), this.#foreign.destroy()])
   }
 
-  #requestFor({ headers, asked, line }: DownloadTarget, at: URL): DownloadRequest {
+  #requestFor({ headers, callerHeaders, line }: DownloadTarget, at: URL): DownloadRequest {
     const isOwn = at.origin === line.origin
     if (!isOwn) refuseUnlessPublic(at)
     const agent = isOwn ? this.#own : this.#foreign
@@ -67,7 +66,9 @@ export class Downloads {
       request: {
         method: 'GET',
         path: at.pathname + at.search,
-        headers: isOwn ? { ...headers, ...asked } : { 'accept-encoding': 'identity', ...asked },
+        headers: isOwn
+          ? { ...headers, ...callerHeaders }
+          : { 'accept-encoding': 'identity', ...callerHeaders },
       },
       wire: { dispatch, dispatchFresh: dispatch },
     }

@@ -3,6 +3,7 @@ import type { Request, Response } from 'express'
 import { type AttemptNote, type Call, freeSpent } from '../../../core/call/index.ts'
 import type { Line } from '../../../core/catalog/index.ts'
 import type { ErrorCode } from '../../../core/errors/index.ts'
+import { setNoStore } from '../../../core/json-api/index.ts'
 import { DispatchExchange, type ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
 import type { ExchangeEnd } from '../../../routing/attempt/exchange.ts'
 import { type Failure, malformed } from '../../../routing/attempt/outcome.ts'
@@ -17,23 +18,21 @@ export interface DownloadSource {
   readonly note: AttemptNote
 }
 
-const MOST_REDIRECTS = 5
+const MAX_REDIRECTS = 5
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** The request headers that are passed on to the line. */
-const ASKED = ['range', 'if-range', 'if-none-match', 'if-modified-since']
+const REQUEST_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since']
 /** The response headers that are passed on to the caller. */
-const TOLD = ['content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified']
+const RESPONSE_HEADERS = ['content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified']
 const PASSED_ON: ReadonlySet<number> = new Set([200, 206, 304, 416])
 /**
- * The media types that are passed on. SVG is not among them: a browser could run its scripts as a page of the
- * gateway.
+ * The media types that are passed on. SVG is not among them: a browser could run its scripts as a page of the gateway.
  */
 const MEDIA = /^(?:(?:video|audio)\/[\w.+-]+|image\/(?!svg)[\w.-]+|application\/octet-stream)$/i
 
 /**
  * Streams a file from an upstream to the caller at the caller's speed: only a few chunks are in memory, however large
- * the
- * file is. The upstream answers ranges and conditions. The download ends when the caller leaves.
+ * the file is. The upstream answers ranges and conditions. The download ends when the caller leaves.
  *
  * @throws {GatewayError} if the download fails; after the first byte, the answer must be broken off.
  */
@@ -44,8 +43,8 @@ export async function sendDownload(
   downloads: Downloads,
   source: DownloadSource,
 ): Promise<void> {
-  const asked = Object.fromEntries(ASKED.flatMap((name) => headerOf(req, name)))
-  const download = new Download(req, res, downloads, { ...source, asked })
+  const callerHeaders = Object.fromEntries(REQUEST_HEADERS.flatMap((name) => headerOf(req, name)))
+  const download = new Download(req, res, downloads, { ...source, callerHeaders })
   const forget = call.onLeave(() => download.leave())
   const release = call.hold()
   try {
@@ -136,7 +135,7 @@ class Download implements ResponseHandler<ExchangeEnd> {
   }
 
   #follow(location: string): ExchangeEnd | undefined {
-    if (this.#redirects++ === MOST_REDIRECTS) return failed(malformed('too many redirects'))
+    if (this.#redirects++ === MAX_REDIRECTS) return failed(malformed('too many redirects'))
     const { at, request, wire } = this.#downloads.requestFor({ ...this.#order, url: location }, this.#at)
     this.#at = at
     this.#exchange.follow(request, wire)
@@ -146,14 +145,14 @@ class Download implements ResponseHandler<ExchangeEnd> {
   #writeHead(status: number, headers: IncomingHttpHeaders): void {
     const res = this.#res
     res.status(status)
-    for (const name of TOLD) {
+    for (const name of RESPONSE_HEADERS) {
       const value = headers[name]
       if (value !== undefined) res.setHeader(name, value)
     }
     const [given = ''] = String(headers['content-type'] ?? '').split(';')
     const type = given.trim()
     if (status !== 304) res.setHeader('content-type', MEDIA.test(type) ? type : 'application/octet-stream')
-    res.setHeader('cache-control', 'private, no-store')
+    setNoStore(res)
     res.setHeader('x-content-type-options', 'nosniff')
   }
 }

@@ -43,8 +43,8 @@ export class VideoContent {
   }
 
   /**
-   * Sends a video to a caller with its signed address. A request without a signature goes on to the routes that need
-   * a key.
+   * Sends a video to a caller with its signed address. A request without a signature goes on to the routes that need a
+   * key.
    */
   signed(req: Request, res: Response, next: NextFunction): void {
     const { expires, signature } = req.query
@@ -115,8 +115,7 @@ function refuseUnmade(call: Call, { state }: VideoTask) {
 }
 
 /**
- * Attributes a call with a signed address to the account of the video. Limits and models of the account are not
- * known.
+ * Attributes a call with a signed address to the account of the video. Limits and models of the account are not known.
  */
 function attribute(call: Call, { account, key }: VideoTask): void {
   call.principal = {

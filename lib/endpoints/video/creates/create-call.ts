@@ -28,8 +28,7 @@ const NEVER = new AbortController().signal
 
 /**
  * One create: writes the intent and its hold, sends the request to one line after another until one accepts it, then
- * writes the record. If anything fails in between, the money stays held if a line may have accepted the create, and
- * is
+ * writes the record. If anything fails in between, the money stays held if a line may have accepted the create, and is
  * released if no line has.
  */
 export class CreateCall {
@@ -75,7 +74,7 @@ export class CreateCall {
       })
     } catch (error) {
       await this.#record.withdraw()
-      throw this.#naming(error)
+      throw this.#withParam(error)
     }
   }
 
@@ -91,7 +90,7 @@ export class CreateCall {
   }
 
   /** Replaces a general `unsupported_feature` by the fault that names the member. */
-  #naming(error: unknown): unknown {
+  #withParam(error: unknown): unknown {
     if (!(error instanceof GatewayError && error.code === 'unsupported_feature')) return error
     for (const fault of this.#faults.values()) if (fault?.code === 'unsupported_feature') return fault
     return error

@@ -21,7 +21,7 @@ export class CreateRecord {
   /** Set while the store may have a row for it. */
   #intent: TaskIntent | undefined
   /** Whether the store has confirmed the row. */
-  #stands = false
+  #isConfirmed = false
   /** Resolves when the store has answered the intent or has failed; the call may have ended before. */
   #intended: Promise<void> = Promise.resolve()
 
@@ -39,8 +39,8 @@ export class CreateRecord {
    */
   async announce(target: CreateTarget, intentFor: () => TaskIntent): Promise<void> {
     if (this.#intent) {
-      const stands = await this.#orAway(this.#tasks.redirect(this.#intent.id, target))
-      if (!stands) throw new GatewayError('internal_error', { cause: new Error('the intent is gone') })
+      const isIntended = await this.#orAway(this.#tasks.redirect(this.#intent.id, target))
+      if (!isIntended) throw new GatewayError('internal_error', { cause: new Error('the intent is gone') })
       return
     }
     this.#intent = intentFor()
@@ -64,7 +64,7 @@ export class CreateRecord {
     }
     switch (intended.kind) {
       case 'held':
-        this.#stands = true
+        this.#isConfirmed = true
         call.billing = { ...nothing, reserved: intended.task.hold }
         // The claim belongs to the task from now on: the call neither renews nor releases it.
         this.#claimIs('completed')
@@ -115,7 +115,7 @@ export class CreateRecord {
         { requestId: call.id, task, line, upstreamId, reason },
         'video: a task was begun upstream and is not recorded',
       )
-      throw call.refuse('billing_unavailable', { message: BEGUN, shouldRetry: false })
+      throw call.refuse('billing_unavailable', { message: NOT_RECORDED, shouldRetry: false })
     }
     if (writesEntry) call.entryBy = 'written'
     return answer
@@ -139,7 +139,7 @@ export class CreateRecord {
     const intent = this.#intent
     if (!intent) return
     const withdrawing = this.#withdraw(intent)
-    if (this.#stands) await withdrawing
+    if (this.#isConfirmed) await withdrawing
   }
 
   async #withdraw({ id }: TaskIntent): Promise<void> {
@@ -168,7 +168,7 @@ export class CreateRecord {
   }
 }
 
-const BEGUN =
+const NOT_RECORDED =
   'The video may have been begun, but could not be recorded. Do not send the request again; report it with its request id.'
 
 /** Returns the task as the store will have it. */

@@ -17,7 +17,7 @@ const DEFAULT_SECONDS = 4
 export function arkCreateRequest(order: VideoCreate, upstreamModel: string): LineRequest {
   const { json } = order.body
   const isOwn = order.operation.protocol === 'ark'
-  if (isOwn) refuseTelling(json)
+  if (isOwn) refuseRevealing(json)
   const body: LineRequestBody = isOwn
     ? jsonBody(order, upstreamModel)
     : { type: 'application/json', bytes: jsonBytes({ ...membersOfVideo(order), model: upstreamModel }) }
@@ -25,10 +25,10 @@ export function arkCreateRequest(order: VideoCreate, upstreamModel: string): Lin
 }
 
 /** Members that are refused because they would show the line's own ids and addresses to callers. */
-const TELLS_OF_THE_LINE = ['callback_url', 'return_last_frame']
+const REVEALING = ['callback_url', 'return_last_frame']
 
-function refuseTelling(json: Readonly<Record<string, unknown>>): void {
-  for (const name of TELLS_OF_THE_LINE) if (json[name]) throw unsupported(name)
+function refuseRevealing(json: Readonly<Record<string, unknown>>): void {
+  for (const name of REVEALING) if (json[name]) throw unsupported(name)
 }
 
 const MAPPED: ReadonlySet<string> = new Set([

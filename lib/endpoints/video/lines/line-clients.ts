@@ -21,12 +21,12 @@ export interface LineCreate {
 interface LineKind {
   readonly tasksPath: string
   orderFor: typeof arkCreateRequest
-  words: typeof arkAnswers
+  parserFor: typeof arkAnswers
 }
 
 const KINDS: Readonly<Record<'openai' | 'ark', LineKind>> = {
-  openai: { tasksPath: '/videos', orderFor: openAiCreateRequest, words: openAiAnswers },
-  ark: { tasksPath: '/contents/generations/tasks', orderFor: arkCreateRequest, words: arkAnswers },
+  openai: { tasksPath: '/videos', orderFor: openAiCreateRequest, parserFor: openAiAnswers },
+  ark: { tasksPath: '/contents/generations/tasks', orderFor: arkCreateRequest, parserFor: arkAnswers },
 }
 
 /**
@@ -58,7 +58,7 @@ export function unfitFor(order: VideoCreate, line: Line): GatewayError | undefin
 export class VideoLineClients {
   readonly #lines: VideoLines
   readonly #logger: Logger
-  readonly #told = new Set<string>()
+  readonly #logged = new Set<string>()
 
   constructor(lines: VideoLines, logger: Logger) {
     this.#lines = lines
@@ -75,23 +75,22 @@ export class VideoLineClients {
   with(line: Line, send: LineSender): LineClient<LineCreate> | undefined {
     if (line.protocol === 'anthropic') return undefined
     const kind = KINDS[line.protocol]
-    const words = kind.words((word) => this.#tell(line, word))
-    return new VideoLineClient(line, { kind, words, send, lines: this.#lines })
+    const parser = kind.parserFor((status) => this.#logUnknownStatus(line, status.slice(0, 100)))
+    return new VideoLineClient(line, { kind, parser, send, lines: this.#lines })
   }
 
   /** Logs an unknown status once per line: otherwise each poll of each task would log it. */
-  #tell({ id: line }: Line, word: string): void {
-    const status = word.slice(0, 100)
+  #logUnknownStatus({ id: line }: Line, status: string): void {
     const key = `${line} ${status}`
-    if (this.#told.has(key) || this.#told.size >= 1000) return
-    this.#told.add(key)
+    if (this.#logged.has(key) || this.#logged.size >= 1000) return
+    this.#logged.add(key)
     this.#logger.warn({ line, status }, 'video: a line tells a status that nobody knows; taken for running')
   }
 }
 
 interface ClientDeps {
   readonly kind: LineKind
-  readonly words: AnswerParser
+  readonly parser: AnswerParser
   readonly send: LineSender
   readonly lines: VideoLines
 }
@@ -106,13 +105,13 @@ class VideoLineClient implements LineClient<LineCreate> {
   }
 
   async create({ order, upstreamModel }: LineCreate, signal: AbortSignal): Promise<CreateOutcome> {
-    const { kind, words, send } = this.#deps
-    return createOutcome(await send(kind.orderFor(order, upstreamModel), signal), words)
+    const { kind, parser, send } = this.#deps
+    return createOutcome(await send(kind.orderFor(order, upstreamModel), signal), parser)
   }
 
   async read(task: VideoTask, signal: AbortSignal) {
-    const { words, send } = this.#deps
-    return readOutcome(await send({ method: 'GET', path: this.#pathOf(task) }, signal), words)
+    const { parser, send } = this.#deps
+    return readOutcome(await send({ method: 'GET', path: this.#pathOf(task) }, signal), parser)
   }
 
   async cancel(task: VideoTask, signal: AbortSignal) {

@@ -42,7 +42,7 @@ function isFile(value: unknown): boolean {
 }
 
 /** Values that ask for what OpenAI-style lines do anyway; they are left out. */
-const NO_DEMAND: Readonly<Record<string, readonly unknown[]>> = {
+const WITHOUT_EFFECT: Readonly<Record<string, readonly unknown[]>> = {
   seed: [-1],
   camera_fixed: [false],
   watermark: [false],
@@ -65,7 +65,7 @@ function membersOfTask(body: VideoTaskBody): Record<string, unknown> {
   const { prompt, given } = taskParameters(body, textsOf(body))
   for (const [name, value] of [...Object.entries(body), ...given]) {
     if (MAPPED.has(name) || value === null || value === undefined) continue
-    if (!NO_DEMAND[name]?.includes(value)) throw unsupported(name)
+    if (!WITHOUT_EFFECT[name]?.includes(value)) throw unsupported(name)
   }
   if (prompt === '') throw unsupported('content', 'The lines of this model need a text in "content".')
   const size = sizeFrom(given)

@@ -1,25 +1,22 @@
 import type { LineResult } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
+import { isJsonObject, type JsonObject } from '../../../core/json/index.ts'
 import type { CancelOutcome, CreateOutcome, KnownObservation, ReadOutcome } from '../tasks/line-client.ts'
-import type { TaskError } from '../tasks/task.ts'
-
-/** The members of a line's JSON answer. */
-export type Members = Readonly<Record<string, unknown>>
+import type { ObservedState, TaskError } from '../tasks/task.ts'
 
 /** Reads the answers of one protocol of lines. */
 export interface AnswerParser {
   /** @throws SyntaxError if it is not a valid answer to a create. */
-  created(members: Members): KnownObservation
+  created(members: JsonObject): KnownObservation
   /** @throws SyntaxError if it is not a valid answer to a read. */
-  read(members: Members): KnownObservation
+  read(members: JsonObject): KnownObservation
 }
 
 /**
  * Returns the result of a create. It was surely not accepted if there was no connection or the line refused it; after
- * any
- * other failure the result is unknown.
+ * any other failure the result is unknown.
  */
-export function createOutcome(result: LineResult, words: AnswerParser): CreateOutcome {
+export function createOutcome(result: LineResult, parser: AnswerParser): CreateOutcome {
   switch (result.kind) {
     case 'answered':
       return readAs(
@@ -27,7 +24,7 @@ export function createOutcome(result: LineResult, words: AnswerParser): CreateOu
         () => {
           const members = membersOf(result.body)
           const upstreamId = idOf(members)
-          return { kind: 'taken', upstreamId, observation: words.created(members) } as const
+          return { kind: 'taken', upstreamId, observation: parser.created(members) } as const
         },
         (reply) => ({ kind: 'unknown', code: 'upstream_error', ...reply }),
       )
@@ -61,11 +58,11 @@ function isRefusal(status: number): boolean {
 }
 
 /** Returns the result of a read. */
-export function readOutcome(result: LineResult, words: AnswerParser): ReadOutcome {
+export function readOutcome(result: LineResult, parser: AnswerParser): ReadOutcome {
   if (result.kind !== 'answered') return missingOrAway(result)
   return readAs(
     result.status,
-    () => ({ kind: 'told', observation: words.read(membersOf(result.body)) }) as const,
+    () => ({ kind: 'told', observation: parser.read(membersOf(result.body)) }) as const,
     (reply) => ({ kind: 'away', code: 'upstream_error', ...reply }),
   )
 }
@@ -104,28 +101,40 @@ function readAs<Good extends object, Bad>(
   }
 }
 
-function membersOf(body: Buffer): Members {
+function membersOf(body: Buffer): JsonObject {
   let json: unknown
   try {
     json = JSON.parse(body.toString())
   } catch {
     throw new SyntaxError('the answer is not JSON')
   }
-  const members = asMembers(json)
-  if (!members) throw new SyntaxError('the answer is not a JSON object')
-  return members
+  if (!isJsonObject(json)) throw new SyntaxError('the answer is not a JSON object')
+  return json
 }
 
 /** The form of a task id. It becomes part of paths, in which dots alone have a meaning, and databases store no NUL. */
 const ID = /^(?!\.+$)[\x20-\x7e]{1,512}$/
 
-function idOf({ id }: Members): string {
+function idOf({ id }: JsonObject): string {
   if (typeof id !== 'string' || !ID.test(id)) throw new SyntaxError('the answer to a create names no task')
   return id
 }
 
-export function asMembers(value: unknown): Members | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : undefined
+/**
+ * Returns a function that reads the status of a task. A status that is not in `states` counts as running.
+ *
+ * @throws SyntaxError if the status is no text.
+ */
+export function stateReader(
+  states: Readonly<Record<string, ObservedState>>,
+  onUnknownStatus: (status: string) => void,
+): (status: unknown) => ObservedState {
+  return (status) => {
+    if (typeof status !== 'string') throw new SyntaxError('the answer tells no status')
+    if (Object.hasOwn(states, status)) return states[status] as ObservedState
+    onUnknownStatus(status)
+    return 'running'
+  }
 }
 
 export function numberOf(value: unknown): number | undefined {
@@ -134,7 +143,7 @@ export function numberOf(value: unknown): number | undefined {
 }
 
 /** Returns a status or a size of a line; undefined if the value is no text or too long. */
-export function wordOf(value: unknown): string | undefined {
+export function shortText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' && value.length <= 40 ? value : undefined
 }
 
@@ -148,7 +157,7 @@ const MODERATION = /sensitive|moderation|policy|content_filter|safety|risk/i
 
 /** Returns why a task failed, without the line's own text; null if the reason is unknown. */
 export function reasonOf(error: unknown): TaskError | null {
-  const code = asMembers(error)?.code
+  const code = isJsonObject(error) ? error.code : undefined
   if (typeof code !== 'string' || !MODERATION.test(code)) return null
   return { code: 'content_filtered', message: new GatewayError('content_filtered').message }
 }

@@ -1,4 +1,5 @@
 import type { TaskState, VideoTask } from '../tasks/task.ts'
+import { inSeconds } from './openai-video.ts'
 
 /** The statuses of the task-style protocol. */
 export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled'
@@ -47,8 +48,4 @@ export function toVideoTask(task: VideoTask, contentUrl: string): object {
     ...(facts.seed !== null && { seed: facts.seed }),
     ...(facts.audio !== null && { generate_audio: facts.audio }),
   }
-}
-
-function inSeconds(ms: number): number {
-  return Math.floor(ms / 1000)
 }

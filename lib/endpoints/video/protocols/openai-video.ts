@@ -39,7 +39,8 @@ function errorOf({ state, error }: VideoTask): object | null {
   return state === 'cancelled' ? CANCELLED : null
 }
 
-function inSeconds(ms: number): number {
+/** Converts a time to whole seconds, as both protocols send it. */
+export function inSeconds(ms: number): number {
   return Math.floor(ms / 1000)
 }
 

@@ -18,8 +18,7 @@ export type CreateOutcome = LineReply &
   (
     | { readonly kind: 'taken'; readonly upstreamId: string; readonly observation: KnownObservation }
     /**
-     * The line surely did not accept it: there was no connection, or the line refused (4xx, 429, 503). `next`:
-     * whether
+     * The line surely did not accept it: there was no connection, or the line refused (4xx, 429, 503). `next`: whether
      * another line may be tried. `param`: the member of the request that the line named.
      */
     | {
@@ -61,8 +60,7 @@ export type ContentSource =
   | { readonly kind: 'away'; readonly code: ErrorCode }
 
 /**
- * The requests to one line about its tasks. No method throws or rejects because of what the line does. When `signal`
- * is
+ * The requests to one line about its tasks. No method throws or rejects because of what the line does. When `signal` is
  * aborted, the method returns as if the line had not answered.
  *
  * @typeParam Request the create, in the caller's protocol.

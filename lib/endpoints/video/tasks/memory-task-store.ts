@@ -64,8 +64,7 @@ export interface MemoryTaskStoreOptions {
 }
 
 /**
- * A task store in this process's memory. It serves one process and ends with it; tasks that are still running then
- * are
+ * A task store in this process's memory. It serves one process and ends with it; tasks that are still running then are
  * not charged.
  *
  * @throws TypeError at construction if an option is invalid.

@@ -12,7 +12,7 @@ const PIXELS: Readonly<Record<string, number>> = {
   '720p': 1280 * 720,
   '1080p': 1920 * 1080,
 }
-const MOST_USUAL_PIXELS = 1920 * 1080
+const MAX_PIXELS = 1920 * 1080
 
 /**
  * Returns the highest cost of a video at any of the prices, in nano-units. It is held for the video.
@@ -22,7 +22,7 @@ const MOST_USUAL_PIXELS = 1920 * 1080
  * const hold = mostItCosts(facts, lines.map((line) => priceOn(model, line)))
  */
 export function mostItCosts(facts: VideoFacts, prices: readonly Price[]): bigint {
-  const tokens = Math.ceil(tokensReckoned(facts) * MARGIN)
+  const tokens = Math.ceil(estimatedTokens(facts) * MARGIN)
   let most = 0n
   for (const price of prices) {
     for (const items of [bySeconds(facts.seconds, price), byTokens(tokens, price)]) {
@@ -36,8 +36,7 @@ export function mostItCosts(facts: VideoFacts, prices: readonly Price[]): bigint
 /**
  * Returns the cost of a task that succeeded: the price per request, and its tokens if the line reported them and they
  * have a price, else its seconds. A quantity that the line did not report is the requested one, and the charge is
- * marked
- * `estimated`.
+ * marked `estimated`.
  */
 export function costOfTask({
   facts,
@@ -46,7 +45,7 @@ export function costOfTask({
 }: Pick<VideoTask, 'facts' | 'price' | 'usage'>): TaskCharge {
   const inTokens = price.outputPerMillion > 0n && (usage.tokens !== null || price.perSecond === 0n)
   const used = inTokens
-    ? byTokens(usage.tokens ?? tokensReckoned(facts), price)
+    ? byTokens(usage.tokens ?? estimatedTokens(facts), price)
     : bySeconds(usage.seconds ?? facts.seconds, price)
   const reported = inTokens ? usage.tokens : usage.seconds
   const { amount, items } = sumOfItems([...perRequest(price), ...used])
@@ -66,8 +65,8 @@ function byTokens(quantity: number, { outputPerMillion: price }: Price): ChargeI
 }
 
 /** Estimates tokens. Lines that count tokens count the pixels of all frames. */
-function tokensReckoned({ seconds, size, resolution, framesPerSecond }: VideoFacts): number {
-  const pixels = pixelsOf(size) ?? PIXELS[resolution ?? ''] ?? MOST_USUAL_PIXELS
+function estimatedTokens({ seconds, size, resolution, framesPerSecond }: VideoFacts): number {
+  const pixels = pixelsOf(size) ?? PIXELS[resolution ?? ''] ?? MAX_PIXELS
   return Math.ceil((pixels * (framesPerSecond ?? FRAMES_PER_SECOND) * seconds) / PIXELS_PER_TOKEN)
 }
 

@@ -1,3 +1,4 @@
+import type { KnownObservation } from './line-client.ts'
 import { FORGOTTEN_MS, isFinished, type Observation, type TaskError, type VideoTask } from './task.ts'
 import { costOfTask } from './task-cost.ts'
 
@@ -7,17 +8,14 @@ export interface Progress {
   readonly money: 'charge' | 'release' | null
 }
 
-type Told = Exclude<Observation, { readonly state: 'missing' }>
-
 /**
- * Applies an observation to a task. A task never goes back to an earlier state, and does not change once it has
- * ended.
+ * Applies an observation to a task. A task never goes back to an earlier state, and does not change once it has ended.
  *
  * @returns undefined if nothing changes.
  */
 export function progressOf(task: VideoTask, observation: Observation, at: number): Progress | undefined {
   if (isFinished(task) || task.upstreamId === null) return undefined
-  return observation.state === 'missing' ? missed(task, at) : told(task, observation, at)
+  return observation.state === 'missing' ? missing(task, at) : reported(task, observation, at)
 }
 
 /** Ends a task that is too old to be followed. Its hold is released. */
@@ -25,7 +23,7 @@ export function expiredTask(task: VideoTask, at: number): VideoTask {
   return { ...task, state: 'expired', error: TOO_OLD, missingSince: null, updatedAt: at, finishedAt: at }
 }
 
-const MOST_REPORTED = 1_000_000_000
+const MAX_QUANTITY = 1_000_000_000
 
 const FAILED: TaskError = {
   code: 'upstream_error',
@@ -50,14 +48,14 @@ export function hasChanged(before: VideoTask, after: VideoTask): boolean {
 }
 
 /** Applies a `missing`. A line may not know a new task for a moment; a task that it does not know for long is lost. */
-function missed(task: VideoTask, at: number): Progress {
+function missing(task: VideoTask, at: number): Progress {
   const missingSince = task.missingSince ?? at
   if (at - missingSince < FORGOTTEN_MS) return { task: { ...task, missingSince }, money: null }
   const lost = { state: 'failed', error: FORGOTTEN, missingSince, updatedAt: at, finishedAt: at } as const
   return { task: { ...task, ...lost }, money: 'release' }
 }
 
-function told(task: VideoTask, observation: Told, at: number): Progress {
+function reported(task: VideoTask, observation: KnownObservation, at: number): Progress {
   const seen: VideoTask = {
     ...task,
     facts: { ...task.facts, ...observation.facts },
@@ -95,7 +93,7 @@ function told(task: VideoTask, observation: Told, at: number): Progress {
 
 /** Returns a reported quantity; null if it is out of range. */
 function quantityOf(reported: number | null | undefined): number | null {
-  return typeof reported === 'number' && reported >= 0 && reported <= MOST_REPORTED ? reported : null
+  return typeof reported === 'number' && reported >= 0 && reported <= MAX_QUANTITY ? reported : null
 }
 
 function furthest(before: number | null, now: number | null): number | null {

@@ -28,9 +28,9 @@ interface Asking {
 const TASK_ID = /^video_[0-9a-z]{1,64}$/
 const NEVER = new AbortController().signal
 /** How long a read of a line may take. After that, the last known state is returned. */
-const LONGEST_READ_MS = 10_000
+const MAX_READ_MS = 10_000
 /** How long the deletion on the line may take. The task is deleted here in any case. */
-const TIDY_UP_MS = 5000
+const MAX_DELETION_MS = 5000
 
 /** Finds, refreshes, cancels and deletes the tasks of callers. All requests about a task go to its own line. */
 export class TaskService {
@@ -122,7 +122,7 @@ export class TaskService {
   }
 
   async #remove(call: Call, task: VideoTask): Promise<void> {
-    const removed = await this.clientOf(call, task)?.remove(task, AbortSignal.timeout(TIDY_UP_MS))
+    const removed = await this.clientOf(call, task)?.remove(task, AbortSignal.timeout(MAX_DELETION_MS))
     if (removed?.kind === 'away' || removed?.kind === 'conflict') {
       const { upstreamStatus, detail } = removed
       this.#deps.logger.warn(
@@ -156,7 +156,7 @@ export class TaskService {
 
   async #ask(task: VideoTask, calls: Iterable<Call>): Promise<Refreshed> {
     const client = this.#deps.clients(task.line, this.noteFor(calls, task))
-    const outcome = await client?.read(task, AbortSignal.timeout(LONGEST_READ_MS))
+    const outcome = await client?.read(task, AbortSignal.timeout(MAX_READ_MS))
     if (!outcome || outcome.kind === 'away') return { task, outcome }
     const observation = outcome.kind === 'told' ? outcome.observation : { state: 'missing' as const }
     const observed = await inTime(this.#deps.tasks.observe(task.id, observation, Date.now()))

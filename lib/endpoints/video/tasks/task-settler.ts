@@ -38,8 +38,7 @@ const UPKEEP_MS = 10_000
 const UPKEEP_TASKS = 100
 
 /**
- * Polls all tasks that have not ended, so that each is charged when it succeeds and its hold is released when it
- * fails.
+ * Polls all tasks that have not ended, so that each is charged when it succeeds and its hold is released when it fails.
  * All state is in the store: after a restart the settler continues.
  *
  * @throws TypeError at construction if an option is invalid.
@@ -67,7 +66,7 @@ export class TaskSettler {
     this.#clients = options.clients
     this.#logger = options.logger ?? consoleLogger
     this.#settings = validate(options)
-    this.#wakeIn(0)
+    this.#scheduleRound(0)
   }
 
   /** Aborts running polls and gives their tasks back. Never rejects. */
@@ -78,15 +77,15 @@ export class TaskSettler {
     await Promise.all(this.#polls)
   }
 
-  #wakeIn(ms: number): void {
+  #scheduleRound(ms: number): void {
     if (this.#closing.signal.aborted) return
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
-      this.#round = this.#go()
+      this.#round = this.#runRound()
     }, ms).unref()
   }
 
-  async #go(): Promise<void> {
+  async #runRound(): Promise<void> {
     const free = this.#settings.concurrency - this.#polls.size
     let started = 0
     try {
@@ -100,9 +99,9 @@ export class TaskSettler {
     }
     // If more tasks may be due, continue as soon as a poll has ended.
     const moreMayBeDue = started > 0 && started === free
-    if (!moreMayBeDue) this.#wakeIn(this.#settings.roundMs)
-    else if (this.#polls.size === 0) this.#wakeIn(0)
-    else void Promise.race(this.#polls).then(() => this.#wakeIn(0))
+    if (!moreMayBeDue) this.#scheduleRound(this.#settings.roundMs)
+    else if (this.#polls.size === 0) this.#scheduleRound(0)
+    else void Promise.race(this.#polls).then(() => this.#scheduleRound(0))
   }
 
   async #pollDue(limit: number): Promise<number> {
@@ -142,7 +141,7 @@ export class TaskSettler {
   async #read(task: VideoTask): Promise<ReadOutcome> {
     const client = this.#clients(task.line)
     if (!client) {
-      this.#tellUnknown(task)
+      this.#logUnknownLine(task)
       return { kind: 'away', code: 'upstream_error', upstreamStatus: null, detail: 'no such line' }
     }
     const { readMs } = this.#settings
@@ -150,8 +149,8 @@ export class TaskSettler {
   }
 
   /**
-   * Returns the time until the next poll, which grows with the age. It is random, so that tasks created together
-   * drift apart.
+   * Returns the time until the next poll, which grows with the age. It is random, so that tasks created together drift
+   * apart.
    */
   #pauseOf({ createdAt }: VideoTask, now: number): number {
     const { shortestPollMs, longestPollMs } = this.#settings
@@ -169,8 +168,8 @@ export class TaskSettler {
       )
     }
     const { keepMs, retainMs } = this.#settings
-    const given = await this.#store.expire(now - LONGEST_HOLD_MS, now, now + keepMs, UPKEEP_TASKS)
-    for (const { id, requestId, account, line, upstreamId } of given) {
+    const expired = await this.#store.expire(now - LONGEST_HOLD_MS, now, now + keepMs, UPKEEP_TASKS)
+    for (const { id, requestId, account, line, upstreamId } of expired) {
       this.#logger.warn(
         { task: id, requestId, account, line, upstreamId },
         'a video task was given up after 48 hours: the money held for it is free, and it is not charged',
@@ -180,7 +179,7 @@ export class TaskSettler {
     this.#upkeepAt = now
   }
 
-  #tellUnknown({ line, id }: VideoTask): void {
+  #logUnknownLine({ line, id }: VideoTask): void {
     if (this.#unknownLines.has(line)) return
     this.#unknownLines.add(line)
     this.#logger.error({ line, task: id }, 'there are video tasks on a line that the config does not have')

@@ -1,5 +1,6 @@
 import type { CallLogEntry, IdempotencyClaim } from '../../../core/call/index.ts'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
+import type { KnownObservation } from './line-client.ts'
 import type { Observation, TaskIntent, TaskState, VideoTask } from './task.ts'
 import type { Resolved, TaskResolution } from './task-resolution.ts'
 
@@ -22,11 +23,10 @@ export type Intended =
 export interface CreatedTask {
   readonly upstreamId: string
   /** What the answer said about the task. */
-  readonly observation: Exclude<Observation, { readonly state: 'missing' }>
+  readonly observation: KnownObservation
   /**
-   * The Idempotency-Key of the creating call, which is completed with the record and kept until then. null: the one
-   * of the
-   * intent, for a day.
+   * The Idempotency-Key of the creating call, which is completed with the record and kept until then. null: the one of
+   * the intent, for a day.
    */
   readonly claim: (IdempotencyClaim & { readonly keepUntil: number }) | null
   /** The log entry of the creating call, which is written with the record. */
@@ -82,16 +82,12 @@ export interface PollAgain {
 
 /**
  * A store for video tasks and the money held for them. Each operation is one transaction and may be repeated if its
- * answer
- * was lost: the second time it changes nothing and returns the same. An operation rejects if the store cannot be
- * reached;
- * then nothing has changed, or everything if only the answer was lost. Times are parameters, in milliseconds since
- * the
- * epoch, so that a store has no clock.
+ * answer was lost: the second time it changes nothing and returns the same. An operation rejects if the store cannot be
+ * reached; then nothing has changed, or everything if only the answer was lost. Times are parameters, in milliseconds
+ * since the epoch, so that a store has no clock.
  *
  * A create begins with `intend`. Then the request is sent, and its result is recorded: `created` if the line accepted
- * it,
- * `withdraw` if it surely did not, `doubt` if that is unknown. If a line refuses and another is tried, `redirect`
+ * it, `withdraw` if it surely did not, `doubt` if that is unknown. If a line refuses and another is tried, `redirect`
  * comes first.
  */
 export interface TaskStore {
@@ -100,8 +96,7 @@ export interface TaskStore {
 
   /**
    * Holds money on account and key, writes the task as `intended`, and keeps the Idempotency-Key from expiring: all
-   * three,
-   * or none.
+   * three, or none.
    */
   intend(intent: TaskIntent): Promise<Intended>
 
@@ -117,16 +112,14 @@ export interface TaskStore {
 
   /**
    * Records that the line accepted the create: writes the line's id, completes the Idempotency-Key and writes the log
-   * entry;
-   * if the task has ended already, writes its charge too. Also for an unresolved task.
+   * entry; if the task has ended already, writes its charge too. Also for an unresolved task.
    *
    * @returns the task; undefined if there is no such intent.
    */
   created(id: string, created: CreatedTask, at: number): Promise<VideoTask | undefined>
 
   /**
-   * Removes an intent that no line accepted: releases its hold and frees its Idempotency-Key. Does nothing to a
-   * created
+   * Removes an intent that no line accepted: releases its hold and frees its Idempotency-Key. Does nothing to a created
    * task.
    */
   withdraw(id: string): Promise<void>
@@ -136,8 +129,7 @@ export interface TaskStore {
 
   /**
    * Applies what a line reported about a task. If the task ends with it, it is charged or its hold is released. A
-   * success is
-   * charged once, under the creating call's request id.
+   * success is charged once, under the creating call's request id.
    *
    * @param poll when to poll the task again; only from the process that has claimed it.
    * @returns undefined if there is no such task.
@@ -166,8 +158,7 @@ export interface TaskStore {
 
   /**
    * Claims tasks whose poll is due, those that are due longest first. No other process gets them until `until`, or
-   * until
-   * they are observed or put off.
+   * until they are observed or put off.
    */
   claimDue(claim: PollClaim): Promise<readonly VideoTask[]>
 
@@ -183,8 +174,7 @@ export interface TaskStore {
   doubtUnanswered(now: number, limit: number): Promise<readonly VideoTask[]>
 
   /**
-   * Ends tasks that were created before a time and have not ended: each becomes `expired` and its hold is released.
-   * The
+   * Ends tasks that were created before a time and have not ended: each becomes `expired` and its hold is released. The
    * Idempotency-Key of an unresolved task counts as used until `keepUntil`.
    *
    * @returns the tasks that were ended, at most `limit`.

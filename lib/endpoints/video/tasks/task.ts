@@ -4,15 +4,13 @@ import type { ErrorCode } from '../../../core/errors/index.ts'
 
 /**
  * The state of a task, the same for all protocols. A task never goes back to an earlier state. The states of the last
- * row
- * are final.
+ * row are final.
  *
  * - `intended`: the create is being sent, or about to be.
  * - `unresolved`: it is unknown whether the line accepted the create: it was not answered, or its process died.
  * - `queued`, `running`: the line has the task.
  * - `succeeded`, `failed`, `cancelled`, `expired`: the task has ended. A task that has not ended after the longest
- *   hold,
- * unresolved or not, is `expired` too.
+ *   hold, unresolved or not, is `expired` too.
  */
 export type TaskState =
   | 'intended'
