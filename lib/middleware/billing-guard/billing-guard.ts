@@ -1,6 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, holdEnd } from '../../core/call/index.ts'
-import { type Catalog, parseAmount } from '../../core/catalog/index.ts'
+import { parseAmount } from '../../core/catalog/index.ts'
+import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import { MemoryLedger } from '../../ledger/memory/memory-ledger.ts'
 import { LeasePool, type ReserveRefusal } from '../../ledger/pool/lease-pool.ts'
@@ -19,7 +20,7 @@ export interface BillingGuardOptions {
    * The models and lines whose prices bound what a call can cost; a function where they can change while the app runs,
    * best one that answers the same for the same call.
    */
-  catalog?: Catalog | ((call: Call) => Catalog)
+  catalog?: CatalogSource
   /**
    * The most a request can cost, as a decimal string or in nano-units; it is held while the request runs. Defaults to
    * what `readRequest` found, at the catalogue's prices. One of the two is needed.
@@ -125,12 +126,12 @@ function reserveOf({ reserve, catalog }: BillingGuardOptions): (req: Request, ca
     }
   }
   const worstCase = new WorstCase()
+  const catalogOf = catalogFrom('billingGuard', catalog as CatalogSource)
   return (_req, call) => {
     if (!call.request)
       throw new TypeError('billingGuard: there is no call.request; mount readRequest before it')
     if (call.request.operation.priceUnit === 'none') return null
-    const current = typeof catalog === 'function' ? catalog(call) : (catalog as Catalog)
-    return worstCase.of(current, call.request, call.principal)
+    return worstCase.of(catalogOf(call), call.request, call.principal)
   }
 }
 

@@ -1,6 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type RequestBody } from '../../core/call/index.ts'
 import { type Catalog, type Feature, type Model, windowNeeded, windowOn } from '../../core/catalog/index.ts'
+import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
 import {
   ENDPOINT_BY_KIND,
@@ -23,7 +24,7 @@ export interface ReadRequestOptions {
    * The models and lines; a function where they can change while the app runs. One that answers the same for the same
    * call, whoever asks, lets calls that have begun finish on what they began with.
    */
-  catalog: Catalog | ((call: Call) => Catalog)
+  catalog: CatalogSource
   /**
    * The endpoint, for an app that mounts it on a path of its own, or a function of the request that gives it. Defaults
    * to the one whose path the request has.
@@ -48,10 +49,9 @@ export interface ReadRequestOptions {
  */
 export function readRequest(options: ReadRequestOptions): RequestHandler {
   const { catalog, bodyLimitBytes = 20 * 1024 * 1024, estimateTokens: estimate = estimateTokens } = options
-  if (!catalog) throw new TypeError('readRequest: "catalog" is needed; loadConfig(json).catalog is one')
+  const catalogOf = catalogFrom('readRequest', catalog)
   if (!(bodyLimitBytes > 0))
     throw new TypeError('readRequest: "bodyLimitBytes" must be a positive number of bytes')
-  const catalogOf = typeof catalog === 'function' ? catalog : () => catalog
   const readBody = bodyReader(bodyLimitBytes)
   const { operation: given } = options
 
