@@ -1,4 +1,4 @@
-import { LONGEST_BLANK } from '../../../core/protocols/index.ts'
+import { MAX_BLANK_LENGTH } from '../../../core/protocols/index.ts'
 
 /** Keeps the beginning of an event whose end has not come yet. However small its pieces are, it grows in linear time. */
 export class PartialEvent {
@@ -25,7 +25,7 @@ export class PartialEvent {
     }
     piece.copy(this.#bytes, this.#size)
     this.#size = size
-    this.seam = text.slice(-Math.min(LONGEST_BLANK, size))
+    this.seam = text.slice(-Math.min(MAX_BLANK_LENGTH, size))
   }
 
   /** Takes what has come, with what comes behind it. */
