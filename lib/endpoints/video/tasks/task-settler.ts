@@ -194,27 +194,10 @@ function validate(options: TaskSettlerOptions) {
     throw new TypeError('TaskSettler: "store" must be a TaskStore, such as a MemoryTaskStore')
   if (typeof clients !== 'function')
     throw new TypeError('TaskSettler: "clients" must be a function that answers the client of a line')
-  for (const [name, value] of Object.entries({
-    concurrency,
-    shortestPollMs,
-    longestPollMs,
-    readMs,
-    roundMs,
-    retainMs,
-    keepMs,
-  })) {
+  const numbers = { concurrency, shortestPollMs, longestPollMs, readMs, roundMs, retainMs, keepMs }
+  for (const [name, value] of Object.entries(numbers)) {
     if (!(Number.isSafeInteger(value) && value > 0))
       throw new TypeError(`TaskSettler: "${name}" must be a positive whole number`)
   }
-  return {
-    owner,
-    concurrency,
-    shortestPollMs,
-    longestPollMs,
-    readMs,
-    roundMs,
-    retainMs,
-    keepMs,
-    claimMs: readMs + CLAIM_SPARE_MS,
-  }
+  return { owner, ...numbers, claimMs: readMs + CLAIM_SPARE_MS }
 }
