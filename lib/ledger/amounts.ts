@@ -2,11 +2,11 @@ import type { LeaseChange, Settlement } from './ledger.ts'
 import type { WalletId } from './wallet.ts'
 
 /** The largest amount, positive or negative: every ledger stores amounts in 64 bits. */
-export const LARGEST_AMOUNT = 2n ** 63n - 1n
+export const MAX_AMOUNT = 2n ** 63n - 1n
 
 /** @throws RangeError if a figure, which may be negative, does not fit 64 bits. */
 export function assertFigure(figure: bigint, what: string): bigint {
-  if (figure <= LARGEST_AMOUNT && figure >= -LARGEST_AMOUNT) return figure
+  if (figure <= MAX_AMOUNT && figure >= -MAX_AMOUNT) return figure
   throw new RangeError(`${what} would be ${figure} nano-units, more than 64 bits hold`)
 }
 
@@ -36,6 +36,6 @@ export function assertLimit(wallet: WalletId, { quota }: { readonly quota?: bigi
 }
 
 function assertAmount(amount: bigint, what: string): void {
-  if (amount >= 0n && amount <= LARGEST_AMOUNT) return
-  throw new RangeError(`${what}: an amount must be from 0 to ${LARGEST_AMOUNT} nano-units, and is ${amount}`)
+  if (amount >= 0n && amount <= MAX_AMOUNT) return
+  throw new RangeError(`${what}: an amount must be from 0 to ${MAX_AMOUNT} nano-units, and is ${amount}`)
 }

@@ -1,4 +1,4 @@
-import { LARGEST_AMOUNT } from '../amounts.ts'
+import { MAX_AMOUNT } from '../amounts.ts'
 
 /** A lease should hold the spending of this time, in seconds. */
 const SPEND_SECONDS = 10
@@ -7,7 +7,7 @@ const WINDOW_TICKS = 10
 /** For a new wallet, this many further calls like the last one are expected. */
 const AT_LEAST_CALLS = 4n
 /** Each time that other processes were faster, half as much is asked for, down to this power of two. */
-const MOST_BEATEN = 4n
+const MAX_BEATEN = 4n
 
 /** The amounts in a lease, in nano-units. */
 interface Holding {
@@ -110,7 +110,7 @@ export class TopUpPolicy {
 
   /** Records how much of the needed amount the ledger moved. */
   taken(moved: bigint, need: bigint): void {
-    this.#beaten = moved === 0n && need > 0n ? least(this.#beaten + 1n, MOST_BEATEN) : 0n
+    this.#beaten = moved === 0n && need > 0n ? least(this.#beaten + 1n, MAX_BEATEN) : 0n
   }
 
   /** The amount that should be held in all. */
@@ -126,7 +126,7 @@ function keep(kept: bigint[], value: bigint): void {
 
 /** Limits an amount to the range of a ledger. */
 function bounded(amount: bigint): bigint {
-  return least(greatest(amount, 0n), LARGEST_AMOUNT)
+  return least(greatest(amount, 0n), MAX_AMOUNT)
 }
 
 function least(first: bigint, ...others: readonly bigint[]): bigint {
