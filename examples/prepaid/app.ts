@@ -35,7 +35,7 @@ export interface AppOptions {
 
 const PER_TILE = parseAmount('0.001')
 const PER_MILLION_STEPS = parseAmount('0.0002')
-const LARGEST_DEPOSIT = parseAmount('1000000')
+const MAX_DEPOSIT = parseAmount('1000000')
 
 /** Converts to nano-units, rounded half up. */
 function priceOf(steps: number): bigint {
@@ -103,7 +103,7 @@ export function createApp({ keys, pool, books, adminToken }: AppOptions): Expres
 function readDeposit(body: unknown): { amount: bigint; reference: string } {
   const { amount, reference } = (body ?? {}) as Record<string, unknown>
   const nanos = typeof amount === 'string' && isAmount(amount) ? parseAmount(amount) : 0n
-  if (nanos <= 0n || nanos > LARGEST_DEPOSIT) {
+  if (nanos <= 0n || nanos > MAX_DEPOSIT) {
     throw new GatewayError('invalid_request', {
       param: 'amount',
       message: '"amount" must be a positive decimal in quotes, such as "5.00", and at most "1000000".',

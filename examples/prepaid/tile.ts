@@ -11,7 +11,7 @@ export const TILE_SIZE = 256
 /** Left edge, upper edge and width of the whole map. */
 const MAP = { left: -2.25, top: 1.5, width: 3 }
 /** The deepest zoom at which a double can distinguish adjacent pixels. */
-const DEEPEST_ZOOM = 36
+const MAX_ZOOM = 36
 /** The number of rows that are drawn before other requests get their turn. */
 const ROWS_AT_A_STRETCH = 16
 
@@ -37,7 +37,7 @@ export interface Drawing {
  * @throws {GatewayError} `invalid_request` if there is no such tile.
  */
 export function readTile(params: Record<'z' | 'x' | 'y', string>, detail: unknown = '200'): Tile {
-  const zoom = readWhole('z', params.z, 0, DEEPEST_ZOOM)
+  const zoom = readWhole('z', params.z, 0, MAX_ZOOM)
   const last = 2 ** zoom - 1
   return {
     zoom,

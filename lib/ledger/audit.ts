@@ -4,18 +4,18 @@ import type { LeaseRecord, WalletFigures } from './lease.ts'
 import type { LedgerCheck } from './ledger.ts'
 import { accountWallet, keyWallet, type WalletId } from './wallet.ts'
 
-/** Charges of one account and key, as one sum. */
+/** The sum of the charges of one account and key. */
 export interface AuditedCharges extends Charged {
   readonly count: number
 }
 
-/** A void, and the charge that stands under its request id. */
+/** A void, and the charge under its request id. */
 export interface AuditedVoid extends Charged {
   readonly requestId: string
   readonly charge: Charged | null
 }
 
-/** Who was charged, and how much. */
+/** The payer and the amount. */
 interface Charged {
   readonly account: string
   readonly key: string | null
@@ -38,10 +38,10 @@ export interface AuditedWallet extends WalletFigures {
   readonly id: WalletId
 }
 
-/** Entries in pages, which nobody need have all at once. */
+/** Entries in pages, so that not all of them are in memory at once. */
 export type Pages<Entry> = Iterable<readonly Entry[]> | AsyncIterable<readonly Entry[]>
 
-/** All that a ledger keeps, as of one moment. */
+/** All entries of a ledger, as of one moment. */
 export interface LedgerEntries {
   readonly deposits: Pages<AuditedDeposit>
   readonly charges: Pages<AuditedCharges>
@@ -51,7 +51,7 @@ export interface LedgerEntries {
   readonly wallets: Pages<AuditedWallet>
 }
 
-/** What the entries of a wallet add up to. */
+/** The sums of the entries of a wallet. */
 interface WalletSums {
   deposited: bigint
   charged: bigint
@@ -59,7 +59,7 @@ interface WalletSums {
   held: bigint
 }
 
-/** Recomputes a ledger from its entries, and says in words which rules do not hold. */
+/** Recomputes a ledger from its entries, and returns a description of each violated rule. */
 export async function auditLedger(entries: LedgerEntries): Promise<LedgerCheck> {
   const audit = new Audit()
   for await (const page of entries.deposits) for (const deposit of page) audit.deposit(deposit)
@@ -71,7 +71,7 @@ export async function auditLedger(entries: LedgerEntries): Promise<LedgerCheck> 
   return audit.result()
 }
 
-/** Adds up entries, and compares wallets with them, which come last. */
+/** Adds up entries and compares the wallets with the sums. Wallets come last. */
 class Audit {
   readonly #sums = new Map<WalletId, WalletSums>()
   readonly #violations: string[] = []
@@ -91,7 +91,7 @@ class Audit {
     if (key !== null) this.#of(keyWallet(key)).charged += amount
   }
 
-  /** One that came before its charge is of nothing, and needs no wallet to be there. */
+  /** A void that came before its charge has the amount 0, and its wallet may be missing. */
   void({ requestId, account, key, amount, charge }: AuditedVoid): void {
     if (amount !== 0n) {
       this.#of(accountWallet(account)).voided += amount

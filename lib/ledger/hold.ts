@@ -5,34 +5,34 @@ import { stateOf, type WalletFigures } from './lease.ts'
  * on the wallets of account and key, whether they are limited or not, until it is closed.
  */
 
-/** Who pays, and the most that it can be. */
+/** The payer of a hold and the highest cost. */
 export interface Hold {
-  /** The request id that what it is for will be charged under. */
+  /** The request id of the later charge. */
   readonly id: string
   readonly account: string
-  /** null where nobody's key pays. */
+  /** null if no key pays. */
   readonly key: string | null
-  /** Nano-units. */
+  /** In nano-units. */
   readonly amount: bigint
 }
 
-/** Why money could not be held; amounts are nano-units, for the call log only. */
+/** Why money cannot be held. Amounts are nano-units, for the call log only. */
 export interface HoldRefusal {
   readonly refused: 'key_quota_exhausted' | 'insufficient_balance' | 'quota_lease_exhausted'
   readonly required: bigint
   readonly available: bigint
 }
 
-/** The wallets of a hold; undefined where the ledger does not know one, which then is not served. */
+/** The wallets of a hold. undefined: the ledger does not know the wallet; the call is refused then. */
 export interface HoldWallets {
   readonly account: WalletFigures | undefined
-  /** null where nobody's key pays. */
+  /** null if no key pays. */
   readonly key: WalletFigures | undefined | null
 }
 
 /**
- * Returns why an amount may not be held; undefined where it may. The key is judged first, and what is spent before what
- * is only held at the moment.
+ * Returns why an amount cannot be held; undefined if it can. The key is checked before the account, and what is spent
+ * before what is only held at the moment.
  */
 export function judgeHold({ account, key }: HoldWallets, amount: bigint): HoldRefusal | undefined {
   if (amount === 0n) return undefined
@@ -50,9 +50,9 @@ export function judgeHold({ account, key }: HoldWallets, amount: bigint): HoldRe
 }
 
 /**
- * Closes what is held on a wallet.
+ * Closes a hold on a wallet.
  *
- * @param cost what is charged for it; beyond what was held it is an overrun. undefined: nothing.
+ * @param cost the charge; the part beyond the hold is an overrun. undefined: nothing is charged.
  */
 export function closeHold(wallet: WalletFigures, held: bigint, cost?: bigint): void {
   wallet.leased -= held
@@ -61,7 +61,10 @@ export function closeHold(wallet: WalletFigures, held: bigint, cost?: bigint): v
   if (cost > held) wallet.overrun += cost - held
 }
 
-/** What a limited wallet has with all leases and holds given back, and without; undefined for one without limits. */
+/**
+ * Returns what a limited wallet would have if all leases and holds were returned, and what it has now; undefined for an
+ * unlimited wallet.
+ */
 function reachOf(wallet: WalletFigures | undefined): { balance: bigint; available: bigint } | undefined {
   if (!wallet) return { balance: 0n, available: 0n }
   const { limited, funds, spent, leased } = stateOf(wallet)

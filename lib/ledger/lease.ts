@@ -6,7 +6,7 @@ import type { WalletId } from './wallet.ts'
  * figures in. Who calls them has both for itself meanwhile.
  */
 
-/** The figures of a wallet, to be changed. */
+/** The sums of a wallet, which changes update. */
 export interface WalletFigures {
   limited: boolean
   funds: bigint
@@ -15,34 +15,34 @@ export interface WalletFigures {
   overrun: bigint
 }
 
-/** A lease, to be changed. Once ended it holds nothing, and is remembered for a while so that it can be told of. */
+/** A lease. A lease that has ended holds nothing. It is kept for a while, so that a repeated change gets an answer. */
 export interface LeaseRecord {
   readonly id: string
   readonly wallet: WalletId
   readonly owner: string
   held: bigint
-  /** Of the last change. */
+  /** The number of the last change. */
   seq: number
-  /** What the last change moved. */
+  /** The amount that the last change moved. */
   lastMoved: bigint
   beats: number
   renewedAt: number
-  /** How it ended: given back whole by its owner, or swept; null while it is open. */
+  /** How the lease ended: `closed` by its owner, or `swept`; null while it is open. */
   ended: 'closed' | 'swept' | null
   endedAt: number | null
 }
 
-/** How long an ended lease is remembered: by then nobody repeats a change of it any more. */
+/** How long an ended lease is kept. After this time no change of it is repeated. */
 export const ENDED_KEPT_MS = 600_000
 
-/** What became of a change, and of its lease. */
+/** The result of a change. */
 export interface Changed {
   readonly answer: LeaseAnswer
-  /** As it is now, to be kept; undefined where nothing changed. */
+  /** The lease to be stored; undefined if nothing changed. */
   readonly lease: LeaseRecord | undefined
 }
 
-/** Makes one change. Both `wallet` and `lease` are altered where it moves something. */
+/** Makes one change. Updates `wallet` and `lease` if it moves something. */
 export function changeLease(
   wallet: WalletFigures | undefined,
   lease: LeaseRecord | undefined,
@@ -66,7 +66,7 @@ export function changeLease(
     return { answer: answer(moved, true), lease: opened(asked, moved, now) }
   }
   if (lease.wallet !== asked.wallet || lease.ended === 'swept') return lost()
-  // Asked for again, or so late that changes after it have been made already.
+  // A repeated change, or one that is so late that later changes have been made already.
   if (seq <= lease.seq)
     return { answer: answer(seq === lease.seq ? lease.lastMoved : 0n, !lease.ended), lease: undefined }
   if (lease.ended) return lost()
@@ -79,13 +79,13 @@ export function changeLease(
   return { answer: answer(moved, !lease.ended), lease }
 }
 
-/** Returns all that a lease holds to its wallet, and ends it. */
+/** Returns everything that a lease holds to its wallet, and ends the lease. */
 export function sweepLease(wallet: WalletFigures, lease: LeaseRecord, now: number): void {
   wallet.leased -= lease.held
   Object.assign(lease, { held: 0n, ended: 'swept', endedAt: now })
 }
 
-/** What others see of a wallet. */
+/** Returns the public state of a wallet. */
 export function stateOf({ limited, funds, spent, leased }: WalletFigures): WalletState {
   return { limited, funds, spent, leased }
 }

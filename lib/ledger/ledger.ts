@@ -7,170 +7,171 @@ import type { WalletId } from './wallet.ts'
  *   leased = the sum of what its open leases, and the holds for video tasks that are not over, come to.
  */
 
-/** What a wallet comes to, as the ledger had it at one moment. */
+/** The sums of a wallet as of one moment. */
 export interface WalletState {
-  /** Whether it bounds what is spent: a prepaid account, a key with a quota. What does not is only counted. */
+  /** Whether the wallet limits spending: a prepaid account, or a key with a quota. Any other wallet only counts. */
   readonly limited: boolean
-  /** Deposited, or the key's quota. */
+  /** The sum of deposits; for a key, its quota. */
   readonly funds: bigint
   readonly spent: bigint
-  /** Held by open leases of all processes, and for video tasks that are not over. */
+  /** Held by open leases of all processes and by video tasks that have not ended. */
   readonly leased: bigint
 }
 
 /**
- * A change to the one lease that a process has on a wallet. `seq` counts the changes of a lease from 1: the same one
- * asked for again changes nothing and answers as it did, so that a lost answer can be asked for again.
+ * A change of the one lease that a process has on a wallet. `seq` counts the changes of a lease from 1. A change that
+ * is repeated because its answer was lost changes nothing and gets the same answer.
  */
 export interface LeaseChange {
-  /** Made by the process, never used twice. */
+  /** The id that the process gave the lease; never used twice. */
   readonly lease: string
   readonly wallet: WalletId
   readonly seq: number
   /**
-   * `take`: adds to the lease, which is opened where it is not there and `seq` is 1. All of `want` where that is at most
-   * a tenth of what is available; else a tenth, but not less than `need`; nothing where `need` is not available.
-   * `give`: returns `amount` of it; what is left empty is closed.
+   * `take`: adds to the lease, and opens it if it does not exist and `seq` is 1. It adds `want` if that is at most a
+   * tenth of what is available; else a tenth, but at least `need`; nothing if `need` is not available. `give`: returns
+   * `amount` of the lease; a lease that becomes empty is closed.
    */
   readonly change:
     | { readonly kind: 'take'; readonly need: bigint; readonly want: bigint }
     | { readonly kind: 'give'; readonly amount: bigint }
 }
 
-/** What came of a {@link LeaseChange}. */
+/** The answer to a {@link LeaseChange}. */
 export interface LeaseAnswer {
-  /** Added by `take`; returned by `give`. 0n for a wallet that is not limited: nothing need be held there. */
+  /** The amount that `take` added or `give` returned. 0n for an unlimited wallet, on which nothing is held. */
   readonly moved: bigint
-  /** Whether the lease is gone although the process thought it had it: it was swept. Nothing is changed then. */
+  /** Whether the lease has been swept although the process still used it. Nothing is changed then. */
   readonly lost: boolean
-  /** Whether the lease is open behind the change: a `take` may have opened none, a `give` closes one that it empties. */
+  /**
+   * Whether the lease is open after the change: a `take` may open none, and a `give` closes a lease that it empties.
+   */
   readonly open: boolean
-  /** The wallet behind the change; undefined where the ledger knows no such wallet, which then is not served. */
+  /** The wallet after the change; undefined if the ledger does not know the wallet, whose calls are refused then. */
   readonly state: WalletState | undefined
 }
 
-/** What a settlement takes out of a lease. */
+/** The amount that a settlement takes out of a lease. */
 export interface Draw {
   readonly lease: string
   readonly wallet: WalletId
   readonly amount: bigint
 }
 
-/** What is kept of a charge. */
+/** The stored members of a charge. */
 export interface ChargeRecord {
   readonly requestId: string
   readonly account: string
-  /** null where nobody's key is charged. */
+  /** null if no key is charged. */
   readonly key: string | null
   readonly amount: bigint
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** How the amount came about, as JSON; null for a void. */
+  /** How the amount was computed, as JSON; null for a void. */
   readonly basis: string | null
 }
 
 /**
- * One call's money, settled. Settling the same again changes nothing. Wallets that a charge needs and that are not there
- * are opened, not limited: what was used is never dropped.
+ * The settlement of one call. Repeating it changes nothing. A wallet that is missing is opened without a limit, so that
+ * no usage is lost.
  */
 export interface Settlement extends ChargeRecord {
   /**
-   * `charge`: the cost is spent, from the wallets of account and key. `void`: undoes the charge of this request id if
-   * there is one, and keeps one that is still to come from being written.
+   * `charge`: spends the cost from the wallets of account and key. `void`: undoes the charge of this request id if
+   * there is one, and prevents one that arrives later.
    */
   readonly kind: 'charge' | 'void'
   /**
-   * What part of the amount was held by which lease. The rest is debited from the wallets directly, and so is what a lease
-   * does not hold any more. Only a charge that is `written` draws.
+   * The parts of the amount that leases held. The rest is debited from the wallets directly, as is a part that its
+   * lease no longer holds. Only a charge that is `written` draws.
    */
   readonly draws: readonly Draw[]
   /**
-   * The Idempotency-Key's record, completed in the same transaction and kept until then; a void frees it. Where the
-   * claim was lost, nothing is charged.
+   * The record of the Idempotency-Key. It is completed in the same transaction and kept until the given time; a void
+   * frees it. If the claim was lost, nothing is charged.
    */
   readonly claim: SettledClaim | null
-  /** The call's log entry, written in the same transaction; it takes the place of an earlier one. */
+  /** The call's log entry, written in the same transaction. It replaces an earlier one. */
   readonly entry: CallLogEntry | null
 }
 
-/** An Idempotency-Key's record that is completed with a charge, and until when it is kept then. */
+/** The record of an Idempotency-Key that is completed with a charge, and until when it is kept. */
 export type SettledClaim = IdempotencyClaim & { readonly keepUntil: number }
 
 /**
- * - `written`: it stands.
- * - `known`: it stood already, also where its claim is gone since, or was voided before.
- * - `fenced`: the call's claim is not its own any more, because a later call has it or a void freed it; nothing was
- *   charged.
+ * - `written`: the charge is stored.
+ * - `known`: it was stored before, even if its claim is gone since, or it was voided before.
+ * - `fenced`: the call has lost its claim, because a later call has it or a void freed it; nothing was charged.
  */
 export type SettlementResult = 'written' | 'known' | 'fenced'
 
-/** A lease as everybody sees it. */
+/** A lease as all processes see it. */
 export interface OpenLease {
   readonly id: string
   readonly wallet: WalletId
-  /** The process that has it. */
+  /** The process that holds it. */
   readonly owner: string
   readonly held: bigint
-  /** Counts its renewals and changes: as long as this stands still, nobody renews it. */
+  /** The number of its renewals and changes. While it does not change, nobody renews the lease. */
   readonly beats: number
-  /** Milliseconds since the epoch, by the clock of the process that renewed it last. */
+  /** In milliseconds since the epoch, by the clock of the process that renewed it last. */
   readonly renewedAt: number
 }
 
 /**
- * Where money is kept. Each operation is one transaction, and may be repeated when its answer was lost: the second time
- * changes nothing and answers the same.
+ * Stores money. Each operation is one transaction and may be repeated if its answer was lost: the second time it
+ * changes nothing and returns the same.
  *
- * An operation that fails rejects; it settles in a few seconds at most, also when the database hangs.
+ * An operation that fails rejects. Each settles within a few seconds, even if the database does not respond.
  */
 export interface Ledger {
-  /** Whether `settle` completes claims and writes log entries; one that does not ignores them. */
+  /** Whether `settle` completes claims and writes log entries; any other ledger ignores them. */
   readonly settlesRecords: boolean
 
   /**
-   * Whether a call of `settle` costs so much more than what it settles that it is to wait for what else the current turn
-   * of the event loop brings, as with a database. Defaults to false: what can be settled is handed over at once.
+   * Whether a call of `settle` is so expensive, as with a database, that it should wait for what the current turn of
+   * the event loop adds. Defaults to false: settlements are handed over at once.
    */
   readonly gathers?: boolean
 
-  /** Makes the changes, each for itself, for one process. Answers in their order. */
+  /** Makes the changes of one process, each on its own. The answers are in their order. */
   change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]>
 
   /**
-   * Keeps leases alive.
+   * Renews leases.
    *
-   * @returns those of them that are still there.
+   * @returns those that still exist.
    */
   renew(leases: readonly string[], at: number): Promise<ReadonlySet<string>>
 
-  /** Writes settlements, all of them or, when it fails, none. May answer at once. Answers in their order. */
+  /** Writes all settlements or, if it fails, none. May return at once. The results are in their order. */
   settle(
     settlements: readonly Settlement[],
   ): readonly SettlementResult[] | Promise<readonly SettlementResult[]>
 
-  /** All open leases. */
+  /** Returns all open leases. */
   leases(): Promise<readonly OpenLease[]>
 
   /**
-   * Returns what a lease holds to its wallet and closes it, if nobody renewed it meanwhile.
+   * Returns what a lease holds to its wallet and closes it, unless it was renewed meanwhile.
    *
-   * @param beats what {@link OpenLease.beats} was when it was last seen.
-   * @returns whether it did.
+   * @param beats the value of {@link OpenLease.beats} when the lease was last seen.
+   * @returns whether the lease was closed.
    */
   sweep(lease: string, beats: number): Promise<boolean>
 }
 
-/** A wallet as those see it who run the service. */
+/** A wallet as operators see it. */
 export interface WalletStatement extends WalletState {
   readonly wallet: WalletId
   /**
-   * Spent beyond what was held for it, because the lease that held it had been swept, or a video cost more than was held
-   * for it. Part of `spent`.
+   * Spending beyond what was held for it: its lease had been swept, or a video cost more than its hold. It is part of
+   * `spent`.
    */
   readonly overrun: bigint
 }
 
-/** What {@link LedgerBooks.check} found: sums over all accounts, and each rule that does not hold, in words. */
+/** The result of {@link LedgerBooks.check}: sums over all accounts, and a description of each violated rule. */
 export interface LedgerCheck {
   readonly violations: readonly string[]
   readonly accounts: number
@@ -180,19 +181,19 @@ export interface LedgerCheck {
   readonly leased: bigint
 }
 
-/** What came of a deposit: `conflict` where the same reference was used for another amount. */
+/** The result of a deposit. `conflict`: the reference was used before with another amount. */
 export type DepositResult = 'deposited' | 'known' | 'conflict'
 
-/** The ledger as those see it who run the service. */
+/** The operations of a ledger for operators. */
 export interface LedgerBooks {
   /**
-   * Adds to an account's balance, once per reference. Opens a prepaid wallet where there is none.
+   * Adds to an account's balance, once per reference. Opens a prepaid wallet if there is none.
    *
-   * @throws RangeError as a rejection, when the amount or the balance is beyond what 64 bits hold.
+   * @throws RangeError as a rejection, if the amount or the balance does not fit 64 bits.
    */
   deposit(account: string, amount: bigint, reference: string, at: number): Promise<DepositResult>
 
-  /** The state of wallets; those that the ledger does not know are left out. */
+  /** Returns the state of wallets. Unknown ones are left out. */
   wallets(ids: readonly WalletId[]): Promise<readonly WalletStatement[]>
 
   /**

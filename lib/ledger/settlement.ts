@@ -8,23 +8,23 @@ import type { WalletId } from './wallet.ts'
  * for its request id, and not at all where its claim was lost or a void came first; only one that is written moves money.
  */
 
-/** What stands under a request id: a charge, undone or not, or a void that came before any. */
+/** The state of a request id: a charge, undone or not, or a void that came before any charge. */
 export interface Standing {
-  /** Who was charged; null where there is only a void. */
+  /** The charged account; null if there is only a void. */
   readonly account: string | null
   readonly key: string | null
   readonly amount: bigint
   readonly voided: boolean
 }
 
-/** The figures of a wallet that settlements change. */
+/** The sums of a wallet that settlements change. */
 export type SpentFigures = Pick<WalletFigures, 'spent' | 'leased' | 'overrun'>
 
 /** The wallets that settlements spend from. */
 export interface SpentWallets {
-  /** The wallet of an account; it is opened, not limited, where it is not there. */
+  /** Returns the wallet of an account; a missing one is opened without a limit. */
   account(id: string): SpentFigures
-  /** The wallet of a key; it is opened, not limited, where it is not there. */
+  /** Returns the wallet of a key; a missing one is opened without a limit. */
   key(id: string): SpentFigures
   get(id: WalletId): SpentFigures | undefined
 }
@@ -33,21 +33,21 @@ export interface SpentWallets {
 export interface StandingCharges {
   find(requestId: string): Standing | undefined
   add(charge: Settlement): void
-  /** @param standing what stood before. */
+  /** @param standing the previous state. */
   void(undoing: Settlement, standing: Standing | undefined): void
 }
 
-/** What settlements read and change. Who settles has all of it for itself meanwhile. */
+/** The records that settlements read and change. Each settlement has exclusive access. */
 export interface SettlementRecords {
   readonly wallets: SpentWallets
   readonly charges: StandingCharges
-  /** @param wallet that the lease is said to be on. */
+  /** @param wallet the wallet that the settlement names for the lease. */
   lease(id: string, wallet: WalletId): Pick<LeaseRecord, 'wallet' | 'held'> | undefined
-  /** Completes an Idempotency-Key's record; false where it is not its owner's any more. */
+  /** Completes the record of an Idempotency-Key; returns false if its owner has lost it. */
   completeClaim(claim: SettledClaim): boolean
-  /** Frees a record that is still its owner's, completed or not. */
+  /** Frees a record that still belongs to its owner, completed or not. */
   freeClaim(claim: SettledClaim): void
-  /** Writes a log entry, in the place of an earlier one: what settles a call last knows best what became of it. */
+  /** Writes a log entry. It replaces an earlier one, because the last settlement has the final result of the call. */
   log(entry: CallLogEntry): void
 }
 
@@ -72,7 +72,8 @@ function charge(settlement: Settlement, records: SettlementRecords): SettlementR
     return 'written'
   }
   if (!isOwned && (standing?.account ?? null) === null) return 'fenced'
-  // What a void has undone stays so: its entry, and its claim, which was still there to be completed.
+  // A charge that a void has undone stays undone. So do its entry, and the claim, which was still there to be
+  // completed.
   const { entry } = settlement
   if (standing?.voided) {
     if (claim) records.freeClaim(claim)
@@ -100,7 +101,7 @@ function spend(wallets: SpentWallets, account: string, key: string | null, amoun
   if (key !== null) wallets.key(key).spent += amount
 }
 
-/** Takes what a charge was held for out of its lease. What the lease does not hold is an overrun of the wallet. */
+/** Takes the held amount of a charge out of its lease. What the lease does not hold is an overrun of the wallet. */
 function take(
   { wallet: id, amount }: Draw,
   wallet: SpentFigures,

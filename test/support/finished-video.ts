@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
-import { createTask, OPENAI_FACE, readTask } from './video-faces.ts'
 import { type LineKind, startVideoGateway, type VideoGateway, videoUpstreamFor } from './video-gateway.ts'
+import { createTask, OPENAI_VIDEO, readTask } from './video-protocols.ts'
 import type { VideoUpstream } from './video-upstream.ts'
 
 /** What the addresses of {@link finishedVideo} are signed with. */
@@ -21,8 +21,8 @@ export async function finishedVideo(t: TestContext, kind: LineKind, videoUrl?: s
     lines: [{ kind, url: upstream.url }],
     video: { urlSigningSecret: SECRET },
   })
-  const id = await createTask(gateway, OPENAI_FACE)
+  const id = await createTask(gateway, OPENAI_VIDEO)
   upstream.last.status = kind === 'ark' ? 'succeeded' : 'completed'
-  await readTask(gateway, OPENAI_FACE, id)
+  await readTask(gateway, OPENAI_VIDEO, id)
   return { upstream, gateway, id }
 }

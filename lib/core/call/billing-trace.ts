@@ -1,12 +1,12 @@
 import type { Price } from '../catalog/index.ts'
 
-/** The line whose answer the call's usage is of, at what it costs there. Written by `route`. */
+/** The line whose answer the usage belongs to, and the price on it. Written by `route`. */
 export interface ServedBy {
   readonly line: string
   readonly price: Price
 }
 
-/** One term of what a call costs. */
+/** One term of a charge. */
 export interface ChargeItem {
   readonly unit:
     | 'input'
@@ -19,21 +19,21 @@ export interface ChargeItem {
     | 'search_unit'
     | 'own'
   readonly quantity: number
-  /** Nano-units: per million for tokens, else for one. */
+  /** In nano-units: per million for tokens, else for one. */
   readonly price: bigint
 }
 
-/** What a call's money came to. Written by `billingGuard`. Amounts are nano-units. */
+/** What was held and charged for a call. Written by `billingGuard`. Amounts are nano-units. */
 export interface BillingTrace {
-  /** The most the call could cost, held for it while it ran; null where it was refused. */
+  /** The highest cost of the call, held while it ran; null if the call was refused. */
   reserved: bigint | null
   /** null while nothing is charged. */
   charged: bigint | null
-  /** Of a refused call: what it needed, and what there was. */
+  /** For a refused call: the amount that it needed, and the amount that was available. */
   required: bigint | null
   available: bigint | null
-  /** How the charge came about. */
+  /** The terms of the charge. */
   items: readonly ChargeItem[]
-  /** What the call's own handler has charged so far; undefined while it has charged nothing. */
+  /** What the app's own handler has charged so far; undefined if it has charged nothing. */
   own: bigint | undefined
 }

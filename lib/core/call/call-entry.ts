@@ -4,7 +4,7 @@ import type { BillingTrace, ChargeItem } from './billing-trace.ts'
 import type { Call } from './call.ts'
 import type { AttemptRecord, CallEnding, DisconnectTrace, Elimination, Finish } from './parts.ts'
 
-/** One call as the log keeps it and as `GET /v1/calls/{request_id}` answers it. Times are milliseconds. */
+/** A call in the call log, as `GET /v1/calls/{request_id}` returns it. Times are milliseconds. */
 export interface CallLogEntry {
   readonly id: string
   readonly object: 'call'
@@ -55,7 +55,7 @@ export interface RoutingSummary {
 
 export interface AttemptSummary {
   readonly line: string
-  /** What the line speaks. */
+  /** The line's protocol. */
   readonly protocol: string
   readonly upstream_model: string | null
   readonly upstream_status: number | null
@@ -65,7 +65,7 @@ export interface AttemptSummary {
   readonly connect_ms: number | null
   readonly first_byte_ms: number | null
   readonly duration_ms: number
-  /** Parts of a translated answer that were left out; absent where there are none. */
+  /** Parts of a translated answer that were left out; absent if there are none. */
   readonly skipped?: number
 }
 
@@ -75,7 +75,7 @@ export interface UsageSummary {
   readonly cache_write_tokens: number
   readonly output_tokens: number
   readonly images?: number
-  /** Of video. */
+  /** Seconds of video. */
   readonly seconds?: number
   readonly search_units?: number
   readonly source: 'measured' | 'estimated'
@@ -88,7 +88,7 @@ export interface BillingSummary {
   readonly charged: string | null
   readonly required: string | null
   readonly available: string | null
-  /** How the charge came about; its terms add up to it before rounding. */
+  /** The terms of the charge; they add up to it before rounding. */
   readonly items: readonly ChargeItemSummary[]
 }
 
@@ -109,9 +109,9 @@ export interface LimitSummary {
 }
 
 /**
- * What the log keeps of a call that has ended.
+ * Returns the log entry of a call that has ended.
  *
- * @param ending of a call that is about to end: how it will.
+ * @param ending how the call will end, for a call that is about to end.
  */
 export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
   const { principal, request, usage, idempotency } = call
@@ -166,7 +166,7 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
   }
 }
 
-/** The one currency that all amounts are in. */
+/** The currency of all amounts. */
 export const CURRENCY = 'USD'
 
 function billingOf({ reserved, charged, required, available, items }: BillingTrace): BillingSummary {
@@ -187,7 +187,7 @@ function itemOf({ unit, quantity, price }: ChargeItem): ChargeItemSummary {
 let lastSecond = -1
 let lastText = ''
 
-/** Calls that began in the same second share most of the text. */
+/** Formats a time. The text up to the second is kept, because calls that began in one second share it. */
 function isoTime(time: number): string {
   const second = Math.floor(time / 1000)
   if (second !== lastSecond) {

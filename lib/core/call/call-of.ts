@@ -8,10 +8,10 @@ const CALL = Symbol('express-model-gateway call')
 type CallCarrier = IncomingMessage & { [CALL]?: Call; [UPGRADE]?: Upgrade; res?: ServerResponse }
 
 /**
- * Opens the call of a request; the one it already has stays.
+ * Opens the call of a request. If the request has a call already, that one is returned.
  *
- * @param target the response, or the socket of an upgraded connection; a request that `noteUpgrade` noted answers on
- * its socket anyway.
+ * @param target the response, or the socket of an upgraded connection. A request that `noteUpgrade` noted answers on
+ *   its socket in any case.
  * @example
  * const call = openCall(req, res, { logger: pino() })
  * console.log(call.id)
@@ -23,9 +23,10 @@ export function openCall(req: IncomingMessage, target: CallTarget, options?: Cal
 }
 
 /**
- * The call of a request. Opened with defaults if `beginCall` is not mounted, so that every middleware works alone.
+ * Returns the call of a request. It is opened with defaults if `beginCall` is not mounted, so that each middleware
+ * works alone.
  *
- * @throws TypeError when the request is not Express's (it has no response to find).
+ * @throws TypeError if the request is not one of Express: then it has no response.
  * @example
  * app.post('/chat', authenticate({ keys }), (req, res) => res.json({ account: callOf(req).principal?.accountId }))
  */

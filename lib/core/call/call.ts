@@ -22,66 +22,68 @@ import type {
 import { newRequestId } from './request-id.ts'
 import { type Settler, type SettlingTrace, settleOn } from './settlers.ts'
 
-/** How a call is opened; every member has a default. */
+/** Options of {@link openCall}. Each has a default. */
 export interface CallOptions {
-  /** Decides the inbound protocol. Defaults to the path, as {@link protocolByPath} reads it. */
+  /** Returns the inbound protocol of a path. Defaults to {@link protocolByPath}. */
   protocol?: ((path: string) => Protocol) | undefined
-  /** Where faults of the call's own machinery are told. Defaults to the console. */
+  /** Logs faults in the handling of the call. Defaults to the console. */
   logger?: Logger | undefined
 }
 
 /**
- * What one request knows about itself, handed from middleware to middleware. Each writes its own part and reads what
- * earlier ones wrote; it is the only thing they share. Read it with {@link callOf}.
+ * The state of one request. Each middleware writes its own part and reads what earlier ones wrote; they share nothing
+ * else. Get it with {@link callOf}.
  */
 export class Call extends Lifecycle {
-  /** Request id: `req_…`, equal to `X-Request-Id` and `request_id`. */
+  /** The request id: `req_…`, the same as `X-Request-Id` and `request_id`. */
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly startedAt: number
   readonly protocol: Protocol
   readonly method: string
-  /** Path without the query, as the caller sent it. */
+  /** The path without the query, as the caller sent it. */
   readonly path: string
-  /** The address Express sees under the app's own `trust proxy` setting. */
+  /** The address that Express determines under the app's own `trust proxy` setting. */
   readonly clientIp: string | null
-  /** The caller's own `X-Request-Id`: kept, never trusted as the id. */
+  /** The caller's own `X-Request-Id`. It is logged and never used as the id. */
   readonly clientRequestId: string | null
   readonly logger: Logger
 
-  /** Who calls. Null, like every part that nobody has written. */
+  /** The caller. Like each part of the call, null until a middleware writes it. */
   principal: Principal | null = null
-  /** The model the caller asked for, whether it exists or not. */
+  /** The model that the caller asked for, whether it exists or not. */
   model: string | null = null
-  /** What was read off the body. */
+  /** The parts of the body that were read. */
   request: CallRequest | null = null
-  /** The one line that may serve the call; null: any. */
+  /** The only line that may serve the call; null if any line may. */
   pin: Pin | null = null
-  /** Notes an answer that its line keeps, before its id goes out; undefined: nothing to wait for. */
+  /**
+   * Records an answer that its line stores, before its id is sent. Returns undefined if there is nothing to wait for.
+   */
   keepAnswer: ((answer: KeptAnswer) => Promise<void> | undefined) | null = null
-  /** Lines removed and why, and the attempts. */
+  /** The removed lines with the reasons, and the attempts. */
   routing: RoutingTrace | null = null
-  /** The number of the event to come, in a stream whose events are numbered. Written by `route`. */
+  /** The number of the next event, in a stream whose events are numbered. Written by `route`. */
   nextEventNumber: number | undefined
-  /** What was used, by the line that answered. Written by `route`. */
+  /** The usage that the line reported. Written by `route`. */
   usage: Usage | null = null
   servedBy: ServedBy | null = null
   /** What was held and charged, in nano-units. */
   billing: BillingTrace | null = null
-  /** When it was made durable; null where nothing had to be. */
+  /** When the call was made durable; null if nothing had to be. */
   settling: SettlingTrace | null = null
-  /** How it ended; null while it runs. */
+  /** How the call ended; null while it runs. */
   outcome: CallOutcome | null = null
   /** The limit that refused the call. */
   limit: LimitRefusal | null = null
   idempotency: IdempotencyTrace | null = null
   /**
-   * Who writes the log entry of a call that is settled: the log's own `writer`, or the `ledger`, which then sets
-   * `written`. Null without a call log.
+   * Who writes the log entry of a settled call: the log's own `writer`, or the `ledger`, which then sets `written`.
+   * Null without a call log.
    */
   entryBy: 'writer' | 'ledger' | 'written' | null = null
 
-  /** What the call answers on, unless that is a socket. */
+  /** The response; undefined if the call answers on a socket. */
   readonly #response: ServerResponse | undefined
   #settlers: Settler[] | undefined
   #proofs: (() => void)[] | undefined
@@ -103,17 +105,16 @@ export class Call extends Lifecycle {
     }
   }
 
-  /** Registers durable work that must be done before the last event of an answer goes out. */
+  /** Registers durable work that must be done before the last event of an answer is sent. */
   onSettle(run: Settler): void {
     if (this.#settlers) this.#settlers.push(run)
     else this.#settlers = [run]
   }
 
   /**
-   * Runs the settling work, each once, in the order it was registered; undefined when nothing of it waits, so that the
-   * usual path awaits nothing.
+   * Runs the settlers, each once, in the order of registration. Returns undefined if none of them has to be awaited.
    *
-   * @throws what a settler throws, at once or as a rejection: the answer must then not be finished.
+   * @throws the error of a settler, also as a rejection; the answer must not be finished then.
    */
   settle(ending: CallEnding): Promise<void> | undefined {
     const settlers = this.#settlers
@@ -129,12 +130,12 @@ export class Call extends Lifecycle {
   }
 
   /**
-   * Charges the call for what your own handler did; charging again adds. It is written
-   * when the answer ends, and only if that is a success or some of it was sent.
+   * Charges the call for what your own handler did. Several charges add up. They are written when the answer ends, if
+   * it is a success or a part of it was sent.
    *
    * @param amount a decimal string in units of the currency, or a bigint of nano-units; not negative.
-   * @throws TypeError when `billingGuard` does not stand before the handler, or the call has been settled.
-   * @throws RangeError when the amount is none.
+   * @throws TypeError if `billingGuard` is not mounted before the handler, or the call has been settled.
+   * @throws RangeError if the amount is not valid.
    * @example
    * app.post('/maps', billingGuard({ pool, reserve: () => '0.02' }), (req, res) => {
    *   callOf(req).charge('0.015')
@@ -149,26 +150,24 @@ export class Call extends Lifecycle {
     this.billing.own = (this.billing.own ?? 0n) + nanos
   }
 
-  /**
-   * Registers a check that the call may still go on, such as that a claim is still its own. It throws when not.
-   */
+  /** Registers a check that throws if the call must not go on, for example because its claim was lost. */
   onProve(check: () => void): void {
     if (this.#proofs) this.#proofs.push(check)
     else this.#proofs = [check]
   }
 
   /**
-   * Runs the checks; before each attempt and before the last byte.
+   * Runs the checks. Called before each attempt and before the last byte.
    *
-   * @throws what a check throws: nothing further may be sent.
+   * @throws the error of a check; nothing more may be sent then.
    */
   prove(): void {
     if (this.#proofs) for (const check of this.#proofs) check()
   }
 
   /**
-   * Makes the error that refuses this call. It carries the request id as a header, so that it is right in a plain
-   * Express app too.
+   * Creates the error that refuses this call. It has the request id as a header, so that it is right in an app without
+   * `errorEnvelope`, too.
    *
    * @example
    * throw call.refuse('key_expired')
@@ -177,19 +176,19 @@ export class Call extends Lifecycle {
     return this.stamp(new GatewayError(code, options))
   }
 
-  /** Adds this call's request id headers to an error. */
+  /** Adds the request id headers of this call to an error. */
   stamp(error: GatewayError): GatewayError {
     for (const name of this.protocol.requestIdHeaders) error.headers[name] = this.id
     return error
   }
 
-  /** Calls `listener` whenever an error of this call is worded: whoever threw it does not go on. Also after its end. */
+  /** Registers a listener for each error of this call that is written as an answer, also after the end of the call. */
   onFail(listener: () => void): void {
     if (this.#failListeners) this.#failListeners.push(listener)
     else this.#failListeners = [listener]
   }
 
-  /** Notes how the call failed; the first failure stands. Called by whoever words the error. */
+  /** Records how the call failed; the first failure counts. Called when an error is written as an answer. */
   fail(error: GatewayError): void {
     this.#noteFailure(error)
     if (this.#failListeners) for (const listener of this.#failListeners) listener()

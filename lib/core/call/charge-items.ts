@@ -3,8 +3,8 @@ import type { ChargeItem } from './billing-trace.ts'
 const MILLION = 1_000_000
 
 /**
- * What some terms come to (DESIGN 8): exact, and rounded half up to the nano-unit once. Those that cost nothing are left
- * out of the items.
+ * Adds up terms (DESIGN 8): exact, and rounded half up to a nano-unit once. Terms without a cost are left out of the
+ * items.
  */
 export function sumOfItems(terms: readonly ChargeItem[]): {
   readonly amount: bigint
@@ -21,7 +21,7 @@ export function sumOfItems(terms: readonly ChargeItem[]): {
   return { amount: (millionths + 500_000n) / 1_000_000n, items }
 }
 
-/** Their price is per million. */
+/** The units with a price per million. */
 const TOKEN_UNITS: ReadonlySet<ChargeItem['unit']> = new Set([
   'input',
   'cached_input',

@@ -1,9 +1,9 @@
 /**
- * Frees a piece of a body that has been written, at once. Collected only when V8 gets to it, the pieces of a large body
- * would add up to some 100 MB of garbage, however slowly they come. Whoever keeps a piece that is passed on must copy it.
+ * Frees the memory of a chunk that has been written. Otherwise V8 would collect the chunks of a large body late, and
+ * they would add up to some 100 MB. If you keep a chunk that you pass on, copy it.
  *
- * Only where the piece is all of its memory: else others live in there. Later than now, because the parser that the
- * piece came from may still be at work on it.
+ * Does nothing to a chunk that shares its memory with others. The memory is freed a little later, because the parser
+ * that the chunk came from may still be using it.
  */
 export function freeSpent(piece: Buffer): void {
   setImmediate(() => {

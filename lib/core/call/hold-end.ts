@@ -4,24 +4,26 @@ type EndArguments = Parameters<ServerResponse['end']>
 
 const heldBack = new WeakSet<ServerResponse>()
 
-/** Whether an answer has been given whose end {@link holdEnd} holds back: what goes wrong behind it is not part of it. */
+/** Whether the end of an answer is being held back by {@link holdEnd}. Errors after that are not part of the answer. */
 export function isHeldBack(res: ServerResponse): boolean {
   return heldBack.has(res)
 }
 
-/** What {@link holdEnd} works with. */
+/** Options of {@link holdEnd}. */
 export interface HeldEndOptions {
-  /** What the end has to wait for; what it throws, or rejects with, is answered instead. Undefined: nothing. */
+  /**
+   * Returns what the end has to wait for; undefined if nothing. If it throws or rejects, the error is answered instead.
+   */
   readonly beforeEnd: () => Promise<void> | undefined
-  /** Takes that error: Express's `next`. */
+  /** Receives that error: Express's `next`. */
   readonly next: (error: unknown) => void
-  /** Sees what is sent. */
+  /** Receives what is sent. */
   readonly onSend?: (chunk: unknown, encoding: unknown) => void
 }
 
 /**
- * Holds the end of an answer back until what has to be durable is. Meanwhile the answer counts as given, as it would
- * without this: whatever else the handler, or an error handler behind it, says then is not part of it.
+ * Holds back the end of an answer until everything that must be durable is. Meanwhile the answer counts as complete:
+ * whatever the handler or an error handler writes then is not part of it.
  */
 export function holdEnd(res: ServerResponse, { beforeEnd, next, onSend }: HeldEndOptions): void {
   const { write, end } = res
@@ -77,12 +79,13 @@ export function holdEnd(res: ServerResponse, { beforeEnd, next, onSend }: HeldEn
     waiting.then(hand, handOther)
   }
 
-  // Not assigned as literals: V8 lets those live as old objects, and with them the whole call until a full collection.
+  // Not assigned as literals: V8 would allocate those as old objects, which keep the whole call alive until a full
+  // collection.
   if (onSend) res.write = heldWrite as ServerResponse['write']
   res.end = heldEnd as ServerResponse['end']
 }
 
-/** The head of an answer as it was when that was ended. */
+/** The status and headers of an answer at the time when it was ended. */
 class FrozenHead {
   readonly #res: ServerResponse
   readonly #statusCode: number
@@ -100,12 +103,12 @@ class FrozenHead {
     res.writeHead = keptHead
   }
 
-  /** Lets another answer be given. */
+  /** Makes the response writable again, for another answer. */
   melt(): void {
     this.#res.writeHead = this.#writeHead
   }
 
-  /** Undoes what was changed meanwhile. */
+  /** Restores status and headers if they were changed meanwhile. */
   restore(): void {
     this.melt()
     const res = this.#res

@@ -2,20 +2,20 @@ import { formatAmount } from '../catalog/index.ts'
 import type { ChargeItem } from './billing-trace.ts'
 import { type CallLogEntry, CURRENCY } from './call-entry.ts'
 
-/** What a call came to that was charged long after it had been answered. */
+/** The charge of a call that is charged long after its answer. */
 export interface LateCharge {
-  /** Nano-units. */
+  /** In nano-units. */
   readonly reserved: bigint
   readonly amount: bigint
   readonly items: readonly ChargeItem[]
-  /** Of video. */
+  /** Seconds of video. */
   readonly seconds: number
   /** Output tokens. */
   readonly tokens: number
   readonly source: 'measured' | 'estimated'
 }
 
-/** A call's log entry with its charge. */
+/** Returns a call's log entry with its charge. */
 export function withLateCharge(entry: CallLogEntry, charge: LateCharge): CallLogEntry {
   const { reserved, amount, items, seconds, tokens, source } = charge
   return {

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** What a call answers on: a response, or the socket of an upgraded connection. */
+/** The object that a call answers on: a response, or the socket of an upgraded connection. */
 export type CallTarget = ServerResponse | Duplex
 
-/** Gives back what a call took. */
+/** Releases what a call has acquired. */
 export type GiveBack<Self> = (call: Self) => void | Promise<void>
 
-/** A give-back that waits for the end, and the one that was registered before it. */
+/** A registered function that waits for the end, and the one that was registered before it. */
 interface Registered<Self> {
   readonly name: string
   readonly run: GiveBack<Self>
@@ -15,9 +15,9 @@ interface Registered<Self> {
 }
 
 /**
- * The one place that ends a call, exactly once, however its response ends: finished, client gone before or after the
- * headers, exception, aborted upstream. A response or socket emits `close` in each of these cases; the call has ended
- * when that came and nobody holds it open any more.
+ * Ends a call exactly once, however its response ends: finished, caller gone before or after the headers, exception,
+ * aborted upstream. A response or socket emits `close` in each of these cases. The call ends when that has happened and
+ * nothing holds it open.
  */
 export abstract class Lifecycle {
   readonly #target: CallTarget
@@ -38,34 +38,34 @@ export abstract class Lifecycle {
     }
     if (target.destroyed) queueMicrotask(close)
     else target.on('close', close)
-    // An upgraded socket has no error listener of Node's any more: a reset would end the process. `close` follows it.
+    // Node removes its error listener from an upgraded socket: a reset would end the process. `close` follows the
+    // error.
     if (!('setHeader' in target)) target.on('error', () => {})
   }
 
   /**
-   * Runs first at the end, so that the outcome is known to what follows.
+   * Runs first at the end, so that the functions after it know the outcome.
    *
    * @param whole whether the whole answer was handed over.
    */
   protected abstract conclude(whole: boolean): void
 
-  /** Is told what a give-back threw. */
+  /** Receives the error of a function that failed at the end. */
   protected abstract fault(error: unknown, name: string): void
 
-  /** Whether the call is over and everything it took was given back. */
+  /** Whether the call has ended and everything it acquired was released. */
   get ended(): boolean {
     return this.#ended
   }
 
-  /** Whether the caller has gone, or has been cut off, before the whole answer was handed over. */
+  /** Whether the caller has left or was disconnected before the whole answer was handed over. */
   get left(): boolean {
     return this.#closed && !this.#target.writableFinished
   }
 
   /**
-   * Registers what is to be given back when the call ends, however it ends; last taken, first given back. What throws
-   * is logged and hinders no other. On an ended call it runs at once: an acquisition that outlived its caller leaks
-   * nothing.
+   * Registers a function that runs when the call ends, however it ends; the last registered runs first. An error in one
+   * is logged and does not stop the others. On a call that has ended, the function runs at once, so that nothing leaks.
    *
    * @example
    * const slot = await slots.acquire(account)
@@ -77,7 +77,7 @@ export abstract class Lifecycle {
   }
 
   /**
-   * Calls `listener` once if the caller leaves before the whole answer was handed over; at once if it already has.
+   * Calls `listener` once if the caller leaves before the whole answer was handed over; at once if the caller has left.
    *
    * @returns a function that removes the listener.
    */
@@ -96,9 +96,10 @@ export abstract class Lifecycle {
   }
 
   /**
-   * Keeps the call from ending while work for it goes on after its response closed, as while an upstream is drained.
+   * Keeps the call open while work for it continues after its response has closed, such as reading the rest of an
+   * upstream's answer.
    *
-   * @returns a function that lets go; calling it again does nothing.
+   * @returns a function that lets the call end; further calls of it do nothing.
    */
   hold(): () => void {
     this.#holds++
@@ -127,7 +128,7 @@ export abstract class Lifecycle {
     }
   }
 
-  /** One failing give-back never hinders the others. */
+  /** Runs one function. Its failure does not stop the others. */
   #run(name: string, run: GiveBack<this>): void {
     try {
       const pending = run(this)

@@ -3,7 +3,7 @@ import type { Line, Price } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
 import type { AttemptRecord, TimeoutPhase } from './parts.ts'
 
-/** What is sent to a line. Its credentials and its own headers are added on the way. */
+/** A request to a line. The line's credentials and headers are added when it is sent. */
 export interface LineRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** Path and query behind the line's base URL, such as `/videos`. */
@@ -17,47 +17,49 @@ export interface LineRequestBody {
   readonly bytes: Buffer
 }
 
-/** Why a request to a line came to nothing. */
+/** Why a request to a line failed. */
 export interface LineFailure {
-  /** The code that the call would have if it hung on this request alone. */
+  /** The code that the call would get if this were its only request. */
   readonly code: ErrorCode
-  /** Whether another line may do better. */
+  /** Whether another line may succeed. */
   readonly retryable: boolean
-  /** For the operator: what happened. */
+  /** What happened, for operators. */
   readonly detail: string | null
   readonly timeoutPhase?: TimeoutPhase
-  /** How long the line asked to be left alone. */
+  /** How long the line asked to wait. */
   readonly retryAfterMs?: number | undefined
-  /** The member of the request that the line objected to. */
+  /** The member of the request that the line named. */
   readonly param?: string | undefined
 }
 
-/** What came of one request to one line. */
+/** The result of one request to one line. */
 export type LineResult =
-  /** With a status of success. */
+  /** The line answered with a success status. */
   | {
       readonly kind: 'answered'
       readonly status: number
       readonly headers: IncomingHttpHeaders
       readonly body: Buffer
     }
-  /** With another status. */
+  /** The line answered with another status. */
   | {
       readonly kind: 'refused'
       readonly status: number
       readonly failure: LineFailure
       readonly body: Buffer
     }
-  /** No whole answer came. `sent`: whether the line may have seen the request. */
+  /** There was no complete answer. `sent`: whether the line may have received the request. */
   | { readonly kind: 'failed'; readonly sent: boolean; readonly failure: LineFailure }
 
-/** Sends a request to one line, once. Never rejects; ends when the signal does, as if the line had not answered. */
+/**
+ * Sends a request to one line, once. Never rejects. If the signal is aborted, it ends as if the line had not answered.
+ */
 export type LineSender = (request: LineRequest, signal: AbortSignal) => Promise<LineResult>
 
-/** Is told of each exchange with a line, for the traces of the calls that wanted it. */
+/** Receives the record of each exchange with a line, for the traces of calls. */
 export type AttemptNote = (attempt: AttemptRecord) => void
 
-/** A line that may serve a call, and at what price. */
+/** A line that may serve a call, and its price. */
 export interface ChosenLine {
   readonly line: Line
   /** The upstream's name of the model. */

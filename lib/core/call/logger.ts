@@ -1,11 +1,11 @@
-/** What the toolkit logs with: pino's shape, so that a pino logger fits as it is. */
+/** The logger of the toolkit. A pino logger fits as it is. */
 export interface Logger {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
 }
 
-/** Warnings and errors to the console: what is wrong is never silent, even where nobody set a logger. */
+/** Logs warnings and errors to the console. It is the default logger, so that no problem goes unseen. */
 export const consoleLogger: Logger = {
   info: () => {},
   warn: (fields, message) => console.warn(message, fields),

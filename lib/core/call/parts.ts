@@ -9,12 +9,12 @@ export interface KeyLimits {
   readonly tpm: number | null
 }
 
-/** Limits of an account; concurrency is judged per account only. */
+/** The limits of an account. Concurrency has a limit per account only. */
 export interface AccountLimits extends KeyLimits {
   readonly concurrency: number | null
 }
 
-/** Who calls: the account and the key, with what they may do. Written by `authenticate`. */
+/** The account and the key of the caller, with their limits and permissions. Written by `authenticate`. */
 export interface Principal {
   readonly accountId: string
   readonly keyId: string
@@ -22,41 +22,41 @@ export interface Principal {
   readonly keyLimits: KeyLimits
   /** Regions of the lines that may serve this account; undefined = all. */
   readonly lineRegions: readonly string[] | undefined
-  /** Whether the key's model allow-list holds a model. */
+  /** Whether the key may use a model. */
   mayUseModel(modelId: string): boolean
 }
 
-/** The body as it came and as it reads. */
+/** The body as bytes and as JSON. */
 export interface RequestBody {
-  /** Empty where it was a form: `json` is what it says then, its files included. */
+  /** Empty if the body was a form; `json` then has its members, files included. */
   readonly raw: Buffer
   readonly json: Readonly<Record<string, unknown>>
 }
 
-/** Something that a line keeps, and what is asked about it. */
+/** An object that a line stores, and the request about it. */
 export interface LineResource {
   readonly method: 'GET' | 'DELETE'
-  /** Behind the line's base URL, with the query. */
+  /** Path and query behind the line's base URL. */
   readonly path: string
 }
 
-/** The one line that may serve a call, as it has what the call refers to. */
+/** The only line that may serve a call, because it has what the call refers to. */
 export interface Pin {
   readonly line: string
-  /** What it has, for the trace. */
+  /** What the line has, for the trace. */
   readonly holds: string
 }
 
-/** An answer that its line keeps. */
+/** An answer that its line stores. */
 export interface KeptAnswer {
-  /** The upstream's id of it. */
+  /** The upstream's id of the answer. */
   readonly id: string
   readonly line: string
-  /** About how many tokens it brings into a conversation that goes on from it: its input and its output. */
+  /** About how many tokens it adds to a conversation that continues from it: its input and its output. */
   readonly tokens: number
 }
 
-/** What was read off the request. Written by `readRequest`. */
+/** The parts of the request that were read. Written by `readRequest`. */
 export interface CallRequest {
   readonly operation: Operation
   readonly body: RequestBody
@@ -64,21 +64,21 @@ export interface CallRequest {
   readonly stream: boolean
   readonly features: ReadonlySet<Feature>
   readonly estimatedInputTokens: number
-  /** Tokens that have to fit into the model's window at a time. */
+  /** The tokens that must fit into the model's window at a time. */
   readonly windowTokens: number
-  /** Maximum output the caller asked for, in tokens. */
+  /** The output limit that the caller asked for, in tokens. */
   readonly maxOutputTokens: number | undefined
-  /** How many answers were asked for (`n`). */
+  /** The number of answers that were asked for (`n`). */
   readonly answers: number
-  /** The most of the operation's price unit that it can come to, where that is no token. */
+  /** The highest quantity of the operation's price unit, if the unit is not tokens. */
   readonly units: number
   readonly messages: number
   readonly tools: number
   readonly images: number
   readonly constraint: ProviderConstraint | undefined
-  /** The constraint as the caller wrote it, in the body or in the header. */
+  /** The provider constraint as the caller wrote it, in the body or in the header. */
   readonly provider: unknown
-  /** Set where no model is run, and something is asked about what a line keeps. */
+  /** Set if no model runs and the call asks about an object that a line stores. */
   readonly resource?: LineResource
 }
 
@@ -105,36 +105,36 @@ export interface Elimination {
 /** The clock that ended an attempt. */
 export type TimeoutPhase = 'connect' | 'first_byte' | 'idle' | 'total'
 
-/** How one attempt ended: an answer, or the error code it would have alone, or the caller left. */
+/** How an attempt ended: with an answer, with the error code it would have alone, or because the caller left. */
 export type AttemptOutcome = 'completed' | 'abandoned' | ErrorCode
 
-/** One exchange with one line. Times are milliseconds, rounded. */
+/** One exchange with a line. Times are milliseconds, rounded. */
 export interface AttemptRecord {
   readonly line: string
-  /** What the line speaks; where it is not what the caller speaks, the attempt was translated. */
+  /** The line's protocol. If it is not the caller's, the attempt was translated. */
   readonly protocol: ProtocolName
-  /** Of the line, as its config names it. */
+  /** The provider of the line, as the config names it. */
   readonly provider: string
   /** Milliseconds since the epoch. */
   readonly startedAt: number
-  /** null where the call names no model. */
+  /** null if the call names no model. */
   readonly upstreamModel: string | null
   readonly upstreamStatus: number | null
   readonly outcome: AttemptOutcome
   readonly timeoutPhase: TimeoutPhase | null
-  /** What went wrong, in words for the operator; null where the outcome says it all. */
+  /** What went wrong, for operators; null if the outcome says it all. */
   readonly detail: string | null
   readonly connectMs: number | null
   readonly firstByteMs: number | null
   readonly durationMs: number
-  /** Parts of a translated answer that have no counterpart in the caller's protocol, and were left out. */
+  /** The number of parts of a translated answer that were left out because the caller's protocol has no counterpart. */
   readonly skipped: number
 }
 
 /** What happened when the caller left before the answer was complete. */
 export interface DisconnectTrace {
   readonly policy: 'abort' | 'drain'
-  /** Why the upstream read ended: at once, with the answer's end, or when the drain's time was up. */
+  /** Why the upstream read ended: at once, with the end of the answer, or when the drain's time was up. */
   readonly ended: 'aborted' | 'drained' | 'drain_timeout' | 'upstream_failed'
 }
 
@@ -144,7 +144,7 @@ export interface RoutingTrace {
   readonly strategy: string
   readonly eliminated: Elimination[]
   readonly attempts: AttemptRecord[]
-  /** Set when a retry was withheld: every line was down at once and the model's retry budget was spent. */
+  /** Set if a retry was withheld because all lines were down at once and the model's retry budget was spent. */
   retryBudgetSpent?: true
   disconnect?: DisconnectTrace
 }
@@ -160,63 +160,63 @@ export interface LimitRefusal {
 }
 
 /**
- * The record that a call holds while it runs for its Idempotency-Key. The owner is the call's id and the record's
- * generation: whoever takes an expired record over has another.
+ * The record that a call holds for its Idempotency-Key while it runs. The owner is the call's id and the record's
+ * generation, so that a call which takes over an expired record has another owner.
  */
 export interface IdempotencyClaim {
   readonly id: string
   readonly owner: string
 }
 
-/** A claim and what has become of it. */
+/** A claim and its state. */
 export interface RunningClaim extends IdempotencyClaim {
   /** How long the record of a completed call is kept, in milliseconds. */
   readonly keepMs: number
   /**
-   * - `running`: held and renewed; given back at the end of the call if it produced nothing.
-   * - `settling`: being completed, or nobody knows whether it is; it stays held until that is known.
-   * - `completed`: noted as run, durably.
-   * - `releasing`, `released`: given back; the key is free.
+   * - `running`: held and renewed; released at the end of the call if the call produced nothing.
+   * - `settling`: being completed, or it is unknown whether it was; the claim stays held until that is known.
+   * - `completed`: recorded as run, durably.
+   * - `releasing`, `released`: given up; the key is free.
    * - `lost`: taken over by a later call.
    */
   state: 'running' | 'settling' | 'completed' | 'releasing' | 'released' | 'lost'
 }
 
-/** Bytes of an answer; what is large comes in pieces, so that it need not be copied into one. */
+/** The bytes of an answer. Large ones come in pieces, so that they need not be copied into one. */
 export type AnswerBytes = Buffer | string | readonly Buffer[]
 
-/** How a call is about to end, told to what has to be durable before it does. */
+/** How a call is about to end, for settlers. */
 export interface CallEnding {
   readonly outcome: CallOutcome
-  /** The last of the answer, which goes out only afterwards. */
+  /** The last part of the answer, which is sent only after the settlers. */
   readonly unsent: AnswerBytes | null
 }
 
-/** What a call's Idempotency-Key came to. */
+/** The use of an Idempotency-Key by a call. */
 export interface IdempotencyTrace {
   readonly key: string
-  /** The call that ran first with this key, where this one did not run for it. */
+  /** The id of the call that ran first with this key, if it was another call. */
   originalRequestId: string | null
-  /** What the caller was sent, or as much of it as is kept. Set when the call ends. */
+  /** The body that the caller was sent, or as much of it as is stored. Set when the call ends. */
   responseBody: string | null
-  /** What this call runs under; null where it was refused for its key. */
+  /** The claim under which this call runs; null if the call was refused because of its key. */
   claim: RunningClaim | null
   /** Whether a ledger completes the record, in the transaction of the charge. */
   readonly completedByLedger: boolean
-  /** What the caller has been sent by now, and what is still to be sent. */
+  /** Returns the body that has been sent so far, followed by what is still to be sent. */
   bodyWith(unsent: AnswerBytes | null): string | null
-  /** Takes output that was produced and not sent, such as to a caller who has left: it belongs to the kept body. */
+  /** Adds output that was produced and not sent, for example because the caller left, to the stored body. */
   readonly keep: (output: AnswerBytes) => void
-  /** Keeps nothing of the body: the call was not charged after all, and was sent nothing of it. */
+  /** Stores nothing of the body, because the call was not charged and was sent nothing. */
   readonly discard: () => void
 }
 
 /** How a call ended. */
 export type Finish = 'completed' | 'refused' | 'failed' | 'interrupted'
 
-/** The end of a call, as the log keeps it. */
+/** The end of a call in the call log. */
 export interface CallOutcome {
-  /** HTTP status of the answer; 499 where the caller left before it was whole. */
+  /** The HTTP status of the answer; 499 if the caller left before it was complete. */
   readonly status: number
   readonly errorCode: ErrorCode | null
   readonly finish: Finish

@@ -8,13 +8,13 @@ const LENGTH = TIME_END + 16
 
 const random = Buffer.allocUnsafe(RANDOM_BYTES)
 let used = RANDOM_BYTES
-/** The id made last. The next one is written over it, so that no text is made but the id. */
+/** The last id. The next one is written over it, so that only one string is created per id. */
 const id = Buffer.alloc(LENGTH, 'req_')
 let lastTime = -1
 
 /**
- * A new request id: `req_`, ten characters of the time in milliseconds, sixteen random ones (80 bits). Ids sort by
- * the time they were made, which keeps the call log's index compact.
+ * Returns a new request id: `req_`, ten characters of the time in milliseconds, sixteen random ones (80 bits). Ids sort
+ * by time, which keeps the call log's index compact.
  */
 export function newRequestId(now: number = Date.now()): string {
   if (now !== lastTime) {

@@ -1,19 +1,19 @@
 import type { CallEnding } from './parts.ts'
 
-/** When a call was made durable. Milliseconds since the epoch. */
+/** When a call was made durable. Times are milliseconds since the epoch. */
 export interface SettlingTrace {
   readonly startedAt: number
-  /** null until it is done, and where it failed at once. */
+  /** null until it is done, and if it failed at once. */
   endedAt: number | null
 }
 
-/** Durable work before the end of an answer; what it throws, or rejects with, is answered instead. */
+/** Does durable work before the end of an answer. If it throws or rejects, the error is answered instead. */
 export type Settler = (ending: CallEnding) => Promise<void> | undefined
 
 /**
- * Waits for a settler, then runs those behind it one after the other, and notes when the last has ended.
+ * Waits for a settler, then runs the following ones one after another, and records the time when the last has ended.
  *
- * @throws what a settler throws, as a rejection.
+ * @throws the error of a settler, as a rejection.
  */
 export async function settleOn(
   running: Promise<void>,

@@ -8,7 +8,7 @@ import type { Operation } from './operation.ts'
 import { rerank } from './rerank.ts'
 import { responses } from './responses/responses.ts'
 
-/** Every endpoint that runs a model, one row each. */
+/** All endpoints that run a model. */
 export const OPERATIONS: readonly Operation[] = [
   chatCompletions,
   completions,
@@ -20,7 +20,7 @@ export const OPERATIONS: readonly Operation[] = [
   countTokens,
 ]
 
-/** The endpoint that serves a kind of model, to point a caller to when the kinds do not match. */
+/** The endpoint for each kind of model, to name it in an error if the kinds do not match. */
 export const ENDPOINT_BY_KIND = {
   chat: 'POST /v1/chat/completions',
   embedding: 'POST /v1/embeddings',

@@ -1,20 +1,20 @@
-import { isJsonObject, objectsOf } from './body/json-object.ts'
+import { isJsonObject, objectsIn } from '../json/index.ts'
 import type { AnswerReading } from './operation.ts'
 import { tokenCount } from './tokens/token-count.ts'
 
 /**
- * Reads a whole OpenAI-style list of embeddings. One that lacks a vector is no answer: callers go by its order. Throws
- * SyntaxError when it is none at all.
+ * Reads a complete OpenAI-style list of embeddings. A list that lacks a vector counts as empty, because callers rely on
+ * its order. Throws SyntaxError if there is no list.
  */
 export function readEmbeddingAnswer(json: unknown): AnswerReading {
   const answer = isJsonObject(json) ? json : {}
-  const items = objectsOf(answer.data)
-  if (!items) throw new SyntaxError('the answer has no "data"')
+  if (!Array.isArray(answer.data)) throw new SyntaxError('the answer has no "data"')
+  const items = objectsIn(answer.data)
   const usage = isJsonObject(answer.usage) ? answer.usage : {}
   return {
     substance: items.length > 0 && items.every(hasVector) ? 'output' : 'empty',
     usage: {
-      // Some upstreams name only the total, which is all input.
+      // Some upstreams report only the total, which is all input.
       inputTokens: tokenCount(usage.prompt_tokens) ?? tokenCount(usage.total_tokens),
       outputTokens: 0,
     },
@@ -22,7 +22,7 @@ export function readEmbeddingAnswer(json: unknown): AnswerReading {
   }
 }
 
-/** A list of numbers, or the same in base64. */
+/** Whether an item has a vector: a list of numbers, or the same in base64. */
 function hasVector({ embedding }: { readonly embedding?: unknown }): boolean {
   return (typeof embedding === 'string' || Array.isArray(embedding)) && embedding.length > 0
 }

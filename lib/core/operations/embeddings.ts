@@ -6,7 +6,7 @@ import { readEmbeddingAnswer } from './embeddings-answer.ts'
 import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
 import { prefixOf, sizeOf, textOrTokens } from './tokens/text-or-tokens.ts'
 
-/** What the gateway needs of an embedding request; unknown members pass through untouched. */
+/** The members of an embedding request that the gateway reads; unknown members pass through unchanged. */
 const schema = z.looseObject({
   model: z.string().min(1),
   input: textOrTokens,
@@ -38,7 +38,7 @@ function embeddingFacts({ model, input, stream }: EmbeddingBody, estimate: Token
     model,
     ...streamFeature(stream),
     estimatedInputTokens: tokens,
-    // Each text is read for itself.
+    // Each text must fit into the window on its own.
     windowTokens: longest,
     maxOutputTokens: undefined,
     answers: 1,

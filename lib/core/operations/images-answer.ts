@@ -1,8 +1,11 @@
-import { isJsonObject, type JsonObject, objectsOf } from './body/json-object.ts'
+import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../json/index.ts'
 import type { AnswerReading, ReportedUsage } from './operation.ts'
 import { tokenCount } from './tokens/token-count.ts'
 
-/** Output tokens of one square image of 1024 × 1024, as OpenAI's models count them; one of the other sizes is 1.5 of it. */
+/**
+ * Output tokens of one square image of 1024 × 1024, as OpenAI's models count them; an image of another size has 1.5
+ * times as many.
+ */
 const TOKENS_BY_QUALITY: ReadonlyMap<unknown, number> = new Map([
   ['low', 272],
   ['medium', 1056],
@@ -10,18 +13,19 @@ const TOKENS_BY_QUALITY: ReadonlyMap<unknown, number> = new Map([
 ])
 const TOKENS_OF_UNKNOWN_QUALITY = 1056
 
-/** The most output tokens that one image is counted as, where the catalogue says nothing else of the model. */
+/** The most output tokens of one image, for a model without a value in the catalogue. */
 export const MOST_TOKENS_PER_IMAGE = 6240
 
 /**
- * Reads a whole OpenAI-style answer with images. What is delivered counts, not what was asked for. Throws SyntaxError
- * when it is no such answer.
+ * Reads a complete OpenAI-style answer with images. It counts the images in the answer, not those that were asked for.
+ * Throws SyntaxError if it is no such answer.
  */
 export function readImageAnswer(json: unknown): AnswerReading {
   const answer = isJsonObject(json) ? json : {}
-  const items = objectsOf(answer.data)
-  if (!items) throw new SyntaxError('the answer has no "data"')
-  const images = items.filter(({ b64_json, url }) => isText(b64_json) || isText(url)).length
+  if (!Array.isArray(answer.data)) throw new SyntaxError('the answer has no "data"')
+  const images = objectsIn(answer.data).filter(
+    ({ b64_json, url }) => nonEmptyString(b64_json) ?? nonEmptyString(url),
+  ).length
   return {
     substance: images > 0 ? 'output' : 'empty',
     usage: { ...readImageUsage(answer.usage), images },
@@ -43,5 +47,3 @@ function tokensPerImage({ quality, size }: JsonObject): number {
   const square = TOKENS_BY_QUALITY.get(quality) ?? TOKENS_OF_UNKNOWN_QUALITY
   return size === undefined || size === '1024x1024' ? square : square * 1.5
 }
-
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''

@@ -5,7 +5,7 @@ import { streamFeature } from './chat/stream-feature.ts'
 import { readImageAnswer } from './images-answer.ts'
 import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
 
-/** What the gateway needs of a request for images; unknown members pass through untouched. */
+/** The members of an image request that the gateway reads; unknown members pass through unchanged. */
 const schema = z.looseObject({
   model: z.string().min(1),
   prompt: z.string().min(1),

@@ -1,12 +1,12 @@
 import { hasEndpoint, type LineEndpoints } from '../catalog/index.ts'
 import type { Operation } from './operation.ts'
 
-/** The name of an operation's endpoint, as a line's `endpoints` list it: `chat/completions`. */
+/** Returns the name of an operation in the `endpoints` of a line, such as `chat/completions`. */
 export function endpointOf({ endpoint, upstreamPath }: Operation): string {
   return endpoint ?? upstreamPath.slice(1)
 }
 
-/** Whether a line serves an operation as it is: it speaks its protocol and has its endpoint. */
+/** Whether a line serves an operation without translation: it has the same protocol and the endpoint. */
 export function servesNatively(line: LineEndpoints, operation: Operation): boolean {
   return hasEndpoint(line, operation.protocol, endpointOf(operation))
 }

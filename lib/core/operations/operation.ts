@@ -2,48 +2,48 @@ import type { z } from 'zod'
 import type { Feature, ModelKind } from '../catalog/index.ts'
 import type { ProtocolName, StreamEvent } from '../protocols/index.ts'
 
-/** What a call consumed. */
+/** The consumption of a call. */
 export interface Usage {
-  /** All input tokens, those read from and written to a cache included. */
+  /** All input tokens, including those that were read from or written to a cache. */
   readonly inputTokens: number
   readonly cachedInputTokens: number
   readonly cacheWriteTokens: number
-  /** All output tokens, those of reasoning included. */
+  /** All output tokens, including reasoning. */
   readonly outputTokens: number
-  /** Images made. */
+  /** The number of images made. */
   readonly images?: number
   /** Seconds of video made. */
   readonly seconds?: number
-  /** Searches that a rerank came to: of so many documents each. */
+  /** The number of searches of a rerank; each covers a fixed number of documents. */
   readonly searchUnits?: number
   /** `measured`: as the upstream reported; `estimated`: counted by the gateway because nothing was reported. */
   readonly source: 'measured' | 'estimated'
 }
 
-/** The counts an upstream reports; undefined members were not reported, a reported zero is a zero. */
+/** The counts that an upstream reports. An undefined member was not reported; a reported zero is a zero. */
 export interface ReportedUsage {
   inputTokens?: number | undefined
   cachedInputTokens?: number | undefined
   cacheWriteTokens?: number | undefined
   outputTokens?: number | undefined
-  /** Images that the answer holds. */
+  /** The number of images in the answer. */
   images?: number | undefined
   searchUnits?: number | undefined
 }
 
 /**
- * What the calls of an endpoint are charged by, beside the price of a request.
+ * The unit that the calls of an endpoint are charged by, besides the price of a request.
  *
  * - `tokens`: input and output.
- * - `input`: input only; there is no output that has tokens.
- * - `images`: images made, or the tokens that they are reported to be.
+ * - `input`: input only; the output has no tokens.
+ * - `images`: images made, or the tokens that they are reported as.
  * - `searches`: searches, or the tokens read.
- * - `seconds`: seconds of video made, or the tokens that they are reported to be.
- * - `none`: nothing at all, the price of a request included; nothing is held either.
+ * - `seconds`: seconds of video made, or the tokens that they are reported as.
+ * - `none`: nothing, not even the price of a request; no money is held.
  */
 export type PriceUnit = 'tokens' | 'input' | 'images' | 'searches' | 'seconds' | 'none'
 
-/** What an endpoint's body says about itself. */
+/** The facts that the gateway reads from a request body. */
 export interface RequestFacts {
   readonly model: string
   readonly stream: boolean
@@ -51,11 +51,11 @@ export interface RequestFacts {
   /** The member that asks for each feature, to name it in a refusal. */
   readonly featureParams: ReadonlyMap<Feature, string>
   readonly estimatedInputTokens: number
-  /** Tokens that have to fit into a model's window at a time. Defaults to all of the input. */
+  /** The tokens that must fit into a model's window at a time. Defaults to all input tokens. */
   readonly windowTokens?: number
   readonly maxOutputTokens: number | undefined
   readonly answers: number
-  /** The most of its operation's price unit that the call can come to, where that is no token. */
+  /** The highest quantity of the operation's price unit, if the unit is not tokens. */
   readonly units?: number
   readonly messages: number
   readonly tools: number
@@ -63,46 +63,46 @@ export interface RequestFacts {
 }
 
 /**
- * What an upstream's answer, or a finished stream, amounts to.
+ * The kind of an answer or of a finished stream.
  *
- * - `output`: it holds output.
- * - `refusal`: the model itself declined; an answer like any other, even without text.
- * - `filtered`: stopped by moderation with no output.
- * - `empty`: no output at all.
+ * - `output`: it has output.
+ * - `refusal`: the model declined; it counts as an answer, even without text.
+ * - `filtered`: stopped by moderation without output.
+ * - `empty`: no output.
  */
 export type Substance = 'output' | 'refusal' | 'filtered' | 'empty'
 
-/** A whole answer, read. */
+/** The result of reading a complete answer. */
 export interface AnswerReading {
   readonly substance: Substance
   readonly usage: ReportedUsage
-  /** Output tokens as the gateway estimates them; computed only where usage is missing. */
+  /** Returns the estimated output tokens. It is called only if the usage is missing. */
   estimateOutput(): number
-  /** The upstream's error object, where the answer says that it failed. */
+  /** The upstream's error object, if the answer reports a failure. */
   readonly error?: unknown
-  /** The id under which the upstream keeps the answer, so that a later request can refer to it. */
+  /** The id under which the upstream stores the answer, so that a later request can refer to it. */
   readonly keptId?: string | undefined
 }
 
-/** One event of a stream, read. */
+/** The result of reading one event of a stream. */
 export interface FrameReading {
-  /** Whether it carries real output; the first that does commits the attempt. */
+  /** Whether the event has output. The first event with output commits the attempt. */
   readonly output: boolean
-  /** Whether the caller gets it; false for the usage chunk that only we asked for. */
+  /** Whether the caller gets the event; false for the usage chunk that only the gateway asked for. */
   readonly relay: boolean
-  /** Whether the answer is complete with it: every choice has its finish reason. */
+  /** Whether the answer is complete with this event: each choice has its finish reason. */
   readonly finished: boolean
-  /** Whether it is the protocol's last event. */
+  /** Whether it is the last event of the protocol. */
   readonly last: boolean
-  /** The upstream's error object, when the event is one. */
+  /** The upstream's error object, if the event is an error. */
   readonly error: unknown
-  /** The member that holds the event's text, where the event carries that and nothing else of note. */
+  /** The member with the event's text, if the event contains nothing else of interest. */
   readonly textMember: string | undefined
-  /** The event's data, parsed, for who reads on; undefined where it is no JSON: a comment, or the last event. */
+  /** The parsed data of the event; undefined if it is not JSON: a comment, or the last event. */
   readonly json: object | undefined
 }
 
-/** The reading of an event that means nothing; readers fill in what theirs does. */
+/** Returns the reading of an event without meaning. Readers set the members that apply. */
 export function newReading(): { -readonly [member in keyof FrameReading]: FrameReading[member] } {
   return {
     output: false,
@@ -115,88 +115,91 @@ export function newReading(): { -readonly [member in keyof FrameReading]: FrameR
   }
 }
 
-/** Reads one stream as it passes; keeps only counts. */
+/** Reads one stream. It stores counts only. */
 export interface StreamReader {
-  /** Reads one event with care. Throws SyntaxError when its data is not what the protocol sends. */
+  /** Reads one event. Throws SyntaxError if its data is not what the protocol sends. */
   read(event: StreamEvent): FrameReading
   /**
-   * Counts the output of an event that differs from one read before only in its text.
+   * Counts the output of an event that differs from an earlier one only in its text.
    *
    * @param delta the text as it stands in the event's JSON, UTF-8 read as latin1.
    */
   countText(delta: string): void
-  /** Whether all of the answer that has begun is finished, so that the stream may end here. */
+  /** Whether every part of the answer that has begun is finished, so that the stream may end here. */
   readonly whole: boolean
-  /** What the stream amounts to so far. */
+  /** The substance of the stream so far. */
   readonly substance: Substance
-  /** Usage reported so far. */
+  /** The usage that was reported so far. */
   readonly usage: ReportedUsage
-  /** Output tokens of the events read so far, as the gateway estimates them. */
+  /** The estimated output tokens of the events so far. */
   readonly estimatedOutput: number
-  /** The same of the events since output was last reported: what `usage` does not know of yet. */
+  /** The estimated output tokens since usage was last reported: those that `usage` does not include yet. */
   readonly unreportedOutput: number
-  /** The id under which the upstream keeps the answer, once it has said so. */
+  /** The id under which the upstream stores the answer, once it is known. */
   readonly keptId?: string | undefined
-  /** The number of the event to come, in a protocol that numbers them. Those from the finish on are not counted. */
+  /** The number of the next event, in a protocol that numbers them. Events from the finish on are not counted. */
   readonly nextEventNumber?: number
 }
 
 /** Estimates the tokens of a text. */
 export type TokenEstimator = (text: string) => number
 
-/** How a body is changed on its way to an upstream. */
+/** The changes of a body for an upstream. */
 export interface UpstreamEdit {
   /** The upstream's name of the model. */
   readonly model: string
 }
 
-/** What a stream reader has to know about the request. */
+/** The facts of the request that a stream reader needs. */
 export interface StreamReaderOptions {
   readonly json: Readonly<Record<string, unknown>>
   readonly answers: number
 }
 
 /**
- * One endpoint: its schema, the facts read off a request, the bytes sent upstream, and how its answers are read. Adding
- * an endpoint is a file with one of these and a row in `OPERATIONS`.
+ * One endpoint: its schema, the facts of a request, the upstream body, and how answers are read. To add an endpoint,
+ * add a file with an operation and a row in `OPERATIONS`.
  */
 export interface Operation {
   readonly name: string
   readonly kind: ModelKind
   readonly priceUnit: PriceUnit
-  /** The wire protocol of the endpoint; a line of the same one gets the body nearly as it came. */
+  /** The protocol of the endpoint. A line of the same protocol gets the body almost unchanged. */
   readonly protocol: ProtocolName
-  /** Inbound path. */
+  /** The inbound path. */
   readonly path: string
-  /** Path behind a line's base URL. */
+  /** The path behind a line's base URL. */
   readonly upstreamPath: string
-  /** Its name among a line's `endpoints`. Defaults to `upstreamPath` without its slash. */
+  /** The name of the endpoint in a line's `endpoints`. Defaults to `upstreamPath` without its slash. */
   readonly endpoint?: string
-  /** Whether a body may be `multipart/form-data`, too. */
+  /** Whether a body may also be `multipart/form-data`. */
   readonly acceptsForms?: boolean
   readonly schema: z.ZodType
-  /** Reads the facts off a body that the schema accepted. */
+  /** Returns the facts of a body that the schema has accepted. */
   facts(json: Readonly<Record<string, unknown>>, raw: Buffer, estimate: TokenEstimator): RequestFacts
-  /** The first characters of the prompt, which upstream prompt caches key on. */
+  /** Returns the first characters of the prompt, by which upstreams cache prompts. */
   promptPrefix(json: Readonly<Record<string, unknown>>): string
-  /** The id of the answer that a request goes on from, which only the line that gave it has; undefined: of none. */
+  /**
+   * Returns the id of the answer that a request continues from, which only the line that made it has; undefined if
+   * none.
+   */
   goesOnFrom?(json: Readonly<Record<string, unknown>>): string | undefined
-  /** The bytes for a line: the caller's own, except where they must differ. */
+  /** Returns the bytes for a line: the caller's own, except for what must differ. */
   upstreamBody(raw: Buffer, json: Readonly<Record<string, unknown>>, edit: UpstreamEdit): Buffer
-  /** Reads a whole answer. Throws SyntaxError when it is not one. */
+  /** Reads a complete answer. Throws SyntaxError if it is not one. */
   readAnswer(json: unknown): AnswerReading
   /**
-   * Whether `readAnswer` is given a digest, in which long strings and lists of numbers are cut short: for answers of
-   * many megabytes that are data, of which no second copy is made then.
+   * Whether `readAnswer` gets a digest, in which long strings and lists of numbers are cut. It avoids a second copy of
+   * answers with many megabytes of data.
    */
   readonly answersData?: boolean
-  /** Absent: the endpoint does not stream. */
+  /** Undefined if the endpoint does not stream. */
   streamReader?(options: StreamReaderOptions): StreamReader
-  /** The stream's last event, for an upstream that forgets it. */
+  /** The last event of the stream, for an upstream that does not send it. */
   readonly streamTerminator?: string
 }
 
-/** An endpoint that streams too. */
+/** An endpoint that can stream. */
 export interface StreamingOperation extends Operation {
   streamReader(options: StreamReaderOptions): StreamReader
   readonly streamTerminator: string

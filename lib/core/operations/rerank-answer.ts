@@ -1,16 +1,14 @@
-import { isJsonObject, objectsOf } from './body/json-object.ts'
+import { isJsonObject, objectsIn } from '../json/index.ts'
 import type { AnswerReading, ReportedUsage } from './operation.ts'
 import { tokenCount } from './tokens/token-count.ts'
 
-/**
- * Reads a whole list of reranked documents, whichever of the two names it has. Throws SyntaxError when there is none.
- */
+/** Reads a complete list of reranked documents, under either of its two names. Throws SyntaxError if there is none. */
 export function readRerankAnswer(json: unknown): AnswerReading {
   const answer = isJsonObject(json) ? json : {}
-  const results = objectsOf(answer.results) ?? objectsOf(answer.data)
+  const results = [answer.results, answer.data].find(Array.isArray)
   if (!results) throw new SyntaxError('the answer has no "results"')
   return {
-    substance: results.length > 0 ? 'output' : 'empty',
+    substance: objectsIn(results).length > 0 ? 'output' : 'empty',
     usage: { ...readRerankUsage(answer), outputTokens: 0 },
     estimateOutput: () => 0,
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isJsonObject } from './body/json-object.ts'
+import { isJsonObject } from '../json/index.ts'
 import { providerConstraintSchema } from './body/provider-constraint.ts'
 import { renamedBody } from './body/upstream-body.ts'
 import { streamFeature } from './chat/stream-feature.ts'
@@ -7,14 +7,14 @@ import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
 import { readRerankAnswer } from './rerank-answer.ts'
 import { jsonText } from './tokens/token-estimate.ts'
 
-/** Documents of one search, as hosted rerankers count them … */
+/** The number of documents in one search, as hosted rerankers count. */
 const DOCUMENTS_PER_SEARCH = 100
-/** … and the tokens past which a document, its query included, counts as several. */
+/** The number of tokens, those of the query included, beyond which a document counts as several. */
 const TOKENS_PER_DOCUMENT = 500
 
 type Document = string | Readonly<Record<string, unknown>>
 
-/** Checked in a loop of their own: there may be hundreds of thousands. */
+/** Documents are checked in a loop instead of by a schema each: there may be hundreds of thousands. */
 const documents = z
   .custom<readonly Document[]>(Array.isArray, { error: 'must be a list' })
   .superRefine((list, context) => {
@@ -23,7 +23,7 @@ const documents = z
     if (at >= 0) context.addIssue({ code: 'custom', message: 'must be a string or an object', path: [at] })
   })
 
-/** What the gateway needs of a rerank request; unknown members pass through untouched. */
+/** The members of a rerank request that the gateway reads; unknown members pass through unchanged. */
 const schema = z.looseObject({
   model: z.string().min(1),
   query: z.string().min(1),
@@ -35,7 +35,7 @@ const schema = z.looseObject({
 
 type RerankBody = z.output<typeof schema>
 
-/** Documents in the order of their relevance to a query: `POST /v1/rerank`, in the form that hosted rerankers share. */
+/** Sorts documents by their relevance to a query: `POST /v1/rerank`, in the form that hosted rerankers share. */
 export const rerank: Operation = {
   name: 'rerank',
   kind: 'rerank',
@@ -81,7 +81,7 @@ function rerankFacts(
   }
 }
 
-/** What a model reads of a document with fields: its text, else all of it. */
+/** Returns the part of a document with fields that a model reads: its text, else the whole document. */
 function documentText(item: Readonly<Record<string, unknown>>): string {
   return typeof item.text === 'string' ? item.text : jsonText(item)
 }

@@ -27,7 +27,7 @@ export function readFrame(frame: string): StreamEvent {
 }
 
 /** So many characters before a text may belong to the blank line that ends in it. */
-export const LONGEST_BLANK = 4
+export const MAX_BLANK_LENGTH = 4
 
 /**
  * Returns the index behind the last complete frame of `text` and its blank line, or -1. `text` may be UTF-8 read as

@@ -3,9 +3,6 @@ import { formatAmount } from '../../core/catalog/index.ts'
 import type { ChangeOrigin, RecordedChange } from '../../core/change-log/index.ts'
 import type { Account } from './accounts/account-store.ts'
 
-/** The largest sum of an account's deposits: 64 bits of nano-units. */
-export const LARGEST_BALANCE = 2n ** 63n - 1n
-
 /** Returns the record of a new or changed account; undefined if nothing changed. */
 export function settingsChange(account: Account, before: undefined, origin: ChangeOrigin): RecordedChange
 export function settingsChange(

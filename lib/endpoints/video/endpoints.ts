@@ -19,53 +19,56 @@ import type { TaskStore } from './tasks/task-store.ts'
 
 /** Options of {@link videoEndpoints}. */
 export interface VideoEndpointsOptions {
-  /** Where tasks and the money held for them are kept, such as `new SqlTaskStore(db)`. */
+  /** The store of the tasks and of the money held for them, such as `new SqlTaskStore(db)`. */
   tasks: TaskStore
-  /** How lines are reached, such as `new LineAccess({ catalog, lines })`. */
+  /** The access to the lines, such as `new LineAccess({ catalog, lines })`. */
   lines: VideoLines
   /**
-   * Signs the addresses under which videos can be fetched without a key, at least 16 characters. Processes that share
-   * callers need the same one. Defaults to a random one of this process: its addresses end with it.
+   * Signs the addresses under which videos can be fetched without a key; at least 16 characters. Processes that serve
+   * the same callers need the same secret. Defaults to a random one, whose addresses become invalid when the process
+   * ends.
    */
   urlSigningSecret?: string | undefined
-  /** How long such an address is good for, in milliseconds. Defaults to 24 hours. */
+  /** How long a signed address is valid, in milliseconds. Defaults to 24 hours. */
   signedForMs?: number
-  /** What such an address begins with, such as `https://models.example.com`. Defaults to the request's own host. */
+  /** The origin of signed addresses, such as `https://models.example.com`. Defaults to the request's own host. */
   publicOrigin?: string | undefined
-  /** Is told what lines say that nobody understands, and what cannot be recorded. Defaults to the console. */
+  /** Logs unknown statuses of lines and records that cannot be written. Defaults to the console. */
   logger?: Logger
 }
 
-/** The video endpoints, to be mounted where each belongs. */
+/** The handlers of the video endpoints. Mount each at its own place in the chain. */
 export interface VideoEndpoints {
-  /** `GET /v1/videos/:id/content` with a signature, which stands for a key: mount it before `authenticate`. */
+  /** Serves `GET /v1/videos/:id/content` with a signature, without a key. Mount it before `authenticate`. */
   readonly signedContent: RequestHandler
-  /** Before `readRequest`: finds the video that is to be remixed. */
+  /** Finds the video that a remix is made of. Mount it before `readRequest`. */
   readonly findSource: RequestHandler
-  /** For `readRequest`: the endpoint of a request that creates a video. */
+  /** Returns the operation of a request that creates a video, for `readRequest`. */
   readonly operationOf: (req: Request) => Operation
-  /** Creates a video, last in its chain. */
+  /** Creates a video. Mount it last in its chain. */
   readonly create: RequestHandler
-  /** Reads, lists, deletes, and fetches the content of, videos. Mount it on both paths, behind `authenticate`. */
+  /**
+   * Reads, lists and deletes videos, and sends their content. Mount it on {@link VIDEO_PATHS}, behind `authenticate`.
+   */
   readonly routes: Router
-  /** What the lines can be asked about their tasks, for a `TaskSettler`. */
+  /** Returns the client of a line, for a `TaskSettler`. */
   readonly clients: LineClients
-  /** Ends downloads under way, and waits for records that are still to be written. */
+  /** Ends running downloads and waits for records that are not written yet. */
   close(): Promise<void>
 }
 
-/** Where videos are created, in both protocols: the chain that ends with `create`. */
+/** The paths on which videos are created, in both protocols, for the chain that ends with `create`. */
 export const VIDEO_CREATE_PATHS = [videos.path, `${videos.path}/:id/remix`, videoTasks.path]
 
-/** Where videos are read, listed and deleted, in both protocols: what `routes` is mounted on. */
+/** The paths on which videos are read, listed and deleted, in both protocols, for `routes`. */
 export const VIDEO_PATHS = [videos.path, videoTasks.path]
 
 /**
- * Video in both protocols: OpenAI-style `/v1/videos` and task-style `/api/v3/contents/generations/tasks`, over
- * lines of either kind. A create refuses as `route` and `billingGuard` do; another account's video is `not_found`, and to cancel
- * one that is being made is a `conflict`.
+ * Returns the video endpoints of both protocols: OpenAI-style `/v1/videos` and task-style
+ * `/api/v3/contents/generations/tasks`, over lines of either protocol. A create is refused as by `route` and
+ * `billingGuard`. Another account's video is `not_found`; cancelling a running one is a `conflict`.
  *
- * @throws TypeError at construction when an option is unusable.
+ * @throws TypeError at construction if an option is invalid.
  * @example
  * const video = videoEndpoints({ tasks, lines: new LineAccess({ catalog }) })
  * app.get('/v1/videos/:id/content', video.signedContent)
@@ -104,7 +107,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
     const call = callOf(req)
     if (!call.request) throw new TypeError('video: there is no call.request; mount readRequest before it')
     const task = sources.get(req)
-    // A remix is made where its source is.
+    // A remix must be made on the line of its source.
     if (task) call.pin = { line: task.line, holds: 'the video to be remixed' }
     const answerOf = call.protocol.name === 'ark' ? ({ id }: VideoTask) => ({ id }) : toVideo
     const creation = new CreateCall(call, call.request, deps, task)
@@ -120,7 +123,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
     },
     operationOf,
     create: function create(req, res, next) {
-      held(callOf(req), () => createVideo(req, res)).catch(failureTo(callOf(req), next))
+      held(callOf(req), () => createVideo(req, res)).catch(onFailure(callOf(req), next))
     },
     signedContent: (req, res, next) => content.signed(req, res, next),
     routes: taskRoutes({ tasks, service, content }),
@@ -140,8 +143,8 @@ async function held(call: Call, run: () => Promise<void>): Promise<void> {
   }
 }
 
-/** A caller that has left is told nothing; what nobody foresaw is. */
-function failureTo(call: Call, next: NextFunction): (error: unknown) => void {
+/** Returns a handler for the error of a create. If the caller has left, an unexpected error is logged instead. */
+function onFailure(call: Call, next: NextFunction): (error: unknown) => void {
   return (error) => {
     if (!call.left) next(error instanceof GatewayError ? call.stamp(error) : error)
     else if (!(error instanceof GatewayError))

@@ -1,16 +1,17 @@
 import { type NextFunction, type Request, type RequestHandler, type Response, Router } from 'express'
 import { type Call, callOf } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
+import { readQuery, setNoStore } from '../../core/json-api/index.ts'
 import type { VideoContent } from './content/video-content.ts'
 import { statesOf, toVideoTask } from './protocols/ark-task.ts'
-import { readTaskListQuery, readVideoListQuery } from './protocols/list-query.ts'
+import { taskList, videoList } from './protocols/list-query.ts'
 import { toVideo, toVideoList } from './protocols/openai-video.ts'
 import { storedFor } from './tasks/store-wait.ts'
 import type { VideoTask } from './tasks/task.ts'
 import type { TaskService } from './tasks/task-service.ts'
 import type { TaskStore } from './tasks/task-store.ts'
 
-/** What the routes work with. */
+/** The parts that the routes work with. */
 export interface TaskRoutesDeps {
   readonly tasks: TaskStore
   readonly service: TaskService
@@ -18,8 +19,8 @@ export interface TaskRoutesDeps {
 }
 
 /**
- * `GET /`, `GET /:id`, `DELETE /:id` and, OpenAI-style, `GET /:id/content`, in the protocol of the path they are mounted
- * on. Lists tell what was last heard of each task; reading one asks its line.
+ * Returns the routes `GET /`, `GET /:id`, `DELETE /:id` and, OpenAI-style, `GET /:id/content`, in the protocol of the
+ * path they are mounted on. A list shows the last known state of each task; reading a task asks its line.
  */
 export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router {
   const router = Router()
@@ -39,15 +40,15 @@ export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router 
   }
 
   async function listVideos(req: Request, account: string): Promise<object> {
-    const { limit, after, order } = readVideoListQuery(req.query)
-    // One more than asked for tells whether there is a next page.
+    const { limit, after, order } = readQuery(req, videoList)
+    // One row more than asked for shows whether there is a next page.
     const page = { order: order === 'asc' ? 'oldest' : 'newest', limit: limit + 1, after } as const
     const found = await tasks.list({ account, taken: true }, page)
     return toVideoList(found.slice(0, limit), found.length > limit)
   }
 
   async function listTasks(req: Request, account: string): Promise<object> {
-    const query = readTaskListQuery(req.query)
+    const query = readQuery(req, taskList)
     const { page_num: number, page_size: limit, 'filter.status': status } = query
     const narrowed = {
       account,
@@ -84,7 +85,7 @@ function idOf(req: Request): string {
   return String(req.params.id)
 }
 
-/** What an account sees is for its keys alone. */
+/** Answers with JSON that caches must not store. */
 function answering(answer: (req: Request, call: Call) => Promise<object>): RequestHandler {
   return async function answering(req: Request, res: Response, next: NextFunction): Promise<void> {
     const call = callOf(req)
@@ -92,7 +93,7 @@ function answering(answer: (req: Request, call: Call) => Promise<object>): Reque
     try {
       const body = await answer(req, call)
       if (call.left) return
-      res.setHeader('cache-control', 'private, no-store')
+      setNoStore(res)
       res.json(body)
     } catch (error) {
       next(error instanceof GatewayError ? call.stamp(error) : error)

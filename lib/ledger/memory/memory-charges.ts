@@ -6,17 +6,17 @@ interface KeptCharge extends Standing {
   voided: boolean
 }
 
-/** Charges of one account and key that are not remembered one by one any more. */
+/** The sum of the older charges of one account and key. */
 interface FoldedCharges extends AuditedCharges {
   amount: bigint
   count: number
 }
 
-/** Charges and voids by their request id. When there are too many, the oldest are kept as sums. */
+/** Charges and voids by their request id. If there are too many, the oldest are merged into sums. */
 export class MemoryCharges implements StandingCharges {
   readonly #most: number
   readonly #byRequest = new Map<string, KeptCharge>()
-  /** One for good: a new one would each time walk over all that was deleted before. */
+  /** One iterator for all deletions: a new one would skip all deleted entries each time. */
   readonly #oldest = this.#byRequest.entries()
   /** By account, then by key. */
   readonly #folded = new Map<string, Map<string | null, FoldedCharges>>()
@@ -34,7 +34,7 @@ export class MemoryCharges implements StandingCharges {
     if (this.#byRequest.size > this.#most) this.#foldOldest()
   }
 
-  /** Undoes a charge, or keeps one that is still to come from being written. */
+  /** Undoes a charge, or prevents one that arrives later. */
   void({ requestId }: Pick<ChargeRecord, 'requestId'>): void {
     const kept = this.#byRequest.get(requestId)
     if (kept) {

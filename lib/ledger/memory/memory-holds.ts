@@ -4,14 +4,14 @@ import { accountWallet, keyWallet } from '../wallet.ts'
 import type { MemoryCharges } from './memory-charges.ts'
 import type { MemoryWallet, MemoryWallets } from './memory-wallets.ts'
 
-/** Money held in this process's memory for what goes on longer than a call, such as a video task. */
+/** Holds in this process's memory, for work that lasts longer than a call, such as a video task. */
 export class MemoryHolds {
   readonly #wallets: MemoryWallets
   readonly #charges: MemoryCharges
   readonly #opensUnknown: boolean
   readonly #open = new Map<string, Hold>()
 
-  /** @param opensUnknown whether accounts and keys that are not there are served, without limits. */
+  /** @param opensUnknown whether unknown accounts and keys are served, without limits. */
   constructor(wallets: MemoryWallets, charges: MemoryCharges, opensUnknown: boolean) {
     this.#wallets = wallets
     this.#charges = charges
@@ -19,9 +19,9 @@ export class MemoryHolds {
   }
 
   /**
-   * Holds an amount on both wallets, or on none. One that is open already stays as it is.
+   * Holds an amount on both wallets or on none. A hold that is open already stays as it is.
    *
-   * @returns why not; undefined where it is held.
+   * @returns why it cannot be held; undefined if it is held.
    */
   open(hold: Hold): HoldRefusal | undefined {
     if (this.#open.has(hold.id)) return undefined
@@ -33,7 +33,7 @@ export class MemoryHolds {
     return undefined
   }
 
-  /** Charges what it came to and closes the hold. A request id that is charged already is not charged again. */
+  /** Charges the cost and closes the hold. A request id that has been charged is not charged again. */
   charge({ id, account, key, amount }: Hold): void {
     const held = this.#take(id)
     if (held === 0n && amount === 0n) return
@@ -43,7 +43,7 @@ export class MemoryHolds {
     if (!known) this.#charges.add({ requestId: id, account, key, amount })
   }
 
-  /** Gives back what is held; nothing where it is closed. */
+  /** Releases a hold; does nothing if it is closed. */
   release(id: string): void {
     const hold = this.#open.get(id)
     if (!hold) return
@@ -71,7 +71,7 @@ export class MemoryHolds {
     }
   }
 
-  /** Opened, without limits, where they are not there. */
+  /** Returns the wallets. Missing ones are opened without limits. */
   #walletsOf({ account, key }: Pick<Hold, 'account' | 'key'>): MemoryWallet[] {
     const paying = this.#wallets.account(account)
     return key === null ? [paying] : [paying, this.#wallets.key(key)]

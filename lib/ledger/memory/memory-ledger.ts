@@ -20,38 +20,38 @@ import { MemoryCharges } from './memory-charges.ts'
 import { MemoryHolds } from './memory-holds.ts'
 import { MemoryWallets } from './memory-wallets.ts'
 
-/** Options of {@link MemoryLedger}; accounts and keys are what `loadConfig` answers. */
+/** Options of {@link MemoryLedger}. `loadConfig` returns accounts and keys in this form. */
 export interface MemoryLedgerOptions {
-  /** `balance`: a decimal string; without one the account is postpaid. */
+  /** `balance`: a decimal string; an account without one is postpaid. */
   accounts?: readonly { readonly id: string; readonly balance?: string | undefined }[]
-  /** `quota`: a decimal string; without one the key may spend what its account has. */
+  /** `quota`: a decimal string; a key without one may spend what its account has. */
   keys?: readonly { readonly id: string; readonly quota?: string | undefined }[]
   /**
-   * What to do with accounts and keys that are not given: `refuse` serves none of them, `postpaid` all, and only counts
-   * what they spend. Defaults to `refuse`.
+   * What to do with accounts and keys that are not given: `refuse` refuses their calls, `postpaid` serves all and only
+   * counts what they spend. Defaults to `refuse`.
    */
   unknownAccounts?: 'refuse' | 'postpaid'
   /**
-   * Most charges remembered one by one. Older ones are kept as a sum per account and key; one of them that was settled
-   * again would be charged again. Defaults to 200000.
+   * Most charges stored one by one. Older ones are merged into a sum per account and key; if one of them were settled
+   * again, it would be charged again. Defaults to 200000.
    */
   maxCharges?: number
 }
 
 /**
- * A ledger in this process's memory: for one process, and gone with it. Charges stand at once.
+ * A ledger in this process's memory. It serves one process and ends with it. Charges are stored at once.
  *
- * @throws TypeError at construction when an option is unusable.
- * @throws RangeError at construction when an amount is no decimal.
+ * @throws TypeError at construction if an option is invalid.
+ * @throws RangeError at construction if an amount is not a decimal.
  * @example
  * const ledger = new MemoryLedger({ accounts: [{ id: 'acme', balance: '25.00' }], keys: [{ id: 'key_acme', quota: '5.00' }] })
  * @example
  * const ledger = new MemoryLedger(loadConfig(source, process.env))
  */
 export class MemoryLedger implements Ledger, LedgerBooks {
-  /** Claims and log entries are kept elsewhere. */
+  /** Claims and log entries are stored elsewhere. */
   readonly settlesRecords = false
-  /** Money held for what goes on longer than a call: what a `MemoryTaskStore` is given. */
+  /** Holds for work that lasts longer than a call, for a `MemoryTaskStore`. */
   readonly holds: MemoryHolds
   readonly #postpaid: boolean
   readonly #wallets = new MemoryWallets()
@@ -72,7 +72,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
       wallets: this.#wallets,
       charges: this.#charges,
       lease: (id) => this.#leases.get(id),
-      // Claims and log entries are kept elsewhere.
+      // Claims and log entries are stored elsewhere.
       completeClaim: () => true,
       freeClaim: () => {},
       log: () => {},
@@ -146,7 +146,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
   }
 
   check(): Promise<LedgerCheck> {
-    // Copied before the audit begins, as calls go on meanwhile.
+    // Copied first, because calls go on during the audit.
     return auditLedger({
       deposits: [this.#wallets.deposits()],
       charges: [this.#charges.charges()],
@@ -157,7 +157,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     })
   }
 
-  /** They lie in the order in which they were opened, not ended. */
+  /** Leases are in the order in which they were opened, not ended. */
   #forgetEnded(before: number): void {
     for (const [id, { endedAt }] of this.#leases)
       if (endedAt !== null && endedAt < before) this.#leases.delete(id)

@@ -15,7 +15,7 @@ export interface MemoryWallet extends WalletFigures {
 /** All wallets of a ledger in memory. */
 export class MemoryWallets implements SpentWallets {
   readonly #byId = new Map<WalletId, MemoryWallet>()
-  /** The same ones by the bare ids that settlements name, so that charging puts no names together. */
+  /** The same wallets by the ids that settlements have, so that a charge need not build wallet names. */
   readonly #accounts = new Map<string, MemoryWallet>()
   readonly #keys = new Map<string, MemoryWallet>()
 
@@ -23,7 +23,7 @@ export class MemoryWallets implements SpentWallets {
     return this.#byId.get(id)
   }
 
-  /** @param limited what a wallet that is not there yet is opened as. */
+  /** @param limited whether a missing wallet is opened with a limit. */
   account(id: string, limited = false): MemoryWallet {
     return this.#accounts.get(id) ?? this.#open(accountWallet(id), limited)
   }

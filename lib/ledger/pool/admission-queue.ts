@@ -4,16 +4,16 @@ import type { LedgerHealth } from './ledger-health.ts'
 import { Reservation, type ReservationDeps } from './reservation.ts'
 import { type Admissions, type WalletDeps, WalletLease } from './wallet-lease.ts'
 
-/** Why a call's money could not be held. */
+/** Why the money for a call could not be held. */
 export interface ReserveRefusal {
   readonly refused:
     | 'key_quota_exhausted'
     | 'insufficient_balance'
     | 'quota_lease_exhausted'
     | 'billing_unavailable'
-  /** What the call can cost at most, in nano-units. */
+  /** The highest cost of the call, in nano-units. */
   readonly required: bigint
-  /** What there was, in nano-units; null where nobody knows. For the call log only. */
+  /** The amount that was available, in nano-units; null if it is unknown. For the call log only. */
   readonly available: bigint | null
 }
 
@@ -22,17 +22,17 @@ export interface Waiter extends Awaited<Waiter> {
   readonly key: WalletLease | undefined
   readonly amount: bigint
   readonly answer: (answer: Reservation | ReserveRefusal) => void
-  /** Whether it was answered. */
+  /** Whether the call has been admitted or refused. */
   done: boolean
 }
 
-/** What the parts of a pool share. */
+/** The parts of a pool that its queues share. */
 export interface PoolDeps extends WalletDeps, ReservationDeps {
   readonly health: LedgerHealth
   readonly admissions: Deadlines<Waiter>
 }
 
-/** Admits the calls of one account: on its wallet and on those of its keys. */
+/** Admits the calls of one account, on its wallet and on those of its keys. */
 export class AdmissionQueue implements Admissions {
   readonly account: WalletLease
   readonly #deps: PoolDeps
@@ -46,7 +46,7 @@ export class AdmissionQueue implements Admissions {
     this.account = new WalletLease(accountId, accountWallet(accountId), this, deps)
   }
 
-  /** Holds `amount` on both wallets, or on none. */
+  /** Holds `amount` on both wallets or on none. */
   reserve(
     keyId: string | null,
     amount: bigint,
@@ -74,9 +74,10 @@ export class AdmissionQueue implements Admissions {
   }
 
   /**
-   * Admits who can be admitted, and refuses who cannot.
+   * Admits waiting calls if their money can be held, and refuses those for which it cannot become available.
    *
-   * @param told the wallets of which the ledger has just told: what their funds cannot serve need not be asked for again.
+   * @param told the wallets that the ledger has just reported. Calls that their funds cannot cover are refused without
+   *   asking again.
    */
   serve(told: readonly WalletLease[]): void {
     if (this.#waiters.size === 0) return
@@ -87,22 +88,22 @@ export class AdmissionQueue implements Admissions {
     for (const { key, amount, done } of waiting) if (!done) this.#askFor(key, amount)
   }
 
-  /** Answers all that wait: the pool closes. */
+  /** Refuses all waiting calls, because the pool closes. */
   refuseAll(): void {
     for (const waiter of this.#inTurn()) this.#answer(waiter, unavailable(waiter.amount))
     this.#waiters.clear()
   }
 
-  /** Its wallets, all that are known. */
+  /** Returns all known wallets of the account. */
   *wallets(): Iterable<WalletLease> {
     yield this.account
     yield* this.#keys.values()
   }
 
   /**
-   * About once a second.
+   * Runs about once a second.
    *
-   * @returns whether there is anything left to remember.
+   * @returns whether the queue must be kept.
    */
   tick(): boolean {
     if (this.#waiters.size > 0) this.#keepWaiting()
@@ -121,7 +122,7 @@ export class AdmissionQueue implements Admissions {
     return key
   }
 
-  /** What is held; undefined where one of the wallets does not cover it. */
+  /** Holds an amount; returns undefined if one of the wallets does not cover it. */
   #hold(key: WalletLease | undefined, amount: bigint): Reservation | undefined {
     const { clock } = this.#deps
     const now = clock.now()
@@ -149,7 +150,7 @@ export class AdmissionQueue implements Admissions {
     return wallet.covers(amount, clock.now(), clock.wall())
   }
 
-  /** One of each key, then the next of each. */
+  /** Returns one waiting call of each key, then the next of each key. */
   #inTurn(): Waiter[] {
     const queues = [...this.#waiters.values()]
     const longest = queues.reduce((most, { length }) => Math.max(most, length), 0)
@@ -180,7 +181,10 @@ export class AdmissionQueue implements Admissions {
     return true
   }
 
-  /** The key is judged first. What is only held elsewhere comes back; what is spent does not. */
+  /**
+   * Refuses a call unless its money may become available. The key is checked before the account. Money that others hold
+   * may be returned; money that is spent is not.
+   */
   #refuse(waiter: Waiter, reach: Map<WalletLease, bigint | undefined>): void {
     const { key, amount } = waiter
     const left = (wallet: WalletLease | undefined) => {
@@ -201,7 +205,7 @@ export class AdmissionQueue implements Admissions {
     waiter.answer(answer)
   }
 
-  /** Who waits on keeps its place; the key that had its turn first has it last the next time. */
+  /** Keeps the waiting calls in their order, and moves the key that had its turn first to the end. */
   #keepWaiting(): void {
     const [first, ...others] = this.#waiters
     const left = first ? [...others, first] : []
@@ -213,7 +217,7 @@ export class AdmissionQueue implements Admissions {
   }
 }
 
-/** Nobody knows whether there is money. */
+/** Returns the refusal of a call while it is unknown whether there is money. */
 export function unavailable(required: bigint): ReserveRefusal {
   return { refused: 'billing_unavailable', required, available: null }
 }

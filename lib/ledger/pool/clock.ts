@@ -1,15 +1,15 @@
-/** Time as the lease pool sees it. A test brings its own. */
+/** The clock of the lease pool. Tests use their own. */
 export interface Clock {
-  /** Milliseconds that never go back; they go on while the process is stopped, not while the machine sleeps. */
+  /** Monotonic time in milliseconds. It continues while the process is stopped, but not while the machine sleeps. */
   now(): number
-  /** Milliseconds since the epoch; may be set, and goes on while the machine sleeps. */
+  /** Milliseconds since the epoch. It can be set, and continues while the machine sleeps. */
   wall(): number
   /**
-   * Calls `run` once `ms` have passed and all that had come by then was read: where it was this process that was held
-   * up, an answer is not taken for late.
+   * Calls `run` when `ms` have passed and everything that had arrived by then was read. So an answer does not count as
+   * late if only this process was delayed.
    *
-   * @param keepsAlive whether the process does not end before.
-   * @returns a function that calls it off.
+   * @param keepsAlive whether the timer keeps the process alive.
+   * @returns a function that cancels the timer.
    */
   after(ms: number, run: () => void, keepsAlive?: boolean): () => void
 }
@@ -20,7 +20,7 @@ export interface Moment {
   readonly wall: number
 }
 
-/** The machine's clocks. */
+/** The clocks of the machine. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   wall: () => Date.now(),
@@ -37,7 +37,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** Both clocks at once. */
+/** Reads both clocks. */
 export function momentOf(clock: Clock): Moment {
   return { now: clock.now(), wall: clock.wall() }
 }

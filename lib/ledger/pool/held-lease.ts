@@ -1,18 +1,18 @@
-/** The owner stops using a lease that long after it asked for its last confirmed renewal, in milliseconds. */
+/** The owner stops using a lease this long after it asked for the last confirmed renewal, in milliseconds. */
 const USABLE_MS = 25_000
 
-/** A lease of this process. In the ledger it holds `free`, `reserved` and `drawing` together, as far as is known. */
+/** A lease of this process. As far as is known, the ledger has `free`, `reserved` and `drawing` together in it. */
 export class HeldLease {
   readonly id: string
-  /** What calls may still be admitted on or settle from. */
+  /** The amount for further calls. */
   free = 0n
-  /** Held for calls that run. */
+  /** The amount that is held for running calls. */
   reserved = 0n
-  /** Taken out by charges of which the ledger has not told yet. */
+  /** The amount that charges have drawn and the ledger has not confirmed. */
   drawing = 0n
-  /** Of the last change; 0 where the ledger does not have the lease yet. */
+  /** The number of the last change; 0 if the ledger does not have the lease yet. */
   seq = 0
-  /** Gone, or given up: nothing is admitted on it any more; calls that run on it settle. */
+  /** Whether the lease was swept or given up. No more calls are admitted on it; running calls settle from it. */
   lost = false
   /** When the last confirmed renewal was asked for, by both clocks. */
   #confirmedNow = Number.NEGATIVE_INFINITY
@@ -22,24 +22,24 @@ export class HeldLease {
     this.id = id
   }
 
-  /** What it holds for the calls of this process. */
+  /** The amount in the lease for the calls of this process. */
   get granted(): bigint {
     return this.free + this.reserved
   }
 
-  /** Whether nothing hangs on it. */
+  /** Whether nothing uses the lease. */
   get empty(): boolean {
     return this.granted === 0n && this.drawing === 0n
   }
 
-  /** Notes that a renewal or a change that was asked for then has been confirmed. */
+  /** Records that a renewal or change was confirmed, which was asked for at the given time. */
   confirm({ now, wall }: { readonly now: number; readonly wall: number }): void {
     if (now <= this.#confirmedNow) return
     this.#confirmedNow = now
     this.#confirmedWall = wall
   }
 
-  /** Whether nobody can have swept it, by the clock that says more. */
+  /** Whether nobody can have swept the lease. Of the two clocks, the one that shows more time counts. */
   isUsable(now: number, wall: number): boolean {
     return !this.lost && now - this.#confirmedNow < USABLE_MS && wall - this.#confirmedWall < USABLE_MS
   }

@@ -3,28 +3,28 @@ import type { Clock } from './clock.ts'
 import type { LedgerHealth } from './ledger-health.ts'
 import type { WalletLease } from './wallet-lease.ts'
 
-/** What {@link LeaseChanges} work with. */
+/** The parts that {@link LeaseChanges} works with. */
 export interface LeaseChangesDeps {
   readonly ledger: Pick<Ledger, 'change'>
   readonly owner: string
   readonly clock: Clock
   readonly health: LedgerHealth
-  /** Longer than this nobody waits for an answer, in milliseconds. */
+  /** How long a call waits for an answer, in milliseconds. */
   readonly admissionMs: number
 }
 
-/** Most changes in one call, so that it stays far within its bound. */
+/** Most changes in one operation, so that it stays within its time limit. */
 const AT_ONCE = 200
 const BACKOFF_MS = [50, 100, 200, 400, 500] as const
 
 /**
- * Asks the ledger to change leases: as soon as it has answered, the next call takes all that has gathered meanwhile.
- * What was not answered is asked for again until it is.
+ * Asks the ledger to change leases. When the ledger has answered, the next operation takes all changes that have
+ * gathered meanwhile. A change without an answer is repeated until it has one.
  */
 export class LeaseChanges {
   readonly #deps: LeaseChangesDeps
   readonly #asking = new Set<WalletLease>()
-  /** Fewer after failures: a change that can never be made hinders no others then. */
+  /** Fewer after failures, so that a change that always fails does not block others. */
   #atOnce = AT_ONCE
   #failures = 0
   #running = false
@@ -34,7 +34,7 @@ export class LeaseChanges {
     this.#deps = deps
   }
 
-  /** Asks the wallet what is to be changed, with all others that are asked in this turn of the event loop. */
+  /** Asks the wallet for its next change, together with all others of this turn of the event loop. */
   ask(wallet: WalletLease): void {
     this.#asking.add(wallet)
     if (this.#running) return
@@ -42,7 +42,7 @@ export class LeaseChanges {
     setImmediate(() => void this.#run())
   }
 
-  /** Resolves when nothing is left to ask. */
+  /** Resolves when there is nothing left to change. */
   idle(): Promise<void> {
     if (!this.#running) return Promise.resolve()
     return new Promise((resolve) => this.#idle.push(resolve))
@@ -96,7 +96,7 @@ export class LeaseChanges {
   }
 }
 
-/** Serves each account's calls once, with all of its wallets that the ledger has told of. */
+/** Serves the calls of each account once, with all of its wallets that the ledger has reported. */
 function serveAll(wallets: readonly WalletLease[]): void {
   for (const [admissions, told] of Map.groupBy(wallets, (wallet) => wallet.admissions)) admissions.serve(told)
 }

@@ -4,33 +4,30 @@ import { type Clock, systemClock } from './clock.ts'
 
 /** Options of `LeasePool`. Times are milliseconds. */
 export interface LeasePoolOptions {
-  /** Where the money is kept. */
+  /** The ledger that stores the money. */
   ledger: Ledger
-  /**
-   * Is told when the ledger goes away and when it is back, and of each charge that cannot be written. Defaults to the
-   * console.
-   */
+  /** Logs outages of the ledger and each charge that cannot be written. Defaults to the console. */
   logger?: Logger
-  /** What this process is called in the list of leases. Defaults to a random name. */
+  /** The name of this process in the list of leases. Defaults to a random name. */
   owner?: string
   /**
-   * What to do with an answer whose charge is not confirmed in time: `hold` does not finish it; `deliver` does, and
-   * risks the charge if the process is killed before it is. Defaults to `hold`.
+   * What to do with an answer whose charge is not confirmed in time: `hold` does not finish it; `deliver` does, and the
+   * charge is lost if the process is killed before it is written. Defaults to `hold`.
    */
   onLedgerAway?: 'hold' | 'deliver'
-  /** Longest that a call waits to be admitted. Defaults to 1000. */
+  /** How long a call waits to be admitted. Defaults to 1000. */
   admissionMs?: number
-  /** Nothing is admitted while the oldest charge waits for longer than this. Defaults to 500. */
+  /** No call is admitted while the oldest charge has waited for longer than this. Defaults to 500. */
   stallMs?: number
-  /** Longest that a call waits for its charge to be confirmed. Defaults to 1500. */
+  /** How long a call waits for its charge to be confirmed. Defaults to 1500. */
   confirmMs?: number
   /** Called when the ledger goes away and when it is back, for metrics. */
   onAwayChange?: (away: boolean) => void
-  /** Time, for tests. Defaults to the machine's. */
+  /** The clock, for tests. Defaults to the machine's. */
   clock?: Clock
 }
 
-/** @throws TypeError when an option is unusable. */
+/** @throws TypeError if an option is invalid. */
 export function withDefaults(options: LeasePoolOptions): Required<LeasePoolOptions> {
   const { ledger, onLedgerAway = 'hold' } = options
   if (typeof ledger?.settle !== 'function') {

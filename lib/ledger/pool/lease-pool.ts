@@ -20,46 +20,46 @@ import type { WalletLease } from './wallet-lease.ts'
 export type { ReserveRefusal } from './admission-queue.ts'
 export type { LeasePoolOptions } from './lease-pool-options.ts'
 
-/** A call that wants money to be held. */
+/** A call for which money is to be held. */
 export interface ReserveClaim {
   readonly account: string
-  /** Whose quota counts too; null = nobody's. */
+  /** The key whose quota is charged too; null if there is none. */
   readonly key: string | null
-  /** The most the call can cost, in nano-units. */
+  /** The highest cost of the call, in nano-units. */
   readonly amount: bigint
 }
 
-/** Figures of a {@link LeasePool}, for metrics. Those that are counted are counted over its life. */
+/** Figures of a {@link LeasePool}, for metrics. Counters start with the pool. */
 export interface LeasePoolStats {
   /** How often the ledger went away. */
   readonly outages: number
   /** Settlements that the ledger has not confirmed. */
   readonly queued: number
-  /** Settlements that fail while others are written; each was told to the log. */
+  /** Settlements that fail while others are written. Each has been logged. */
   readonly setAside: number
   /** Calls that wait to be admitted. */
   readonly waiting: number
-  /** Accounts and keys that are remembered: those used in the last ten seconds. */
+  /** Accounts and keys in memory: those that were used in the last ten seconds. */
   readonly wallets: number
-  /** Leases that this process has. */
+  /** Open leases of this process. */
   readonly leases: number
-  /** Leases that were swept although this process lives. */
+  /** Leases of this process that were swept while it was running. */
   readonly leasesLost: number
-  /** Charges that drew on such a lease. */
+  /** Charges on such leases. */
   readonly overruns: number
-  /** Leases of others that this process returned, because nobody renewed them. */
+  /** Leases of other processes that this one returned, because nobody renewed them. */
   readonly leasesSwept: number
 }
 
 const TICK_MS = 1000
-/** Accounts seen to in one turn of the event loop. */
+/** Accounts handled in one turn of the event loop. */
 const AT_A_STRETCH = 500
 
 /**
- * This process's share of the ledger. Admits calls by holding the most that they can cost in leases, in memory, and
- * settles what they did cost.
+ * The share of the ledger that this process has. It admits calls by holding their highest cost in leases, in memory,
+ * and settles their actual cost.
  *
- * @throws TypeError at construction when an option is unusable.
+ * @throws TypeError at construction if an option is invalid.
  * @example
  * const pool = new LeasePool({ ledger })
  * const held = await pool.reserve({ account: 'acme', key: 'key_acme', amount: 2_000_000n })
@@ -108,11 +108,11 @@ export class LeasePool {
   }
 
   /**
-   * Holds money for a call, on both wallets or on none: at once where the leases cover it, else when the ledger has
-   * answered, which is waited for no longer than `admissionMs`.
+   * Holds money for a call, on both wallets or on none. It returns at once if the leases cover the amount; else when
+   * the ledger has answered, after at most `admissionMs`.
    *
-   * @throws TypeError when the amount is no bigint, or the account or key no text.
-   * @throws RangeError when the amount is below 0.
+   * @throws TypeError if the amount is not a bigint, or the account or key is not a string.
+   * @throws RangeError if the amount is below 0.
    */
   reserve(claim: ReserveClaim): Reservation | ReserveRefusal | Promise<Reservation | ReserveRefusal> {
     const { account, key, amount } = claim
@@ -122,13 +122,13 @@ export class LeasePool {
     return (this.#queues.get(account) ?? this.#addQueue(account)).reserve(key, amount)
   }
 
-  /** Whether charges wait for too long, or the ledger does not answer what leases are asked for. */
+  /** Whether charges have waited for too long, or the ledger does not answer lease changes. */
   get away(): boolean {
     return this.#health.away
   }
 
   /**
-   * Whether, while {@link away}, it takes a call to find out that the ledger is back: nothing waits but charges that may
+   * Whether, while the ledger is {@link away}, a call is needed to find out that it is back: only charges wait that may
    * be at fault themselves, and now and then a call is admitted to see whether others are written.
    */
   get onTrial(): boolean {
@@ -151,9 +151,9 @@ export class LeasePool {
   }
 
   /**
-   * Admits no more calls, waits until what was charged is settled, tries once more what was set aside, and gives all
-   * leases back. What calls that still run hold goes back when they end. What the ledger has not taken by then is told to
-   * the log, charge by charge.
+   * Stops admitting calls, waits until all charges are settled, retries those that were set aside, and returns all
+   * leases. Money of calls that still run is returned when they end. Each charge that the ledger has not taken by then
+   * is logged.
    *
    * @param withinMs how long it may take, in milliseconds. Defaults to 10000.
    */
@@ -212,7 +212,7 @@ export class LeasePool {
   }
 }
 
-/** What is no amount or name would break the sums of everybody else. */
+/** Returns the error for an invalid claim, which would corrupt the sums of all others. */
 function unusable({ account, key, amount }: ReserveClaim): Error {
   if (typeof amount !== 'bigint')
     return new TypeError(
@@ -225,7 +225,7 @@ function unusable({ account, key, amount }: ReserveClaim): Error {
   return new RangeError(`a call cannot cost ${amount} nano-units`)
 }
 
-/** Nobody waits for longer. */
+/** Refuses a call that has waited for too long. */
 function giveUp(waiter: Waiter): void {
   waiter.done = true
   waiter.answer(unavailable(waiter.amount))

@@ -4,21 +4,21 @@ import type { HeldLease } from './held-lease.ts'
 import type { LedgerHealth } from './ledger-health.ts'
 import type { WalletLease } from './wallet-lease.ts'
 
-/** What a {@link LeaseRenewal} works with. */
+/** The parts that {@link LeaseRenewal} works with. */
 export interface LeaseRenewalDeps {
   readonly ledger: Pick<Ledger, 'renew'>
   readonly clock: Clock
   readonly health: LedgerHealth
-  /** The wallets that this process has leases on. */
+  /** Returns the wallets on which this process has leases. */
   readonly wallets: () => Iterable<WalletLease>
 }
 
 const RENEW_MS = 7000
 const RETRY_MS = 1000
-/** Leases renewed by one operation, so that it stays far within its bound. */
+/** Leases renewed by one operation, so that it stays within its time limit. */
 const AT_ONCE = 500
 
-/** Keeps this process's leases alive, with one timer for all of them. */
+/** Renews this process's leases, with one timer for all of them. */
 export class LeaseRenewal {
   readonly #deps: LeaseRenewalDeps
   #callOff: (() => void) | undefined
@@ -44,7 +44,7 @@ export class LeaseRenewal {
       for (let at = 0; at < held.length; at += AT_ONCE) await this.#renew(held.slice(at, at + AT_ONCE))
       this.#renewIn(RENEW_MS)
     } catch (error) {
-      // What is not renewed in time is not used.
+      // A lease that is not renewed in time is not used.
       this.#deps.health.failed(error)
       this.#renewIn(RETRY_MS)
     }
@@ -65,13 +65,13 @@ export class LeaseRenewal {
     health.answered()
     for (const { wallet, lease, isAsking } of held) {
       if (kept.has(lease.id)) lease.confirm(asked)
-      // One that was being opened or closed is rightly not there: the answer to that tells.
+      // A lease that was being opened or closed may be missing: the answer to that change decides.
       else if (wallet.lease === lease && !isAsking && !wallet.isAsking) wallet.drop(lease)
     }
   }
 }
 
-/** A lease that is renewed, and whether a change of it was under way when that was asked for. */
+/** A lease in a renewal, and whether a change of it was running when the renewal was asked for. */
 interface Renewed {
   readonly wallet: WalletLease
   readonly lease: HeldLease

@@ -3,27 +3,28 @@ import type { Ledger, OpenLease } from '../ledger.ts'
 import type { Clock } from './clock.ts'
 import type { LedgerHealth } from './ledger-health.ts'
 
-/** What a {@link LeaseSweeper} works with. */
+/** The parts that {@link LeaseSweeper} works with. */
 export interface LeaseSweeperDeps {
   readonly ledger: Pick<Ledger, 'leases' | 'sweep'>
   readonly clock: Clock
   readonly logger: Logger
   readonly health: LedgerHealth
-  /** The leases that this process renews. */
+  /** Returns the leases that this process renews. */
   readonly kept: () => ReadonlySet<string>
 }
 
 const POLL_MS = 3000
-/** Polls further apart than this are not unbroken contact. */
+/** A longer time between two polls counts as an interruption. */
 const GAP_MS = 5000
 const UNRENEWED_MS = 30_000
 const AT_ONCE = 16
-/** Longest that one round sweeps: the next poll does not wait for it. */
+/** How long one round may sweep, so that the next poll is not delayed. */
 const AT_A_STRETCH_MS = 1000
 
 /**
- * Returns leases that nobody renews: those of processes that died, and what this one gave up. Only one that it has
- * itself watched unrenewed through thirty seconds of unbroken contact: after an outage all renew before anybody sweeps.
+ * Returns leases that nobody renews: those of processes that died, and those that this process gave up. It sweeps a
+ * lease only after it has seen no renewal for thirty seconds without an interruption, so that after an outage all
+ * processes renew before any of them sweeps.
  */
 export class LeaseSweeper {
   readonly #deps: LeaseSweeperDeps
@@ -39,7 +40,7 @@ export class LeaseSweeper {
     this.#pollIn(POLL_MS)
   }
 
-  /** Leases swept so far, for metrics. */
+  /** The number of leases swept so far, for metrics. */
   get swept(): number {
     return this.#swept
   }
@@ -65,7 +66,7 @@ export class LeaseSweeper {
     this.#pollIn(POLL_MS)
   }
 
-  /** Answers those that have stood still for long enough. */
+  /** Returns the leases that have not been renewed for long enough. */
   async #poll(): Promise<OpenLease[]> {
     const { ledger, clock, kept } = this.#deps
     const askedAt = clock.now()

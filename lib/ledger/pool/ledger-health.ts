@@ -1,7 +1,7 @@
 import type { Logger } from '../../core/call/index.ts'
 import type { Clock } from './clock.ts'
 
-/** What a {@link LedgerHealth} works with. */
+/** The parts that {@link LedgerHealth} works with. */
 export interface LedgerHealthDeps {
   readonly clock: Clock
   readonly logger: Logger
@@ -10,15 +10,15 @@ export interface LedgerHealthDeps {
   readonly onAwayChange: (away: boolean) => void
 }
 
-/** While the ledger does not answer, one admission in this time waits for it, in milliseconds. */
+/** While the ledger does not answer, one call per this time waits for it, in milliseconds. */
 const TRIAL_MS = 500
 
 /**
- * Knows whether the ledger is away: charges wait for too long, or it does not answer what leases are asked for. Tells when
- * it goes away and when it is back, with one line each.
+ * Tracks whether the ledger is away: charges have waited for too long, or lease changes get no answer. Logs one line
+ * when an outage begins and one when it ends.
  */
 export class LedgerHealth {
-  /** How often it went away, for metrics. */
+  /** The number of outages, for metrics. */
   outages = 0
   readonly #deps: LedgerHealthDeps
   #stalled = false
@@ -35,12 +35,12 @@ export class LedgerHealth {
     return this.#stalled || this.#silent
   }
 
-  /** Whether it does not answer what leases are asked for. */
+  /** Whether lease changes get no answer. */
   get silent(): boolean {
     return this.#silent
   }
 
-  /** Whether an admission may wait for an answer. */
+  /** Whether a call may wait for an answer. */
   mayAsk(): boolean {
     if (!this.#silent) return true
     const now = this.#deps.clock.now()
@@ -49,14 +49,14 @@ export class LedgerHealth {
     return true
   }
 
-  /** Notes that it has answered what leases were asked for. */
+  /** Records an answer to lease changes. */
   answered(): void {
     this.#failingSince = undefined
     this.#silent = false
     this.#judge()
   }
 
-  /** Notes that it has failed to answer that. */
+  /** Records a failure of lease changes. */
   failed(error: unknown): void {
     const now = this.#deps.clock.now()
     this.#failingSince ??= now
@@ -65,14 +65,14 @@ export class LedgerHealth {
     this.#judge(error)
   }
 
-  /** Notes that it has not answered for longer than anybody waits. */
+  /** Records that lease changes got no answer for longer than calls wait. */
   late(): void {
     this.#failingSince ??= this.#deps.clock.now()
     this.#silent = true
     this.#judge()
   }
 
-  /** Notes whether charges wait for too long; `error` is what they failed with last. */
+  /** Records whether charges have waited for too long; `error` is their last failure. */
   stall(stalled: boolean, error: unknown): void {
     this.#stalled = stalled
     this.#judge(error)
@@ -94,7 +94,7 @@ export class LedgerHealth {
     this.#notify(away)
   }
 
-  /** A listener that fails is not the ledger's failure. */
+  /** Calls the listener. Its failure is not the ledger's. */
   #notify(away: boolean): void {
     try {
       this.#deps.onAwayChange(away)

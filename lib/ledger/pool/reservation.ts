@@ -11,13 +11,13 @@ import type { HeldDraw, WalletLease } from './wallet-lease.ts'
 
 export type { Bill, ChargeOutcome, SettleOutcome }
 
-/** What a reservation needs of its pool. */
+/** The parts of a pool that a reservation needs. */
 export interface ReservationDeps extends ChargeDeps {
   readonly onLedgerAway: 'hold' | 'deliver'
 }
 
 /**
- * The money that is held for one call. It ends with {@link Reservation.settle} or {@link Reservation.release}.
+ * Money that is held for one call. It ends with {@link Reservation.settle} or {@link Reservation.release}.
  *
  * @example
  * const held = await pool.reserve({ account: 'acme', key: 'key_acme', amount: 2_000_000n })
@@ -26,7 +26,7 @@ export interface ReservationDeps extends ChargeDeps {
  * }
  */
 export class Reservation {
-  /** What is held, in nano-units. */
+  /** The held amount, in nano-units. */
   readonly amount: bigint
   readonly #account: WalletLease
   readonly #key: WalletLease | undefined
@@ -37,7 +37,7 @@ export class Reservation {
   #charge: Charge | undefined
   #outcome: SettleOutcome | Promise<SettleOutcome> | undefined
 
-  /** Holds what both wallets cover. */
+  /** Holds the amount on wallets that cover it. */
   constructor(
     amount: bigint,
     account: WalletLease,
@@ -58,16 +58,16 @@ export class Reservation {
     return this.#deps.settlements.settlesRecords
   }
 
-  /** What to do with an answer whose charge is `unconfirmed`, as the pool was told. */
+  /** What to do with an answer whose charge is `unconfirmed`: the option of the pool. */
   get onLedgerAway(): 'hold' | 'deliver' {
     return this.#deps.onLedgerAway
   }
 
   /**
-   * Charges what the call cost, and gives the rest back. What was held pays first, then what is free beside it; what
-   * goes beyond is debited all the same. Settled again it answers the same, and charges nothing.
+   * Charges the cost of the call and returns the rest. The held amount pays first, then free money of the leases; any
+   * further cost is debited all the same. A repeated call returns the same and charges nothing.
    *
-   * @returns what became of it, at once where the ledger answers at once. Never rejects.
+   * @returns the outcome, at once if the ledger answers at once. Never rejects.
    */
   settle(bill: Bill): SettleOutcome | Promise<SettleOutcome> {
     if (this.#outcome !== undefined) return this.#outcome
@@ -75,7 +75,7 @@ export class Reservation {
     this.#isHeld = false
     const ofAccount = this.#account.draw(this.#accountLease, held, bill.amount)
     const ofKey = this.#key?.draw(this.#keyLease, held, bill.amount)
-    // As literals, which are as long as they need be: one that grows has room for sixteen more.
+    // Literals have exactly the needed size; an array that grows reserves room for sixteen more elements.
     const draws: HeldDraw[] = ofAccount && ofKey ? [ofAccount, ofKey] : []
     if (draws.length === 0 && ofAccount) draws.push(ofAccount)
     if (draws.length === 0 && ofKey) draws.push(ofKey)
@@ -88,17 +88,17 @@ export class Reservation {
   }
 
   /**
-   * The charge must not stand after all: nothing was sent. What the ledger may have is undone by a void, which is queued
-   * behind the charge; nobody waits for it.
+   * Undoes the charge, because nothing was sent. If the ledger may have the charge, a void is queued behind it; nobody
+   * waits for the void.
    *
-   * @param entry the log entry of the call as it ended now.
-   * @returns `queued` where something is written, entry and claim with it; `dropped` where nothing is.
+   * @param entry returns the log entry of the call as it has ended.
+   * @returns `queued` if something is written, with entry and claim; `dropped` if nothing is.
    */
   revoke(entry: (() => CallLogEntry) | null): 'queued' | 'dropped' {
     return this.#charge?.revoke(entry) ?? 'dropped'
   }
 
-  /** Nothing was used. Does nothing the second time, or after `settle`. */
+  /** Releases the money unused. Does nothing after `release` or `settle`. */
   release(): void {
     if (!this.#isHeld) return
     this.#isHeld = false

@@ -5,7 +5,7 @@ import { HeldLease } from './held-lease.ts'
 import { TopUpPolicy } from './top-up-policy.ts'
 import { WalletSnapshot } from './wallet-snapshot.ts'
 
-/** Part of a charge that a lease pays. */
+/** The part of a charge that a lease pays. */
 export interface HeldDraw extends Draw {
   readonly from: WalletLease
   readonly held: HeldLease
@@ -13,45 +13,45 @@ export interface HeldDraw extends Draw {
 
 /** The calls that wait for money of a wallet. */
 export interface Admissions {
-  /** Their amounts, in the order in which they are served. */
+  /** Returns their amounts, in the order in which they are served. */
   amountsFor(wallet: WalletLease): readonly bigint[]
-  /** Something came back that may serve them. */
+  /** Serves waiting calls soon, because something was returned. */
   serveSoon(): void
-  /** Admits and refuses, now that the ledger has told of those wallets. */
+  /** Admits and refuses calls, because the ledger has reported these wallets. */
   serve(told: readonly WalletLease[]): void
 }
 
-/** What a wallet needs of its pool. */
+/** The parts of a pool that a wallet needs. */
 export interface WalletDeps {
   readonly clock: Clock
-  /** Counted over the life of the pool, for metrics: leases that were gone or given up, charges that drew on one. */
+  /** Counters of the pool for metrics: lost leases, and charges on them. */
   readonly figures: { lost: number; overruns: number }
-  /** Whether all is to be given back. */
+  /** Whether everything is to be given back. */
   readonly closing: boolean
-  /** Sees to it that the wallet is asked what the ledger is to be asked for. */
+  /** Makes sure that the wallet's next change is sent to the ledger. */
   ask(wallet: WalletLease): void
   newLeaseId(): string
 }
 
-/** What is not used for that long goes back, and is forgotten, in milliseconds. */
+/** A lease that was not used for this long is given back and forgotten, in milliseconds. */
 const IDLE_MS = 10_000
 
-/** One wallet as this process sees it: what the ledger told of it, and the lease that the process has on it. */
+/** A wallet as this process sees it: the last report of the ledger, and the process's lease on the wallet. */
 export class WalletLease {
-  /** Of the account or key. */
+  /** The id of the account or key. */
   readonly id: string
   readonly wallet: WalletId
   readonly admissions: Admissions
-  /** What the ledger told of it. */
+  /** The last report of the ledger. */
   readonly snapshot = new WalletSnapshot()
-  /** Charges that were not handed to the ledger yet: surely not part of what it says is spent. */
+  /** Charges that the ledger has not been handed, so that its report of the spending cannot include them. */
   unhanded = 0n
   readonly #deps: WalletDeps
   readonly #policy: TopUpPolicy
   #lease: HeldLease | undefined
   #usedAt: number
   #asked: { change: LeaseChange; lease: HeldLease; at: Moment } | undefined
-  /** Where less than this is free, more is asked for in the background. */
+  /** If less than this is free, more is asked for in the background. */
   #low = 0n
 
   constructor(id: string, wallet: WalletId, admissions: Admissions, deps: WalletDeps) {
@@ -63,17 +63,17 @@ export class WalletLease {
     this.#policy = new TopUpPolicy(this.#usedAt)
   }
 
-  /** The lease that calls are admitted on, once the ledger was asked for it. */
+  /** The lease on which calls are admitted, once the ledger was asked for it. */
   get lease(): HeldLease | undefined {
     return this.#lease?.seq ? this.#lease : undefined
   }
 
-  /** Whether the ledger was asked for a change that it has not answered yet. */
+  /** Whether a change has been sent to the ledger and not been answered. */
   get isAsking(): boolean {
     return this.#asked !== undefined
   }
 
-  /** Whether a call of that cost can be admitted at once. */
+  /** Whether a call with this cost can be admitted at once. */
   covers(amount: bigint, now: number, wall: number): boolean {
     if (amount === 0n) return true
     if (this.snapshot.limited === false) return this.snapshot.isUnlimited(now)
@@ -81,7 +81,7 @@ export class WalletLease {
     return lease !== undefined && lease.free >= amount && lease.isUsable(now, wall)
   }
 
-  /** Holds what {@link covers} has found; undefined where nothing need be held. */
+  /** Holds an amount that {@link covers} accepted; returns undefined if nothing has to be held. */
   hold(amount: bigint, now: number): HeldLease | undefined {
     const lease = this.#lease
     this.#usedAt = now
@@ -96,7 +96,7 @@ export class WalletLease {
     return lease
   }
 
-  /** Gives back what {@link hold} has held. */
+  /** Releases an amount that {@link hold} held. */
   release(lease: HeldLease | undefined, amount: bigint): void {
     if (!lease) return
     lease.reserved -= amount
@@ -105,10 +105,10 @@ export class WalletLease {
   }
 
   /**
-   * Draws what a call of {@link hold} costs. What was held for it pays, and what is free beside it; the rest is for the
-   * wallet itself.
+   * Draws the cost of a call whose amount {@link hold} held. The held amount pays, then the free amount of the lease;
+   * the rest is debited from the wallet.
    *
-   * @returns what the lease pays; undefined where it pays nothing.
+   * @returns the part that the lease pays; undefined if it pays nothing.
    */
   draw(lease: HeldLease | undefined, amount: bigint, cost: bigint): HeldDraw | undefined {
     this.#policy.spent += cost
@@ -117,7 +117,7 @@ export class WalletLease {
       lease.free += amount
     }
     const held = lease ?? this.#lease
-    // What is free in a lease that is gone is not there.
+    // A lost lease has no free amount.
     const most = held ? (held.lost ? amount : held.free) : 0n
     const drawn = cost < most ? cost : most
     this.#cameBack()
@@ -128,15 +128,15 @@ export class WalletLease {
     return { lease: held.id, wallet: this.wallet, amount: drawn, from: this, held }
   }
 
-  /** Notes that what was drawn has been taken or, where it is `returned`, is in the lease still. */
+  /** Records that a drawn amount was taken by the ledger or, if `returned`, is still in the lease. */
   drawn({ held, amount }: HeldDraw, returned: boolean): void {
     held.drawing -= amount
     if (returned) held.free += amount
-    // A call that ends behind the closing has perhaps emptied the lease, which is then to be closed.
+    // A call that ends after the close may have emptied the lease, which must be closed then.
     if (returned || this.#deps.closing) this.#cameBack()
   }
 
-  /** Gives up a lease that is gone, or of which nobody knows what it holds. It ends by itself, or is swept. */
+  /** Gives up a lease that is lost, or whose amount is unknown. It ends by itself or is swept. */
   drop(lease: HeldLease): void {
     if (lease.lost) return
     lease.lost = true
@@ -144,7 +144,7 @@ export class WalletLease {
     if (this.#lease === lease) this.#lease = undefined
   }
 
-  /** What the ledger is to be asked for now: what it has not answered yet, or something new, or nothing. */
+  /** Returns the next change for the ledger: the one without an answer, or a new one, or undefined. */
   nextChange(): LeaseChange | undefined {
     if (this.#asked) return this.#asked.change
     const change = this.#takeForWaiting() ?? this.#give() ?? this.#takeAhead()
@@ -161,7 +161,7 @@ export class WalletLease {
     return this.#asked.change
   }
 
-  /** Takes the ledger's answer to {@link nextChange}. */
+  /** Applies the ledger's answer to {@link nextChange}. */
   answered({ moved, lost, open, state }: LeaseAnswer): void {
     if (!this.#asked) return
     const { change, lease, at } = this.#asked
@@ -170,7 +170,7 @@ export class WalletLease {
     if (lost) this.drop(lease)
     else if (change.change.kind === 'take') {
       lease.free += moved
-      // It was not opened: the first change can be asked for again.
+      // The lease was not opened: its first change may be asked for again.
       if (moved === 0n && lease.seq === 1) lease.seq = 0
       this.#policy.taken(moved, change.change.need)
     } else if (!open && this.#lease === lease) this.#lease = undefined
@@ -178,12 +178,12 @@ export class WalletLease {
     this.#low = ((this.#lease?.free ?? 0n) - sumOf(this.admissions.amountsFor(this))) / 2n
   }
 
-  /** What calls could get of it, as of the last answer; undefined where it is not limited. */
+  /** The most that calls could get of the wallet, as of the last answer; undefined if it is not limited. */
   get reach(): bigint | undefined {
     return this.snapshot.limited ? (this.#lease?.free ?? 0n) + this.snapshot.available : undefined
   }
 
-  /** Asks, about once a second, for what grows, shrinks, is old or idle to be seen to. */
+  /** Checks, about once a second, whether a change is due: growing, shrinking, refreshing or closing. */
   tick(): void {
     const lease = this.#lease
     const now = this.#deps.clock.now()
@@ -193,7 +193,7 @@ export class WalletLease {
     if (needsChange || this.snapshot.isOld(now, this.#usedAt)) this.#deps.ask(this)
   }
 
-  /** Whether it can be forgotten. */
+  /** Whether the wallet can be forgotten. */
   get isOver(): boolean {
     return this.#isIdle && !this.lease && !this.#asked && this.unhanded === 0n
   }
@@ -210,13 +210,13 @@ export class WalletLease {
     return this.snapshot.limited === true && this.#policy.lastAmount > this.snapshot.poorBeyond
   }
 
-  /** What is to be added in the background. */
+  /** The amount to add in the background. */
   get #lacks(): bigint {
     if (!this.snapshot.limited || this.#isPoor || this.#isEnding) return 0n
     return this.#policy.lacks(this.#lease?.granted ?? 0n)
   }
 
-  /** What nobody here needs. */
+  /** The amount that this process does not need. */
   get #spare(): bigint {
     if (!this.#lease) return 0n
     if (this.snapshot.limited === false || this.#isPoor || this.#isEnding) return this.#lease.free
@@ -236,7 +236,7 @@ export class WalletLease {
     return this.#policy.takeFor(amounts, holding, this.snapshot.availableAt(now), this.#isPoor)
   }
 
-  /** Before calls need it; also to be told how a wallet stands that was used since. */
+  /** Takes more before calls need it, or asks for a fresh report of a wallet in use. */
   #takeAhead(): LeaseChange['change'] | undefined {
     if (this.#deps.closing) return undefined
     const want = this.#lacks
@@ -249,7 +249,7 @@ export class WalletLease {
     if (!lease || (!this.#deps.closing && this.admissions.amountsFor(this).length > 0)) return undefined
     const amount = this.#spare
     if (amount > 0n) return { kind: 'give', amount }
-    // One that calls have used up is open still: giving nothing back closes it.
+    // A lease that calls have used up is still open: a `give` of nothing closes it.
     const isOver = lease.empty && lease.reserved === 0n && this.#isEnding
     return isOver ? { kind: 'give', amount: 0n } : undefined
   }

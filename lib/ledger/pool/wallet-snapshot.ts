@@ -1,27 +1,29 @@
 import type { WalletState } from '../ledger.ts'
 
-/** That a wallet is not limited may be believed that long, in milliseconds; one in use is asked about sooner. */
+/**
+ * How long a report that a wallet is not limited may be used, in milliseconds; a wallet in use is asked about sooner.
+ */
 const BELIEVED_MS = 4900
 const ASK_AGAIN_MS = 3000
-/** What was available is believed that long when it is decided how much to ask for. */
+/** How long the available amount may be used to decide how much to ask for, in milliseconds. */
 const AVAILABLE_MS = 1000
-/** Where others could take less than that many calls such as the last, nothing is kept that is not needed now. */
+/** If others could take less than this many calls like the last, only what is needed now is held. */
 const POOR_CALLS = 10n
 
-/** How a wallet stood when the ledger last told of it. */
+/** The last report of the ledger about a wallet. */
 export class WalletSnapshot {
-  /** Whether it bounds what is spent; undefined where the ledger has told nothing yet. */
+  /** Whether the wallet limits spending; undefined before the first report. */
   limited: boolean | undefined
-  /** What all leases and charges leave. */
+  /** The amount that is neither leased nor spent. */
   available = 0n
-  /** What there would be with all leases given back. */
+  /** The amount that would be available if all leases were returned. */
   balance = 0n
   /** A call that can cost more than this leaves others too little. */
   poorBeyond = 0n
-  /** When the ledger was asked: what it told cannot be younger. */
+  /** When the ledger was asked; its report is at least this recent. */
   #askedAt = Number.NEGATIVE_INFINITY
 
-  /** @param state undefined where the ledger knows no such wallet, which then is not served. */
+  /** @param state undefined if the ledger does not know the wallet, whose calls are refused then. */
   update(state: WalletState | undefined, askedAt: number): void {
     const { limited, funds, spent, leased } = state ?? { limited: true, funds: 0n, spent: 0n, leased: 0n }
     const available = funds - spent - leased
@@ -32,17 +34,17 @@ export class WalletSnapshot {
     this.#askedAt = askedAt
   }
 
-  /** Whether it may be relied on that the wallet is not limited. */
+  /** Whether the wallet is known to be unlimited. */
   isUnlimited(now: number): boolean {
     return this.limited === false && now - this.#askedAt < BELIEVED_MS
   }
 
-  /** What others leave, where they have hardly had time to change it. */
+  /** Returns the amount that others leave; undefined if the report is too old. */
   availableAt(now: number): bigint | undefined {
     return this.limited && now - this.#askedAt < AVAILABLE_MS ? this.available : undefined
   }
 
-  /** Whether calls rely on what was told a while ago, and it should be asked for again. */
+  /** Whether calls use a report that should be refreshed. */
   isOld(now: number, usedAt: number): boolean {
     return now - this.#askedAt > ASK_AGAIN_MS && usedAt > this.#askedAt
   }

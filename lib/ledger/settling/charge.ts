@@ -4,46 +4,46 @@ import type { Draw, Settlement, SettlementResult } from '../ledger.ts'
 import type { HeldDraw, WalletLease } from '../pool/wallet-lease.ts'
 import type { Awaited } from './deadlines.ts'
 
-/** `unconfirmed`: it was not known in time whether the charge stands. It stays queued until it is. */
+/** The outcome for the call. `unconfirmed`: it was not known in time whether the charge is stored; it stays queued. */
 export type SettleOutcome = 'confirmed' | 'fenced' | 'unconfirmed'
 
-/** What became of a charge. `fenced`: the call's claim belongs to a later call, and nothing was charged. */
+/** The final outcome of a charge. `fenced`: the claim belongs to a later call, and nothing was charged. */
 export type ChargeOutcome = 'confirmed' | 'fenced' | 'voided'
 
-/** What a call comes to. Its functions are asked when the ledger is, and perhaps again. */
+/** The bill of a call. Its functions are called when the ledger reads it, possibly several times. */
 export interface Bill {
-  /** What is charged once. */
+  /** The id under which the call is charged once. */
   readonly requestId: string
-  /** The true cost, in nano-units. */
+  /** The actual cost, in nano-units. */
   readonly amount: bigint
   /** Milliseconds since the epoch. */
   readonly at: number
-  /** How the amount came about, as JSON; the same each time. */
+  /** Returns how the amount was computed, as JSON; the same each time. */
   basis(): string
-  /** Completed with the charge, by a ledger that settles records. */
+  /** The claim to complete with the charge, on a ledger that settles records. */
   readonly claim: Settlement['claim']
-  /** The log entry to write with it, as of now. */
+  /** Returns the log entry to write with the charge, as of now. */
   readonly entry: (() => CallLogEntry | null) | null
-  /** Called once with what became of it, also long after the call; again only where a charge that stood is revoked. */
+  /** Called once with the outcome, possibly long after the call; called again only if a stored charge is revoked. */
   onResolved?(outcome: ChargeOutcome): void
 }
 
-/** The settlements of a pool, as a charge sees them. */
+/** The settlements of a pool that a charge uses. */
 interface Settlements {
   readonly settlesRecords: boolean
   put(charge: Charge): SettlementResult | Promise<SettlementResult | 'late'>
   drop(charge: Charge): void
 }
 
-/** What a charge needs of its pool. */
+/** The parts of a pool that a charge needs. */
 export interface ChargeDeps {
   readonly settlements: Settlements
   readonly logger: Logger
 }
 
 /**
- * One call's charge on its way into the ledger, and out again where it is revoked. It is itself what the ledger is handed,
- * and its own place in the queue. What is costly to work out, it works out where the ledger reads it.
+ * One call's charge on its way into the ledger, and its void if it is revoked. It is itself the settlement that the
+ * ledger gets and the element of the queue. Expensive members are computed when the ledger reads them.
  */
 export class Charge implements Settlement, Awaited<Charge> {
   kind: Settlement['kind'] = 'charge'
@@ -54,20 +54,20 @@ export class Charge implements Settlement, Awaited<Charge> {
   readonly at: number
   readonly claim: Settlement['claim']
   draws: readonly Draw[]
-  /** Its place in the queue. Times are milliseconds of the clock. */
+  /** When it entered the queue, in milliseconds of the clock. */
   since = 0
   /** How often it was handed to the ledger without an answer. */
   unanswered = 0
   /** How often it failed alone. */
   failures = 0
-  /** How many others had been settled when it first did. */
+  /** How many others had been settled when it first failed alone. */
   settledBefore = 0
   retryAt = 0
-  /** Whether the log has it as set aside. */
+  /** Whether it has been logged as set aside. */
   isLogged = false
   result: SettlementResult | undefined
   deadline: Awaited<Charge>['deadline']
-  /** Answers whoever waits for it. */
+  /** Resolves the promise of the waiting call. */
   confirm: ((result: SettlementResult | 'late') => void) | undefined
   readonly #bill: Bill
   readonly #accountLease: WalletLease
@@ -108,7 +108,7 @@ export class Charge implements Settlement, Awaited<Charge> {
     return this.kind === 'void' ? null : this.#evaluate(this.#bill.basis)
   }
 
-  /** Handed again, it tells how the call has ended since. */
+  /** If the charge is handed over again, the entry shows how the call has ended meanwhile. */
   get entry(): CallLogEntry | null {
     const { entry } = (this.kind === 'void' && this.#revoked) || this.#bill
     return entry && this.#evaluate(entry)
@@ -124,13 +124,13 @@ export class Charge implements Settlement, Awaited<Charge> {
     this.confirm = undefined
   }
 
-  /** Returns what its settling has come to for who waits for it. */
+  /** Converts the result of the settlement to the outcome for the call. */
   outcomeOf(result: SettlementResult | 'late'): SettleOutcome {
     if (result === 'late' || this.#revoked) return 'unconfirmed'
     return result === 'fenced' ? 'fenced' : 'confirmed'
   }
 
-  /** Notes that the ledger is handed it now. */
+  /** Records that the charge is being handed to the ledger. */
   hand(): void {
     if (this.#state !== 'waiting') return
     this.#state = 'handed'
@@ -139,7 +139,7 @@ export class Charge implements Settlement, Awaited<Charge> {
   }
 
   /**
-   * Notes what the ledger has answered.
+   * Records the ledger's answer.
    *
    * @param repeated whether it may have been settled before, without an answer.
    */
@@ -148,7 +148,7 @@ export class Charge implements Settlement, Awaited<Charge> {
       this.#end('voided')
       return
     }
-    // Where it stood before it was ever handed, another charge with this id drew.
+    // The charge was known before it was ever handed over, so another charge with this id made the draws.
     this.#concludeDraws(result === 'fenced' || (result === 'known' && !repeated))
     if (result === 'fenced') {
       this.#end('fenced')
@@ -159,16 +159,16 @@ export class Charge implements Settlement, Awaited<Charge> {
     else this.#notify('confirmed')
   }
 
-  /** Notes that it fails while others are settled. True when it has become a void, which is worth another try. */
+  /** Records a failure while others are settled. Returns true if the charge became a void, to be tried. */
   setAside(): boolean {
     this.#isAside = true
     return this.#revoked !== undefined && this.kind === 'charge' && this.#voidUnseen()
   }
 
   /**
-   * The charge must not stand.
+   * Undoes the charge.
    *
-   * @returns `dropped` when there is nothing to write for that.
+   * @returns `dropped` if nothing has to be written for that.
    */
   revoke(entry: (() => CallLogEntry) | null): 'queued' | 'dropped' {
     if (this.#revoked) return 'queued'
@@ -180,7 +180,7 @@ export class Charge implements Settlement, Awaited<Charge> {
     return 'queued'
   }
 
-  /** Logs a charge that the ledger has not taken, with all that is needed to write it by hand. */
+  /** Logs a charge that the ledger has not taken, with everything that is needed to write it by hand. */
   logUnsettled(error: unknown, message: string): void {
     const { kind, requestId, account, key, at, basis, claim } = this
     const draws = this.draws.map(({ lease, wallet, amount }) => ({
@@ -193,7 +193,7 @@ export class Charge implements Settlement, Awaited<Charge> {
     this.#deps.logger.error({ err: error, settlement }, message)
   }
 
-  /** The ledger cannot know it: the money is there again at once. A record that hangs on it is freed all the same. */
+  /** Undoes a charge that the ledger cannot have: the money is returned at once. Its claim is still freed. */
   #revokeUnhanded(entry: (() => CallLogEntry) | null): 'queued' | 'dropped' {
     const { settlements } = this.#deps
     this.hand()
@@ -205,15 +205,15 @@ export class Charge implements Settlement, Awaited<Charge> {
     return 'dropped'
   }
 
-  /** It stands, and is undone by a void. */
+  /** Undoes a stored charge by a void. */
   #undo(): void {
     this.#becomeVoid()
     void this.#deps.settlements.put(this)
   }
 
   /**
-   * The ledger does not take it, and may have it all the same: it becomes a void. What the leases hold nobody knows
-   * then, so they are given up.
+   * Turns a charge that the ledger refuses into a void, because the ledger may have it nevertheless. The amount in its
+   * leases is unknown then, so they are given up.
    */
   #voidUnseen(): true {
     this.#concludeDraws(false)
@@ -231,7 +231,7 @@ export class Charge implements Settlement, Awaited<Charge> {
     for (const draw of this.#held) draw.from.drawn(draw, returned)
   }
 
-  /** What cannot be told of a charge does not keep it from being charged. */
+  /** Calls a function of the bill. If it throws, the charge is written without its value. */
   #evaluate<T>(question: (this: Bill) => T): T | null {
     try {
       return question.call(this.#bill)

@@ -1,30 +1,30 @@
 import type { Clock } from '../pool/clock.ts'
 
-/** When something is due; empty once it has come. */
+/** The deadline of an item; empty once the item has been deleted. */
 interface Deadline<T> {
   what: T | undefined
   readonly at: number
 }
 
-/** Something that is waited for, and knows its own deadline. */
+/** An item with a deadline. */
 export interface Awaited<T> {
   deadline: Deadline<T> | undefined
 }
 
-/** This many answered ones before the first that waits are dropped together. */
+/** Deleted entries at the front are dropped together, in groups of this size. */
 const DROPPED_AT_ONCE = 256
 
 /**
- * Waits for many things, for the same time each, with one timer.
+ * Waits for many items, each for the same time, with one timer.
  *
- * They stand in an array and not in a Map: one that thousands come to and leave again makes itself anew every few of
- * them, and V8 keeps all that stood in each former one until a full collection.
+ * The items are in an array instead of a Map: a Map that thousands of items enter and leave is rebuilt again and again,
+ * and V8 keeps the items of each old table until a full collection.
  */
 export class Deadlines<T extends Awaited<T>> {
   readonly #clock: Clock
   readonly #ms: number
   readonly #onDue: (what: T) => void
-  /** In the order in which they are due. */
+  /** In the order of the deadlines. */
   #line: Deadline<T>[] = []
   #start = 0
   #size = 0
@@ -43,7 +43,7 @@ export class Deadlines<T extends Awaited<T>> {
     this.#arm(this.#ms)
   }
 
-  /** It has come: nothing is due any more. */
+  /** Deletes an item that has been answered. */
   delete(what: T): void {
     const { deadline } = what
     if (!deadline) return
@@ -53,7 +53,7 @@ export class Deadlines<T extends Awaited<T>> {
     this.#dropAnswered()
   }
 
-  /** How much is waited for. */
+  /** The number of waiting items. */
   get size(): number {
     return this.#size
   }
@@ -66,7 +66,10 @@ export class Deadlines<T extends Awaited<T>> {
     this.#start = 0
   }
 
-  /** Not called off when all has come: that would cost every call more than one idle timer does. */
+  /**
+   * Starts the timer. It is not cancelled when the last item leaves: cancelling it per call would cost more than one
+   * idle timer.
+   */
   #arm(inMs: number): void {
     if (this.#armed) return
     this.#armed = true
@@ -92,7 +95,7 @@ export class Deadlines<T extends Awaited<T>> {
   }
 }
 
-/** The earlier of two times. */
+/** Returns the earlier of two times. */
 export function earliest(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || (other !== undefined && other < one) ? other : one
 }

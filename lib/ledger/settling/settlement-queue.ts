@@ -6,28 +6,28 @@ import { Deadlines, earliest } from './deadlines.ts'
 import { StallWatch } from './stall-watch.ts'
 import { WaitingCharges } from './waiting-charges.ts'
 
-/** What a {@link SettlementQueue} works with. Times are milliseconds. */
+/** The parts that {@link SettlementQueue} works with. Times are milliseconds. */
 export interface SettlementQueueDeps {
   readonly ledger: Pick<Ledger, 'settle' | 'settlesRecords' | 'gathers'>
   readonly clock: Clock
   readonly health: LedgerHealth
-  /** The oldest may wait that long. */
+  /** How long the oldest charge may wait. */
   readonly stallMs: number
-  /** Longer than this nobody waits for one. */
+  /** How long a call waits for its charge. */
   readonly confirmMs: number
 }
 
-/** Where only such are left as may be at fault themselves, one new call in this time tries whether that is so. */
+/** While only suspect charges are left, one new call per this time tests whether others are written. */
 const TRIAL_MS = 2000
 const NOTHING: readonly Charge[] = []
 
 /**
- * Hands charges and voids to the ledger, in their order: one call at a time, and as soon as it is done the next takes
- * all that waits. A ledger that gathers is also handed what the turn of the event loop brings yet: of many answers that
- * are read in one turn, the first would else go alone, and the others wait for its commit.
+ * Hands charges and voids to the ledger in their order, one operation at a time. When it has ended, the next one takes
+ * all that wait. A ledger that gathers also gets what the current turn of the event loop adds: of many answers that are
+ * read in one turn, the first would otherwise go alone, and the others would wait for its commit.
  *
- * What fails is handed again until it is settled. One that fails alone while others are settled is logged, set aside and
- * tried again now and then; it hinders nobody.
+ * A charge that fails is handed over again until it is settled. One that fails alone while others are settled is logged
+ * and set aside, and tried again now and then, so that it does not block others.
  */
 export class SettlementQueue {
   /** Whether the ledger completes claims and writes log entries. */
@@ -55,27 +55,27 @@ export class SettlementQueue {
     })
   }
 
-  /** Whether the oldest has waited too long. */
+  /** Whether the oldest charge has waited for too long. */
   get stalled(): boolean {
     return this.#stall.stalled
   }
 
-  /** How many are not settled yet, without those set aside. */
+  /** The number of charges that are not settled, without those set aside. */
   get size(): number {
     return this.#waiting.size + this.#flying.length
   }
 
-  /** How many are set aside. */
+  /** The number of charges that are set aside. */
   get setAside(): number {
     return this.#waiting.setAside
   }
 
-  /** Whether nothing waits but what may be at fault itself: a call more would show whether the ledger takes others. */
+  /** Whether only suspect charges wait, so that another call would show whether others are written. */
   get onTrial(): boolean {
     return this.#waiting.areSuspect(this.#flying)
   }
 
-  /** Whether what a new call comes to can be expected to be settled. */
+  /** Whether the charge of a new call can be expected to be settled. */
   admits(): boolean {
     if (!this.#stall.stalled) return true
     if (!this.onTrial) return false
@@ -85,7 +85,7 @@ export class SettlementQueue {
     return true
   }
 
-  /** Queues a charge or void. Answers at once where the ledger does; `late` when it is not known in time. */
+  /** Queues a charge or void. Returns at once if the ledger does; the result is `late` if it is not known in time. */
   put(charge: Charge): SettlementResult | Promise<SettlementResult | 'late'> {
     const now = this.#deps.clock.now()
     charge.enter(now)
@@ -107,7 +107,7 @@ export class SettlementQueue {
     })
   }
 
-  /** Takes out what was never handed to the ledger. */
+  /** Removes a charge that was never handed to the ledger. */
   drop(charge: Charge): void {
     if (!this.#waiting.remove(charge)) return
     this.#unconfirmed.delete(charge)
@@ -115,19 +115,19 @@ export class SettlementQueue {
     this.#concluded()
   }
 
-  /** Resolves when all that is not set aside is settled. */
+  /** Resolves when all charges are settled that are not set aside. */
   drained(): Promise<void> {
     if (this.size === 0) return Promise.resolve()
     return new Promise((resolve) => this.#drained.push(resolve))
   }
 
-  /** Hands those set aside to the ledger once more; {@link drained} waits for each to be settled, or to fail again. */
+  /** Hands the charges that were set aside over once more. {@link drained} waits for the results. */
   retryAside(): void {
     this.#waiting.readmit(this.#deps.clock.now())
     this.#hand()
   }
 
-  /** Logs all that the ledger has not confirmed, one by one: the process ends. */
+  /** Logs each charge that the ledger has not confirmed, because the process ends. */
   logUnsettled(): void {
     for (const charge of [...this.#flying, ...this.#waiting.all()]) {
       charge.logUnsettled(this.#waiting.lastError, 'a settlement is not confirmed at the end of the process')
@@ -168,7 +168,7 @@ export class SettlementQueue {
     this.#handing = false
   }
 
-  /** @param keepsAlive whether the process does not end meanwhile: charges wait that the ledger may yet take. */
+  /** @param keepsAlive whether the timer keeps the process alive, for charges that the ledger may still take. */
   #handLater(inMs: number, keepsAlive: boolean): void {
     this.#callOff?.()
     this.#callOff = this.#deps.clock.after(
@@ -216,7 +216,7 @@ export class SettlementQueue {
       charge.result = result
       const { confirm } = charge
       if (confirm) this.#unconfirmed.delete(charge)
-      // Whoever waits is told last: by then all that follows from it has been done.
+      // The waiting call is told last, after everything that follows from the result.
       charge.settled(result, charge.unanswered > 0)
       confirm?.(result)
     }

@@ -1,19 +1,19 @@
 import type { Clock } from '../pool/clock.ts'
 
-/** What a {@link StallWatch} works with. */
+/** The parts that {@link StallWatch} works with. */
 export interface StallWatchDeps {
   readonly clock: Clock
-  /** The oldest may wait that long, in milliseconds. */
+  /** How long the oldest charge may wait, in milliseconds. */
   readonly stallMs: number
-  /** Since when the oldest waits; undefined where nothing does. */
+  /** Returns since when the oldest charge has waited; undefined if none waits. */
   readonly oldest: () => number | undefined
   readonly onChange: (stalled: boolean) => void
 }
 
-/** Watches whether something has waited too long; costs nothing while nothing waits. */
+/** Watches whether a charge has waited for too long. It costs nothing while none waits. */
 export class StallWatch {
   readonly #deps: StallWatchDeps
-  /** Whether the oldest has waited too long. */
+  /** Whether the oldest charge has waited for too long. */
   stalled = false
   #watching = false
 
@@ -21,12 +21,12 @@ export class StallWatch {
     this.#deps = deps
   }
 
-  /** Something waits. */
+  /** Records that a charge waits. */
   begin(): void {
     if (!this.#watching) this.#watch(this.#deps.stallMs)
   }
 
-  /** Something waits no longer. */
+  /** Records that a charge no longer waits. */
   passed(): void {
     if (this.stalled) this.#judge()
   }
@@ -39,7 +39,7 @@ export class StallWatch {
     })
   }
 
-  /** While it is stalled nothing is due by itself: each answer judges it anew. */
+  /** Checks the oldest charge. During a stall there is no timer: each answer checks again. */
   #judge(): void {
     const { clock, stallMs, oldest, onChange } = this.#deps
     const since = oldest()

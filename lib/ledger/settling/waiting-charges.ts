@@ -4,45 +4,46 @@ import { earliest } from './deadlines.ts'
 const AT_ONCE = 500
 const RETRY_MS = [50, 100, 200, 400, 500] as const
 const SET_ASIDE_RETRY_MS = 30_000
-/** One that failed alone that often, while others were settled, is at fault itself. */
+/** A charge that failed alone this often, while others were settled, is at fault itself. */
 const FAILURES_ALONE = 3
 
 /**
- * Charges and voids that wait for the ledger, and which of them go next. Where one fails, the ledger may be away, or it
- * may be one that the ledger can never take: it is tried again alone, and set aside where it fails while others do not.
+ * The charges and voids that wait for the ledger; decides which of them go next. If one fails, either the ledger is
+ * away or it can never take that charge. So the charge is tried again alone, and set aside if it fails while others are
+ * settled.
  */
 export class WaitingCharges {
-  /** What the ledger failed with last. */
+  /** The ledger's last failure. */
   lastError: unknown
-  /** Nothing is handed over before. Milliseconds of the clock. */
+  /** Nothing is handed over before this time, in milliseconds of the clock. */
   resumeAt = Number.NEGATIVE_INFINITY
   #line: Charge[] = []
-  /** Failed alone, and are tried again alone. */
+  /** Charges that failed alone and are tried again alone. */
   #suspects: Charge[] = []
   readonly #setAside = new Set<Charge>()
   #suspectsTurn = false
-  /** Fewer after a failure, so that one that fails is soon alone. */
+  /** Fewer after a failure, so that a charge that fails is soon alone. */
   #atOnce = AT_ONCE
   #settled = 0
   #failuresInARow = 0
 
-  /** How many wait; those set aside do not count. */
+  /** The number of waiting charges, without those set aside. */
   get size(): number {
     return this.#line.length + this.#suspects.length
   }
 
-  /** How many are set aside. */
+  /** The number of charges that are set aside. */
   get setAside(): number {
     return this.#setAside.size
   }
 
-  /** Since when the oldest waits. */
+  /** Since when the oldest has waited. */
   get oldest(): number | undefined {
     const first = this.#line[0]?.since
     return this.#suspects.reduce<number | undefined>((oldest, { since }) => earliest(oldest, since), first)
   }
 
-  /** Whether those that wait may be at fault themselves, all of them, and those that are being handed over. */
+  /** Whether all waiting charges, and those being handed over, may be at fault themselves. */
   areSuspect(flying: readonly Charge[]): boolean {
     const isSuspect = ({ failures }: Charge) => failures >= FAILURES_ALONE
     return this.#line.length === 0 && this.#suspects.every(isSuspect) && flying.every(isSuspect)
@@ -52,7 +53,7 @@ export class WaitingCharges {
     this.#line.push(charge)
   }
 
-  /** Takes out what was never handed; answers whether it was there. */
+  /** Removes a charge that was never handed over; returns whether it was there. */
   remove(charge: Charge): boolean {
     const at = this.#line.indexOf(charge)
     if (at < 0) return false
@@ -60,10 +61,10 @@ export class WaitingCharges {
     return true
   }
 
-  /** Takes those that go next; none where none is due yet. */
+  /** Returns the charges that go next; none if none is due. */
   take(now: number): readonly Charge[] {
     const suspect = this.#suspects[0]
-    // In turn with the others: whether they are settled shows which of them is at fault.
+    // Suspects take turns with the others: whether others are settled shows which charge is at fault.
     this.#suspectsTurn = !this.#suspectsTurn || this.#line.length === 0
     if (this.#suspectsTurn && suspect && suspect.retryAt <= now) return this.#suspects.splice(0, 1)
     if (this.#line.length > 0) {
@@ -80,31 +81,31 @@ export class WaitingCharges {
     return []
   }
 
-  /** When the next is due, where none is now. */
+  /** When the next charge is due, if none is due now. */
   get dueAt(): number | undefined {
     if (this.#suspects[0]) return this.#suspects[0].retryAt
     const due = Array.from(this.#setAside, ({ retryAt }) => retryAt)
     return due.length > 0 ? Math.min(...due) : undefined
   }
 
-  /** So many were settled: more at once the next time. */
+  /** Records that this many were settled, so that the next operation takes more. */
   settled(many: number): void {
     this.#failuresInARow = 0
     this.#settled += many
     if (this.#atOnce < AT_ONCE) this.#atOnce = Math.min(AT_ONCE, this.#atOnce * 8)
   }
 
-  /** They failed together: they go next, fewer at once. Soon each is alone; until then nobody knows which is at fault. */
+  /** Records that charges failed together. They go next, fewer at a time, until the one at fault is alone. */
   failedTogether(batch: readonly Charge[]): void {
     this.#atOnce = Math.max(1, Math.ceil(batch.length / 8))
     this.#line = [...batch, ...this.#line]
   }
 
   /**
-   * One failed alone. It is at fault itself where it does so again and again while others are settled; else it is tried
-   * again alone, after a while in which nothing is handed over.
+   * Records that a charge failed alone. It is at fault itself if it fails repeatedly while others are settled; else it
+   * is tried again alone, after a pause in which nothing is handed over.
    *
-   * @returns whether it is at fault.
+   * @returns whether the charge is at fault.
    */
   failedAlone(charge: Charge, now: number): boolean {
     if (charge.failures++ === 0) charge.settledBefore = this.#settled
@@ -116,18 +117,18 @@ export class WaitingCharges {
     return false
   }
 
-  /** It goes first. */
+  /** Puts a charge at the front. */
   putFirst(charge: Charge): void {
     this.#line.unshift(charge)
   }
 
-  /** It is at fault itself, and is tried again rarely. */
+  /** Sets a charge aside that is at fault; it is tried again rarely. */
   keepAside(charge: Charge, now: number): void {
     charge.retryAt = now + SET_ASIDE_RETRY_MS
     this.#setAside.add(charge)
   }
 
-  /** Those set aside are tried again at once, each alone, as if they had come now. */
+  /** Puts the charges that were set aside back into the queue, each alone, as if they were new. */
   readmit(now: number): void {
     for (const charge of this.#setAside) {
       charge.since = now

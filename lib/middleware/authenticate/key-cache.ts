@@ -1,3 +1,4 @@
+import { within } from '../../core/time-limit/index.ts'
 import type { KeyDirectory, KeyRecord } from './key-directory.ts'
 
 /** Options of {@link KeyCache}. */
@@ -70,7 +71,9 @@ export class KeyCache implements KeyDirectory {
     })
     const { lookupMs } = this.#options
     const timeoutMs = this.#mayUseStale(last, askedAt) ? Math.min(lookupMs, STALE_AFTER_MS) : lookupMs
-    const pending = within(timeoutMs, remembered)
+    const pending = within(timeoutMs, remembered, () => {
+      throw new Error(`the key directory has not answered for ${timeoutMs} ms`)
+    })
       .catch((error: unknown) => this.#useStale(last, askedAt, error))
       .finally(() => this.#pending.delete(secretHash))
     this.#pending.set(secretHash, pending)
@@ -101,18 +104,5 @@ export class KeyCache implements KeyDirectory {
   #forgetOldest(store: Map<string, Entry>): void {
     const oldest = (store === this.#known ? this.#oldestKnown : this.#oldestUnknown).next().value
     if (oldest !== undefined) store.delete(oldest)
-  }
-}
-
-/** Resolves to the answer, or rejects if it takes too long. */
-async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`the key directory has not answered for ${ms} ms`)), ms)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,6 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, holdEnd } from '../../core/call/index.ts'
-import { type Catalog, parseAmount } from '../../core/catalog/index.ts'
+import { parseAmount } from '../../core/catalog/index.ts'
+import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import { MemoryLedger } from '../../ledger/memory/memory-ledger.ts'
 import { LeasePool, type ReserveRefusal } from '../../ledger/pool/lease-pool.ts'
@@ -19,7 +20,7 @@ export interface BillingGuardOptions {
    * The models and lines whose prices bound the cost of a call; a function if they can change while the app runs. It
    * should return the same catalogue for the same call every time.
    */
-  catalog?: Catalog | ((call: Call) => Catalog)
+  catalog?: CatalogSource
   /**
    * Returns the largest possible cost of a request, as a decimal string or in nano-units; it is held while the
    * request runs. Defaults to an estimate from `call.request` and the catalogue's prices. Either this or `catalog` is
@@ -126,12 +127,12 @@ function reserveOf({ reserve, catalog }: BillingGuardOptions): (req: Request, ca
     }
   }
   const worstCase = new WorstCase()
+  const catalogOf = catalogFrom('billingGuard', catalog as CatalogSource)
   return (_req, call) => {
     if (!call.request)
       throw new TypeError('billingGuard: there is no call.request; mount readRequest before it')
     if (call.request.operation.priceUnit === 'none') return null
-    const current = typeof catalog === 'function' ? catalog(call) : (catalog as Catalog)
-    return worstCase.of(current, call.request, call.principal)
+    return worstCase.of(catalogOf(call), call.request, call.principal)
   }
 }
 

@@ -1,5 +1,6 @@
 import { type CallLogEntry, consoleLogger, type Logger } from '../../core/call/index.ts'
 import type { CallStore } from '../../core/call-store/index.ts'
+import { within } from '../../core/time-limit/index.ts'
 import { Retention } from './retention.ts'
 
 /** Options of {@link CallLogWriter}. */
@@ -110,12 +111,7 @@ export class CallLogWriter {
     this.#closed = true
     this.#retention?.stop()
     clearTimeout(this.#timer)
-    let deadline: NodeJS.Timeout | undefined
-    const timeout = new Promise<void>((resolve) => {
-      deadline = setTimeout(resolve, timeoutMs)
-    })
-    await Promise.race([this.flush(), timeout])
-    clearTimeout(deadline)
+    await within(timeoutMs, this.flush(), () => {})
     if (this.#queue.length === 0) return
     const lost = this.#queue.length
     this.#dropped += lost

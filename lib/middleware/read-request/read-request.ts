@@ -1,6 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type RequestBody } from '../../core/call/index.ts'
 import { type Catalog, type Feature, type Model, windowNeeded, windowOn } from '../../core/catalog/index.ts'
+import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
 import {
   ENDPOINT_BY_KIND,
@@ -23,7 +24,7 @@ export interface ReadRequestOptions {
    * The models and lines; a function if they can change while the app runs. If it returns the same catalogue for the
    * same call every time, running calls finish with the catalogue that they began with.
    */
-  catalog: Catalog | ((call: Call) => Catalog)
+  catalog: CatalogSource
   /**
    * The endpoint, or a function of the request, for a path of your own. Defaults to the one that the path ends with.
    */
@@ -45,10 +46,9 @@ export interface ReadRequestOptions {
  */
 export function readRequest(options: ReadRequestOptions): RequestHandler {
   const { catalog, bodyLimitBytes = 20 * 1024 * 1024, estimateTokens: estimate = estimateTokens } = options
-  if (!catalog) throw new TypeError('readRequest: "catalog" is needed; loadConfig(json).catalog is one')
+  const catalogOf = catalogFrom('readRequest', catalog)
   if (!(bodyLimitBytes > 0))
     throw new TypeError('readRequest: "bodyLimitBytes" must be a positive number of bytes')
-  const catalogOf = typeof catalog === 'function' ? catalog : () => catalog
   const readBody = bodyReader(bodyLimitBytes)
   const { operation: given } = options
 

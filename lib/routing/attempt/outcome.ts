@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { TimeoutPhase } from '../../core/call/index.ts'
 import type { ErrorCode } from '../../core/errors/index.ts'
+import { isJsonObject } from '../../core/json/index.ts'
 
 /** How an attempt failed, and what follows from it. */
 export interface Failure {
@@ -189,8 +190,8 @@ function detailOf(status: number, { type, code, message, param }: UpstreamErrorO
 }
 
 function errorObjectOf(body: unknown): UpstreamErrorObject {
-  const error = isRecord(body) ? body.error : undefined
-  const source = isRecord(error) ? error : isRecord(body) ? body : {}
+  const error = isJsonObject(body) ? body.error : undefined
+  const source = isJsonObject(error) ? error : isJsonObject(body) ? body : {}
   return {
     type: text(source.type),
     code: text(source.code),
@@ -201,10 +202,6 @@ function errorObjectOf(body: unknown): UpstreamErrorObject {
 
 function text(value: unknown): string {
   return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : ''
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The longest rest of a line, whatever its upstream asks for. */
@@ -223,14 +220,14 @@ function retryAfterOf(headers: IncomingHttpHeaders): number | undefined {
 
 /** Reads Google's RetryInfo: `error.details[].retryDelay: "34.4s"`. */
 function retryInfoOf(body: unknown): number | undefined {
-  const error = isRecord(body)
+  const error = isJsonObject(body)
     ? body.error
-    : Array.isArray(body) && isRecord(body[0])
+    : Array.isArray(body) && isJsonObject(body[0])
       ? body[0].error
       : undefined
-  const details = isRecord(error) && Array.isArray(error.details) ? error.details : []
+  const details = isJsonObject(error) && Array.isArray(error.details) ? error.details : []
   for (const detail of details) {
-    const delay = isRecord(detail) ? detail.retryDelay : undefined
+    const delay = isJsonObject(detail) ? detail.retryDelay : undefined
     if (typeof delay === 'string' && /^\d+(\.\d+)?s$/.test(delay))
       return bounded(Number.parseFloat(delay) * 1000)
   }

@@ -15,7 +15,7 @@ const MAX_DEMANDS = 100
 /** The most returned slots and ended calls in one batch. Lua copies them to a stack of bounded size. */
 const MAX_ENDS = 1000
 
-/** What one turn of the event loop asks and gives back, for one run of the script. */
+/** The demands and returned slots of one turn of the event loop, for one run of the script. */
 export class LimitBatch {
   readonly asked: Asked[] = []
   /** The ids of returned slots, by the key of their set. */

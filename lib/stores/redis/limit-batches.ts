@@ -86,7 +86,7 @@ export class LimitBatches {
     this.#sent = settled
   }
 
-  /** Sends a batch as its most urgent part asks: the guard has admitted demands before, and nobody waits for pardons. */
+  /** Sends a batch. The guard has admitted its demands before; ended calls alone must not begin an outage. */
   #guarded(batch: LimitBatch, send: () => Promise<BatchReply>): Promise<BatchReply> {
     if (batch.asked.length > 0) return this.#guard.insist(send)
     return batch.returned.size > 0 ? this.#guard.run(send) : this.#guard.retry(send)
@@ -115,7 +115,7 @@ export class LimitBatches {
         readVerdicts(asked, answer, ({ demand }, verdict) =>
           this.#owner.late(demand, verdict, Number(answer[0])),
         ),
-      // Nobody will know what Redis admitted. At worst too few requests get through.
+      // It stays unknown what Redis admitted. At worst, too few requests are admitted.
       () => {
         for (const { demand } of asked) this.#owner.late(demand, undefined, 0)
       },

@@ -27,8 +27,8 @@ export interface RedisLimitStoreOptions {
 }
 
 /**
- * Limits that all processes on one Redis share. They are exact. One round trip decides on all that a turn of the event loop
- * asks.
+ * A limit store on Redis, whose exact limits all its processes share. One round trip decides all demands of a turn of the
+ * event loop.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -112,7 +112,7 @@ export class RedisLimitStore implements LimitStore {
    * @throws {StoreAway} while Redis does not take them.
    */
   async ping(): Promise<void> {
-    // A replica and a Redis out of order answer PING too. This writes nothing, and works only where it could.
+    // A replica, or a Redis that cannot write, answers PING too. This writes nothing, but fails where writes fail.
     await this.#guard.run(() => this.#renew('ping', []))
   }
 

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { chatCompletions, estimateTokens } from '../../../lib/core/operations/index.ts'
 import { exchange, leavingByChance, type Send, type Wanted } from './exchange.ts'
 import type { Fleet } from './fleet.ts'
-import { type LimitedSubject, MODEL, MOST_WORDS, PAID_KEYS, POOR } from './setting.ts'
+import { type LimitedSubject, MAX_WORDS, MODEL, PAID_KEYS, POOR } from './setting.ts'
 import { between } from './upstream.ts'
 
 /** What all callers of a run share. */
@@ -20,7 +20,7 @@ export interface Load {
   crowd: boolean
 }
 
-const MOST_TRIES = 8
+const MAX_TRIES = 8
 const CROWD_EVERY_MS = 60
 const VOCABULARY = 'the quick brown fox jumps over a lazy dog and then sleeps until noon'.split(' ')
 
@@ -32,7 +32,7 @@ export async function paidCaller(load: Load, caller: number): Promise<void> {
     const wanted = want(load, secret, protocol, Math.random() < 0.5)
     for (let tries = 1; ; tries++) {
       const send = await sendNow(load, wanted, turn + tries)
-      if (isOver(wanted, send) || tries === MOST_TRIES || load.over.aborted) break
+      if (isOver(wanted, send) || tries === MAX_TRIES || load.over.aborted) break
       await pause(load, send.retryAfterMs ?? between(50, 300))
     }
     const last = wanted.sends.at(-1)
@@ -77,7 +77,7 @@ function want(load: Load, secret: string, protocol: Wanted['protocol'], keyed: b
     model: MODEL[protocol],
     messages: [{ role: 'user', content: prompt.join(' ') }],
     stream,
-    max_tokens: MOST_WORDS,
+    max_tokens: MAX_WORDS,
     ...(protocol === 'openai' ? { user: name } : { metadata: { user_id: name } }),
   }
   const body = JSON.stringify(request)

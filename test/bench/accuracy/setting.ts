@@ -34,7 +34,7 @@ export const LINES: readonly BenchLine[] = ['north', 'south', 'west', 'oak', 'el
 export const MODEL = { openai: 'chat', anthropic: 'claude' } as const
 
 /** Longest answer that callers ask for, and the most words that the upstream says. */
-export const MOST_WORDS = 40
+export const MAX_WORDS = 40
 
 /** One limit, and the callers who all want more than it allows. */
 export interface LimitedSubject {

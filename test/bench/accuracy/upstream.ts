@@ -9,7 +9,7 @@ import {
   type ScriptedUpstream,
   startUpstream,
 } from '../../support/scripted-upstream.ts'
-import { type BenchLine, LINES, type LinePrice, MOST_WORDS } from './setting.ts'
+import { type BenchLine, LINES, type LinePrice, MAX_WORDS } from './setting.ts'
 
 const FAULTS = [
   'hangs',
@@ -88,7 +88,7 @@ export async function startBenchUpstream(faults: boolean): Promise<BenchUpstream
 function workOf(res: ServerResponse, { path, json }: ReceivedRequest, faulty: boolean): Work {
   const line = LINES.find(({ id }) => path.startsWith(`/${id}/`))
   if (!line) throw new Error(`no line is at ${path}`)
-  const words = Array.from({ length: between(4, MOST_WORDS) }, () => ' word')
+  const words = Array.from({ length: between(4, MAX_WORDS) }, () => ' word')
   const input = TOKENS_AROUND + countTokens(`${json.messages[0]?.content}`)
   const cached = between(0, 10)
   const written = line.protocol === 'anthropic' ? between(0, 5) : 0

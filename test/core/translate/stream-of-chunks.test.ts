@@ -3,13 +3,21 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { messageOf } from './accumulate.ts'
 import { relayTranslated } from './relayed.ts'
-import { inputOf, printed, relaysAlike, said, type Tool, toolCall, wellFormed } from './told.ts'
+import {
+  inputOf,
+  jsonText,
+  type Tool,
+  testRelayPaths,
+  textPieces,
+  toolCall,
+  wellFormed,
+} from './stream-properties.ts'
 
 describe('chunks of an OpenAI-style line', () => {
   const source = fc
     .record({
-      thinking: said,
-      text: said,
+      thinking: textPieces,
+      text: textPieces,
       tools: fc.array(toolCall, { maxLength: 4 }),
       order: fc.array(fc.nat(), { maxLength: 40 }),
       noise: fc.array(fc.constantFrom(': comment\n\n', 'data: {"choices":[]}\n\n'), { maxLength: 3 }),
@@ -51,7 +59,7 @@ describe('chunks of an OpenAI-style line', () => {
       prompt_tokens_details: { cached_tokens: 2 },
     }
     const chunk = (choices: object[], extra: object = {}) =>
-      `data: ${printed({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...extra }, spaced)}\n\n`
+      `data: ${jsonText({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...extra }, spaced)}\n\n`
     const finish = { index: 0, delta: {}, finish_reason: tools.length > 0 ? 'tool_calls' : 'stop' }
     return [
       ...deltas.map((delta, i) => chunk([{ index: 0, delta, finish_reason: null }]) + (noise[i] ?? '')),
@@ -98,5 +106,5 @@ describe('chunks of an OpenAI-style line', () => {
     )
   })
 
-  relaysAlike('openai', source.map(streamOf))
+  testRelayPaths('openai', source.map(streamOf))
 })

@@ -5,12 +5,12 @@ import { isJsonObject } from '../../../lib/core/json/index.ts'
 import { thinkingBlocks } from '../../../lib/core/translate/parts/reasoning-details.ts'
 import { completionOf } from './accumulate.ts'
 import { relayTranslated } from './relayed.ts'
-import { inputOf, printed, relaysAlike, said, toolCall, wellFormed } from './told.ts'
+import { inputOf, jsonText, testRelayPaths, textPieces, toolCall, wellFormed } from './stream-properties.ts'
 
 describe('events of an Anthropic-style line', () => {
   const block = fc.oneof(
-    said.map((pieces) => ({ type: 'text' as const, pieces: wellFormed(pieces) })),
-    fc.tuple(said, fc.base64String({ minLength: 1 })).map(([pieces, signature]) => ({
+    textPieces.map((pieces) => ({ type: 'text' as const, pieces: wellFormed(pieces) })),
+    fc.tuple(textPieces, fc.base64String({ minLength: 1 })).map(([pieces, signature]) => ({
       type: 'thinking' as const,
       pieces: wellFormed(pieces),
       signature,
@@ -28,7 +28,7 @@ describe('events of an Anthropic-style line', () => {
   type Source = typeof source extends fc.Arbitrary<infer T> ? T : never
 
   function streamOf({ blocks, pings, spaced }: Source): string {
-    const event = (json: { type: string }) => `event: ${json.type}\ndata: ${printed(json, spaced)}\n\n`
+    const event = (json: { type: string }) => `event: ${json.type}\ndata: ${jsonText(json, spaced)}\n\n`
     const delta = (index: number, of: object) =>
       event({ type: 'content_block_delta', index, delta: of } as never)
     const started = (one: Source['blocks'][number], index: number) => {
@@ -119,7 +119,7 @@ describe('events of an Anthropic-style line', () => {
     )
   })
 
-  relaysAlike('anthropic', source.map(streamOf))
+  testRelayPaths('anthropic', source.map(streamOf))
 
   it('cite one page, or several, at the end of the text that they were cited for', () => {
     const page = (name: string) => ({

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ARK_FACE, createTask, errorOf, OPENAI_FACE } from '../../support/video-faces.ts'
 import { KEY, startVideoGateway, type VideoGateway, videoUpstreamFor } from '../../support/video-gateway.ts'
+import { ARK_VIDEO, createTask, errorOf, OPENAI_VIDEO } from '../../support/video-protocols.ts'
 
 const formOf = (members: Record<string, string | Blob>): FormData => {
   const form = new FormData()
@@ -120,7 +120,7 @@ describe('a video asked for by a form', () => {
   it('is for the OpenAI-style protocol: the task-style one is JSON', async (t) => {
     const upstream = await videoUpstreamFor(t)
     const gateway = await startVideoGateway(t, { lines: [{ kind: 'openai', url: upstream.url }] })
-    const response = await fetch(gateway.url + ARK_FACE.path, {
+    const response = await fetch(gateway.url + ARK_VIDEO.path, {
       method: 'POST',
       body: formOf({ model: 'video' }),
       headers: { authorization: `Bearer ${KEY}` },
@@ -134,8 +134,8 @@ describe('the wrong pairing of a model and an endpoint', () => {
     const upstream = await videoUpstreamFor(t)
     const gateway = await startVideoGateway(t, { lines: [{ kind: 'openai', url: upstream.url }] })
     const cases = [
-      ['/v1/videos', OPENAI_FACE.body({ model: 'chat' }), 'POST /v1/chat/completions'],
-      [ARK_FACE.path, ARK_FACE.body({ model: 'chat' }), 'POST /v1/chat/completions'],
+      ['/v1/videos', OPENAI_VIDEO.body({ model: 'chat' }), 'POST /v1/chat/completions'],
+      [ARK_VIDEO.path, ARK_VIDEO.body({ model: 'chat' }), 'POST /v1/chat/completions'],
       [
         '/v1/chat/completions',
         { model: 'video', messages: [{ role: 'user', content: 'x' }] },
@@ -155,30 +155,30 @@ describe('the wrong pairing of a model and an endpoint', () => {
     const upstream = await videoUpstreamFor(t)
     const lines = [{ kind: 'openai', url: upstream.url, protocol: 'anthropic' }] as const
     const gateway = await startVideoGateway(t, { lines })
-    const response = await gateway.send('POST', '/v1/videos', OPENAI_FACE.body())
+    const response = await gateway.send('POST', '/v1/videos', OPENAI_VIDEO.body())
     assert.equal((await errorOf(response)).code, 'no_candidate')
     const [eliminated] = (await gateway.entry(response)).routing?.eliminated ?? []
     assert.equal(eliminated?.reason, 'protocol')
   })
 
   const DETAILS = [
-    [OPENAI_FACE, 'has no videos'],
-    [ARK_FACE, 'has only chat/completions'],
+    [OPENAI_VIDEO, 'has no videos'],
+    [ARK_VIDEO, 'has only chat/completions'],
   ] as const
-  for (const [face, detail] of DETAILS) {
-    it(`a line without videos among its endpoints makes none (${face.path})`, async (t) => {
+  for (const [caller, detail] of DETAILS) {
+    it(`a line without videos among its endpoints makes none (${caller.path})`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const { url } = upstream
       const without = { kind: 'openai', url, endpoints: ['chat/completions'] } as const
       const alone = await startVideoGateway(t, { lines: [without] })
-      const refused = await alone.send('POST', face.path, face.body())
+      const refused = await alone.send('POST', caller.path, caller.body())
       assert.equal((await errorOf(refused)).code, 'no_candidate')
       const { eliminated } = (await alone.entry(refused)).routing ?? {}
       assert.deepEqual(eliminated, [{ line: 'line-0', reason: 'protocol', detail }])
       assert.equal(upstream.requests.length, 0)
       const lines = [without, { kind: 'openai', url, endpoints: ['videos'] }] as const
       const both = await startVideoGateway(t, { lines })
-      assert.equal((await both.send('POST', face.path, face.body())).status, 200)
+      assert.equal((await both.send('POST', caller.path, caller.body())).status, 200)
       assert.equal(upstream.last.created?.model, 'upstream-video-1')
     })
   }
@@ -192,12 +192,12 @@ describe('limits', () => {
       lines: [{ kind: 'openai', url: upstream.url }],
       config: { accounts },
     })
-    const id = await createTask(gateway, OPENAI_FACE)
+    const id = await createTask(gateway, OPENAI_VIDEO)
     for (let i = 0; i < 2; i++) assert.equal((await gateway.send('GET', `/v1/videos/${id}`)).status, 200)
     const refused = await gateway.send('GET', `/v1/videos/${id}`)
     assert.equal(refused.status, 429)
     assert.ok(Number(refused.headers.get('retry-after')) >= 1)
-    assert.equal((await gateway.send('POST', '/v1/videos', OPENAI_FACE.body())).status, 429)
+    assert.equal((await gateway.send('POST', '/v1/videos', OPENAI_VIDEO.body())).status, 429)
     assert.equal(upstream.seen('POST').length, 1)
   })
 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { finishedVideo } from '../../support/finished-video.ts'
-import { ARK_FACE, errorOf, readTask } from '../../support/video-faces.ts'
 import { videoUpstreamFor } from '../../support/video-gateway.ts'
+import { ARK_VIDEO, errorOf, readTask } from '../../support/video-protocols.ts'
 
 describe('the address that a task-style line names for its video', () => {
   const refused: [string, (other: string) => string][] = [
@@ -74,7 +74,7 @@ describe('the address that a task-style line names for its video', () => {
   it('is in no answer, and in no log line', async (t) => {
     const { gateway, id } = await finishedVideo(t, 'ark', 'https://10.0.0.1/secret-address')
     await gateway.send('GET', `/v1/videos/${id}/content`)
-    const seen = await readTask(gateway, ARK_FACE, id)
+    const seen = await readTask(gateway, ARK_VIDEO, id)
     const texts = JSON.stringify([seen, gateway.logger.lines])
     assert.ok(!texts.includes('10.0.0.1') && !texts.includes('secret-address'))
   })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { finishedVideo } from '../../support/finished-video.ts'
-import { createTask, errorOf, FACES, OPENAI_FACE } from '../../support/video-faces.ts'
 import { startVideoGateway, videoUpstreamFor } from '../../support/video-gateway.ts'
+import { createTask, errorOf, OPENAI_VIDEO, VIDEO_PROTOCOLS } from '../../support/video-protocols.ts'
 
 describe('the content of a video', () => {
-  for (const { kind } of FACES) {
+  for (const { kind } of VIDEO_PROTOCOLS) {
     it(`${kind} line: comes in ranges, and under conditions, as the line answers them`, async (t) => {
       const { upstream, gateway, id } = await finishedVideo(t, kind)
       const get = (headers: Record<string, string>) =>
@@ -40,7 +40,7 @@ describe('the content of a video', () => {
     it(`${kind} line: is a conflict before it is finished`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind, url: upstream.url }] })
-      const id = await createTask(gateway, OPENAI_FACE)
+      const id = await createTask(gateway, OPENAI_VIDEO)
       const early = await gateway.send('GET', `/v1/videos/${id}/content`)
       assert.equal((await errorOf(early)).code, 'conflict')
     })

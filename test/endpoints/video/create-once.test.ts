@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
 import { closedPort } from '../../support/scripted-upstream.ts'
-import { errorOf, FACES } from '../../support/video-faces.ts'
 import { startVideoGateway, type VideoGateway, videoUpstreamFor } from '../../support/video-gateway.ts'
+import { errorOf, VIDEO_PROTOCOLS } from '../../support/video-protocols.ts'
 import { json, type VideoUpstream } from '../../support/video-upstream.ts'
 
 interface Pair {
@@ -32,7 +32,7 @@ describe('a create that the first line surely did not take goes to the next', ()
     ['401', (res) => json(res, 401, { error: { message: 'bad key' } })],
     ['404', (res) => json(res, 404, {})],
   ]
-  for (const { kind, path, body } of FACES) {
+  for (const { kind, path, body } of VIDEO_PROTOCOLS) {
     for (const [name, refuse] of refusals) {
       it(`${kind}: ${name}`, async (t) => {
         const { gateway, first, second } = await pairOf(t, kind)
@@ -81,7 +81,7 @@ describe('a create that the first line may have taken goes nowhere else, and its
     ['an answer that is no JSON', 'upstream_error', 502, (res) => res.end('<html>')],
     ['an id that would be another path', 'upstream_error', 502, (res) => json(res, 200, { id: '..' })],
   ]
-  for (const { kind, path, body } of FACES) {
+  for (const { kind, path, body } of VIDEO_PROTOCOLS) {
     for (const [name, code, status, fail] of doubts) {
       it(`${kind}: ${name}`, async (t) => {
         const { gateway, first, second } = await pairOf(t, kind)
@@ -110,7 +110,7 @@ describe('a create that the first line may have taken goes nowhere else, and its
 
   it('over a kept-alive connection that the line closes under it, too', async (t) => {
     const { gateway, first, second } = await pairOf(t, 'openai')
-    const { path, body } = FACES[0] as (typeof FACES)[number]
+    const { path, body } = VIDEO_PROTOCOLS[0] as (typeof VIDEO_PROTOCOLS)[number]
     assert.equal((await gateway.send('POST', path, body())).status, 200)
     await gateway.send(
       'GET',
@@ -126,7 +126,7 @@ describe('a create that the first line may have taken goes nowhere else, and its
 })
 
 describe('a create that no line takes', () => {
-  for (const { kind, path, body } of FACES) {
+  for (const { kind, path, body } of VIDEO_PROTOCOLS) {
     it(`${kind}: what the line finds wrong with it is told, nothing is held, and the key is free`, async (t) => {
       const { gateway, first, second } = await pairOf(t, kind)
       first.script = (_req, res) => {
@@ -194,7 +194,7 @@ describe('a create whose caller leaves', () => {
 })
 
 describe('an Idempotency-Key', () => {
-  for (const { kind, path, body } of FACES) {
+  for (const { kind, path, body } of VIDEO_PROTOCOLS) {
     it(`${kind}: makes one video, however often it is sent`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind, url: upstream.url }] })

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { until } from '../../support/until.ts'
-import { createTask, errorOf, FACES, OPENAI_FACE } from '../../support/video-faces.ts'
 import { startVideoGateway, videoUpstreamFor } from '../../support/video-gateway.ts'
+import { createTask, errorOf, OPENAI_VIDEO, VIDEO_PROTOCOLS } from '../../support/video-protocols.ts'
 import { json } from '../../support/video-upstream.ts'
 
 const NEVER = new Promise<never>(() => {})
 
 describe('a store that does not answer', () => {
-  for (const face of FACES) {
-    it(`${face.kind}: a create is refused, nothing is sent, and what is committed late is withdrawn`, async (t) => {
+  for (const caller of VIDEO_PROTOCOLS) {
+    it(`${caller.kind}: a create is refused, nothing is sent, and what is committed late is withdrawn`, async (t) => {
       const upstream = await videoUpstreamFor(t)
-      const gateway = await startVideoGateway(t, { lines: [{ kind: face.kind, url: upstream.url }] })
+      const gateway = await startVideoGateway(t, { lines: [{ kind: caller.kind, url: upstream.url }] })
       const { tasks } = gateway
       const intend = tasks.intend.bind(tasks)
       let thaw = (): void => {}
@@ -27,7 +27,7 @@ describe('a store that does not answer', () => {
         await withdraw(id)
         withdrawn.push(id)
       }
-      const response = await gateway.send('POST', face.path, face.body())
+      const response = await gateway.send('POST', caller.path, caller.body())
       assert.equal((await errorOf(response)).code, 'billing_unavailable')
       assert.equal(upstream.requests.length, 0)
       assert.deepEqual(withdrawn, [], 'not before the intent, which would stay')
@@ -37,17 +37,17 @@ describe('a store that does not answer', () => {
       assert.equal(await tasks.count({}), 0)
     })
 
-    it(`${face.kind}: reads, lists, cancels and downloads are refused`, async (t) => {
+    it(`${caller.kind}: reads, lists, cancels and downloads are refused`, async (t) => {
       const upstream = await videoUpstreamFor(t)
-      const gateway = await startVideoGateway(t, { lines: [{ kind: face.kind, url: upstream.url }] })
-      const id = await createTask(gateway, face)
+      const gateway = await startVideoGateway(t, { lines: [{ kind: caller.kind, url: upstream.url }] })
+      const id = await createTask(gateway, caller)
       gateway.tasks.find = () => NEVER
       gateway.tasks.list = () => NEVER
       const asked = upstream.requests.length
       const refused = await Promise.all([
-        gateway.send('GET', `${face.path}/${id}`),
-        gateway.send('GET', face.path),
-        gateway.send('DELETE', `${face.path}/${id}`),
+        gateway.send('GET', `${caller.path}/${id}`),
+        gateway.send('GET', caller.path),
+        gateway.send('DELETE', `${caller.path}/${id}`),
         gateway.send('GET', `/v1/videos/${id}/content`),
       ])
       for (const response of refused) {
@@ -67,7 +67,7 @@ describe('an id that no database takes', () => {
       return true
     }
     const gateway = await startVideoGateway(t, { lines: [{ kind: 'openai', url: upstream.url }] })
-    const response = await gateway.send('POST', OPENAI_FACE.path, OPENAI_FACE.body())
+    const response = await gateway.send('POST', OPENAI_VIDEO.path, OPENAI_VIDEO.body())
     assert.equal((await errorOf(response)).code, 'upstream_error')
     assert.equal(await gateway.tasks.count({ states: ['unresolved'] }), 1)
   })
@@ -75,7 +75,7 @@ describe('an id that no database takes', () => {
   it('is refused where a caller asks for it', async (t) => {
     const { url } = await videoUpstreamFor(t)
     const gateway = await startVideoGateway(t, { lines: [{ kind: 'openai', url }] })
-    for (const query of ['/v1/videos?after=%00', `${FACES[1]?.path}?filter.model=%00`]) {
+    for (const query of ['/v1/videos?after=%00', `${VIDEO_PROTOCOLS[1]?.path}?filter.model=%00`]) {
       const response = await gateway.send('GET', query)
       assert.equal(response.status, 400)
       assert.equal((await errorOf(response)).code, 'invalid_request')

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { startVideoGateway, TASKS, videoUpstreamFor } from '../../support/video-gateway.ts'
 import {
-  ARK_FACE,
+  ARK_VIDEO,
   createTask,
   errorOf,
-  FACES,
-  OPENAI_FACE,
+  OPENAI_VIDEO,
   PAIRINGS,
   readTask,
   type SeenTask,
-} from '../../support/video-faces.ts'
-import { startVideoGateway, TASKS, videoUpstreamFor } from '../../support/video-gateway.ts'
+  VIDEO_PROTOCOLS,
+} from '../../support/video-protocols.ts'
 import { json } from '../../support/video-upstream.ts'
 
 interface TaskList {
@@ -25,13 +25,13 @@ describe('the task-style list', () => {
     const list = async (query: string) =>
       (await (await gateway.send('GET', `${TASKS}?${query}`)).json()) as TaskList
     const made: string[] = []
-    for (let i = 0; i < 5; i++) made.push(await createTask(gateway, ARK_FACE))
+    for (let i = 0; i < 5; i++) made.push(await createTask(gateway, ARK_VIDEO))
     const newest = made.toSorted().reverse()
     const second = await list('page_num=2&page_size=2')
     assert.deepEqual([second.items.map(({ id }) => id), second.total], [newest.slice(2, 4), 5])
     upstream.last.status = 'succeeded'
     const done = made[4] as string
-    await readTask(gateway, ARK_FACE, done)
+    await readTask(gateway, ARK_VIDEO, done)
     const succeeded = await list('filter.status=succeeded')
     assert.deepEqual([succeeded.items.map(({ id }) => id), succeeded.total], [[done], 1])
     const ids = `filter.task_ids=${made[0]}&filter.task_ids=${made[1]}`
@@ -69,16 +69,16 @@ describe('the task-style list', () => {
 })
 
 describe('a storm of polls', () => {
-  for (const { face, line } of PAIRINGS) {
-    it(`${face.kind} caller, ${line.kind} line: 100 at once are one question and one charge`, async (t) => {
+  for (const { caller, line } of PAIRINGS) {
+    it(`${caller.kind} caller, ${line.kind} line: 100 at once are one question and one charge`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: line.kind, url: upstream.url }] })
-      const id = await createTask(gateway, face, face.kind === 'ark' ? { duration: 5 } : { seconds: '5' })
+      const id = await createTask(gateway, caller, caller.kind === 'ark' ? { duration: 5 } : { seconds: '5' })
       upstream.last.status = line.words.succeeded
-      const polls = await Promise.all(Array.from({ length: 100 }, () => readTask(gateway, face, id)))
-      for (const { status } of polls) assert.equal(status, face.words.succeeded)
+      const polls = await Promise.all(Array.from({ length: 100 }, () => readTask(gateway, caller, id)))
+      for (const { status } of polls) assert.equal(status, caller.words.succeeded)
       assert.deepEqual(await gateway.money(), { spent: 500_000_000n, leased: 0n })
-      await readTask(gateway, face, id)
+      await readTask(gateway, caller, id)
       assert.ok(upstream.seen('GET').length < 100)
       assert.deepEqual((await gateway.ledger.check()).violations, [])
     })
@@ -86,11 +86,11 @@ describe('a storm of polls', () => {
 })
 
 describe('a task that nobody asks about', () => {
-  for (const { kind, words } of FACES) {
+  for (const { kind, words } of VIDEO_PROTOCOLS) {
     it(`${kind} line: is charged all the same`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind, url: upstream.url }], settles: true })
-      await createTask(gateway, OPENAI_FACE)
+      await createTask(gateway, OPENAI_VIDEO)
       upstream.last.status = words.succeeded
       const deadline = performance.now() + 10_000
       while ((await gateway.money()).leased > 0n && performance.now() < deadline)
@@ -101,19 +101,19 @@ describe('a task that nobody asks about', () => {
 })
 
 describe('a line that does not answer about its task', () => {
-  for (const { face, line } of PAIRINGS) {
-    const name = `${face.kind} caller, ${line.kind} line`
+  for (const { caller, line } of PAIRINGS) {
+    const name = `${caller.kind} caller, ${line.kind} line`
 
     it(`${name}: reads tell what was last heard, cancels tell what is wrong`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: line.kind, url: upstream.url }] })
-      const id = await createTask(gateway, face)
+      const id = await createTask(gateway, caller)
       upstream.script = (_req, res) => {
         json(res, 500, { error: { message: 'at 10.0.0.7' } })
         return true
       }
-      assert.equal((await readTask(gateway, face, id)).status, face.words.queued)
-      const refused = await gateway.send('DELETE', `${face.path}/${id}`)
+      assert.equal((await readTask(gateway, caller, id)).status, caller.words.queued)
+      const refused = await gateway.send('DELETE', `${caller.path}/${id}`)
       assert.equal((await errorOf(refused)).code, 'upstream_error')
       assert.ok((await gateway.money()).leased > 0n)
     })
@@ -121,26 +121,26 @@ describe('a line that does not answer about its task', () => {
     it(`${name}: one that has forgotten it for a moment has not lost it`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: line.kind, url: upstream.url }] })
-      const id = await createTask(gateway, face)
+      const id = await createTask(gateway, caller)
       const { last } = upstream
       upstream.tasks.delete(last.id)
-      assert.equal((await readTask(gateway, face, id)).status, face.words.queued)
-      const refused = await gateway.send('DELETE', `${face.path}/${id}`)
+      assert.equal((await readTask(gateway, caller, id)).status, caller.words.queued)
+      const refused = await gateway.send('DELETE', `${caller.path}/${id}`)
       assert.equal((await errorOf(refused)).code, 'upstream_error')
       upstream.tasks.set(last.id, last)
       last.status = line.words.succeeded
-      assert.equal((await readTask(gateway, face, id)).status, face.words.succeeded)
+      assert.equal((await readTask(gateway, caller, id)).status, caller.words.succeeded)
     })
 
     it(`${name}: one that began just then is not cancelled`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: line.kind, url: upstream.url }] })
-      const id = await createTask(gateway, face)
+      const id = await createTask(gateway, caller)
       upstream.script = (req) => {
         if (req.method === 'DELETE') upstream.last.status = line.words.running
         return false
       }
-      const refused = await gateway.send('DELETE', `${face.path}/${id}`)
+      const refused = await gateway.send('DELETE', `${caller.path}/${id}`)
       assert.equal((await errorOf(refused)).code, 'conflict')
       assert.ok((await gateway.money()).leased > 0n)
     })
@@ -151,9 +151,9 @@ describe('a word that no protocol has', () => {
   it('is told to the operator once, and to no caller', async (t) => {
     const upstream = await videoUpstreamFor(t)
     const gateway = await startVideoGateway(t, { lines: [{ kind: 'ark', url: upstream.url }] })
-    const id = await createTask(gateway, ARK_FACE)
+    const id = await createTask(gateway, ARK_VIDEO)
     upstream.last.status = 'pondering'
-    for (let i = 0; i < 3; i++) assert.equal((await readTask(gateway, ARK_FACE, id)).status, 'running')
+    for (let i = 0; i < 3; i++) assert.equal((await readTask(gateway, ARK_VIDEO, id)).status, 'running')
     const told = gateway.logger.lines.filter(({ fields }) => fields.status === 'pondering')
     assert.deepEqual([told.length, told[0]?.fields.line], [1, 'line-0'])
   })
@@ -165,12 +165,12 @@ describe('a word that no protocol has', () => {
       ['cancelled', 'cancelled'],
       ['expired', 'failed'],
     ] as const) {
-      const id = await createTask(gateway, OPENAI_FACE)
+      const id = await createTask(gateway, OPENAI_VIDEO)
       upstream.last.status = status
-      const seen = await readTask(gateway, OPENAI_FACE, id)
+      const seen = await readTask(gateway, OPENAI_VIDEO, id)
       assert.equal(seen.status, 'failed')
       assert.ok(seen.error)
-      assert.equal((await readTask(gateway, ARK_FACE, id)).status, asTask)
+      assert.equal((await readTask(gateway, ARK_VIDEO, id)).status, asTask)
     }
     assert.deepEqual(await gateway.money(), { spent: 0n, leased: 0n })
   })
@@ -188,7 +188,7 @@ describe('an id that is none', () => {
     '%00',
     'up-1',
   ]
-  for (const { path } of FACES) {
+  for (const { path } of VIDEO_PROTOCOLS) {
     for (const id of ids) {
       it(`is not found at ${path}: ${id.slice(0, 30)}`, async (t) => {
         const upstream = await videoUpstreamFor(t)

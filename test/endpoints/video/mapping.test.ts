@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ARK_FACE, createTask, errorOf, OPENAI_FACE } from '../../support/video-faces.ts'
 import { startVideoGateway, videoUpstreamFor } from '../../support/video-gateway.ts'
+import { ARK_VIDEO, createTask, errorOf, OPENAI_VIDEO } from '../../support/video-protocols.ts'
 
 const PNG = 'data:image/png;base64,iVBORw0KGgo='
 const text = (said: string) => ({ type: 'text', text: said })
@@ -22,7 +22,7 @@ describe('what an OpenAI-style caller asks of a task-style line', () => {
     it(`${name}`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: 'ark', url: upstream.url }] })
-      await createTask(gateway, OPENAI_FACE, asked)
+      await createTask(gateway, OPENAI_VIDEO, asked)
       const { created } = upstream.last
       for (const [member, value] of Object.entries(sent)) assert.deepEqual(created[member], value, member)
       assert.deepEqual(created.content, [text('a cat')])
@@ -36,7 +36,7 @@ describe('what an OpenAI-style caller asks of a task-style line', () => {
   it('a prompt that reads like flags stays a prompt', async (t) => {
     const upstream = await videoUpstreamFor(t)
     const gateway = await startVideoGateway(t, { lines: [{ kind: 'ark', url: upstream.url }] })
-    await createTask(gateway, OPENAI_FACE, { prompt: 'a cat --dur 60 --resolution 1080p' })
+    await createTask(gateway, OPENAI_VIDEO, { prompt: 'a cat --dur 60 --resolution 1080p' })
     const [part] = upstream.last.created.content as [{ text: string }]
     assert.ok(!part.text.includes('--dur') && part.text.includes('dur 60'))
     assert.equal(upstream.last.created.duration, 4)
@@ -51,7 +51,7 @@ describe('what an OpenAI-style caller asks of a task-style line', () => {
     it(`there are no words for ${param}`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: 'ark', url: upstream.url }] })
-      const response = await gateway.send('POST', '/v1/videos', OPENAI_FACE.body(asked))
+      const response = await gateway.send('POST', '/v1/videos', OPENAI_VIDEO.body(asked))
       const error = await errorOf(response)
       assert.deepEqual([response.status, error.code, error.param], [400, 'unsupported_feature', param])
       assert.equal(upstream.requests.length, 0)
@@ -66,7 +66,7 @@ describe('what an OpenAI-style caller asks of a task-style line', () => {
       { kind: 'openai', url: openai.url },
     ] as const
     const gateway = await startVideoGateway(t, { lines })
-    const response = await gateway.send('POST', '/v1/videos', OPENAI_FACE.body({ size: '1024x1792' }))
+    const response = await gateway.send('POST', '/v1/videos', OPENAI_VIDEO.body({ size: '1024x1792' }))
     assert.equal(response.status, 200)
     assert.deepEqual([ark.requests.length, openai.seen('POST').length], [0, 1])
     const [eliminated] = (await gateway.entry(response)).routing?.eliminated ?? []
@@ -100,7 +100,7 @@ describe('what a task-style caller asks of an OpenAI-style line', () => {
     it(`${name}`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: 'openai', url: upstream.url }] })
-      await createTask(gateway, ARK_FACE, asked)
+      await createTask(gateway, ARK_VIDEO, asked)
       const { created } = upstream.last
       for (const [member, value] of Object.entries(sent)) assert.deepEqual(created[member], value, member)
       assert.equal(created.content, undefined)
@@ -110,7 +110,7 @@ describe('what a task-style caller asks of an OpenAI-style line', () => {
   it('a picture in a data URL becomes a file', async (t) => {
     const upstream = await videoUpstreamFor(t)
     const gateway = await startVideoGateway(t, { lines: [{ kind: 'openai', url: upstream.url }] })
-    await createTask(gateway, ARK_FACE, { content: [text('a cat'), image(PNG)] })
+    await createTask(gateway, ARK_VIDEO, { content: [text('a cat'), image(PNG)] })
     const file = upstream.last.created.input_reference as File
     assert.equal(file.type, 'image/png')
     assert.equal(Buffer.from(await file.arrayBuffer()).toString('base64'), 'iVBORw0KGgo=')
@@ -133,7 +133,7 @@ describe('what a task-style caller asks of an OpenAI-style line', () => {
     it(`there are no words for ${param} in ${JSON.stringify(asked).slice(0, 40)}`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const gateway = await startVideoGateway(t, { lines: [{ kind: 'openai', url: upstream.url }] })
-      const response = await gateway.send('POST', ARK_FACE.path, ARK_FACE.body(asked))
+      const response = await gateway.send('POST', ARK_VIDEO.path, ARK_VIDEO.body(asked))
       const error = await errorOf(response)
       assert.deepEqual([response.status, error.code, error.param], [400, 'unsupported_feature', param])
       assert.equal(upstream.requests.length, 0)
@@ -147,10 +147,10 @@ describe('what goes to a line of the same protocol', () => {
     const gateway = await startVideoGateway(t, { lines: [{ kind: 'ark', url: upstream.url }] })
     const content = [text('a cat --dur 7'), image(PNG, 'first_frame'), image(PNG, 'last_frame')]
     const asked = { content, seed: 42, watermark: true, ratio: 'adaptive', something: { new: [1] } }
-    await createTask(gateway, ARK_FACE, { ...asked, provider: { only: ['line-0'] } })
+    await createTask(gateway, ARK_VIDEO, { ...asked, provider: { only: ['line-0'] } })
     assert.deepEqual(upstream.last.created, { model: 'upstream-video-0', ...asked })
     for (const telling of [{ callback_url: 'https://example.com' }, { return_last_frame: true }]) {
-      const response = await gateway.send('POST', ARK_FACE.path, ARK_FACE.body(telling))
+      const response = await gateway.send('POST', ARK_VIDEO.path, ARK_VIDEO.body(telling))
       assert.equal((await errorOf(response)).param, Object.keys(telling)[0])
     }
     assert.equal(upstream.seen('POST').length, 1)
@@ -160,7 +160,7 @@ describe('what goes to a line of the same protocol', () => {
     const upstream = await videoUpstreamFor(t)
     const gateway = await startVideoGateway(t, { lines: [{ kind: 'openai', url: upstream.url }] })
     const asked = { prompt: 'a cat --dur 7', size: '1024x1792', style: 'noir' }
-    await createTask(gateway, OPENAI_FACE, { ...asked, provider: { only: ['line-0'] } })
+    await createTask(gateway, OPENAI_VIDEO, { ...asked, provider: { only: ['line-0'] } })
     assert.deepEqual(upstream.last.created, { model: 'upstream-video-0', ...asked })
   })
 })

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import OpenAI, { toFile } from 'openai'
-import { FACES, OPENAI_FACE } from '../../support/video-faces.ts'
 import { OTHER_KEY, startVideoGateway, videoUpstreamFor } from '../../support/video-gateway.ts'
+import { OPENAI_VIDEO, VIDEO_PROTOCOLS } from '../../support/video-protocols.ts'
 
 const PICTURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0xff, 0x0d, 0x0a])
 
 describe('the official OpenAI client', () => {
-  for (const line of FACES) {
+  for (const line of VIDEO_PROTOCOLS) {
     it(`creates, retrieves, lists, downloads and deletes videos on a line of the kind ${line.kind}`, async (t) => {
       const upstream = await videoUpstreamFor(t)
       const { sdk } = await startVideoGateway(t, { lines: [{ kind: line.kind, url: upstream.url }] })
@@ -151,14 +151,14 @@ describe('the other account', () => {
     const { id } = await gateway.sdk.videos.create({ model: 'video', prompt: 'a cat' })
     const asked = upstream.requests.length
     const headers = { authorization: `Bearer ${OTHER_KEY}` }
-    for (const { path } of FACES) {
+    for (const { path } of VIDEO_PROTOCOLS) {
       for (const method of ['GET', 'DELETE'])
         assert.equal((await gateway.send(method, `${path}/${id}`, undefined, headers)).status, 404)
     }
     assert.equal((await gateway.send('GET', `/v1/videos/${id}/content`, undefined, headers)).status, 404)
     const remix = await gateway.send('POST', `/v1/videos/${id}/remix`, { prompt: 'x' }, headers)
     assert.equal(remix.status, 404)
-    const list = await gateway.send('GET', OPENAI_FACE.path, undefined, headers)
+    const list = await gateway.send('GET', OPENAI_VIDEO.path, undefined, headers)
     assert.deepEqual(await list.json(), {
       object: 'list',
       data: [],

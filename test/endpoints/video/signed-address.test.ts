@@ -2,27 +2,27 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { UrlSigner } from '../../../lib/endpoints/video/content/signed-url.ts'
 import { finishedVideo, SECRET } from '../../support/finished-video.ts'
+import { startVideoGateway, type VideoGateway, videoUpstreamFor } from '../../support/video-gateway.ts'
 import {
-  ARK_FACE,
+  ARK_VIDEO,
   createTask,
   errorOf,
-  FACES,
-  type Face,
-  OPENAI_FACE,
+  OPENAI_VIDEO,
   readTask,
-} from '../../support/video-faces.ts'
-import { startVideoGateway, type VideoGateway, videoUpstreamFor } from '../../support/video-gateway.ts'
+  VIDEO_PROTOCOLS,
+  type VideoProtocol,
+} from '../../support/video-protocols.ts'
 
 describe('the signed address that a task-style caller gets', () => {
-  const addressOf = async (gateway: VideoGateway, face: Face, id: string): Promise<string> => {
-    const { content } = await readTask(gateway, face, id)
+  const addressOf = async (gateway: VideoGateway, caller: VideoProtocol, id: string): Promise<string> => {
+    const { content } = await readTask(gateway, caller, id)
     return (content as { video_url: string }).video_url
   }
 
-  for (const { kind } of FACES) {
+  for (const { kind } of VIDEO_PROTOCOLS) {
     it(`${kind} line: is the gateway's own, and works without a key`, async (t) => {
       const { upstream, gateway, id } = await finishedVideo(t, kind)
-      const address = await addressOf(gateway, ARK_FACE, id)
+      const address = await addressOf(gateway, ARK_VIDEO, id)
       assert.ok(address.startsWith(`${gateway.url}/v1/videos/${id}/content?`), address)
       const response = await fetch(address, { headers: { range: 'bytes=0-3' } })
       assert.equal(response.status, 206)
@@ -34,8 +34,8 @@ describe('the signed address that a task-style caller gets', () => {
 
   it('is good for one video and until its time', async (t) => {
     const { upstream, gateway, id } = await finishedVideo(t, 'openai')
-    const other = await createTask(gateway, OPENAI_FACE)
-    const address = new URL(await addressOf(gateway, ARK_FACE, id))
+    const other = await createTask(gateway, OPENAI_VIDEO)
+    const address = new URL(await addressOf(gateway, ARK_VIDEO, id))
     const asked = upstream.requests.length
     const variants: [string, string][] = [
       ['another video', address.href.replace(id, other)],
@@ -62,7 +62,7 @@ describe('the signed address that a task-style caller gets', () => {
 
   it('opens nothing but the content, and without one a key is needed', async (t) => {
     const { gateway, id } = await finishedVideo(t, 'openai')
-    const { search } = new URL(await addressOf(gateway, ARK_FACE, id))
+    const { search } = new URL(await addressOf(gateway, ARK_VIDEO, id))
     assert.equal((await fetch(`${gateway.url}/v1/videos/${id}${search}`)).status, 401)
     assert.equal(
       (await fetch(`${gateway.url}/v1/videos/${id}/content${search}`, { method: 'DELETE' })).status,
@@ -77,9 +77,9 @@ describe('the signed address that a task-style caller gets', () => {
       lines: [{ kind: 'openai', url: upstream.url }],
       config: { trustProxy: true },
     })
-    const id = await createTask(gateway, ARK_FACE)
+    const id = await createTask(gateway, ARK_VIDEO)
     upstream.last.status = 'completed'
-    const response = await gateway.send('GET', `${ARK_FACE.path}/${id}`, undefined, {
+    const response = await gateway.send('GET', `${ARK_VIDEO.path}/${id}`, undefined, {
       'x-forwarded-proto': 'https',
       'x-forwarded-host': 'models.example.com',
     })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { finishedVideo } from '../../support/finished-video.ts'
-import { createTask, errorOf, FACES, readTask } from '../../support/video-faces.ts'
 import type { VideoGateway } from '../../support/video-gateway.ts'
 import { startVideoGateway, videoUpstreamFor } from '../../support/video-gateway.ts'
+import { createTask, errorOf, readTask, VIDEO_PROTOCOLS } from '../../support/video-protocols.ts'
 import { json } from '../../support/video-upstream.ts'
 
 /** Line, upstream's name of the model, status and outcome of each attempt of a call. */
@@ -17,19 +17,19 @@ async function attemptsOf(gateway: VideoGateway, response: Response) {
   ])
 }
 
-for (const face of FACES) {
-  describe(`the trace of a ${face.kind} call`, () => {
+for (const caller of VIDEO_PROTOCOLS) {
+  describe(`the trace of a ${caller.kind} call`, () => {
     it('that reads tells what the line answered, also where the caller is told what was known', async (t) => {
       const upstream = await videoUpstreamFor(t)
-      const gateway = await startVideoGateway(t, { lines: [{ kind: face.kind, url: upstream.url }] })
-      const id = await createTask(gateway, face)
-      const good = await gateway.send('GET', `${face.path}/${id}`)
+      const gateway = await startVideoGateway(t, { lines: [{ kind: caller.kind, url: upstream.url }] })
+      const id = await createTask(gateway, caller)
+      const good = await gateway.send('GET', `${caller.path}/${id}`)
       assert.deepEqual(await attemptsOf(gateway, good), [['line-0', 'upstream-video-0', 200, 'completed']])
       upstream.script = (_req, res) => {
         json(res, 500, { error: { message: 'no disk' } })
         return true
       }
-      const stale = await gateway.send('GET', `${face.path}/${id}`)
+      const stale = await gateway.send('GET', `${caller.path}/${id}`)
       assert.equal(stale.status, 200)
       assert.equal(((await stale.json()) as { status: string }).status, 'queued')
       assert.deepEqual(await attemptsOf(gateway, stale), [
@@ -39,10 +39,10 @@ for (const face of FACES) {
 
     it('that waits for what another asks tells of the same exchange', async (t) => {
       const upstream = await videoUpstreamFor(t)
-      const gateway = await startVideoGateway(t, { lines: [{ kind: face.kind, url: upstream.url }] })
-      const id = await createTask(gateway, face)
+      const gateway = await startVideoGateway(t, { lines: [{ kind: caller.kind, url: upstream.url }] })
+      const id = await createTask(gateway, caller)
       const answers = await Promise.all(
-        Array.from({ length: 20 }, () => gateway.send('GET', `${face.path}/${id}`)),
+        Array.from({ length: 20 }, () => gateway.send('GET', `${caller.path}/${id}`)),
       )
       for (const answer of answers) {
         assert.equal(answer.status, 200)
@@ -54,13 +54,13 @@ for (const face of FACES) {
 
     it('that cancels tells what the line refused with', async (t) => {
       const upstream = await videoUpstreamFor(t)
-      const gateway = await startVideoGateway(t, { lines: [{ kind: face.kind, url: upstream.url }] })
-      const id = await createTask(gateway, face)
+      const gateway = await startVideoGateway(t, { lines: [{ kind: caller.kind, url: upstream.url }] })
+      const id = await createTask(gateway, caller)
       upstream.script = ({ method }, res) => {
         if (method === 'DELETE') json(res, 503, { error: { message: 'busy' } })
         return method === 'DELETE'
       }
-      const response = await gateway.send('DELETE', `${face.path}/${id}`)
+      const response = await gateway.send('DELETE', `${caller.path}/${id}`)
       assert.equal((await errorOf(response)).code, 'upstream_overloaded')
       assert.deepEqual(await attemptsOf(gateway, response), [
         ['line-0', 'upstream-video-0', 200, 'completed'],
@@ -69,7 +69,7 @@ for (const face of FACES) {
     })
 
     it('that downloads tells what the line sent', async (t) => {
-      const { upstream, gateway, id } = await finishedVideo(t, face.kind)
+      const { upstream, gateway, id } = await finishedVideo(t, caller.kind)
       const whole = await gateway.send('GET', `/v1/videos/${id}/content`)
       await whole.arrayBuffer()
       assert.deepEqual((await attemptsOf(gateway, whole))?.at(-1), [
@@ -95,14 +95,14 @@ for (const face of FACES) {
 
     it('that two cancel at once is no error for either', async (t) => {
       const upstream = await videoUpstreamFor(t)
-      const gateway = await startVideoGateway(t, { lines: [{ kind: face.kind, url: upstream.url }] })
-      const id = await createTask(gateway, face)
-      const answers = await Promise.all([1, 2].map(() => gateway.send('DELETE', `${face.path}/${id}`)))
+      const gateway = await startVideoGateway(t, { lines: [{ kind: caller.kind, url: upstream.url }] })
+      const id = await createTask(gateway, caller)
+      const answers = await Promise.all([1, 2].map(() => gateway.send('DELETE', `${caller.path}/${id}`)))
       assert.deepEqual(
         answers.map(({ status }) => status),
         [200, 200],
       )
-      assert.equal((await readTask(gateway, face, id)).status, face.words.cancelled)
+      assert.equal((await readTask(gateway, caller, id)).status, caller.words.cancelled)
       assert.deepEqual(await gateway.money(), { spent: 0n, leased: 0n })
     })
   })

@@ -8,7 +8,7 @@ import { type Counts, readClosingLines } from './closing-lines.ts'
 const REPORTER = fileURLToPath(new URL('reporter.ts', import.meta.url))
 /** What a file's own processes have for ending behind it. */
 const ENDS_WITHIN_MS = 5000
-const MOST_OUTPUT = 2_000_000
+const MAX_OUTPUT = 2_000_000
 
 /** How a test file came out. */
 export interface FileResult {
@@ -47,7 +47,7 @@ export function runTestFile(path: string, { limitMs, testLimitMs, flags }: FileO
   let said = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(-MOST_OUTPUT)
+      said = (said + text).slice(-MAX_OUTPUT)
     })
   let isLate = false
   const late = setTimeout(() => {

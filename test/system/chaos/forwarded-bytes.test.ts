@@ -13,7 +13,7 @@ import { type GatewayProcess, startGatewayProcess, temporaryFolder } from '../..
 const SHARE = Number(process.env.FORWARDED_SHARE ?? 0.2)
 const DOWNLOAD_BYTES = Math.round(1_000_000_000 * SHARE)
 const UPLOAD_BYTES = Math.round(500_000_000 * SHARE)
-const MOST_GROWTH_BYTES = 30_000_000
+const MAX_GROWTH_BYTES = 30_000_000
 
 const PIECE = Buffer.alloc(1_000_000, 'x')
 
@@ -118,7 +118,7 @@ describe('bytes that are passed on', () => {
       })
       t.diagnostic(`resident memory grew by ${(growth / 1e6).toFixed(1)} MB at most`)
       assert.equal(passed, size)
-      assert.ok(growth < MOST_GROWTH_BYTES, `resident memory grew by ${growth} bytes`)
+      assert.ok(growth < MAX_GROWTH_BYTES, `resident memory grew by ${growth} bytes`)
     })
   }
 })

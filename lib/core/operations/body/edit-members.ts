@@ -1,11 +1,11 @@
 import { MemberCursor } from './json-members.ts'
 
-/** Changes to the members of an object: a new value as JSON text, or `null` to take the member away. */
+/** Changes of an object's members: a new value as JSON text, or `null` to remove the member. */
 export type MemberEdits = Readonly<Record<string, string | null>>
 
 /**
- * The same text with some top-level members replaced, taken away or added; every other byte stays as it is. A member
- * that stands twice is edited twice, so that no reader of duplicates sees the old value.
+ * Replaces, removes or adds top-level members; all other bytes stay as they are. A member that occurs twice is changed
+ * twice, so that no reader of duplicates sees the old value.
  *
  * @param raw valid JSON whose top level is an object.
  */
@@ -36,7 +36,7 @@ export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
   for (let i = 0; i < names.length; i++) {
     const name = names[i] as string
     if (edits[name] === null || replaced?.includes(name)) continue
-    // Behind the last member that is kept and behind all cuts, for what is cut last may be what followed it.
+    // Behind the last member that is kept and behind all cuts, because the last cut may follow that member.
     const place = Math.max(keptEnd < 0 ? raw.indexOf('{') + 1 : keptEnd, cuts.at(-1)?.to ?? 0)
     const text = `${keptEnd < 0 ? '' : ','}${JSON.stringify(name)}:${edits[name]}`
     cuts.push({ from: place, to: place, text })
@@ -50,7 +50,7 @@ function nameOf(member: MemberCursor, names: readonly string[]): string | undefi
   return undefined
 }
 
-/** A piece of a text that is taken out, and what takes its place. */
+/** A part of a text that is removed, and its replacement. */
 interface Cut {
   readonly from: number
   readonly to: number
@@ -58,7 +58,7 @@ interface Cut {
 }
 
 /**
- * One copy, however many cuts there are.
+ * Makes one copy, however many cuts there are.
  *
  * @param cuts from front to back.
  */

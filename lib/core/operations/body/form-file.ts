@@ -1,8 +1,8 @@
-/** A file that came as a part of a multipart body; it stands in the body's JSON under the part's name. */
+/** A file from a multipart body. In the body's JSON, it is the value of the part's name. */
 export class FormFile {
-  /** As the caller named it; no path. */
+  /** The name that the caller gave, without a path. */
   readonly filename: string
-  /** Media type as the caller declared it, in lower case, without parameters. */
+  /** The media type that the caller declared, in lower case, without parameters. */
   readonly contentType: string
   readonly bytes: Buffer
 

@@ -10,8 +10,8 @@ const CLOSE_BRACKET = 0x5d
 const SHORT_STRING = 48
 
 /**
- * Goes over the members of the object that a text holds, without reading their values: after each {@link next} that
- * answers true it stands on one of them, as byte offsets into the text.
+ * Iterates over the members of the object in a text without parsing their values. After each {@link next} that returns
+ * true, it has the current member as byte offsets into the text.
  *
  * @example
  * const member = new MemberCursor(raw)
@@ -25,13 +25,13 @@ export class MemberCursor {
   valueStart = 0
   valueEnd = 0
 
-  /** @param raw valid JSON whose top level is an object, as `JSON.parse` has already established. */
+  /** @param raw valid JSON whose top level is an object; `JSON.parse` must have accepted it. */
   constructor(raw: Buffer) {
     this.#raw = raw
     this.#at = skipSpace(raw, raw.indexOf(OPEN_BRACE) + 1)
   }
 
-  /** Goes to the next member; false where there is none. */
+  /** Moves to the next member; returns false if there is none. */
   next(): boolean {
     const raw = this.#raw
     if (raw[this.#at] !== QUOTE) return false
@@ -51,7 +51,7 @@ export class MemberCursor {
     return text.includes('\\') ? (JSON.parse(text) as string) : text.slice(1, -1)
   }
 
-  /** Whether that is its key. No text is made of it, as a rule. */
+  /** Whether the key of the member is `name`. Usually compares without creating a string. */
   is(name: string): boolean {
     const raw = this.#raw
     const start = this.keyStart + 1
@@ -65,7 +65,7 @@ export class MemberCursor {
     return same
   }
 
-  /** Whether its value is written so, in ASCII; no text is made of it. */
+  /** Whether the value is written exactly as this ASCII text. Compares without creating a string. */
   reads(text: string): boolean {
     if (this.valueEnd - this.valueStart !== text.length) return false
     for (let i = 0; i < text.length; i++) {
@@ -83,7 +83,7 @@ function skipSpace(raw: Buffer, from: number): number {
   return at
 }
 
-/** The offset behind the string that begins at `start`. */
+/** Returns the offset behind the string that begins at `start`. */
 function endOfString(raw: Buffer, start: number): number {
   let at = start + 1
   const near = Math.min(raw.length, at + SHORT_STRING)
@@ -132,7 +132,7 @@ function endOfContainer(raw: Buffer, start: number): number {
   return at
 }
 
-/** The raw text of one top-level member's value; the last one wins, as it does in `JSON.parse`. */
+/** Returns the raw text of a top-level member's value. Of duplicates it returns the last, as `JSON.parse` does. */
 export function memberText(raw: Buffer, key: string): string | undefined {
   const member = new MemberCursor(raw)
   let [start, end] = [-1, -1]

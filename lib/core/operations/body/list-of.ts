@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * A list whose check ends at its first faulty item. `z.array` notes the faults of all of them, which for a body of some
- * megabytes that holds nothing else amounts to gigabytes.
+ * A list whose check stops at its first invalid item. `z.array` collects the issues of all items, which for a body of
+ * some megabytes can take gigabytes.
  */
 export function listOf<Item extends z.ZodType>(item: Item, min = 0) {
   const list = z
@@ -19,7 +19,7 @@ export function listOf<Item extends z.ZodType>(item: Item, min = 0) {
     .meta({
       type: 'array',
       minItems: min,
-      /** Worded when somebody asks for the schema, and not before. */
+      /** Created only when a schema is asked for. */
       get items() {
         const { $schema: _, ...items } = z.toJSONSchema(item, { io: 'input', unrepresentable: 'any' })
         return items
@@ -31,7 +31,7 @@ export function listOf<Item extends z.ZodType>(item: Item, min = 0) {
 
 const itemsOfLists = new WeakMap<z.core.$ZodType, { readonly item: z.ZodType; readonly min: number }>()
 
-/** The items of a list that {@link listOf} made, and how many there must be; undefined of any other schema. */
+/** Returns the items and the minimum length of a list that {@link listOf} made; undefined for any other schema. */
 export function itemsOf(schema: z.core.$ZodType) {
   return itemsOfLists.get(schema)
 }

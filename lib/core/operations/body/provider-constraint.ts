@@ -9,8 +9,8 @@ const ceiling = z
   .optional()
 
 /**
- * The request's `provider` object: what the caller demands of the lines that serve it, in the members known from hosted
- * model routers. Unknown members are refused: silently ignoring a demand would break it.
+ * The request's `provider` object: the caller's demands on the lines, in the members known from hosted model routers.
+ * Unknown members are refused, because ignoring a demand would violate it.
  */
 export const providerConstraintSchema = z.strictObject({
   only: names.optional(),
@@ -24,7 +24,7 @@ export const providerConstraintSchema = z.strictObject({
   region: z.union([z.string().min(1), names], { error: 'must be a region or a list of regions' }).optional(),
 })
 
-/** Highest prices in nano-units: tokens per million, requests and images each. */
+/** The highest accepted prices in nano-units: per million tokens, per request and per image. */
 export interface PriceCeiling {
   readonly prompt?: bigint | undefined
   readonly completion?: bigint | undefined
@@ -32,21 +32,19 @@ export interface PriceCeiling {
   readonly image?: bigint | undefined
 }
 
-/**
- * What a caller demands of the lines. `only`, `ignore` and `order` name providers or lines.
- */
+/** The caller's demands on the lines. `only`, `ignore` and `order` name providers or lines. */
 export interface ProviderConstraint {
   readonly only?: readonly string[] | undefined
   readonly ignore?: readonly string[] | undefined
   readonly order?: readonly string[] | undefined
-  /** false: only the lines in `order`, or, without one, only the first choice. */
+  /** false: only the lines in `order` may serve; without `order`, only the first choice. */
   readonly allowFallbacks: boolean
   readonly sort?: 'price' | 'latency' | 'throughput' | undefined
   readonly maxPrice?: PriceCeiling | undefined
   readonly regions?: readonly string[] | undefined
 }
 
-/** Turns the parsed `provider` object into a {@link ProviderConstraint}. */
+/** Converts the parsed `provider` object into a {@link ProviderConstraint}. */
 export function toProviderConstraint(given: z.output<typeof providerConstraintSchema>): ProviderConstraint {
   return {
     only: given.only,

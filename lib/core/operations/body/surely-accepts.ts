@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { itemsOf } from './list-of.ts'
 
-/** What is known of a schema. `maybe`: only zod can tell what it accepts. */
+/** A compiled schema. `maybe`: only zod can tell what the schema accepts. */
 type Rule = { readonly optional?: true; readonly nullable?: true } & (
   | { readonly kind: 'maybe' | 'boolean' }
   | { readonly kind: 'string' | 'number' | 'integer'; readonly least: number; readonly most: number }
@@ -19,8 +19,8 @@ type Rule = { readonly optional?: true; readonly nullable?: true } & (
 const ruleOfSchema = new WeakMap<z.ZodType, Rule>()
 
 /**
- * Whether a schema accepts a value of JSON, told without a copy of it: `safeParse` makes one, which is most of what it
- * costs. False means that `safeParse` has to be asked: the schema may refuse the value, or be of a kind unknown here.
+ * Whether a schema surely accepts a JSON value. Unlike `safeParse`, it makes no copy of the value, which is most of the
+ * cost. If it returns false, call `safeParse`: the schema may refuse the value, or be of a kind unknown here.
  */
 export function surelyAccepts(schema: z.ZodType, value: unknown): boolean {
   let rule = ruleOfSchema.get(schema)
@@ -96,7 +96,7 @@ function ruleOf(schema: z.core.$ZodType): Rule {
   }
 }
 
-/** A text of so many characters, or a number from here to there. */
+/** Returns the rule of a text with a bounded length, or of a number with bounds. */
 function boundedRule(
   kind: 'string' | 'number' | 'integer',
   checks: readonly z.core.$ZodCheck<never>[] | undefined,
@@ -114,7 +114,7 @@ function boundedRule(
   return { kind, least, most }
 }
 
-/** An object that may have further members, whatever they are. */
+/** Returns the rule of an object that may have further members. */
 function objectRule({ shape, catchall, checks }: z.core.$ZodObjectDef): Rule {
   const refinements: ((value: unknown) => unknown)[] = []
   for (const check of checks ?? []) {

@@ -2,28 +2,30 @@ import type { UpstreamEdit } from '../operation.ts'
 import { editMembers } from './edit-members.ts'
 import { memberText } from './json-members.ts'
 
-/** A body on its way upstream: the caller's bytes under the line's name of the model, without what is the gateway's. */
+/**
+ * Returns the body for a line: the caller's bytes with the line's name of the model, without the gateway's own members.
+ */
 export function renamedBody(
   raw: Buffer,
   json: Readonly<Record<string, unknown>>,
   model: string,
   streamOptions?: string,
 ): Buffer {
-  // Even where it is the same: the member may stand twice, and the upstream may read the other one.
+  // Also if the name is the same: the member may occur twice, and the upstream may read the other one.
   const edits: Record<string, string | null> = { model: JSON.stringify(model) }
   if ('provider' in json) edits.provider = null
   if (streamOptions !== undefined) edits.stream_options = streamOptions
   return editMembers(raw, edits)
 }
 
-/** Whether the caller of an OpenAI-style stream wants its usage chunk. */
+/** Whether the caller of an OpenAI-style stream asks for the usage chunk. */
 export function asksForUsage({ stream_options: given }: Readonly<Record<string, unknown>>): boolean {
   return (
     typeof given === 'object' && given !== null && 'include_usage' in given && given.include_usage === true
   )
 }
 
-/** The body of an OpenAI-style call whose stream is asked for its usage in any case. */
+/** Returns the body of an OpenAI-style call. If it streams, it asks for the usage chunk in any case. */
 export function meteredBody(
   raw: Buffer,
   json: Readonly<Record<string, unknown>>,
@@ -38,7 +40,7 @@ export function meteredBody(
   )
 }
 
-/** The caller's stream options with the usage chunk asked for; what else they hold stays as it was written. */
+/** Returns the caller's stream options with the usage chunk; all other options stay as they are. */
 function withUsage(streamOptions = '{}'): string {
   return editMembers(Buffer.from(streamOptions), { include_usage: 'true' }).toString()
 }

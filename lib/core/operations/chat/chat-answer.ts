@@ -2,7 +2,7 @@ import type { AnswerReading, Substance } from '../operation.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 import { readChatUsage } from './chat-usage.ts'
 
-/** The members of a choice's message or delta that carry output, whatever the upstream calls them. */
+/** The members of a message or delta that contain output, by the names of all upstreams. */
 export interface ChatOutput {
   content?: unknown
   reasoning_content?: unknown
@@ -14,7 +14,7 @@ export interface ChatOutput {
   images?: unknown
 }
 
-/** A choice of an answer, or of a stream's chunk. */
+/** A choice of an answer or of a chunk. */
 export interface ChatChoice {
   readonly index?: unknown
   readonly message?: ChatOutput | null
@@ -23,19 +23,19 @@ export interface ChatChoice {
   readonly [member: string]: unknown
 }
 
-/** Where a choice holds its output. */
+/** How to read the output of a choice. */
 export interface ChoiceForm {
   output(choice: ChatChoice): ChatOutput
-  /** The member that holds a chunk's text, where the choice carries that and nothing else of note. */
+  /** Returns the member with a chunk's text if the choice contains nothing else of interest. */
   textMember(choice: ChatChoice): string | undefined
 }
 
 const MESSAGE_CHOICE: ChoiceForm = { output: ({ message }) => message ?? {}, textMember: () => undefined }
 
 /**
- * Reads a whole answer of choices. Throws SyntaxError when it is not one.
+ * Reads a complete answer with choices. Throws SyntaxError if it is not one.
  *
- * @param form of the choices. Defaults to that of a chat completion.
+ * @param form how to read a choice. Defaults to that of a chat completion.
  */
 export function readChoices(json: unknown, form: ChoiceForm = MESSAGE_CHOICE): AnswerReading {
   const answer = json as { choices?: unknown; usage?: unknown } | null
@@ -59,7 +59,7 @@ export function readChoices(json: unknown, form: ChoiceForm = MESSAGE_CHOICE): A
   }
 }
 
-/** What an answer amounts to with one more choice: a refusal counts before output, output before what was filtered. */
+/** Combines the substance so far with one more choice: a refusal wins over output, output over filtered output. */
 function weightier(before: Substance, choice: ChatChoice, form: ChoiceForm): Substance {
   if (before === 'refusal') return before
   const output = form.output(choice)
@@ -68,12 +68,12 @@ function weightier(before: Substance, choice: ChatChoice, form: ChoiceForm): Sub
   return choice.finish_reason === 'content_filter' ? 'filtered' : before
 }
 
-/** Whether a message or delta declines in the model's own words. */
+/** Whether a message or delta contains a refusal by the model. */
 export function hasRefusal(output: ChatOutput): boolean {
   return isText(output.refusal)
 }
 
-/** Whether a message or delta carries real output: text, reasoning, a refusal, a tool call, audio or an image. */
+/** Whether a message or delta contains output: text, reasoning, a refusal, a tool call, audio or an image. */
 export function hasOutput(output: ChatOutput): boolean {
   return (
     isText(output.content) ||
@@ -88,7 +88,7 @@ export function hasOutput(output: ChatOutput): boolean {
   )
 }
 
-/** The text of a message or delta that is counted as output. */
+/** Returns the text of a message or delta that is counted as output. */
 export function outputText(output: ChatOutput): string {
   let text = ''
   for (const value of [output.content, output.reasoning_content ?? output.reasoning, output.refusal]) {

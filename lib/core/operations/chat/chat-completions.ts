@@ -29,7 +29,7 @@ const message = z.looseObject({
   tool_calls: listOf(z.looseObject({})).nullish(),
 })
 
-/** What the gateway needs of a chat completion request; unknown members pass through untouched. */
+/** The members of a chat completion request that the gateway reads; unknown members pass through unchanged. */
 const schema = z.looseObject({
   model: z.string().min(1),
   messages: listOf(message, 1),
@@ -79,7 +79,7 @@ function chatFacts(
     const message = body.messages[i] as ChatBody['messages'][number]
     const { content, tool_calls: calls } = message
     tokens += TOKENS_PER_MESSAGE
-    // A name, reasoning handed back, a function call of the older kind: models read it all.
+    // Models read the name, returned reasoning and a function call of the older form.
     for (const name in message) if (!COUNTED.has(name)) tokens += estimateTokens(jsonText(message[name]))
     if (typeof content === 'string') tokens += estimateTokens(content)
     else if (content) {
@@ -100,7 +100,7 @@ function chatFacts(
   for (const member of COUNTED_AS_WRITTEN) {
     if (body[member]) tokens += estimateTokens(memberText(raw, member) ?? '')
   }
-  // Others are a word to the upstream; this one is written into the prompt.
+  // The upstream treats other formats as a parameter; it writes this one into the prompt.
   if (body.response_format?.type === 'json_schema')
     tokens += estimateTokens(memberText(raw, 'response_format') ?? '')
   if (body.stream === true) asked = asking(asked, 'stream', 'stream')
@@ -122,7 +122,7 @@ function chatFacts(
   }
 }
 
-/** Features that are asked for, each with the member that does; most calls ask for none, and share these. */
+/** The features of a call that asks for none. Most calls share it. */
 const NOTHING_ASKED: ReadonlyMap<Feature, string> = new Map()
 const NO_FEATURES: ReadonlySet<Feature> = new Set()
 
@@ -130,18 +130,18 @@ function asking(known: ReadonlyMap<Feature, string>, feature: Feature, param: st
   return new Map(known).set(feature, param)
 }
 
-/** Members whose text the upstream writes into the prompt. */
+/** Members that the upstream writes into the prompt as they are. */
 const COUNTED_AS_WRITTEN = ['tools', 'functions', 'prediction']
 
-/** Members of a message that are counted each in its own way, or not at all. */
+/** Members of a message that have their own way of counting, or are not counted. */
 const COUNTED: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls', 'tool_call_id'])
 
-/** Upstreams differ in which of the two they go by. */
+/** Upstreams differ in which of the two members they read. */
 function largestOf(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other)
 }
 
-/** Name and arguments of an earlier tool call, the part of it that is prompt text. */
+/** Returns name and arguments of an earlier tool call, which are part of the prompt. */
 function callText(call: Readonly<Record<string, unknown>>): string {
   const fn = call.function
   if (typeof fn !== 'object' || fn === null) return ''

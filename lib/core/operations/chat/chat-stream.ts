@@ -21,7 +21,7 @@ const TEXT_MEMBERS: ReadonlySet<string> = new Set(['content', 'reasoning_content
 
 const DELTA_CHOICE: ChoiceForm = { output: ({ delta }) => delta ?? {}, textMember: plainTextMember }
 
-/** Reads an OpenAI-style stream of choices as it passes. */
+/** Reads an OpenAI-style stream of choices. */
 export class ChatStreamReader implements StreamReader {
   #answers: number
   #relayUsage: boolean
@@ -38,7 +38,7 @@ export class ChatStreamReader implements StreamReader {
   /**
    * @param options.answers how many choices were asked for.
    * @param options.relayUsage whether the caller asked for the usage chunk.
-   * @param options.form where a choice holds its output. Defaults to a delta, as in chat.
+   * @param options.form how to read a choice. Defaults to a delta, as in chat.
    */
   constructor(options: { answers: number; relayUsage: boolean; form?: ChoiceForm }) {
     this.#answers = options.answers
@@ -46,7 +46,7 @@ export class ChatStreamReader implements StreamReader {
     this.#form = options.form ?? DELTA_CHOICE
   }
 
-  /** An upstream may give fewer choices than were asked for. */
+  /** Whether each choice that has begun is finished. An upstream may send fewer choices than were asked for. */
   get whole(): boolean {
     return this.#finishedChoices.size > 0 && this.#finishedChoices.size === this.#choices.size
   }
@@ -64,7 +64,7 @@ export class ChatStreamReader implements StreamReader {
     const chunk = JSON.parse(data) as ChatChunk | null
     if (typeof chunk !== 'object' || chunk === null) throw new SyntaxError('a stream event is not an object')
     reading.json = chunk
-    // Some upstreams name the event, or the object, instead of wrapping the error in a member.
+    // Some upstreams name the event or the object `error` instead of wrapping the error in a member.
     if (chunk.error || event === 'error' || chunk.object === 'error')
       return { ...reading, error: chunk.error ?? chunk }
     const hasUsage = typeof chunk.usage === 'object' && chunk.usage !== null
@@ -102,7 +102,10 @@ export class ChatStreamReader implements StreamReader {
     this.unreportedOutput += tokens
   }
 
-  /** Some upstreams report in every chunk; until the finish reason a zero only means that they have not counted yet. */
+  /**
+   * Records usage. Some upstreams report it in each chunk; until the finish reason, a zero means that they have not
+   * counted.
+   */
   #report(report: ReportedUsage): void {
     const { outputTokens } = report
     const counted = outputTokens !== undefined && (outputTokens > 0 || this.whole)
@@ -111,7 +114,7 @@ export class ChatStreamReader implements StreamReader {
   }
 }
 
-/** The text member of a choice that carries text and nothing else of note. */
+/** Returns the text member of a choice that contains only text. */
 function plainTextMember(choice: ChatChoice): string | undefined {
   if (choice.finish_reason || !choice.delta) return undefined
   return soleTextMember(choice.delta, TEXT_MEMBERS)

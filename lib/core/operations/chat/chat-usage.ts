@@ -1,10 +1,11 @@
+import { isJsonObject, type JsonObject } from '../../json/index.ts'
 import type { ReportedUsage } from '../operation.ts'
 import { tokenCount } from '../tokens/token-count.ts'
 
-/** Reads OpenAI-style `usage`. `prompt_tokens` includes the cached ones, the output what was thought. */
+/** Reads OpenAI-style `usage`. `prompt_tokens` includes cached tokens, the output includes reasoning. */
 export function readChatUsage(usage: unknown): ReportedUsage {
-  if (!isObject(usage)) return {}
-  const cache = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
+  if (!isJsonObject(usage)) return {}
+  const cache = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
   return {
     inputTokens: tokenCount(usage.prompt_tokens),
     outputTokens: outputOf(usage),
@@ -14,12 +15,12 @@ export function readChatUsage(usage: unknown): ReportedUsage {
 }
 
 /**
- * Most upstreams count reasoning as part of `completion_tokens`; xAI counts it beside them. The total tells which, or
- * that the part would be greater than the whole.
+ * Returns the output tokens. Most upstreams include reasoning in `completion_tokens`; xAI does not. The total shows
+ * which, or that there are more reasoning tokens than completion tokens.
  */
-function outputOf(usage: Readonly<Record<string, unknown>>): number | undefined {
+function outputOf(usage: JsonObject): number | undefined {
   const completion = tokenCount(usage.completion_tokens)
-  const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
+  const details = isJsonObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
   const reasoning = tokenCount(details.reasoning_tokens)
   if (completion === undefined || reasoning === undefined) return completion
   const apart = completion + reasoning
@@ -29,8 +30,8 @@ function outputOf(usage: Readonly<Record<string, unknown>>): number | undefined 
 }
 
 /**
- * What a stream has reported, after a further report. Counts run on, so the later one stands; but zeros, which some
- * upstreams send wherever they have nothing to say, take nothing back.
+ * Combines two reports of a stream. Counts are cumulative, so the later report wins. A zero does not replace an earlier
+ * count, because some upstreams send zeros if they have nothing to report.
  */
 export function laterChatUsage(before: ReportedUsage, report: ReportedUsage): ReportedUsage {
   const input = report.inputTokens || before.inputTokens === undefined ? report : before
@@ -40,8 +41,4 @@ export function laterChatUsage(before: ReportedUsage, report: ReportedUsage): Re
     cacheWriteTokens: input.cacheWriteTokens,
     outputTokens: report.outputTokens || (before.outputTokens ?? report.outputTokens),
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
 }

@@ -10,7 +10,7 @@ import { streamFeature } from './stream-feature.ts'
 
 const choices = z.int().min(1).max(128).nullish()
 
-/** What the gateway needs of a completion request; unknown members pass through untouched. */
+/** The members of a completion request that the gateway reads; unknown members pass through unchanged. */
 const schema = z.looseObject({
   model: z.string().min(1),
   prompt: textOrTokens,
@@ -19,7 +19,7 @@ const schema = z.looseObject({
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
   n: choices,
   best_of: choices,
-  // 0 asks for what is known of the prompt (`echo`, `logprobs`) and for no text.
+  // 0 asks for information about the prompt (`echo`, `logprobs`) and no output.
   max_tokens: z.int().min(0).nullish(),
   temperature: z.number().min(0).max(2).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
@@ -28,14 +28,14 @@ const schema = z.looseObject({
 
 type CompletionBody = z.output<typeof schema>
 
-/** A choice holds its text itself. */
+/** The form of choices that contain their text directly. */
 const TEXT_CHOICE: ChoiceForm = {
   output: ({ text, reasoning, reasoning_content }) => ({ content: text, reasoning, reasoning_content }),
   textMember: ({ text, logprobs, finish_reason }) =>
     typeof text === 'string' && text !== '' && !logprobs && !finish_reason ? 'text' : undefined,
 }
 
-/** OpenAI-style completion of a text, the older form: `POST /v1/completions`. */
+/** The older OpenAI-style completion of a text: `POST /v1/completions`. */
 export const completions: StreamingOperation = {
   name: 'completions',
   kind: 'chat',
@@ -57,7 +57,7 @@ export const completions: StreamingOperation = {
     }),
 }
 
-/** How many texts come back: so many of each prompt. */
+/** Returns how many texts are returned: `n` for each prompt. */
 function choicesOf({ prompt, n }: CompletionBody): number {
   return (n ?? 1) * sizeOf(prompt, () => 0).texts
 }
@@ -72,7 +72,7 @@ function completionFacts(body: CompletionBody, estimate: TokenEstimator): Reques
     estimatedInputTokens: TOKENS_PER_REQUEST + tokens + texts * suffixTokens,
     windowTokens: TOKENS_PER_REQUEST + longest + suffixTokens,
     maxOutputTokens: max_tokens ?? undefined,
-    // All that are written are paid, and the best of them come back.
+    // All generated texts are paid, and the best of them are returned.
     answers: texts * Math.max(n ?? 1, best_of ?? 1),
     messages: 0,
     tools: 0,

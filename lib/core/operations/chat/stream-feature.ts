@@ -1,6 +1,6 @@
 import type { RequestFacts } from '../operation.ts'
 
-/** The facts of a request that asks for no feature, or for a stream alone. */
+/** Returns the facts of a request that asks for no feature but streaming. */
 export function streamFeature(
   stream: boolean | null | undefined,
 ): Pick<RequestFacts, 'stream' | 'features' | 'featureParams'> {

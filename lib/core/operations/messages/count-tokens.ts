@@ -1,13 +1,16 @@
 import { z } from 'zod'
-import { isJsonObject } from '../body/json-object.ts'
+import { isJsonObject } from '../../json/index.ts'
 import type { AnswerReading, Operation } from '../operation.ts'
 import { tokenCount } from '../tokens/token-count.ts'
 import { messageFacts, messageSchema, messages } from './messages.ts'
 
-/** A message request of which only the input matters. */
+/** The schema of a message request of which only the input matters. */
 const schema = messageSchema.extend({ max_tokens: z.int().min(0).nullish() })
 
-/** Anthropic-style count of what a message would read: `POST /v1/messages/count_tokens`. No model runs; it is free. */
+/**
+ * Anthropic-style count of a message's input tokens: `POST /v1/messages/count_tokens`. It is free, because no model
+ * runs.
+ */
 export const countTokens: Operation = {
   name: 'messages.count_tokens',
   kind: 'chat',
@@ -16,7 +19,7 @@ export const countTokens: Operation = {
   path: '/v1/messages/count_tokens',
   upstreamPath: '/messages/count_tokens',
   schema,
-  // Too long an input can be counted, too.
+  // An input that is too long for the model can be counted, too.
   facts: (json, raw, estimate) => ({
     ...messageFacts(json, raw, estimate),
     windowTokens: 0,
@@ -27,7 +30,7 @@ export const countTokens: Operation = {
   readAnswer: readCount,
 }
 
-/** Throws SyntaxError when the answer holds no count. */
+/** Throws SyntaxError if the answer has no count. */
 function readCount(json: unknown): AnswerReading {
   if (!isJsonObject(json) || tokenCount(json.input_tokens) === undefined)
     throw new SyntaxError('the answer has no "input_tokens"')

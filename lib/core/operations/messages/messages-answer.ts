@@ -2,7 +2,7 @@ import type { AnswerReading, Substance } from '../operation.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 import { messageUsage, readMessageCounts } from './messages-usage.ts'
 
-/** A content block of an answer, as far as counting needs it. */
+/** The members of an answer's content block that are read. */
 export interface AnswerBlock {
   type?: unknown
   text?: unknown
@@ -11,7 +11,7 @@ export interface AnswerBlock {
   name?: unknown
 }
 
-/** Reads a whole Anthropic-style message. Throws SyntaxError when it is not one. */
+/** Reads a complete Anthropic-style message. Throws SyntaxError if it is not one. */
 export function readMessageAnswer(json: unknown): AnswerReading {
   const answer = json as { content?: unknown; stop_reason?: unknown; usage?: unknown } | null
   if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.content)) {
@@ -32,14 +32,14 @@ function substanceOf(blocks: readonly AnswerBlock[], stopReason: unknown): Subst
   return blocks.some(blockHasOutput) ? 'output' : 'empty'
 }
 
-/** Whether a block carries output. Only an empty text or thinking block does not. */
+/** Whether a block contains output. Only an empty text or thinking block does not. */
 export function blockHasOutput(block: AnswerBlock): boolean {
   if (block.type === 'text') return typeof block.text === 'string' && block.text !== ''
   if (block.type === 'thinking') return typeof block.thinking === 'string' && block.thinking !== ''
   return true
 }
 
-/** The text of a block that is counted as output. */
+/** Returns the text of a block that is counted as output. */
 export function blockText(block: AnswerBlock): string {
   if (typeof block.text === 'string') return block.text
   if (typeof block.thinking === 'string') return block.thinking
@@ -47,7 +47,7 @@ export function blockText(block: AnswerBlock): string {
   return name + (block.input === undefined ? '' : textOf(block.input))
 }
 
-/** JSON.stringify recurses: an input nested a hundred thousand deep is counted as nothing instead of overflowing. */
+/** Returns the JSON of a value; '' for one that is nested too deep for the recursion of `JSON.stringify`. */
 function textOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? ''

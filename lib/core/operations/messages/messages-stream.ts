@@ -27,7 +27,7 @@ interface MessageEvent {
 
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['text', 'thinking', 'partial_json'])
 
-/** Reads an Anthropic-style message stream as it passes. */
+/** Reads an Anthropic-style message stream. */
 export class MessageStreamReader implements StreamReader {
   #output = false
   #refused = false
@@ -58,7 +58,7 @@ export class MessageStreamReader implements StreamReader {
     reading.json = event
     switch (event.type) {
       case 'message_start':
-        // Its output count is provisional.
+        // The output count in the first event is provisional.
         this.#report({ ...readMessageCounts(event.message?.usage), output: undefined })
         break
       case 'content_block_start':
@@ -101,7 +101,10 @@ export class MessageStreamReader implements StreamReader {
     this.unreportedOutput += tokens
   }
 
-  /** The start reports the input, the end the output; each may correct the other. Until the end a zero means nothing. */
+  /**
+   * Records usage. The start reports the input, the end the output; each may correct the other. Before the end, a zero
+   * is ignored.
+   */
   #report(report: MessageCounts): void {
     const { output } = report
     const counted = output !== undefined && (output > 0 || this.#finished)

@@ -1,7 +1,7 @@
 import type { ReportedUsage } from '../operation.ts'
 import { tokenCount } from '../tokens/token-count.ts'
 
-/** The counts of Anthropic-style `usage`, under their own meaning: `fresh` leaves out what the cache had to do with. */
+/** The counts of Anthropic-style `usage`. `fresh` excludes tokens that were read from or written to a cache. */
 export interface MessageCounts {
   readonly fresh?: number | undefined
   readonly cached?: number | undefined
@@ -9,7 +9,7 @@ export interface MessageCounts {
   readonly output?: number | undefined
 }
 
-/** Reads Anthropic-style `usage`. The output includes what was thought. */
+/** Reads Anthropic-style `usage`. The output includes thinking. */
 export function readMessageCounts(usage: unknown): MessageCounts {
   if (typeof usage !== 'object' || usage === null) return {}
   const counts = usage as Record<string, unknown>
@@ -22,8 +22,8 @@ export function readMessageCounts(usage: unknown): MessageCounts {
 }
 
 /**
- * What a stream has reported, after a further report. Counts run on and each is reported for itself, so a later one
- * stands for the earlier of its name; but where all input is zero, or the output is, nothing is taken back.
+ * Combines two reports of a stream. Counts are cumulative and reported separately, so each later count replaces the
+ * earlier one. But if the input or the output of a report is all zero, it replaces nothing.
  */
 export function laterMessageCounts(before: MessageCounts, report: MessageCounts): MessageCounts {
   const corrects = (report.fresh ?? 0) + (report.cached ?? 0) + (report.written ?? 0) > 0
@@ -36,7 +36,7 @@ export function laterMessageCounts(before: MessageCounts, report: MessageCounts)
   }
 }
 
-/** The counts as usage, whose input includes what was read from and written to the cache. */
+/** Returns the counts as usage, whose input includes tokens that were read from or written to a cache. */
 export function messageUsage({ fresh, cached, written, output }: MessageCounts): ReportedUsage {
   return {
     inputTokens: fresh === undefined ? undefined : fresh + (cached ?? 0) + (written ?? 0),

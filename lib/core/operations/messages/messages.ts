@@ -20,7 +20,7 @@ const content = z.union([z.string(), listOf(block)], {
   error: 'must be a string or a list of content blocks',
 })
 
-/** What the gateway needs of a message request; unknown members pass through untouched. */
+/** The members of a message request that the gateway reads; unknown members pass through unchanged. */
 export const messageSchema = z.looseObject({
   model: z.string().min(1),
   // 0 fills the prompt cache and asks for no answer.
@@ -56,7 +56,7 @@ export const messages: StreamingOperation = {
   streamReader: () => new MessageStreamReader(),
 }
 
-/** The facts of a body that {@link messageSchema} accepts, or would but for `max_tokens`. */
+/** Returns the facts of a body that {@link messageSchema} accepts, with or without `max_tokens`. */
 export function messageFacts(
   json: Readonly<Record<string, unknown>>,
   raw: Buffer,
@@ -65,7 +65,7 @@ export function messageFacts(
   return new MessageCounter(json as MessagesBody, raw, estimate).facts()
 }
 
-/** Walks a body once, adding up tokens and images and noting which member asks for which feature. */
+/** Walks through a body once, adds up tokens and images, and notes which member asks for which feature. */
 class MessageCounter {
   readonly #body: MessagesBody
   readonly #raw: Buffer
@@ -129,7 +129,10 @@ class MessageCounter {
     else this.#tokens += Math.max(TOKENS_PER_FILE, this.#estimate(sourceText(item)))
   }
 
-  /** A result's own blocks are counted like any; a result inside a result is none, so that nesting ends here. */
+  /**
+   * Counts the content of a tool result. A tool result inside a tool result is not counted, so that there is no
+   * recursion.
+   */
   #addToolResult(result: unknown, path: string): void {
     if (typeof result === 'string') this.#tokens += this.#estimate(result)
     if (!Array.isArray(result)) return
@@ -139,7 +142,7 @@ class MessageCounter {
   }
 }
 
-/** What a document says in plain text; what else it may be is not looked into. */
+/** Returns the plain text of a document; '' for any other source. */
 function sourceText({ source, content: parts }: Block): string {
   if (Array.isArray(parts)) return jsonText(parts)
   if (!isSource(source)) return ''

@@ -12,10 +12,10 @@ import {
 import type { ResponsesBody, ResponsesItem } from './responses-schema.ts'
 
 /**
- * Reads the facts off a response request.
+ * Returns the facts of a response request.
  *
- * @throws {GatewayError} `unsupported_feature` where it asks for what the gateway cannot do; `invalid_request` where it can
- *   be read in two ways.
+ * @throws {GatewayError} `unsupported_feature` if it asks for something that the gateway cannot do; `invalid_request`
+ *   if it is ambiguous.
  */
 export function responsesFacts(body: ResponsesBody, raw: Buffer, estimate: TokenEstimator): RequestFacts {
   refuseRepeated(raw)
@@ -31,7 +31,7 @@ export function responsesFacts(body: ResponsesBody, raw: Buffer, estimate: Token
     if (body[member]) count.tokens += estimate(memberText(raw, member) ?? '')
   }
   const format = body.text?.format
-  // Others are a word to the upstream; this one is written into the prompt.
+  // The upstream treats other formats as a parameter; it writes this one into the prompt.
   if (format?.type === 'json_schema') count.tokens += estimate(memberText(raw, 'text') ?? '')
   if (body.tools?.length) featureParams.set('tools', 'tools')
   if (body.stream === true) featureParams.set('stream', 'stream')
@@ -45,7 +45,7 @@ export function responsesFacts(body: ResponsesBody, raw: Buffer, estimate: Token
     features: new Set(featureParams.keys()),
     featureParams,
     estimatedInputTokens: count.tokens,
-    // The upstream makes it fit.
+    // The upstream truncates the input itself.
     ...(body.truncation === 'auto' && { windowTokens: 0 }),
     maxOutputTokens: body.max_output_tokens ?? undefined,
     answers: 1,
@@ -55,7 +55,7 @@ export function responsesFacts(body: ResponsesBody, raw: Buffer, estimate: Token
   }
 }
 
-/** Members that decide whose response is gone on from, and what is kept. */
+/** Members that decide which response is continued and what is stored. */
 const JUDGED: ReadonlySet<string> = new Set([
   'previous_response_id',
   'input',
@@ -65,7 +65,7 @@ const JUDGED: ReadonlySet<string> = new Set([
   'store',
 ])
 
-/** Of two members of one name the upstream may read the other one, which nobody has judged. */
+/** Refuses a member that occurs twice, because the upstream may read the occurrence that was not checked. */
 function refuseRepeated(raw: Buffer): void {
   const seen = new Set<string>()
   const member = new MemberCursor(raw)
@@ -78,8 +78,8 @@ function refuseRepeated(raw: Buffer): void {
 }
 
 /**
- * What an upstream keeps for all accounts of the gateway together cannot be told apart by account, except responses;
- * and a response that goes on behind its answer has no usage yet that could be charged.
+ * Refuses features that need objects which an upstream stores, except responses: the accounts of the gateway could not
+ * be kept apart. Also refuses background responses, whose usage is not known when the request ends.
  */
 function refuseUnsupported(body: ResponsesBody): void {
   if (body.background === true) {
@@ -102,7 +102,7 @@ function refuseUnsupported(body: ResponsesBody): void {
   }
 }
 
-/** Its type may be left out; an id without a message then refers to the item that has it. */
+/** Whether an item is a reference. Its type may be missing; an id without a message then refers to a stored item. */
 function isReference({ type, id, role, content }: ResponsesItem): boolean {
   if (type !== undefined && type !== null) return type === 'item_reference'
   return (
@@ -115,13 +115,13 @@ function unsupported(param: string, message: string): GatewayError {
   return new GatewayError('unsupported_feature', { param, message })
 }
 
-/** Counts what a model reads. */
+/** Counts the input that a model reads. */
 class InputCount {
   readonly #estimate: TokenEstimator
   tokens = TOKENS_PER_REQUEST
   messages = 0
   images = 0
-  /** Where the first image stands. */
+  /** The path of the first image. */
   firstImage: string | undefined
 
   constructor(estimate: TokenEstimator) {
@@ -175,7 +175,7 @@ function isImage(value: unknown): boolean {
   return type === 'input_image' || type === 'computer_screenshot'
 }
 
-/** Characters of sealed reasoning to a token of it: four of base64 are three bytes, and about four bytes a token. */
+/** Characters of encrypted reasoning per token: four of base64 are three bytes, and a token is about four bytes. */
 const SEALED_CHARS_PER_TOKEN = 5
 
 function sealedTokens(value: unknown): number {

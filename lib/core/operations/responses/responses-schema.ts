@@ -4,17 +4,17 @@ import { providerConstraintSchema } from '../body/provider-constraint.ts'
 
 const part = z.looseObject({ type: z.string(), text: z.string().nullish() })
 
-/** Parts of a message, the output of a function call, the picture of a screen: what a member of an item holds. */
+/** Parts of a message, the output of a function call, or a screenshot. */
 const content = z.union([z.string(), listOf(part)], { error: 'must be a string or a list of content parts' })
 
-/** An item of the input. One without a type is a message. */
+/** An item of the input. An item without a type is a message. */
 const item = z.looseObject({
   type: z.string().nullish(),
   role: z.enum(['user', 'assistant', 'system', 'developer']).nullish(),
   content: content.nullish(),
 })
 
-/** What the gateway needs of a response request; unknown members pass through untouched. */
+/** The members of a response request that the gateway reads; unknown members pass through unchanged. */
 export const responsesSchema = z
   .looseObject({
     model: z.string().min(1),
@@ -41,5 +41,5 @@ export const responsesSchema = z
 /** The body of a response request. */
 export type ResponsesBody = z.output<typeof responsesSchema>
 
-/** An item of its input. */
+/** An item of the input. */
 export type ResponsesItem = z.output<typeof item>

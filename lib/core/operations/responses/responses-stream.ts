@@ -1,3 +1,4 @@
+import { objectsIn } from '../../json/index.ts'
 import type { StreamEvent } from '../../protocols/index.ts'
 import {
   type FrameReading,
@@ -13,7 +14,6 @@ import {
   errorOf,
   itemHasOutput,
   itemRefuses,
-  itemsOf,
   itemText,
   keptIdOf,
   type OutputItem,
@@ -22,7 +22,7 @@ import {
 } from './responses-answer.ts'
 import { readResponseUsage } from './responses-usage.ts'
 
-/** An event of a response's stream, as far as reading needs it. */
+/** The members of a stream event that are read. */
 interface ResponseEvent {
   readonly type?: unknown
   readonly sequence_number?: unknown
@@ -34,15 +34,15 @@ interface ResponseEvent {
   readonly error?: unknown
 }
 
-/** Reads the stream of a response as it passes. */
+/** Reads the stream of a response. */
 export class ResponseStreamReader implements StreamReader {
   #output = false
   #refused = false
   #filtered = false
   #ended = false
-  /** Tokens counted of each output item, by its index. */
+  /** The tokens counted for each output item, by its index. */
   readonly #counted = new Map<unknown, number>()
-  /** Ids of the items that came in events of their own. */
+  /** The ids of the items that came in events of their own. */
   readonly #seen = new Set<unknown>()
   usage: ReportedUsage = {}
   estimatedOutput = 0
@@ -67,7 +67,7 @@ export class ResponseStreamReader implements StreamReader {
     const event = JSON.parse(data) as ResponseEvent | null
     if (typeof event !== 'object' || event === null) throw new SyntaxError('a stream event is not an object')
     const type = typeof event.type === 'string' ? event.type : name
-    // Some upstreams word an error in the event itself, some in a member, some without saying its type.
+    // Some upstreams put the error into the event, some into a member, some without a type.
     if (type === 'error' || (type === undefined && event.error))
       return { ...reading, error: event.error ?? event }
     if (event.response) this.keptId = keptIdOf(event.response) ?? this.keptId
@@ -100,7 +100,9 @@ export class ResponseStreamReader implements StreamReader {
     this.#count(undefined, countRawText(delta))
   }
 
-  /** A call of a tool is output from its first event on, a message or reasoning once it says something. */
+  /**
+   * Reads the begin of an item. A tool call is output from its first event on, a message or reasoning once it has text.
+   */
   #begin({ item, output_index: index }: ResponseEvent): boolean {
     if (!item) return false
     this.#seen.add(item.id)
@@ -110,7 +112,7 @@ export class ResponseStreamReader implements StreamReader {
     return itemHasOutput(item)
   }
 
-  /** Some upstreams send an item only whole, or some of it only with its end. */
+  /** Reads the end of an item. Some upstreams send an item, or parts of it, only at its end. */
   #finishItem({ item, output_index: index }: ResponseEvent): boolean {
     if (!item) return false
     this.#seen.add(item.id)
@@ -119,17 +121,17 @@ export class ResponseStreamReader implements StreamReader {
     return itemHasOutput(item)
   }
 
-  /** Every kind of text comes in events of a type of its own, such as `response.function_call_arguments.delta`. */
+  /** Counts a delta. Each kind of text has its own event type, such as `response.function_call_arguments.delta`. */
   #delta(type: string | undefined, { delta, output_index: index }: ResponseEvent): boolean {
     if (typeof delta !== 'string' || delta === '' || !type?.endsWith('.delta')) return false
     this.#refused ||= type === 'response.refusal.delta'
-    // Sound is base64; its transcript is what is counted.
+    // Audio is base64; only its transcript is counted.
     if (type !== 'response.audio.delta') this.#count(index, countText(delta))
     return true
   }
 
   #end(response: ResponseObject): void {
-    for (const [index, item] of itemsOf(response.output).entries()) {
+    for (const [index, item] of objectsIn(response.output).entries()) {
       if (item.id === undefined || !this.#seen.has(item.id)) this.#countRest(index, item)
       this.#output ||= itemHasOutput(item)
       this.#refused ||= itemRefuses(item)
@@ -140,7 +142,7 @@ export class ResponseStreamReader implements StreamReader {
     if (this.usage.outputTokens !== undefined) this.unreportedOutput = 0
   }
 
-  /** Counts an item of which nothing was counted on the way. */
+  /** Counts an item for which nothing was counted before. */
   #countRest(index: unknown, item: OutputItem): void {
     if (!this.#counted.has(index)) this.#count(index, estimateTokens(itemText(item)))
   }

@@ -20,13 +20,13 @@ export const responses: StreamingOperation = {
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   readAnswer: readResponse,
   streamReader: () => new ResponseStreamReader(),
-  // Its last event is the one that carries the usage: a stream without it is not whole.
+  // The last event contains the usage: a stream without it is incomplete.
   streamTerminator: '',
 }
 
 /**
- * What is asked about a response that was made earlier: `GET` and `DELETE /v1/responses/{id}`. No row of `OPERATIONS`,
- * as it runs no model: such a call names in its `resource` what it asks a line for.
+ * A request about a response that was made earlier: `GET` and `DELETE /v1/responses/{id}`. It is not in `OPERATIONS`,
+ * because it runs no model. The `resource` of the call is the request to the line.
  */
 export const storedResponses: Operation = {
   ...responses,

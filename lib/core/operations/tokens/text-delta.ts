@@ -1,6 +1,6 @@
 import { estimateTokens } from './token-estimate.ts'
 
-/** Providers cut streams at the ends of tokens: a plain delta as short as this is one token nearly always. */
+/** Providers split streams at the ends of tokens: a plain delta of at most this length is almost always one token. */
 const ONE_TOKEN_CHARS = 8
 
 /** Counts the tokens of a text delta. */
@@ -10,9 +10,9 @@ export function countText(text: string): number {
 }
 
 /**
- * The same for the text as it stands in the JSON of an event.
+ * Counts the tokens of a text delta as it stands in the JSON of an event.
  *
- * @param delta UTF-8 read as latin1, escapes and all.
+ * @param delta UTF-8 read as latin1, with its escapes.
  */
 export function countRawText(delta: string): number {
   if (isAscii(delta)) return countText(delta.includes('\\') ? unescaped(delta) : delta)
@@ -33,9 +33,9 @@ function unescaped(text: string): string {
 }
 
 /**
- * The one member of a delta that holds text; undefined when the delta holds anything else of note.
+ * Returns the only member of a delta that has text; undefined if the delta has anything else of interest.
  *
- * @param known members that hold text in this protocol.
+ * @param known members that contain text in this protocol.
  */
 export function soleTextMember(delta: object, known: ReadonlySet<string>): string | undefined {
   let sole: string | undefined

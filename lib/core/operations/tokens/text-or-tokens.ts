@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { TokenEstimator } from '../operation.ts'
 
-/** What the older OpenAI-style endpoints read: a text or its tokens, or a list of either. */
+/** The input of the older OpenAI-style endpoints: a text or its tokens, or a list of either. */
 export type TextOrTokens = string | readonly string[] | readonly number[] | readonly (readonly number[])[]
 
-/** A million tokens are checked in a loop of their own: as many schemas would stall other requests. */
+/** Tokens are checked in a loop: a schema for each of a million tokens would block other requests. */
 export const textOrTokens = z
   .custom<TextOrTokens>()
   .superRefine((given, context) => {
@@ -57,16 +57,16 @@ function isToken(item: unknown): boolean {
   return Number.isSafeInteger(item) && (item as number) >= 0
 }
 
-/** How much there is to read. */
+/** The size of an input. */
 export interface InputSize {
-  /** Texts, each of which is read for itself. */
+  /** The number of texts. Each is read separately. */
   readonly texts: number
   readonly tokens: number
-  /** Tokens of the longest text. */
+  /** The tokens of the longest text. */
   readonly longest: number
 }
 
-/** Measures an input: texts are estimated, tokens counted. */
+/** Measures an input: texts are estimated, tokens are counted. */
 export function sizeOf(input: TextOrTokens, estimate: TokenEstimator): InputSize {
   if (typeof input === 'string') return sizeOfAll([estimate(input)])
   if (typeof input[0] === 'number') return sizeOfAll([input.length])
@@ -86,7 +86,7 @@ function sizeOfAll(counts: readonly number[]): InputSize {
 
 const PREFIX_CHARS = 1024
 
-/** The first characters of an input, or the first of its tokens. */
+/** Returns the first characters of an input, or the first of its tokens. */
 export function prefixOf(input: TextOrTokens): string {
   const [first] = typeof input === 'string' ? [input] : input
   if (typeof first === 'string') return first.slice(0, PREFIX_CHARS)

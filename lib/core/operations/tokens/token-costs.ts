@@ -1,48 +1,55 @@
-// What a piece of text costs in tokens on average: fitted to o200k over documentation, source code and JSON.
+// The average cost of a text in tokens, fitted to o200k over documentation, source code and JSON.
 
-/** Words longer than this are looked at letter by letter. */
-export const LONGEST_TABLED_WORD = 24
-const ROW = LONGEST_TABLED_WORD + 1
+/** Longer words are read letter by letter. */
+export const MAX_WORD_LENGTH = 24
+const ROW = MAX_WORD_LENGTH + 1
 
-// A word is one token while short, a little more per letter as words get rarer, and a fragment every few letters past
-// the length that vocabularies hold whole: [first knee, tokens per letter past it, second knee, more per letter past it].
+// A short word is one token. Longer ones cost a little more per letter, as they get rarer, and above the length that
+// vocabularies contain, a token every few letters: [first knee, tokens per letter above it, second knee, more per
+// letter above it].
 // biome-ignore format: one row per kind of word
 const WORD_ROWS = [
   [2, 0.045, 10, 0.22], [4, 0.035, 13, 0.24], [1, 0.09, 11, 0.2], // after nothing, a space, punctuation
   [2, 0.2, 14, 0.1], [3, 0.11, 14, 0.19], [1, 0.16, 14, 0.14], // the same in capitals
 ] as const
 
-/** Cost of a word by row (in the order above) × (longest tabled word + 1) + letters. */
+/** The cost of a word, at row (in the order above) × (maximum length + 1) + letters. */
 export const WORD_COST = new Float64Array(WORD_ROWS.length * ROW)
 for (const [row, [knee, slope, secondKnee, secondSlope]] of WORD_ROWS.entries())
   for (let letters = 1; letters < ROW; letters++)
     WORD_COST[row * ROW + letters] =
       1 + Math.max(0, letters - knee) * slope + Math.max(0, letters - secondKnee) * secondSlope
 
-/** A letter beyond ASCII marks a word of a language that vocabularies hold less of; per letter of the word. */
+/**
+ * The additional cost per letter of a word with a letter beyond ASCII: vocabularies contain fewer words of those
+ * languages.
+ */
 export const ACCENTED_WORD_PER_LETTER = 0.09
 
-/** A Russian word; the other languages in Cyrillic cost about a quarter more. */
+/** Returns the cost of a Russian word; words in other languages with Cyrillic letters cost about a quarter more. */
 export function cyrillicWord(letters: number): number {
   return Math.max(1, 0.7 + 0.17 * letters)
 }
 
-/** A Korean word, particles included. */
+/** Returns the cost of a Korean word, particles included. */
 export function hangulWord(letters: number): number {
   return Math.max(1, 0.3 + 0.59 * letters)
 }
 
-/** A word in any other alphabet: Greek, Arabic, Hebrew, the Indic ones, Thai. */
+/** Returns the cost of a word in any other alphabet: Greek, Arabic, Hebrew, the Indic ones, Thai. */
 export function otherScriptWord(letters: number): number {
   return Math.max(1, 0.25 + 0.34 * letters)
 }
 
-/** A stretch of Chinese or Japanese. Vocabularies hold many Chinese words of two characters, few Japanese ones. */
+/**
+ * Returns the cost of Chinese or Japanese text. Vocabularies contain many Chinese words of two characters, few Japanese
+ * ones.
+ */
 export function eastAsianStretch(han: number, kana: number, wide: number): number {
   return han * (kana > 0 ? 0.97 : 0.73) + kana * 0.63 + wide * 0.75
 }
 
-/** A word longer than any real one: a repeated letter, words run together, or letters at random. */
+/** Returns the cost of a word that is longer than any real one: a repeated letter, joined words, or random letters. */
 export function longWord(units: Uint16Array, start: number, end: number): number {
   let repeats = 0
   let vowels = 0
@@ -56,31 +63,31 @@ export function longWord(units: Uint16Array, start: number, end: number): number
   return 1 + repeats / 8 + (others - 1) / (readable ? 3.3 : 2)
 }
 
-/** Four or more punctuation characters: rulers of one character are cheap, mixtures dear. */
+/** Returns the cost of four or more punctuation characters. A repeated character is cheap, a mixture is expensive. */
 export function punctuationRun(units: Uint16Array, start: number, end: number): number {
   let changes = 0
   for (let i = start + 1; i < end; i++) if (units[i] !== units[i - 1]) changes++
   return 1 + Math.max(0, changes - 3) * 0.68 + (end - start - changes - 1) / 50
 }
 
-/** One symbol repeated, such as a line drawn of box characters. */
+/** Returns the cost of a repeated symbol, such as a line of box characters. */
 export function symbolRun(length: number): number {
   return 1 + (length - 1) / 16
 }
 
-/** Blanks; tabs come in shorter tokens than spaces. */
+/** Returns the cost of blanks. Tokens of tabs are shorter than those of spaces. */
 export function blanksRun(length: number, tabs: boolean): number {
   return 1 + (length - 1) / (tabs ? 16 : 110)
 }
 
-/** White space up to and including its last line break. */
+/** Returns the cost of white space up to and including its last line break. */
 export function lineBreaks(length: number): number {
   return length < 5 ? 1 : 1 + (length - 4) / 16
 }
 
 /**
- * Letters and digits without a break that change kind every few characters are no words but base64, hexadecimal or a
- * key, which the vocabulary holds only in bits of one or two characters.
+ * Returns the cost of letters and digits that change kind every few characters. They are base64, hexadecimal or a key,
+ * and vocabularies contain only pieces of one or two characters of them.
  */
 export function encodedRun(length: number, pieces: number, tokens: number): number {
   return length >= 16 && length < pieces * 3.8 ? Math.max(tokens, length * 0.66) : tokens

@@ -1,6 +1,6 @@
 /**
- * A count of tokens as an upstream reports it: a whole number that is exact and not negative. Anything else, a fraction
- * or a string included, says nothing that a charge could rest on, and counts as not reported.
+ * Returns a token count that an upstream reports: a safe integer that is not negative. Anything else, such as a
+ * fraction or a string, counts as not reported.
  *
  * @example tokenCount(12) // 12
  * @example tokenCount('12') // undefined

@@ -5,17 +5,18 @@ import {
   eastAsianStretch,
   encodedRun,
   hangulWord,
-  LONGEST_TABLED_WORD,
   lineBreaks,
   longWord,
+  MAX_WORD_LENGTH,
   otherScriptWord,
   punctuationRun,
   symbolRun,
   WORD_COST,
 } from './token-costs.ts'
 
-// The kinds of UTF-16 code unit told apart. DIGIT to ACCENTED make unbroken runs, LOWER to KANA are letters, HAN to WIDE
-// are written without blanks between words. They are declared here and not imported: V8 folds a constant of its own module, which is worth a fifth in speed.
+// The classes of UTF-16 code units. DIGIT to ACCENTED form unbroken runs, LOWER to KANA are letters, HAN to WIDE are
+// written without blanks between words. They are declared here and not imported: V8 folds constants of the same
+// module, which makes the scan a fifth faster.
 const SPACE = 0
 const NEWLINE = 1
 const PUNCTUATION = 2
@@ -26,24 +27,24 @@ const UPPER = 5
 const ACCENTED = 6
 const CYRILLIC = 7
 const HANGUL = 8
-// Any other alphabet that vocabularies know well: Greek, Arabic, Hebrew, the Indic ones, Thai.
+// Any other alphabet that vocabularies contain well: Greek, Arabic, Hebrew, the Indic ones, Thai.
 const SCRIPT = 9
 const HAN = 10
 const KANA = 11
 // East Asian punctuation and full-width forms.
 const WIDE = 12
-// About a token each: arrows, box drawing, typographic quotes, control characters.
+// About one token each: arrows, box drawing, typographic quotes, control characters.
 const SYMBOL = 13
-// The first half of a pair, charged for both; nearly always an emoji.
+// The first half of a surrogate pair, which is charged for both halves; almost always an emoji.
 const SURROGATE = 14
-// Second halves of pairs, and variation selectors: mostly part of the token before.
+// The second halves of pairs, and variation selectors: mostly part of the token before.
 const JOINER = 15
-// Spelled out in bytes by most vocabularies: two or three tokens.
+// Most vocabularies encode these as bytes: two or three tokens.
 const RARE = 16
-// Never the class of a code unit: marks the end of the text.
+// Not the class of a code unit: it marks the end of the text.
 const END = 17
 
-// First and last code unit and class; what is in none is a SYMBOL, and a later row overrides an earlier one.
+// First and last code unit, and the class. A code unit without a row is a SYMBOL; a later row overrides earlier ones.
 // biome-ignore format: rows grouped by script
 const RANGES: readonly (readonly [first: number, last: number, kind: number])[] = [
   [0x09, 0x09, SPACE], [0x0b, 0x0c, SPACE], [0x20, 0x20, SPACE], [0xa0, 0xa0, SPACE], [0x2000, 0x200a, SPACE],
@@ -64,30 +65,30 @@ const RANGES: readonly (readonly [first: number, last: number, kind: number])[] 
 const CHAR_CLASS = new Uint8Array(0x10000).fill(SYMBOL)
 for (const [first, last, kind] of RANGES) CHAR_CLASS.fill(kind, first, last + 1)
 
-// What stands directly before a word and becomes part of its first token; the rows of the table of word costs.
+// The character directly before a word, which becomes part of its first token; the rows of the table of word costs.
 const NO_LEAD = 0
 const SPACE_LEAD = 1
 const PUNCTUATION_LEAD = 2
-// Added to the lead for a word that begins with two capitals or more.
+// Added to the lead of a word that begins with two or more capitals.
 const CAPITALS = 3
-const TABLED = LONGEST_TABLED_WORD
+const TABLED = MAX_WORD_LENGTH
 const ROW = TABLED + 1
 const wordCost = WORD_COST
 
 const APOSTROPHE = 39
 const TAB = 9
-// More changes than this between letters and digits, or of case, in one unbroken run are worth a second look.
+// A run with more changes between letters and digits, or of case, may be encoded data.
 const PIECES_OF_A_PLAIN_RUN = 5
 
 /**
- * The cost in tokens, a fraction included, of the first `length` of the code units. It cuts where the splitting rule of
- * the tokenizers cuts (a word with the one character that leads it, digits by three, a run of punctuation with the
- * line break behind it, white space up to the blank before a word) and charges each piece what such pieces cost.
+ * Returns the cost in tokens, with a fraction, of the first `length` code units. It splits the text as tokenizers do (a
+ * word with the one character before it, digits by three, punctuation with the line break behind it, white space up to
+ * the blank before a word) and charges each piece its average cost.
  */
 export function scanTokens(units: Uint16Array, length: number): number {
   let tokens = 0
   let lead = NO_LEAD
-  // The unbroken run of letters and digits which the last piece belongs to.
+  // The unbroken run of letters and digits that the last piece belongs to.
   let runStart = 0
   let runEnd = -1
   let runPieces = 0
@@ -136,7 +137,7 @@ export function scanTokens(units: Uint16Array, length: number): number {
       }
       if (blanksFrom > start) tokens += lineBreaks(blanksFrom - start)
       const blanks = i - blanksFrom
-      // The last blank leads the word or punctuation after it, the ones before it are a token of their own.
+      // The last blank belongs to the next word or punctuation; the blanks before it are a token of their own.
       if (blanks > 1) tokens += blanksRun(blanks - 1, units[blanksFrom] === TAB)
       if (blanks > 0 && next !== DIGIT && next !== END) lead = SPACE_LEAD
       else {

@@ -1,8 +1,8 @@
-/** What a task-style video is asked to be, gathered from the members of its body and the flags in its text. */
+/** The parameters of a task-style video, from the members of its body and the flags in its text. */
 export interface TaskParameters {
-  /** The text without its flags. */
+  /** The text without flags. */
   readonly prompt: string
-  /** By the members' names; what stands in both is as the member says. */
+  /** The parameters by their member names. If a parameter has both a member and a flag, the member wins. */
   readonly given: ReadonlyMap<TaskParameter, unknown>
 }
 
@@ -37,7 +37,7 @@ const PARAMETER_BY_FLAG: Readonly<Record<string, TaskParameter>> = {
 const PARAMETERS = [...new Set(Object.values(PARAMETER_BY_FLAG))]
 const FLAG = new RegExp(`(?<![^\\s])--(${Object.keys(PARAMETER_BY_FLAG).join('|')})\\s+(\\S+)`, 'gi')
 
-/** Reads a body of the task-style protocol whose schema it has passed. */
+/** Reads the parameters of a task-style body that its schema has accepted. */
 export function taskParameters(
   body: Readonly<Record<string, unknown>>,
   texts: readonly string[],
@@ -62,7 +62,7 @@ function flagValue(text: string): string | number | boolean {
   return /^-?\d{1,10}$/.test(text) ? Number(text) : text
 }
 
-/** A text that a task-style line takes word by word: what reads as a flag there is no flag any more. */
+/** Escapes a text for a task-style line, so that the line reads no flags in it. */
 export function withoutFlags(text: string): string {
   return text.replace(FLAG, (flag) => `—${flag.slice(2)}`)
 }

@@ -8,11 +8,11 @@ import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../tokens/token-estimate.t
 import { taskParameters } from './task-parameters.ts'
 import { readCreated } from './videos.ts'
 
-/** Length of a video of which the caller does not say how long it is to be. */
+/** The default length of a video, in seconds. */
 const DEFAULT_SECONDS = 5
-/** The longest that a line may choose where the caller leaves the length to it (`duration: -1`). */
-const MOST_CHOSEN_SECONDS = 12
-/** All lines of this protocol make that many pictures a second. */
+/** The longest video that a line may make if the caller leaves the length to it (`duration: -1`), in seconds. */
+const MAX_CHOSEN_SECONDS = 12
+/** The frame rate of all lines of this protocol. */
 const FRAMES_PER_SECOND = 24
 
 const part = z.looseObject({
@@ -22,7 +22,9 @@ const part = z.looseObject({
   role: z.string().nullish(),
 })
 
-/** What the gateway needs of a task; unknown members pass through untouched to a line of the same protocol. */
+/**
+ * The members of a task that the gateway reads; unknown members pass through unchanged to a line of the same protocol.
+ */
 const schema = z.looseObject({
   model: z.string().min(1),
   content: listOf(part, 1),
@@ -55,7 +57,7 @@ export const videoTasks: Operation = {
   readAnswer: readCreated,
 }
 
-/** The texts of a task's content. */
+/** Returns the texts of a task's content. */
 export function textsOf({ content }: VideoTaskBody): string[] {
   return content.flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : []))
 }
@@ -83,12 +85,12 @@ function taskFacts(body: VideoTaskBody, estimate: TokenEstimator): RequestFacts 
   }
 }
 
-/** How long the video is at most, in seconds, by what its members and flags say. */
+/** Returns the maximum length of the video in seconds, by its members and flags. */
 function secondsOf(body: VideoTaskBody): number {
   const { given } = taskParameters(body, textsOf(body))
   const frames = given.get('frames')
   if (typeof frames === 'number') return Math.max(1, Math.ceil(frames / FRAMES_PER_SECOND))
   const duration = given.get('duration')
   if (typeof duration !== 'number') return DEFAULT_SECONDS
-  return duration > 0 ? Math.min(duration, 3600) : MOST_CHOSEN_SECONDS
+  return duration > 0 ? Math.min(duration, 3600) : MAX_CHOSEN_SECONDS
 }

@@ -6,7 +6,7 @@ import { renamedBody } from '../body/upstream-body.ts'
 import type { AnswerReading, Operation, RequestFacts, TokenEstimator } from '../operation.ts'
 import { TOKENS_PER_IMAGE, TOKENS_PER_REQUEST } from '../tokens/token-estimate.ts'
 
-/** Length of a video of which the caller does not say how long it is to be. */
+/** The default length of a video, in seconds. */
 const DEFAULT_SECONDS = 4
 
 const seconds = z
@@ -28,7 +28,10 @@ const inputReference = z.union(
   { error: 'must be a file, or an object with either image_url or file_id' },
 )
 
-/** What the gateway needs of a video request; unknown members pass through untouched to a line of the same protocol. */
+/**
+ * The members of a video request that the gateway reads; unknown members pass through unchanged to a line of the same
+ * protocol.
+ */
 const schema = z.looseObject({
   model: z.string().min(1),
   prompt: z.string().min(1),
@@ -57,19 +60,19 @@ export const videos: Operation = {
   readAnswer: readCreated,
 }
 
-/** What a remix is made from. */
+/** The source of a remix. */
 export interface RemixSource {
-  /** Our id of the video. */
+  /** The gateway's id of the video. */
   readonly id: string
-  /** Model of the video, which is that of the remix. */
+  /** The model of the video and of the remix. */
   readonly model: string
-  /** Its length, which is that of the remix. */
+  /** The length of the video and of the remix. */
   readonly seconds: number
 }
 
 const remixSchema = z.looseObject({ prompt: z.string().min(1) })
 
-/** `POST /v1/videos/{id}/remix`, for one video: the body names no model. */
+/** Returns the operation of `POST /v1/videos/{id}/remix` for one video. Its body names no model. */
 export function remixOf({ id, model, seconds }: RemixSource): Operation {
   const path = `/videos/${id}/remix`
   return {
@@ -102,7 +105,7 @@ function videoFacts(body: VideoBody, estimate: TokenEstimator): RequestFacts {
   }
 }
 
-/** A video is made after its request was answered: the answer is its id, and nothing is used by then. */
+/** Reads the answer to a create. It contains the id only, and nothing has been used yet. */
 export function readCreated(json: unknown): AnswerReading {
   if (typeof json !== 'object' || json === null || !('id' in json) || typeof json.id !== 'string')
     throw new SyntaxError('the answer to a create names no task')

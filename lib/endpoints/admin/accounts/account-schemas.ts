@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isAmount, parseAmount } from '../../../core/catalog/index.ts'
-import { LARGEST_BALANCE } from '../recorded-change.ts'
+import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 
 /** The id of an account or a key. */
 export const id = z
@@ -49,7 +49,7 @@ export const positiveAmount = z
   .refine(isAmount, { error: amountError, abort: true })
   .transform(parseAmount)
   .refine((nanos) => nanos > 0n, { error: 'must be positive' })
-  .refine((nanos) => nanos <= LARGEST_BALANCE, { error: 'must be below 9223372036' })
+  .refine((nanos) => nanos <= MAX_AMOUNT, { error: 'must be below 9223372036' })
 
 /** The body of `POST /accounts/{id}/deposits`. */
 export const depositSchema = z.strictObject({

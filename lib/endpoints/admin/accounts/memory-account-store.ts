@@ -1,6 +1,7 @@
 import type { AccountLimits } from '../../../core/call/index.ts'
 import { type ChangeOrigin, MemoryChangeLog, type RecordedChange } from '../../../core/change-log/index.ts'
-import { depositChange, LARGEST_BALANCE, settingsChange } from '../recorded-change.ts'
+import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
+import { depositChange, settingsChange } from '../recorded-change.ts'
 import { SerialQueue } from '../serial-queue.ts'
 import type { Account, AccountSettings, AccountStore, DepositOutcome } from './account-store.ts'
 
@@ -117,7 +118,7 @@ export class MemoryAccountStore implements AccountStore {
       if (earlier) return earlier.amount === amount ? { kind: 'known', at: earlier.at } : { kind: 'conflict' }
       const [wallet] = await this.#ledger.wallets([`account:${id}`])
       const funds = wallet?.funds ?? 0n
-      if (funds + amount > LARGEST_BALANCE) return { kind: 'too_much' }
+      if (funds + amount > MAX_AMOUNT) return { kind: 'too_much' }
       const kind = await this.#ledger.deposit(id, amount, reference, origin.at)
       // A deposit that only the ledger knows was made with the account.
       if (kind !== 'deposited') return { kind, at: account.createdAt }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isAddressOrBlock, isAmount, keyMembers, parseAmount } from '../../../core/catalog/index.ts'
+import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { id, limit } from '../accounts/account-schemas.ts'
-import { LARGEST_BALANCE } from '../recorded-change.ts'
 
 const YEAR_10000 = 253_402_300_800_000
 
@@ -12,7 +12,7 @@ const settings = {
     .nullable()
     .describe('ISO 8601; null: never.'),
   quota: keyMembers.quota
-    .refine((text) => !isAmount(text) || parseAmount(text) <= LARGEST_BALANCE, {
+    .refine((text) => !isAmount(text) || parseAmount(text) <= MAX_AMOUNT, {
       error: 'must be below 9223372036',
     })
     .nullable()

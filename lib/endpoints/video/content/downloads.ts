@@ -3,41 +3,41 @@ import type { Line } from '../../../core/catalog/index.ts'
 import type { Wire } from '../../../routing/lines/upstream-pool.ts'
 import { isPrivateHost, lookupPublic } from './public-address.ts'
 
-/** What to fetch, and for whom. */
+/** A file to fetch and the line that made it. */
 export interface DownloadTarget {
   readonly url: string
-  /** With our credentials: they go to the line's own origin and nowhere else. */
+  /** Headers with the line's credentials. They are sent to the line's own origin only. */
   readonly headers: Readonly<Record<string, string>>
-  /** The caller's own, such as a range. */
-  readonly asked: Readonly<Record<string, string>>
-  /** Whose video it is. */
+  /** Headers of the caller, such as a range. */
+  readonly callerHeaders: Readonly<Record<string, string>>
+  /** The line that made the video. */
   readonly line: Line
 }
 
-/** A request for an address, and what it goes over. */
+/** A request for a file and the connection that it is sent over. */
 export interface DownloadRequest {
-  /** Undefined where the address must not be fetched: the wire does not take the request then. */
+  /** Undefined if the address must not be fetched; the wire then fails the request. */
   readonly at: URL | undefined
   readonly request: Dispatcher.DispatchOptions
   readonly wire: Wire
 }
 
-/** For the log: its text tells no more than why an address must not be fetched. */
+/** An address that must not be fetched. The message says why and does not repeat the address. */
 class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
 }
 
 /**
- * Prepares to fetch what a line points to. An upstream that is not ours to trust names the address, so it may be on the
- * line's own origin, or, over https, at a public address; redirects are held to the same.
+ * Prepares requests for the addresses that lines name for their files. An upstream is not trusted: an address must be
+ * on the line's own origin, or a public one over https. The same holds for redirects.
  */
 export class Downloads {
-  // The clocks of the exchange rule; undici's own would end a long download behind their back.
+  // The exchange has its own clocks; undici's would end a long download.
   readonly #common: Agent.Options = { allowH2: false, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }
   readonly #own = new Agent(this.#common)
   readonly #foreign = new Agent({ ...this.#common, connect: { lookup: lookupPublic } })
 
-  /** @param from where a redirect to the address came from. */
+  /** @param from the address that redirected to this one. */
   requestFor(order: DownloadTarget, from?: URL): DownloadRequest {
     try {
       return this.#requestFor(order, parse(order.url, from))
@@ -49,12 +49,12 @@ export class Downloads {
     }
   }
 
-  /** Ends what is under way. */
+  /** Ends all running downloads. */
   async close(): Promise<void> {
     await Promise.all([this.#own.destroy(), this.#foreign.destroy()])
   }
 
-  #requestFor({ headers, asked, line }: DownloadTarget, at: URL): DownloadRequest {
+  #requestFor({ headers, callerHeaders, line }: DownloadTarget, at: URL): DownloadRequest {
     const isOwn = at.origin === line.origin
     if (!isOwn) refuseUnlessPublic(at)
     const agent = isOwn ? this.#own : this.#foreign
@@ -66,7 +66,9 @@ export class Downloads {
       request: {
         method: 'GET',
         path: at.pathname + at.search,
-        headers: isOwn ? { ...headers, ...asked } : { 'accept-encoding': 'identity', ...asked },
+        headers: isOwn
+          ? { ...headers, ...callerHeaders }
+          : { 'accept-encoding': 'identity', ...callerHeaders },
       },
       wire: { dispatch, dispatchFresh: dispatch },
     }

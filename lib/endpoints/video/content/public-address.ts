@@ -2,7 +2,7 @@ import { type LookupAddress, type LookupOptions, lookup } from 'node:dns'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/** An address is refused that only hosts beside the gateway can reach. */
+/** Thrown if a name resolves to an address that is not public. */
 export class PrivateAddress extends Error {
   override readonly name = 'PrivateAddress'
   constructor() {
@@ -10,12 +10,12 @@ export class PrivateAddress extends Error {
   }
 }
 
-/** Whether an IP address is one of the public internet, IPv4 inside IPv6 read as what it is. */
+/** Whether an IP address is public. An IPv4 address inside an IPv6 address counts as the IPv4 address. */
 export function isPublicAddress(address: string): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() === 'unicast'
 }
 
-/** Whether the host of a URL is an IP address that is not public. Names are judged when they are looked up. */
+/** Whether the host of a URL is an IP address that is not public. Names are checked when they are looked up. */
 export function isPrivateHost(hostname: string): boolean {
   const address = hostname.replace(/^\[|\]$/g, '')
   return isIP(address) !== 0 && !isPublicAddress(address)
@@ -28,8 +28,8 @@ type LookupDone = (
 ) => void
 
 /**
- * `dns.lookup` that answers public addresses only, for connections: those that it answers are the ones that are connected
- * to, so that no second look-up can tell another one.
+ * A `dns.lookup` that returns public addresses only. The connection uses exactly these addresses, so that no second
+ * look-up can return another one.
  */
 export function lookupPublic(hostname: string, options: LookupOptions, done: LookupDone): void {
   lookup(hostname, { ...options, all: true }, (error, addresses) => {

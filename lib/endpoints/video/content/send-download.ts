@@ -3,35 +3,38 @@ import type { Request, Response } from 'express'
 import { type AttemptNote, type Call, freeSpent } from '../../../core/call/index.ts'
 import type { Line } from '../../../core/catalog/index.ts'
 import type { ErrorCode } from '../../../core/errors/index.ts'
+import { setNoStore } from '../../../core/json-api/index.ts'
 import { DispatchExchange, type ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
 import type { ExchangeEnd } from '../../../routing/attempt/exchange.ts'
 import { type Failure, malformed } from '../../../routing/attempt/outcome.ts'
 import type { Downloads, DownloadTarget } from './downloads.ts'
 
-/** What is sent, and of which line. */
+/** A file to send and the line that has it. */
 export interface DownloadSource {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly line: Line
-  /** Is told how it went. */
+  /** Receives the record of the exchange. */
   readonly note: AttemptNote
 }
 
-const MOST_REDIRECTS = 5
+const MAX_REDIRECTS = 5
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-/** What a caller may ask of a file. */
-const ASKED = ['range', 'if-range', 'if-none-match', 'if-modified-since']
-/** What is told of it. */
-const TOLD = ['content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified']
+/** The request headers that are passed on to the line. */
+const REQUEST_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since']
+/** The response headers that are passed on to the caller. */
+const RESPONSE_HEADERS = ['content-length', 'content-range', 'accept-ranges', 'etag', 'last-modified']
 const PASSED_ON: ReadonlySet<number> = new Set([200, 206, 304, 416])
-/** A browser that opens it must not take it for a page of the gateway, which an image in SVG can be. */
+/**
+ * The media types that are passed on. SVG is not among them: a browser could run its scripts as a page of the gateway.
+ */
 const MEDIA = /^(?:(?:video|audio)\/[\w.+-]+|image\/(?!svg)[\w.-]+|application\/octet-stream)$/i
 
 /**
- * Sends what an upstream has, as fast as the caller takes it and no faster: memory holds a few chunks, however large it
- * is. Ranges and conditions are the upstream's to answer. It ends with the caller.
+ * Streams a file from an upstream to the caller at the caller's speed: only a few chunks are in memory, however large
+ * the file is. The upstream answers ranges and conditions. The download ends when the caller leaves.
  *
- * @throws {GatewayError} what went wrong; after the first byte the answer is to be broken off.
+ * @throws {GatewayError} if the download fails; after the first byte, the answer must be broken off.
  */
 export async function sendDownload(
   req: Request,
@@ -40,8 +43,8 @@ export async function sendDownload(
   downloads: Downloads,
   source: DownloadSource,
 ): Promise<void> {
-  const asked = Object.fromEntries(ASKED.flatMap((name) => headerOf(req, name)))
-  const download = new Download(req, res, downloads, { ...source, asked })
+  const callerHeaders = Object.fromEntries(REQUEST_HEADERS.flatMap((name) => headerOf(req, name)))
+  const download = new Download(req, res, downloads, { ...source, callerHeaders })
   const forget = call.onLeave(() => download.leave())
   const release = call.hold()
   try {
@@ -60,7 +63,7 @@ export async function sendDownload(
   }
 }
 
-/** One download, redirects included, whose bytes go to a caller as they come. */
+/** One download with its redirects. */
 class Download implements ResponseHandler<ExchangeEnd> {
   readonly #req: Request
   readonly #res: Response
@@ -79,12 +82,12 @@ class Download implements ResponseHandler<ExchangeEnd> {
     const { line } = order
     const { at, request, wire } = downloads.requestFor(order)
     this.#at = at
-    // How long it takes is decided by how much there is.
+    // The duration depends on the size, so there is no limit for the whole download.
     const timeouts = { ...line.timeouts, totalMs: Infinity }
     this.#exchange = new DispatchExchange({ line, upstreamModel: null }, request, wire, Infinity, timeouts)
   }
 
-  /** Resolves with what went wrong; undefined where nothing did, or the caller left. */
+  /** Resolves with the failure; undefined if there was none or the caller left. */
   async run(note: AttemptNote): Promise<Failure | undefined> {
     this.#res.on('drain', this.#onDrain)
     const end = await this.#exchange.run(this)
@@ -93,7 +96,7 @@ class Download implements ResponseHandler<ExchangeEnd> {
     return end.kind === 'failed' ? end.failure : undefined
   }
 
-  /** Ends it because the caller left. */
+  /** Ends the download because the caller left. */
   leave(): void {
     this.#exchange.abandon()
   }
@@ -117,7 +120,7 @@ class Download implements ResponseHandler<ExchangeEnd> {
 
   flush(): undefined {}
 
-  /** The regular end is written, and no other. */
+  /** Ends the answer. Only a complete download does. */
   finish(): ExchangeEnd {
     this.#res.end()
     return { kind: 'served' }
@@ -132,7 +135,7 @@ class Download implements ResponseHandler<ExchangeEnd> {
   }
 
   #follow(location: string): ExchangeEnd | undefined {
-    if (this.#redirects++ === MOST_REDIRECTS) return failed(malformed('too many redirects'))
+    if (this.#redirects++ === MAX_REDIRECTS) return failed(malformed('too many redirects'))
     const { at, request, wire } = this.#downloads.requestFor({ ...this.#order, url: location }, this.#at)
     this.#at = at
     this.#exchange.follow(request, wire)
@@ -142,14 +145,14 @@ class Download implements ResponseHandler<ExchangeEnd> {
   #writeHead(status: number, headers: IncomingHttpHeaders): void {
     const res = this.#res
     res.status(status)
-    for (const name of TOLD) {
+    for (const name of RESPONSE_HEADERS) {
       const value = headers[name]
       if (value !== undefined) res.setHeader(name, value)
     }
     const [given = ''] = String(headers['content-type'] ?? '').split(';')
     const type = given.trim()
     if (status !== 304) res.setHeader('content-type', MEDIA.test(type) ? type : 'application/octet-stream')
-    res.setHeader('cache-control', 'private, no-store')
+    setNoStore(res)
     res.setHeader('x-content-type-options', 'nosniff')
   }
 }
@@ -163,7 +166,7 @@ function headerOf(req: Request, name: string): [string, string][] {
   return typeof value === 'string' ? [[name, value]] : []
 }
 
-/** An address that is good no more, or a file that the line has deleted, is one that does not exist. */
+/** Returns the code for a status of the line. An expired address or a deleted file is `not_found`. */
 function codeOf(status: number): ErrorCode {
   if (status === 404 || status === 410) return 'not_found'
   if (status === 429) return 'upstream_rate_limited'

@@ -1,29 +1,29 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** What a signed address says behind its path. */
+/** The query of a signed address. */
 export interface SignedQuery {
   readonly expires: unknown
   readonly signature: unknown
 }
 
-/** Signs addresses of videos, so that whoever has one can fetch that video, for a while, without a key. */
+/** Signs addresses of videos. A signed address works without a key, for one video and a limited time. */
 export class UrlSigner {
   readonly #secret: string
   readonly #lifeMs: number
 
-  /** @param lifeMs how long an address is good for, in milliseconds. */
+  /** @param lifeMs how long an address is valid, in milliseconds. */
   constructor(secret: string, lifeMs: number) {
     this.#secret = secret
     this.#lifeMs = lifeMs
   }
 
-  /** What goes behind the path of a video's content. */
+  /** Returns the query of a signed address. */
   queryFor(id: string, now: number): string {
     const expires = String(Math.ceil((now + this.#lifeMs) / 1000))
     return `expires=${expires}&signature=${this.#sign(id, expires).toString('base64url')}`
   }
 
-  /** What a query is worth for a video. The time that it takes tells nothing about the right signature. */
+  /** Checks the query of a signed address. The comparison takes constant time. */
   judge(id: string, { expires, signature }: SignedQuery, now: number): 'good' | 'expired' | 'wrong' {
     if (typeof expires !== 'string' || typeof signature !== 'string' || !/^\d{1,12}$/.test(expires))
       return 'wrong'

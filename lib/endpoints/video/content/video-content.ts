@@ -7,7 +7,7 @@ import type { Downloads } from './downloads.ts'
 import { sendDownload } from './send-download.ts'
 import type { UrlSigner } from './signed-url.ts'
 
-/** What sends videos. */
+/** The parts that {@link VideoContent} works with. */
 export interface VideoContentDeps {
   readonly service: TaskService
   readonly lines: VideoLines
@@ -19,7 +19,7 @@ export interface VideoContentDeps {
 const VARIANTS = ['video', 'thumbnail', 'spritesheet'] as const
 type Variant = (typeof VARIANTS)[number]
 
-/** The content of videos: to those who have a key, and to those who have an address that was signed for it. */
+/** Sends the content of videos to callers with a key or with a signed address. */
 export class VideoContent {
   readonly #deps: VideoContentDeps
 
@@ -27,22 +27,25 @@ export class VideoContent {
     this.#deps = deps
   }
 
-  /** Where the content of a video can be fetched without a key, for a while; as the asking caller reaches us. */
+  /** Returns a signed address of a video, on the host that the caller used. */
   addressOf(req: Request, { id }: VideoTask): string {
     const { publicOrigin = `${req.protocol}://${req.host}`, signer } = this.#deps
-    // Whatever stands before the protocols' own paths is where the gateway is mounted.
+    // The path before the protocols' own paths is where the gateway is mounted.
     const prefix = callOf(req).path.replace(/\/(?:api\/v3|v1)\/.*$/i, '')
     return `${publicOrigin.replace(/\/$/, '')}${prefix}/v1/videos/${id}/content?${signer.queryFor(id, Date.now())}`
   }
 
-  /** Sends a video to the account that it is of. */
+  /** Sends a video to a caller of its account. */
   async send(req: Request, res: Response): Promise<void> {
     const call = callOf(req)
     const variant = variantOf(call, req)
     await this.#send(req, res, await this.#deps.service.find(call, String(req.params.id)), variant)
   }
 
-  /** Sends a video to whoever has its signed address. A request without a signature goes on to those that need a key. */
+  /**
+   * Sends a video to a caller with its signed address. A request without a signature goes on to the routes that need a
+   * key.
+   */
   signed(req: Request, res: Response, next: NextFunction): void {
     const { expires, signature } = req.query
     if (signature === undefined) {
@@ -111,7 +114,9 @@ function refuseUnmade(call: Call, { state }: VideoTask) {
   return call.refuse('not_found', { message: 'There is no video: it was not made.' })
 }
 
-/** Whoever has the address acts for the account that it was given to; no limits are known of it, and no models. */
+/**
+ * Attributes a call with a signed address to the account of the video. Limits and models of the account are not known.
+ */
 function attribute(call: Call, { account, key }: VideoTask): void {
   call.principal = {
     accountId: account,

@@ -12,23 +12,24 @@ import type { TaskStore } from '../tasks/task-store.ts'
 import { CreateRecord, type CreateTarget } from './create-record.ts'
 import { requestedFacts } from './requested-facts.ts'
 
-/** What a create works with. */
+/** The parts that {@link CreateCall} works with. */
 export interface CreateDeps {
   readonly tasks: TaskStore
-  /** Writes what became of creates. */
+  /** Writes the results of creates. */
   readonly records: RecordKeeper
   readonly lines: VideoLines
   readonly clients: VideoLineClients
 }
 
-/** A create that was not answered so much later than its line's clocks allow is in doubt. */
+/** How long after its line's timeouts a create without an answer counts as unresolved. */
 const MARGIN_MS = 30_000
-/** A create is never given up: what was sent may be taken. */
+/** A create is never aborted: the line may have accepted it already. */
 const NEVER = new AbortController().signal
 
 /**
- * One create: the intent and its hold, then the request to one line after another until one has it, then the record.
- * Whatever goes wrong in between, the money stays held where a line may have it, and is free where none has.
+ * One create: writes the intent and its hold, sends the request to one line after another until one accepts it, then
+ * writes the record. If anything fails in between, the money stays held if a line may have accepted the create, and is
+ * released if no line has.
  */
 export class CreateCall {
   readonly #call: Call
@@ -39,7 +40,7 @@ export class CreateCall {
   readonly #faults = new Map<Line['protocol'], GatewayError | undefined>()
   readonly #record: CreateRecord
 
-  /** @param source the video that is to be remixed. */
+  /** @param source the video to be remixed. */
   constructor(call: Call, request: CallRequest, deps: CreateDeps, source: VideoTask | undefined) {
     this.#call = call
     this.#request = request
@@ -51,16 +52,16 @@ export class CreateCall {
   }
 
   /**
-   * Creates the video, once.
+   * Creates the video. Call it once.
    *
-   * @param answerOf words the answer to the caller.
-   * @returns the answer; all that it says is durable.
-   * @throws {GatewayError} what refuses the call, or says that nobody knows what has become of it.
+   * @param answerOf returns the answer to the caller.
+   * @returns the answer; everything in it is durable.
+   * @throws {GatewayError} if the call is refused, or if it is unknown whether a line accepted the create.
    */
   async run(answerOf: (task: VideoTask) => string): Promise<string> {
     const { chosen, outcome } = await this.#place()
     if (outcome.kind === 'taken') return this.#record.taken(chosen, outcome, answerOf)
-    // A line that surely has not taken it never ends the search without an error.
+    // `place` throws if the last line has refused; this is for the types.
     if (outcome.kind === 'refused') throw new GatewayError(outcome.code)
     throw await this.#record.doubtful(chosen, outcome)
   }
@@ -73,11 +74,14 @@ export class CreateCall {
       })
     } catch (error) {
       await this.#record.withdraw()
-      throw this.#naming(error)
+      throw this.#withParam(error)
     }
   }
 
-  /** The same for all lines of a protocol that make videos, and asked for each of them. */
+  /**
+   * Returns why a line cannot get this create. The result is the same for all lines of a protocol, so it is computed
+   * once.
+   */
   #unfit(line: Line): GatewayError | undefined {
     if (!makesVideos(line)) return new GatewayError('no_candidate')
     const { protocol } = line
@@ -85,8 +89,8 @@ export class CreateCall {
     return this.#faults.get(protocol)
   }
 
-  /** Which member it is that no line has words for. */
-  #naming(error: unknown): unknown {
+  /** Replaces a general `unsupported_feature` by the fault that names the member. */
+  #withParam(error: unknown): unknown {
     if (!(error instanceof GatewayError && error.code === 'unsupported_feature')) return error
     for (const fault of this.#faults.values()) if (fault?.code === 'unsupported_feature') return fault
     return error
@@ -100,7 +104,7 @@ export class CreateCall {
     try {
       return await client.create({ order: this.#order, upstreamModel: chosen.upstreamModel }, NEVER)
     } catch (error) {
-      // It may have been sent by then.
+      // The request may have been sent already.
       this.#call.logger.error({ err: error, requestId: this.#call.id }, 'video: a create broke')
       return { kind: 'unknown', code: 'internal_error', upstreamStatus: null, detail: String(error) }
     }

@@ -7,24 +7,22 @@ import { inTime } from '../tasks/store-wait.ts'
 import type { TaskIntent, VideoTask } from '../tasks/task.ts'
 import type { CreatedTask, Intended, TaskStore } from '../tasks/task-store.ts'
 
-/** Where a create goes next. */
+/** The line that a create is sent to next. */
 export type CreateTarget = Pick<TaskIntent, 'line' | 'upstreamModel' | 'price' | 'answerBy'>
 
 type Taken = Extract<CreateOutcome, { kind: 'taken' }>
 type Unknown = Extract<CreateOutcome, { kind: 'unknown' }>
 
-/**
- * What the store knows of one create, and what the call that makes it does: the money, the Idempotency-Key, the log entry.
- */
+/** Writes what becomes of one create: its task and hold, its Idempotency-Key and its log entry. */
 export class CreateRecord {
   readonly #call: Call
   readonly #tasks: TaskStore
   readonly #records: RecordKeeper
-  /** Set while its row may stand. */
+  /** Set while the store may have a row for it. */
   #intent: TaskIntent | undefined
-  /** Whether the store has confirmed it. */
-  #stands = false
-  /** Ends when the store has answered, or never will: the call may have ended by then. */
+  /** Whether the store has confirmed the row. */
+  #isConfirmed = false
+  /** Resolves when the store has answered the intent or has failed; the call may have ended before. */
   #intended: Promise<void> = Promise.resolve()
 
   constructor(call: Call, tasks: TaskStore, records: RecordKeeper) {
@@ -34,15 +32,15 @@ export class CreateRecord {
   }
 
   /**
-   * Sees to it that a row says where the create goes before it goes there.
+   * Writes a row that names the line before the create is sent to it.
    *
-   * @param intentFor the intent, the first time.
-   * @throws {GatewayError} where it may not go.
+   * @param intentFor returns the intent; called the first time only.
+   * @throws {GatewayError} if the create must not be sent.
    */
   async announce(target: CreateTarget, intentFor: () => TaskIntent): Promise<void> {
     if (this.#intent) {
-      const stands = await this.#orAway(this.#tasks.redirect(this.#intent.id, target))
-      if (!stands) throw new GatewayError('internal_error', { cause: new Error('the intent is gone') })
+      const isIntended = await this.#orAway(this.#tasks.redirect(this.#intent.id, target))
+      if (!isIntended) throw new GatewayError('internal_error', { cause: new Error('the intent is gone') })
       return
     }
     this.#intent = intentFor()
@@ -66,9 +64,9 @@ export class CreateRecord {
     }
     switch (intended.kind) {
       case 'held':
-        this.#stands = true
+        this.#isConfirmed = true
         call.billing = { ...nothing, reserved: intended.task.hold }
-        // It is the task's from now on: neither renewed nor freed with the call.
+        // The claim belongs to the task from now on: the call neither renews nor releases it.
         this.#claimIs('completed')
         return
       case 'refused': {
@@ -84,10 +82,10 @@ export class CreateRecord {
   }
 
   /**
-   * The line has it.
+   * Records that the line accepted the create.
    *
-   * @param answerOf words the answer to the caller, which goes into the log entry.
-   * @returns the answer; all that it says is durable.
+   * @param answerOf returns the answer to the caller, which the log entry has too.
+   * @returns the answer; everything in it is durable.
    */
   async taken(
     chosen: ChosenLine,
@@ -117,13 +115,13 @@ export class CreateRecord {
         { requestId: call.id, task, line, upstreamId, reason },
         'video: a task was begun upstream and is not recorded',
       )
-      throw call.refuse('billing_unavailable', { message: BEGUN, shouldRetry: false })
+      throw call.refuse('billing_unavailable', { message: NOT_RECORDED, shouldRetry: false })
     }
     if (writesEntry) call.entryBy = 'written'
     return answer
   }
 
-  /** Nobody knows whether a line has it. */
+  /** Records that it is unknown whether a line accepted the create. */
   async doubtful({ line }: ChosenLine, { code, detail }: Unknown): Promise<GatewayError> {
     const call = this.#call
     const intent = this.#intent as TaskIntent
@@ -131,23 +129,23 @@ export class CreateRecord {
       { requestId: call.id, task: intent.id, line: line.id, code, detail },
       'video: nobody knows whether a create was taken; its money stays held',
     )
-    // Once its time is up it counts as in doubt by itself, too.
+    // Without this write, the intent becomes unresolved when its time is up.
     await this.#records.write('doubt', intent.id, () => this.#tasks.doubt(intent.id, Date.now()))
     return call.refuse(code)
   }
 
-  /** No line has it. The answer waits for it, unless the store was away before anything was sent. */
+  /** Records that no line accepted the create. Waits for the store only if the store has confirmed the intent. */
   async withdraw(): Promise<void> {
     const intent = this.#intent
     if (!intent) return
     const withdrawing = this.#withdraw(intent)
-    if (this.#stands) await withdrawing
+    if (this.#isConfirmed) await withdrawing
   }
 
   async #withdraw({ id }: TaskIntent): Promise<void> {
     const intended = this.#intended
     const withdrawn = await this.#records.write('withdraw', id, async () => {
-      // A row that is still on its way would come behind it, and stay.
+      // A row that is still being written would arrive after the withdrawal and stay.
       await intended
       await this.#tasks.withdraw(id)
     })
@@ -170,10 +168,10 @@ export class CreateRecord {
   }
 }
 
-const BEGUN =
+const NOT_RECORDED =
   'The video may have been begun, but could not be recorded. Do not send the request again; report it with its request id.'
 
-/** The task as the store will have it. */
+/** Returns the task as the store will have it. */
 function taskTaken(intent: TaskIntent, chosen: ChosenLine, created: CreatedTask, at: number): VideoTask {
   const { line, upstreamModel, price } = chosen
   const intended = { ...intendedTask(intent), line: line.id, upstreamModel, price }

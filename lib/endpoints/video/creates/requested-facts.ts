@@ -8,10 +8,10 @@ import {
 import { framingOf, sizeOf } from '../lines/frame-size.ts'
 import type { VideoFacts, VideoTask } from '../tasks/task.ts'
 
-/** What the OpenAI-style protocol makes where no size is asked for. */
+/** The size of the OpenAI-style protocol for a request without one. */
 const DEFAULT_SIZE = '720x1280'
 
-/** What a video is asked to be. */
+/** Returns the facts of a video as the request asks for them. */
 export function requestedFacts(request: CallRequest, source: VideoTask | undefined): VideoFacts {
   const { operation, body, units: seconds } = request
   const nothing: VideoFacts = {

@@ -1,15 +1,8 @@
+import { isJsonObject, type JsonObject } from '../../../core/json/index.ts'
 import type { KnownObservation } from '../tasks/line-client.ts'
 import type { ObservedState } from '../tasks/task.ts'
 import { sizeOf } from './frame-size.ts'
-import {
-  type AnswerParser,
-  asMembers,
-  known,
-  type Members,
-  numberOf,
-  reasonOf,
-  wordOf,
-} from './upstream-answer.ts'
+import { type AnswerParser, known, numberOf, reasonOf, shortText, stateReader } from './upstream-answer.ts'
 
 const STATES: Readonly<Record<string, ObservedState>> = {
   queued: 'queued',
@@ -20,17 +13,18 @@ const STATES: Readonly<Record<string, ObservedState>> = {
   expired: 'expired',
 }
 
-/** The answers of a task-style line. */
-export function arkAnswers(onUnknownWord: (word: string) => void): AnswerParser {
-  // A create is answered with the id and nothing else.
+/** Returns a parser for the answers of a task-style line. */
+export function arkAnswers(onUnknownStatus: (status: string) => void): AnswerParser {
+  const stateOf = stateReader(STATES, onUnknownStatus)
+  // A create is answered with the id only.
   return { created: ({ status }) => ({ state: status === undefined ? 'queued' : stateOf(status) }), read }
 
-  function read(task: Members): KnownObservation {
+  function read(task: JsonObject): KnownObservation {
     const state = stateOf(task.status)
-    const [resolution, ratio] = [wordOf(task.resolution), wordOf(task.ratio)]
+    const [resolution, ratio] = [shortText(task.resolution), shortText(task.ratio)]
     const size = resolution && ratio ? sizeOf({ resolution, ratio }) : undefined
     const seconds = secondsOf(task)
-    const contentUrl = asMembers(task.content)?.video_url
+    const contentUrl = isJsonObject(task.content) ? task.content.video_url : undefined
     return {
       state,
       facts: known({
@@ -47,21 +41,14 @@ export function arkAnswers(onUnknownWord: (word: string) => void): AnswerParser 
       ...(state === 'failed' && { error: reasonOf(task.error) }),
     }
   }
-
-  function stateOf(status: unknown): ObservedState {
-    if (typeof status !== 'string') throw new SyntaxError('the answer tells no status')
-    if (Object.hasOwn(STATES, status)) return STATES[status] as ObservedState
-    onUnknownWord(status)
-    return 'running'
-  }
 }
 
 function tokensOf(usage: unknown): number | undefined {
-  return numberOf(asMembers(usage)?.completion_tokens)
+  return isJsonObject(usage) ? numberOf(usage.completion_tokens) : undefined
 }
 
-/** A length is told in seconds, or in frames where it was asked for in frames. */
-function secondsOf({ duration, frames, framespersecond }: Members): number | undefined {
+/** Returns the length in seconds. Lines report frames if the request asked for frames. */
+function secondsOf({ duration, frames, framespersecond }: JsonObject): number | undefined {
   const seconds = numberOf(duration)
   if (seconds !== undefined) return seconds
   const [count, perSecond] = [numberOf(frames), numberOf(framespersecond)]

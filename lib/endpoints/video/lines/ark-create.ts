@@ -5,30 +5,30 @@ import { dataUrlOf } from './data-url.ts'
 import { framingOf, MAPPED_SIZES } from './frame-size.ts'
 import { jsonBody, jsonBytes, type VideoCreate } from './video-create.ts'
 
-/** What the OpenAI-style protocol makes where nothing is said. */
+/** The size of the OpenAI-style protocol for a request without one. */
 const DEFAULT_SIZE = '720x1280'
 const DEFAULT_SECONDS = 4
 
 /**
- * A create as a task-style line wants it.
+ * Returns a create as the request for a task-style line.
  *
- * @throws {GatewayError} `unsupported_feature`, naming the member that there are no words for.
+ * @throws {GatewayError} `unsupported_feature`, naming the member that has no counterpart.
  */
 export function arkCreateRequest(order: VideoCreate, upstreamModel: string): LineRequest {
   const { json } = order.body
   const isOwn = order.operation.protocol === 'ark'
-  if (isOwn) refuseTelling(json)
+  if (isOwn) refuseRevealing(json)
   const body: LineRequestBody = isOwn
     ? jsonBody(order, upstreamModel)
     : { type: 'application/json', bytes: jsonBytes({ ...membersOfVideo(order), model: upstreamModel }) }
   return { method: 'POST', path: '/contents/generations/tasks', body }
 }
 
-/** The line's own ids and addresses are not for callers, and they would be told there. */
-const TELLS_OF_THE_LINE = ['callback_url', 'return_last_frame']
+/** Members that are refused because they would show the line's own ids and addresses to callers. */
+const REVEALING = ['callback_url', 'return_last_frame']
 
-function refuseTelling(json: Readonly<Record<string, unknown>>): void {
-  for (const name of TELLS_OF_THE_LINE) if (json[name]) throw unsupported(name)
+function refuseRevealing(json: Readonly<Record<string, unknown>>): void {
+  for (const name of REVEALING) if (json[name]) throw unsupported(name)
 }
 
 const MAPPED: ReadonlySet<string> = new Set([
@@ -41,7 +41,7 @@ const MAPPED: ReadonlySet<string> = new Set([
   'user',
 ])
 
-/** All of it is said, also what the caller left to its protocol: the line has other defaults. */
+/** Translates an OpenAI-style request. Defaults are written out, because the line has others. */
 function membersOfVideo({ body: { json }, remixOf }: VideoCreate): Record<string, unknown> {
   if (remixOf !== null)
     throw new GatewayError('unsupported_feature', { message: 'Videos of this model cannot be remixed.' })

@@ -2,12 +2,12 @@ import { FormFile } from '../../../core/operations/index.ts'
 
 const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,/i
 
-/** An image as the URL that holds it. */
+/** Returns the data URL of an image. */
 export function dataUrlOf({ contentType, bytes }: FormFile): string {
   return `data:${contentType};base64,${bytes.toString('base64')}`
 }
 
-/** The file that a data URL holds; undefined where it is none, or not in base64. */
+/** Returns the file in a data URL; undefined if it is no data URL, or not in base64. */
 export function fileOf(url: string): FormFile | undefined {
   const head = DATA_URL.exec(url)
   if (!head) return undefined

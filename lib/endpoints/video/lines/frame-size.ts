@@ -1,4 +1,4 @@
-/** A picture's size as the task-style protocol says it. */
+/** The size of a picture in the task-style protocol. */
 export interface Framing {
   /** `720p` */
   readonly resolution: string
@@ -6,7 +6,7 @@ export interface Framing {
   readonly ratio: string
 }
 
-/** Width and height of each resolution and ratio, as task-style lines make them. */
+/** Width and height for each resolution and ratio on task-style lines. */
 const SIZES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '480p': {
     '16:9': '864x480',
@@ -40,15 +40,15 @@ const FRAMINGS: ReadonlyMap<string, Framing> = new Map(
   ),
 )
 
-/** The sizes that have a resolution and a ratio, in words for a person. */
+/** All sizes that have a resolution and a ratio, for messages. */
 export const MAPPED_SIZES = [...FRAMINGS.keys()].join(', ')
 
-/** `1280x720` as resolution and ratio; undefined where it has none. */
+/** Returns resolution and ratio of a size such as `1280x720`; undefined if it has none. */
 export function framingOf(size: string): Framing | undefined {
   return FRAMINGS.get(size)
 }
 
-/** Resolution and ratio as `1280x720`; undefined where there is no such size. */
+/** Returns the size for a resolution and a ratio, such as `1280x720`; undefined if there is none. */
 export function sizeOf({ resolution, ratio }: Framing): string | undefined {
   const byRatio = Object.hasOwn(SIZES, resolution.toLowerCase()) ? SIZES[resolution.toLowerCase()] : undefined
   return byRatio && Object.hasOwn(byRatio, ratio) ? byRatio[ratio] : undefined

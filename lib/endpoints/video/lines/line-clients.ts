@@ -17,27 +17,29 @@ export interface LineCreate {
   readonly upstreamModel: string
 }
 
-/** What the kinds of lines that make videos differ in. */
+/** How a protocol of lines that make videos differs from the others. */
 interface LineKind {
   readonly tasksPath: string
   orderFor: typeof arkCreateRequest
-  words: typeof arkAnswers
+  parserFor: typeof arkAnswers
 }
 
 const KINDS: Readonly<Record<'openai' | 'ark', LineKind>> = {
-  openai: { tasksPath: '/videos', orderFor: openAiCreateRequest, words: openAiAnswers },
-  ark: { tasksPath: '/contents/generations/tasks', orderFor: arkCreateRequest, words: arkAnswers },
+  openai: { tasksPath: '/videos', orderFor: openAiCreateRequest, parserFor: openAiAnswers },
+  ark: { tasksPath: '/contents/generations/tasks', orderFor: arkCreateRequest, parserFor: arkAnswers },
 }
 
-/** Whether a line can be asked for new videos. What it made earlier is its own, whatever its endpoints are now. */
+/**
+ * Whether a line can be asked for new videos. Videos that it made earlier stay on it, whatever its endpoints are now.
+ */
 export function makesVideos(line: Line): boolean {
   const { protocol } = line
   return protocol !== 'anthropic' && hasEndpoint(line, protocol, KINDS[protocol].tasksPath.slice(1))
 }
 
 /**
- * Why an order cannot be put to a line: `no_candidate` where it makes no videos, `unsupported_feature` where its protocol
- * has no words for something of it.
+ * Returns why a line cannot get a create: `no_candidate` if it makes no videos, `unsupported_feature` if its protocol
+ * cannot express the request.
  */
 export function unfitFor(order: VideoCreate, line: Line): GatewayError | undefined {
   const { protocol } = line
@@ -52,44 +54,43 @@ export function unfitFor(order: VideoCreate, line: Line): GatewayError | undefin
   }
 }
 
-/** The clients of the lines, for those who ask about tasks, and for those who create them. */
+/** Makes the clients of lines, to create tasks and to ask about them. */
 export class VideoLineClients {
   readonly #lines: VideoLines
   readonly #logger: Logger
-  readonly #told = new Set<string>()
+  readonly #logged = new Set<string>()
 
   constructor(lines: VideoLines, logger: Logger) {
     this.#lines = lines
     this.#logger = logger
   }
 
-  /** The client of a line; undefined where the config has no such line any more, or it makes no videos. */
+  /** Returns the client of a line; undefined if the config no longer has the line, or it makes no videos. */
   readonly of = (id: string, note?: AttemptNote): LineClient<LineCreate> | undefined => {
     const line = this.#lines.line(id)
     return line && this.with(line, this.#lines.senderTo(line, note))
   }
 
-  /** The same, with a sender of the caller's. */
+  /** Returns the client of a line that sends with the given sender. */
   with(line: Line, send: LineSender): LineClient<LineCreate> | undefined {
     if (line.protocol === 'anthropic') return undefined
     const kind = KINDS[line.protocol]
-    const words = kind.words((word) => this.#tell(line, word))
-    return new VideoLineClient(line, { kind, words, send, lines: this.#lines })
+    const parser = kind.parserFor((status) => this.#logUnknownStatus(line, status.slice(0, 100)))
+    return new VideoLineClient(line, { kind, parser, send, lines: this.#lines })
   }
 
-  /** Once for a line and a word: every poll of every task would tell it again. */
-  #tell({ id: line }: Line, word: string): void {
-    const status = word.slice(0, 100)
+  /** Logs an unknown status once per line: otherwise each poll of each task would log it. */
+  #logUnknownStatus({ id: line }: Line, status: string): void {
     const key = `${line} ${status}`
-    if (this.#told.has(key) || this.#told.size >= 1000) return
-    this.#told.add(key)
+    if (this.#logged.has(key) || this.#logged.size >= 1000) return
+    this.#logged.add(key)
     this.#logger.warn({ line, status }, 'video: a line tells a status that nobody knows; taken for running')
   }
 }
 
 interface ClientDeps {
   readonly kind: LineKind
-  readonly words: AnswerParser
+  readonly parser: AnswerParser
   readonly send: LineSender
   readonly lines: VideoLines
 }
@@ -104,13 +105,13 @@ class VideoLineClient implements LineClient<LineCreate> {
   }
 
   async create({ order, upstreamModel }: LineCreate, signal: AbortSignal): Promise<CreateOutcome> {
-    const { kind, words, send } = this.#deps
-    return createOutcome(await send(kind.orderFor(order, upstreamModel), signal), words)
+    const { kind, parser, send } = this.#deps
+    return createOutcome(await send(kind.orderFor(order, upstreamModel), signal), parser)
   }
 
   async read(task: VideoTask, signal: AbortSignal) {
-    const { words, send } = this.#deps
-    return readOutcome(await send({ method: 'GET', path: this.#pathOf(task) }, signal), words)
+    const { parser, send } = this.#deps
+    return readOutcome(await send({ method: 'GET', path: this.#pathOf(task) }, signal), parser)
   }
 
   async cancel(task: VideoTask, signal: AbortSignal) {
@@ -135,7 +136,7 @@ class VideoLineClient implements LineClient<LineCreate> {
       return { kind: 'at', url, headers: pairsOf(headers) }
     }
     if (part !== 'video') return { kind: 'missing' }
-    // Asked for anew: its address is good for a day, and the task may be older.
+    // The address is read again, because it expires after a day and the task may be older.
     const outcome = await this.read(task, signal)
     const url = outcome.kind === 'told' ? (outcome.observation.contentUrl ?? null) : task.contentUrl
     if (url !== null) return { kind: 'at', url, headers: {} }

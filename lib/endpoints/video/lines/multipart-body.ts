@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { LineRequestBody } from '../../../core/call/index.ts'
 import { FormFile } from '../../../core/operations/index.ts'
 
-/** Writes members as a form: files as files, text as it is, all else as the text that it reads as. */
+/** Writes members as a multipart form: files as files, all other values as text. */
 export function multipartBody(members: Readonly<Record<string, unknown>>): LineRequestBody {
   const boundary = `form-${randomBytes(16).toString('hex')}`
   const pieces: (string | Buffer)[] = []
@@ -18,7 +18,7 @@ export function multipartBody(members: Readonly<Record<string, unknown>>): LineR
   return { type: `multipart/form-data; boundary=${boundary}`, bytes }
 }
 
-/** Members of members under `a[b]`, of lists under `a[]`. */
+/** Yields the leaves of nested members, with names such as `a[b]` for objects and `a[]` for lists. */
 function* leavesOf(
   members: Readonly<Record<string, unknown>>,
   within?: string,
@@ -41,7 +41,7 @@ function* listItems(list: readonly unknown[], name: string): Generator<[string, 
   }
 }
 
-/** As browsers write it. */
+/** Escapes a name as browsers do. */
 function quoted(name: string): string {
   return name.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A')
 }

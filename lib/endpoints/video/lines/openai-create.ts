@@ -13,9 +13,9 @@ import { multipartBody } from './multipart-body.ts'
 import { jsonBody, jsonBytes, type VideoCreate } from './video-create.ts'
 
 /**
- * A create as an OpenAI-style line wants it.
+ * Returns a create as the request for an OpenAI-style line.
  *
- * @throws {GatewayError} `unsupported_feature`, naming the member that there are no words for.
+ * @throws {GatewayError} `unsupported_feature`, naming the member that has no counterpart.
  */
 export function openAiCreateRequest(order: VideoCreate, upstreamModel: string): LineRequest {
   const { operation, remixOf } = order
@@ -31,7 +31,7 @@ export function openAiCreateRequest(order: VideoCreate, upstreamModel: string): 
   return { method: 'POST', path: '/videos', body }
 }
 
-/** A form where there is a file, else JSON. */
+/** Returns a form if a member is a file, else JSON. */
 function bodyOf(members: Readonly<Record<string, unknown>>): LineRequestBody {
   if (Object.values(members).some(isFile)) return multipartBody(members)
   return { type: 'application/json', bytes: jsonBytes(members) }
@@ -41,8 +41,8 @@ function isFile(value: unknown): boolean {
   return value instanceof FormFile
 }
 
-/** What OpenAI-style lines do anyway: asking for it changes nothing. */
-const NO_DEMAND: Readonly<Record<string, readonly unknown[]>> = {
+/** Values that ask for what OpenAI-style lines do anyway; they are left out. */
+const WITHOUT_EFFECT: Readonly<Record<string, readonly unknown[]>> = {
   seed: [-1],
   camera_fixed: [false],
   watermark: [false],
@@ -65,7 +65,7 @@ function membersOfTask(body: VideoTaskBody): Record<string, unknown> {
   const { prompt, given } = taskParameters(body, textsOf(body))
   for (const [name, value] of [...Object.entries(body), ...given]) {
     if (MAPPED.has(name) || value === null || value === undefined) continue
-    if (!NO_DEMAND[name]?.includes(value)) throw unsupported(name)
+    if (!WITHOUT_EFFECT[name]?.includes(value)) throw unsupported(name)
   }
   if (prompt === '') throw unsupported('content', 'The lines of this model need a text in "content".')
   const size = sizeFrom(given)
@@ -80,7 +80,7 @@ function membersOfTask(body: VideoTaskBody): Record<string, unknown> {
   }
 }
 
-/** Of a pair of which only one was said, the other as task-style lines have it. */
+/** Returns the size. If only resolution or ratio is given, the other has the default of task-style lines. */
 function sizeFrom(given: ReadonlyMap<TaskParameter, unknown>): string | undefined {
   const { resolution, ratio } = { resolution: given.get('resolution'), ratio: given.get('ratio') }
   if (resolution === undefined && ratio === undefined) return undefined

@@ -1,24 +1,22 @@
 import type { LineResult } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
+import { isJsonObject, type JsonObject } from '../../../core/json/index.ts'
 import type { CancelOutcome, CreateOutcome, KnownObservation, ReadOutcome } from '../tasks/line-client.ts'
-import type { TaskError } from '../tasks/task.ts'
+import type { ObservedState, TaskError } from '../tasks/task.ts'
 
-/** The members of an object that a line answered with. */
-export type Members = Readonly<Record<string, unknown>>
-
-/** How one kind of line words what it says of a task. */
+/** Reads the answers of one protocol of lines. */
 export interface AnswerParser {
-  /** @throws SyntaxError where it is not what the protocol answers to a create. */
-  created(members: Members): KnownObservation
-  /** @throws SyntaxError where it is not what the protocol answers to a read. */
-  read(members: Members): KnownObservation
+  /** @throws SyntaxError if it is not a valid answer to a create. */
+  created(members: JsonObject): KnownObservation
+  /** @throws SyntaxError if it is not a valid answer to a read. */
+  read(members: JsonObject): KnownObservation
 }
 
 /**
- * What became of a create. It surely was not taken where no connection was made, or the line refused it; after anything
- * else nobody knows.
+ * Returns the result of a create. It was surely not accepted if there was no connection or the line refused it; after
+ * any other failure the result is unknown.
  */
-export function createOutcome(result: LineResult, words: AnswerParser): CreateOutcome {
+export function createOutcome(result: LineResult, parser: AnswerParser): CreateOutcome {
   switch (result.kind) {
     case 'answered':
       return readAs(
@@ -26,7 +24,7 @@ export function createOutcome(result: LineResult, words: AnswerParser): CreateOu
         () => {
           const members = membersOf(result.body)
           const upstreamId = idOf(members)
-          return { kind: 'taken', upstreamId, observation: words.created(members) } as const
+          return { kind: 'taken', upstreamId, observation: parser.created(members) } as const
         },
         (reply) => ({ kind: 'unknown', code: 'upstream_error', ...reply }),
       )
@@ -54,24 +52,24 @@ export function createOutcome(result: LineResult, words: AnswerParser): CreateOu
   }
 }
 
-/** 4xx and 503 say that nothing was done; what other 5xx have done nobody knows. */
+/** Whether a status says that nothing was done: 4xx and 503 do, other 5xx leave it unknown. */
 function isRefusal(status: number): boolean {
   return (status >= 400 && status < 500) || status === 503
 }
 
-/** What became of a read. */
-export function readOutcome(result: LineResult, words: AnswerParser): ReadOutcome {
+/** Returns the result of a read. */
+export function readOutcome(result: LineResult, parser: AnswerParser): ReadOutcome {
   if (result.kind !== 'answered') return missingOrAway(result)
   return readAs(
     result.status,
-    () => ({ kind: 'told', observation: words.read(membersOf(result.body)) }) as const,
+    () => ({ kind: 'told', observation: parser.read(membersOf(result.body)) }) as const,
     (reply) => ({ kind: 'away', code: 'upstream_error', ...reply }),
   )
 }
 
 const CONFLICTS: ReadonlySet<number> = new Set([400, 409, 422])
 
-/** What became of taking a task back, or of deleting it. */
+/** Returns the result of cancelling or deleting a task. */
 export function cancelOutcome(result: LineResult, done: 'cancelled' | 'deleted'): CancelOutcome {
   if (result.kind === 'answered') return { kind: done, upstreamStatus: result.status, detail: null }
   if (result.kind === 'refused' && CONFLICTS.has(result.status))
@@ -103,28 +101,40 @@ function readAs<Good extends object, Bad>(
   }
 }
 
-function membersOf(body: Buffer): Members {
+function membersOf(body: Buffer): JsonObject {
   let json: unknown
   try {
     json = JSON.parse(body.toString())
   } catch {
     throw new SyntaxError('the answer is not JSON')
   }
-  const members = asMembers(json)
-  if (!members) throw new SyntaxError('the answer is not a JSON object')
-  return members
+  if (!isJsonObject(json)) throw new SyntaxError('the answer is not a JSON object')
+  return json
 }
 
-/** It becomes a part of paths, in which dots alone mean something else, and is kept in databases that take no NUL. */
+/** The form of a task id. It becomes part of paths, in which dots alone have a meaning, and databases store no NUL. */
 const ID = /^(?!\.+$)[\x20-\x7e]{1,512}$/
 
-function idOf({ id }: Members): string {
+function idOf({ id }: JsonObject): string {
   if (typeof id !== 'string' || !ID.test(id)) throw new SyntaxError('the answer to a create names no task')
   return id
 }
 
-export function asMembers(value: unknown): Members | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : undefined
+/**
+ * Returns a function that reads the status of a task. A status that is not in `states` counts as running.
+ *
+ * @throws SyntaxError if the status is no text.
+ */
+export function stateReader(
+  states: Readonly<Record<string, ObservedState>>,
+  onUnknownStatus: (status: string) => void,
+): (status: unknown) => ObservedState {
+  return (status) => {
+    if (typeof status !== 'string') throw new SyntaxError('the answer tells no status')
+    if (Object.hasOwn(states, status)) return states[status] as ObservedState
+    onUnknownStatus(status)
+    return 'running'
+  }
 }
 
 export function numberOf(value: unknown): number | undefined {
@@ -132,12 +142,12 @@ export function numberOf(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
 }
 
-/** A word or a figure of a line, where it is short enough to be one. */
-export function wordOf(value: unknown): string | undefined {
+/** Returns a status or a size of a line; undefined if the value is no text or too long. */
+export function shortText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' && value.length <= 40 ? value : undefined
 }
 
-/** Only what is known, so that nothing known before is forgotten. */
+/** Leaves out undefined members, so that they do not overwrite known values. */
 export function known<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   const entries = Object.entries(members).filter(([, value]) => value !== undefined)
   return Object.fromEntries(entries) as { [K in keyof T]: Exclude<T[K], undefined> }
@@ -145,9 +155,9 @@ export function known<T extends object>(members: T): { [K in keyof T]: Exclude<T
 
 const MODERATION = /sensitive|moderation|policy|content_filter|safety|risk/i
 
-/** Why a task failed, without the line's own words; null where only that it failed is known. */
+/** Returns why a task failed, without the line's own text; null if the reason is unknown. */
 export function reasonOf(error: unknown): TaskError | null {
-  const code = asMembers(error)?.code
+  const code = isJsonObject(error) ? error.code : undefined
   if (typeof code !== 'string' || !MODERATION.test(code)) return null
   return { code: 'content_filtered', message: new GatewayError('content_filtered').message }
 }

@@ -1,16 +1,16 @@
 import type { LineRequestBody, RequestBody } from '../../../core/call/index.ts'
 import type { Operation } from '../../../core/operations/index.ts'
 
-/** What a create is made of: what the caller sent, in the protocol in which it came. */
+/** A request for a video, in the caller's protocol. */
 export interface VideoCreate {
   readonly operation: Operation
-  /** A body that the schema of its operation has passed. */
+  /** The body, which the schema of the operation has accepted. */
   readonly body: RequestBody
-  /** The upstream's id of the video to be remixed; null where it is none. */
+  /** The upstream's id of the video to be remixed; null if it is no remix. */
   readonly remixOf: string | null
 }
 
-/** An order for a line of its own protocol, as JSON: the caller's bytes, where they are JSON. */
+/** Returns the JSON body for a line of the caller's protocol. It keeps the caller's bytes if they are JSON. */
 export function jsonBody({ operation, body }: VideoCreate, model: string): LineRequestBody {
   const { raw, json } = body
   const { provider: _, ...members } = json

@@ -5,30 +5,30 @@ import type { CreateOutcome } from '../tasks/line-client.ts'
 
 /** A create that is offered to one line after another. */
 export interface CreateOffer {
-  /** Why it cannot be put to this line at all; undefined where it can. */
+  /** Returns why a line cannot get the create; undefined if it can. */
   unfit(line: Line): GatewayError | undefined
   /**
-   * Puts it to a line.
+   * Sends the create to a line.
    *
    * @param ahead all lines that may be tried.
    */
   put(chosen: ChosenLine, send: LineSender, ahead: readonly ChosenLine[]): Promise<CreateOutcome>
 }
 
-/** The lines as this slice needs them; what `LineAccess` of `route` is. */
+/** The access to lines that the video endpoints need. `LineAccess` of `route` has it. */
 export interface VideoLines {
-  /** A line by its id; undefined where the config has none. */
+  /** Returns a line by its id; undefined if the config has none. */
   line(id: string): Line | undefined
-  /** What sends requests to that line, and to no other; `note` is told of each. */
+  /** Returns a sender to one line; `note` receives the record of each exchange. */
   senderTo(line: Line, note?: AttemptNote): LineSender
-  /** The trace of a call that can go to one line and no other. */
+  /** Returns the trace of a call that can go to one line only. */
   pinnedTrace(): RoutingTrace
-  /** Where something of a line is to be had, and the headers that it wants, names and values in turn. */
+  /** Returns the address of a path on a line, and the headers that the line needs: names and values in turn. */
   address(line: Line, path: string): { readonly url: string; readonly headers: readonly string[] }
   /**
-   * Offers a create to the candidate lines of a call until one has it, or may have it.
+   * Offers a create to the candidates of a call until a line accepts it or may have accepted it.
    *
-   * @throws {GatewayError} the verdict where no line has it.
+   * @throws {GatewayError} the verdict if no line accepted it.
    */
   place(call: Call, offer: CreateOffer): Promise<{ chosen: ChosenLine; outcome: CreateOutcome }>
 }

@@ -1,6 +1,7 @@
 import type { TaskState, VideoTask } from '../tasks/task.ts'
+import { inSeconds } from './openai-video.ts'
 
-/** The five words of the task-style protocol. */
+/** The statuses of the task-style protocol. */
 export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled'
 
 const STATUS: Readonly<Record<TaskState, TaskStatus>> = {
@@ -14,7 +15,7 @@ const STATUS: Readonly<Record<TaskState, TaskStatus>> = {
   expired: 'failed',
 }
 
-/** The states that read as a word; undefined where it is none of the protocol's. */
+/** Returns the states that have a status; undefined if the protocol has no such status. */
 export function statesOf(word: string): TaskState[] | undefined {
   const states = Object.entries(STATUS).flatMap(([state, reads]) =>
     reads === word ? [state as TaskState] : [],
@@ -23,9 +24,9 @@ export function statesOf(word: string): TaskState[] | undefined {
 }
 
 /**
- * A task as the task-style protocol tells of it.
+ * Returns a task in the task-style protocol.
  *
- * @param contentUrl where the video can be fetched without a key.
+ * @param contentUrl the signed address of the video.
  */
 export function toVideoTask(task: VideoTask, contentUrl: string): object {
   const { facts, usage, error } = task
@@ -47,8 +48,4 @@ export function toVideoTask(task: VideoTask, contentUrl: string): object {
     ...(facts.seed !== null && { seed: facts.seed }),
     ...(facts.audio !== null && { generate_audio: facts.audio }),
   }
-}
-
-function inSeconds(ms: number): number {
-  return Math.floor(ms / 1000)
 }

@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { GatewayError } from '../../../core/errors/index.ts'
 
-const MOST_LISTED = 100
-const DEEPEST_PAGE = 10_000
+const MAX_LISTED = 100
+const MAX_PAGE = 10_000
 
-/** No database takes a NUL. */
+/** A text that all databases can store. */
 const plain = (most: number) =>
   z
     .string()
@@ -18,43 +17,22 @@ const whole = (least: number, most: number) =>
     .transform(Number)
     .refine((count) => count >= least && count <= most, `must be a whole number from ${least} to ${most}`)
 
-/** `GET /v1/videos` */
+/** The query of `GET /v1/videos`. */
 export const videoList = z.object({
-  limit: whole(1, MOST_LISTED).default(20),
+  limit: whole(1, MAX_LISTED).default(20),
   after: plain(100).optional(),
   order: z.enum(['asc', 'desc'], 'must be "asc" or "desc"').default('desc'),
 })
 
-/** `GET /api/v3/contents/generations/tasks` */
+/** The query of `GET /api/v3/contents/generations/tasks`. */
 export const taskList = z.object({
-  page_num: whole(1, DEEPEST_PAGE).default(1),
+  page_num: whole(1, MAX_PAGE).default(1),
   page_size: whole(1, 500).default(20),
   'filter.status': z.enum(['queued', 'running', 'succeeded', 'failed', 'cancelled']).optional(),
   'filter.model': plain(1000).optional(),
   'filter.task_ids': z
-    .union([plain(10_000), z.array(plain(10_000)).max(MOST_LISTED)])
+    .union([plain(10_000), z.array(plain(10_000)).max(MAX_LISTED)])
     .transform((ids) => [ids].flat().flatMap((text) => text.split(',')))
-    .refine((ids) => ids.length <= MOST_LISTED, `must be at most ${MOST_LISTED} ids`)
+    .refine((ids) => ids.length <= MAX_LISTED, `must be at most ${MAX_LISTED} ids`)
     .optional(),
 })
-
-/** @throws {GatewayError} `invalid_request`, naming the parameter. */
-export function readVideoListQuery(query: unknown): z.output<typeof videoList> {
-  return read(videoList, query)
-}
-
-/** @throws {GatewayError} `invalid_request`, naming the parameter. */
-export function readTaskListQuery(query: unknown): z.output<typeof taskList> {
-  return read(taskList, query)
-}
-
-function read<T extends z.ZodType>(schema: T, query: unknown): z.output<T> {
-  const parsed = schema.safeParse(query)
-  if (parsed.success) return parsed.data
-  const issue = parsed.error.issues[0]
-  const param = String(issue?.path[0] ?? 'query')
-  throw new GatewayError('invalid_request', {
-    param,
-    message: `The query parameter "${param}" ${issue?.message ?? 'is not valid'}.`,
-  })
-}

@@ -1,6 +1,6 @@
 import type { TaskState, VideoTask } from '../tasks/task.ts'
 
-/** The four words of the OpenAI-style protocol. What was not made, for whatever reason, has failed. */
+/** The status of each state. The protocol has one status for all videos that were not made. */
 const STATUS: Readonly<Record<TaskState, string>> = {
   intended: 'queued',
   unresolved: 'queued',
@@ -14,7 +14,7 @@ const STATUS: Readonly<Record<TaskState, string>> = {
 
 const CANCELLED = { code: 'cancelled', message: 'The video was cancelled before it was begun.' }
 
-/** A task as the OpenAI-style protocol tells of it. The prompt is not kept. */
+/** Returns a task in the OpenAI-style protocol. Prompts are not stored. */
 export function toVideo(task: VideoTask): object {
   const { facts, finishedAt } = task
   return {
@@ -39,11 +39,12 @@ function errorOf({ state, error }: VideoTask): object | null {
   return state === 'cancelled' ? CANCELLED : null
 }
 
-function inSeconds(ms: number): number {
+/** Converts a time to whole seconds, as both protocols send it. */
+export function inSeconds(ms: number): number {
   return Math.floor(ms / 1000)
 }
 
-/** A page of a list. */
+/** Returns a page of a list. */
 export function toVideoList(tasks: readonly VideoTask[], hasMore: boolean): object {
   return {
     object: 'list',

@@ -2,24 +2,24 @@ import type { AttemptNote } from '../../../core/call/index.ts'
 import type { ErrorCode } from '../../../core/errors/index.ts'
 import type { Observation, VideoTask } from './task.ts'
 
-/** What a line tells of a task that it has. */
+/** An observation of a task that the line has. */
 export type KnownObservation = Exclude<Observation, { readonly state: 'missing' }>
 
-/** What an exchange with a line came to beside its answer: for the routing trace and the log, never for callers. */
+/** The facts of an exchange with a line, for the routing trace and the log only; callers never see them. */
 export interface LineReply {
-  /** null where no answer came. */
+  /** null if there was no answer. */
   readonly upstreamStatus: number | null
-  /** What went wrong, in words for the operator; null where nothing did. */
+  /** What went wrong, for operators; null if nothing did. */
   readonly detail: string | null
 }
 
-/** What became of a create. It is never sent a second time to the same line. */
+/** The result of a create. A create is never sent to the same line twice. */
 export type CreateOutcome = LineReply &
   (
     | { readonly kind: 'taken'; readonly upstreamId: string; readonly observation: KnownObservation }
     /**
-     * The line surely did not take it: no connection was made, or it refused (4xx, 429, 503). `next`: whether another
-     * line may be tried. `param`: the member of the request that it objects to.
+     * The line surely did not accept it: there was no connection, or the line refused (4xx, 429, 503). `next`: whether
+     * another line may be tried. `param`: the member of the request that the line named.
      */
     | {
         readonly kind: 'refused'
@@ -28,48 +28,51 @@ export type CreateOutcome = LineReply &
         readonly param?: string
         readonly retryAfterMs?: number
       }
-    /** Nobody knows: the connection broke, a clock ran out, or the answer makes no sense. Not to be sent anywhere again. */
+    /**
+     * It is unknown whether the line accepted it: the connection broke, a timeout expired, or the answer was invalid.
+     * The create must not be sent again.
+     */
     | { readonly kind: 'unknown'; readonly code: ErrorCode }
   )
 
-/** What became of a read, a cancel or a deletion. */
+/** The result of a read. */
 export type ReadOutcome = LineReply &
   (
     | { readonly kind: 'told'; readonly observation: KnownObservation }
-    /** The line answers, and knows no such task. */
+    /** The line answered that it has no such task. */
     | { readonly kind: 'missing' }
-    /** It does not answer, or not sensibly, or refuses us: nothing is known. */
+    /** The line did not answer, answered invalidly or refused access: the state of the task is unknown. */
     | { readonly kind: 'away'; readonly code: ErrorCode; readonly retryAfterMs?: number }
   )
 
 export type CancelOutcome = LineReply &
   (
     | { readonly kind: 'cancelled' | 'deleted' | 'missing' }
-    /** It is running, or over, and cannot be cancelled. */
+    /** The task is running or has ended, so it cannot be cancelled. */
     | { readonly kind: 'conflict' }
     | { readonly kind: 'away'; readonly code: ErrorCode; readonly retryAfterMs?: number }
   )
 
-/** Where the content of a finished task is to be had. `headers`: with our credentials, where the address needs them. */
+/** The place of a finished video. `headers`: the line's credentials, if the address needs them. */
 export type ContentSource =
   | { readonly kind: 'at'; readonly url: string; readonly headers: Readonly<Record<string, string>> }
   | { readonly kind: 'missing' }
   | { readonly kind: 'away'; readonly code: ErrorCode }
 
 /**
- * What can be asked of one line about the tasks on it. None of these throws or rejects for what the line does; each
- * ends when `signal` does, as if the line had not answered.
+ * The requests to one line about its tasks. No method throws or rejects because of what the line does. When `signal` is
+ * aborted, the method returns as if the line had not answered.
  *
- * @typeParam Request what a create is made of, in the caller's protocol.
+ * @typeParam Request the create, in the caller's protocol.
  */
 export interface LineClient<Request = unknown> {
   create(request: Request, signal: AbortSignal): Promise<CreateOutcome>
   read(task: VideoTask, signal: AbortSignal): Promise<ReadOutcome>
-  /** Takes back a task that waits. */
+  /** Cancels a queued task. */
   cancel(task: VideoTask, signal: AbortSignal): Promise<CancelOutcome>
-  /** Deletes one that is over; a line that cannot answers `deleted`. */
+  /** Deletes a task that has ended. The result is `deleted` for a line that cannot delete, too. */
   remove(task: VideoTask, signal: AbortSignal): Promise<CancelOutcome>
-  /** @param part of what is offered: the video, a still of it, all stills in one. */
+  /** @param part the video, a still, or all stills in one image. */
   content(
     task: VideoTask,
     part: 'video' | 'thumbnail' | 'spritesheet',
@@ -78,7 +81,8 @@ export interface LineClient<Request = unknown> {
 }
 
 /**
- * The client of a line; undefined where the config has no such line any more. `note` is told of each exchange with it.
+ * Returns the client of a line; undefined if the config no longer has the line. `note` receives the record of each
+ * exchange.
  */
 export type LineClients<Request = unknown> = (
   line: string,

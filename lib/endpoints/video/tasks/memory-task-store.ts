@@ -17,56 +17,57 @@ import type {
 } from './task-store.ts'
 import { type TaskRow, TaskTable } from './task-table.ts'
 
-/** The money of tasks; what `MemoryLedger.holds` is. */
+/** The operations of a ledger that {@link MemoryTaskStore} needs. `MemoryLedger.holds` has them. */
 export interface TaskMoney {
-  /** @returns why it cannot be held; undefined where it is, or was already. */
+  /** Holds an amount; returns why it cannot be held, or undefined if it is held. */
   open(hold: PaidTask): Omit<Extract<Intended, { kind: 'refused' }>, 'kind'> | undefined
-  /** Charges once, and closes the hold. */
+  /** Charges once and closes the hold. */
   charge(charge: PaidTask): void
   release(id: string): void
 }
 
-/** Who pays for a task, under which request id, and how much. */
+/** The payer of a task, the request id of its charge, and the amount. */
 interface PaidTask {
   readonly id: string
   readonly account: string
   readonly key: string | null
-  /** Nano-units. */
+  /** In nano-units. */
   readonly amount: bigint
 }
 
-/** The Idempotency-Keys of creates; what `MemoryIdempotencyStore` is. */
+/** The operations on Idempotency-Keys that {@link MemoryTaskStore} needs. `MemoryIdempotencyStore` has them. */
 export interface TaskClaims {
-  /** Keeps a claim from ending by itself; false where it was lost. */
+  /** Keeps a claim from expiring; returns false if the claim was lost. */
   pin(claim: IdempotencyClaim): boolean
   complete(claim: IdempotencyClaim, keepUntil: number): Promise<boolean>
   free(claim: IdempotencyClaim): void
 }
 
-/** The log entries of creates; what `MemoryCallStore` is. */
+/** The operation of a call log that {@link MemoryTaskStore} needs. `MemoryCallStore` has it. */
 export interface TaskCalls {
-  /** Changes an entry that is there. */
+  /** Changes an entry. */
   amend(id: string, change: (entry: CallLogEntry) => CallLogEntry): void
 }
 
 /** Options of {@link MemoryTaskStore}. */
 export interface MemoryTaskStoreOptions {
-  /** What tasks are paid from, such as `new MemoryLedger(config).holds`. */
+  /** The ledger's holds, such as `new MemoryLedger(config).holds`. */
   money: TaskMoney
-  /** Where `idempotency` keeps its keys. Defaults to none: a key is free again when its create was not answered. */
+  /** The store of `idempotency`. Defaults to none: a key is free again if its create was not answered. */
   claims?: TaskClaims
-  /** Where the call log is. Defaults to none: entries do not tell what a task came to. */
+  /** The store of the call log. Defaults to none: entries do not show the cost of a task. */
   calls?: TaskCalls
-  /** Where is recorded what operators resolve. Defaults to none. */
+  /** The log of changes by operators. Defaults to none. */
   changes?: MemoryChangeLog
-  /** Most tasks that are over kept; the oldest give way. Defaults to 20000. */
+  /** Most ended tasks to hold; the oldest are dropped. Defaults to 20000. */
   maxFinished?: number
 }
 
 /**
- * Video tasks in this process's memory: for one process, and gone with it. What an upstream still makes then is nobody's.
+ * A task store in this process's memory. It serves one process and ends with it; tasks that are still running then are
+ * not charged.
  *
- * @throws TypeError at construction when an option is unusable.
+ * @throws TypeError at construction if an option is invalid.
  * @example
  * const ledger = new MemoryLedger(config)
  * const claims = new MemoryIdempotencyStore()

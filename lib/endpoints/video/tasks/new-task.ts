@@ -2,13 +2,13 @@ import type { TaskIntent, VideoTask } from './task.ts'
 import { type Progress, progressOf } from './task-progress.ts'
 import type { CreatedTask } from './task-store.ts'
 
-/** When a task is polled for the first time, after its create was answered. */
+/** The time from the answer to a create until the first poll of its task. */
 export const FIRST_POLL_MS = 2000
 
-/** How long an Idempotency-Key counts as used where nobody says. */
+/** How long an Idempotency-Key counts as used by default. */
 export const KEPT_KEY_MS = 86_400_000
 
-/** A task as it stands before its create is sent. */
+/** Returns a task as it is before its create is sent. */
 export function intendedTask({ answerBy: _answerBy, claim: _claim, ...intent }: TaskIntent): VideoTask {
   return {
     ...intent,
@@ -25,7 +25,7 @@ export function intendedTask({ answerBy: _answerBy, claim: _claim, ...intent }: 
   }
 }
 
-/** A task that the upstream has taken. Undefined where that is known already, or comes after its end. */
+/** Returns a task that a line has accepted; undefined if that was recorded before, or the task has ended. */
 export function takenTask(task: VideoTask, created: CreatedTask, at: number): Progress | undefined {
   if (task.state !== 'intended' && task.state !== 'unresolved') return undefined
   const taken: VideoTask = { ...task, state: 'queued', upstreamId: created.upstreamId, updatedAt: at }

@@ -1,19 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { consoleLogger, type Logger } from '../../../core/call/index.ts'
+import { within } from '../../../core/time-limit/index.ts'
 
 /** Options of {@link RecordKeeper}. Times are milliseconds. */
 export interface RecordKeeperOptions {
-  /** Longest that a call waits for its record. Defaults to 1500. */
+  /** How long a call waits for its record. Defaults to 1500. */
   waitMs?: number
-  /** How long after a failure it is tried again. Defaults to 1000. */
+  /** How long to wait after a failure before the next try. Defaults to 1000. */
   retryMs?: number
-  /** Told of what cannot be written at once, and of what never was. Defaults to the console. */
+  /** Logs records that cannot be written at once, and those that were never written. Defaults to the console. */
   logger?: Logger
 }
 
 /**
- * Writes what became of a create, which has happened and has to be known: tried again until the store has answered. What
- * is not written when the process ends, and an upstream has, is lost: its intent then counts as unresolved.
+ * Writes what became of creates. It repeats a write until the store answers. A record that is not written when the
+ * process ends is lost; its intent then counts as unresolved.
  *
  * @example
  * const records = new RecordKeeper({ logger })
@@ -34,39 +35,34 @@ export class RecordKeeper {
   }
 
   /**
-   * @param what an operation of a `TaskStore`, for the log.
-   * @param operation is fit to be repeated.
-   * @returns what it answered; `late` where it had not in time, and is still tried.
+   * Runs an operation until it succeeds.
+   *
+   * @param what the name of the `TaskStore` operation, for the log.
+   * @param operation may be repeated.
+   * @returns the result; `late` if there is none in time; the operation then goes on.
    */
   async write<T>(what: string, task: string, operation: () => Promise<T>): Promise<T | 'late'> {
     const writing = this.#insist({ what, task }, operation)
     this.#open.set(writing, { what, task })
     void writing.finally(() => this.#open.delete(writing))
-    const stop = new AbortController()
-    try {
-      return await Promise.race([writing, late(this.#waitMs, stop.signal)])
-    } finally {
-      stop.abort()
-    }
+    return within(this.#waitMs, writing, () => 'late' as const)
   }
 
-  /** Records that are still to be written. */
+  /** The number of records that are not written yet. */
   get pending(): number {
     return this.#open.size
   }
 
-  /** Waits until all is written, but not for long; tells the log what was not. Never rejects. */
+  /** Waits until all records are written or the time is up, then logs those that are not. Never rejects. */
   async close(withinMs = 10_000): Promise<void> {
-    const stop = new AbortController()
-    await Promise.race([Promise.all(this.#open.keys()), late(withinMs, stop.signal)])
-    stop.abort()
+    await within(withinMs, Promise.all(this.#open.keys()), () => {})
     for (const record of this.#open.values())
       this.#logger.error(record, 'what became of the create of a video task was not written')
     this.#closing.abort()
     await Promise.all(this.#open.keys())
   }
 
-  /** Never rejects: at the end of the process it answers `late`. */
+  /** Repeats an operation until it succeeds; returns `late` if the process ends first. Never rejects. */
   async #insist<T>(
     record: { readonly what: string; readonly task: string },
     operation: () => Promise<T>,
@@ -78,14 +74,8 @@ export class RecordKeeper {
         if (this.#closing.signal.aborted) return 'late'
         if (failures === 0)
           this.#logger.error({ ...record, err: error }, 'what became of a video task is written later')
-        await late(this.#retryMs, this.#closing.signal)
+        await pause(this.#retryMs, undefined, { signal: this.#closing.signal, ref: false }).catch(() => {})
       }
     }
   }
-}
-
-/** After some time, or at once when that is not wanted any more. */
-async function late(ms: number, signal: AbortSignal): Promise<'late'> {
-  await pause(ms, undefined, { signal, ref: false }).catch(() => {})
-  return 'late'
 }

@@ -1,31 +1,26 @@
 import type { Call } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { StoreAway } from '../../../core/store-guard/index.ts'
+import { within } from '../../../core/time-limit/index.ts'
 
-/** Longest that a call waits for the store of the tasks. */
-const LONGEST_WAIT_MS = 1000
+/** How long a call waits for the task store. */
+const MAX_WAIT_MS = 1000
 
 /**
- * What the store answers, unless it takes longer than a call waits for it.
+ * Returns the store's answer.
  *
- * @throws {StoreAway} then; what was asked for may happen all the same.
+ * @throws {StoreAway} if it does not come in time; the operation may take effect nevertheless.
  */
-export async function inTime<T>(asked: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new StoreAway('the store of the video tasks is away')), LONGEST_WAIT_MS)
+export function inTime<T>(asked: Promise<T>): Promise<T> {
+  return within(MAX_WAIT_MS, asked, () => {
+    throw new StoreAway('the store of the video tasks is away')
   })
-  try {
-    return await Promise.race([asked, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /**
- * What the store answers to a call that asks about tasks.
+ * Returns the store's answer to a call.
  *
- * @throws {GatewayError} `internal_error` where it does not, or not in time.
+ * @throws {GatewayError} `internal_error` if the operation fails or the answer does not come in time.
  */
 export async function storedFor<T>(call: Call, asked: Promise<T>): Promise<T> {
   try {

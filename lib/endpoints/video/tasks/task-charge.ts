@@ -3,14 +3,14 @@ import { withLateCharge } from '../../../core/call/index.ts'
 import { formatAmount } from '../../../core/catalog/index.ts'
 import type { VideoTask } from './task.ts'
 
-/** How the charge of a task came about, as JSON, to be kept with it. */
+/** Returns how the charge of a task was computed, as JSON for the ledger. */
 export function basisOf({ line, charge }: VideoTask): string | null {
   if (!charge) return null
   const items = charge.items.map((item) => ({ ...item, price: formatAmount(item.price) }))
   return JSON.stringify({ line, source: charge.source, items })
 }
 
-/** The log entry of the call that created a task, with what the task came to; as it is while that is not known. */
+/** Adds the charge of a task to the log entry of its call; returns the entry unchanged if there is no charge. */
 export function chargedEntry(entry: CallLogEntry, { charge, hold, usage, facts }: VideoTask): CallLogEntry {
   if (!charge) return entry
   const { seconds, tokens } = usage

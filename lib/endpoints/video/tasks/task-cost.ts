@@ -2,28 +2,27 @@ import { type ChargeItem, sumOfItems } from '../../../core/call/index.ts'
 import type { Price } from '../../../core/catalog/index.ts'
 import type { TaskCharge, VideoFacts, VideoTask } from './task.ts'
 
-/** How much more the tokens of a video may be than is reckoned. */
+/** The factor by which the tokens of a video may exceed the estimate. */
 const MARGIN = 1.25
 const FRAMES_PER_SECOND = 24
-/** Pixels of which one is a token. */
 const PIXELS_PER_TOKEN = 1024
-/** Width times height, about, whatever the ratio. */
+/** About width times height, whatever the ratio. */
 const PIXELS: Readonly<Record<string, number>> = {
   '480p': 864 * 480,
   '720p': 1280 * 720,
   '1080p': 1920 * 1080,
 }
-const MOST_USUAL_PIXELS = 1920 * 1080
+const MAX_PIXELS = 1920 * 1080
 
 /**
- * The most that a video can cost at some prices, to be held for it, in nano-units: of those of all lines that may be
- * tried.
+ * Returns the highest cost of a video at any of the prices, in nano-units. It is held for the video.
  *
+ * @param prices the prices on all lines that may be tried.
  * @example
  * const hold = mostItCosts(facts, lines.map((line) => priceOn(model, line)))
  */
 export function mostItCosts(facts: VideoFacts, prices: readonly Price[]): bigint {
-  const tokens = Math.ceil(tokensReckoned(facts) * MARGIN)
+  const tokens = Math.ceil(estimatedTokens(facts) * MARGIN)
   let most = 0n
   for (const price of prices) {
     for (const items of [bySeconds(facts.seconds, price), byTokens(tokens, price)]) {
@@ -35,8 +34,9 @@ export function mostItCosts(facts: VideoFacts, prices: readonly Price[]): bigint
 }
 
 /**
- * What a task that succeeded costs: its tokens, where the line reported them and they have a price, else its seconds;
- * and the price per request. What the line did not report is taken as it was asked for, and marked so.
+ * Returns the cost of a task that succeeded: the price per request, and its tokens if the line reported them and they
+ * have a price, else its seconds. A quantity that the line did not report is the requested one, and the charge is
+ * marked `estimated`.
  */
 export function costOfTask({
   facts,
@@ -45,7 +45,7 @@ export function costOfTask({
 }: Pick<VideoTask, 'facts' | 'price' | 'usage'>): TaskCharge {
   const inTokens = price.outputPerMillion > 0n && (usage.tokens !== null || price.perSecond === 0n)
   const used = inTokens
-    ? byTokens(usage.tokens ?? tokensReckoned(facts), price)
+    ? byTokens(usage.tokens ?? estimatedTokens(facts), price)
     : bySeconds(usage.seconds ?? facts.seconds, price)
   const reported = inTokens ? usage.tokens : usage.seconds
   const { amount, items } = sumOfItems([...perRequest(price), ...used])
@@ -64,9 +64,9 @@ function byTokens(quantity: number, { outputPerMillion: price }: Price): ChargeI
   return [{ unit: 'output', quantity, price }]
 }
 
-/** Lines that count tokens count the pixels of all frames. */
-function tokensReckoned({ seconds, size, resolution, framesPerSecond }: VideoFacts): number {
-  const pixels = pixelsOf(size) ?? PIXELS[resolution ?? ''] ?? MOST_USUAL_PIXELS
+/** Estimates tokens. Lines that count tokens count the pixels of all frames. */
+function estimatedTokens({ seconds, size, resolution, framesPerSecond }: VideoFacts): number {
+  const pixels = pixelsOf(size) ?? PIXELS[resolution ?? ''] ?? MAX_PIXELS
   return Math.ceil((pixels * (framesPerSecond ?? FRAMES_PER_SECOND) * seconds) / PIXELS_PER_TOKEN)
 }
 

@@ -1,30 +1,29 @@
+import type { KnownObservation } from './line-client.ts'
 import { FORGOTTEN_MS, isFinished, type Observation, type TaskError, type VideoTask } from './task.ts'
 import { costOfTask } from './task-cost.ts'
 
-/** A task after an observation, and what becomes of the money held for it; null: it stays held. */
+/** A task after an observation, and what happens to its hold; null: it stays. */
 export interface Progress {
   readonly task: VideoTask
   readonly money: 'charge' | 'release' | null
 }
 
-type Told = Exclude<Observation, { readonly state: 'missing' }>
-
 /**
- * The one way a task goes on, whoever asked the line about it: never backwards, and not at all once it is over.
+ * Applies an observation to a task. A task never goes back to an earlier state, and does not change once it has ended.
  *
- * @returns undefined where nothing changes.
+ * @returns undefined if nothing changes.
  */
 export function progressOf(task: VideoTask, observation: Observation, at: number): Progress | undefined {
   if (isFinished(task) || task.upstreamId === null) return undefined
-  return observation.state === 'missing' ? missed(task, at) : told(task, observation, at)
+  return observation.state === 'missing' ? missing(task, at) : reported(task, observation, at)
 }
 
-/** It could not be followed any longer: its money goes back. */
+/** Ends a task that is too old to be followed. Its hold is released. */
 export function expiredTask(task: VideoTask, at: number): VideoTask {
   return { ...task, state: 'expired', error: TOO_OLD, missingSince: null, updatedAt: at, finishedAt: at }
 }
 
-const MOST_REPORTED = 1_000_000_000
+const MAX_QUANTITY = 1_000_000_000
 
 const FAILED: TaskError = {
   code: 'upstream_error',
@@ -43,20 +42,20 @@ const FORGOTTEN: TaskError = {
   message: 'The video was lost while it was generated, and was not charged. Create it again.',
 }
 
-/** Whether something changed that a caller would see. */
+/** Whether the change of a task is visible to callers. */
 export function hasChanged(before: VideoTask, after: VideoTask): boolean {
   return before.state !== after.state || before.progress !== after.progress
 }
 
-/** For a moment a line may not know what it has just taken; it has lost what it does not know for long. */
-function missed(task: VideoTask, at: number): Progress {
+/** Applies a `missing`. A line may not know a new task for a moment; a task that it does not know for long is lost. */
+function missing(task: VideoTask, at: number): Progress {
   const missingSince = task.missingSince ?? at
   if (at - missingSince < FORGOTTEN_MS) return { task: { ...task, missingSince }, money: null }
   const lost = { state: 'failed', error: FORGOTTEN, missingSince, updatedAt: at, finishedAt: at } as const
   return { task: { ...task, ...lost }, money: 'release' }
 }
 
-function told(task: VideoTask, observation: Told, at: number): Progress {
+function reported(task: VideoTask, observation: KnownObservation, at: number): Progress {
   const seen: VideoTask = {
     ...task,
     facts: { ...task.facts, ...observation.facts },
@@ -92,9 +91,9 @@ function told(task: VideoTask, observation: Told, at: number): Progress {
   }
 }
 
-/** What no video comes to was not reported. */
+/** Returns a reported quantity; null if it is out of range. */
 function quantityOf(reported: number | null | undefined): number | null {
-  return typeof reported === 'number' && reported >= 0 && reported <= MOST_REPORTED ? reported : null
+  return typeof reported === 'number' && reported >= 0 && reported <= MAX_QUANTITY ? reported : null
 }
 
 function furthest(before: number | null, now: number | null): number | null {

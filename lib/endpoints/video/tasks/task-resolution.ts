@@ -4,26 +4,26 @@ import { isFinished, type TaskError, type VideoTask, type VideoUsage } from './t
 import { costOfTask } from './task-cost.ts'
 import type { Progress } from './task-progress.ts'
 
-/** What an operator says of a task that nobody else can say anything of. Amounts are nano-units. */
+/** How an operator resolves a task whose result is unknown. Amounts are nano-units. */
 export type TaskResolution =
-  /** No video came of it: what was held is free, and nothing is charged. */
+  /** The line made no video: the hold is released and nothing is charged. */
   | { readonly outcome: 'released' }
-  /** The video was made; what it costs, at most what is held for it. */
+  /** The line made the video. The amount is charged; it is at most the hold. */
   | { readonly outcome: 'charged'; readonly amount: bigint }
-  /** The video was made; what it used, charged at the task's prices as if its line had told it. */
+  /** The line made the video. The usage is charged at the task's prices, as if the line had reported it. */
   | { readonly outcome: 'charged'; readonly usage: Partial<VideoUsage> }
 
 /**
- * What came of a resolution.
+ * The result of a resolution.
  *
- * - `resolved`: the task is over with it.
- * - `settled`: it was over before. Nothing was changed.
- * - `under_way`: its create is being sent at this moment. Nothing was changed.
- * - `too_much`: the amount is above what is held for it. Nothing was changed.
+ * - `resolved`: the task has ended with it.
+ * - `settled`: the task had ended before. Nothing was changed.
+ * - `under_way`: the create of the task is just being sent. Nothing was changed.
+ * - `too_much`: the amount exceeds the hold. Nothing was changed.
  */
 export interface Resolved {
   readonly kind: 'resolved' | 'settled' | 'under_way' | 'too_much'
-  /** As it stands now. */
+  /** The task as it is now. */
   readonly task: VideoTask
 }
 
@@ -32,14 +32,14 @@ const GIVEN_UP: TaskError = {
   message: 'The video could not be generated, and was not charged. Create it again.',
 }
 
-/** A task as an operator ends it, and what becomes of its money; else why it cannot be ended so. */
+/** Resolves a task. Returns the task and what happens to its hold, or why it cannot be resolved. */
 export function resolvedTask(
   task: VideoTask,
   resolution: TaskResolution,
   at: number,
 ): Progress | Exclude<Resolved['kind'], 'resolved'> {
   if (isFinished(task)) return 'settled'
-  // Whoever sends it still has to say what came of it, and would find no task that it could say it of.
+  // The process that sends the create still has to record the result in this task.
   if (task.state === 'intended') return 'under_way'
   const over = { ...task, missingSince: null, updatedAt: Math.max(task.updatedAt, at), finishedAt: at }
   if (resolution.outcome === 'released')
@@ -56,7 +56,7 @@ export function resolvedTask(
   return { task: { ...made, charge: { amount, items, source: 'estimated' } }, money: 'charge' }
 }
 
-/** What a store records of a task that an operator has ended. */
+/** Returns the record of a resolution for the change log. */
 export function resolutionChange(before: VideoTask, after: VideoTask, origin: ChangeOrigin): RecordedChange {
   return {
     ...origin,

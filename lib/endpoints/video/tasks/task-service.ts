@@ -4,22 +4,22 @@ import { inTime, storedFor } from './store-wait.ts'
 import { isFinished, type VideoTask } from './task.ts'
 import type { TaskStore } from './task-store.ts'
 
-/** What reads and cancels work with. */
+/** The parts that {@link TaskService} works with. */
 export interface TaskServiceDeps {
   readonly tasks: TaskStore
   readonly clients: LineClients
-  /** The trace of a call that goes to one line. */
+  /** Returns the trace of a call that goes to one line only. */
   readonly newTrace: () => RoutingTrace
   readonly logger: Logger
 }
 
-/** A task as its line tells of it now, or as it was last heard of where the line does not answer. */
+/** A task as its line reports it now, or its last known state if the line does not answer. */
 interface Refreshed {
   readonly task: VideoTask
   readonly outcome: ReadOutcome | undefined
 }
 
-/** A line that is being asked, and the calls that want to know. */
+/** A read of a task that is running, and the calls that wait for it. */
 interface Asking {
   readonly calls: Set<Call>
   readonly refreshed: Promise<Refreshed>
@@ -27,15 +27,15 @@ interface Asking {
 
 const TASK_ID = /^video_[0-9a-z]{1,64}$/
 const NEVER = new AbortController().signal
-/** A read that takes longer is answered with what was last heard. */
-const LONGEST_READ_MS = 10_000
-/** A deletion upstream is tidying up: nobody waits longer for it. */
-const TIDY_UP_MS = 5000
+/** How long a read of a line may take. After that, the last known state is returned. */
+const MAX_READ_MS = 10_000
+/** How long the deletion on the line may take. The task is deleted here in any case. */
+const MAX_DELETION_MS = 5000
 
-/** Finds, follows, cancels and deletes the tasks of callers. All of it is asked of the task's own line. */
+/** Finds, refreshes, cancels and deletes the tasks of callers. All requests about a task go to its own line. */
 export class TaskService {
   readonly #deps: TaskServiceDeps
-  /** A line is asked once at a time about a task, however many want to know. */
+  /** Running reads by task. Calls for one task share a read. */
   readonly #asked = new Map<string, Asking>()
 
   constructor(deps: TaskServiceDeps) {
@@ -43,9 +43,9 @@ export class TaskService {
   }
 
   /**
-   * A task of the caller's account, as it was last heard of.
+   * Returns the last known state of a task of the caller's account.
    *
-   * @throws {GatewayError} `not_found`, also of another account's.
+   * @throws {GatewayError} `not_found` if the account has no such task.
    */
   async find(call: Call, id: string): Promise<VideoTask> {
     const account = call.principal?.accountId
@@ -56,7 +56,7 @@ export class TaskService {
     return task
   }
 
-  /** Any account's, for whoever has proved otherwise that it may be seen. */
+  /** Returns a task of any account. The caller must have checked that the request may see it. */
   async findAny(call: Call, id: string): Promise<VideoTask> {
     if (!TASK_ID.test(id)) throw call.refuse('not_found')
     const query = { ids: [id], taken: true }
@@ -66,17 +66,17 @@ export class TaskService {
     return task
   }
 
-  /** The task as it is now; as it was where its line does not answer. */
+  /** Returns the task after asking its line; the last known state if the line does not answer. */
   async current(call: Call, task: VideoTask): Promise<VideoTask> {
     return (await this.#refresh(call, task)).task
   }
 
-  /** What can be asked of the task's line for a call; undefined where the config has it no more. */
+  /** Returns the client of the task's line for a call; undefined if the config no longer has the line. */
   clientOf(call: Call, task: VideoTask): LineClient | undefined {
     return this.#deps.clients(task.line, this.noteFor([call], task))
   }
 
-  /** Notes in the traces of calls what they asked of a task's line. */
+  /** Returns a note that adds exchanges with a task's line to the traces of calls. */
   noteFor(calls: Iterable<Call>, { upstreamModel }: VideoTask): AttemptNote {
     return (attempt) => {
       for (const call of calls) {
@@ -87,9 +87,9 @@ export class TaskService {
   }
 
   /**
-   * Takes a task back that waits, or deletes one that is over.
+   * Cancels a queued task, or deletes one that has ended.
    *
-   * @throws {GatewayError} `conflict` where it is running; what the line failed with.
+   * @throws {GatewayError} `conflict` if the task is running; the line's failure if it did not answer.
    */
   async cancel(call: Call, known: VideoTask): Promise<void> {
     const { task, outcome } = await this.#refresh(call, known)
@@ -106,22 +106,23 @@ export class TaskService {
     if (outcome.kind === 'cancelled' || outcome.kind === 'deleted') {
       const { tasks } = this.#deps
       const observed = await storedFor(call, tasks.observe(task.id, { state: 'cancelled' }, Date.now()))
-      // Whoever was told of its end first has settled it: what is gone from its line is no video to be had.
+      // Another process has ended the task first, and its charge stands. The line no longer has the video, so delete
+      // the task.
       if (observed && observed.task.state !== 'cancelled')
         await storedFor(call, tasks.remove(task.account, task.id))
       return
     }
     const now = await storedFor(call, this.#deps.tasks.find(task.account, task.id))
-    // Another call was faster.
+    // Another call has cancelled it.
     if (now?.state === 'cancelled') return
-    // What the line does not know it may just not know yet.
+    // A line may not know a new task for a moment.
     throw outcome.kind === 'conflict'
       ? call.refuse('conflict', { message: RUNNING })
       : call.refuse('upstream_error')
   }
 
   async #remove(call: Call, task: VideoTask): Promise<void> {
-    const removed = await this.clientOf(call, task)?.remove(task, AbortSignal.timeout(TIDY_UP_MS))
+    const removed = await this.clientOf(call, task)?.remove(task, AbortSignal.timeout(MAX_DELETION_MS))
     if (removed?.kind === 'away' || removed?.kind === 'conflict') {
       const { upstreamStatus, detail } = removed
       this.#deps.logger.warn(
@@ -155,7 +156,7 @@ export class TaskService {
 
   async #ask(task: VideoTask, calls: Iterable<Call>): Promise<Refreshed> {
     const client = this.#deps.clients(task.line, this.noteFor(calls, task))
-    const outcome = await client?.read(task, AbortSignal.timeout(LONGEST_READ_MS))
+    const outcome = await client?.read(task, AbortSignal.timeout(MAX_READ_MS))
     if (!outcome || outcome.kind === 'away') return { task, outcome }
     const observation = outcome.kind === 'told' ? outcome.observation : { state: 'missing' as const }
     const observed = await inTime(this.#deps.tasks.observe(task.id, observation, Date.now()))

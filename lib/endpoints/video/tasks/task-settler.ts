@@ -7,41 +7,41 @@ import type { TaskStore } from './task-store.ts'
 
 /** Options of {@link TaskSettler}. Times are milliseconds. */
 export interface TaskSettlerOptions {
-  /** Where the tasks are. All processes that share it may run a settler: each task is polled by one of them. */
+  /** The store of the tasks. Each process that shares it may run a settler: only one of them polls a task at a time. */
   store: TaskStore
-  /** How to ask a line; undefined for one that is not there any more. */
+  /** Returns the client of a line; undefined if the config no longer has the line. */
   clients: LineClients
-  /** What this process is called. Defaults to a random name. */
+  /** The name of this process. Defaults to a random one. */
   owner?: string
   /** Most tasks polled at a time. Defaults to 8. */
   concurrency?: number
-  /** Shortest time between two polls of a task: a young one's. Defaults to 2000. */
+  /** The shortest time between two polls of a task, while it is new. Defaults to 2000. */
   shortestPollMs?: number
-  /** Longest time between two polls of a task; reached after ten times as long. Defaults to 60000. */
+  /** The longest time between two polls of a task, from ten times that age on. Defaults to 60000. */
   longestPollMs?: number
-  /** Longest that a line may take to answer. Defaults to 10000. */
+  /** How long a line may take to answer. Defaults to 10000. */
   readMs?: number
-  /** How often the store is asked for what is due. Defaults to 1000. */
+  /** How often the store is asked for tasks that are due. Defaults to 1000. */
   roundMs?: number
-  /** How long a task that is over is remembered. Defaults to 30 days. */
+  /** How long a task is kept after its end. Defaults to 30 days. */
   retainMs?: number
-  /** How long the Idempotency-Key of a task that was given up counts as used. Defaults to 24 hours. */
+  /** How long the Idempotency-Key of an expired task counts as used. Defaults to 24 hours. */
   keepMs?: number
-  /** Told of tasks in doubt, of those that are given up, and of outages. Defaults to the console. */
+  /** Logs unresolved and expired tasks, and outages. Defaults to the console. */
   logger?: Logger
 }
 
-/** A claim lasts for a poll and what it takes to write it; where its process dies another polls soon. */
+/** The time that a claim lasts beyond a poll, to write the result. If the process dies, another one polls soon. */
 const CLAIM_SPARE_MS = 20_000
-/** How often it is looked for tasks in doubt, and for those that are too old. */
+/** How often unresolved and expired tasks are looked for. */
 const UPKEEP_MS = 10_000
 const UPKEEP_TASKS = 100
 
 /**
- * Polls the tasks that are not over, whether anybody asks for them or not, so that each is charged when it succeeds and
- * its money is free when it does not. It holds nothing itself: after a restart it goes on where it was.
+ * Polls all tasks that have not ended, so that each is charged when it succeeds and its hold is released when it fails.
+ * All state is in the store: after a restart the settler continues.
  *
- * @throws TypeError at construction when an option is unusable.
+ * @throws TypeError at construction if an option is invalid.
  * @example
  * const video = videoEndpoints({ tasks, lines: new LineAccess({ catalog }) })
  * const settler = new TaskSettler({ store: tasks, clients: video.clients })
@@ -66,10 +66,10 @@ export class TaskSettler {
     this.#clients = options.clients
     this.#logger = options.logger ?? consoleLogger
     this.#settings = validate(options)
-    this.#wakeIn(0)
+    this.#scheduleRound(0)
   }
 
-  /** Ends what is under way, and hands the tasks that were being polled back. Never rejects. */
+  /** Aborts running polls and gives their tasks back. Never rejects. */
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     this.#closing.abort()
@@ -77,15 +77,15 @@ export class TaskSettler {
     await Promise.all(this.#polls)
   }
 
-  #wakeIn(ms: number): void {
+  #scheduleRound(ms: number): void {
     if (this.#closing.signal.aborted) return
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
-      this.#round = this.#go()
+      this.#round = this.#runRound()
     }, ms).unref()
   }
 
-  async #go(): Promise<void> {
+  async #runRound(): Promise<void> {
     const free = this.#settings.concurrency - this.#polls.size
     let started = 0
     try {
@@ -97,11 +97,11 @@ export class TaskSettler {
       if (!this.#away) this.#logger.error({ err: error }, 'video tasks cannot be polled: their store is away')
       this.#away = true
     }
-    // Where more may be due, the next is asked for as soon as there is room.
+    // If more tasks may be due, continue as soon as a poll has ended.
     const moreMayBeDue = started > 0 && started === free
-    if (!moreMayBeDue) this.#wakeIn(this.#settings.roundMs)
-    else if (this.#polls.size === 0) this.#wakeIn(0)
-    else void Promise.race(this.#polls).then(() => this.#wakeIn(0))
+    if (!moreMayBeDue) this.#scheduleRound(this.#settings.roundMs)
+    else if (this.#polls.size === 0) this.#scheduleRound(0)
+    else void Promise.race(this.#polls).then(() => this.#scheduleRound(0))
   }
 
   async #pollDue(limit: number): Promise<number> {
@@ -133,7 +133,7 @@ export class TaskSettler {
       const observation = outcome.kind === 'told' ? outcome.observation : ({ state: 'missing' } as const)
       await this.#store.observe(task.id, observation, now, { owner, next })
     } catch (error) {
-      // It is due again when its claim ends.
+      // The task is due again when its claim ends.
       this.#logger.error({ err: error, task: task.id, line: task.line }, 'a video task could not be polled')
     }
   }
@@ -141,14 +141,17 @@ export class TaskSettler {
   async #read(task: VideoTask): Promise<ReadOutcome> {
     const client = this.#clients(task.line)
     if (!client) {
-      this.#tellUnknown(task)
+      this.#logUnknownLine(task)
       return { kind: 'away', code: 'upstream_error', upstreamStatus: null, detail: 'no such line' }
     }
     const { readMs } = this.#settings
     return client.read(task, AbortSignal.any([this.#closing.signal, AbortSignal.timeout(readMs)]))
   }
 
-  /** The older a task is, the longer it may take; spread, so that those made together are not polled together for ever. */
+  /**
+   * Returns the time until the next poll, which grows with the age. It is random, so that tasks created together drift
+   * apart.
+   */
   #pauseOf({ createdAt }: VideoTask, now: number): number {
     const { shortestPollMs, longestPollMs } = this.#settings
     const pause = Math.min(longestPollMs, Math.max(shortestPollMs, (now - createdAt) / 10))
@@ -165,8 +168,8 @@ export class TaskSettler {
       )
     }
     const { keepMs, retainMs } = this.#settings
-    const given = await this.#store.expire(now - LONGEST_HOLD_MS, now, now + keepMs, UPKEEP_TASKS)
-    for (const { id, requestId, account, line, upstreamId } of given) {
+    const expired = await this.#store.expire(now - LONGEST_HOLD_MS, now, now + keepMs, UPKEEP_TASKS)
+    for (const { id, requestId, account, line, upstreamId } of expired) {
       this.#logger.warn(
         { task: id, requestId, account, line, upstreamId },
         'a video task was given up after 48 hours: the money held for it is free, and it is not charged',
@@ -176,7 +179,7 @@ export class TaskSettler {
     this.#upkeepAt = now
   }
 
-  #tellUnknown({ line, id }: VideoTask): void {
+  #logUnknownLine({ line, id }: VideoTask): void {
     if (this.#unknownLines.has(line)) return
     this.#unknownLines.add(line)
     this.#logger.error({ line, task: id }, 'there are video tasks on a line that the config does not have')
@@ -191,27 +194,10 @@ function validate(options: TaskSettlerOptions) {
     throw new TypeError('TaskSettler: "store" must be a TaskStore, such as a MemoryTaskStore')
   if (typeof clients !== 'function')
     throw new TypeError('TaskSettler: "clients" must be a function that answers the client of a line')
-  for (const [name, value] of Object.entries({
-    concurrency,
-    shortestPollMs,
-    longestPollMs,
-    readMs,
-    roundMs,
-    retainMs,
-    keepMs,
-  })) {
+  const numbers = { concurrency, shortestPollMs, longestPollMs, readMs, roundMs, retainMs, keepMs }
+  for (const [name, value] of Object.entries(numbers)) {
     if (!(Number.isSafeInteger(value) && value > 0))
       throw new TypeError(`TaskSettler: "${name}" must be a positive whole number`)
   }
-  return {
-    owner,
-    concurrency,
-    shortestPollMs,
-    longestPollMs,
-    readMs,
-    roundMs,
-    retainMs,
-    keepMs,
-    claimMs: readMs + CLAIM_SPARE_MS,
-  }
+  return { owner, ...numbers, claimMs: readMs + CLAIM_SPARE_MS }
 }

@@ -1,49 +1,50 @@
 import type { CallLogEntry, IdempotencyClaim } from '../../../core/call/index.ts'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
+import type { KnownObservation } from './line-client.ts'
 import type { Observation, TaskIntent, TaskState, VideoTask } from './task.ts'
 import type { Resolved, TaskResolution } from './task-resolution.ts'
 
-/** What came of an intent. */
+/** The result of an intent. */
 export type Intended =
-  /** Its money is held and its row stands: now, and not before, the create may be sent. */
+  /** The money is held and the task is written. Only now may the create be sent. */
   | { readonly kind: 'held'; readonly task: VideoTask }
   /** Nothing was changed. */
   | {
       readonly kind: 'refused'
       readonly refused: 'key_quota_exhausted' | 'insufficient_balance' | 'quota_lease_exhausted'
-      /** Nano-units, for the call log only. */
+      /** In nano-units, for the call log only. */
       readonly required: bigint
       readonly available: bigint
     }
-  /** The Idempotency-Key is another call's by now. Nothing was changed. */
+  /** Another call has the Idempotency-Key now. Nothing was changed. */
   | { readonly kind: 'claim_lost' }
 
-/** What the upstream answered to a create. */
+/** The line's answer to a create. */
 export interface CreatedTask {
   readonly upstreamId: string
-  /** What it told of the task at once. */
-  readonly observation: Exclude<Observation, { readonly state: 'missing' }>
+  /** What the answer said about the task. */
+  readonly observation: KnownObservation
   /**
-   * The Idempotency-Key of the creating call, completed with the record and kept until then. null: the one that it was
-   * intended with, for a day.
+   * The Idempotency-Key of the creating call, which is completed with the record and kept until then. null: the one of
+   * the intent, for a day.
    */
   readonly claim: (IdempotencyClaim & { readonly keepUntil: number }) | null
-  /** The creating call's log entry, written with the record. */
+  /** The log entry of the creating call, which is written with the record. */
   readonly entry: CallLogEntry | null
 }
 
-/** What came of an observation. */
+/** The result of an observation. */
 export interface Observed {
   readonly task: VideoTask
   /**
-   * - `unchanged`: it was known, or would have been a step backwards, or the task was over.
-   * - `changed`: it is not over.
-   * - `finished`: it is over with this; the charge is written, or the money held for it is free.
+   * - `unchanged`: it was known, it would have been a step back, or the task had ended.
+   * - `changed`: the task has changed and not ended.
+   * - `finished`: the task has ended; its charge is written or its hold is released.
    */
   readonly result: 'unchanged' | 'changed' | 'finished'
 }
 
-/** Which tasks to list; members left out do not narrow. */
+/** Selects tasks; a member that is left out does not filter. */
 export interface TaskQuery {
   /** undefined: all accounts. */
   readonly account?: string | undefined
@@ -51,11 +52,11 @@ export interface TaskQuery {
   readonly model?: string | undefined
   readonly protocol?: VideoTask['protocol'] | undefined
   readonly ids?: readonly string[] | undefined
-  /** Only those that the upstream took: callers know no others. */
+  /** Selects only tasks that a line has accepted: callers see no others. */
   readonly taken?: boolean | undefined
 }
 
-/** Which part of a list: at most `limit` tasks behind the id `after`, or behind `skip` others. */
+/** A part of a list: at most `limit` tasks behind the id `after`, or behind `skip` others. */
 export interface TaskPage {
   readonly order: 'newest' | 'oldest'
   readonly limit: number
@@ -63,45 +64,46 @@ export interface TaskPage {
   readonly skip?: number | undefined
 }
 
-/** Who polls, and until when nobody else does. */
+/** A claim on due tasks: until `until`, no other process gets them. */
 export interface PollClaim {
   /** The process. */
   readonly owner: string
   readonly now: number
   readonly until: number
-  /** Most tasks answered. */
+  /** Most tasks to return. */
   readonly limit: number
 }
 
-/** When a task that a process has claimed is due again, for anybody. */
+/** When a task that a process has claimed is due again, for any process. */
 export interface PollAgain {
   readonly owner: string
   readonly next: number
 }
 
 /**
- * Where video tasks and the money held for them are kept. Each operation is one transaction, in one process and across
- * many, and may be repeated when its answer was lost: the second time changes nothing and answers the same. Rejects when
- * the store cannot be reached: nothing is changed then, or all of it where only the answer was lost. Times are given,
- * in milliseconds since the epoch, so that a store has no clock.
+ * A store for video tasks and the money held for them. Each operation is one transaction and may be repeated if its
+ * answer was lost: the second time it changes nothing and returns the same. An operation rejects if the store cannot be
+ * reached; then nothing has changed, or everything if only the answer was lost. Times are parameters, in milliseconds
+ * since the epoch, so that a store has no clock.
  *
- * A create goes: `intend`, then the request; then `created` where the upstream took it, `withdraw` where it surely did
- * not, `doubt` where nobody knows. Where one line refuses and another is tried, `redirect` before each.
+ * A create begins with `intend`. Then the request is sent, and its result is recorded: `created` if the line accepted
+ * it, `withdraw` if it surely did not, `doubt` if that is unknown. If a line refuses and another is tried, `redirect`
+ * comes first.
  */
 export interface TaskStore {
-  /** Whether it completes claims and writes log entries; one that does not ignores entries. */
+  /** Whether the store completes claims and writes log entries; any other store ignores entries. */
   readonly settlesRecords: boolean
 
   /**
-   * Holds money on account and key, writes the task as `intended`, and keeps the Idempotency-Key from ever being free by
-   * itself: all three, or none.
+   * Holds money on account and key, writes the task as `intended`, and keeps the Idempotency-Key from expiring: all
+   * three, or none.
    */
   intend(intent: TaskIntent): Promise<Intended>
 
   /**
-   * Another line is about to be tried, as the one before surely did not take it.
+   * Changes the line of an intent, because the previous line surely did not accept the create.
    *
-   * @returns false where the task is not `intended` any more: nothing may be sent.
+   * @returns false if the task is not `intended` any more: nothing may be sent then.
    */
   redirect(
     id: string,
@@ -109,79 +111,80 @@ export interface TaskStore {
   ): Promise<boolean>
 
   /**
-   * The upstream took it: records its id, completes the Idempotency-Key and writes the log entry; where it is over
-   * already, its charge too. Also of one that was in doubt.
+   * Records that the line accepted the create: writes the line's id, completes the Idempotency-Key and writes the log
+   * entry; if the task has ended already, writes its charge too. Also for an unresolved task.
    *
-   * @returns the task; undefined where there is no such intent.
+   * @returns the task; undefined if there is no such intent.
    */
   created(id: string, created: CreatedTask, at: number): Promise<VideoTask | undefined>
 
   /**
-   * No line took it: the task and the hold are gone, and the Idempotency-Key that it was intended with is free. Only of
-   * one that was not created.
+   * Removes an intent that no line accepted: releases its hold and frees its Idempotency-Key. Does nothing to a created
+   * task.
    */
   withdraw(id: string): Promise<void>
 
-  /** Nobody knows whether the upstream took it: it is `unresolved`, and its money stays held. */
+  /** Sets a task to `unresolved`, because it is unknown whether the line accepted the create. Its money stays held. */
   doubt(id: string, at: number): Promise<void>
 
   /**
-   * What a line tells of the task, by whomever it was asked: takes it forwards, and where it is over charges it, or frees
-   * what was held. A success is charged once, under the creating call's request id.
+   * Applies what a line reported about a task. If the task ends with it, it is charged or its hold is released. A
+   * success is charged once, under the creating call's request id.
    *
-   * @param poll by the process that has claimed it, when it is to be polled again; left out by everybody else.
-   * @returns undefined where there is no such task.
+   * @param poll when to poll the task again; only from the process that has claimed it.
+   * @returns undefined if there is no such task.
    */
   observe(id: string, observation: Observation, at: number, poll?: PollAgain): Promise<Observed | undefined>
 
   /**
-   * An operator says what came of a task that is in doubt, or that its line tells nothing of: charges it, or frees what
-   * was held, and the Idempotency-Key with it, and records the change. Once; a task that is over stays as it ended.
+   * Ends a task as an operator decides: charges it or releases its hold, releases its Idempotency-Key and records the
+   * change. A task that has ended stays as it is.
    *
-   * @param origin who says so; its time is when the task ended.
-   * @returns undefined where there is no such task.
+   * @param origin who decided; its time is the end of the task.
+   * @returns undefined if there is no such task.
    */
   resolve(id: string, resolution: TaskResolution, origin: ChangeOrigin): Promise<Resolved | undefined>
 
-  /** A task of this account. */
+  /** Returns a task of this account. */
   find(account: string, id: string): Promise<VideoTask | undefined>
 
   list(query: TaskQuery, page: TaskPage): Promise<readonly VideoTask[]>
 
-  /** How many tasks there are of a kind. */
+  /** Returns the number of tasks that match. */
   count(query: TaskQuery): Promise<number>
 
-  /** Deletes a task that is over. Its charge stays. */
+  /** Deletes a task that has ended. Its charge stays. */
   remove(account: string, id: string): Promise<'removed' | 'unfinished' | 'absent'>
 
   /**
-   * Gives one process those tasks to poll that the upstream has and whose next poll is due, longest due first: nobody
-   * else gets them until `until`, or until they are observed or put off.
+   * Claims tasks whose poll is due, those that are due longest first. No other process gets them until `until`, or
+   * until they are observed or put off.
    */
   claimDue(claim: PollClaim): Promise<readonly VideoTask[]>
 
-  /** Ends a claim without an observation. Only where it is still this owner's. */
+  /** Ends a claim without an observation, if it is still this owner's. */
   putOff(id: string, again: PollAgain): Promise<void>
 
   /**
-   * Takes intents whose create was not answered by its time as `unresolved`: their process died, or forgot them.
+   * Sets intents whose create was not answered in time to `unresolved`: their process died, or did not record the
+   * result.
    *
-   * @returns those that were taken so now, at most `limit`.
+   * @returns the tasks that were changed, at most `limit`.
    */
   doubtUnanswered(now: number, limit: number): Promise<readonly VideoTask[]>
 
   /**
-   * Ends those that are not over and were created before, each by itself: `expired`, the money held for them free. An
-   * Idempotency-Key that was kept for one in doubt counts as used until `keepUntil`.
+   * Ends tasks that were created before a time and have not ended: each becomes `expired` and its hold is released. The
+   * Idempotency-Key of an unresolved task counts as used until `keepUntil`.
    *
-   * @returns those that were ended now, at most `limit`.
+   * @returns the tasks that were ended, at most `limit`.
    */
   expire(createdBefore: number, at: number, keepUntil: number, limit: number): Promise<readonly VideoTask[]>
 
   /**
-   * Forgets tasks that were over before a time; their charges stay.
+   * Deletes tasks that ended before a time. Their charges stay.
    *
-   * @returns how many, at most `limit`.
+   * @returns how many it deleted, at most `limit`.
    */
   prune(finishedBefore: number, limit: number): Promise<number>
 }

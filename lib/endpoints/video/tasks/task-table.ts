@@ -2,25 +2,25 @@ import type { IdempotencyClaim } from '../../../core/call/index.ts'
 import type { VideoTask } from './task.ts'
 import type { TaskPage, TaskQuery } from './task-store.ts'
 
-/** A task in memory, and what the store alone knows of it. */
+/** A task in memory, with the members that only the store needs. */
 export interface TaskRow {
   task: VideoTask
-  /** Kept from being free; null once that is settled. */
+  /** The claim that is kept from expiring; null once it is completed or freed. */
   claim: IdempotencyClaim | null
   /** null once the create was answered. */
   answerBy: number | null
-  /** null where it is not polled. */
+  /** null while the task is not polled. */
   pollAt: number | null
   pollOwner: string | null
 }
 
-/** The tasks of a process, of which those that are over are bounded. */
+/** The tasks of a process. The number of those that have ended is bounded. */
 export class TaskTable {
   readonly #maxFinished: number
   readonly #open = new Map<string, TaskRow>()
-  /** In the order in which they ended. */
+  /** In the order in which the tasks ended. */
   readonly #finished = new Map<string, TaskRow>()
-  /** One for good: a new one would each time walk over all that was deleted before. */
+  /** One iterator for all deletions: a new one would skip all deleted entries each time. */
   readonly #oldest = this.#finished.keys()
 
   constructor(maxFinished: number) {
@@ -35,7 +35,7 @@ export class TaskTable {
     this.#open.set(kept.task.id, kept)
   }
 
-  /** It is over; the oldest that is gives way. */
+  /** Moves a task to those that have ended; drops the oldest if there are too many. */
   finish(kept: TaskRow): void {
     const { id } = kept.task
     this.#open.delete(id)
@@ -54,7 +54,7 @@ export class TaskTable {
     let pruned = 0
     for (const [id, { task }] of this.#finished) {
       if (pruned >= limit) break
-      // Not in the order of their times: what ended is told late, now and then.
+      // The order is not quite that of the times: an end may be recorded late.
       if ((task.finishedAt ?? 0) >= finishedBefore) continue
       this.#finished.delete(id)
       pruned++

@@ -3,14 +3,14 @@ import type { Price } from '../../../core/catalog/index.ts'
 import type { ErrorCode } from '../../../core/errors/index.ts'
 
 /**
- * What a task has come to, in one vocabulary for all protocols. Only ever forwards, and a state of the last row is
- * final:
+ * The state of a task, the same for all protocols. A task never goes back to an earlier state. The states of the last
+ * row are final.
  *
- * - `intended`: its create is about to be sent, or on its way.
- * - `unresolved`: nobody knows whether the upstream took it: the create was not answered, or its process died.
- * - `queued`, `running`: the upstream has it.
- * - `succeeded`, `failed`, `cancelled`, `expired`: it is over. `expired` is also what took so long that its money could
- *   not be held any more, an unresolved one included.
+ * - `intended`: the create is being sent, or about to be.
+ * - `unresolved`: it is unknown whether the line accepted the create: it was not answered, or its process died.
+ * - `queued`, `running`: the line has the task.
+ * - `succeeded`, `failed`, `cancelled`, `expired`: the task has ended. A task that has not ended after the longest
+ *   hold, unresolved or not, is `expired` too.
  */
 export type TaskState =
   | 'intended'
@@ -22,12 +22,12 @@ export type TaskState =
   | 'cancelled'
   | 'expired'
 
-/** The states that an upstream can tell of. */
+/** The states that a line can report. */
 export type ObservedState = Exclude<TaskState, 'intended' | 'unresolved'>
 
-/** What is known of the video, to answer reads with: as it was asked for, then as the upstream tells. Never the prompt. */
+/** What is known about the video: as requested, then as the line reports. It never includes the prompt. */
 export interface VideoFacts {
-  /** How long it is to be, in seconds; the protocol's default where nothing was asked for. */
+  /** The length in seconds; the protocol's default if the request has none. */
   readonly seconds: number
   /** `1280x720`. */
   readonly size: string | null
@@ -38,73 +38,73 @@ export interface VideoFacts {
   readonly framesPerSecond: number | null
   readonly seed: number | null
   readonly audio: boolean | null
-  /** Our id of the task that this is a remix of. */
+  /** The gateway's id of the task that this is a remix of. */
   readonly remixOf: string | null
 }
 
-/** What a task has used, as its line reported it; null for what it did not. */
+/** What a task has used, as its line reported it; null if it did not. */
 export interface VideoUsage {
   readonly seconds: number | null
   /** Output tokens. */
   readonly tokens: number | null
 }
 
-/** Why a task failed. Both are fit for callers: no upstream text. */
+/** Why a task failed. Callers see both members, so they contain no text of the line. */
 export interface TaskError {
   readonly code: ErrorCode
   readonly message: string
 }
 
-/** What a finished task came to. */
+/** The charge of a finished task. */
 export interface TaskCharge {
-  /** Nano-units. */
+  /** In nano-units. */
   readonly amount: bigint
   readonly items: readonly ChargeItem[]
-  /** Whether the quantities are the line's own, or those that were asked for. */
+  /** Whether the quantities are the line's or the requested ones. */
   readonly source: 'measured' | 'estimated'
 }
 
-/** A video, from the moment that its create is about to be sent. Times are milliseconds since the epoch. */
+/** A video from the moment before its create is sent. Times are milliseconds since the epoch. */
 export interface VideoTask {
-  /** Ours, the one that callers see: `video_…`; sorts by the time it was made. */
+  /** The gateway's id, which callers see: `video_…`. Ids sort by time. */
   readonly id: string
-  /** The call that creates it: its charge is written under this id. */
+  /** The request id of the creating call, under which the task is charged. */
   readonly requestId: string
   readonly account: string
-  /** The key whose quota pays too; null where nobody's does. */
+  /** The key whose quota is charged too; null if there is none. */
   readonly key: string | null
-  /** As the caller named it. */
+  /** The caller's name of the model. */
   readonly model: string
-  /** Where it is: reads, downloads and cancels go there and nowhere else. */
+  /** The line that has the task. All requests about the task go to it. */
   readonly line: string
   readonly upstreamModel: string
-  /** null as long as the upstream has not told it. */
+  /** null until the line has reported it. */
   readonly upstreamId: string | null
-  /** The protocol it was created with. */
+  /** The protocol of the create. */
   readonly protocol: 'openai' | 'ark'
   readonly state: TaskState
   readonly facts: VideoFacts
-  /** Of the model on this line when it was created: later price changes do not touch it. */
+  /** The price of the model on this line at the time of the create. Later changes do not affect it. */
   readonly price: Price
-  /** The most it can cost, in nano-units: held for it on account and key until it is over. */
+  /** The most that the task can cost, in nano-units. It is held on account and key until the task ends. */
   readonly hold: bigint
   readonly usage: VideoUsage
-  /** null until it has succeeded. */
+  /** null until the task has succeeded. */
   readonly charge: TaskCharge | null
   readonly error: TaskError | null
-  /** Percent, where the line tells. */
+  /** In percent, if the line reports it. */
   readonly progress: number | null
-  /** Where the line keeps the video, where it tells. Its own host's and short-lived: what callers get of it is the face's. */
+  /** The line's own address of the video, if it reports one. It is short-lived, and callers never see it. */
   readonly contentUrl: string | null
-  /** Since when the line does not know it; null while it does. */
+  /** Since when the line has not known the task; null while it knows it. */
   readonly missingSince: number | null
   readonly createdAt: number
-  /** When the upstream was last heard of. */
+  /** When the line last reported the task. */
   readonly updatedAt: number
   readonly finishedAt: number | null
 }
 
-/** What a line tells of a task. Members left out are not known any better than before. */
+/** What a line reports about a task. Members that are left out are unchanged. */
 export type Observation =
   | {
       readonly state: ObservedState
@@ -114,10 +114,10 @@ export type Observation =
       readonly error?: TaskError | null
       readonly contentUrl?: string | null
     }
-  /** The line answers, and knows no such task. That alone does not end it: see {@link FORGOTTEN_MS}. */
+  /** The line answers that it has no such task. The task ends only after {@link FORGOTTEN_MS}. */
   | { readonly state: 'missing' }
 
-/** A task as it is intended; the store adds the rest. */
+/** The members of a new task that the caller of the store provides. */
 export type TaskIntent = Pick<
   VideoTask,
   | 'id'
@@ -133,24 +133,24 @@ export type TaskIntent = Pick<
   | 'hold'
   | 'createdAt'
 > & {
-  /** By when the create must have been answered; later it counts as unresolved. */
+  /** By when the create must be answered; after that, the task counts as unresolved. */
   readonly answerBy: number
-  /** The creating call's Idempotency-Key: taken out of its lease, until it is known what became of the create. */
+  /** The Idempotency-Key of the creating call. It does not expire until the result of the create is known. */
   readonly claim: IdempotencyClaim | null
 }
 
-/** Longest that money is held for a task: then it is over, whatever becomes of it upstream. */
+/** How long money is held for a task. After that, the task ends, whatever its line does. */
 export const LONGEST_HOLD_MS = 48 * 3_600_000
 
-/** A task that its line has not known for that long is lost. */
+/** A task that its line has not known for this long is lost. */
 export const FORGOTTEN_MS = 600_000
 
-/** Whether a task is over, and its money with it. */
+/** Whether a task has ended and its hold is closed. */
 export function isFinished({ state }: Pick<VideoTask, 'state'>): boolean {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled' || state === 'expired'
 }
 
-/** The id of the task that a call creates: a call creates one at most. */
+/** Returns the id of the task that a call creates; a call creates one at most. */
 export function taskIdOf(requestId: string): string {
   return `video_${requestId.replace(/^req_/, '')}`
 }

@@ -1,4 +1,4 @@
-import { LONGEST_BLANK } from '../../../core/protocols/index.ts'
+import { MAX_BLANK_LENGTH } from '../../../core/protocols/index.ts'
 
 /** Buffers an event whose end has not come yet. It grows in linear time, however small the pieces are. */
 export class PartialEvent {
@@ -25,7 +25,7 @@ export class PartialEvent {
     }
     piece.copy(this.#bytes, this.#size)
     this.#size = size
-    this.seam = text.slice(-Math.min(LONGEST_BLANK, size))
+    this.seam = text.slice(-Math.min(MAX_BLANK_LENGTH, size))
   }
 
   /** Empties the buffer, and returns its bytes followed by `rest`. */

@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
 import type { Account, AccountSettings } from '../../../endpoints/admin/index.ts'
 import type { WalletId } from '../../../ledger/index.ts'
+import { toBigint, toJson, toList, toNumber } from '../driver/nullable-cells.ts'
 import type { Database } from '../driver/tables.ts'
 
 type Row = Awaited<ReturnType<ReturnType<typeof accountsWithWallets>['executeTakeFirstOrThrow']>>
 
-/** Accounts, each with whether its wallet bounds what it spends. */
+/** Selects accounts, each with whether its wallet is limited. */
 export function accountsWithWallets(db: Database) {
   return db
     .selectFrom('accounts')
@@ -35,7 +36,7 @@ export function toAccount(row: Row): Account {
   }
 }
 
-/** What of the settings stands in the account's own row. */
+/** Returns the columns of the account's row that have settings. */
 export function toColumns({ name, limits, regions, lineRegions }: AccountSettings) {
   return {
     name,
@@ -45,20 +46,4 @@ export function toColumns({ name, limits, regions, lineRegions }: AccountSetting
     regions: toJson(regions),
     line_regions: toJson(lineRegions),
   }
-}
-
-function toNumber(value: bigint | null): number | null {
-  return value === null ? null : Number(value)
-}
-
-function toBigint(value: number | null): bigint | null {
-  return value === null ? null : BigInt(value)
-}
-
-function toList(json: string | null): string[] | null {
-  return json === null ? null : (JSON.parse(json) as string[])
-}
-
-function toJson(list: readonly string[] | null): string | null {
-  return list === null ? null : JSON.stringify(list)
 }

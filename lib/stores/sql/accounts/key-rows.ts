@@ -1,11 +1,12 @@
 import { type Expression, sql } from 'kysely'
 import type { Key, KeySettings } from '../../../endpoints/admin/index.ts'
 import type { WalletId } from '../../../ledger/index.ts'
+import { toBigint, toJson, toList, toNumber } from '../driver/nullable-cells.ts'
 import type { Database } from '../driver/tables.ts'
 
 type Row = Awaited<ReturnType<ReturnType<typeof keysWithWallets>['executeTakeFirstOrThrow']>>
 
-/** Keys, each with its quota. */
+/** Selects keys, each with its quota. */
 export function keysWithWallets(db: Database) {
   return db
     .selectFrom('keys')
@@ -43,7 +44,7 @@ export function toKey(row: Row): Key {
   }
 }
 
-/** What of the settings stands in the key's own row. */
+/** Returns the columns of the key's row that have settings. */
 export function toColumns({ enabled, expiresAt, allowIps, allowModels, limits }: KeySettings) {
   return {
     enabled: enabled ? 1 : 0,
@@ -53,20 +54,4 @@ export function toColumns({ enabled, expiresAt, allowIps, allowModels, limits }:
     rpm: toBigint(limits.rpm),
     tpm: toBigint(limits.tpm),
   }
-}
-
-function toNumber(value: bigint | null): number | null {
-  return value === null ? null : Number(value)
-}
-
-function toBigint(value: number | null): bigint | null {
-  return value === null ? null : BigInt(value)
-}
-
-function toList(json: string | null): string[] | null {
-  return json === null ? null : (JSON.parse(json) as string[])
-}
-
-function toJson(list: readonly string[] | null): string | null {
-  return list === null ? null : JSON.stringify(list)
 }

@@ -5,7 +5,8 @@ import type {
   AccountStore,
   DepositOutcome,
 } from '../../../endpoints/admin/index.ts'
-import { depositChange, LARGEST_BALANCE, settingsChange } from '../../../endpoints/admin/recorded-change.ts'
+import { depositChange, settingsChange } from '../../../endpoints/admin/recorded-change.ts'
+import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { accountWallet } from '../../../ledger/index.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
@@ -15,8 +16,8 @@ import { accountsWithWallets, toAccount, toColumns } from './account-rows.ts'
 import { recordChange } from './sql-change-log.ts'
 
 /**
- * Accounts in a database, for the admin API of all processes that share it. Each change and its row in the table
- * `admin_changes` are written in one transaction.
+ * An account store in a database, for the admin API of all processes that share it. Each change and its row in the
+ * table `admin_changes` are written in one transaction.
  *
  * @example
  * const accounts = new SqlAccountStore(await openDatabase('sqlite:.data/gateway.db'))
@@ -83,7 +84,7 @@ export class SqlAccountStore implements AccountStore {
     return this.#db.transaction().execute(async (trx) => {
       const account = await trx.selectFrom('accounts').select('id').where('id', '=', id).executeTakeFirst()
       if (!account) return { kind: 'no_account' }
-      // Whoever has locked the wallet is alone with its deposits.
+      // The lock on the wallet gives exclusive access to its deposits.
       const wallet = (await lockWallets(trx, [accountWallet(id)])).get(accountWallet(id))
       const funds = wallet?.funds ?? 0n
       const earlier = await trx
@@ -94,7 +95,7 @@ export class SqlAccountStore implements AccountStore {
         .executeTakeFirst()
       if (earlier)
         return earlier.amount === amount ? { kind: 'known', at: Number(earlier.at) } : { kind: 'conflict' }
-      if (funds + amount > LARGEST_BALANCE) return { kind: 'too_much' }
+      if (funds + amount > MAX_AMOUNT) return { kind: 'too_much' }
       await deposit(trx, id, amount, reference, origin.at)
       await recordChange(trx, depositChange(id, { funds, amount, reference }, origin))
       return { kind: 'deposited', at: origin.at }

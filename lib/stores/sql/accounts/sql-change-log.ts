@@ -2,7 +2,7 @@ import type { ChangeLog, ChangeQuery, RecordedChange } from '../../../core/chang
 import type { AdminChangesTable, Database } from '../driver/tables.ts'
 
 /**
- * What operators have changed, as the stores of the admin API record it in a database.
+ * A change log in a database. The stores of the admin API record the changes of operators in it.
  *
  * @example
  * const changes = new SqlChangeLog(await openDatabase('sqlite:.data/gateway.db', { readOnly: true }))

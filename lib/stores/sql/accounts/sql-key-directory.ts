@@ -1,9 +1,10 @@
 import type { KeyDirectory, KeyRecord } from '../../../middleware/authenticate/index.ts'
+import { toList, toNumber } from '../driver/nullable-cells.ts'
 import type { Database } from '../driver/tables.ts'
 
 /**
- * Keys in a database. Every look-up asks it: `authenticate` remembers the answers for a few seconds, so that a change
- * reaches every process in that time.
+ * A key directory in a database. Each look-up queries it. `authenticate` caches the results for a few seconds, so that
+ * a change reaches every process within that time.
  *
  * @example
  * const keys = new SqlKeyDirectory(await openDatabase('sqlite:.data/gateway.db'))
@@ -27,7 +28,7 @@ export class SqlKeyDirectory implements KeyDirectory {
 
 type Row = Awaited<ReturnType<ReturnType<typeof lookup>['executeTakeFirstOrThrow']>>
 
-/** Worded once: only the hash differs from look-up to look-up. */
+/** Compiles the query once: only the hash differs between look-ups. */
 function compileLookup(db: Database) {
   return lookup(db, '').compile()
 }
@@ -73,12 +74,4 @@ function toRecord(row: Row): KeyRecord {
     allowModels: toList(row.allow_models),
     limits: { rpm: toNumber(row.rpm), tpm: toNumber(row.tpm) },
   }
-}
-
-function toNumber(value: bigint | null): number | null {
-  return value === null ? null : Number(value)
-}
-
-function toList(json: string | null): string[] | null {
-  return json === null ? null : (JSON.parse(json) as string[])
 }

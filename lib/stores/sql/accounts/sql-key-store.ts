@@ -16,8 +16,8 @@ import { keysWithWallets, toColumns, toKey } from './key-rows.ts'
 import { recordChange } from './sql-change-log.ts'
 
 /**
- * Keys in a database, for the admin API of all processes that share it; `SqlKeyDirectory` looks them up. Each change and
- * its row in the table `admin_changes` are written in one transaction.
+ * A key store in a database, for the admin API of all processes that share it; `SqlKeyDirectory` looks keys up. Each
+ * change and its row in the table `admin_changes` are written in one transaction.
  *
  * @example
  * const keys = new SqlKeyStore(await openDatabase('sqlite:.data/gateway.db'))
@@ -99,7 +99,7 @@ export class SqlKeyStore implements KeyStore {
   async delete(id: string, origin: ChangeOrigin): Promise<boolean> {
     const deleted = await this.#withKey(id, async (trx, key) => {
       await trx.deleteFrom('keys').where('id', '=', id).execute()
-      // The wallet stays, with its charges; and no config brings back what an operator has deleted.
+      // The wallet stays with its charges, and no config creates again what an operator has deleted.
       await trx
         .insertInto('seeds')
         .values({ kind: 'key', id, seeded_at: BigInt(origin.at) })
@@ -111,7 +111,7 @@ export class SqlKeyStore implements KeyStore {
     return deleted !== undefined
   }
 
-  /** Runs with the key as it stands, which nobody else changes meanwhile. */
+  /** Runs with the locked key. */
   #withKey(id: string, run: (trx: Database, key: Key) => Promise<Key | undefined>): Promise<Key | undefined> {
     return this.#db.transaction().execute(async (trx) => {
       if (isPostgres(trx))

@@ -8,12 +8,15 @@ import { recordChange } from './sql-change-log.ts'
 
 /** Options of {@link SqlLineSwitchStore}. */
 export interface SqlLineSwitchStoreOptions {
-  /** What is asked every few seconds, such as a read-only handle that no write holds up. Defaults to the database itself. */
+  /**
+   * The database for look-ups every few seconds, such as a read-only handle that no write blocks. Defaults to the
+   * database itself.
+   */
   lookUps?: Database
 }
 
 /**
- * Which lines operators have switched, for all processes that share a database.
+ * A line switch store in a database, for all processes that share it.
  *
  * @example
  * const store = new SqlLineSwitchStore(await openDatabase('sqlite:.data/gateway.db'))
@@ -34,7 +37,7 @@ export class SqlLineSwitchStore implements LineSwitchStore {
 
   async set(line: string, enabled: boolean | null, origin: ChangeOrigin): Promise<void> {
     await this.#db.transaction().execute(async (trx) => {
-      // Rows come and go: the table is what two who switch at once wait for.
+      // Rows are inserted and deleted, so two concurrent switches must lock the table.
       if (isPostgres(trx)) await sql`lock table line_switches in share row exclusive mode`.execute(trx)
       const row = await trx
         .selectFrom('line_switches')

@@ -2,7 +2,7 @@ import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 
-/** What an account starts with, or a key may spend, in nano-units; null: postpaid, or without a quota. */
+/** The initial balance of an account or the quota of a key, in nano-units; null: postpaid, or without a quota. */
 export interface Opening {
   readonly id: string
   readonly amount: bigint | null
@@ -15,7 +15,7 @@ const ADD_FUNDS = RowStatement.update(
   'found.id = given.id',
 )
 
-/** Opens the wallets of new accounts, and deposits what they start with. */
+/** Opens the wallets of new accounts and deposits their initial balances. */
 export async function openAccountWallets(trx: Database, accounts: readonly Opening[]): Promise<void> {
   const at = BigInt(Date.now())
   const wallets = accounts.map(({ id, amount }) => ({
@@ -23,7 +23,7 @@ export async function openAccountWallets(trx: Database, accounts: readonly Openi
     limited: amount === null ? 0 : 1,
     ...EMPTY,
   }))
-  // One that is there, of money that came before its account, is taken over.
+  // A wallet that exists already, with money deposited before its account was created, is used as it is.
   await trx
     .insertInto('wallets')
     .values(wallets)

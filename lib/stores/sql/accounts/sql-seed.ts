@@ -1,6 +1,6 @@
 import { consoleLogger, type Logger } from '../../../core/call/index.ts'
 import { parseAmount } from '../../../core/catalog/index.ts'
-import { LARGEST_AMOUNT } from '../../../ledger/amounts.ts'
+import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { hashSecret, type KeySeed } from '../../../middleware/authenticate/index.ts'
 import type { AccountsTable, Database, KeysTable, SeedsTable } from '../driver/tables.ts'
 import { openAccountWallets, openKeyWallets } from './sql-seed-wallets.ts'
@@ -8,7 +8,7 @@ import { openAccountWallets, openKeyWallets } from './sql-seed-wallets.ts'
 type AccountSeed = KeySeed['accounts'][number]
 type SecretSeed = KeySeed['keys'][number]
 
-/** How many rows of each kind the config has added to the database. */
+/** The number of rows of each kind that were added to the database. */
 export interface Seeded {
   readonly accounts: number
   readonly keys: number
@@ -17,13 +17,14 @@ export interface Seeded {
 const CHUNK_ROWS = 500
 
 /**
- * Puts the accounts and keys of a config into the database, and opens their wallets: each id once, ever. What is there already stays as it is,
- * and what was deleted does not come back. All or nothing; processes that start at once add each row once.
+ * Adds the accounts and keys of a config to the database and opens their wallets, once per id. Rows that exist are not
+ * changed, and deleted ones are not created again. All rows are added or none; if several processes start at once, each
+ * row is added once.
  *
- * A key whose account was deleted, or whose secret another key has by now, is left out with a warning.
+ * A key is left out with a warning if its account was deleted, or if another key has its secret by now.
  *
- * @param config accounts and keys as `loadConfig` answers them.
- * @throws RangeError when an amount is beyond what 64 bits of nano-units hold.
+ * @param config accounts and keys as `loadConfig` returns them.
+ * @throws RangeError if an amount does not fit 64 bits of nano-units.
  * @example
  * await seedAccountsAndKeys(db, config)
  */
@@ -98,7 +99,7 @@ async function seedKeys(trx: Database, keys: readonly SecretSeed[], logger: Logg
   return added.size
 }
 
-/** Marks ids as seeded; answers the items whose id was not, however many processes ask. */
+/** Marks ids as seeded. Returns the items whose id was not marked before, even if several processes ask at once. */
 async function claim<T extends { id: string }>(
   trx: Database,
   kind: SeedsTable['kind'],
@@ -122,7 +123,7 @@ async function accountsAmong(trx: Database, keys: readonly SecretSeed[]): Promis
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Whether one of these keys was never in the database: only then is there something to say. */
+/** Whether one of these keys was never in the database: only then there is something to log. */
 async function unseeded(trx: Database, keys: readonly SecretSeed[]): Promise<boolean> {
   const rows = await trx
     .selectFrom('seeds')
@@ -164,8 +165,7 @@ function toKeyRow(key: SecretSeed): KeysTable {
 function toNanos(amount: string | undefined, what: string): bigint | null {
   if (amount === undefined) return null
   const nanos = parseAmount(amount)
-  if (nanos > LARGEST_AMOUNT || nanos < -LARGEST_AMOUNT)
-    throw new RangeError(`${what} must be below 9223372036`)
+  if (nanos > MAX_AMOUNT || nanos < -MAX_AMOUNT) throw new RangeError(`${what} must be below 9223372036`)
   return nanos
 }
 
@@ -181,7 +181,7 @@ function idsOf(items: readonly { id: string }[]): string[] {
   return items.map(({ id }) => id)
 }
 
-/** In the order of their ids: processes whose configs differ in theirs would wait for each other. */
+/** Yields items in the order of their ids, so that processes with different configs do not wait for each other. */
 function* chunksOf<T extends { id: string }>(items: readonly T[]): Generator<readonly T[]> {
   const sorted = [...items].sort((one, other) => (one.id < other.id ? -1 : one.id > other.id ? 1 : 0))
   for (let at = 0; at < sorted.length; at += CHUNK_ROWS) yield sorted.slice(at, at + CHUNK_ROWS)

@@ -11,24 +11,24 @@ import { CALL_COLUMNS } from '../ledger/settlement-columns.ts'
 /** Options of {@link SqlCallStore}. */
 export interface SqlCallStoreOptions {
   /**
-   * Where searches are done, such as a second, read-only handle of the same SQLite file: a search that finds little
-   * in millions of rows then holds up no write. Defaults to the database itself.
+   * The database for searches, such as a second, read-only handle of the same SQLite file. Then a search through
+   * millions of rows does not block writes. Defaults to the database itself.
    */
   searches?: Database
 }
 
-/** One that was settled knows best what became of its call. */
+/** An entry that was written with a settlement is not replaced: it has the final result of its call. */
 const APPEND = RowStatement.insert('calls', typesOf(CALL_COLUMNS), 'on conflict (id) do nothing', {
   loose: true,
 })
 
-/** The last time that a request id can tell: ten characters of five bits, in milliseconds. */
+/** The last time that a request id can contain: ten characters of five bits, in milliseconds. */
 const LAST_TIME = 32 ** 10 - 1
 const TIME_PREFIX = 'req_'.length + 10
 
 /**
- * The call log in a database. A look-up by id, and a list of one account's calls, cost the same however long the log
- * is.
+ * A call store in a database. A look-up by id, and a list of one account's calls, take the same time however many
+ * entries there are.
  *
  * @example
  * const store = new SqlCallStore(await openDatabase('sqlite:.data/gateway.db'))
@@ -53,7 +53,7 @@ export class SqlCallStore implements CallStore {
     return this.findWithin(this.#db, id)
   }
 
-  /** {@link CallStore.find} as a part of somebody else's transaction. */
+  /** Does {@link CallStore.find} within another transaction. */
   async findWithin(trx: Database, id: string): Promise<CallLogEntry | undefined> {
     const row = await trx
       .selectFrom('calls')
@@ -71,7 +71,8 @@ export class SqlCallStore implements CallStore {
     if (account !== undefined) calls = calls.where('account', '=', account)
     if (model !== undefined) calls = calls.where('model', '=', model)
     if (status !== undefined) calls = calls.where('status', '=', status)
-    // In words that SQLite finds in the condition of an index: it does not look at the value of a parameter for that.
+    // As literals, so that SQLite matches them with the condition of an index: for that it does not look at
+    // parameters.
     if (status !== undefined && status !== 200) calls = calls.where(sql<boolean>`status <> 200`)
     if (code !== undefined) calls = calls.where('error_code', '=', code)
     if (to !== undefined) calls = calls.where('id', '<', firstIdOf(to))
@@ -89,23 +90,23 @@ export class SqlCallStore implements CallStore {
       .where('id', '<', firstIdOf(before))
       .orderBy('id')
       .limit(limit)
-    // Of several processes that prune at once each takes others.
+    // Processes that prune at the same time each get other rows.
     if (isPostgres(this.#db)) oldest = oldest.forUpdate().skipLocked()
     const { numDeletedRows } = await this.#db.deleteFrom('calls').where('id', 'in', oldest).executeTakeFirst()
     return Number(numDeletedRows)
   }
 }
 
-/** The least id of all that are made at a time or after it. */
+/** Returns the least id that can be made at a time or later. */
 function firstIdOf(time: number): string {
   return newRequestId(Math.min(Math.max(0, Math.ceil(time)), LAST_TIME)).slice(0, TIME_PREFIX)
 }
 
 /**
- * Whether one index answers all of a query's filters. Such a query reads no more rows than its limit, so that what is
- * too old can be left out afterwards; asked for a span of ids with two ends, SQLite would rather walk through all of
- * the account's calls in that span. That is the way to those that ended with 200, which have no index of their own:
- * nearly all did.
+ * Whether one index covers all filters of a query. Such a query reads no more rows than its limit, so that entries that
+ * are too old can be left out afterwards. With both ends of a range of ids, SQLite would walk through all of the
+ * account's calls in that range instead. It does so for calls that ended with 200, which have no index of their own,
+ * because almost all calls did.
  */
 function hasIndex({ account, model, status, code }: CallQuery): boolean {
   if (account === undefined || status === 200) return false

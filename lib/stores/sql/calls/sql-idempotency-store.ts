@@ -10,15 +10,15 @@ import { GroupedWrites } from '../driver/grouped-writes.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database, Tables } from '../driver/tables.ts'
 
-/** Far below the depth an expression may have. */
+/** Far below the maximum depth of an expression. */
 const CHUNK_CLAIMS = 100
 const PINNED = BigInt(PINNED_UNTIL)
 
 /**
- * The records of Idempotency-Keys in a database, for all processes that share it.
+ * An idempotency store in a database, for all processes that share it.
  *
- * A ledger that writes its charge with Kysely completes the record in the same transaction:
- * {@link SqlIdempotencyStore.completeWithin}.
+ * A ledger that writes its charge with Kysely completes the record in the same transaction: {@link
+ * SqlIdempotencyStore.completeWithin}.
  *
  * @example
  * app.use(idempotency({ store: new SqlIdempotencyStore(await openDatabase('sqlite:.data/gateway.db')) }))
@@ -26,7 +26,7 @@ const PINNED = BigInt(PINNED_UNTIL)
 export class SqlIdempotencyStore implements IdempotencyStore {
   readonly #db: Database
   readonly #writes: GroupedWrites
-  /** Worded once: only the parameters differ from call to call. */
+  /** Compiled once: only the parameters differ between calls. */
   readonly #takeQuery: CompiledQuery<{ id: string }>
   readonly #completeQuery: CompiledQuery<UpdateResult>
 
@@ -42,7 +42,7 @@ export class SqlIdempotencyStore implements IdempotencyStore {
       for (;;) {
         if (await this.#take(db, request)) return undefined
         const standing = await find(db, request.id)
-        // Freed between the two: one of those who want it takes it now.
+        // The record was freed between the two statements: try to take it again.
         if (standing) return standing
       }
     })
@@ -66,7 +66,8 @@ export class SqlIdempotencyStore implements IdempotencyStore {
         }))
         .where(stillHeld)
       if (isPostgres(this.#db)) {
-        // All who write several records lock them in the order of their ids, so that no two wait for each other.
+        // Several records are always locked in the order of their ids, so that no two transactions wait for each
+        // other.
         const locked = this.#db
           .selectFrom('idempotency')
           .select('id')
@@ -86,8 +87,8 @@ export class SqlIdempotencyStore implements IdempotencyStore {
   }
 
   /**
-   * {@link IdempotencyStore.complete} as a part of somebody else's transaction: what else that writes is committed only
-   * together with the completed record. It should be rolled back when the answer is false.
+   * Does {@link IdempotencyStore.complete} within another transaction, so that its other writes are committed only
+   * together with the completed record. Roll the transaction back if this returns false.
    *
    * @example
    * await db.transaction().execute(async (trx) => {
@@ -123,7 +124,7 @@ export class SqlIdempotencyStore implements IdempotencyStore {
     const { numDeletedRows } = await this.#db
       .deleteFrom('idempotency')
       .where('id', 'in', expired)
-      // Postgres looks again at a record that was taken over meanwhile.
+      // The condition is repeated, so that Postgres checks again a record that was taken over meanwhile.
       .where('expires_at', '<=', BigInt(now))
       .executeTakeFirst()
     return Number(numDeletedRows)
@@ -137,8 +138,8 @@ export class SqlIdempotencyStore implements IdempotencyStore {
 }
 
 /**
- * One statement, so that of many who want a record one gets it. Parameters: id, owner, fingerprint, state, end of the
- * lease, now.
+ * Compiles the claim as a single statement, so that only one of several concurrent claims succeeds. Parameters: id,
+ * owner, fingerprint, state, end of the lease, now.
  */
 function takeQuery(db: Database) {
   return db
@@ -166,7 +167,7 @@ function takeQuery(db: Database) {
     .returning('id')
 }
 
-/** Parameters: state, expiry, id, owner. */
+/** Compiles the completion. Parameters: state, expiry, id, owner. */
 function completeQuery(db: Database) {
   return db
     .updateTable('idempotency')

@@ -4,7 +4,7 @@ import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
 
 /**
- * Which line has which response, for all processes that share a database.
+ * A response store in a database, for all processes that share it.
  *
  * @example
  * const registry = new ResponseRegistry({ store: new SqlResponseStore(await openDatabase('sqlite:.data/gateway.db')) })
@@ -50,7 +50,7 @@ export class SqlResponseStore implements ResponseStore {
       .where('created_at', '<', BigInt(before))
       .orderBy('created_at')
       .limit(limit)
-    // Of several processes that prune at once each takes others.
+    // Processes that prune at the same time each get other rows.
     if (isPostgres(this.#db)) oldest = oldest.forUpdate().skipLocked()
     const { numDeletedRows } = await this.#db
       .deleteFrom('responses')

@@ -11,8 +11,8 @@ import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database, TicketsTable } from '../driver/tables.ts'
 
 /**
- * Tickets in a database, for all processes that share it. A change and its row in the table `admin_changes` are written
- * in one transaction.
+ * A ticket store in a database, for all processes that share it. A change and its row in the table `admin_changes` are
+ * written in one transaction.
  *
  * @example
  * const store = new SqlTicketStore(await openDatabase('sqlite:.data/gateway.db'))

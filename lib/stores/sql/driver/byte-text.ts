@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely'
 import { isPostgres } from './is-postgres.ts'
 
 /**
- * The type of every text column: text that compares and sorts by its bytes. SQLite does so by itself; a Postgres would
- * otherwise go by the language it was set up for, in which ids do not sort by their time.
+ * Returns the type of all text columns: text that is compared and sorted by its bytes. SQLite does so by itself.
+ * Postgres would otherwise use the language of its setup, in which ids do not sort by time.
  *
  * @example
  * db.schema.createTable('calls').addColumn('id', byteText(db), (column) => column.primaryKey())

@@ -1,7 +1,6 @@
 /**
- * Postgres did not answer a statement in time, nor that it has ended it, as it was told to. What was asked for may have
- * happened all the same. The time is `statementTimeoutMs` of
- * `openDatabase`.
+ * Thrown if Postgres neither answered a statement in time nor confirmed that it cancelled it. The statement may have
+ * taken effect. The time is `statementTimeoutMs` of `openDatabase`.
  */
 export class DatabaseTimeout extends Error {
   override readonly name = 'DatabaseTimeout'

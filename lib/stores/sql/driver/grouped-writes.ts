@@ -8,16 +8,16 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** So that no transaction takes long. */
-const LARGEST_GROUP = 200
+/** Limits the duration of a transaction. */
+const MAX_GROUP = 200
 
 /**
- * Does the writes that wait in one transaction: as soon as one group is committed the next takes all that came
- * meanwhile. Under load that is one commit, and one wait for other processes, for many writes; alone a write goes out
- * at once. A group succeeds or fails as a whole.
+ * Runs waiting writes in one transaction. When a group is committed, the next one takes all writes that have come
+ * meanwhile. Under load, many writes share one commit and one wait for other processes; a single write runs at once. A
+ * group succeeds or fails as a whole.
  *
- * So on SQLite, where one writes at a time. Postgres gathers the commits of its connections itself; there each write
- * goes its own way and waits for no other's round trips.
+ * Only for SQLite, which has one writer at a time. Postgres groups the commits of its connections itself; there, each
+ * write runs on its own and does not wait for the round trips of others.
  */
 export class GroupedWrites {
   readonly #db: Database
@@ -31,8 +31,9 @@ export class GroupedWrites {
   }
 
   /**
-   * @param key what the write locks: groups lock in this order, so that two processes never wait for each other.
-   * @param write asks the database that it is given; one statement after the other, as there may be no transaction.
+   * @param key the rows that the write locks: groups lock in this order, so that two processes never wait for each
+   *   other.
+   * @param write queries the given database, one statement after another, because it may be outside a transaction.
    */
   run<T>(key: string, write: (db: Database) => Promise<T>): Promise<T> {
     if (!this.#together) return write(this.#db)
@@ -44,7 +45,7 @@ export class GroupedWrites {
 
   async #writeAll(): Promise<void> {
     this.#writing = true
-    while (this.#waiting.length > 0) await this.#writeGroup(this.#waiting.splice(0, LARGEST_GROUP))
+    while (this.#waiting.length > 0) await this.#writeGroup(this.#waiting.splice(0, MAX_GROUP))
     this.#writing = false
   }
 

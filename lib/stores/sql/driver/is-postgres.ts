@@ -1,6 +1,6 @@
 import { type Kysely, PostgresAdapter } from 'kysely'
 
-/** Whether a database is a Postgres, for the little in which the two have to be asked differently. */
+/** Whether a database is Postgres, for the few statements that differ. */
 export function isPostgres<T>(db: Kysely<T>): boolean {
   return db.getExecutor().adapter instanceof PostgresAdapter
 }

@@ -9,7 +9,7 @@ import { up as lineSwitchesTickets } from './migrations/0008-line-switches-ticke
 import { up as failedCalls } from './migrations/0009-failed-calls.ts'
 import type { Database } from './tables.ts'
 
-/** In the order of their names. One that has been released is never edited: the next change is a new one. */
+/** All migrations, in the order of their names. A released migration is never edited: the next change is a new one. */
 const MIGRATIONS: Record<string, Migration> = {
   '0001-accounts-keys-calls': { up: accountsKeysCalls },
   '0002-idempotency': { up: idempotency },
@@ -22,9 +22,10 @@ const MIGRATIONS: Record<string, Migration> = {
 }
 
 /**
- * Brings a database up to date. Processes that start at once wait for each other; one of them does the work.
+ * Migrates a database to the current version. Processes that start at the same time wait for each other; one of them
+ * does the work.
  *
- * @throws when a migration fails, or the database is newer than this code. Nothing is changed then.
+ * @throws if a migration fails, or the database is newer than this code. Nothing is changed then.
  */
 export async function migrate(db: Database): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })

@@ -10,48 +10,51 @@ import type { Database, Tables } from './tables.ts'
 
 /** Options of {@link openDatabase}. */
 export interface OpenDatabaseOptions {
-  /** Is told which database was opened. Defaults to the console, warnings and errors only. */
+  /** Logs which database was opened. Defaults to the console, warnings and errors only. */
   logger?: Logger
   /**
-   * Opens for reading only: no folder is made, nothing migrated. A second handle of this kind keeps long searches from
-   * holding up the writes of the first. Defaults to false.
+   * Opens the database for reading only: no folder is created and nothing is migrated. With a second, read-only handle,
+   * long searches do not block the writes of the first. Defaults to false.
    */
   readOnly?: boolean
-  /** SQLite: how long a write waits for another process's, in milliseconds, off the event loop. Defaults to 5000. */
+  /**
+   * SQLite: how long a write waits for a write of another process, in milliseconds, off the event loop. Defaults to
+   * 5000.
+   */
   busyTimeoutMs?: number
   /** Postgres: most connections at a time. Defaults to 10. */
   poolSize?: number
   /**
-   * Postgres: how long to wait for a connection, in milliseconds: for a new one, or for one of the pool while all are
-   * in use. Defaults to 2000.
+   * Postgres: how long to wait for a connection, in milliseconds: for a new one, or for one of the pool if all are in
+   * use. Defaults to 2000.
    */
   connectTimeoutMs?: number
   /**
-   * Postgres: how long one statement may take, in milliseconds, waiting for locks included, and how long a transaction
-   * may do nothing. Defaults to 5000.
+   * Postgres: how long a statement may take, in milliseconds, including waits for locks, and how long a transaction may
+   * be idle. Defaults to 5000.
    */
   statementTimeoutMs?: number
 }
 
-const MOST_STATEMENTS = 256
+const MAX_STATEMENTS = 256
 
 /**
- * Opens a database and brings its tables up to date. Close it with `await db.destroy()`.
+ * Opens a database and migrates its tables. Close it with `await db.destroy()`.
  *
- * SQLite runs in a worker thread, in WAL mode with `synchronous = normal`: what was committed survives the death of
- * the process, and a power cut may cost the last moments. Several processes of one machine may share a file.
+ * SQLite runs in a worker thread, in WAL mode with `synchronous = normal`: committed data survives the death of the
+ * process, and a power failure may lose the last moments. Several processes of one machine may share a file.
  *
- * Postgres is asked through a pool of connections of the package `pg`, which you install. No statement waits for ever,
- * whatever becomes of the server: one that is not answered in time throws, and whether it was done is unknown then.
+ * Postgres is accessed through a pool of connections of the package `pg`, which you install. No statement waits for
+ * ever: one that is not answered in time throws, and it is unknown then whether it took effect.
  *
- * Inside `db.transaction().execute(async (trx) => …)` ask `trx`, never `db`: with SQLite its queries wait for the
- * transaction to end, with Postgres they are no part of it.
+ * Inside `db.transaction().execute(async (trx) => …)` use `trx`, never `db`: with SQLite, a query of `db` waits for the
+ * transaction to end; with Postgres, it is not part of the transaction.
  *
- * @param url `sqlite:<path>`, whose folder is made where it is missing, or `postgres://user:password@host:5432/name`.
- * @throws TypeError when the URL is of another kind.
- * @throws {SqliteError} when the file cannot be opened as a database.
- * @throws Error when Postgres cannot be reached or `pg` is not installed; with what Postgres refuses, its `code` has
- *   five characters.
+ * @param url `sqlite:<path>`, whose folder is created if it is missing, or `postgres://user:password@host:5432/name`.
+ * @throws TypeError if the URL is of another kind.
+ * @throws {SqliteError} if the file cannot be opened as a database.
+ * @throws Error if Postgres cannot be reached or `pg` is not installed; an error of Postgres has a `code` of five
+ *   characters.
  * @example
  * const db = await openDatabase('sqlite:.data/gateway.db')
  * @example
@@ -70,10 +73,10 @@ async function openSqlite(path: string, options: OpenDatabaseOptions): Promise<D
   const { logger = consoleLogger, readOnly = false, busyTimeoutMs = 5000 } = options
   const file = resolve(path)
   if (!readOnly) await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  const client = await SqliteClient.open({ file, readOnly, busyTimeoutMs, maxStatements: MOST_STATEMENTS })
+  const client = await SqliteClient.open({ file, readOnly, busyTimeoutMs, maxStatements: MAX_STATEMENTS })
   const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(client) })
   try {
-    // A file that is no database shows at the first query, and Kysely closes only what it has used.
+    // A file that is no database fails at the first query, and Kysely closes only what it has used.
     await sql`select 1`.execute(db)
     if (!readOnly) await migrate(db)
   } catch (error) {

@@ -5,23 +5,23 @@ import { arraysOf } from './postgres/postgres-arrays.ts'
 import type { Database } from './tables.ts'
 
 /**
- * A statement over rows, worded for both databases: it finds the rows that it is given as the table `given`, and those
- * of its table as `found`.
+ * A statement over rows, for both databases. Its SQL refers to the given rows as the table `given`, and to the rows of
+ * its own table as `found`.
  *
- * SQLite runs it once for each row, whose cells are parameters; Postgres once for all rows, whose columns are arrays. So
- * its text is the same for any number of rows, and both keep it prepared. Postgres locks the rows that it finds in the
- * order of their ids, as all do who write several: no two of them wait for each other.
+ * SQLite runs it once per row, with the cells as parameters; Postgres once for all rows, with the columns as arrays. So
+ * the SQL is the same for any number of rows, and both keep it prepared. Postgres locks the found rows in the order of
+ * their ids, as all writers of several rows do, so that no two of them wait for each other.
  */
 export class RowStatement<Row = unknown> {
-  /** What Postgres keeps it prepared as. */
+  /** The name of the prepared statement in Postgres. */
   readonly name = `rows_${++made}`
-  /** Columns of `given`, in the order in which the rows have them. */
+  /** The columns of `given`, in the order in which the rows have them. */
   readonly columns: readonly CellType[]
   readonly sqlite: string
   readonly postgres: string
-  /** As a part of a transaction that is undone where not every row was written. */
+  /** The SQL within a transaction that is rolled back if a row was not written. */
   readonly postgresOrFail: string
-  /** Whether it may write fewer rows than it is given. */
+  /** Whether the statement may write fewer rows than it is given. */
   readonly loose: boolean
 
   private constructor(
@@ -35,7 +35,7 @@ export class RowStatement<Row = unknown> {
     this.sqlite = sqlite
     const given = givenOf(columns)
     this.postgres = `with ${given} ${postgres}`
-    // Dividing by zero fails the transaction.
+    // A division by zero fails the transaction.
     this.postgresOrFail = loose
       ? this.postgres
       : `with ${given}, done as (${postgres} returning 1)
@@ -65,7 +65,7 @@ export class RowStatement<Row = unknown> {
   }
 
   /**
-   * @param returning a column of the rows that it has written.
+   * @param returning a column of the written rows.
    * @example
    * RowStatement.update('wallets', { id: 'text', cost: 'bigint' }, 'spent = found.spent + given.cost', 'found.id = given.id')
    */
@@ -84,7 +84,7 @@ export class RowStatement<Row = unknown> {
     )
   }
 
-  /** Deletes what it finds; what is not there need not be. */
+  /** Deletes rows. Rows that do not exist are ignored. */
   static delete(table: string, columns: Readonly<Record<string, CellType>>, where: string): RowStatement {
     return new RowStatement(
       columns,
@@ -94,7 +94,7 @@ export class RowStatement<Row = unknown> {
     )
   }
 
-  /** @param select is worded over `given`; where it is to lock, the rows of `found`. */
+  /** @param select the query over `given`; to lock, it must also select the rows of `found`. */
   static select<Row>(
     columns: Readonly<Record<string, CellType>>,
     select: string,
@@ -110,7 +110,7 @@ export class RowStatement<Row = unknown> {
     )
   }
 
-  /** Runs it for all rows, or for none where one fails: as a part of a transaction, or as one of its own. */
+  /** Runs the statement for all rows, or for none if one fails: within a transaction, or in one of its own. */
   async run(db: Database, rows: readonly (readonly Cell[])[]): Promise<{ rows: Row[]; changes: number }> {
     if (rows.length === 0) return { rows: [], changes: 0 }
     const query = isPostgres(db)
@@ -122,9 +122,9 @@ export class RowStatement<Row = unknown> {
 }
 
 interface InsertOptions {
-  /** A query that finds something where a row is not to be written. */
+  /** A query that returns a row if the given row must not be written. */
   readonly unless?: string
-  /** Columns that are the same in every row. */
+  /** Columns that are the same in each row. */
   readonly constants?: Readonly<Record<string, number>>
   /** Whether a row may be left out. */
   readonly loose?: boolean
@@ -132,24 +132,24 @@ interface InsertOptions {
 
 let made = 0
 
-/** Rows that a statement writes: each of them, or the transaction fails; but for what it deletes. */
+/** Rows that a statement writes. If one of them is not written, the transaction fails, except for a deletion. */
 export interface RowWrite {
   readonly statement: RowStatement
   readonly rows: readonly (readonly Cell[])[]
 }
 
-/** The rows as a table, for Postgres. */
+/** Returns the rows as a table, for Postgres. */
 function givenOf(columns: Readonly<Record<string, CellType>>): string {
   const arrays = Object.values(columns).map((type, i) => `$${i + 1}::${type}[]`)
   return `given(${Object.keys(columns)}) as (select * from unnest(${arrays}))`
 }
 
-/** The rows whose counterparts in a table are there, and locked, for Postgres. */
+/** Returns the rows whose counterparts exist in a table, and locks those, for Postgres. */
 function lockedOf(table: string, where: string): string {
   return `(select given.* from given join ${table} as found on ${where} order by found.id for update of found) as given`
 }
 
-/** A text in which the columns of the one row are parameters, for SQLite. */
+/** Replaces the columns of the single row by parameters, for SQLite. */
 function parametersFor(columns: Readonly<Record<string, CellType>>, text: string): string {
   const names = Object.keys(columns)
   return text.replaceAll(/\bgiven\.(\w+)/g, (_, name: string) => `?${names.indexOf(name) + 1}`)

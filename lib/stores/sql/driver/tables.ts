@@ -35,7 +35,7 @@ export interface KeysTable {
   created_at: bigint
 }
 
-/** What the config has put into the database once, and never will again. */
+/** The ids that the config has added to the database once. They are never added again. */
 export interface SeedsTable {
   kind: 'account' | 'key'
   id: string
@@ -46,25 +46,25 @@ export type CallsTable = RowOf<typeof CALL_COLUMNS>
 
 export interface IdempotencyTable {
   id: string
-  /** Request id of the call that holds the record, or that ran. */
+  /** The request id of the call that holds the record, or that ran. */
   owner: string
   fingerprint: string
   state: 'running' | 'completed'
-  /** While running: when the lease ends; then: when the record is forgotten. */
+  /** While running: the end of the lease; after that: when the record is deleted. */
   expires_at: bigint
 }
 
-/** What an account has, or what a key may spend. Its figures are sums of the rows of the other tables. */
+/** The balance of an account or the quota of a key. The figures are sums of the rows of other tables. */
 export interface WalletsTable {
   /** `account:<id>` or `key:<id>`. */
   id: WalletId
   /** 0: postpaid, or without a quota. */
   limited: number
-  /** Deposits, or the key's quota. */
+  /** The sum of deposits; for a key, its quota. */
   funds: bigint
-  /** Charges less voids. */
+  /** The sum of charges less voids. */
   spent: bigint
-  /** What its leases and holds come to. */
+  /** The sum of leases and holds. */
   leased: bigint
   overrun: bigint
 }
@@ -76,13 +76,13 @@ export interface DepositsTable {
   at: bigint
 }
 
-/** What processes hold of wallets. One that has ended holds nothing, and stays a while to be told of. */
+/** The leases of processes. A lease that has ended holds nothing and is kept for a while, for repeated changes. */
 export interface LeasesTable {
   id: string
   wallet: WalletId
   owner: string
   held: bigint
-  /** Number of the last change, and what it moved. */
+  /** The number of the last change; `last_moved` is what it moved. */
   seq: number
   last_moved: bigint
   beats: number
@@ -91,10 +91,10 @@ export interface LeasesTable {
   ended_at: bigint | null
 }
 
-/** Only ever added to. */
+/** Charges. Rows are only added. */
 export type ChargesTable = RowOf<typeof CHARGE_COLUMNS>
 
-/** Undone charges; of those that came before any charge the amount is 0. Only ever added to. */
+/** Voided charges; the amount is 0 for a void that came before its charge. Rows are only added. */
 export interface VoidsTable {
   request_id: string
   account: string
@@ -103,9 +103,9 @@ export interface VoidsTable {
   at: bigint
 }
 
-/** Money held for video tasks that are not over. */
+/** Money held for video tasks that have not ended. */
 export interface HoldsTable {
-  /** What it will be charged under. */
+  /** The request id of the later charge. */
   request_id: string
   account: string
   key: string | null
@@ -120,18 +120,18 @@ export interface VideoTasksTable {
   model: string
   protocol: VideoTask['protocol']
   line: string
-  /** null while the upstream has not told it. */
+  /** null until the line has reported it. */
   upstream_id: string | null
   state: TaskState
   hold: bigint
-  /** The members of a `VideoTask` that nobody searches for, as JSON. */
+  /** The members of a `VideoTask` that no query filters by, as JSON. */
   detail: string
-  /** The Idempotency-Key's record that is kept from being free; null once it is completed, or where there is none. */
+  /** The record of the Idempotency-Key, which does not expire; null once it is completed, or if there is none. */
   claim_id: string | null
   claim_owner: string | null
-  /** By when a create must have been answered; null once it was. */
+  /** By when the create must be answered; null once it was. */
   answer_by: bigint | null
-  /** When it is to be polled, by anybody or by whoever has claimed it meanwhile; null where it is not. */
+  /** When the next poll is due, or when the claim of a process on it ends; null if the task is not polled. */
   poll_at: bigint | null
   poll_owner: string | null
   missing_since: bigint | null
@@ -140,22 +140,22 @@ export interface VideoTasksTable {
   finished_at: bigint | null
 }
 
-/** What operators changed. Only ever added to. */
+/** Changes by operators. Rows are only added. */
 export interface AdminChangesTable {
-  /** Request id of the change. */
+  /** The request id of the change. */
   id: string
   at: bigint
   actor: string
   action: ChangeAction
-  /** Id of what was changed. */
+  /** The id of the changed object. */
   subject: string
-  /** As JSON; null for what was not there. */
+  /** As JSON; null if the object did not exist. */
   before: string | null
-  /** As JSON; the JSON null for what is not there any more. */
+  /** As JSON; the JSON null if the object no longer exists. */
   after: string
 }
 
-/** Which line has which response. Ids are the upstreams'. */
+/** The lines of responses. Ids are the upstreams'. */
 export interface ResponsesTable {
   id: string
   account: string
@@ -165,7 +165,7 @@ export interface ResponsesTable {
   created_at: bigint
 }
 
-/** Lines that operators have switched; any other is as configured. */
+/** Lines that operators have switched. All other lines are as configured. */
 export interface LineSwitchesTable {
   line: string
   enabled: number
@@ -175,7 +175,7 @@ export interface TicketsTable {
   id: string
   account: string
   key: string | null
-  /** The call that it is about. */
+  /** The call that the ticket is about. */
   request_id: string
   message: string
   status: TicketStatus
@@ -184,7 +184,7 @@ export interface TicketsTable {
   updated_at: bigint
 }
 
-/** Every table of the database. */
+/** All tables of the database. */
 export interface Tables {
   accounts: AccountsTable
   keys: KeysTable
@@ -204,5 +204,5 @@ export interface Tables {
   tickets: TicketsTable
 }
 
-/** An open database, as {@link openDatabase} answers it. */
+/** An open database, as {@link openDatabase} returns it. */
 export type Database = Kysely<Tables>

@@ -3,14 +3,14 @@ import type { RowWrite } from './row-statement.ts'
 import { threadOf } from './sqlite/sqlite-dialect.ts'
 import type { Database } from './tables.ts'
 
-/** Division by zero, which a statement fails with that has not written every row. */
+/** Division by zero: the failure of a statement that has not written all its rows. */
 const NOT_WRITTEN = '22012'
 
 /**
- * Writes rows in a transaction of their own: on SQLite by one message to its thread, on Postgres in one round trip. The
- * statements run in their order.
+ * Writes rows in a transaction of their own: on SQLite with one message to its thread, on Postgres in one round trip.
+ * The statements run in their order.
  *
- * @returns false where a row could not be written: nothing is written then.
+ * @returns false if a row could not be written; then nothing is written.
  */
 export async function writeTogether(db: Database, writes: readonly RowWrite[]): Promise<boolean> {
   const needed = writes.filter(({ rows }) => rows.length > 0)

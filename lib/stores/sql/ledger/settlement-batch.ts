@@ -1,5 +1,5 @@
 import type { CallLogEntry } from '../../../core/call/index.ts'
-import { assertFigure, LARGEST_AMOUNT } from '../../../ledger/amounts.ts'
+import { assertFigure, MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import type { Settlement, SettlementResult, WalletId } from '../../../ledger/index.ts'
 import type { LeaseRecord } from '../../../ledger/lease.ts'
 import type { SettledClaim } from '../../../ledger/ledger.ts'
@@ -26,16 +26,16 @@ import {
   WRITE_VOIDS,
 } from './settlement-statements.ts'
 
-/** The rows that a batch finds. */
+/** The rows that a batch needs. */
 export interface FoundRows {
   readonly wallets: ReadonlyMap<WalletId, SpentFigures>
   readonly leases: ReadonlyMap<string, Pick<LeaseRecord, 'wallet' | 'held'>>
   readonly standing: ReadonlyMap<string, Standing>
-  /** Claims that are still their owner's, as {@link claimName}. */
+  /** The claims that still belong to their owner, by {@link claimName}. */
   readonly claims: ReadonlySet<string>
 }
 
-/** A wallet or lease as the batch found it, and as it leaves it. */
+/** A wallet or lease before and after the batch. */
 interface Changed<Figures> {
   readonly found: Readonly<Figures>
   readonly now: Figures
@@ -46,10 +46,10 @@ type LeaseFigures = { readonly wallet: WalletId; held: bigint }
 const NOTHING_SPENT: SpentFigures = { spent: 0n, leased: 0n, overrun: 0n }
 
 /**
- * Settles many calls on rows that are in memory, and says which rows of the database are to be written for that.
+ * Settles many calls on rows in memory, and returns the rows to write to the database.
  *
- * Without rows it assumes what nearly every batch finds: charges that are all new, claims that are still their owner's,
- * wallets that are there, and leases that hold as much. What it writes is then written only where that is so.
+ * Without rows, it assumes what holds for almost every batch: all charges are new, claims belong to their owners,
+ * wallets exist, and leases hold enough. Its writes succeed only if that is so.
  */
 export class SettlementBatch implements SettlementRecords, SpentWallets, StandingCharges {
   readonly results: readonly SettlementResult[]
@@ -72,7 +72,7 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
     this.results = settlements.map((settlement) => settle(settlement, this))
   }
 
-  /** @throws RangeError when a figure has grown beyond what the database holds. */
+  /** @throws RangeError if a figure does not fit the database. */
   assertFigures(): void {
     for (const [id, { now }] of this.#wallets) {
       assertFigure(now.spent, `spent of "${id}"`)
@@ -81,7 +81,7 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
     }
   }
 
-  /** What is to be written, in the order in which all who write such rows lock them. */
+  /** Returns the writes, in the order in which all writers lock such rows. */
   writes(): RowWrite[] {
     return [
       { statement: OPEN_WALLETS, rows: this.#opened },
@@ -132,7 +132,7 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
   lease(id: string, wallet: WalletId): LeaseFigures | undefined {
     const known = this.#leases.get(id)
     if (known) return known.now
-    const found = this.#found ? this.#found.leases.get(id) : { wallet, held: LARGEST_AMOUNT }
+    const found = this.#found ? this.#found.leases.get(id) : { wallet, held: MAX_AMOUNT }
     if (!found) return undefined
     const now = { wallet: found.wallet, held: found.held }
     this.#leases.set(id, { found, now })
@@ -170,7 +170,7 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
   }
 }
 
-/** One name for an Idempotency-Key's record and its owner. */
+/** Returns a name for the record of an Idempotency-Key together with its owner. */
 export function claimName({ id, owner }: { readonly id: string; readonly owner: string }): string {
   return `${id} ${owner}`
 }

@@ -6,15 +6,15 @@ import { bigintColumn, integerColumn, textColumn } from '../driver/columns.ts'
  * The rows that a settlement writes. A column more is a line here, and a migration that adds it.
  */
 
-/** A charge, written once and never changed. */
+/** A charge. It is written once and never changed. */
 export const CHARGE_COLUMNS = {
   request_id: textColumn(({ requestId }: ChargeRecord) => requestId),
   account: textColumn(({ account }: ChargeRecord) => account),
   key: textColumn(({ key }: ChargeRecord) => key),
-  /** Nano-units. */
+  /** In nano-units. */
   amount: bigintColumn(({ amount }: ChargeRecord) => amount),
   at: bigintColumn(({ at }: ChargeRecord) => at),
-  /** How the amount came about, as JSON. */
+  /** How the amount was computed, as JSON. */
   basis: textColumn(({ basis }: ChargeRecord) => basis),
 }
 
@@ -27,10 +27,10 @@ export const CALL_COLUMNS = {
   status: integerColumn(({ status }: CallLogEntry) => status),
   error_code: textColumn(({ error_code }: CallLogEntry): string | null => error_code),
   created_at: bigintColumn(({ created_at }: CallLogEntry) => Date.parse(created_at)),
-  /** The entry as JSON, whose `response_body` is null. */
+  /** The entry as JSON with `response_body: null`. */
   entry: textColumn((entry: CallLogEntry): string =>
     JSON.stringify(entry.response_body === null ? entry : { ...entry, response_body: null }),
   ),
-  /** Apart, and last: lists never read it, and it may be megabytes. */
+  /** In a column of its own, at the end: lists never read it, and it may have megabytes. */
   response_body: textColumn(({ response_body }: CallLogEntry) => response_body),
 }

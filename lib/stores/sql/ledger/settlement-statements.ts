@@ -1,4 +1,4 @@
-import { LARGEST_AMOUNT } from '../../../ledger/amounts.ts'
+import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { typesOf } from '../driver/columns.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import { CALL_COLUMNS, CHARGE_COLUMNS } from './settlement-columns.ts'
@@ -13,13 +13,13 @@ export const OPEN_WALLETS = RowStatement.insert('wallets', { id: 'text' }, 'on c
   loose: true,
 })
 
-/** Leaves out a wallet whose figure would grow beyond 64 bits: SQLite would make a fraction of it. */
+/** Leaves out a wallet whose figure would exceed 64 bits: SQLite would convert it to a float. */
 export const SPEND = RowStatement.update(
   'wallets',
   { id: 'text', cost: 'bigint', drawn: 'bigint', overrun: 'bigint' },
   `spent = found.spent + given.cost, leased = found.leased - given.drawn, overrun = found.overrun + given.overrun`,
-  `found.id = given.id and given.cost <= ${LARGEST_AMOUNT} - found.spent
-    and given.overrun <= ${LARGEST_AMOUNT} - found.overrun`,
+  `found.id = given.id and given.cost <= ${MAX_AMOUNT} - found.spent
+    and given.overrun <= ${MAX_AMOUNT} - found.overrun`,
 )
 
 export const COMPLETE_CLAIMS = RowStatement.update(
@@ -57,7 +57,7 @@ export const DRAW = RowStatement.update(
 
 const CALL_NAMES = Object.keys(CALL_COLUMNS)
 
-/** An entry takes the place of an earlier one. */
+/** An entry replaces an earlier one. */
 export const WRITE_CALLS = RowStatement.insert(
   'calls',
   typesOf(CALL_COLUMNS),

@@ -13,7 +13,7 @@ const CHUNK_WALLETS = 1000
  * What those do who run the service: deposits, quotas, statements.
  */
 
-/** Adds to an account, once for each reference. */
+/** Adds to an account's balance, once per reference. */
 export async function deposit(
   trx: Database,
   account: string,
@@ -54,7 +54,7 @@ export async function setLimit(
   await saveWallets(trx, [wallet])
 }
 
-/** How wallets stand, those that are there, in the order in which they are asked for. */
+/** Returns the state of wallets, in the order of the ids. Unknown wallets are left out. */
 export async function statementsOf(db: Database, ids: readonly WalletId[]): Promise<WalletStatement[]> {
   const statements: WalletStatement[] = []
   for (let i = 0; i < ids.length; i += CHUNK_WALLETS) {
@@ -71,7 +71,7 @@ export async function statementsOf(db: Database, ids: readonly WalletId[]): Prom
   return statements.sort((one, other) => (place.get(one.wallet) ?? 0) - (place.get(other.wallet) ?? 0))
 }
 
-/** The wallet, locked; opened where it is not there. */
+/** Locks a wallet; opens it if it does not exist. */
 async function open(trx: Database, id: WalletId, limited: boolean): Promise<LockedWallet> {
   const found = (await lockWallets(trx, [id])).get(id)
   const wallet = found ?? (await openWallets(trx, [id], limited)).get(id)

@@ -10,12 +10,12 @@ import {
 import type { LedgerCheck } from '../../../ledger/index.ts'
 import type { Database } from '../driver/tables.ts'
 
-/** Rows that one statement answers at most: none takes long, and none holds up the event loop. */
+/** The most rows of one statement, so that none takes long or blocks the event loop. */
 const PAGE_ROWS = 2000
-/** Charges that one statement adds up. */
+/** The number of charges that one statement adds up. */
 const PAGE_CHARGES = 20_000
 
-/** Recomputes the ledger from its rows, as of one moment: all that it reads is one snapshot of the database. */
+/** Recomputes the ledger from its rows, in one snapshot of the database. */
 export function checkLedger(db: Database): Promise<LedgerCheck> {
   const snapshot = db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only')
   return snapshot.execute((trx) =>
@@ -143,7 +143,7 @@ async function lastOfPage(trx: Database, after: string): Promise<string | null> 
   return last
 }
 
-/** All rows of a table; each page begins behind the last row of the one before. */
+/** Yields all rows of a table in pages. */
 async function* pagesOf<Row>(
   page: (after: string) => Promise<Row[]>,
   place: (row: Row) => string,

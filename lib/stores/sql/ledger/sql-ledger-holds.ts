@@ -9,14 +9,14 @@ import { type LockedWallet, lockWallets, openWallets, saveWallets } from './sql-
 
 type Payer = Pick<Hold, 'account' | 'key'>
 
-/** Money held for video tasks, opened and closed within the transactions that write the tasks. */
+/** Opens and closes holds for video tasks, within the transactions that write the tasks. */
 export class HoldRows {
-  /** The wallets that pay, those that are there, locked until the transaction ends. */
+  /** Locks the payer's wallets until the transaction ends. Unknown wallets are left out. */
   lock(trx: Database, payer: Payer): Promise<Map<WalletId, LockedWallet>> {
     return lockWallets(trx, walletsOf(payer))
   }
 
-  /** Why an amount cannot be held; undefined where it can. */
+  /** Returns why an amount cannot be held; undefined if it can. */
   judge(
     wallets: ReadonlyMap<WalletId, LockedWallet>,
     { account, key, amount }: Hold,
@@ -25,7 +25,7 @@ export class HoldRows {
     return judgeHold({ account: wallets.get(accountWallet(account)), key: ofKey }, amount)
   }
 
-  /** @param wallets locked, and judged. */
+  /** @param wallets the locked wallets, on which {@link judge} has allowed the amount. */
   async open(trx: Database, wallets: ReadonlyMap<WalletId, LockedWallet>, hold: Hold): Promise<void> {
     const { id: request_id, account, key, amount } = hold
     if (amount === 0n) return
@@ -34,7 +34,7 @@ export class HoldRows {
     await saveWallets(trx, wallets.values())
   }
 
-  /** Writes a charge, if its request id has none, and closes its hold. Wallets that are not there are opened. */
+  /** Writes a charge, unless its request id has one, and closes its hold. Missing wallets are opened. */
   async charge(trx: Database, charge: ChargeRecord): Promise<void> {
     const wallets = await this.lock(trx, charge)
     const held = await this.#close(trx, charge.requestId)
@@ -47,7 +47,7 @@ export class HoldRows {
     await saveWallets(trx, wallets.values())
   }
 
-  /** Gives back what is held; nothing where it is closed. */
+  /** Releases a hold; does nothing if it is closed. */
   async release(trx: Database, requestId: string, payer: Payer): Promise<void> {
     const wallets = await this.lock(trx, payer)
     const held = await this.#close(trx, requestId)

@@ -6,8 +6,8 @@ import type { Database } from '../driver/tables.ts'
 import { type LockedWallet, lockLeases, lockWallets, saveLeases, saveWallets } from './sql-ledger-rows.ts'
 
 const CHUNK_LEASES = 1000
-/** Most ended leases forgotten at a time. */
-const MOST_FORGOTTEN = 1000
+/** Most ended leases deleted at a time. */
+const MAX_DELETED = 1000
 const FORGET_EVERY_MS = 60_000
 
 const RENEW = RowStatement.update<{ id: string }>(
@@ -18,7 +18,7 @@ const RENEW = RowStatement.update<{ id: string }>(
   'id',
 )
 
-/** What processes hold of wallets: taken, given back, kept alive, swept. */
+/** Takes, returns, renews and sweeps the leases of processes. */
 export class Leasing {
   #forgotAt = Number.NEGATIVE_INFINITY
 
@@ -98,7 +98,7 @@ export class Leasing {
       .selectFrom('leases')
       .select('id')
       .where('ended_at', '<', BigInt(now - ENDED_KEPT_MS))
-      .limit(MOST_FORGOTTEN)
+      .limit(MAX_DELETED)
     if (isPostgres(db)) ended = ended.forUpdate().skipLocked()
     await db.deleteFrom('leases').where('id', 'in', ended).execute()
   }

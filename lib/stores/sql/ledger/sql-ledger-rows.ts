@@ -9,7 +9,7 @@ import type { Database, LeasesTable, WalletsTable } from '../driver/tables.ts'
  * for each other. SQLite has but one writer.
  */
 
-/** A wallet as it was when it was locked, to be changed and saved. */
+/** A locked wallet, to be changed and saved. */
 export interface LockedWallet extends WalletFigures {
   readonly id: WalletId
 }
@@ -44,7 +44,7 @@ const SAVE_WALLETS = RowStatement.update(
   'found.id = given.id',
 )
 
-/** Locks wallets until the transaction ends; answers those that are there. */
+/** Locks wallets until the transaction ends. Unknown wallets are left out. */
 export async function lockWallets(
   trx: Database,
   ids: Iterable<WalletId>,
@@ -56,7 +56,7 @@ export async function lockWallets(
   return new Map(rows.map((row) => [row.id, { ...row, limited: row.limited !== 0 }]))
 }
 
-/** Opens those wallets that are not there, and locks them all. */
+/** Opens missing wallets, and locks all. */
 export async function openWallets(
   trx: Database,
   ids: readonly WalletId[],
@@ -70,9 +70,9 @@ export async function openWallets(
 }
 
 /**
- * Saves wallets that the transaction has locked.
+ * Saves locked wallets.
  *
- * @throws RangeError when a figure has grown beyond what the database holds.
+ * @throws RangeError if a figure does not fit the database.
  */
 export async function saveWallets(trx: Database, wallets: Iterable<LockedWallet>): Promise<void> {
   await SAVE_WALLETS.run(
@@ -114,7 +114,7 @@ const SAVE_LEASES = RowStatement.insert(
     beats = excluded.beats, renewed_at = excluded.renewed_at, ended = excluded.ended, ended_at = excluded.ended_at`,
 )
 
-/** Locks leases until the transaction ends; answers those that are there, ended ones included. */
+/** Locks leases until the transaction ends, ended ones included. Unknown leases are left out. */
 export async function lockLeases(trx: Database, ids: Iterable<string>): Promise<Map<string, LeaseRecord>> {
   const { rows } = await LOCK_LEASES.run(
     trx,
@@ -123,7 +123,7 @@ export async function lockLeases(trx: Database, ids: Iterable<string>): Promise<
   return new Map(rows.map((row) => [row.id, toLease(row)]))
 }
 
-/** Saves leases that the transaction has locked, or that are new. */
+/** Saves locked or new leases. */
 export async function saveLeases(trx: Database, leases: Iterable<LeaseRecord>): Promise<void> {
   await SAVE_LEASES.run(
     trx,

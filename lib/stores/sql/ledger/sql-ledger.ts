@@ -21,18 +21,18 @@ import { settleAll } from './sql-settling.ts'
 /** Options of {@link SqlLedger}. */
 export interface SqlLedgerOptions {
   /**
-   * Where `check` reads, such as a second, read-only handle of the same SQLite file: going through millions of charges
-   * then holds up no call. Defaults to the database itself.
+   * The database for `check`, such as a second, read-only handle of the same SQLite file. Then reading millions of
+   * charges does not delay calls. Defaults to the database itself.
    */
   checks?: Database
 }
 
 /**
- * Money in a database, for all processes that share it. A settlement also completes the call's Idempotency-Key and
- * writes its log entry, in the same transaction: in the tables of `SqlIdempotencyStore` and `SqlCallStore`.
+ * A ledger in a database, for all processes that share it. A settlement also completes the call's Idempotency-Key and
+ * writes its log entry in the same transaction, in the tables of `SqlIdempotencyStore` and `SqlCallStore`.
  *
- * Operations reject with what the database throws, and have done nothing then, or all of it where only the answer was
- * lost; asked again, they answer as they would have.
+ * An operation rejects with the error of the database. Then it has done nothing, or everything if only the answer was
+ * lost; a repetition returns what the first would have returned.
  *
  * @example
  * const db = await openDatabase('postgres://gateway:secret@db.internal/gateway')

@@ -8,14 +8,14 @@ import { writeTogether } from '../driver/write-together.ts'
 import { claimName, type FoundRows, SettlementBatch } from './settlement-batch.ts'
 import { lockLeases, lockWallets } from './sql-ledger-rows.ts'
 
-/** Another process can come between only with the first charge of a wallet that is not there yet. */
-const MOST_TRIES = 5
+/** Another process can interfere only with the first charge of a wallet that does not exist yet. */
+const MAX_TRIES = 5
 
 /**
- * Settles many calls in one transaction. Writes at once what nearly every batch comes to; only where the rows are not as
- * that assumes are they read first.
+ * Settles many calls in one transaction. It first writes what suits almost every batch. Only if the rows are not as
+ * that assumes, it reads them and tries again.
  *
- * @throws RangeError as a rejection, when a figure has grown beyond what the database holds.
+ * @throws RangeError as a rejection, if a figure does not fit the database.
  */
 export async function settleAll(
   db: Database,
@@ -27,7 +27,7 @@ export async function settleAll(
     try {
       return await db.transaction().execute((trx) => settleFound(trx, settlements))
     } catch (error) {
-      if (!(error instanceof RowsHaveChanged) || tries === MOST_TRIES) throw error
+      if (!(error instanceof RowsHaveChanged) || tries === MAX_TRIES) throw error
     }
   }
 }
@@ -45,20 +45,20 @@ async function settleFound(
   return batch.results
 }
 
-/** What nearly every batch comes to; undefined where that is surely not so. */
+/** Returns the batch for the usual state of the rows; undefined if that state is impossible. */
 function assume(settlements: readonly Settlement[]): SettlementBatch | undefined {
   if (settlements.some(({ kind }) => kind === 'void')) return undefined
   const batch = new SettlementBatch(settlements)
   try {
     batch.assertFigures()
   } catch {
-    // Of what comes to more than the database holds, some may stand already.
+    // Some settlements of a batch with figures that are too large may have been written before.
     return undefined
   }
   return batch
 }
 
-/** What was found was not there any more when it was written. */
+/** Thrown if the rows have changed between reading and writing. */
 class RowsHaveChanged extends Error {
   override readonly name = 'RowsHaveChanged'
 
@@ -118,7 +118,7 @@ function walletsOf({ account, key, draws }: Settlement): WalletId[] {
     : [accountWallet(account), keyWallet(key), ...drawn]
 }
 
-/** Wallets first: who else settles these calls waits from there on. */
+/** Locks wallets first: another transaction that settles the same calls waits there. */
 async function findRows(trx: Database, settlements: readonly Settlement[]): Promise<FoundRows> {
   const wallets = await lockWallets(trx, settlements.flatMap(walletsOf))
   const claims = await ownClaims(

@@ -13,7 +13,7 @@ import type { Database, VideoTasksTable } from '../driver/tables.ts'
 import { FREE_CLAIMS } from '../ledger/settlement-statements.ts'
 import { type TaskRows, toColumns, toTask } from './sql-task-rows.ts'
 
-/** What stands in for a task within a transaction, and never outlives it. */
+/** A placeholder for a task within a transaction. It is never committed. */
 const NO_TASK: Omit<VideoTasksTable, 'id'> = {
   request_id: '',
   account: '',
@@ -36,7 +36,7 @@ const NO_TASK: Omit<VideoTasksTable, 'id'> = {
   finished_at: 0n,
 }
 
-/** The beginnings of tasks: intended, redirected, created, withdrawn, in doubt. */
+/** Writes the creates of tasks: intended, redirected, created, withdrawn, in doubt. */
 export class TaskCreates {
   readonly #rows: TaskRows
   readonly #postgres: boolean
@@ -118,8 +118,8 @@ export class TaskCreates {
   }
 
   /**
-   * The row of an intent that is being committed at this moment, and whose answer nobody waited for: nobody sees it yet,
-   * but a row of the same id has to wait for it.
+   * Locks the row of an intent that is just being committed without anybody waiting. The row is not visible yet, but an
+   * insert with the same id waits for it.
    */
   async #lockLate(trx: Database, id: string): Promise<VideoTasksTable | undefined> {
     const free = await trx
@@ -161,9 +161,9 @@ export class TaskCreates {
 }
 
 /**
- * Keeps an Idempotency-Key's record from being free by itself, until it is completed or freed.
+ * Keeps the record of an Idempotency-Key from expiring until it is completed or freed.
  *
- * @returns false where the claim is not its owner's any more.
+ * @returns false if the owner has lost the claim.
  */
 async function pinClaim(trx: Database, { id, owner }: IdempotencyClaim): Promise<boolean> {
   const { numUpdatedRows } = await trx

@@ -29,7 +29,7 @@ function tasksOf(db: Database, { account, states, model, protocol, ids, taken }:
   if (model !== undefined) tasks = tasks.where('model', '=', model)
   if (protocol !== undefined) tasks = tasks.where('protocol', '=', protocol)
   if (ids?.length) tasks = tasks.where('id', 'in', ids)
-  // Postgres knows no empty list.
+  // Postgres has no empty list.
   if (states?.length === 0 || ids?.length === 0) return db.selectFrom('video_tasks').where(sql.lit(false))
   if (taken === true) tasks = tasks.where('upstream_id', 'is not', null)
   return tasks

@@ -10,7 +10,7 @@ import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database, VideoTasksTable } from '../driver/tables.ts'
 import { type TaskRows, toTask } from './sql-task-rows.ts'
 
-/** What becomes of tasks that an upstream has: polled, observed, ended. */
+/** Polls, observes and ends tasks that a line has. */
 export class TaskPolls {
   readonly #rows: TaskRows
   readonly #postgres: boolean
@@ -40,7 +40,7 @@ export class TaskPolls {
     return { task, result: hasChanged(before, task) ? 'changed' : 'unchanged' }
   }
 
-  /** One statement: of several processes each gets others. */
+  /** Claims due tasks in one statement, so that concurrent processes get different tasks. */
   async claimDue(db: Database, { owner, now, until, limit }: PollClaim): Promise<VideoTask[]> {
     const due = db
       .selectFrom('video_tasks')
@@ -66,7 +66,7 @@ export class TaskPolls {
       .execute()
   }
 
-  /** Ids of tasks that are not over. */
+  /** Returns the ids of tasks that have not ended. */
   async open(db: Database, createdBefore: number, limit: number): Promise<string[]> {
     const rows = await db
       .selectFrom('video_tasks')
@@ -79,7 +79,7 @@ export class TaskPolls {
     return rows.map(({ id }) => id)
   }
 
-  /** Undefined where it is over already. */
+  /** Expires a task; returns undefined if it has ended already. */
   async expire(trx: Database, id: string, at: number, keepUntil: number): Promise<VideoTask | undefined> {
     const row = await this.#rows.lock(trx, id)
     if (!row || row.finished_at !== null) return undefined
@@ -93,7 +93,7 @@ export class TaskPolls {
 
 const NOT_POLLED = { poll_at: null, poll_owner: null } as const
 
-/** Only who has claimed a task says when it is due again. */
+/** Returns the poll columns. Only the process that has claimed a task sets its next poll. */
 function pollColumns(row: VideoTasksTable, poll: PollAgain | undefined): Partial<VideoTasksTable> {
   if (!poll || row.poll_owner !== poll.owner) return {}
   return { poll_at: BigInt(poll.next), poll_owner: null }

@@ -7,7 +7,9 @@ import type { Database } from '../driver/tables.ts'
 import { FREE_CLAIMS } from '../ledger/settlement-statements.ts'
 import { type TaskRows, toTask } from './sql-task-rows.ts'
 
-/** Ends a task as an operator says: its money, its Idempotency-Key and the record of the change in one transaction. */
+/**
+ * Ends a task as an operator decides: its money, its Idempotency-Key and the record of the change in one transaction.
+ */
 export async function resolveTask(
   trx: Database,
   rows: TaskRows,

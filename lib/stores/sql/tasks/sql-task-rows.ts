@@ -5,18 +5,19 @@ import type { Progress } from '../../../endpoints/video/tasks/task-progress.ts'
 import { SqlCallStore } from '../calls/sql-call-store.ts'
 import { cellsOf } from '../driver/columns.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
+import { toBigint, toNumber } from '../driver/nullable-cells.ts'
 import type { Database, VideoTasksTable } from '../driver/tables.ts'
 import { CALL_COLUMNS } from '../ledger/settlement-columns.ts'
 import { COMPLETE_CLAIMS, WRITE_CALLS } from '../ledger/settlement-statements.ts'
 import { HoldRows } from '../ledger/sql-ledger-holds.ts'
 
-/** The members of a task that are kept as JSON. */
+/** The members of a task that are stored as JSON. */
 type Detail = Pick<
   VideoTask,
   'upstreamModel' | 'facts' | 'price' | 'usage' | 'charge' | 'error' | 'progress' | 'contentUrl'
 >
 
-/** The columns that follow from a task itself. */
+/** The columns that are derived from a task. */
 export type TaskColumns = Omit<
   VideoTasksTable,
   'claim_id' | 'claim_owner' | 'answer_by' | 'poll_at' | 'poll_owner'
@@ -63,7 +64,7 @@ export function toColumns(task: VideoTask): TaskColumns {
   }
 }
 
-/** How an amount stands in JSON, which has no whole numbers of that size. */
+/** An amount in JSON, which has no integers of that size. */
 interface WrittenAmount {
   readonly nanos: string
 }
@@ -82,15 +83,7 @@ function isWrittenAmount(value: unknown): value is WrittenAmount {
   return typeof value === 'object' && value !== null && 'nanos' in value
 }
 
-function toNumber(value: bigint | null): number | null {
-  return value === null ? null : Number(value)
-}
-
-function toBigint(value: number | null): bigint | null {
-  return value === null ? null : BigInt(value)
-}
-
-/** Reads and writes tasks, and settles what they come to, within a transaction. */
+/** Reads and writes tasks, and settles their money, within a transaction. */
 export class TaskRows {
   readonly holds = new HoldRows()
   readonly #calls: SqlCallStore
@@ -101,7 +94,7 @@ export class TaskRows {
     this.#locks = isPostgres(db)
   }
 
-  /** The row of a task, locked before all that belongs to it: its wallets, its claim, its call. */
+  /** Locks the row of a task. It is locked before its wallets, its claim and its call. */
   lock(trx: Database, id: string): Promise<VideoTasksTable | undefined> {
     const row = trx.selectFrom('video_tasks').selectAll().where('id', '=', id)
     return (this.#locks ? row.forUpdate() : row).executeTakeFirst()
@@ -115,7 +108,7 @@ export class TaskRows {
       .execute()
   }
 
-  /** What becomes of the money that is held for a task. The log entry of its call tells of a charge, too. */
+  /** Settles the money that is held for a task, and adds a charge to the log entry of its call. */
   async settle(trx: Database, { task, money }: Progress, at: number): Promise<void> {
     const { requestId, account, key, charge } = task
     if (money === 'release') await this.holds.release(trx, requestId, task)
@@ -124,7 +117,7 @@ export class TaskRows {
     await this.holds.charge(trx, { requestId, account, key, amount, at, basis: basisOf(task) })
   }
 
-  /** Notes that the Idempotency-Key that a task was intended with is used up. */
+  /** Completes the Idempotency-Key that the task was intended with. */
   async completeClaim(
     trx: Database,
     { claim_id, claim_owner: owner }: VideoTasksTable,
@@ -138,7 +131,7 @@ export class TaskRows {
     await WRITE_CALLS.run(trx, [cellsOf(CALL_COLUMNS, entry)])
   }
 
-  /** Adds to the log entry what the task came to; nothing where it is not there any more. */
+  /** Adds the charge of a task to its log entry; does nothing if the entry no longer exists. */
   async logCharge(trx: Database, task: VideoTask): Promise<void> {
     const entry = await this.#calls.findWithin(trx, task.requestId)
     if (entry) await this.log(trx, chargedEntry(entry, task))

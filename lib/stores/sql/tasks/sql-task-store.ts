@@ -23,8 +23,8 @@ import { resolveTask } from './sql-task-resolution.ts'
 import { TaskRows, toTask } from './sql-task-rows.ts'
 
 /**
- * Video tasks in a database, for all processes that share it, with the money of a `SqlLedger`, the Idempotency-Keys of a
- * `SqlIdempotencyStore` and the entries of a `SqlCallStore` in the same one.
+ * A task store in a database, for all processes that share it. It uses the money of a `SqlLedger`, the Idempotency-Keys
+ * of a `SqlIdempotencyStore` and the entries of a `SqlCallStore` in the same database.
  *
  * @example
  * const db = await openDatabase('postgres://gateway:secret@db.internal/gateway')
@@ -138,7 +138,7 @@ export class SqlTaskStore implements TaskStore {
       .where('finished_at', '<', BigInt(finishedBefore))
       .orderBy('finished_at')
       .limit(limit)
-    // Of several processes that prune at once each takes others.
+    // Processes that prune at the same time each get other rows.
     if (isPostgres(this.#db)) old = old.forUpdate().skipLocked()
     const { numDeletedRows } = await this.#db
       .deleteFrom('video_tasks')

@@ -52,7 +52,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('entry', text, (column) => column.notNull())
     .addColumn('response_body', text)
     .execute()
-  // Ids sort by time: each index answers its filter newest first, and a span of time is a span of ids.
+  // Ids sort by time: each index returns its rows newest first, and a range of time is a range of ids.
   await db.schema.createIndex('calls_by_account').on('calls').columns(['account', 'id']).execute()
   await db.schema.createIndex('calls_by_model').on('calls').columns(['account', 'model', 'id']).execute()
   await db.schema.createIndex('calls_by_status').on('calls').columns(['account', 'status', 'id']).execute()

@@ -71,7 +71,10 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('keys').dropColumn('quota').execute()
 }
 
-/** Until now a balance was a column of its account, and a quota one of its key. */
+/**
+ * Opens wallets for existing accounts and keys. Before, the balance was a column of the account and the quota one of
+ * the key.
+ */
 async function openWalletsOfBefore(db: Kysely<unknown>): Promise<void> {
   await sql`
     insert into wallets (id, limited, funds, spent, leased, overrun)

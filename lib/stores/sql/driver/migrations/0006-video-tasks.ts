@@ -36,7 +36,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .execute()
   await db.schema.createIndex('video_tasks_by_account').on('video_tasks').columns(['account', 'id']).execute()
   await db.schema.createIndex('video_tasks_by_state').on('video_tasks').columns(['state', 'id']).execute()
-  // What is over, nearly all of them, is in none of these.
+  // Ended tasks, which are almost all of them, are in none of these indexes.
   for (const [name, column] of [
     ['video_tasks_to_poll', 'poll_at'],
     ['video_tasks_unanswered', 'answer_by'],

@@ -21,7 +21,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('created_at', 'bigint', (column) => column.notNull())
     .addColumn('updated_at', 'bigint', (column) => column.notNull())
     .execute()
-  // Ids sort by time: each index answers its filter newest first.
+  // Ids sort by time: each index returns its rows newest first.
   await db.schema.createIndex('tickets_by_status').on('tickets').columns(['status', 'id']).execute()
   await db.schema.createIndex('tickets_by_account').on('tickets').columns(['account', 'id']).execute()
 }

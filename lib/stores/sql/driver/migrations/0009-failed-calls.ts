@@ -2,9 +2,9 @@ import { type Kysely, sql } from 'kysely'
 import { isPostgres } from '../is-postgres.ts'
 
 /**
- * Nearly all calls end with 200, and a list of those finds them by their account: an index of the others answers the
- * same lists, and costs a call that ended well nothing. In SQLite only, where it was a quarter of what settling a call
- * writes; Postgres would have to read a table of any size within `statementTimeoutMs` for it.
+ * Almost all calls end with 200, and a list of those uses the index of accounts. An index of all other calls serves the
+ * same lists and costs a successful call nothing. For SQLite only, where the old index was a quarter of what the
+ * settlement of a call writes; Postgres would have to read a table of any size within `statementTimeoutMs` for it.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   if (isPostgres(db)) return

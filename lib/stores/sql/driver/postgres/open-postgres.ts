@@ -3,10 +3,10 @@ import { migrate } from '../migrate.ts'
 import type { Database, Tables } from '../tables.ts'
 import { PooledPostgresDialect, PostgresConnections, type PostgresPoolOptions } from './postgres-pool.ts'
 
-/** A migration may have millions of rows to look at, and another process may be at it. */
+/** A migration may read millions of rows, and another process may be running it. */
 const MIGRATION_TIMEOUT_MS = 600_000
 
-/** @throws Error when Postgres cannot be reached, `pg` is not installed, or a migration fails. */
+/** @throws Error if Postgres cannot be reached, `pg` is not installed, or a migration fails. */
 export async function openPostgres(options: PostgresPoolOptions): Promise<Database> {
   const { logger, readOnly } = options
   const db = await connectTo(options)
@@ -27,7 +27,7 @@ async function connectTo(options: PostgresPoolOptions): Promise<Database> {
   })
 }
 
-/** @throws Error when the database cannot hold every text. */
+/** @throws Error if the database cannot store every text. */
 async function databaseName(db: Database): Promise<string> {
   const asked = sql<{ name: string; encoding: string }>`
     select current_database() as name, current_setting('server_encoding') as encoding`
@@ -37,7 +37,7 @@ async function databaseName(db: Database): Promise<string> {
   throw new Error(`the database "${name}" has the encoding ${encoding}; create it with the encoding UTF8`)
 }
 
-/** With a connection of its own: what must not take long otherwise may take long here. */
+/** Migrates on a connection of its own, which has a longer timeout than the others. */
 async function migratePostgres(options: PostgresPoolOptions): Promise<void> {
   const db = await connectTo({ ...options, size: 1, statementTimeoutMs: MIGRATION_TIMEOUT_MS })
   try {
@@ -48,10 +48,10 @@ async function migratePostgres(options: PostgresPoolOptions): Promise<void> {
 }
 
 function worded(error: unknown): unknown {
-  // It holds the URL, and the URL a password.
+  // The message contains the URL, and the URL a password.
   if ((error as { code?: unknown }).code === 'ERR_INVALID_URL')
     return new TypeError('the postgres:// URL is not valid')
-  // A host with several addresses, of which none answers, fails with as many errors and no message.
+  // For a host with several addresses, of which none answers, the error has no message but a list of errors.
   if (error instanceof AggregateError) return error.errors[0] ?? error
   return error
 }

@@ -6,7 +6,7 @@ import { encodeText } from './postgres-values.ts'
  * and a statement's text is the same for any number of rows.
  */
 
-/** Object ids of types, as in the table `pg_type`. */
+/** Object ids of types in the table `pg_type`. */
 const INT8 = 20
 const TEXT = 25
 const HEADER_BYTES = 20
@@ -15,7 +15,7 @@ const INT8_BYTES = 8
 
 type Rows = readonly (readonly Cell[])[]
 
-/** The columns of rows, one array for each. */
+/** Encodes the columns of rows, one array for each. */
 export function arraysOf(columns: readonly CellType[], rows: Rows): Buffer[] {
   return columns.map((type, i) => (type === 'text' ? textArray(rows, i) : bigintArray(rows, i)))
 }
@@ -39,7 +39,7 @@ function textArray(rows: Rows, column: number): Buffer {
   return array
 }
 
-/** @throws RangeError where a figure does not fit 64 bits. */
+/** @throws RangeError if a figure does not fit 64 bits. */
 function bigintArray(rows: Rows, column: number): Buffer {
   const array = Buffer.allocUnsafe(HEADER_BYTES + rows.length * (LENGTH_BYTES + INT8_BYTES))
   let at = writeHeader(array, INT8, rows.length)

@@ -2,23 +2,23 @@ import type { Connection, PoolClient, Submittable } from 'pg'
 import type { RowWrite } from '../row-statement.ts'
 import { arraysOf } from './postgres-arrays.ts'
 
-/** Beyond so many characters Postgres would put a statement's rows on the disk before it writes them. */
-const MOST_CHARACTERS = 2_000_000
+/** If a statement's rows had more characters than this, Postgres would write them to a temporary file first. */
+const MAX_CHARACTERS = 2_000_000
 
-/** A statement that each connection parses once, and after a while plans once; and what it is given, in binary. */
+/** A statement that each connection parses once and later also plans once, and its parameters in binary. */
 interface Bound {
-  /** Of this statement only. */
+  /** The name of the prepared statement. */
   readonly name: string
   readonly text: string
   readonly values: Buffer[]
 }
 
 /**
- * Rows that Postgres is handed with one end for all statements that write them, which makes them one transaction: the
- * first that fails undoes them all. What they answer is not read; each makes sure by itself that it has written all.
+ * Statements that write rows, sent to Postgres with a single end, which makes them one transaction: the first failure
+ * undoes them all. Their results are not read; each statement checks itself that it has written all its rows.
  *
- * All are bound before the first is done. Each sees what has been committed before it begins, nevertheless, where it
- * writes; one that only reads would see what had been committed when it was bound.
+ * All are bound before the first is executed. Nevertheless each sees what was committed before it begins, because it
+ * writes; a statement that only reads would see what was committed when it was bound.
  */
 export class PostgresBatch implements Submittable {
   readonly #statements: readonly Bound[]
@@ -38,14 +38,14 @@ export class PostgresBatch implements Submittable {
     this.#reject = reject
   }
 
-  /** @param parsed names of the statements that the connection knows, which is kept up to date. */
+  /** @param parsed the names of the statements that the connection knows; it is updated. */
   static run(client: PoolClient, writes: readonly RowWrite[], parsed: Set<string>): Promise<void> {
     return new Promise((resolve, reject) => {
       client.query(new PostgresBatch(writes.flatMap(boundOf), parsed, resolve, reject))
     })
   }
 
-  /** Called by `pg`, as are those that follow. */
+  /** Called by `pg`, as are the following methods. */
   submit(connection: Connection): void {
     connection.stream.cork()
     try {
@@ -66,7 +66,7 @@ export class PostgresBatch implements Submittable {
   }
 
   handleError(error: unknown): void {
-    // Which of them it has got to know is unclear.
+    // It is unknown which of them the connection has parsed.
     for (const { name } of this.#statements) this.#parsed.delete(name)
     this.#reject(error)
   }
@@ -78,13 +78,13 @@ export class PostgresBatch implements Submittable {
   #parse(connection: Connection, { name, text }: Bound): void {
     if (this.#parsed.has(name)) return
     this.#parsed.add(name)
-    // It may know it nevertheless, from a batch that failed; to close one that it does not know is no mistake.
+    // The connection may know it from a batch that failed. Closing a statement that it does not know is no error.
     connection.close({ type: 'S', name }, true)
     connection.parse({ name, text, types: [] }, true)
   }
 }
 
-/** A statement for so many rows at a time as Postgres keeps in memory. */
+/** Binds a statement to as many rows as Postgres keeps in memory. */
 function boundOf({ statement: { name, columns, postgresOrFail: text }, rows }: RowWrite): Bound[] {
   const bound: Bound[] = []
   let start = 0
@@ -92,7 +92,7 @@ function boundOf({ statement: { name, columns, postgresOrFail: text }, rows }: R
   for (const [i, row] of rows.entries()) {
     let length = 0
     for (const cell of row) if (typeof cell === 'string') length += cell.length
-    if (characters + length > MOST_CHARACTERS && i > start) {
+    if (characters + length > MAX_CHARACTERS && i > start) {
       bound.push({ name, text, values: arraysOf(columns, rows.slice(start, i)) })
       start = i
       characters = 0

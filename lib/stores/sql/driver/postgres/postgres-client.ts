@@ -6,18 +6,18 @@ import { PostgresBatch } from './postgres-batch.ts'
 import type { PostgresStatements } from './postgres-statements.ts'
 import { encodeParameter } from './postgres-values.ts'
 
-/** The columns of a kept statement have changed: "cached plan must not change result type", and others. */
+/** The columns of a prepared statement have changed: "cached plan must not change result type", and others. */
 const NOT_SUPPORTED = '0A000'
 
 /**
- * One connection, as Kysely uses it. A statement that is not answered in time ends the connection: nobody knows what
- * state it is in, and whatever is asked of it next fails at once, a rollback too.
+ * One connection, as Kysely uses it. A statement that is not answered in time ends the connection, because its state is
+ * unknown; any further statement then fails at once, a rollback too.
  */
 export class PostgresClient implements PostgresPoolClient {
   readonly #client: PoolClient
   readonly #timeoutMs: number
   readonly #statements: PostgresStatements
-  /** Statements of batches that this connection has parsed. */
+  /** The statements of batches that this connection has parsed. */
   readonly #parsed = new Set<string>()
   #lost: DatabaseTimeout | undefined
   #outdated = false
@@ -38,10 +38,10 @@ export class PostgresClient implements PostgresPoolClient {
   }
 
   /**
-   * Writes rows in a transaction of their own: all of them or, when it rejects, none, unless only the answer was lost.
+   * Writes rows in a transaction of their own: all of them or, if it rejects, none, unless only the answer was lost.
    *
-   * They are handed over together, in one round trip. None of them begins before the last has come whole: a process that
-   * stands still meanwhile holds no lock.
+   * They are sent together, in one round trip. None begins before the last has arrived completely, so that a process
+   * that pauses meanwhile holds no lock.
    */
   transact(writes: readonly RowWrite[]): Promise<void> {
     return this.#inTime(() => PostgresBatch.run(this.#client, writes, this.#parsed))
@@ -59,7 +59,7 @@ export class PostgresClient implements PostgresPoolClient {
       this.#lost = new DatabaseTimeout(`Postgres did not answer within ${this.#timeoutMs} ms`)
       this.#client.connection.stream.destroy()
     }
-    // Where it was this process that was held up, the answer has come and is only to be read: not late.
+    // If this process was delayed, the answer has arrived and only has to be read: it is not late.
     const timer = setTimeout(() => setImmediate(giveUp), this.#timeoutMs)
     try {
       return await ask()

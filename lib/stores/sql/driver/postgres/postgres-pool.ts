@@ -6,45 +6,45 @@ import { PostgresClient } from './postgres-client.ts'
 import { PostgresStatements } from './postgres-statements.ts'
 import { PARSERS } from './postgres-values.ts'
 
-/** How a pool of connections is opened. */
+/** How to open a pool of connections. */
 export interface PostgresPoolOptions {
   readonly url: string
   readonly readOnly: boolean
   readonly size: number
-  /** How long to wait for a connection, whether it is a new one or one in use. */
+  /** How long to wait for a connection, new or in use. */
   readonly connectTimeoutMs: number
-  /** Postgres ends a statement that takes longer, and a transaction that does nothing for as long. */
+  /** Postgres cancels a statement that takes longer, and a transaction that is idle for as long. */
   readonly statementTimeoutMs: number
   readonly logger: Logger
 }
 
-/** Beyond the time a statement may take: for the server to say that it took longer. */
+/** The time beyond the limit of a statement, for the server to report that it took longer. */
 const GRACE_MS = 500
-/** A peer that has silently gone is found out this long after the last that was heard of it, and some probes. */
+/** A server that has disappeared is noticed this long after its last packet, plus some probes. */
 const KEEP_ALIVE_MS = 10_000
 const IDLE_MS = 30_000
 
 /**
- * Connections to Postgres, as Kysely uses them. None waits for ever, whatever becomes of the server: a connection whose
- * statement is not answered in time is thrown away.
+ * Connections to Postgres, as Kysely uses them. No wait is unlimited: a connection whose statement is not answered in
+ * time is discarded.
  */
 export class PostgresConnections implements PostgresPool {
   readonly #pool: Pg.Pool
   readonly #timeoutMs: number
   readonly #statements = new PostgresStatements()
-  /** Kysely, too, remembers a connection by its object. */
+  /** Kysely, too, identifies a connection by its object. */
   readonly #clients = new WeakMap<Pg.PoolClient, PostgresClient>()
 
   private constructor(pool: Pg.Pool, { statementTimeoutMs, logger }: PostgresPoolOptions) {
     this.#pool = pool
     this.#timeoutMs = statementTimeoutMs + GRACE_MS
-    // One in use may go while its transaction does something else; what is asked of it next says so.
+    // A connection in use may break while its transaction is idle; the next statement fails then.
     pool.on('connect', (client) => client.on('error', () => {}))
-    // An idle one: nobody asked for anything, and the pool has others made when they are needed.
+    // An idle connection broke: nothing waits for it, and the pool opens another one when it is needed.
     pool.on('error', (error) => logger.info({ err: error }, 'an idle connection to the database was lost'))
   }
 
-  /** @throws Error when the package `pg` is not installed. */
+  /** @throws Error if the package `pg` is not installed. */
   static async open(options: PostgresPoolOptions): Promise<PostgresConnections> {
     const { Pool, types } = await loadPg()
     const { url, readOnly, size, connectTimeoutMs, statementTimeoutMs } = options
@@ -81,13 +81,13 @@ export class PostgresConnections implements PostgresPool {
     return wrapped
   }
 
-  /** Waits for the statements asked for before. */
+  /** Waits for earlier statements. */
   async end(): Promise<void> {
     await this.#pool.end()
   }
 }
 
-/** Kysely's own, which knows of its connections. */
+/** Kysely's own dialect, with access to its connections. */
 export class PooledPostgresDialect extends PostgresDialect {
   readonly #connections: PostgresConnections
 
@@ -111,7 +111,7 @@ class PooledPostgresAdapter extends PostgresAdapter {
 }
 
 /**
- * The connections of a Postgres, beside Kysely.
+ * Returns the connections of a Postgres database.
  *
  * @throws TypeError for a database that `openDatabase` has not opened.
  */
@@ -121,7 +121,7 @@ export function connectionsOf(db: Database): PostgresConnections {
   throw new TypeError('the database must be one that openDatabase has opened')
 }
 
-/** Only who has a Postgres needs it. */
+/** Loads `pg`, which only users of Postgres need to install. */
 async function loadPg(): Promise<typeof Pg> {
   try {
     return await import('pg')

@@ -2,7 +2,7 @@
  * What goes to Postgres and comes from it, so that a program sees what SQLite would show it.
  */
 
-/** Object ids of types, as in the table `pg_type`. */
+/** Object ids of types in the table `pg_type`. */
 const INT8 = 20
 const TEXT = 25
 const BPCHAR = 1042
@@ -11,7 +11,7 @@ const NUMERIC = 1700
 
 type Parser = (text: string) => unknown
 
-/** `bigint` columns, counts and whole sums read as bigint, averages and other fractions as number. */
+/** `bigint` columns, counts and whole sums are read as bigint; averages and other fractions as number. */
 export const PARSERS: ReadonlyMap<number, Parser> = new Map<number, Parser>([
   [INT8, BigInt],
   [NUMERIC, parseNumeric],
@@ -32,12 +32,12 @@ function parseNumeric(text: string): bigint | number {
 const NUL = '\0'
 const SYMBOL = '\u2400'
 
-/** A parameter as Postgres can hold it. */
+/** Returns a parameter in a form that Postgres can store. */
 export function encodeParameter(value: unknown): unknown {
   return typeof value === 'string' ? encodeText(value) : value
 }
 
-/** A text as Postgres can hold it. */
+/** Returns a text in a form that Postgres can store. */
 export function encodeText(text: string): string {
   if (!(text.includes(NUL) || text.includes(SYMBOL))) return text
   return text.replaceAll(SYMBOL, SYMBOL + SYMBOL).replaceAll(NUL, `${SYMBOL}0`)

@@ -9,10 +9,10 @@ import {
   type SqliteWrite,
 } from './sqlite-protocol.ts'
 
-/** A statement that failed, or a database that is not there (any more). */
+/** Thrown if a statement failed, or the database is closed or cannot be opened. */
 export class SqliteError extends Error {
   override readonly name = 'SqliteError'
-  /** `ERR_SQLITE_ERROR` for what SQLite itself refused; `ERR_SQLITE_CLOSED` and `ERR_SQLITE_WORKER` without a database. */
+  /** `ERR_SQLITE_ERROR` for an error of SQLite; `ERR_SQLITE_CLOSED` and `ERR_SQLITE_WORKER` if there is no database. */
   readonly code: string
   /** SQLite's extended result code, such as 2067 for a broken unique constraint. */
   readonly errcode: number | undefined
@@ -33,18 +33,18 @@ interface Waiting {
 
 type Work<T = SqliteRequest> = T extends SqliteRequest ? Omit<T, 'id'> : never
 
-/** This file's own ending tells whether it runs from source or from the built package. */
+/** The ending of this file shows whether it runs from source or from the built package. */
 const WORKER = import.meta.url.endsWith('.ts')
   ? new URL('./sqlite-worker.ts', import.meta.url)
   : new URL('./sqlite-worker.js', import.meta.url)
 
-/** The caller's end of a database that lives in a worker thread. */
+/** Sends statements to a database in a worker thread. */
 export class SqliteClient {
   readonly #worker: Worker
   readonly #waiting = new Map<number, Waiting>()
   #lastId = OPENED
   #gone: SqliteError | undefined
-  /** A transaction that is to be opened, by the statement that comes next: a message less for each. */
+  /** A transaction that the next statement opens, which saves a message. */
   #begin: 'begin' | 'begin immediate' | undefined
 
   private constructor(options: SqliteWorkerOptions) {
@@ -54,43 +54,46 @@ export class SqliteClient {
     this.#worker.on('exit', (code) => this.#lose(`exit code ${code}`))
   }
 
-  /** @throws {SqliteError} when the file cannot be opened as a database. */
+  /** @throws {SqliteError} if the file cannot be opened as a database. */
   static async open(options: SqliteWorkerOptions): Promise<SqliteClient> {
     const client = new SqliteClient(options)
     await client.#expect(OPENED)
     return client
   }
 
-  /** Runs one statement, behind those asked for before. */
+  /** Runs one statement, after all earlier ones. */
   query(sql: string, parameters: readonly unknown[]): Promise<SqliteAnswer> {
     const begin = this.#begin
     this.#begin = undefined
     return this.#ask<SqliteAnswer>({ kind: 'query', begin, sql, parameters })
   }
 
-  /** Writes rows in a transaction of its own, all or, where one cannot be written, none; resolves to whether it did. */
+  /**
+   * Writes rows in a transaction of its own; writes none if one cannot be written. Resolves to whether they were
+   * written.
+   */
   write(writes: readonly SqliteWrite[]): Promise<boolean> {
     return this.#ask<boolean>({ kind: 'write', writes })
   }
 
-  /** Opens a transaction with the statement that comes next. */
+  /** Opens a transaction with the next statement. */
   begin(how: 'begin' | 'begin immediate'): void {
     this.#begin = how
   }
 
-  /** Ends the transaction. One in which nothing was asked has never been opened. */
+  /** Ends the transaction. A transaction without a statement was never opened. */
   async commit(): Promise<void> {
     if (this.#begin) this.#begin = undefined
     else await this.query('commit', [])
   }
 
-  /** Undoes the transaction that is open, if one is. */
+  /** Rolls back the open transaction, if there is one. */
   async rollback(): Promise<void> {
     if (this.#begin) this.#begin = undefined
     else await this.#ask({ kind: 'rollback' })
   }
 
-  /** Closes the database behind the statements asked for before; an open transaction is undone. */
+  /** Closes the database after all earlier statements. An open transaction is rolled back. */
   async close(): Promise<void> {
     if (this.#gone) return
     const closing = this.#ask({ kind: 'close' })
@@ -115,10 +118,10 @@ export class SqliteClient {
     return answer
   }
 
-  /** The thread keeps the process alive only while somebody waits for an answer. */
+  /** The thread keeps the process alive only while an answer is awaited. */
   #expect<T extends Answer>(id: number): Promise<T> {
     if (this.#waiting.size === 0) this.#worker.ref()
-    // The thread answers each kind of work in its own way.
+    // The answer has the type that belongs to the kind of the request.
     return new Promise((resolve, reject) =>
       this.#waiting.set(id, { resolve: resolve as (answer: Answer) => void, reject }),
     )

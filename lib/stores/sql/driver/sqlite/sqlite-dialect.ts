@@ -16,7 +16,7 @@ import {
 import type { Database } from '../tables.ts'
 import type { SqliteClient } from './sqlite-client.ts'
 
-/** Kysely on `node:sqlite`, which is in a worker thread. */
+/** A Kysely dialect for `node:sqlite` in a worker thread. */
 export class NodeSqliteDialect implements Dialect {
   readonly #thread: SqliteClient
 
@@ -43,9 +43,9 @@ export class NodeSqliteDialect implements Dialect {
 }
 
 /**
- * There is one connection, which Kysely (told so by `supportsMultipleConnections`, false in its SQLite adapter) lends
- * to one query or one whole transaction at a time. Migrations run in a transaction; as it is an immediate one, it is
- * their lock between processes too.
+ * There is one connection. Kysely lends it to one query or one whole transaction at a time, because
+ * `supportsMultipleConnections` is false in its SQLite adapter. Migrations run in a transaction, which is an immediate
+ * one, so it also locks out other processes.
  */
 class NodeSqliteAdapter extends SqliteAdapter {
   readonly thread: SqliteClient
@@ -60,7 +60,7 @@ class NodeSqliteAdapter extends SqliteAdapter {
   }
 }
 
-/** The thread in which a database is; undefined where it is in none. */
+/** Returns the client of a database's thread; undefined if the database has none. */
 export function threadOf(db: Database): SqliteClient | undefined {
   const { adapter } = db.getExecutor()
   return adapter instanceof NodeSqliteAdapter ? adapter.thread : undefined
@@ -81,7 +81,10 @@ class NodeSqliteDriver implements Driver {
     return this.#connection
   }
 
-  /** Immediate: a transaction that reads first and writes later would otherwise fail where another process wrote. */
+  /**
+   * Begins an immediate transaction: one that reads first and writes later would otherwise fail after a write of
+   * another process.
+   */
   async beginTransaction(_connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
     this.#thread.begin(settings.accessMode === 'read only' ? 'begin' : 'begin immediate')
   }

@@ -2,18 +2,18 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { SqliteAnswer, SqliteWrite } from './sqlite-protocol.ts'
 import { SqliteStatements } from './sqlite-statements.ts'
 
-/** A database in the thread that asks it: every answer is there at once. */
+/** A database in the calling thread, whose results are returned synchronously. */
 export class SqliteLocalSession {
   readonly #db: DatabaseSync
   readonly #statements: SqliteStatements
 
-  /** @param maxStatements most prepared statements kept. */
+  /** @param maxStatements most prepared statements to keep. */
   constructor(db: DatabaseSync, maxStatements: number) {
     this.#db = db
     this.#statements = new SqliteStatements(db, maxStatements)
   }
 
-  /** Runs a statement; one over rows outside of a transaction has one of its own. */
+  /** Runs a statement. A statement over rows gets a transaction of its own unless one is open. */
   run(sql: string, parameters: readonly unknown[]): SqliteAnswer {
     if (this.#db.isTransaction || !Array.isArray(parameters[0])) return this.#statements.run(sql, parameters)
     return this.#transact(() => this.#statements.run(sql, parameters))
@@ -23,7 +23,7 @@ export class SqliteLocalSession {
     this.#db.exec(how)
   }
 
-  /** Writes rows in a transaction of its own; undoes it, and answers false, where one was not written. */
+  /** Writes rows in a transaction of its own. If one was not written, rolls back and returns false. */
   write(writes: readonly SqliteWrite[]): boolean {
     return this.#transact(() => {
       for (const { sql, rows, loose } of writes) {
@@ -33,7 +33,7 @@ export class SqliteLocalSession {
     })
   }
 
-  /** Does something in a transaction, which is undone where that throws or answers false. */
+  /** Runs `work` in a transaction, which is rolled back if `work` throws or returns false. */
   #transact<T>(work: () => T): T {
     this.#statements.execute('begin immediate')
     try {
@@ -47,7 +47,7 @@ export class SqliteLocalSession {
     }
   }
 
-  /** A full disk, among others, rolls back by itself; a second rollback would be an error. */
+  /** Rolls back. Some errors, such as a full disk, roll back by themselves; a second rollback would be an error. */
   undo(): void {
     if (this.#db.isTransaction) this.#db.exec('rollback')
   }

@@ -1,19 +1,19 @@
 import type { Cell } from '../columns.ts'
 
-/** What a parameter of a statement may be. */
+/** The value of a parameter. */
 export type SqliteValue = string | number | bigint | null | Uint8Array
 
-/** How the worker opens its database. */
+/** The settings of the worker's database. */
 export interface SqliteWorkerOptions {
   readonly file: string
   readonly readOnly: boolean
-  /** How long a statement waits for another process's write, in milliseconds. */
+  /** How long a statement waits for a write of another process, in milliseconds. */
   readonly busyTimeoutMs: number
-  /** Most prepared statements kept. */
+  /** Most prepared statements to keep. */
   readonly maxStatements: number
 }
 
-/** A statement that is run once for each of its rows. */
+/** A statement that runs once for each of its rows. */
 export interface SqliteWrite {
   readonly sql: string
   readonly rows: readonly (readonly Cell[])[]
@@ -21,39 +21,39 @@ export interface SqliteWrite {
   readonly loose: boolean
 }
 
-/** One piece of work for the worker; it does them one by one, in the order they came. */
+/** A request to the worker, which handles requests one by one in their order. */
 export type SqliteRequest =
   | {
       readonly id: number
       readonly kind: 'query'
-      /** Opens a transaction first. A statement whose transaction cannot be opened is not run. */
+      /** Opens a transaction first. If that fails, the statement does not run. */
       readonly begin: 'begin' | 'begin immediate' | undefined
       readonly sql: string
-      /** Or one parameter that is rows, for each of which the statement is run. */
+      /** The parameters, or a single parameter that is a list of rows, for each of which the statement runs. */
       readonly parameters: readonly unknown[]
     }
   | { readonly id: number; readonly kind: 'rollback' }
-  /** A whole transaction, done within the thread. Answers whether every row was written; else none is. */
+  /** A whole transaction within the thread. The answer is whether all rows were written; if not, none is. */
   | { readonly id: number; readonly kind: 'write'; readonly writes: readonly SqliteWrite[] }
   | { readonly id: number; readonly kind: 'close' }
 
-/** What came of a statement. */
+/** The result of a statement. */
 export interface SqliteAnswer {
   readonly rows: Record<string, SqliteValue>[]
-  /** Rows written; undefined for a statement that answers rows. */
+  /** The number of written rows; undefined for a statement that returns rows. */
   readonly changes: bigint | undefined
 }
 
-/** An error in the form in which it crosses the thread. */
+/** An error in the form in which it is sent between the threads. */
 export interface SqliteFault {
-  /** That of the error: `RangeError` tells figures beyond what the database holds. */
+  /** The name of the error: a `RangeError` means that a figure does not fit the database. */
   readonly name?: string
   readonly message: string
   readonly code: string
   readonly errcode: number | undefined
 }
 
-/** Id of the answer that says whether the database could be opened. */
+/** The id of the answer that says whether the database could be opened. */
 export const OPENED = 0
 
 export type SqliteResponse =

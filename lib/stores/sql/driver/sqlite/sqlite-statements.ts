@@ -10,10 +10,10 @@ interface Prepared {
 }
 
 /**
- * Prepares and runs statements, keeping the most recently used ones prepared.
+ * Prepares and runs statements. The most recently used ones stay prepared.
  *
- * Types follow the declaration of a column, as they would with Postgres: `integer` reads as a number; every other
- * integer, counts and sums included, as a bigint, so that no amount ever passes through a float.
+ * Types follow the declaration of a column, as with Postgres: `integer` is read as a number; every other integer,
+ * counts and sums included, as a bigint, so that no amount is ever converted to a float.
  */
 export class SqliteStatements {
   readonly #db: DatabaseSync
@@ -25,7 +25,7 @@ export class SqliteStatements {
     this.#most = most
   }
 
-  /** @param parameters where the only one is rows, the statement is run once for each of them. */
+  /** @param parameters if the only one is a list of rows, the statement runs once for each of them. */
   run(sql: string, parameters: readonly unknown[]): SqliteAnswer {
     const prepared = this.#prepare(sql)
     const [given] = parameters
@@ -42,8 +42,8 @@ export class SqliteStatements {
   }
 
   /**
-   * Runs a statement that answers no rows once for each row of parameters, whose numbers are for columns of a numeric
-   * type; answers how many rows it changed.
+   * Runs a statement without results once for each row of parameters, whose numbers belong to columns of a numeric
+   * type. Returns how many rows it changed.
    */
   runEach(sql: string, rows: readonly (readonly Cell[])[]): number {
     return changesOf(this.#prepare(sql), rows)
@@ -82,7 +82,7 @@ function prepare(db: DatabaseSync, sql: string): Prepared {
   return { statement, answersRows: columns.length > 0, numbers }
 }
 
-/** node:sqlite binds every number as a float, which a column without a numeric type would keep as one. */
+/** node:sqlite binds each number as a float, which a column without a numeric type would store as such. */
 function toBound(value: unknown): SQLInputValue {
   return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : (value as SQLInputValue)
 }

@@ -70,13 +70,14 @@ function perform(
 function open({ file, readOnly, busyTimeoutMs }: SqliteWorkerOptions): DatabaseSync {
   const db = new DatabaseSync(file, { readOnly, timeout: busyTimeoutMs })
   if (!readOnly) enterWal(db, busyTimeoutMs)
-  // A page that many commits write goes into the database once for so many pages of the log, which is 16 MB then.
+  // A page that many commits write is copied into the database once per this many pages of the log, which has 16 MB
+  // then.
   db.exec(`pragma synchronous = normal; pragma cache_size = -32000; pragma journal_size_limit = 67108864;
     pragma wal_autocheckpoint = 4000`)
   return db
 }
 
-/** SQLite does not wait by itself while another process is switching the same file. */
+/** Enters WAL mode. SQLite does not wait by itself while another process is switching the same file. */
 function enterWal(db: DatabaseSync, busyTimeoutMs: number): void {
   const deadline = Date.now() + busyTimeoutMs
   for (;;) {

@@ -17,11 +17,11 @@ const words = fc.oneof(
     '\ud83d',
   ),
 )
-export const said = fc.array(words, { maxLength: 6 })
+export const textPieces = fc.array(words, { maxLength: 6 })
 export const wellFormed = (pieces: readonly string[]) => pieces.map((piece) => piece.toWellFormed())
 
 /** JSON as providers print it: compact, or with a space behind colons and commas. */
-export const printed = (json: unknown, spaced: boolean): string =>
+export const jsonText = (json: unknown, spaced: boolean): string =>
   spaced ? JSON.stringify(json, null, 1).replace(/\n */g, ' ') : JSON.stringify(json)
 
 /** A text in pieces. */
@@ -47,7 +47,7 @@ export type Tool = { name: string; json: string[]; bare: boolean }
 export const inputOf = ({ json, bare }: Tool): unknown => (bare ? {} : JSON.parse(json.join('')))
 
 /** The two properties of any translated stream: the same however it is cut, and whichever way it is read. */
-export function relaysAlike(line: LineProtocol, source: fc.Arbitrary<string>): void {
+export function testRelayPaths(line: LineProtocol, source: fc.Arbitrary<string>): void {
   const same = (stream: string, options: RelayOptions) => {
     const { text: whole, ...facts } = relayTranslated(line, stream)
     const { text, ...others } = relayTranslated(line, stream, options)

@@ -10,7 +10,7 @@ export interface SeenTask {
 }
 
 /** One inbound protocol, used as its callers do. */
-export interface Face {
+export interface VideoProtocol {
   readonly kind: LineKind
   readonly words: Readonly<Record<'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled', string>>
   readonly path: string
@@ -18,7 +18,7 @@ export interface Face {
   body(extra?: Record<string, unknown>): Record<string, unknown>
 }
 
-export const OPENAI_FACE: Face = {
+export const OPENAI_VIDEO: VideoProtocol = {
   kind: 'openai',
   path: '/v1/videos',
   words: {
@@ -31,7 +31,7 @@ export const OPENAI_FACE: Face = {
   body: (extra) => ({ model: 'video', prompt: 'a cat', ...extra }),
 }
 
-export const ARK_FACE: Face = {
+export const ARK_VIDEO: VideoProtocol = {
   kind: 'ark',
   path: TASKS,
   words: {
@@ -44,15 +44,15 @@ export const ARK_FACE: Face = {
   body: (extra) => ({ model: 'video', content: [{ type: 'text', text: 'a cat' }], ...extra }),
 }
 
-export const FACES: readonly Face[] = [OPENAI_FACE, ARK_FACE]
+export const VIDEO_PROTOCOLS: readonly VideoProtocol[] = [OPENAI_VIDEO, ARK_VIDEO]
 
 /** Every caller's protocol with every kind of line. */
-export const PAIRINGS = FACES.flatMap((face) => FACES.map((line) => ({ face, line })))
+export const PAIRINGS = VIDEO_PROTOCOLS.flatMap((caller) => VIDEO_PROTOCOLS.map((line) => ({ caller, line })))
 
 /** Creates a task; fails unless that succeeds. */
 export async function createTask(
   gateway: VideoGateway,
-  { path, body }: Face,
+  { path, body }: VideoProtocol,
   extra: Record<string, unknown> = {},
 ): Promise<string> {
   const response = await gateway.send('POST', path, body(extra))
@@ -62,7 +62,11 @@ export async function createTask(
 }
 
 /** Reads a task; fails unless it is there. */
-export async function readTask(gateway: VideoGateway, { path }: Face, id: string): Promise<SeenTask> {
+export async function readTask(
+  gateway: VideoGateway,
+  { path }: VideoProtocol,
+  id: string,
+): Promise<SeenTask> {
   const response = await gateway.send('GET', `${path}/${id}`)
   const answer = await response.json()
   assert.equal(response.status, 200, JSON.stringify(answer))
