@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { isIPv4 } from 'node:net'
 import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway'
 import type { ObservabilitySettings } from './observability.ts'
+import { redisUrlFault } from './redis-client.ts'
 import { SAMPLERS, type SamplerName, type TraceSettings } from './traces.ts'
 
 /** The settings from the environment. */
@@ -57,9 +58,8 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     faults.push('DATABASE_URL: must be "sqlite:<path>", "postgres://…" or "memory:"')
   }
   const redisUrl = env.REDIS_URL || undefined
-  if (redisUrl !== undefined && !/^rediss?:\/\/./.test(redisUrl)) {
-    faults.push('REDIS_URL: must be "redis://…" or "rediss://…"')
-  }
+  const redisFault = redisUrl && redisUrlFault(redisUrl)
+  if (redisFault) faults.push(`REDIS_URL: ${redisFault}`)
   const adminToken = env.ADMIN_TOKEN || undefined
   const observability = readObservability(env, faults)
   if (adminToken !== undefined && !/^[\x21-\x7e]+$/.test(adminToken)) {

@@ -43,7 +43,7 @@ import {
   SqlTicketStore,
   seedAccountsAndKeys,
 } from 'express-model-gateway/sql'
-import { Redis } from 'ioredis'
+import { redisClient } from './redis-client.ts'
 
 /** What has to last. */
 export interface DurableStores {
@@ -172,11 +172,7 @@ function warnOfUnseeded(started: GatewayConfig, next: GatewayConfig, logger: Log
 export function openLimitStores(url: string | undefined, logger: Logger): LimitStores {
   if (url === undefined)
     return { limits: new MemoryLimitStore(), ping: async () => {}, close: async () => {} }
-  const redis = new Redis(url, {
-    enableAutoPipelining: true,
-    // A master that became a replica may keep its connections; whoever stands at its address now takes writes.
-    reconnectOnError: ({ message }) => message.startsWith('READONLY'),
-  })
+  const redis = redisClient(url)
   // The store says when Redis goes away and when it is back; each try to reconnect need not be told.
   redis.on('error', () => {})
   const limits = new RedisLimitStore({ redis, logger })

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -32,6 +32,8 @@ export interface RedisServerOptions {
   runWith?: readonly string[]
   /** Further arguments of its command line. */
   settings?: readonly string[]
+  /** The master that it watches as a sentinel, alone, and replaces after a second. */
+  sentinelOf?: { readonly name: string; readonly port: number }
 }
 
 /** Starts a Redis on a free port, in a folder of its own. */
@@ -74,22 +76,11 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
 }
 
 function launch(port: number, folder: string, options: RedisServerOptions): Promise<ChildProcess> {
-  const { runWith = [], settings = [] } = options
-  const [program = '', ...args] = [
-    ...runWith,
-    'redis-server',
-    '--port',
-    `${port}`,
-    '--bind',
-    '127.0.0.1',
-    '--dir',
-    folder,
-    '--save',
-    '',
-    '--appendonly',
-    'no',
-    ...settings,
-  ]
+  const { runWith = [], settings = [], sentinelOf } = options
+  const address = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder]
+  const [program = '', ...args] = sentinelOf
+    ? [...runWith, 'redis-server', sentinelConfig(folder, sentinelOf), ...address, '--sentinel']
+    : [...runWith, 'redis-server', ...address, '--save', '', '--appendonly', 'no', ...settings]
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   return new Promise((resolve, reject) => {
     let said = ''
@@ -97,12 +88,27 @@ function launch(port: number, folder: string, options: RedisServerOptions): Prom
     child.once('exit', (code) => reject(new Error(`redis-server ended with code ${code}: ${said}`)))
     child.stdout.on('data', (chunk: Buffer) => {
       said += chunk.toString()
-      if (!said.includes('Ready to accept connections')) return
+      if (!/Ready to accept connections|Sentinel ID is/.test(said)) return
       child.removeAllListeners('exit')
       child.stdout.removeAllListeners('data').resume()
       resolve(child)
     })
   })
+}
+
+/** Writes the file in which a sentinel keeps what it learns. */
+function sentinelConfig(
+  folder: string,
+  { name, port }: NonNullable<RedisServerOptions['sentinelOf']>,
+): string {
+  const file = join(folder, 'sentinel.conf')
+  const lines = [
+    `sentinel monitor ${name} 127.0.0.1 ${port} 1`,
+    `sentinel down-after-milliseconds ${name} 1000`,
+    `sentinel failover-timeout ${name} 5000`,
+  ]
+  writeFileSync(file, `${lines.join('\n')}\n`)
+  return file
 }
 
 function freePort(): Promise<number> {
