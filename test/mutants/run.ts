@@ -1,5 +1,6 @@
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, writeFileSync } from 'node:fs'
 import { sep } from 'node:path'
+import { filesOf } from '../support/runner/suites.ts'
 import { readAccepted } from './accepted.ts'
 import { type Arguments, readArguments, USAGE } from './arguments.ts'
 import { candidates, drawn } from './choose-mutants.ts'
@@ -59,11 +60,9 @@ async function run(args: Arguments): Promise<void> {
   report(trials, accepted, all)
 }
 
-/** Those of `npm test`, as package.json has them. */
+/** Those of `npm test` where none are named. */
 function testsOf({ tests }: Arguments): string[] {
-  const script: string = JSON.parse(readFileSync('package.json', 'utf8')).scripts.test
-  const globs = tests ?? [...script.matchAll(/"([^"]+\.ts)"/g)].map(([, glob]) => glob as string)
-  return globSync(globs)
+  return (tests === undefined ? filesOf('test') : globSync(tests))
     .map((path) => path.replaceAll(sep, '/'))
     .sort()
 }
