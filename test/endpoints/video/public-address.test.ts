@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import dns, { type LookupAddress } from 'node:dns'
+import { syncBuiltinESMExports } from 'node:module'
+import { describe, it, type TestContext } from 'node:test'
 import {
   isPrivateHost,
   isPublicAddress,
@@ -41,5 +43,81 @@ describe('a public address', () => {
     }
     assert.equal(isPrivateHost('localhost'), false, 'names are judged when they are looked up')
     assert.equal(isPrivateHost('[::1]'), true)
+  })
+})
+
+describe('a name that is looked up', () => {
+  type Answered = [error: Error | null, address: string | LookupAddress[], family?: number]
+
+  /** What a connection is told, and the options of the look-up behind it. */
+  async function lookedUp(t: TestContext, addresses: LookupAddress[] | Error, all: boolean) {
+    const asked: unknown[] = []
+    t.mock.method(dns, 'lookup', (hostname: string, options: object, done: (...told: unknown[]) => void) => {
+      asked.push([hostname, options])
+      if (addresses instanceof Error) done(addresses)
+      else done(null, addresses)
+    })
+    syncBuiltinESMExports()
+    try {
+      const told = await new Promise<Answered>((resolve) =>
+        lookupPublic('files.example', { all, family: 4 }, (...answer) => resolve(answer)),
+      )
+      assert.deepEqual(
+        asked,
+        [['files.example', { all: true, family: 4 }]],
+        'all of them, however many are wanted',
+      )
+      return told
+    } finally {
+      t.mock.restoreAll()
+      syncBuiltinESMExports()
+    }
+  }
+
+  const ONE = { address: '93.184.216.34', family: 4 }
+  const TWO = { address: '2606:2800:220:1:248:1893:25c8:1946', family: 6 }
+  const PRIVATE = { address: '10.0.0.1', family: 4 }
+
+  it('is its addresses, or the first of them, where all are public', async (t) => {
+    assert.deepEqual(await lookedUp(t, [ONE, TWO], true), [null, [ONE, TWO]])
+    assert.deepEqual(await lookedUp(t, [ONE, TWO], false), [null, ONE.address, 4])
+    assert.deepEqual(await lookedUp(t, [TWO, ONE], false), [null, TWO.address, 6])
+  })
+
+  for (const [where, addresses] of [
+    ['first', [PRIVATE, ONE, TWO]],
+    ['in the middle', [ONE, PRIVATE, TWO]],
+    ['last', [ONE, TWO, PRIVATE]],
+  ] as const) {
+    it(`is refused where one of them is private, though only the ${where} one`, async (t) => {
+      for (const all of [true, false]) {
+        const [error, address] = await lookedUp(t, [...addresses], all)
+        assert.ok(error instanceof PrivateAddress)
+        assert.equal(address, '')
+      }
+    })
+  }
+
+  it('is refused where it has none, and fails as the look-up does', async (t) => {
+    for (const all of [true, false]) {
+      const [error] = await lookedUp(t, [], all)
+      assert.ok(error instanceof PrivateAddress)
+      const fault = new Error('ENOTFOUND')
+      assert.equal((await lookedUp(t, fault, all))[0], fault)
+    }
+  })
+})
+
+describe('the host of a URL', () => {
+  it('is private where it is an address that is not public, in brackets or without', () => {
+    for (const host of ['10.0.0.1', '[::1]', '::1', '[::ffff:10.0.0.1]'])
+      assert.equal(isPrivateHost(host), true, host)
+    for (const host of [
+      '93.184.216.34',
+      '[2606:2800:220:1:248:1893:25c8:1946]',
+      'files.example',
+      '10.0.0.1.example',
+    ])
+      assert.equal(isPrivateHost(host), false, host)
   })
 })
