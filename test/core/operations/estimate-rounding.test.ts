@@ -26,6 +26,8 @@ describe('the estimate of a text', () => {
 
   it('longer than a window is the sum of the windows', () => {
     assert.equal(estimateTokens('→←'.repeat(50_000)), 100_000)
+    for (const length of [16_383, 16_384, 16_385, 32_768])
+      assert.equal(estimateTokens('→←'.repeat(length)), 2 * length)
     assert.equal(estimateTokens('1'.repeat(32_768 * 3)), 3 * Math.ceil(32_768 / 3))
   })
 })
