@@ -9,7 +9,10 @@ const NOTHING = { free: 0n, granted: 0n }
 function idle(seconds: number, free: bigint): { policy: TopUpPolicy; tick: (free: bigint) => void } {
   const policy = new TopUpPolicy(0)
   let now = 0
-  const tick = (free: bigint) => policy.tick((now += 1000), 0n, free)
+  const tick = (free: bigint) => {
+    now += 1000
+    policy.tick(now, 0n, free)
+  }
   for (let second = 0; second < seconds; second++) tick(free)
   return { policy, tick }
 }

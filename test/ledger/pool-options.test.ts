@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { consoleLogger } from '../../lib/core/call/index.ts'
+import { systemClock } from '../../lib/ledger/pool/clock.ts'
+import { type LeasePoolOptions, withDefaults } from '../../lib/ledger/pool/lease-pool-options.ts'
+import { ledgerOf } from './faulty-ledger.ts'
+
+const ledger = ledgerOf('1')
+const refused = (options: object, message: RegExp) =>
+  assert.throws(() => withDefaults({ ledger, ...options } as LeasePoolOptions), {
+    name: 'TypeError',
+    message,
+  })
+
+describe('the options of a pool', () => {
+  it('have defaults', () => {
+    const { owner, onAwayChange, ...others } = withDefaults({ ledger })
+    assert.deepEqual(others, {
+      ledger,
+      onLedgerAway: 'hold',
+      admissionMs: 1000,
+      stallMs: 500,
+      confirmMs: 1500,
+      logger: consoleLogger,
+      clock: systemClock,
+    })
+    assert.match(owner, /^process-[0-9a-f-]{36}$/)
+    assert.notEqual(withDefaults({ ledger }).owner, owner)
+    onAwayChange(true)
+  })
+
+  it('are taken as they are given', () => {
+    const logger = { info: () => {}, warn: () => {}, error: () => {} }
+    const clock = { ...systemClock }
+    const times = { admissionMs: 0.5, stallMs: 2, confirmMs: 3 }
+    const given = {
+      ledger,
+      owner: 'p',
+      onLedgerAway: 'deliver',
+      onAwayChange: () => {},
+      logger,
+      clock,
+    } as const
+    assert.deepEqual(withDefaults({ ...given, ...times }), { ...given, ...times })
+  })
+
+  it('are refused where they are unusable, with a word on what they must be', () => {
+    for (const wrong of [undefined, null, {}, { settle: true }])
+      refused({ ledger: wrong }, /"ledger" must be a ledger/)
+    refused({ onLedgerAway: 'drop' }, /"onLedgerAway" must be "hold" or "deliver"/)
+    for (const name of ['admissionMs', 'stallMs', 'confirmMs']) {
+      for (const ms of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
+        refused({ [name]: ms }, new RegExp(`"${name}" must be milliseconds above 0`))
+    }
+  })
+})

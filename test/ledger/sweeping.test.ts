@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { OpenLease } from '../../lib/ledger/index.ts'
+import { LeaseSweeper } from '../../lib/ledger/pool/lease-sweeper.ts'
+import { LedgerHealth } from '../../lib/ledger/pool/ledger-health.ts'
+import { recordingLogger } from '../support/app-server.ts'
+import { turns, VirtualClock } from './virtual-clock.ts'
+
+const DOWN = new Error('the ledger is down')
+
+/** A sweeper on a ledger that only lists leases and notes which are swept. */
+function sweeper() {
+  const clock = new VirtualClock()
+  const logger = recordingLogger()
+  const health = new LedgerHealth({ clock, logger, stallMs: 500, onAwayChange: () => {} })
+  const open = new Map<string, number>()
+  const own = new Set<string>()
+  const swept: [id: string, beats: number, at: number][] = []
+  const world = {
+    clock,
+    logger,
+    health,
+    open,
+    own,
+    swept,
+    polls: [] as number[],
+    fails: false,
+    /** What listing waits for. */
+    listing: undefined as Promise<void> | undefined,
+    /** Takes part in each sweep. */
+    onSweep: (_id: string): boolean | Promise<boolean> => true,
+  }
+  const leases = async (): Promise<OpenLease[]> => {
+    world.polls.push(clock.now())
+    await world.listing
+    if (world.fails) throw DOWN
+    return Array.from(open, ([id, beats]) => {
+      return { id, wallet: 'account:acme', owner: `owner of ${id}`, held: 5n, beats, renewedAt: 0 }
+    })
+  }
+  const sweep = async (id: string, beats: number) => {
+    swept.push([id, beats, clock.now()])
+    const done = await world.onSweep(id)
+    if (done) open.delete(id)
+    return done
+  }
+  const kept = () => own
+  return {
+    ...world,
+    world,
+    sweeper: new LeaseSweeper({ ledger: { leases, sweep }, clock, logger, health, kept }),
+    ids: () => swept.map(([id]) => id),
+  }
+}
+
+describe('a lease that nobody renews', () => {
+  it('is returned at the first look thirty seconds after it was first seen, with a line', async () => {
+    const { clock, logger, open, swept, sweeper: sweeping } = sweeper()
+    open.set('left', 3)
+    await clock.advance(32_999)
+    assert.deepEqual([swept, sweeping.swept], [[], 0])
+    await clock.advance(1)
+    assert.deepEqual([swept, sweeping.swept], [[['left', 3, 33_000]], 1])
+    assert.deepEqual(logger.lines, [
+      {
+        level: 'warn',
+        message: 'a lease that nobody renewed was returned',
+        fields: { lease: 'left', wallet: 'account:acme', owner: 'owner of left' },
+      },
+    ])
+    await clock.advance(60_000)
+    assert.equal(swept.length, 1)
+  })
+
+  it('is looked for every three seconds, until that is closed', async () => {
+    const { clock, world, sweeper: sweeping } = sweeper()
+    await clock.advance(9500)
+    assert.deepEqual(world.polls, [3000, 6000, 9000])
+    sweeping.close()
+    await clock.advance(30_000)
+    assert.equal(world.polls.length, 3)
+  })
+
+  it('is none as long as it is renewed, and is watched anew from then on', async () => {
+    const { clock, open, swept } = sweeper()
+    open.set('lives', 1)
+    for (let beats = 2; beats <= 8; beats++) {
+      await clock.advance(28_000)
+      open.set('lives', beats)
+    }
+    assert.deepEqual(swept, [])
+    await clock.advance(31_999)
+    assert.deepEqual(swept, [])
+    await clock.advance(1)
+    assert.deepEqual(
+      swept.map(([id, beats]) => [id, beats]),
+      [['lives', 8]],
+    )
+  })
+
+  it('is none of this process, and is watched from when this process gave it up', async () => {
+    const { clock, open, own, swept } = sweeper()
+    open.set('own', 1)
+    own.add('own')
+    await clock.advance(90_000)
+    own.delete('own')
+    await clock.advance(32_000)
+    assert.deepEqual(swept, [])
+    await clock.advance(3000)
+    assert.equal(swept.length, 1)
+  })
+
+  it('is watched from its start where it was not there in between', async () => {
+    const { clock, open, swept } = sweeper()
+    open.set('left', 1)
+    await clock.advance(15_000)
+    open.delete('left')
+    await clock.advance(3000)
+    open.set('left', 1)
+    await clock.advance(30_000)
+    assert.deepEqual(swept, [])
+    await clock.advance(3000)
+    assert.equal(swept.length, 1)
+  })
+
+  it('is not counted, nor told of, where somebody renewed it just then', async () => {
+    const { clock, logger, open, swept, world, sweeper: sweeping } = sweeper()
+    open.set('renewed', 1)
+    world.onSweep = () => false
+    await clock.advance(33_000)
+    assert.deepEqual([swept.length, sweeping.swept, logger.lines], [1, 0, []])
+    await clock.advance(30_000)
+    assert.equal(swept.length, 1, 'it is watched anew')
+    await clock.advance(3000)
+    assert.equal(swept.length, 2)
+  })
+
+  it('is watched anew after two looks more than five seconds apart', async () => {
+    for (const [stopped, sweeps] of [
+      [2000, true],
+      [2001, false],
+    ] as const) {
+      const { clock, open, swept } = sweeper()
+      open.set('left', 1)
+      await clock.advance(30_000)
+      clock.stopFor(3000 + stopped)
+      await clock.advance(0)
+      assert.equal(swept.length > 0, sweeps, `stopped for ${stopped} ms beyond the next look`)
+      await clock.advance(29_000)
+      assert.equal(swept.length > 0, sweeps)
+      await clock.advance(1000)
+      assert.equal(swept.length, 1)
+    }
+  })
+
+  it('is watched anew after a look that took more than five seconds', async () => {
+    for (const [took, sweeps] of [
+      [5000, true],
+      [5001, false],
+    ] as const) {
+      const { clock, open, swept, world } = sweeper()
+      open.set('left', 1)
+      await clock.advance(32_000)
+      let listed = () => {}
+      world.listing = new Promise((resolve) => {
+        listed = resolve
+      })
+      await clock.advance(1000)
+      await clock.advance(took)
+      listed()
+      await turns()
+      assert.equal(swept.length > 0, sweeps, `a look of ${took} ms`)
+    }
+  })
+
+  it('is watched anew after a look that failed; the second in a row is told of, once', async () => {
+    const { clock, logger, open, swept, world } = sweeper()
+    open.set('left', 1)
+    await clock.advance(15_000)
+    world.fails = true
+    await clock.advance(3000)
+    assert.deepEqual(logger.lines, [])
+    await clock.advance(9000)
+    assert.deepEqual(
+      logger.lines.map(({ level, message, fields }) => [level, message, fields]),
+      [['warn', 'leases cannot be watched', { err: DOWN }]],
+    )
+    world.fails = false
+    await clock.advance(32_000)
+    assert.deepEqual(swept, [])
+    await clock.advance(3000)
+    assert.equal(swept.length, 1)
+    world.fails = true
+    await clock.advance(3000)
+    assert.equal(logger.lines.filter(({ message }) => message === 'leases cannot be watched').length, 1)
+    await clock.advance(3000)
+    assert.equal(logger.lines.filter(({ message }) => message === 'leases cannot be watched').length, 2)
+  })
+
+  it('is not told to be out of sight while the ledger is known to be away', async () => {
+    const { clock, logger, health, world } = sweeper()
+    health.late()
+    world.fails = true
+    await clock.advance(12_000)
+    assert.deepEqual(
+      logger.lines.map(({ message }) => message),
+      ['ledger is away'],
+    )
+  })
+})
+
+describe('many leases that nobody renews', () => {
+  const left = (count: number) => Array.from({ length: count }, (_, i) => `left-${i}`)
+
+  it('are returned sixteen at once, and the next when these are done', async () => {
+    const { clock, open, world, ids } = sweeper()
+    for (const id of left(40)) open.set(id, 1)
+    let done: (() => void)[] = []
+    world.onSweep = () => new Promise((resolve) => done.push(() => resolve(true)))
+    await clock.advance(33_000)
+    const counts = [ids().length]
+    for (let round = 0; round < 3; round++) {
+      const now = done
+      done = []
+      for (const each of now) each()
+      await turns()
+      counts.push(ids().length)
+    }
+    assert.deepEqual(counts, [16, 32, 40, 40])
+    assert.deepEqual(ids(), left(40))
+  })
+
+  it('are returned for a second at a stretch: the rest when they are looked for next', async () => {
+    const { clock, open, world, ids, sweeper: sweeping } = sweeper()
+    for (const id of left(60)) open.set(id, 1)
+    let taking = 500
+    world.onSweep = async (id) => {
+      if (id.endsWith('0')) clock.stopFor(taking)
+      return true
+    }
+    // Of the first sixteen two take half a second each.
+    await clock.advance(33_000)
+    assert.equal(ids().length, 16)
+    taking = 0
+    await clock.advance(4000)
+    assert.deepEqual([ids().length, sweeping.swept], [60, 60])
+  })
+
+  it('are returned no further once that is closed', async () => {
+    const { clock, open, world, ids, sweeper: sweeping } = sweeper()
+    for (const id of left(40)) open.set(id, 1)
+    world.onSweep = () => {
+      sweeping.close()
+      return true
+    }
+    await clock.advance(90_000)
+    assert.deepEqual([ids().length, world.polls.at(-1)], [16, 33_000])
+  })
+})
