@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import {
+  assertChange,
+  assertFigure,
+  assertLimit,
+  assertSettlement,
+  LARGEST_AMOUNT,
+} from '../../lib/ledger/amounts.ts'
+import { closeHold, type HoldWallets, judgeHold } from '../../lib/ledger/hold.ts'
+import { MemoryLedger } from '../../lib/ledger/index.ts'
+import type { WalletFigures } from '../../lib/ledger/lease.ts'
+import { charge, give, take } from '../contracts/ledger-money.ts'
+
+const wallet = (figures: Partial<WalletFigures> = {}): WalletFigures => {
+  return { limited: true, funds: 100n, spent: 0n, leased: 0n, overrun: 0n, ...figures }
+}
+const POOR = { spent: 90n }
+const BUSY = { leased: 80n }
+const UNLIMITED = { limited: false, funds: 0n }
+
+describe('money for what goes on longer than a call', () => {
+  const judged = (amount: bigint, account: WalletFigures | undefined, key: HoldWallets['key'] = null) => {
+    const refusal = judgeHold({ account, key }, amount)
+    return refusal && [refusal.refused, refusal.required, refusal.available]
+  }
+
+  it('may be held up to what account and key have', () => {
+    assert.equal(judged(100n, wallet()), undefined)
+    assert.equal(judged(100n, wallet(), wallet()), undefined)
+    assert.equal(judged(10n, wallet(POOR), wallet(POOR)), undefined)
+    assert.equal(judged(20n, wallet(BUSY), wallet(BUSY)), undefined)
+  })
+
+  it('is refused for what is spent before what is only held, and for the key first', () => {
+    assert.deepEqual(judged(11n, wallet(POOR), wallet(POOR)), ['key_quota_exhausted', 11n, 10n])
+    assert.deepEqual(judged(11n, wallet(POOR), wallet()), ['insufficient_balance', 11n, 10n])
+    assert.deepEqual(judged(11n, wallet(POOR)), ['insufficient_balance', 11n, 10n])
+    assert.deepEqual(judged(21n, wallet(BUSY), wallet({ spent: 90n })), ['key_quota_exhausted', 21n, 10n])
+    assert.deepEqual(judged(21n, wallet(POOR), wallet(BUSY)), ['insufficient_balance', 21n, 10n])
+    assert.deepEqual(judged(21n, wallet({ leased: 85n }), wallet(BUSY)), ['quota_lease_exhausted', 21n, 20n])
+    assert.deepEqual(judged(21n, wallet(BUSY), wallet()), ['quota_lease_exhausted', 21n, 20n])
+    assert.deepEqual(judged(11n, wallet({ spent: 50n, leased: 40n })), ['quota_lease_exhausted', 11n, 10n])
+  })
+
+  it('is bounded by no wallet without limits, and by one that is not there at nothing', () => {
+    assert.equal(judged(1000n, wallet(UNLIMITED), wallet(UNLIMITED)), undefined)
+    assert.deepEqual(judged(101n, wallet(UNLIMITED), wallet()), ['key_quota_exhausted', 101n, 100n])
+    assert.deepEqual(judged(1n, undefined), ['insufficient_balance', 1n, 0n])
+    assert.deepEqual(judgeHold({ account: wallet(), key: undefined }, 1n)?.refused, 'key_quota_exhausted')
+  })
+
+  it('is not refused where it is nothing', () => {
+    assert.equal(judged(0n, undefined, undefined), undefined)
+    assert.equal(judged(0n, wallet({ spent: 500n })), undefined)
+  })
+
+  it('is closed with what it cost, beyond what was held as an overrun, or with nothing', () => {
+    const closed = (held: bigint, cost?: bigint) => {
+      const figures = wallet({ spent: 1n, leased: 10n, overrun: 2n })
+      closeHold(figures, held, cost)
+      return [figures.spent, figures.leased, figures.overrun]
+    }
+    assert.deepEqual(closed(8n), [1n, 2n, 2n])
+    assert.deepEqual(closed(8n, 0n), [1n, 2n, 2n])
+    assert.deepEqual(closed(8n, 8n), [9n, 2n, 2n])
+    assert.deepEqual(closed(8n, 11n), [12n, 2n, 5n])
+  })
+})
+
+describe('money held in memory', () => {
+  const hold = { id: 'video', account: 'acme', key: 'k', amount: 40n }
+  const figuresOf = async (ledger: MemoryLedger) =>
+    (await ledger.wallets(['account:acme', 'key:k'])).map(({ spent, leased, overrun }) => [
+      spent,
+      leased,
+      overrun,
+    ])
+  const opened = () =>
+    new MemoryLedger({
+      accounts: [{ id: 'acme', balance: '0.0000001' }],
+      keys: [{ id: 'k', quota: '0.0000001' }],
+    })
+
+  it('is held on both wallets or on none, once', async () => {
+    const ledger = opened()
+    assert.deepEqual(ledger.holds.open({ ...hold, amount: 101n })?.refused, 'key_quota_exhausted')
+    assert.deepEqual(await figuresOf(ledger), [
+      [0n, 0n, 0n],
+      [0n, 0n, 0n],
+    ])
+    for (const amount of [40n, 90n]) assert.equal(ledger.holds.open({ ...hold, amount }), undefined)
+    assert.deepEqual(await figuresOf(ledger), [
+      [0n, 40n, 0n],
+      [0n, 40n, 0n],
+    ])
+    assert.deepEqual(ledger.holds.all(), [{ ...hold, charged: false }])
+    assert.deepEqual((await ledger.check()).violations, [])
+  })
+
+  it('of nothing is not kept', async () => {
+    const ledger = opened()
+    assert.equal(ledger.holds.open({ ...hold, amount: 0n }), undefined)
+    assert.deepEqual(ledger.holds.all(), [])
+    assert.deepEqual((await ledger.check()).violations, [])
+  })
+
+  it('goes back once', async () => {
+    const ledger = opened()
+    ledger.holds.open(hold)
+    for (let times = 0; times < 2; times++) ledger.holds.release('video')
+    ledger.holds.release('never')
+    assert.deepEqual(await figuresOf(ledger), [
+      [0n, 0n, 0n],
+      [0n, 0n, 0n],
+    ])
+    assert.deepEqual([ledger.holds.all(), (await ledger.check()).violations], [[], []])
+  })
+
+  it('is charged once for its request, and gives the rest back', async () => {
+    const ledger = opened()
+    ledger.holds.open(hold)
+    for (const amount of [45n, 7n]) ledger.holds.charge({ ...hold, amount })
+    assert.deepEqual(await figuresOf(ledger), [
+      [45n, 0n, 5n],
+      [45n, 0n, 5n],
+    ])
+    const { charges, spent, violations } = await ledger.check()
+    assert.deepEqual([charges, spent, violations], [1, 45n, []])
+    assert.deepEqual(ledger.settle([charge('acme', 3n, { requestId: 'video' })]), ['known'])
+  })
+
+  it('goes back whole where its request is charged already', async () => {
+    const ledger = opened()
+    ledger.settle([charge('acme', 3n, { requestId: 'video', key: 'k' })])
+    ledger.holds.open(hold)
+    assert.deepEqual(ledger.holds.all(), [{ ...hold, charged: true }])
+    ledger.holds.charge({ ...hold, amount: 9n })
+    assert.deepEqual(await figuresOf(ledger), [
+      [3n, 0n, 0n],
+      [3n, 0n, 0n],
+    ])
+    assert.equal((await ledger.check()).charges, 1)
+  })
+
+  it('is charged for nothing where it cost nothing, and writes no charge where nothing was held either', async () => {
+    const ledger = opened()
+    ledger.holds.charge({ ...hold, amount: 0n })
+    assert.equal((await ledger.check()).charges, 0)
+    ledger.holds.open(hold)
+    ledger.holds.charge({ ...hold, amount: 0n })
+    assert.deepEqual(
+      [(await ledger.check()).charges, await figuresOf(ledger)],
+      [
+        1,
+        [
+          [0n, 0n, 0n],
+          [0n, 0n, 0n],
+        ],
+      ],
+    )
+    ledger.holds.charge({ id: 'not held', account: 'acme', key: null, amount: 6n })
+    assert.deepEqual(await figuresOf(ledger), [
+      [6n, 0n, 6n],
+      [0n, 0n, 0n],
+    ])
+  })
+
+  it('of accounts and keys that are not there is refused, or opens them without limits', async () => {
+    const strict = new MemoryLedger()
+    assert.equal(strict.holds.open({ ...hold, key: null })?.refused, 'insufficient_balance')
+    assert.deepEqual(await strict.wallets(['account:acme']), [])
+    const postpaid = new MemoryLedger({ unknownAccounts: 'postpaid' })
+    assert.equal(postpaid.holds.open(hold), undefined)
+    assert.deepEqual(await figuresOf(postpaid), [
+      [0n, 40n, 0n],
+      [0n, 40n, 0n],
+    ])
+    assert.deepEqual((await postpaid.check()).violations, [])
+  })
+})
+
+describe('an amount that every ledger can keep', () => {
+  const acme = 'account:acme'
+
+  it('is from nothing to the most that 64 bits hold', () => {
+    assert.equal(LARGEST_AMOUNT, 9_223_372_036_854_775_807n)
+    for (const amount of [0n, LARGEST_AMOUNT]) {
+      assertSettlement(charge('acme', amount, { draws: [{ lease: 'l', wallet: acme, amount }] }))
+      assertChange(take('l', acme, amount))
+      assertChange(give('l', acme, amount))
+      assertLimit('key:k', { quota: amount })
+    }
+    assertLimit('key:k', {})
+    assertLimit(acme, {})
+  })
+
+  it('is told of with what is wrong, and of whom', () => {
+    const above = LARGEST_AMOUNT + 1n
+    const wrong = (what: string, amount: bigint) => ({
+      name: 'RangeError',
+      message: `${what}: an amount must be from 0 to 9223372036854775807 nano-units, and is ${amount}`,
+    })
+    for (const amount of [-1n, above]) {
+      const draws = [
+        { lease: 'l', wallet: acme, amount: 1n },
+        { lease: 'l', wallet: acme, amount },
+      ] as const
+      assert.throws(
+        () => assertSettlement(charge('acme', amount, { requestId: 'req' })),
+        wrong('req', amount),
+      )
+      assert.throws(
+        () => assertSettlement(charge('acme', 1n, { requestId: 'req', draws })),
+        wrong('req', amount),
+      )
+      assert.throws(() => assertChange(take('l', acme, amount, { want: 1n })), wrong('lease "l"', amount))
+      assert.throws(() => assertChange(take('l', acme, 1n, { want: amount })), wrong('lease "l"', amount))
+      assert.throws(() => assertChange(give('l', acme, amount)), wrong('lease "l"', amount))
+      assert.throws(() => assertLimit('key:k', { quota: amount }), wrong('wallet "key:k"', amount))
+    }
+    for (const seq of [0, -1, 1.5, Number.NaN, 2 ** 53])
+      assert.throws(() => assertChange(give('l', acme, 1n, seq)), {
+        name: 'RangeError',
+        message: 'lease "l": seq must be at least 1',
+      })
+    assertChange(give('l', acme, 1n, 1))
+  })
+
+  it('of an account is no quota: its funds change by deposits', () => {
+    const message = 'wallet "account:acme": an account\'s funds change by deposits'
+    assert.throws(() => assertLimit(acme, { quota: 1n }), { name: 'TypeError', message })
+  })
+
+  it('may have any sign where it is a figure', () => {
+    for (const figure of [0n, LARGEST_AMOUNT, -LARGEST_AMOUNT])
+      assert.equal(assertFigure(figure, 'funds'), figure)
+    for (const figure of [LARGEST_AMOUNT + 1n, -LARGEST_AMOUNT - 1n])
+      assert.throws(() => assertFigure(figure, 'funds of "acme"'), {
+        name: 'RangeError',
+        message: `funds of "acme" would be ${figure} nano-units, more than 64 bits hold`,
+      })
+  })
+})
