@@ -2,23 +2,13 @@ import type { ChargeItem } from './billing-trace.ts'
 
 const MILLION = 1_000_000
 
-/**
- * Adds up terms (DESIGN 8): exact, and rounded half up to a nano-unit once. Terms without a cost are left out of the
- * items.
- */
-export function sumOfItems(terms: readonly ChargeItem[]): {
-  readonly amount: bigint
-  readonly items: readonly ChargeItem[]
-} {
+/** Adds up the items of a charge: exact, and rounded half up to the nano-unit once. */
+export function amountOf(items: readonly ChargeItem[]): bigint {
   let millionths = 0n
-  const items: ChargeItem[] = []
-  for (const item of terms) {
-    if (item.price === 0n || !(item.quantity > 0)) continue
-    items.push(item)
-    const quantity = TOKEN_UNITS.has(item.unit) ? item.quantity : item.quantity * MILLION
-    millionths += BigInt(Math.round(quantity)) * item.price
+  for (const { unit, quantity, price } of items) {
+    millionths += BigInt(Math.round(TOKEN_UNITS.has(unit) ? quantity : quantity * MILLION)) * price
   }
-  return { amount: (millionths + 500_000n) / 1_000_000n, items }
+  return (millionths + 500_000n) / 1_000_000n
 }
 
 /** The units with a price per million. */

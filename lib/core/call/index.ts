@@ -11,7 +11,7 @@ export {
   type UsageSummary,
 } from './call-entry.ts'
 export { callOf, openCall } from './call-of.ts'
-export { sumOfItems } from './charge-items.ts'
+export { amountOf } from './charge-items.ts'
 export { freeSpent } from './free-spent.ts'
 export { holdEnd, isHeldBack } from './hold-end.ts'
 export { withLateCharge } from './late-charge.ts'

@@ -1,4 +1,4 @@
-import { type ChargeItem, sumOfItems, type Usage } from '../../core/call/index.ts'
+import { amountOf, type ChargeItem, type Usage } from '../../core/call/index.ts'
 import type { Price } from '../../core/catalog/index.ts'
 
 /** The cost of a call in nano-units, and the items that add up to it. */
@@ -8,9 +8,9 @@ export interface Cost {
 }
 
 /**
- * Returns the cost of a call's usage at a line's price, rounded half up to the nano-unit once. A unit that is priced
- * by the piece and by tokens is charged once, by tokens if there are any: images and video by output tokens, searches
- * by input tokens.
+ * Returns the cost of what a call used, at a line's price: exact, and rounded half up to the nano-unit once. What is
+ * priced by the piece and by tokens is paid once, by its tokens where it has some: images and video by those of output,
+ * searches by those of input.
  *
  * @example
  * costOf({ inputTokens: 40, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 11, source: 'measured' }, price)
@@ -21,19 +21,19 @@ export function costOf(usage: Usage, price: Price): Cost {
   const outputPaid = outputTokens > 0 && price.outputPerMillion > 0n
   const inputPaid = inputTokens > 0 && price.inputPerMillion > 0n
   const plainInput = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens)
-  const terms: ChargeItem[] = []
-  add(terms, 'input', plainInput, price.inputPerMillion)
-  add(terms, 'cached_input', cachedInputTokens, price.cachedInputPerMillion)
-  add(terms, 'cache_write', cacheWriteTokens, price.cacheWritePerMillion)
-  add(terms, 'output', outputTokens, price.outputPerMillion)
-  add(terms, 'request', 1, price.perRequest)
-  if (!outputPaid) add(terms, 'image', images, price.perImage)
-  if (!outputPaid) add(terms, 'second', seconds, price.perSecond)
-  if (!inputPaid) add(terms, 'search_unit', searchUnits, price.perSearchUnit)
-  return sumOfItems(terms)
+  const items: ChargeItem[] = []
+  add(items, 'input', plainInput, price.inputPerMillion)
+  add(items, 'cached_input', cachedInputTokens, price.cachedInputPerMillion)
+  add(items, 'cache_write', cacheWriteTokens, price.cacheWritePerMillion)
+  add(items, 'output', outputTokens, price.outputPerMillion)
+  add(items, 'request', 1, price.perRequest)
+  if (!outputPaid) add(items, 'image', images, price.perImage)
+  if (!outputPaid) add(items, 'second', seconds, price.perSecond)
+  if (!inputPaid) add(items, 'search_unit', searchUnits, price.perSearchUnit)
+  return { amount: amountOf(items), items }
 }
 
 /** Adds an item, unless its quantity or price is zero. */
-function add(terms: ChargeItem[], unit: ChargeItem['unit'], quantity: number, price: bigint): void {
-  if (quantity > 0 && price > 0n) terms.push({ unit, quantity, price })
+function add(items: ChargeItem[], unit: ChargeItem['unit'], quantity: number, price: bigint): void {
+  if (quantity > 0 && price > 0n) items.push({ unit, quantity, price })
 }

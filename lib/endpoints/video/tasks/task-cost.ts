@@ -1,4 +1,4 @@
-import { type ChargeItem, sumOfItems } from '../../../core/call/index.ts'
+import { amountOf, type ChargeItem } from '../../../core/call/index.ts'
 import type { Price } from '../../../core/catalog/index.ts'
 import type { TaskCharge, VideoFacts, VideoTask } from './task.ts'
 
@@ -25,8 +25,8 @@ export function mostItCosts(facts: VideoFacts, prices: readonly Price[]): bigint
   const tokens = Math.ceil(estimatedTokens(facts) * MARGIN)
   let most = 0n
   for (const price of prices) {
-    for (const items of [bySeconds(facts.seconds, price), byTokens(tokens, price)]) {
-      const { amount } = sumOfItems([...perRequest(price), ...items])
+    for (const made of [bySeconds(facts.seconds, price), byTokens(tokens, price)]) {
+      const amount = amountOf(withRequest(made, price))
       if (amount > most) most = amount
     }
   }
@@ -48,20 +48,22 @@ export function costOfTask({
     ? byTokens(usage.tokens ?? estimatedTokens(facts), price)
     : bySeconds(usage.seconds ?? facts.seconds, price)
   const reported = inTokens ? usage.tokens : usage.seconds
-  const { amount, items } = sumOfItems([...perRequest(price), ...used])
-  return { amount, items, source: reported === null ? 'estimated' : 'measured' }
+  const items = withRequest(used, price)
+  return { amount: amountOf(items), items, source: reported === null ? 'estimated' : 'measured' }
 }
 
-function perRequest({ perRequest: price }: Price): ChargeItem[] {
-  return [{ unit: 'request', quantity: 1, price }]
+/** What a request with that output costs. What is nothing, or costs nothing, is left out. */
+function withRequest(made: ChargeItem, price: Price): ChargeItem[] {
+  const items: ChargeItem[] = [{ unit: 'request', quantity: 1, price: price.perRequest }, made]
+  return items.filter((item) => item.quantity > 0 && item.price > 0n)
 }
 
-function bySeconds(quantity: number, { perSecond: price }: Price): ChargeItem[] {
-  return [{ unit: 'second', quantity, price }]
+function bySeconds(quantity: number, { perSecond: price }: Price): ChargeItem {
+  return { unit: 'second', quantity, price }
 }
 
-function byTokens(quantity: number, { outputPerMillion: price }: Price): ChargeItem[] {
-  return [{ unit: 'output', quantity, price }]
+function byTokens(quantity: number, { outputPerMillion: price }: Price): ChargeItem {
+  return { unit: 'output', quantity, price }
 }
 
 /** Estimates tokens. Lines that count tokens count the pixels of all frames. */
