@@ -4,85 +4,87 @@ type EndArguments = Parameters<ServerResponse['end']>
 
 const heldBack = new WeakSet<ServerResponse>()
 
-/** Whether the end of an answer is being held back by {@link holdEnd}. Errors after that are not part of the answer. */
+/** Whether an answer has been given whose end {@link holdEnd} holds back: what goes wrong behind it is not part of it. */
 export function isHeldBack(res: ServerResponse): boolean {
   return heldBack.has(res)
 }
 
-/** Options of {@link holdEnd}. */
-export interface HeldEndOptions {
-  /**
-   * Returns what the end has to wait for; undefined if nothing. If it throws or rejects, the error is answered instead.
-   */
-  readonly beforeEnd: () => Promise<void> | undefined
-  /** Receives that error: Express's `next`. */
-  readonly next: (error: unknown) => void
+/** Holds back the end of an answer. */
+export interface EndHolder {
+  /** Returns what the end has to wait for; undefined if nothing. If it throws or rejects, the error is answered instead. */
+  beforeEnd(): Promise<void> | undefined
   /** Receives what is sent. */
-  readonly onSend?: (chunk: unknown, encoding: unknown) => void
+  onSend?(chunk: unknown, encoding: unknown): void
 }
 
 /**
  * Holds back the end of an answer until everything that must be durable is. Meanwhile the answer counts as complete:
  * whatever the handler or an error handler writes then is not part of it.
+ *
+ * @param next receives the error that is answered instead: Express's `next`.
  */
-export function holdEnd(res: ServerResponse, { beforeEnd, next, onSend }: HeldEndOptions): void {
-  const { write, end } = res
-  let progress: 'open' | 'held back' | 'over' = 'open'
-
-  function heldWrite(this: ServerResponse, ...given: Parameters<ServerResponse['write']>): boolean {
-    if (progress === 'open') onSend?.(given[0], given[1])
-    return write.apply(this, given)
-  }
+export function holdEnd(res: ServerResponse, holder: EndHolder, next: (error: unknown) => void): void {
+  const { end } = res
+  let isOpen = true
 
   function heldEnd(this: ServerResponse, ...given: EndArguments): ServerResponse {
-    if (progress === 'held back') return res
-    if (progress === 'over') return end.apply(res, given)
-    onSend?.(given[0], given[1])
+    if (!isOpen) return heldBack.has(res) ? res : end.apply(res, given)
+    holder.onSend?.(given[0], given[1])
+    isOpen = false
     let waiting: Promise<void> | undefined
     try {
-      waiting = beforeEnd()
+      waiting = holder.beforeEnd()
     } catch (error) {
-      progress = 'over'
       next(error)
       return res
     }
-    if (!waiting) {
-      progress = 'over'
-      return end.apply(res, given)
-    }
-    holdBack(waiting, given)
+    if (!waiting) return end.apply(res, given)
+    holdBack(res, waiting, end.bind(res, ...given), next)
     return res
-  }
-
-  function holdBack(waiting: Promise<void>, given: EndArguments): void {
-    progress = 'held back'
-    heldBack.add(res)
-    const head = new FrozenHead(res)
-    const openWrite = res.write
-    const noWrite: ServerResponse['write'] = () => true
-    res.write = noWrite
-    const release = (): void => {
-      progress = 'over'
-      heldBack.delete(res)
-      res.write = openWrite
-    }
-    const hand = (): void => {
-      release()
-      head.restore()
-      end.apply(res, given)
-    }
-    const handOther = (error: unknown): void => {
-      head.melt()
-      release()
-      next(error)
-    }
-    waiting.then(hand, handOther)
   }
 
   // Not assigned as literals: V8 would allocate those as old objects, which keep the whole call alive until a full
   // collection.
-  if (onSend) res.write = heldWrite as ServerResponse['write']
+  if (holder.onSend) {
+    const { write } = res
+    const heldWrite = function (
+      this: ServerResponse,
+      ...given: Parameters<ServerResponse['write']>
+    ): boolean {
+      if (isOpen) holder.onSend?.(given[0], given[1])
+      return write.apply(this, given)
+    }
+    res.write = heldWrite as ServerResponse['write']
+  }
   res.end = heldEnd as ServerResponse['end']
+}
+
+function holdBack(
+  res: ServerResponse,
+  waiting: Promise<void>,
+  end: () => void,
+  next: (error: unknown) => void,
+): void {
+  heldBack.add(res)
+  const head = new FrozenHead(res)
+  const openWrite = res.write
+  const noWrite: ServerResponse['write'] = () => true
+  res.write = noWrite
+  const release = (): void => {
+    heldBack.delete(res)
+    res.write = openWrite
+  }
+  const hand = (): void => {
+    release()
+    head.restore()
+    end()
+  }
+  const handOther = (error: unknown): void => {
+    head.melt()
+    release()
+    next(error)
+  }
+  waiting.then(hand, handOther)
 }
 
 /** The status and headers of an answer at the time when it was ended. */
@@ -103,12 +105,12 @@ class FrozenHead {
     res.writeHead = keptHead
   }
 
-  /** Makes the response writable again, for another answer. */
+  /** Lets another answer be given. */
   melt(): void {
     this.#res.writeHead = this.#writeHead
   }
 
-  /** Restores status and headers if they were changed meanwhile. */
+  /** Undoes what was changed meanwhile. */
   restore(): void {
     this.melt()
     const res = this.#res

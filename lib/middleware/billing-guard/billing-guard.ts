@@ -87,8 +87,7 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler {
       next(call.refuse('client_closed_request'))
       return
     }
-    const billed = new BilledCall(call, res, held, handlerMs)
-    holdEnd(res, { beforeEnd: () => billed.beforeEnd(), next })
+    holdEnd(res, new BilledCall(call, res, held, handlerMs), next)
     next()
   }
 }

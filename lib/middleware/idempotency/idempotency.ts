@@ -136,11 +136,7 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
       }
       const keyedCall = new KeyedCall(call, trace, claimed, body, res, keyed)
       keyedCall.begin()
-      holdEnd(res, {
-        beforeEnd: () => keyedCall.beforeEnd(),
-        next,
-        onSend: (chunk, encoding) => body.addSent(chunk, encoding),
-      })
+      holdEnd(res, keyedCall, next)
       return undefined
     }
     void keeper

@@ -54,10 +54,10 @@ export class KeyedCall {
   }
 
   /**
-   * Returns a promise that the end of an answer must wait for: the completed record of a success, or the freed key of
-   * a failure, so that an immediate retry sees it. Undefined if nothing has to wait.
+   * Returns what the end of an answer must wait for: the completed record of a success, or the freed key of a failure, so that
+   * a retry right after the answer finds it so. Undefined: nothing.
    *
-   * @throws {GatewayError} (or rejects with) the error to answer instead.
+   * @throws {GatewayError} (or rejects with) what must be answered instead.
    */
   beforeEnd(): Promise<void> | undefined {
     this.#answered = true
@@ -73,6 +73,11 @@ export class KeyedCall {
     if (settling) return settling.then(() => this.#prove())
     this.#prove()
     return undefined
+  }
+
+  /** Keeps what is sent. */
+  onSend(chunk: unknown, encoding: unknown): void {
+    this.#body.addSent(chunk, encoding)
   }
 
   /** Whether the call has produced output: it has usage, or has sent part of an answer that is not an error. */
@@ -107,13 +112,13 @@ export class KeyedCall {
     return undefined
   }
 
-  /** Handles an error of a handler. If the call has ended, the key is freed here, otherwise at the call's end. */
+  /** Notes that a handler has thrown. If its call has ended, the key is given back here, else at the call's end. */
   #fail(): void {
     this.#failed = true
     if (this.#call.ended) void this.#giveBack()
   }
 
-  /** Completes the record of a call that produced output, and frees the key of any other. */
+  /** Completes the record of a call that produced something, and frees the key of any other. */
   #giveBack(): Promise<void> | undefined {
     if (this.#held.state !== 'running') return undefined
     const { keeper } = this.#options

@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer'
 import { scanTokens } from './token-scan.ts'
 
-/** The tokens that a chat format adds to each message (role, separators); DESIGN section 7. */
+/** The tokens that a chat format adds to each message (role, separators). */
 export const TOKENS_PER_MESSAGE = 4
 
-/** The tokens of a request besides its messages (the start of the answer); DESIGN section 7. */
+/** The tokens of a request besides its messages (the start of the answer). */
 export const TOKENS_PER_REQUEST = 3
 
 /**
@@ -50,7 +50,6 @@ const bytes = Buffer.from(units.buffer)
  * vocabulary and in one pass over the string.
  *
  * Returns whole tokens, 0 for the empty string only. Accepts any string, also with lone surrogates; never throws.
- * DESIGN section 7.
  *
  * @example estimateTokens(' hello') // 1
  */
