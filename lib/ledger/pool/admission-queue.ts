@@ -54,8 +54,7 @@ export class AdmissionQueue implements Admissions {
     const key = keyId === null ? undefined : (this.#keys.get(keyId) ?? this.#addKey(keyId))
     const held = this.#hold(key, amount)
     if (held) return held
-    if (!this.#deps.health.mayAsk()) return unavailable(amount)
-    return new Promise((answer) => this.#wait({ key, amount, answer, done: false, deadline: undefined }))
+    return this.#deps.health.mayAsk() ? this.#wait(key, amount) : unavailable(amount)
   }
 
   amountsFor(wallet: WalletLease): readonly bigint[] {
@@ -132,12 +131,15 @@ export class AdmissionQueue implements Admissions {
     return new Reservation(amount, this.account, key, now, this.#deps)
   }
 
-  #wait(waiter: Waiter): void {
-    const queue = this.#waiters.get(waiter.key)
-    if (queue) queue.push(waiter)
-    else this.#waiters.set(waiter.key, [waiter])
-    this.#deps.admissions.add(waiter)
-    this.#askFor(waiter.key, waiter.amount)
+  #wait(key: WalletLease | undefined, amount: bigint): Promise<Reservation | ReserveRefusal> {
+    return new Promise((answer) => {
+      const waiter: Waiter = { key, amount, answer, done: false, deadline: undefined }
+      const queue = this.#waiters.get(key)
+      if (queue) queue.push(waiter)
+      else this.#waiters.set(key, [waiter])
+      this.#deps.admissions.add(waiter)
+      this.#askFor(key, amount)
+    })
   }
 
   #askFor(key: WalletLease | undefined, amount: bigint): void {

@@ -81,9 +81,7 @@ export class Reservation {
     if (draws.length === 0 && ofKey) draws.push(ofKey)
     const charge = new Charge(bill, this.#account, this.#key, draws, this.#deps)
     this.#charge = charge
-    const result = this.#deps.settlements.put(charge)
-    this.#outcome =
-      result instanceof Promise ? result.then((known) => charge.outcomeOf(known)) : charge.outcomeOf(result)
+    this.#outcome = this.#deps.settlements.put(charge)
     return this.#outcome
   }
 

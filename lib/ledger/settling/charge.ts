@@ -31,7 +31,7 @@ export interface Bill {
 /** The settlements of a pool that a charge uses. */
 interface Settlements {
   readonly settlesRecords: boolean
-  put(charge: Charge): SettlementResult | Promise<SettlementResult | 'late'>
+  put(charge: Charge): SettleOutcome | Promise<SettleOutcome>
   drop(charge: Charge): void
 }
 

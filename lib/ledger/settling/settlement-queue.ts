@@ -1,7 +1,7 @@
 import type { Ledger, SettlementResult } from '../ledger.ts'
 import type { Clock } from '../pool/clock.ts'
 import type { LedgerHealth } from '../pool/ledger-health.ts'
-import type { Charge } from './charge.ts'
+import type { Charge, SettleOutcome } from './charge.ts'
 import { Deadlines, earliest } from './deadlines.ts'
 import { StallWatch } from './stall-watch.ts'
 import { WaitingCharges } from './waiting-charges.ts'
@@ -85,8 +85,8 @@ export class SettlementQueue {
     return true
   }
 
-  /** Queues a charge or void. Returns at once if the ledger does; the result is `late` if it is not known in time. */
-  put(charge: Charge): SettlementResult | Promise<SettlementResult | 'late'> {
+  /** Queues a charge or void. Answers at once where the ledger does; `unconfirmed` when it is not known in time. */
+  put(charge: Charge): SettleOutcome | Promise<SettleOutcome> {
     const now = this.#deps.clock.now()
     charge.enter(now)
     const isFree = !this.#handing && this.#flying.length === 0 && this.#waiting.size === 0
@@ -99,11 +99,14 @@ export class SettlementQueue {
       this.#waiting.add(charge)
       this.#handSoon()
     }
-    if (charge.result) return charge.result
+    return charge.result ? charge.outcomeOf(charge.result) : this.#await(charge)
+  }
+
+  #await(charge: Charge): Promise<SettleOutcome> {
     this.#stall.begin()
     this.#unconfirmed.add(charge)
     return new Promise((resolve) => {
-      charge.confirm = resolve
+      charge.confirm = (result) => resolve(charge.outcomeOf(result))
     })
   }
 
@@ -186,21 +189,22 @@ export class SettlementQueue {
     try {
       for (const charge of batch) charge.hand()
       const answer = this.#deps.ledger.settle(batch)
-      if (!('then' in answer)) {
-        this.#succeeded(batch, answer)
-        return
-      }
-      const done = (step: () => void) => {
-        step()
-        this.#handSoon()
-      }
-      void answer.then(
-        (results) => done(() => this.#succeeded(batch, results)),
-        (error: unknown) => done(() => this.#failed(batch, error)),
-      )
+      if ('then' in answer) this.#concludeLater(batch, answer)
+      else this.#succeeded(batch, answer)
     } catch (error) {
       this.#failed(batch, error)
     }
+  }
+
+  #concludeLater(batch: readonly Charge[], answer: Promise<readonly SettlementResult[]>): void {
+    const done = (step: () => void) => {
+      step()
+      this.#handSoon()
+    }
+    void answer.then(
+      (results) => done(() => this.#succeeded(batch, results)),
+      (error: unknown) => done(() => this.#failed(batch, error)),
+    )
   }
 
   #succeeded(batch: readonly Charge[], results: readonly SettlementResult[]): void {
