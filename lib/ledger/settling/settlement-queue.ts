@@ -85,7 +85,7 @@ export class SettlementQueue {
     return true
   }
 
-  /** Queues a charge or void. Answers at once where the ledger does; `unconfirmed` when it is not known in time. */
+  /** Queues a charge or void. Returns at once if the ledger does; the result is `unconfirmed` if it is not known in time. */
   put(charge: Charge): SettleOutcome | Promise<SettleOutcome> {
     const now = this.#deps.clock.now()
     charge.enter(now)

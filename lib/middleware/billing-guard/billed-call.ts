@@ -1,12 +1,28 @@
 import type { ServerResponse } from 'node:http'
-import { type Call, type CallEnding, type CallLogEntry, entryOf } from '../../core/call/index.ts'
+import {
+  type BillingTrace,
+  type Call,
+  type CallEnding,
+  type CallLogEntry,
+  type ChargeItem,
+  entryOf,
+} from '../../core/call/index.ts'
 import { formatAmount } from '../../core/catalog/index.ts'
 import type { Settlement } from '../../ledger/ledger.ts'
 import type { Bill, ChargeOutcome, Reservation, SettleOutcome } from '../../ledger/pool/reservation.ts'
 import { type Cost, costOf } from './cost.ts'
 
-/** A call with a reservation, from the reservation to its charge or release. It is also the bill of its charge. */
-export class BilledCall implements Bill {
+/**
+ * A call with a reservation, from the reservation to its charge or release. It is also the bill of its charge, and the
+ * call's `billing`.
+ */
+export class BilledCall implements Bill, BillingTrace {
+  readonly reserved: bigint
+  charged: bigint | null = null
+  readonly required = null
+  readonly available = null
+  items: readonly ChargeItem[] = []
+  own: bigint | undefined
   readonly requestId: string
   amount = 0n
   at = 0
@@ -26,19 +42,13 @@ export class BilledCall implements Bill {
    * @param handlerMs how long the reservation stays for a handler whose caller has left, in milliseconds.
    */
   constructor(call: Call, res: ServerResponse, reservation: Reservation, handlerMs: number) {
+    this.reserved = reservation.amount
     this.requestId = call.id
     this.#call = call
     this.#res = res
     this.#reservation = reservation
     this.#handlerMs = handlerMs
-    call.billing = {
-      reserved: reservation.amount,
-      charged: null,
-      required: null,
-      available: null,
-      items: [],
-      own: undefined,
-    }
+    call.billing = this
     call.onSettle((ending) => this.settle(ending))
     call.onFail(() => this.#fail())
     call.onEnd('reservation', () => this.#end())
@@ -52,7 +62,7 @@ export class BilledCall implements Bill {
   beforeEnd(): Promise<void> | undefined {
     this.#answered = true
     const { statusCode: status } = this.#res
-    if (status < 400) {
+    if (status < 400 && !this.#call.settling) {
       const settling = this.#call.settle({
         outcome: { status, errorCode: null, finish: 'completed' },
         unsent: null,
@@ -80,9 +90,8 @@ export class BilledCall implements Bill {
 
   /** Whether the call is free and holds no claim. It then needs no ledger. */
   #isFree(): boolean {
-    const { billing, idempotency } = this.#call
-    if (this.#reservation.amount > 0n || idempotency?.claim) return false
-    if (billing) billing.charged = 0n
+    if (this.reserved > 0n || this.#call.idempotency?.claim) return false
+    this.charged = 0n
     return true
   }
 
@@ -100,8 +109,8 @@ export class BilledCall implements Bill {
    * reports.
    */
   #costOf({ outcome }: CallEnding): Cost | undefined {
-    const { usage, servedBy, billing } = this.#call
-    const own = billing?.own
+    const { usage, servedBy } = this.#call
+    const { own } = this
     if (own !== undefined) {
       const { finish } = outcome
       const produced = finish === 'completed' || (finish === 'interrupted' && this.#res.headersSent)
@@ -113,13 +122,9 @@ export class BilledCall implements Bill {
   #charge({ amount, items }: Cost, ending: CallEnding): SettleOutcome | Promise<SettleOutcome> {
     const call = this.#call
     this.#settled = true
-    if (call.billing) {
-      call.billing.charged = amount
-      call.billing.items = items
-    }
-    const inLedger = call.entryBy === 'ledger' && this.#reservation.settlesRecords
-    if (inLedger) call.entryBy = 'written'
-    if (inLedger) this.entry = () => this.#entryOf(ending)
+    if (call.entryBy === 'ledger' && this.#reservation.settlesRecords) this.#enter(ending)
+    this.charged = amount
+    this.items = items
     this.amount = amount
     this.at = Date.now()
     if (call.idempotency?.claim) this.claim = this.#claimToSettle()
@@ -128,16 +133,19 @@ export class BilledCall implements Bill {
 
   /** Returns the terms of the amount, which are stored with the charge and outlive the call log. */
   basis(): string {
-    const { usage, servedBy, billing } = this.#call
-    const items = billing?.items ?? []
-    const priced = items.map(({ unit, quantity, price }) => ({ unit, quantity, price: formatAmount(price) }))
-    if (billing?.own !== undefined) return JSON.stringify({ items: priced })
+    const { usage, servedBy } = this.#call
+    const priced = this.items.map(({ unit, quantity, price }) => {
+      return { unit, quantity, price: formatAmount(price) }
+    })
+    if (this.own !== undefined) return JSON.stringify({ items: priced })
     return JSON.stringify({ line: servedBy?.line, source: usage?.source, items: priced })
   }
 
-  /** Returns the current log entry. An entry that is written late holds the call's actual end. */
-  #entryOf(ending: CallEnding): CallLogEntry {
-    return entryOf(this.#call, this.#call.outcome ? { ...ending, outcome: this.#call.outcome } : ending)
+  /** Has the log entry written with the charge. An entry that is written late holds the call's actual end. */
+  #enter(ending: CallEnding): void {
+    const call = this.#call
+    call.entryBy = 'written'
+    this.entry = () => entryOf(call, call.outcome ? { ...ending, outcome: call.outcome } : ending)
   }
 
   #claimToSettle(): Settlement['claim'] {
@@ -156,7 +164,7 @@ export class BilledCall implements Bill {
       if (settling) claim.state = 'completed'
       return
     }
-    if (this.#call.billing) this.#call.billing.charged = null
+    this.charged = null
     if (settling && outcome === 'fenced') claim.state = 'lost'
     if (outcome === 'fenced' && !this.#res.headersSent) this.#call.idempotency?.discard()
     if (settling && outcome === 'voided') claim.state = 'released'
@@ -173,7 +181,7 @@ export class BilledCall implements Bill {
     if (call.left) return
     const error = call.refuse('billing_unavailable')
     if (!this.#res.headersSent) {
-      if (call.billing) call.billing.charged = null
+      this.charged = null
       // Otherwise the caller could read the unpaid answer in the call log.
       call.idempotency?.discard()
       const { status, code } = error
@@ -212,9 +220,9 @@ export class BilledCall implements Bill {
    * part of the answer, the caller gets no more.
    */
   get #mayStillRun(): boolean {
-    const { left, routing, billing } = this.#call
+    const { left, routing } = this.#call
     if (!left || this.#answered || routing !== null) return false
-    return !(this.#res.headersSent && billing?.own !== undefined)
+    return !(this.#res.headersSent && this.own !== undefined)
   }
 
   #giveBack(): void {
