@@ -1,6 +1,6 @@
 import type { CallLogEntry, Logger } from '../../core/call/index.ts'
 import { formatAmount } from '../../core/catalog/index.ts'
-import type { Draw, Settlement, SettlementResult } from '../ledger.ts'
+import type { Settlement, SettlementResult } from '../ledger.ts'
 import type { HeldDraw, WalletLease } from '../pool/wallet-lease.ts'
 import type { Awaited } from './deadlines.ts'
 
@@ -53,7 +53,8 @@ export class Charge implements Settlement, Awaited<Charge> {
   readonly amount: bigint
   readonly at: number
   readonly claim: Settlement['claim']
-  draws: readonly Draw[]
+  /** What the leases of the two wallets pay. */
+  draws: readonly HeldDraw[]
   /** When it entered the queue, in milliseconds of the clock. */
   since = 0
   /** How often it was handed to the ledger without an answer. */
@@ -72,7 +73,6 @@ export class Charge implements Settlement, Awaited<Charge> {
   readonly #bill: Bill
   readonly #accountLease: WalletLease
   readonly #keyLease: WalletLease | undefined
-  readonly #held: readonly HeldDraw[]
   readonly #deps: ChargeDeps
   /** `handed`: the ledger may have it. */
   #state: 'waiting' | 'handed' | 'stands' | 'over' = 'waiting'
@@ -80,7 +80,6 @@ export class Charge implements Settlement, Awaited<Charge> {
   #revoked: { readonly entry: (() => CallLogEntry) | null } | undefined
   #isAside = false
 
-  /** @param draws what the leases of the two wallets pay. */
   constructor(
     bill: Bill,
     account: WalletLease,
@@ -98,7 +97,6 @@ export class Charge implements Settlement, Awaited<Charge> {
     this.#accountLease = account
     this.#keyLease = key
     this.draws = draws
-    this.#held = draws
     this.#deps = deps
     account.unhanded += bill.amount
     if (key) key.unhanded += bill.amount
@@ -217,7 +215,7 @@ export class Charge implements Settlement, Awaited<Charge> {
    */
   #voidUnseen(): true {
     this.#concludeDraws(false)
-    for (const { from, held } of this.#held) from.drop(held)
+    for (const { from, held } of this.draws) from.drop(held)
     this.#becomeVoid()
     return true
   }
@@ -228,7 +226,7 @@ export class Charge implements Settlement, Awaited<Charge> {
   }
 
   #concludeDraws(returned: boolean): void {
-    for (const draw of this.#held) draw.from.drawn(draw, returned)
+    for (const draw of this.draws) draw.from.drawn(draw, returned)
   }
 
   /** Calls a function of the bill. If it throws, the charge is written without its value. */
