@@ -22,8 +22,8 @@ export interface Moment {
 
 /** The clocks of the machine. */
 export const systemClock: Clock = {
-  now: () => performance.now(),
-  wall: () => Date.now(),
+  now: performance.now.bind(performance),
+  wall: Date.now,
   after(ms, run, keepsAlive = false) {
     let read: NodeJS.Immediate | undefined
     const timer = setTimeout(() => {
