@@ -88,6 +88,7 @@ export class Call extends Lifecycle {
   #settlers: Settler[] | undefined
   #proofs: (() => void)[] | undefined
   #failListeners: (() => void)[] | undefined
+  #failed = false
 
   constructor(req: IncomingMessage, target: CallTarget, options: CallOptions = {}) {
     super(target)
@@ -184,12 +185,14 @@ export class Call extends Lifecycle {
 
   /** Registers a listener for each error of this call that is written as an answer, also after the end of the call. */
   onFail(listener: () => void): void {
+    if (this.#failed) listener()
     if (this.#failListeners) this.#failListeners.push(listener)
     else this.#failListeners = [listener]
   }
 
   /** Records how the call failed; the first failure counts. Called when an error is written as an answer. */
   fail(error: GatewayError): void {
+    this.#failed = true
     this.#noteFailure(error)
     if (this.#failListeners) for (const listener of this.#failListeners) listener()
   }

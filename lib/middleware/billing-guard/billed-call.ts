@@ -50,7 +50,6 @@ export class BilledCall implements Bill, BillingTrace {
     this.#handlerMs = handlerMs
     call.billing = this
     call.onSettle((ending) => this.settle(ending))
-    call.onFail(() => this.#fail())
     call.onEnd('reservation', () => this.#end())
   }
 
@@ -203,16 +202,9 @@ export class BilledCall implements Bill, BillingTrace {
       this.#giveBack()
       return
     }
-    this.#handlerTimer = setTimeout(() => {
-      this.#answered = true
-      this.#giveBack()
-    }, this.#handlerMs).unref()
-  }
-
-  /** Handles an error of a handler. While the call runs, its end releases the reservation. */
-  #fail(): void {
-    this.#answered = true
-    if (this.#call.ended) this.#giveBack()
+    this.#handlerTimer = setTimeout(() => this.#giveBack(), this.#handlerMs).unref()
+    // A handler that has thrown does not go on.
+    this.#call.onFail(() => this.#giveBack())
   }
 
   /**
