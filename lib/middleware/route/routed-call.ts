@@ -20,6 +20,8 @@ import type { RelaySink } from './relay/stream-relay.ts'
 const BROKEN_OFF =
   'The upstream broke the answer off. Keep what has come: it is billed, and the whole request sent again is billed again.'
 
+const COMPLETED: CallOutcome = { status: 200, errorCode: null, finish: 'completed' }
+
 /** Serves one model call: adapts the request for each candidate, and sends the answer to the caller. */
 export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, StreamOwner {
   readonly request: CallRequest
@@ -155,24 +157,26 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   #settle(end: AnswerEnd): Promise<void> | undefined {
     const unsent = end.kind === 'served' ? end.unsent : null
     const settling = this.#call.settle({ outcome: this.#outcome(end), unsent })
-    if (!settling) {
-      this.#send(end)
-      return undefined
+    if (settling) return this.#sendSettled(settling, end)
+    this.#send(end)
+    return undefined
+  }
+
+  async #sendSettled(settling: Promise<void>, end: AnswerEnd): Promise<void> {
+    try {
+      await settling
+    } catch (error) {
+      // The unsent bytes belong to the answer that an Idempotency-Key stores.
+      if (end.kind === 'served') this.keepUnsent(end.unsent)
+      throw error
     }
-    return settling.then(
-      () => this.#send(end),
-      (error: unknown) => {
-        // The unsent bytes belong to the answer that an Idempotency-Key stores.
-        if (end.kind === 'served') this.keepUnsent(end.unsent)
-        throw error
-      },
-    )
+    this.#send(end)
   }
 
   #outcome(end: AnswerEnd): CallOutcome {
     if (end.kind === 'failed') return { status: 200, errorCode: end.failure.code, finish: 'interrupted' }
     if (this.#call.left) return { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
-    return { status: 200, errorCode: null, finish: 'completed' }
+    return COMPLETED
   }
 
   /** Sends the last bytes, after settling. */
@@ -192,13 +196,17 @@ function hasProduced({ substance }: StreamReader): boolean {
 
 /** Sends a whole answer. One in pieces is not joined, so that nothing large is in memory twice. */
 function writeAnswer(res: ServerResponse, body: AnswerBytes): void {
-  const inPieces = typeof body !== 'string' && !Buffer.isBuffer(body)
-  const length = inPieces ? body.reduce((sum, piece) => sum + piece.length, 0) : Buffer.byteLength(body)
-  res.writeHead(200, { 'content-type': 'application/json', 'content-length': length })
-  if (!inPieces) {
+  res.statusCode = 200
+  res.setHeader('content-type', 'application/json')
+  if (typeof body === 'string' || Buffer.isBuffer(body)) {
+    // Node adds the length.
     res.end(body)
     return
   }
+  res.setHeader(
+    'content-length',
+    body.reduce((sum, piece) => sum + piece.length, 0),
+  )
   for (const piece of body.slice(0, -1)) res.write(piece)
   res.end(body.at(-1))
 }
