@@ -51,14 +51,14 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   readonly #price: Price
   readonly #opener: StreamOpener
   #status: number | null = null
-  #headers: IncomingHttpHeaders = {}
+  #headers: IncomingHttpHeaders | undefined
   #body: BodyCollector | DataCollector | undefined
   #relay: StreamRelay | undefined
   #reader: StreamReader | undefined
   #translator: StreamTranslator | undefined
   #skipped = 0
   /** The chunks of this turn of the event loop, which are relayed together. */
-  #turn: Buffer[] = []
+  #turn: Buffer[] | undefined
 
   /** @param adapted the request in the form that was sent to the line. */
   constructor(request: CallRequest, adapted: AdaptedRequest, price: Price, opener: StreamOpener) {
@@ -123,16 +123,21 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
    * @returns true when {@link flush} has to be called at the end of this turn of the event loop.
    */
   push(chunk: Buffer): boolean {
-    if (this.#relay) return this.#turn.push(chunk) === 1
-    return this.#body?.push(chunk) === false
+    if (!this.#relay) return this.#body?.push(chunk) === false
+    if (this.#turn) {
+      this.#turn.push(chunk)
+      return false
+    }
+    this.#turn = [chunk]
+    return true
   }
 
   /** Relays the chunks of this turn. Returns the end once there is one. */
   flush(): AnswerEnd | undefined {
     if (this.#relay) {
       const turn = this.#turn
-      if (turn.length === 0) return undefined
-      this.#turn = []
+      if (!turn) return undefined
+      this.#turn = undefined
       return this.#relayed(this.#relay.push(turn.length === 1 ? (turn[0] as Buffer) : Buffer.concat(turn)))
     }
     if (!this.#body?.overflowed) return undefined
@@ -205,7 +210,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   #refused(): AnswerEnd {
     if (this.#status === 404 && this.#request.resource) return this.#failed(goneFromLine())
     const body = parseJson((this.#body as BodyCollector).take().toString())
-    const failure = failureOfStatus(this.#status as number, this.#headers, body)
+    const failure = failureOfStatus(this.#status as number, this.#headers ?? {}, body)
     // The caller did not send the members of a translated request.
     return this.#failed(this.#adapted.translation ? { ...failure, param: undefined } : failure)
   }
