@@ -96,7 +96,8 @@ export async function tryCandidates<End extends ExchangeEnd>(
       throw error
     }
     const { record, departure } = policy
-    if (record) trace.attempts.push(record)
+    // `push` would make room for 16 more.
+    if (record) trace.attempts = trace.attempts.concat(record)
     if (departure) trace.disconnect = departure.traceOf(end)
     report(candidate, pass, end)
     if (end.kind !== 'failed' || end.committed) {
