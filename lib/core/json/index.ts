@@ -1,1 +1,8 @@
-export { isJsonObject, type JsonObject, nonEmptyString, objectsIn, parseJsonObject } from './json-object.ts'
+export {
+  isJsonObject,
+  type JsonObject,
+  nonEmptyString,
+  objectsIn,
+  parseJsonObject,
+  tokenCount,
+} from './json-object.ts'

@@ -1,6 +1,5 @@
-import { isJsonObject, objectsIn } from '../json/index.ts'
+import { isJsonObject, objectsIn, tokenCount } from '../json/index.ts'
 import type { AnswerReading } from './operation.ts'
-import { tokenCount } from './tokens/token-count.ts'
 
 /**
  * Reads a complete OpenAI-style list of embeddings. A list that lacks a vector counts as empty, because callers rely on

@@ -1,6 +1,5 @@
-import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../json/index.ts'
+import { isJsonObject, type JsonObject, objectsIn, tokenCount } from '../json/index.ts'
 import type { AnswerReading, ReportedUsage } from './operation.ts'
-import { tokenCount } from './tokens/token-count.ts'
 
 /**
  * Output tokens of one square image of 1024 × 1024, as OpenAI's models count them; an image of another size has 1.5
@@ -23,9 +22,8 @@ export const MOST_TOKENS_PER_IMAGE = 6240
 export function readImageAnswer(json: unknown): AnswerReading {
   const answer = isJsonObject(json) ? json : {}
   if (!Array.isArray(answer.data)) throw new SyntaxError('the answer has no "data"')
-  const images = objectsIn(answer.data).filter(
-    ({ b64_json, url }) => nonEmptyString(b64_json) ?? nonEmptyString(url),
-  ).length
+  const items = objectsIn(answer.data)
+  const images = items.filter(({ b64_json, url }) => isText(b64_json) || isText(url)).length
   return {
     substance: images > 0 ? 'output' : 'empty',
     usage: { ...readImageUsage(answer.usage), images },

@@ -1,12 +1,11 @@
-import { isJsonObject, objectsIn } from '../json/index.ts'
+import { isJsonObject, objectsIn, tokenCount } from '../json/index.ts'
 import type { AnswerReading, ReportedUsage } from './operation.ts'
-import { tokenCount } from './tokens/token-count.ts'
 
 /** Reads a complete list of reranked documents, under either of its two names. Throws SyntaxError if there is none. */
 export function readRerankAnswer(json: unknown): AnswerReading {
   const answer = isJsonObject(json) ? json : {}
-  const results = [answer.results, answer.data].find(Array.isArray)
-  if (!results) throw new SyntaxError('the answer has no "results"')
+  const results = Array.isArray(answer.results) ? answer.results : answer.data
+  if (!Array.isArray(results)) throw new SyntaxError('the answer has no "results"')
   return {
     substance: objectsIn(results).length > 0 ? 'output' : 'empty',
     usage: { ...readRerankUsage(answer), outputTokens: 0 },

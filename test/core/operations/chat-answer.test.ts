@@ -78,8 +78,8 @@ describe('a chat completion', () => {
   })
 
   it('estimates its output over text, reasoning and tool calls of all choices', () => {
-    const { estimateOutput } = chatCompletions.readAnswer(answer({ content: 'one two three four' }))
-    assert.equal(estimateOutput(), 4)
+    const one = answer({ content: 'one two three four' })
+    assert.equal(chatCompletions.readAnswer(one).estimateOutput(), 4)
     const both = answer({ content: 'one two three four' }, { reasoning_content: 'one two three four' })
     assert.equal(chatCompletions.readAnswer(both).estimateOutput(), 8)
     assert.ok(chatCompletions.readAnswer(answer({ content: null, tool_calls: [call] })).estimateOutput() >= 4)

@@ -1,6 +1,6 @@
-import type { AnswerReading, Substance } from '../operation.ts'
+import { isJsonObject, type JsonObject, tokenCount } from '../../json/index.ts'
+import type { AnswerReading, ReportedUsage, Substance } from '../operation.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
-import { readChatUsage } from './chat-usage.ts'
 
 /** The members of a message or delta that contain output, by the names of all upstreams. */
 export interface ChatOutput {
@@ -42,20 +42,30 @@ export function readChoices(json: unknown, form: ChoiceForm = MESSAGE_CHOICE): A
   if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.choices)) {
     throw new SyntaxError('the answer has no "choices"')
   }
-  const { usage } = answer
-  const choices: ChatChoice[] = answer.choices
-  let substance: Substance = 'empty'
-  for (const choice of choices) if (isObject(choice)) substance = weightier(substance, choice, form)
-  return {
-    substance,
-    usage: readChatUsage(usage),
-    estimateOutput() {
-      let tokens = 0
-      for (const choice of choices) {
-        if (isObject(choice)) tokens += estimateTokens(outputText(form.output(choice)))
-      }
-      return tokens
-    },
+  return new ChoicesReading(answer.choices, readChatUsage(answer.usage), form)
+}
+
+class ChoicesReading implements AnswerReading {
+  readonly usage: ReportedUsage
+  readonly substance: Substance
+  readonly #choices: readonly ChatChoice[]
+  readonly #form: ChoiceForm
+
+  constructor(choices: readonly ChatChoice[], usage: ReportedUsage, form: ChoiceForm) {
+    this.usage = usage
+    this.#choices = choices
+    this.#form = form
+    let substance: Substance = 'empty'
+    for (const choice of choices) if (isObject(choice)) substance = weightier(substance, choice, form)
+    this.substance = substance
+  }
+
+  estimateOutput(): number {
+    let tokens = 0
+    for (const choice of this.#choices) {
+      if (isObject(choice)) tokens += estimateTokens(outputText(this.#form.output(choice)))
+    }
+    return tokens
   }
 }
 
@@ -68,7 +78,34 @@ function weightier(before: Substance, choice: ChatChoice, form: ChoiceForm): Sub
   return choice.finish_reason === 'content_filter' ? 'filtered' : before
 }
 
-/** Whether a message or delta contains a refusal by the model. */
+/** Reads OpenAI-style `usage`. `prompt_tokens` includes the cached ones, the output what was thought. */
+export function readChatUsage(usage: unknown): ReportedUsage {
+  if (!isJsonObject(usage)) return {}
+  const cache = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
+  return {
+    inputTokens: tokenCount(usage.prompt_tokens),
+    outputTokens: outputOf(usage),
+    cachedInputTokens: tokenCount(cache.cached_tokens) ?? tokenCount(usage.prompt_cache_hit_tokens),
+    cacheWriteTokens: tokenCount(cache.cache_write_tokens),
+  }
+}
+
+/**
+ * Most upstreams count reasoning as part of `completion_tokens`; xAI counts it beside them. The total tells which, or
+ * that the part would be greater than the whole.
+ */
+function outputOf(usage: JsonObject): number | undefined {
+  const completion = tokenCount(usage.completion_tokens)
+  const details = isJsonObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
+  const reasoning = tokenCount(details.reasoning_tokens)
+  if (completion === undefined || reasoning === undefined) return completion
+  const apart = completion + reasoning
+  const total = tokenCount(usage.total_tokens)
+  const prompt = tokenCount(usage.prompt_tokens) ?? 0
+  return reasoning > completion || (total !== undefined && total >= prompt + apart) ? apart : completion
+}
+
+/** Whether a message or delta declines in the model's own words. */
 export function hasRefusal(output: ChatOutput): boolean {
   return isText(output.refusal)
 }

@@ -7,8 +7,14 @@ import {
   type Substance,
 } from '../operation.ts'
 import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
-import { type ChatChoice, type ChoiceForm, hasOutput, hasRefusal, outputText } from './chat-answer.ts'
-import { laterChatUsage, readChatUsage } from './chat-usage.ts'
+import {
+  type ChatChoice,
+  type ChoiceForm,
+  hasOutput,
+  hasRefusal,
+  outputText,
+  readChatUsage,
+} from './chat-answer.ts'
 
 interface ChatChunk {
   object?: unknown
@@ -118,4 +124,18 @@ export class ChatStreamReader implements StreamReader {
 function plainTextMember(choice: ChatChoice): string | undefined {
   if (choice.finish_reason || !choice.delta) return undefined
   return soleTextMember(choice.delta, TEXT_MEMBERS)
+}
+
+/**
+ * What a stream has reported, after a further report. Counts run on, so the later one stands; but zeros, which some
+ * upstreams send wherever they have nothing to say, take nothing back.
+ */
+function laterChatUsage(before: ReportedUsage, report: ReportedUsage): ReportedUsage {
+  const input = report.inputTokens || before.inputTokens === undefined ? report : before
+  return {
+    inputTokens: input.inputTokens,
+    cachedInputTokens: input.cachedInputTokens,
+    cacheWriteTokens: input.cacheWriteTokens,
+    outputTokens: report.outputTokens || (before.outputTokens ?? report.outputTokens),
+  }
 }

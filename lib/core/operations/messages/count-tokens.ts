@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { isJsonObject } from '../../json/index.ts'
+import { isJsonObject, tokenCount } from '../../json/index.ts'
 import type { AnswerReading, Operation } from '../operation.ts'
-import { tokenCount } from '../tokens/token-count.ts'
 import { messageFacts, messageSchema, messages } from './messages.ts'
 
 /** The schema of a message request of which only the input matters. */

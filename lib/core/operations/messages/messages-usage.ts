@@ -1,5 +1,5 @@
+import { tokenCount } from '../../json/index.ts'
 import type { ReportedUsage } from '../operation.ts'
-import { tokenCount } from '../tokens/token-count.ts'
 
 /** The counts of Anthropic-style `usage`. `fresh` excludes tokens that were read from or written to a cache. */
 export interface MessageCounts {

@@ -1,6 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../json/index.ts'
+import { tokenCount } from '../../json/index.ts'
 import type { ReportedUsage } from '../operation.ts'
-import { tokenCount } from '../tokens/token-count.ts'
 
 /** Reads the `usage` of a response. `input_tokens` includes cached tokens, `output_tokens` includes reasoning. */
 export function readResponseUsage(usage: unknown): ReportedUsage {

@@ -21,15 +21,20 @@ const MAX_SEARCH_FACTOR = 10
  */
 export function usageOfAnswer(
   request: CallRequest,
-  { usage, estimateOutput }: Pick<AnswerReading, 'usage' | 'estimateOutput'>,
+  reading: Pick<AnswerReading, 'usage' | 'estimateOutput'>,
   price: Price,
 ): Usage {
   const { priceUnit } = request.operation
-  const reported = plausible(request, usage)
+  const reported = credible(request, reading.usage)
   if (priceUnit === 'images' && price.perImage > 0n) return usageOfPieces(request, reported)
   if (priceUnit === 'searches' && price.perSearchUnit > 0n) return usageOfSearches(request, reported, price)
   const { outputTokens } = reported
-  const tokens = usageOf(request, reported, outputTokens ?? estimateOutput(), outputTokens !== undefined)
+  const tokens = usageOf(
+    request,
+    reported,
+    outputTokens ?? reading.estimateOutput(),
+    outputTokens !== undefined,
+  )
   return priceUnit === 'tokens' ? tokens : { ...tokens, ...piecesOf(reported) }
 }
 
