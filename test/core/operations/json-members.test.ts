@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { editMembers } from '../../../lib/core/operations/body/edit-members.ts'
 import { MemberCursor, memberText } from '../../../lib/core/operations/body/json-members.ts'
+import { editMembers } from '../../../lib/core/operations/body/upstream-body.ts'
 
 const blank = fc.stringMatching(/^[ \t\r\n]{0,3}$/)
 

@@ -1,6 +1,5 @@
 import type { UpstreamEdit } from '../operation.ts'
-import { editMembers } from './edit-members.ts'
-import { memberText } from './json-members.ts'
+import { MemberCursor, memberText } from './json-members.ts'
 
 /**
  * Returns the body for a line: the caller's bytes with the line's name of the model, without the gateway's own members.
@@ -43,4 +42,82 @@ export function meteredBody(
 /** Returns the caller's stream options with the usage chunk; all other options stay as they are. */
 function withUsage(streamOptions = '{}'): string {
   return editMembers(Buffer.from(streamOptions), { include_usage: 'true' }).toString()
+}
+
+/** Changes to the members of an object: a new value as JSON text, or `null` to take the member away. */
+export type MemberEdits = Readonly<Record<string, string | null>>
+
+/**
+ * The same text with some top-level members replaced, taken away or added; every other byte stays as it is. A member
+ * that stands twice is edited twice, so that no reader of duplicates sees the old value.
+ *
+ * @param raw valid JSON whose top level is an object.
+ */
+export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
+  const names = Object.keys(edits)
+  if (names.length === 0) return raw
+  const cuts: Cut[] = []
+  let replaced: string[] | undefined
+  let keptEnd = -1
+  let removedStart = -1
+  let removedEnd = -1
+  const member = new MemberCursor(raw)
+  while (member.next()) {
+    const name = nameOf(member, names)
+    const text = name === undefined ? undefined : edits[name]
+    if (text === null) {
+      if (removedStart < 0) removedStart = member.keyStart
+      removedEnd = member.valueEnd
+      continue
+    }
+    if (removedStart >= 0) cuts.push({ from: removedStart, to: member.keyStart, text: '' })
+    removedStart = -1
+    keptEnd = member.valueEnd
+    if (name === undefined || text === undefined) continue
+    replaced = replaced ? [...replaced, name] : [name]
+    if (!member.reads(text)) cuts.push({ from: member.valueStart, to: member.valueEnd, text })
+  }
+  if (removedStart >= 0) cuts.push({ from: keptEnd < 0 ? removedStart : keptEnd, to: removedEnd, text: '' })
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i] as string
+    if (edits[name] === null || replaced?.includes(name)) continue
+    // Behind the last member that is kept and behind all cuts, for what is cut last may be what followed it.
+    const place = Math.max(keptEnd < 0 ? raw.indexOf('{') + 1 : keptEnd, cuts.at(-1)?.to ?? 0)
+    const text = `${keptEnd < 0 ? '' : ','}${JSON.stringify(name)}:${edits[name]}`
+    cuts.push({ from: place, to: place, text })
+    keptEnd = Math.max(keptEnd, 0)
+  }
+  return cuts.length === 0 ? raw : patched(raw, cuts)
+}
+
+function nameOf(member: MemberCursor, names: readonly string[]): string | undefined {
+  for (let i = 0; i < names.length; i++) if (member.is(names[i] as string)) return names[i]
+  return undefined
+}
+
+/** A piece of a text that is taken out, and what takes its place. */
+interface Cut {
+  readonly from: number
+  readonly to: number
+  readonly text: string
+}
+
+/**
+ * One copy, however many cuts there are.
+ *
+ * @param cuts from front to back.
+ */
+function patched(raw: Buffer, cuts: readonly Cut[]): Buffer {
+  let size = raw.length
+  for (const { from, to, text } of cuts) size += Buffer.byteLength(text) - (to - from)
+  const copy = Buffer.allocUnsafe(size)
+  let written = 0
+  let copied = 0
+  for (const { from, to, text } of cuts) {
+    written += raw.copy(copy, written, copied, from)
+    written += copy.write(text, written)
+    copied = to
+  }
+  raw.copy(copy, written, copied)
+  return copy
 }
