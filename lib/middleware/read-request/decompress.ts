@@ -1,6 +1,8 @@
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib'
 import { GatewayError } from '../../core/errors/index.ts'
-import type { BytesReceiver } from './receive-body.ts'
+
+/** Hands over the bytes of a body; empty when there is none. */
+export type BytesReceiver = (error: unknown, bytes?: Buffer) => void
 
 type Decompressor = (bytes: Buffer, options: { maxOutputLength: number }, done: BytesReceiver) => void
 

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
 import type { Call, RequestBody } from '../../core/call/index.ts'
-import type { GatewayError } from '../../core/errors/index.ts'
-import { decompress, decompressorOf } from './decompress.ts'
+import { GatewayError } from '../../core/errors/index.ts'
+import { type BytesReceiver, decompress, decompressorOf } from './decompress.ts'
 import { isForm, readForm } from './read-form.ts'
-import { receiveBody } from './receive-body.ts'
 
 /** Receives the body, or the error that refuses it. */
 export type BodyReceiver = (error: unknown, body?: RequestBody) => void
@@ -49,6 +49,45 @@ export function bodyReader(limit: number): BodyReader {
   }
 }
 
+/**
+ * Collects a body that is not compressed, at most `limit` bytes of it. What is longer is refused as soon as that shows,
+ * by `Content-Length` or on the way; a caller that goes away in the middle is `client_closed_request`.
+ */
+function receiveBody(req: IncomingMessage, limit: number, receive: BytesReceiver): void {
+  if (Number(req.headers['content-length']) > limit) {
+    receive(new GatewayError('request_too_large'))
+    return
+  }
+  let chunks: Buffer[] | undefined
+  let size = 0
+  // The listeners stay: taking four of them off a request that is read costs more than that they ignore what still comes.
+  let done = false
+  const onData = (chunk: Buffer): void => {
+    if (done) return
+    size += chunk.length
+    if (chunks) chunks.push(chunk)
+    else chunks = [chunk]
+    if (size <= limit) return
+    done = true
+    req.pause()
+    receive(new GatewayError('request_too_large'))
+  }
+  const onEnd = (): void => {
+    if (done) return
+    done = true
+    const whole = chunks?.length === 1 ? chunks[0] : Buffer.concat(chunks ?? [], size)
+    chunks = undefined
+    receive(undefined, whole)
+  }
+  const onBroken = (cause?: Error): void => {
+    if (done) return
+    done = true
+    receive(new GatewayError('client_closed_request', { cause }))
+  }
+  req.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
+}
+
+/** A JSON type, or none at all. */
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/i
 const FOREIGN_CHARSET = /charset[ \t]*=(?![ \t]*"?utf-?8\b)/i
 
