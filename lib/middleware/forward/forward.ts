@@ -2,8 +2,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf } from '../../core/call/index.ts'
 import { type Catalog, FREE, type Line, type Price, parseAmount } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import type { Candidate, CandidateList } from '../../routing/candidates/candidate.ts'
-import { RetryBudget } from '../../routing/candidates/retry-budget.ts'
+import { type Candidate, type CandidateList, RetryBudget } from '../../routing/candidates/candidate.ts'
 import {
   type RoutingOptions,
   type RoutingSettings,
