@@ -90,7 +90,7 @@ export class ForwardedCall implements AttemptPolicy {
   async attempt(candidate: Candidate, pass: CircuitPass): Promise<ExchangeEnd> {
     const exchange = new ProxiedExchange(candidate, this.#req)
     this.#exchange = exchange
-    const ended = exchange.ended()
+    const ended = exchange.ended
     try {
       await this.#answer(exchange, pass, await this.#open(exchange, candidate.line))
     } catch (error) {

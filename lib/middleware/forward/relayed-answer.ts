@@ -3,7 +3,7 @@ import { freeSpent } from '../../core/call/index.ts'
 
 interface Answering {
   /** Resolves when the exchange has ended, which may be before its answer was passed on. */
-  ended(): Promise<unknown>
+  readonly ended: Promise<unknown>
   noteProgress(): void
 }
 
@@ -39,7 +39,7 @@ export async function relayAnswer(
   })
   res.on('drain', onDrain)
   exchange.resumeClocks()
-  await exchange.ended()
+  await exchange.ended
   res.off('drain', onDrain)
 }
 
@@ -59,7 +59,7 @@ export async function readError(exchange: Answering, response: IncomingMessage):
     })
     response.on('end', resolve)
   })
-  await Promise.race([whole, exchange.ended()])
+  await Promise.race([whole, exchange.ended])
   try {
     return JSON.parse(Buffer.concat(chunks).toString())
   } catch {

@@ -45,7 +45,7 @@ export async function relaySocket(
     if (side.closed) onClose()
     else side.once('close', onClose)
   }
-  await exchange.ended()
+  await exchange.ended
 }
 
 /**

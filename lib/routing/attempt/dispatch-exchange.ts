@@ -61,7 +61,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
    */
   run(handler: ResponseHandler<End>, isWanted = true): Promise<End> {
     this.#handler = handler
-    const ended = this.ended()
+    const ended = this.ended
     if (isWanted) this.#wire.dispatch(this.#request, this)
     else this.abandon()
     return ended

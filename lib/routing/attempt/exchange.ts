@@ -1,7 +1,6 @@
 import type { AttemptRecord } from '../../core/call/index.ts'
 import type { Line, Timeouts } from '../../core/catalog/index.ts'
 import type { LineState } from '../lines/line-state.ts'
-import { unwatch, type Watched, watch } from './clock-watch.ts'
 import { type Failure, timedOut } from './outcome.ts'
 import { traceDetail } from './trace-detail.ts'
 
@@ -32,7 +31,17 @@ export type ExchangeEnd =
   | { readonly kind: 'abandoned'; readonly failure?: Failure | undefined }
   | FailedEnd
 
-const RUNNING: ExchangeEnd = { kind: 'abandoned' }
+const UNENDED: ExchangeEnd = { kind: 'abandoned' }
+/** How late a clock may be noticed to have run out, in milliseconds. */
+const TURN_MS = 20
+/** So many turns with nothing to look at end the timer: a new one for every call would cost more. */
+const IDLE_TURNS = 100
+
+/** Exchanges whose clocks run, by one timer for all. */
+const watched = new Set<{ look(now: number): void }>()
+let timer: NodeJS.Timeout | undefined
+let idleTurns = 0
+
 const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")'
 
 /**
@@ -40,9 +49,8 @@ const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")
  * chunks, and total. Progress only stores the time, so that a chunk costs nothing. An exchange ends exactly once;
  * later events of its connection are ignored. Subclasses implement the transport.
  */
-export abstract class Exchange<End extends ExchangeEnd> implements Watched {
+export abstract class Exchange<End extends ExchangeEnd> {
   readonly target: ExchangeTarget
-  place = -1
   readonly #timeouts: Timeouts
   readonly #totalEnd: number
   #phase: 'connect' | 'first_byte' | 'idle' = 'connect'
@@ -63,8 +71,11 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   protected sent: Buffer | null = null
   /** How the exchange ended; undefined while it runs. */
   end: End | undefined
-  #ended: Promise<End> | undefined
   #resolve: ((end: End) => void) | undefined
+  /** Resolves when it is over; never rejects. */
+  readonly ended = new Promise<End>((resolve) => {
+    this.#resolve = resolve
+  })
 
   /**
    * Starts the clocks.
@@ -77,16 +88,8 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     this.#totalEnd = Math.min(this.startedAt + timeouts.totalMs, deadline)
     this.#phaseStart = this.startedAt
     if (target.state) target.state.inFlight++
-    watch(this)
-  }
-
-  /** Resolves when the exchange has ended. Never rejects. */
-  ended(): Promise<End> {
-    this.#ended ??= new Promise((resolve) => {
-      if (this.end) resolve(this.end)
-      else this.#resolve = resolve
-    })
-    return this.#ended
+    watched.add(this)
+    timer ??= setInterval(lookAtAll, TURN_MS).unref()
   }
 
   /** Ends the exchange because nobody waits for its answer. */
@@ -134,7 +137,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
 
   /** Stops the clocks for good. */
   protected stopClocks(): void {
-    unwatch(this)
+    watched.delete(this)
   }
 
   /** Ends the exchange if one of its clocks has run out. */
@@ -154,7 +157,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     if (this.end) return false
     this.end = end
     this.durationMs = performance.now() - this.startedAt
-    unwatch(this)
+    this.stopClocks()
     const { state } = this.target
     if (state) {
       state.inFlight--
@@ -195,4 +198,14 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
 
 function rounded(ms: number | null): number | null {
   return ms === null ? null : Math.round(ms)
+}
+
+function lookAtAll(): void {
+  const now = performance.now()
+  for (const exchange of watched) exchange.look(now)
+  idleTurns = watched.size > 0 ? 0 : idleTurns + 1
+  if (idleTurns < IDLE_TURNS) return
+  clearInterval(timer)
+  timer = undefined
+  idleTurns = 0
 }
