@@ -5,7 +5,7 @@ import {
   assertFigure,
   assertLimit,
   assertSettlement,
-  LARGEST_AMOUNT,
+  MAX_AMOUNT,
 } from '../../lib/ledger/amounts.ts'
 import { closeHold, type HoldWallets, judgeHold } from '../../lib/ledger/hold.ts'
 import { MemoryLedger } from '../../lib/ledger/index.ts'
@@ -184,8 +184,8 @@ describe('an amount that every ledger can keep', () => {
   const acme = 'account:acme'
 
   it('is from nothing to the most that 64 bits hold', () => {
-    assert.equal(LARGEST_AMOUNT, 9_223_372_036_854_775_807n)
-    for (const amount of [0n, LARGEST_AMOUNT]) {
+    assert.equal(MAX_AMOUNT, 9_223_372_036_854_775_807n)
+    for (const amount of [0n, MAX_AMOUNT]) {
       assertSettlement(charge('acme', amount, { draws: [{ lease: 'l', wallet: acme, amount }] }))
       assertChange(take('l', acme, amount))
       assertChange(give('l', acme, amount))
@@ -196,7 +196,7 @@ describe('an amount that every ledger can keep', () => {
   })
 
   it('is told of with what is wrong, and of whom', () => {
-    const above = LARGEST_AMOUNT + 1n
+    const above = MAX_AMOUNT + 1n
     const wrong = (what: string, amount: bigint) => ({
       name: 'RangeError',
       message: `${what}: an amount must be from 0 to 9223372036854775807 nano-units, and is ${amount}`,
@@ -233,9 +233,8 @@ describe('an amount that every ledger can keep', () => {
   })
 
   it('may have any sign where it is a figure', () => {
-    for (const figure of [0n, LARGEST_AMOUNT, -LARGEST_AMOUNT])
-      assert.equal(assertFigure(figure, 'funds'), figure)
-    for (const figure of [LARGEST_AMOUNT + 1n, -LARGEST_AMOUNT - 1n])
+    for (const figure of [0n, MAX_AMOUNT, -MAX_AMOUNT]) assert.equal(assertFigure(figure, 'funds'), figure)
+    for (const figure of [MAX_AMOUNT + 1n, -MAX_AMOUNT - 1n])
       assert.throws(() => assertFigure(figure, 'funds of "acme"'), {
         name: 'RangeError',
         message: `funds of "acme" would be ${figure} nano-units, more than 64 bits hold`,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { LARGEST_AMOUNT } from '../../lib/ledger/amounts.ts'
+import { MAX_AMOUNT } from '../../lib/ledger/amounts.ts'
 import { TopUpPolicy } from '../../lib/ledger/pool/top-up-policy.ts'
 
 const NOTHING = { free: 0n, granted: 0n }
@@ -190,9 +190,9 @@ describe('what is asked for when calls wait', () => {
 
   it('is an amount that a ledger takes, whatever the calls come to', () => {
     const policy = new TopUpPolicy(0)
-    const { need, want } = policy.takeFor([LARGEST_AMOUNT, LARGEST_AMOUNT], NOTHING, undefined, false)
-    assert.deepEqual([need, want], [LARGEST_AMOUNT, LARGEST_AMOUNT])
-    policy.admitted(LARGEST_AMOUNT, 0n, 0n)
-    assert.equal(policy.lacks(0n), LARGEST_AMOUNT)
+    const { need, want } = policy.takeFor([MAX_AMOUNT, MAX_AMOUNT], NOTHING, undefined, false)
+    assert.deepEqual([need, want], [MAX_AMOUNT, MAX_AMOUNT])
+    policy.admitted(MAX_AMOUNT, 0n, 0n)
+    assert.equal(policy.lacks(0n), MAX_AMOUNT)
   })
 })

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, objectsIn, tokenCount } from '../json/index.ts'
+import { isJsonObject, type JsonObject, nonEmptyString, objectsIn, tokenCount } from '../json/index.ts'
 import type { AnswerReading, ReportedUsage } from './operation.ts'
 
 /**
@@ -22,8 +22,9 @@ export const MOST_TOKENS_PER_IMAGE = 6240
 export function readImageAnswer(json: unknown): AnswerReading {
   const answer = isJsonObject(json) ? json : {}
   if (!Array.isArray(answer.data)) throw new SyntaxError('the answer has no "data"')
-  const items = objectsIn(answer.data)
-  const images = items.filter(({ b64_json, url }) => isText(b64_json) || isText(url)).length
+  const images = objectsIn(answer.data).filter(
+    ({ b64_json, url }) => nonEmptyString(b64_json) ?? nonEmptyString(url),
+  ).length
   return {
     substance: images > 0 ? 'output' : 'empty',
     usage: { ...readImageUsage(answer.usage), images },

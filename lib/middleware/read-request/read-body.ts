@@ -50,8 +50,8 @@ export function bodyReader(limit: number): BodyReader {
 }
 
 /**
- * Collects a body that is not compressed, at most `limit` bytes of it. What is longer is refused as soon as that shows,
- * by `Content-Length` or on the way; a caller that goes away in the middle is `client_closed_request`.
+ * Collects the raw bytes of a body. A body over `limit` bytes is refused at once by its `Content-Length`, or as soon
+ * as it exceeds the limit. If the caller leaves before the end, the error is `client_closed_request`.
  */
 function receiveBody(req: IncomingMessage, limit: number, receive: BytesReceiver): void {
   if (Number(req.headers['content-length']) > limit) {
@@ -60,7 +60,7 @@ function receiveBody(req: IncomingMessage, limit: number, receive: BytesReceiver
   }
   let chunks: Buffer[] | undefined
   let size = 0
-  // The listeners stay: taking four of them off a request that is read costs more than that they ignore what still comes.
+  // The listeners are not removed: removing four of them costs more than letting them ignore later events.
   let done = false
   const onData = (chunk: Buffer): void => {
     if (done) return

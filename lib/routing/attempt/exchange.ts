@@ -31,16 +31,17 @@ export type ExchangeEnd =
   | { readonly kind: 'abandoned'; readonly failure?: Failure | undefined }
   | FailedEnd
 
-const UNENDED: ExchangeEnd = { kind: 'abandoned' }
-/** How late a clock may be noticed to have run out, in milliseconds. */
-const TURN_MS = 20
-/** So many turns with nothing to look at end the timer: a new one for every call would cost more. */
-const IDLE_TURNS = 100
+const RUNNING: ExchangeEnd = { kind: 'abandoned' }
 
-/** Exchanges whose clocks run, by one timer for all. */
+/** The interval of the checks in milliseconds: a clock may run over by this much. */
+const CHECK_INTERVAL_MS = 20
+/** The timer stops after this many checks with nothing to watch; starting one for every call would cost more. */
+const MAX_IDLE_CHECKS = 100
+
+/** The exchanges whose clocks run. One timer checks all of them. */
 const watched = new Set<{ look(now: number): void }>()
 let timer: NodeJS.Timeout | undefined
-let idleTurns = 0
+let idleChecks = 0
 
 const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")'
 
@@ -72,7 +73,7 @@ export abstract class Exchange<End extends ExchangeEnd> {
   /** How the exchange ended; undefined while it runs. */
   end: End | undefined
   #resolve: ((end: End) => void) | undefined
-  /** Resolves when it is over; never rejects. */
+  /** Resolves when the exchange has ended. Never rejects. */
   readonly ended = new Promise<End>((resolve) => {
     this.#resolve = resolve
   })
@@ -89,7 +90,7 @@ export abstract class Exchange<End extends ExchangeEnd> {
     this.#phaseStart = this.startedAt
     if (target.state) target.state.inFlight++
     watched.add(this)
-    timer ??= setInterval(lookAtAll, TURN_MS).unref()
+    timer ??= setInterval(checkAll, CHECK_INTERVAL_MS).unref()
   }
 
   /** Ends the exchange because nobody waits for its answer. */
@@ -200,12 +201,12 @@ function rounded(ms: number | null): number | null {
   return ms === null ? null : Math.round(ms)
 }
 
-function lookAtAll(): void {
+function checkAll(): void {
   const now = performance.now()
   for (const exchange of watched) exchange.look(now)
-  idleTurns = watched.size > 0 ? 0 : idleTurns + 1
-  if (idleTurns < IDLE_TURNS) return
+  idleChecks = watched.size > 0 ? 0 : idleChecks + 1
+  if (idleChecks < MAX_IDLE_CHECKS) return
   clearInterval(timer)
   timer = undefined
-  idleTurns = 0
+  idleChecks = 0
 }

@@ -21,17 +21,17 @@ async function answered(t: TestContext, { handler, beforeEnd, next }: Held) {
   let asked = 0
   const app = await serveApp((app) => {
     app.use((_req, res) => {
-      holdEnd(res, {
+      const holder = {
         beforeEnd: () => {
           asked++
           return beforeEnd()
         },
-        next: (error) => {
-          errors.push(error)
-          if (next) next(error, res)
-          else res.writeHead(500, { 'x-error': 'yes' }).end('error')
-        },
-        onSend: (chunk, encoding) => void sent.push([chunk, encoding]),
+        onSend: (chunk: unknown, encoding: unknown) => void sent.push([chunk, encoding]),
+      }
+      holdEnd(res, holder, (error) => {
+        errors.push(error)
+        if (next) next(error, res)
+        else res.writeHead(500, { 'x-error': 'yes' }).end('error')
       })
       handler(res)
     })

@@ -10,7 +10,7 @@ import {
   lineHeaders,
   requestHeaders,
 } from '../../../lib/middleware/forward/relay-headers.ts'
-import { failureOfRelayed, mannerOf } from '../../../lib/middleware/forward/relay-status.ts'
+import { failureOfRelayed, relayModeOf } from '../../../lib/middleware/forward/relay-status.ts'
 
 const asking = (headers: IncomingHttpHeaders, method = 'GET') => ({ headers, method }) as IncomingMessage
 const each = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, `of ${name}`]))
@@ -201,7 +201,7 @@ describe('the head of an answer that is passed back', () => {
       ['error', [100, 199, 300, 303, 305, 400, 404, 411, 413, 415, 417, 500]],
     ]
     for (const [manner, statuses] of rows)
-      for (const status of statuses) assert.equal(mannerOf(status), manner, String(status))
+      for (const status of statuses) assert.equal(relayModeOf(status), manner, String(status))
   })
 })
 

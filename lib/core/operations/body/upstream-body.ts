@@ -44,12 +44,12 @@ function withUsage(streamOptions = '{}'): string {
   return editMembers(Buffer.from(streamOptions), { include_usage: 'true' }).toString()
 }
 
-/** Changes to the members of an object: a new value as JSON text, or `null` to take the member away. */
+/** Changes of an object's members: a new value as JSON text, or `null` to remove the member. */
 export type MemberEdits = Readonly<Record<string, string | null>>
 
 /**
- * The same text with some top-level members replaced, taken away or added; every other byte stays as it is. A member
- * that stands twice is edited twice, so that no reader of duplicates sees the old value.
+ * Replaces, removes or adds top-level members; all other bytes stay as they are. A member that occurs twice is changed
+ * twice, so that no reader of duplicates sees the old value.
  *
  * @param raw valid JSON whose top level is an object.
  */

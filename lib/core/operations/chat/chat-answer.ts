@@ -78,7 +78,7 @@ function weightier(before: Substance, choice: ChatChoice, form: ChoiceForm): Sub
   return choice.finish_reason === 'content_filter' ? 'filtered' : before
 }
 
-/** Reads OpenAI-style `usage`. `prompt_tokens` includes the cached ones, the output what was thought. */
+/** Reads OpenAI-style `usage`. `prompt_tokens` includes cached tokens, the output includes reasoning. */
 export function readChatUsage(usage: unknown): ReportedUsage {
   if (!isJsonObject(usage)) return {}
   const cache = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
@@ -91,8 +91,8 @@ export function readChatUsage(usage: unknown): ReportedUsage {
 }
 
 /**
- * Most upstreams count reasoning as part of `completion_tokens`; xAI counts it beside them. The total tells which, or
- * that the part would be greater than the whole.
+ * Returns the output tokens. Most upstreams include reasoning in `completion_tokens`; xAI does not. The total shows
+ * which, or that there are more reasoning tokens than completion tokens.
  */
 function outputOf(usage: JsonObject): number | undefined {
   const completion = tokenCount(usage.completion_tokens)
@@ -105,7 +105,7 @@ function outputOf(usage: JsonObject): number | undefined {
   return reasoning > completion || (total !== undefined && total >= prompt + apart) ? apart : completion
 }
 
-/** Whether a message or delta declines in the model's own words. */
+/** Whether a message or delta contains a refusal by the model. */
 export function hasRefusal(output: ChatOutput): boolean {
   return isText(output.refusal)
 }

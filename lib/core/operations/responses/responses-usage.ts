@@ -1,4 +1,4 @@
-import { tokenCount } from '../../json/index.ts'
+import { isJsonObject, type JsonObject, tokenCount } from '../../json/index.ts'
 import type { ReportedUsage } from '../operation.ts'
 
 /** Reads the `usage` of a response. `input_tokens` includes cached tokens, `output_tokens` includes reasoning. */

@@ -25,7 +25,7 @@ export function usageOfAnswer(
   price: Price,
 ): Usage {
   const { priceUnit } = request.operation
-  const reported = credible(request, reading.usage)
+  const reported = plausible(request, reading.usage)
   if (priceUnit === 'images' && price.perImage > 0n) return usageOfPieces(request, reported)
   if (priceUnit === 'searches' && price.perSearchUnit > 0n) return usageOfSearches(request, reported, price)
   const { outputTokens } = reported
