@@ -13,7 +13,7 @@ const TOKENS_BY_QUALITY: ReadonlyMap<unknown, number> = new Map([
 const TOKENS_OF_UNKNOWN_QUALITY = 1056
 
 /** The most output tokens of one image, for a model without a value in the catalogue. */
-export const MOST_TOKENS_PER_IMAGE = 6240
+export const MAX_TOKENS_PER_IMAGE = 6240
 
 /**
  * Reads a complete OpenAI-style answer with images. It counts the images in the answer, not those that were asked for.

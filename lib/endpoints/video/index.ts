@@ -26,7 +26,7 @@ export { RecordKeeper, type RecordKeeperOptions } from './tasks/record-keeper.ts
 export {
   FORGOTTEN_MS,
   isFinished,
-  LONGEST_HOLD_MS,
+  MAX_HOLD_MS,
   type Observation,
   type ObservedState,
   type TaskCharge,

@@ -1,6 +1,6 @@
 import type { CallRequest, Principal } from '../../core/call/index.ts'
 import { type Catalog, type Line, type Model, priceOn } from '../../core/catalog/index.ts'
-import { MOST_TOKENS_PER_IMAGE, type PriceUnit } from '../../core/operations/index.ts'
+import { MAX_TOKENS_PER_IMAGE, type PriceUnit } from '../../core/operations/index.ts'
 
 /** The output assumed if neither the request nor the catalogue limits it. */
 const UNBOUNDED_OUTPUT_TOKENS = 32_768
@@ -59,7 +59,7 @@ const MAX_OUTPUT_COST: Readonly<Record<PriceUnit, (request: CallRequest, highest
     },
     input: () => 0n,
     images: ({ units, model }, { outputPerMillion, perImage }) => {
-      const tokens = BigInt(model.maxOutputTokens ?? MOST_TOKENS_PER_IMAGE)
+      const tokens = BigInt(model.maxOutputTokens ?? MAX_TOKENS_PER_IMAGE)
       return BigInt(units) * largest(tokens * outputPerMillion, perImage * 1_000_000n)
     },
     seconds: ({ units }, { perSecond }) => BigInt(units) * perSecond * 1_000_000n,

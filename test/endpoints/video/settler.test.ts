@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import {
   FORGOTTEN_MS,
-  LONGEST_HOLD_MS,
+  MAX_HOLD_MS,
   TaskSettler,
   type TaskStore,
 } from '../../../lib/endpoints/video/index.ts'
@@ -92,7 +92,7 @@ for (const { name, skip, open } of TASK_BACKENDS) {
       const who = await payer(tested, 1000n)
       const now = Date.now()
       const doubtful = intentOf(who, { createdAt: now - 3_600_000, answerBy: now - 1000 })
-      const old = intentOf(who, { createdAt: now - LONGEST_HOLD_MS - 1000, answerBy: now - 1000 })
+      const old = intentOf(who, { createdAt: now - MAX_HOLD_MS - 1000, answerBy: now - 1000 })
       const fresh = intentOf(who, { createdAt: now, answerBy: now + 60_000 })
       for (const intent of [doubtful, old, fresh]) await intended(store, intent)
       const logger = new KeptLog()

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { newRequestId } from '../../../lib/core/call/index.ts'
-import { LONGEST_HOLD_MS, type TaskIntent, taskIdOf } from '../../../lib/endpoints/video/index.ts'
+import { MAX_HOLD_MS, type TaskIntent, taskIdOf } from '../../../lib/endpoints/video/index.ts'
 import { assertSound, fresh } from '../../contracts/ledger-money.ts'
 import { intentOf, leasedOf, type Payer, payer, spentOf } from '../../contracts/task-samples.ts'
 import { ScriptedLine, told } from '../../endpoints/video/scripted-line.ts'
@@ -100,8 +100,8 @@ for (const { name, skip, url: databaseUrl } of BACKENDS) {
       )
       assert.deepEqual(await leasedOf(tested, who), [85n, 85n])
 
-      const end = intent.createdAt + LONGEST_HOLD_MS + 1
-      assert.equal((await store.expire(end - LONGEST_HOLD_MS, end, end + DAY, 10)).length, 1)
+      const end = intent.createdAt + MAX_HOLD_MS + 1
+      assert.equal((await store.expire(end - MAX_HOLD_MS, end, end + DAY, 10)).length, 1)
       assert.deepEqual(
         [await leasedOf(tested, who), await spentOf(tested, who)],
         [

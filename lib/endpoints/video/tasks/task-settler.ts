@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { consoleLogger, type Logger } from '../../../core/call/index.ts'
 import type { LineClients, ReadOutcome } from './line-client.ts'
 import { FIRST_POLL_MS, KEPT_KEY_MS } from './new-task.ts'
-import { LONGEST_HOLD_MS, type VideoTask } from './task.ts'
+import { MAX_HOLD_MS, type VideoTask } from './task.ts'
 import type { TaskStore } from './task-store.ts'
 
 /** Options of {@link TaskSettler}. Times are milliseconds. */
@@ -168,7 +168,7 @@ export class TaskSettler {
       )
     }
     const { keepMs, retainMs } = this.#settings
-    const expired = await this.#store.expire(now - LONGEST_HOLD_MS, now, now + keepMs, UPKEEP_TASKS)
+    const expired = await this.#store.expire(now - MAX_HOLD_MS, now, now + keepMs, UPKEEP_TASKS)
     for (const { id, requestId, account, line, upstreamId } of expired) {
       this.#logger.warn(
         { task: id, requestId, account, line, upstreamId },

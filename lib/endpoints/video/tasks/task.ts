@@ -140,7 +140,7 @@ export type TaskIntent = Pick<
 }
 
 /** How long money is held for a task. After that, the task ends, whatever its line does. */
-export const LONGEST_HOLD_MS = 48 * 3_600_000
+export const MAX_HOLD_MS = 48 * 3_600_000
 
 /** A task that its line has not known for this long is lost. */
 export const FORGOTTEN_MS = 600_000
