@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { RunningClaim } from '../../../lib/core/call/index.ts'
+import { FREE } from '../../../lib/core/catalog/catalog.ts'
+import { GatewayError } from '../../../lib/core/errors/index.ts'
+import type { BilledCall } from '../../../lib/middleware/billing-guard/billed-call.ts'
+import { billedCall, COST, ENDING, sent, USAGE } from './billed-calls.ts'
+
+const unavailable = (error: unknown) => error instanceof GatewayError && error.code === 'billing_unavailable'
+
+describe('a call that is charged', () => {
+  it('is charged once what it used, and tells how that came about', () => {
+    const { call, billed, log, bills, used, close } = billedCall()
+    assert.deepEqual([call.billing?.reserved, call.billing?.charged], [9n, null])
+    assert.equal(billed.settle(ENDING), undefined)
+    used()
+    assert.equal(billed.settle(ENDING), undefined)
+    assert.equal(billed.settle(ENDING), undefined)
+    close(true)
+    assert.deepEqual(log, [`settle ${COST}`])
+    assert.equal(call.billing?.charged, COST)
+    const items = [
+      { unit: 'input', quantity: 2, price: '0.001' },
+      { unit: 'request', quantity: 1, price: '0.000000005' },
+    ]
+    assert.deepEqual(JSON.parse(bills[0]?.basis() ?? ''), { line: 'line-0', source: 'measured', items })
+    assert.deepEqual([bills[0]?.claim, bills[0]?.entry, bills[0]?.requestId], [null, null, call.id])
+  })
+
+  it('needs no ledger where it is free, nothing is held, and it hangs on no key', () => {
+    const free = billedCall({ amount: 0n })
+    free.call.usage = USAGE
+    free.call.servedBy = { line: 'line-0', price: FREE }
+    assert.equal(free.billed.settle(ENDING), undefined)
+    assert.equal(free.call.billing?.charged, 0n)
+    free.close(true)
+    assert.deepEqual(free.log, ['release'])
+    for (const options of [{ amount: 1n }, { amount: 0n, claim: {} }]) {
+      const { call, billed, log } = billedCall(options)
+      call.usage = USAGE
+      call.servedBy = { line: 'line-0', price: FREE }
+      billed.settle(ENDING)
+      assert.deepEqual(log, ['settle 0'])
+    }
+  })
+
+  it('is charged what its own handler said, where that produced something', () => {
+    const charged = (finish: 'completed' | 'interrupted' | 'failed' | 'refused', headersSent = false) => {
+      const { call, billed, log, res, bills } = billedCall()
+      call.charge(3n)
+      if (headersSent) sent(res)
+      billed.settle({ ...ENDING, outcome: { ...ENDING.outcome, finish } })
+      if (bills[0]) {
+        const items = [{ unit: 'own', quantity: 1, price: '0.000000003' }]
+        assert.deepEqual(JSON.parse(bills[0].basis()), { items })
+      }
+      return log
+    }
+    assert.deepEqual(charged('completed'), ['settle 3'])
+    assert.deepEqual(charged('interrupted', true), ['settle 3'])
+    assert.deepEqual(charged('interrupted'), [])
+    assert.deepEqual(charged('failed', true), [])
+    assert.deepEqual(charged('refused'), [])
+  })
+})
+
+describe('a charge that nobody confirms', () => {
+  for (const later of [false, true]) {
+    const unconfirmed = () => (later ? Promise.resolve('unconfirmed' as const) : 'unconfirmed')
+    const settled = async (billed: BilledCall) => billed.settle(ENDING)
+
+    it(`keeps an answer back, and is undone, ${later ? 'told later' : 'told at once'}`, async () => {
+      const { call, billed, log, entries, used } = billedCall({ outcome: unconfirmed(), claim: {} })
+      used()
+      await assert.rejects(settled(billed), unavailable)
+      assert.deepEqual(log, [`settle ${COST}`, 'discard', 'revoke'])
+      assert.deepEqual([call.billing?.charged, entries], [null, [null]])
+    })
+
+    it(`stands where some of the answer was sent, ${later ? 'told later' : 'told at once'}`, async () => {
+      const { call, billed, log, used, res } = billedCall({ outcome: unconfirmed() })
+      used()
+      sent(res)
+      await assert.rejects(settled(billed), unavailable)
+      assert.deepEqual([log, call.billing?.charged], [[`settle ${COST}`], COST])
+    })
+
+    it(`is taken for confirmed where answers are delivered all the same, ${later ? 'told later' : 'told at once'}`, async () => {
+      const options = {
+        outcome: unconfirmed(),
+        onLedgerAway: 'deliver',
+        settlesRecords: true,
+        claim: {},
+      } as const
+      const { billed, log, used, claim } = billedCall(options)
+      used()
+      await settled(billed)
+      assert.deepEqual([log, claim?.state], [[`settle ${COST}`], 'completed'])
+    })
+  }
+
+  it('writes the entry of a call that was not answered, or leaves it to the log', () => {
+    for (const revoked of ['queued', 'dropped'] as const) {
+      const { call, billed, entries, used } = billedCall({
+        outcome: 'unconfirmed',
+        settlesRecords: true,
+        revoked,
+      })
+      used()
+      call.entryBy = 'ledger'
+      assert.throws(() => billed.settle(ENDING), unavailable)
+      const [entry] = entries as { status: number; outcome: string; error_code: string }[]
+      assert.deepEqual(
+        [entry?.status, entry?.outcome, entry?.error_code],
+        [503, 'failed', 'billing_unavailable'],
+      )
+      assert.equal(call.entryBy, revoked === 'queued' ? 'written' : 'ledger')
+    }
+  })
+
+  it('is nobody’s concern who has left', () => {
+    const { billed, log, used, close, call } = billedCall({ outcome: 'unconfirmed' })
+    used()
+    call.hold()
+    close()
+    assert.equal(billed.settle(ENDING), undefined)
+    assert.deepEqual(log, [`settle ${COST}`])
+  })
+})
+
+describe('the key of a call that is charged', () => {
+  it('is completed with the charge, for as long as it is kept', (t) => {
+    t.mock.timers.enable({ apis: ['Date'], now: 10_000 })
+    const { call, billed, bills, claim, used } = billedCall({ settlesRecords: true, claim: {} })
+    used()
+    call.entryBy = 'ledger'
+    billed.settle(ENDING)
+    assert.deepEqual(bills[0]?.claim, { id: 'k', owner: 'o', keepUntil: 10_500 })
+    assert.equal(bills[0]?.at, 10_000)
+    assert.equal(claim?.state, 'settling')
+    assert.equal(call.entryBy, 'written')
+    assert.equal(bills[0]?.entry?.().status, 200)
+    call.outcome = { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
+    assert.equal(bills[0]?.entry?.().status, 499, 'as of when it is written')
+  })
+
+  it('is left alone where the ledger keeps no records, or the store completes it', () => {
+    const plain = billedCall({ claim: {} })
+    plain.used()
+    plain.call.entryBy = 'ledger'
+    plain.billed.settle(ENDING)
+    assert.deepEqual(
+      [plain.bills[0]?.claim, plain.claim?.state, plain.call.entryBy],
+      [null, 'running', 'ledger'],
+    )
+    const stored = billedCall({ claim: {}, settlesRecords: true })
+    Object.assign(stored.call.idempotency as object, { completedByLedger: false })
+    stored.used()
+    stored.billed.settle(ENDING)
+    assert.deepEqual([stored.bills[0]?.claim, stored.claim?.state], [null, 'running'])
+  })
+
+  it('becomes what the ledger says, and only where it was being settled', () => {
+    const become = (
+      outcome: 'confirmed' | 'fenced' | 'voided',
+      state: RunningClaim['state'] = 'settling',
+    ) => {
+      const { billed, claim } = billedCall({ claim: { state } })
+      billed.onResolved(outcome)
+      return claim?.state
+    }
+    assert.deepEqual(
+      [become('confirmed'), become('fenced'), become('voided')],
+      ['completed', 'lost', 'released'],
+    )
+    for (const outcome of ['confirmed', 'fenced', 'voided'] as const)
+      assert.equal(become(outcome, 'running'), 'running')
+  })
+
+  it('may be none', () => {
+    for (const outcome of ['confirmed', 'fenced', 'voided'] as const) {
+      const { call, billed, used } = billedCall()
+      used()
+      billed.settle(ENDING)
+      call.entryBy = 'written'
+      billed.onResolved(outcome)
+      assert.equal(call.billing?.charged, outcome === 'confirmed' ? COST : null)
+      assert.equal(call.entryBy, outcome === 'fenced' ? 'ledger' : 'written')
+    }
+  })
+
+  it('that is another’s by now ends the call in the words of whoever holds it', () => {
+    const { call, billed, used, log } = billedCall({ outcome: 'fenced' })
+    used()
+    call.onProve(() => {
+      throw new Error('lost')
+    })
+    assert.throws(() => billed.settle(ENDING), /^Error: lost$/)
+    assert.deepEqual(log, [`settle ${COST}`])
+  })
+
+  it('keeps nothing of an answer that was not sent, where it was lost', () => {
+    for (const headersSent of [false, true]) {
+      const { billed, log, res } = billedCall({ claim: { state: 'settling' } })
+      if (headersSent) sent(res)
+      billed.onResolved('fenced')
+      assert.deepEqual(log, headersSent ? [] : ['discard'])
+    }
+  })
+})
