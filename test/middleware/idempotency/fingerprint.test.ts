@@ -148,6 +148,8 @@ describe('the fingerprint of a body', () => {
         ['ab', 'c'],
       ],
       [{ a: 'bc' }, { ab: 'c' }],
+      // The same bytes: the one as UTF-16, as it has half a pair, the other as UTF-8.
+      ['\ud841\uc380\ue480\u8080', 'A\u0600\u00c0\u4000'],
       [
         [Buffer.from('ab'), Buffer.from('c')],
         [Buffer.from('a'), Buffer.from('bc')],
