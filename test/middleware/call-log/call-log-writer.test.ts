@@ -178,6 +178,21 @@ describe('retention', () => {
     await writer.close()
   })
 
+  it('looks for such entries every ten minutes, and no more once the writer is closed', async (t) => {
+    const prune = t.mock.method(store, 'prune')
+    const writer = writerOf()
+    for (const rounds of [1, 2, 3]) {
+      await pass(t, 10 * 60_000 - 1)
+      assert.equal(prune.mock.callCount(), rounds - 1)
+      await pass(t, 1)
+      assert.equal(prune.mock.callCount(), rounds)
+      assert.deepEqual(prune.mock.calls.at(-1)?.arguments, [Date.now() - 30 * DAY, 500])
+    }
+    await writer.close()
+    await pass(t, DAY)
+    assert.equal(prune.mock.callCount(), 3)
+  })
+
   it('can be switched off', async (t) => {
     await store.append(old(1))
     writerOf({ retentionMs: null })
