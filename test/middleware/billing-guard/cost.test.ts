@@ -53,6 +53,49 @@ describe('the cost of a call', () => {
     assert.equal(cost({ images: 2, seconds: 2.5 }, price), '0.34')
   })
 
+  it('counts nothing that was not used, whatever it would cost', () => {
+    const price = {
+      inputPerMillion: '1',
+      outputPerMillion: '1',
+      cachedInputPerMillion: '1',
+      cacheWritePerMillion: '1',
+      perImage: '1',
+      perSecond: '1',
+      perSearchUnit: '1',
+    }
+    assert.deepEqual(costOf(used({}), priced(price)), { amount: 0n, items: [] })
+    const pieces = { images: 1, seconds: 1, searchUnits: 1 }
+    assert.deepEqual(
+      costOf(used(pieces), priced(price)).items.map(({ unit, quantity }) => [unit, quantity]),
+      [
+        ['image', 1],
+        ['second', 1],
+        ['search_unit', 1],
+      ],
+    )
+    assert.deepEqual(
+      costOf(used({ ...pieces, inputTokens: 1, outputTokens: 1 }), priced(price)).items.map(
+        ({ unit }) => unit,
+      ),
+      ['input', 'output'],
+      'what is paid by its tokens is paid once',
+    )
+    const free = priced({ perImage: '1', perSecond: '1', perSearchUnit: '1' })
+    assert.deepEqual(
+      costOf(used({ ...pieces, inputTokens: 1, outputTokens: 1 }), free).items.map(({ unit }) => unit),
+      ['image', 'second', 'search_unit'],
+    )
+    const cached = used({ inputTokens: 5, cachedInputTokens: 4, cacheWriteTokens: 2 })
+    assert.deepEqual(
+      costOf(cached, priced(price)).items.map(({ unit, quantity }) => [unit, quantity]),
+      [
+        ['cached_input', 4],
+        ['cache_write', 2],
+      ],
+      'plain input is never less than nothing',
+    )
+  })
+
   it('is rounded half up to the nano-unit once, and not term by term', () => {
     const halfANano = { inputPerMillion: '0.0005', outputPerMillion: '0.0005' }
     assert.equal(cost({ inputTokens: 1 }, halfANano), '0.000000001')

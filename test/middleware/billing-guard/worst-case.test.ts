@@ -77,4 +77,60 @@ describe('what is held for a call', () => {
   it('is nothing for a free model', () => {
     assert.equal(held(catalogOf({})), '0')
   })
+
+  const of = (name: string, price: object, request: Partial<CallRequest>, model: object = {}) => {
+    const operation = OPERATIONS.find((one) => one.name === name) ?? {
+      ...(OPERATIONS[0] as (typeof OPERATIONS)[number]),
+      priceUnit: 'seconds' as const,
+    }
+    return held(catalogOf({ price, ...model }), { operation, estimatedInputTokens: 0, ...request })
+  }
+  const EVERY = {
+    outputPerMillion: '1',
+    perImage: '0.005',
+    perSearchUnit: '0.002',
+    perSecond: '0.1',
+  }
+
+  it('is as many images as are asked for, at their price or at that of their tokens', () => {
+    const images = (price: object, model: object = {}) => of('images.generations', price, { units: 3 }, model)
+    assert.equal(images({ perImage: '0.04' }), '0.12')
+    assert.equal(images({ outputPerMillion: '1' }), '0.01872')
+    assert.equal(images({ outputPerMillion: '1' }, { maxOutputTokens: 1000 }), '0.003')
+    assert.equal(images(EVERY, { maxOutputTokens: 1000 }), '0.015')
+    assert.equal(images(EVERY, { maxOutputTokens: 9000 }), '0.027')
+    assert.equal(images({}), '0')
+  })
+
+  it('is the searches, or the seconds, that it comes to', () => {
+    assert.equal(of('rerank', EVERY, { units: 3 }), '0.006')
+    assert.equal(of('a video', EVERY, { units: 3 }), '0.3')
+    assert.equal(of('rerank', {}, { units: 3 }), '0')
+    assert.equal(of('a video', {}, { units: 3 }), '0')
+  })
+
+  it('is its input alone where nothing is written, or nothing at all is charged', () => {
+    assert.equal(
+      of('embeddings', { ...EVERY, inputPerMillion: '1' }, { estimatedInputTokens: 40 }),
+      '0.00005',
+    )
+    assert.equal(of('messages.count_tokens', EVERY, {}), '0')
+  })
+
+  it('is rounded half up to the nano-unit', () => {
+    const input = (tokens: number) =>
+      of('embeddings', { inputPerMillion: '0.0004' }, { estimatedInputTokens: tokens })
+    assert.equal(input(1), '0.000000001', 'half a nano-unit')
+    const less = of('embeddings', { inputPerMillion: '0.000399999' }, { estimatedInputTokens: 1 })
+    assert.equal(less, '0')
+  })
+
+  it('is the dearest of each price, wherever it stands among the lines', () => {
+    const dear = { price: { perRequest: '0.02' } }
+    for (const lines of [
+      [dear, {}],
+      [{}, dear],
+    ])
+      assert.equal(held(catalogOf({ price: { perRequest: '0.01' } }, ...lines)), '0.02')
+  })
 })

@@ -3,6 +3,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
+import type { Request } from 'express'
+import { callOf } from '../../../lib/core/call/index.ts'
 import { loadConfig } from '../../../lib/core/catalog/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { type ForwardTarget, forwardTo } from '../../../lib/middleware/forward/index.ts'
@@ -17,6 +19,7 @@ async function pinned(
   t: TestContext,
   url: string,
   target: Omit<ForwardTarget, 'line'>,
+  before?: (req: Request) => void,
 ): Promise<ChainServer & { get(init?: RequestInit): Promise<Response> }> {
   const config = loadConfig({
     accounts: [{ id: 'acme' }],
@@ -31,6 +34,7 @@ async function pinned(
   const chain = await serveChain(config, (app, { lines }) => {
     const toLine = forwardTo({ lines })
     app.all('/v1/clips/:id', (req, res, next) => {
+      if (before) before(req)
       toLine(req, res, { line, ...target }).catch(next)
     })
     app.use(errorEnvelope())
@@ -45,6 +49,35 @@ async function pinned(
 }
 
 describe('forwardTo', () => {
+  it('adds to what the handler has noted of its routing', async (t) => {
+    const upstream = await byteUpstream(t, (_req, res) => void res.end('a clip'))
+    const eliminated = [{ line: 'other', reason: 'pinned', detail: 'l has it' } as const]
+    const server = await pinned(t, upstream.url, { path: '/x' }, (req) => {
+      callOf(req).routing = { region: 'eu', strategy: 'own', eliminated: [...eliminated], attempts: [] }
+    })
+    const response = await server.get()
+    await response.text()
+    const { routing } = await server.entry(response.headers.get('x-request-id'))
+    assert.deepEqual([routing?.region, routing?.strategy, routing?.eliminated], ['eu', 'own', eliminated])
+    assert.deepEqual(
+      routing?.attempts.map(({ line }) => line),
+      ['l'],
+    )
+  })
+
+  it('reads of an error how long to wait where the line tells it in the body alone', async (t) => {
+    const retry = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34.4s' }
+    const upstream = await byteUpstream(t, (_req, res) => {
+      res.writeHead(429, { 'content-type': 'application/json' })
+      res.write('{"error":{"details":[')
+      setImmediate(() => res.end(`${JSON.stringify(retry)}]}}`))
+    })
+    const server = await pinned(t, upstream.url, { path: '/x' })
+    const response = await server.get()
+    assert.equal((await envelopeOf(response)).error.code, 'upstream_rate_limited')
+    assert.equal(response.headers.get('retry-after'), '35')
+  })
+
   it('asks one line for a path of the handler’s choice, with headers of its choice', async (t) => {
     const upstream = await byteUpstream(
       t,
