@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, it, type TestContext } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import {
+  type CallLogEntry,
   CallLogWriter,
   type CallLogWriterOptions,
   MemoryCallStore,
@@ -156,6 +157,40 @@ describe('the call log writer', () => {
       assert.throws(() => writerOf({ [name]: 0 }), new RegExp(`"${name}"`))
     }
     assert.throws(() => writerOf({ flushMs: 1001 }), /"flushMs"/)
+    for (const name of ['maxQueue', 'batchSize', 'flushMs', 'retentionMs'] as const)
+      assert.throws(() => writerOf({ [name]: Number.NaN }), new RegExp(`"${name}"`))
+    assert.throws(() => writerOf({ flushMs: -1 }), /"flushMs"/)
+    for (const options of [
+      { maxQueue: 1 },
+      { batchSize: 1 },
+      { flushMs: 0 },
+      { flushMs: 1000 },
+      { retentionMs: 1 },
+    ])
+      assert.doesNotThrow(() => writerOf(options))
+  })
+
+  it('holds ten thousand entries and writes five hundred at once, 50 ms after the first, unless told otherwise', async (t) => {
+    const appended: number[] = []
+    const go = Promise.withResolvers<void>()
+    t.mock.method(store, 'append', async (entries: readonly CallLogEntry[]) => {
+      appended.push(entries.length)
+      await go.promise
+    })
+    const one = new CallLogWriter({ store, logger: recordingLogger() })
+    one.add(entryAt(NOW))
+    await pass(t, 49)
+    assert.deepEqual(appended, [])
+    await pass(t, 1)
+    assert.deepEqual(appended, [1])
+    const many = new CallLogWriter({ store, logger: recordingLogger() })
+    for (let i = 0; i < 10_001; i++) many.add(entryAt(NOW))
+    assert.deepEqual([many.queued, many.dropped], [10_000, 1])
+    assert.deepEqual(appended, [1, 500], 'a full batch waits for nothing')
+    go.resolve()
+    await many.close()
+    await one.close()
+    assert.equal(many.queued, 0)
   })
 })
 
