@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import type { IdempotencyClaim } from '../../../lib/core/call/index.ts'
 import { StoreGuard } from '../../../lib/core/store-guard/index.ts'
 import { ClaimKeeper } from '../../../lib/middleware/idempotency/claim-keeper.ts'
@@ -7,6 +7,7 @@ import { HeldClaim } from '../../../lib/middleware/idempotency/held-claim.ts'
 import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { until } from '../../support/until.ts'
+import { clockOf } from './faked-clock.ts'
 
 const LEASE_MS = 60_000
 
@@ -93,22 +94,6 @@ class EndlessStore extends MemoryIdempotencyStore {
     this.#pass(100)
     // A keeper that never stops fails the test, and does not hang it.
     return this.log.length > 1000 ? 0 : limit
-  }
-}
-
-/** Time that passes when the test says so, on all clocks. */
-function clockOf(t: TestContext): { pass(ms: number): void; tick(ms: number): void } {
-  let passed = performance.now()
-  t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() })
-  t.mock.method(performance, 'now', () => passed)
-  return {
-    pass: (ms) => {
-      passed += ms
-    },
-    tick: (ms) => {
-      passed += ms
-      t.mock.timers.tick(ms)
-    },
   }
 }
 

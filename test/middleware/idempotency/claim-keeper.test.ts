@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict'
+import { beforeEach, describe, it, type TestContext } from 'node:test'
+import type { IdempotencyClaim } from '../../../lib/core/call/index.ts'
+import { StoreAway, StoreGuard } from '../../../lib/core/store-guard/index.ts'
+import { ClaimKeeper } from '../../../lib/middleware/idempotency/claim-keeper.ts'
+import { HeldClaim } from '../../../lib/middleware/idempotency/held-claim.ts'
+import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
+import { recordingLogger } from '../../support/app-server.ts'
+import { clockOf } from './faked-clock.ts'
+
+const LEASE_MS = 60_000
+const KEEP_MS = 3_600_000
+
+type Operation = 'claim' | 'renew' | 'complete' | 'release' | 'prune'
+
+/** A store that notes what it is asked for, and when; it fails while it is told to. */
+class NotedStore extends MemoryIdempotencyStore {
+  readonly log: string[] = []
+  readonly failing = new Set<Operation>()
+  now = () => 0
+
+  #note(operation: Operation, detail = ''): void {
+    this.log.push(`${this.now()} ${operation}${detail}`)
+    if (this.failing.has(operation)) throw new Error(`${operation} fails`)
+  }
+
+  override async claim(request: Parameters<MemoryIdempotencyStore['claim']>[0]) {
+    this.#note('claim')
+    return super.claim(request)
+  }
+
+  override async renew(claims: readonly IdempotencyClaim[], leaseUntil: number) {
+    this.#note('renew', ` ${claims.map(({ id }) => id)} until ${leaseUntil - Date.now()}`)
+    return super.renew(claims, leaseUntil)
+  }
+
+  override async complete(claim: IdempotencyClaim, keepUntil: number) {
+    this.#note('complete', ` ${claim.id} for ${keepUntil - Date.now()}`)
+    return super.complete(claim, keepUntil)
+  }
+
+  override async release(claim: IdempotencyClaim) {
+    this.#note('release', ` ${claim.id}`)
+    return super.release(claim)
+  }
+
+  override async prune(now: number, limit: number) {
+    this.#note('prune')
+    return super.prune(now, limit)
+  }
+}
+
+let store: NotedStore
+beforeEach(() => {
+  store = new NotedStore()
+})
+
+function keeperOf(t: TestContext) {
+  const clock = clockOf(t)
+  const began = performance.now()
+  store.now = () => Math.round(performance.now() - began)
+  const logger = recordingLogger()
+  const guard = new StoreGuard({ name: 'claims', logger, probeMs: 0 })
+  const keeper = new ClaimKeeper({ store, guard, logger, leaseMs: LEASE_MS, keepMs: KEEP_MS })
+  const claim = async (id: string) => {
+    const held = await keeper.claim({ id, owner: `req_${id}` }, 'f')
+    assert.ok(held instanceof HeldClaim)
+    return held
+  }
+  /** Lets time pass, and what is due by then happen. */
+  const pass = async (ms: number) => {
+    clock.tick(ms)
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+  }
+  const messages = () => logger.lines.map(({ message }) => message)
+  const only = (operation: Operation) => store.log.filter((line) => line.split(' ')[1] === operation)
+  return { keeper, claim, pass, messages, only, logger }
+}
+
+describe('a claim that is held', () => {
+  it('lets its call go on for three quarters of its lease since it was last renewed', async (t) => {
+    const { keeper, claim, pass } = keeperOf(t)
+    const held = await claim('a')
+    store.failing.add('renew')
+    await pass(44_999)
+    assert.equal(keeper.maySend(held), true)
+    await pass(1)
+    assert.equal(keeper.maySend(held), false)
+    store.failing.clear()
+    await pass(1000)
+    assert.equal(keeper.maySend(held), true, 'renewed again')
+    for (const [state, may] of [
+      ['completed', true],
+      ['settling', false],
+      ['lost', false],
+      ['released', false],
+    ] as const) {
+      held.state = state
+      assert.equal(keeper.maySend(held), may, state)
+    }
+  })
+
+  it('is renewed every quarter of its lease, for a whole one, as long as it is held', async (t) => {
+    const { keeper, claim, pass, only } = keeperOf(t)
+    const held = await claim('a')
+    await pass(14_999)
+    assert.deepEqual(only('renew'), [])
+    await pass(1)
+    await pass(15_000)
+    assert.deepEqual(only('renew'), ['15000 renew a until 60000', '30000 renew a until 60000'])
+    await keeper.release(held)
+    assert.equal(held.state, 'released')
+    await pass(60_000)
+    assert.equal(only('renew').length, 2)
+  })
+
+  it('that the store knows nothing of any more is lost, which is told', async (t) => {
+    const { keeper, claim, pass, messages, only } = keeperOf(t)
+    const [lost, kept] = [await claim('lost'), await claim('kept')]
+    store.free(lost)
+    await pass(15_000)
+    assert.deepEqual([lost.state, kept.state], ['lost', 'running'])
+    assert.deepEqual(messages(), ['idempotency: a claim was lost to a later call'])
+    assert.deepEqual([keeper.maySend(lost), keeper.maySend(kept)], [false, true])
+    await pass(15_000)
+    assert.equal(only('renew').at(-1), '30000 renew kept until 60000')
+  })
+
+  it('that is over by itself is renewed no more, and not told of', async (t) => {
+    const { claim, pass, messages, only } = keeperOf(t)
+    const held = await claim('a')
+    held.state = 'completed'
+    await pass(15_000)
+    await pass(15_000)
+    assert.deepEqual([only('renew').length, messages()], [1, []])
+  })
+
+  it('that a ledger is settling stays held, and its key counts as in use until that is known', async (t) => {
+    const { keeper, claim, pass, only } = keeperOf(t)
+    const held = await claim('a')
+    held.state = 'settling'
+    await store.complete(held, Date.now() + KEEP_MS)
+    const again = () => keeper.claim({ id: 'a', owner: 'other' }, 'f')
+    assert.equal(((await again()) as { state: string }).state, 'running')
+    await pass(15_000)
+    assert.equal(held.state, 'settling')
+    held.state = 'completed'
+    assert.equal(((await again()) as { state: string }).state, 'completed')
+    await pass(15_000)
+    await pass(15_000)
+    assert.equal(only('renew').length, 2, 'not renewed any more')
+  })
+})
+
+describe('a store that fails', () => {
+  it('is asked again each second for what it may have claimed, until that may have ended by itself', async (t) => {
+    const { keeper, pass, only } = keeperOf(t)
+    store.failing.add('claim').add('release')
+    await assert.rejects(keeper.claim({ id: 'a', owner: 'o' }, 'f'), StoreAway)
+    for (let second = 0; second < 65; second++) await pass(1000)
+    const asked = only('release').map((line) => Number(line.split(' ')[0]))
+    assert.equal(asked[0], 1000)
+    assert.equal(asked.at(-1), 60_000)
+    assert.equal(asked.length, 60)
+  })
+
+  it('is asked again for a completion, which is then kept from that time on', async (t) => {
+    const { keeper, claim, pass, only, messages } = keeperOf(t)
+    const held = await claim('a')
+    store.failing.add('complete')
+    await assert.rejects(keeper.complete(held), StoreAway)
+    assert.equal(held.state, 'settling')
+    store.failing.clear()
+    await pass(1000)
+    assert.deepEqual(only('complete'), [`0 complete a for ${KEEP_MS}`, `1000 complete a for ${KEEP_MS}`])
+    assert.equal(held.state, 'completed')
+    await pass(30_000)
+    assert.equal(only('complete').length, 2)
+    assert.deepEqual(messages(), ['store is away', 'store is back'])
+  })
+
+  it('is asked by nobody twice at a time: what is due sooner takes the place of what is due later', async (t) => {
+    const { keeper, claim, pass, only } = keeperOf(t)
+    await claim('a')
+    const freed = await claim('b')
+    await pass(500)
+    store.failing.add('release')
+    await keeper.release(freed)
+    store.failing.clear()
+    await pass(1000)
+    assert.deepEqual(only('renew'), ['1500 renew a until 60000'])
+    await pass(13_500)
+    assert.deepEqual(only('renew').slice(1), [], 'not at 15 s, when it was due at first')
+    await pass(1500)
+    assert.deepEqual(only('renew').slice(1), ['16500 renew a until 60000'])
+  })
+
+  it('lets a later call have the key of one that has run no sooner than that is recorded', async (t) => {
+    const { keeper, claim, pass, only } = keeperOf(t)
+    const held = await claim('a')
+    store.failing.add('complete').add('renew')
+    await assert.rejects(keeper.complete(held), StoreAway)
+    const again = () => keeper.claim({ id: 'a', owner: 'other' }, 'f')
+    const { length } = only('complete')
+    assert.equal(((await again()) as { owner: string }).owner, 'req_a')
+    assert.equal(only('complete').length, length, 'its lease still holds')
+    await pass(45_000)
+    const before = only('complete').length
+    await assert.rejects(again(), StoreAway)
+    assert.ok(only('complete').length > before)
+    store.failing.clear()
+    assert.equal(((await again()) as { state: string }).state, 'completed')
+    assert.equal(held.state, 'completed')
+    assert.ok((await keeper.claim({ id: 'b', owner: 'other' }, 'f')) instanceof HeldClaim)
+  })
+})
+
+describe('the end of the process', () => {
+  it('waits for nothing where all is settled, and asks nothing more', async (t) => {
+    const { keeper, claim, pass, only, messages } = keeperOf(t)
+    await claim('a')
+    await keeper.close(1000)
+    await pass(60_000)
+    assert.deepEqual([only('renew'), messages()], [[], []])
+  })
+
+  it('asks again for what is not settled', async (t) => {
+    const { keeper, claim, messages } = keeperOf(t)
+    const held = await claim('a')
+    store.failing.add('release')
+    await keeper.release(held)
+    store.failing.clear()
+    await keeper.close(1000)
+    assert.equal(held.state, 'released')
+    assert.deepEqual(messages(), ['store is away', 'store is back'])
+  })
+
+  it('tells what is not settled by then', async (t) => {
+    const { keeper, claim, logger } = keeperOf(t)
+    const held = await claim('a')
+    store.failing.add('complete')
+    await assert.rejects(keeper.complete(held), StoreAway)
+    await keeper.close(0)
+    const told = logger.lines.at(-1)
+    assert.equal(told?.message, 'idempotency: a claim is not settled at the end')
+    assert.deepEqual(told?.fields, { requestId: 'req_a', state: 'settling' })
+  })
+})
