@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, IncomingMessage, type Server } from 'node:http'
+import { type AddressInfo, Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { describe, it, type TestContext } from 'node:test'
 import express, { type Express } from 'express'
 import { type Call, callOf, upgradeOf } from '../../../lib/core/call/index.ts'
@@ -48,6 +49,14 @@ const asking = (path: string, headers = '', method = 'GET', protocol = 'websocke
   `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n${headers}\r\n`
 
 describe('upgradeHandler', () => {
+  it('closes what is no socket, and asks the app nothing', () => {
+    let asked = 0
+    const upgrades = upgradeHandler(() => asked++)
+    const stream = new PassThrough()
+    upgrades.handle(new IncomingMessage(new Socket()), stream, Buffer.alloc(0))
+    assert.deepEqual([stream.destroyed, asked, upgrades.size], [true, 0, 0])
+  })
+
   it('runs the chain, whose call answers on the socket and knows the address that the app trusts', async (t) => {
     const { port, calls } = await serve(t, (app) => {
       app.get('/echo', (req) => {
