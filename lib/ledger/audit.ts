@@ -34,7 +34,7 @@ export interface AuditedDeposit {
 
 export type AuditedLease = Pick<LeaseRecord, 'id' | 'wallet' | 'held' | 'ended'>
 
-export interface AuditedWallet extends WalletFigures {
+export interface AuditedWallet extends Pick<WalletFigures, 'funds' | 'spent' | 'leased'> {
   readonly id: WalletId
 }
 

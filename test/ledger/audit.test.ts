@@ -11,11 +11,9 @@ const wallet = (
   figures: { funds?: bigint; spent?: bigint; leased?: bigint } = {},
 ) => ({
   id,
-  limited: true,
   funds: 0n,
   spent: 0n,
   leased: 0n,
-  overrun: 0n,
   ...figures,
 })
 

@@ -31,7 +31,7 @@ describe('a wallet of which the ledger has told nothing', () => {
     const seqs = [wallet.nextChange()?.seq]
     assert.equal(wallet.lease?.seq, 1)
     answer()
-    assert.equal(wallet.lease, undefined)
+    assert.equal(wallet.lease === undefined, true)
     seqs.push(wallet.nextChange()?.seq)
     answer({ moved: 30n })
     waiting.push(500n)

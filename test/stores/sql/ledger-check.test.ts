@@ -128,6 +128,32 @@ for (const { name, url, skip } of BACKENDS) {
       assert.equal((await ledger.check()).spent, 5n)
     })
 
+    it('goes through more of every kind of row than it reads at a time', async (t) => {
+      const db = await open(t, await url(t))
+      const ledger = new SqlLedger(db)
+      const many = sql`with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 4001)`
+      const each = sql`from numbers`
+      for (const rows of [
+        sql`insert into deposits (account, reference, amount, at) ${many} select 'a' || n, 'opening', 50, 1 ${each}`,
+        sql`insert into charges (request_id, account, key, amount, at) ${many} select 'r' || n, 'a' || n, null, 9, 1 ${each}`,
+        sql`insert into voids (request_id, account, key, amount, at) ${many} select 'r' || n, 'a' || n, null, 9, 1 ${each}`,
+        sql`insert into leases (id, wallet, owner, held, seq, last_moved, beats, renewed_at)
+          ${many} select 'l' || n, 'account:a' || n, 'p', 7, 1, 7, 1, 1 ${each}`,
+        sql`insert into holds (request_id, account, key, amount) ${many} select 'h' || n, 'a' || n, null, 5 ${each}`,
+        sql`insert into wallets (id, limited, funds, spent, leased, overrun)
+          ${many} select 'account:a' || n, 1, 50, 0, 12, 0 ${each}`,
+      ])
+        await rows.execute(db)
+      assert.deepEqual(await ledger.check(), {
+        violations: [],
+        accounts: 4001,
+        charges: 4001,
+        deposited: 4001n * 50n,
+        spent: 0n,
+        leased: 4001n * 12n,
+      })
+    })
+
     it('goes through more charges than it reads at a time', async (t) => {
       const db = await open(t, await url(t))
       const ledger = new SqlLedger(db)

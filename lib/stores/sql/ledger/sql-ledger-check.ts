@@ -115,7 +115,7 @@ async function* holdsOf(trx: Database): AsyncIterable<readonly AuditedHold[]> {
   }
 }
 
-async function* walletsOf(trx: Database): AsyncIterable<readonly AuditedWallet[]> {
+function walletsOf(trx: Database): AsyncIterable<readonly AuditedWallet[]> {
   const page = (after: string) =>
     trx
       .selectFrom('wallets')
@@ -124,9 +124,7 @@ async function* walletsOf(trx: Database): AsyncIterable<readonly AuditedWallet[]
       .orderBy('id')
       .limit(PAGE_ROWS)
       .execute()
-  for await (const rows of pagesOf(page, ({ id }) => id)) {
-    yield rows.map((wallet) => ({ ...wallet, limited: wallet.limited !== 0 }))
-  }
+  return pagesOf(page, ({ id }) => id)
 }
 
 async function lastOfPage(trx: Database, after: string): Promise<string | null> {
