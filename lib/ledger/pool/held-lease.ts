@@ -5,11 +5,11 @@ const USABLE_MS = 25_000
 export class HeldLease {
   readonly id: string
   /** The amount for further calls. */
-  free = 0n
+  granted = 0n
   /** The amount that is held for running calls. */
   reserved = 0n
   /** The amount that charges have drawn and the ledger has not confirmed. */
-  drawing = 0n
+  drawing = 0
   /** The number of the last change; 0 if the ledger does not have the lease yet. */
   seq = 0
   /** Whether the lease was swept or given up. No more calls are admitted on it; running calls settle from it. */
@@ -23,13 +23,13 @@ export class HeldLease {
   }
 
   /** The amount in the lease for the calls of this process. */
-  get granted(): bigint {
-    return this.free + this.reserved
+  get free(): bigint {
+    return this.granted - this.reserved
   }
 
   /** Whether nothing uses the lease. */
   get empty(): boolean {
-    return this.granted === 0n && this.drawing === 0n
+    return this.granted === 0n && this.drawing === 0
   }
 
   /** Records that a renewal or change was confirmed, which was asked for at the given time. */

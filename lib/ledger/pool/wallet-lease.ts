@@ -87,7 +87,6 @@ export class WalletLease {
     this.#usedAt = now
     if (!lease || this.snapshot.limited === false || lease.free < amount) return undefined
     lease.reserved += amount
-    lease.free -= amount
     this.#policy.admitted(amount, lease.reserved, lease.free)
     if (lease.free < this.#low) {
       this.#low = lease.free / 2n
@@ -100,7 +99,6 @@ export class WalletLease {
   release(lease: HeldLease | undefined, amount: bigint): void {
     if (!lease) return
     lease.reserved -= amount
-    lease.free += amount
     this.#cameBack()
   }
 
@@ -111,27 +109,24 @@ export class WalletLease {
    * @returns the part that the lease pays; undefined if it pays nothing.
    */
   draw(lease: HeldLease | undefined, amount: bigint, cost: bigint): HeldDraw | undefined {
-    this.#policy.spent += cost
-    if (lease) {
-      lease.reserved -= amount
-      lease.free += amount
-    }
+    this.#policy.spent += Number(cost)
+    if (lease) lease.reserved -= amount
     const held = lease ?? this.#lease
     // A lost lease has no free amount.
     const most = held ? (held.lost ? amount : held.free) : 0n
     const drawn = cost < most ? cost : most
     this.#cameBack()
     if (!held || drawn === 0n) return undefined
-    held.free -= drawn
-    held.drawing += drawn
+    held.granted -= drawn
+    held.drawing++
     if (held.lost) this.#deps.figures.overruns++
     return { lease: held.id, wallet: this.wallet, amount: drawn, from: this, held }
   }
 
   /** Records that a drawn amount was taken by the ledger or, if `returned`, is still in the lease. */
   drawn({ held, amount }: HeldDraw, returned: boolean): void {
-    held.drawing -= amount
-    if (returned) held.free += amount
+    held.drawing--
+    if (returned) held.granted += amount
     // A call that ends after the close may have emptied the lease, which must be closed then.
     if (returned || this.#deps.closing) this.#cameBack()
   }
@@ -152,7 +147,7 @@ export class WalletLease {
     this.#lease ??= new HeldLease(this.#deps.newLeaseId())
     const lease = this.#lease
     if (change.kind === 'give') {
-      lease.free -= change.amount
+      lease.granted -= change.amount
       this.#policy.restart()
     }
     lease.seq++
@@ -169,7 +164,7 @@ export class WalletLease {
     this.snapshot.update(state, at.now)
     if (lost) this.drop(lease)
     else if (change.change.kind === 'take') {
-      lease.free += moved
+      lease.granted += moved
       // The lease was not opened: its first change may be asked for again.
       if (moved === 0n && lease.seq === 1) lease.seq = 0
       this.#policy.taken(moved, change.change.need)
