@@ -73,11 +73,15 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler {
     }
     const keyId = key ? key(req, call) : (principal?.keyId ?? null)
     const held = pool.reserve({ account: payer, key: keyId, amount })
-    if (held instanceof Promise) void held.then((answer) => begin(call, answer, res, next)).catch(next)
+    if (held instanceof Promise) beginLater(call, held, res, next)
     else begin(call, held, res, next)
   }
 
-  function begin(call: Call, held: Reservation | ReserveRefusal, res: Response, next: NextFunction): void {
+  function beginLater(call: Call, held: Promise<Answer>, res: Response, next: NextFunction): void {
+    void held.then((answer) => begin(call, answer, res, next)).catch(next)
+  }
+
+  function begin(call: Call, held: Answer, res: Response, next: NextFunction): void {
     if (!(held instanceof Reservation)) {
       next(refuse(call, held))
       return
@@ -92,7 +96,10 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler {
   }
 }
 
-/** Writes the amounts to the call log. The caller does not see them. */
+/** What the pool answers a claim with. */
+type Answer = Reservation | ReserveRefusal
+
+/** Notes the amounts for the call log, which alone may show them. */
 function refuse(call: Call, { refused, required, available }: ReserveRefusal): GatewayError {
   call.billing = { reserved: null, charged: null, required, available, items: [], own: undefined }
   return call.refuse(refused)
