@@ -180,8 +180,18 @@ function billingOf({ reserved, charged, required, available, items }: BillingTra
   }
 }
 
-function itemOf({ unit, quantity, price }: ChargeItem): ChargeItemSummary {
-  return { unit, quantity, price: formatAmount(price) }
+/** Prices as they are written: they are few, and each call has some. */
+const priceTexts = new Map<bigint, string>()
+
+/** An item as log and ledger keep it. */
+export function itemOf({ unit, quantity, price }: ChargeItem): ChargeItemSummary {
+  let text = priceTexts.get(price)
+  if (text === undefined) {
+    text = formatAmount(price)
+    // What a handler charges by itself can be anything.
+    if (unit !== 'own') priceTexts.set(price, text)
+  }
+  return { unit, quantity, price: text }
 }
 
 let lastSecond = -1

@@ -5,6 +5,7 @@ export {
   type BillingSummary,
   type CallLogEntry,
   entryOf,
+  itemOf,
   type LimitSummary,
   type RequestSummary,
   type RoutingSummary,

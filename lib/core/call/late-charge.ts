@@ -1,6 +1,6 @@
 import { formatAmount } from '../catalog/index.ts'
 import type { ChargeItem } from './billing-trace.ts'
-import { type CallLogEntry, CURRENCY } from './call-entry.ts'
+import { type CallLogEntry, CURRENCY, itemOf } from './call-entry.ts'
 
 /** The charge of a call that is charged long after its answer. */
 export interface LateCharge {
@@ -34,7 +34,7 @@ export function withLateCharge(entry: CallLogEntry, charge: LateCharge): CallLog
       charged: formatAmount(amount),
       required: null,
       available: null,
-      items: items.map(({ unit, quantity, price }) => ({ unit, quantity, price: formatAmount(price) })),
+      items: items.map(itemOf),
     },
   }
 }

@@ -6,8 +6,8 @@ import {
   type CallLogEntry,
   type ChargeItem,
   entryOf,
+  itemOf,
 } from '../../core/call/index.ts'
-import { formatAmount } from '../../core/catalog/index.ts'
 import type { Settlement } from '../../ledger/ledger.ts'
 import type { Bill, ChargeOutcome, Reservation, SettleOutcome } from '../../ledger/pool/reservation.ts'
 import { type Cost, costOf } from './cost.ts'
@@ -133,11 +133,9 @@ export class BilledCall implements Bill, BillingTrace {
   /** Returns the terms of the amount, which are stored with the charge and outlive the call log. */
   basis(): string {
     const { usage, servedBy } = this.#call
-    const priced = this.items.map(({ unit, quantity, price }) => {
-      return { unit, quantity, price: formatAmount(price) }
-    })
-    if (this.own !== undefined) return JSON.stringify({ items: priced })
-    return JSON.stringify({ line: servedBy?.line, source: usage?.source, items: priced })
+    const items = this.items.map(itemOf)
+    if (this.own !== undefined) return JSON.stringify({ items })
+    return JSON.stringify({ line: servedBy?.line, source: usage?.source, items })
   }
 
   /** Has the log entry written with the charge. An entry that is written late holds the call's actual end. */
