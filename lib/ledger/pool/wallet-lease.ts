@@ -87,9 +87,10 @@ export class WalletLease {
     this.#usedAt = now
     if (!lease || this.snapshot.limited === false || lease.free < amount) return undefined
     lease.reserved += amount
-    this.#policy.admitted(amount, lease.reserved, lease.free)
-    if (lease.free < this.#low) {
-      this.#low = lease.free / 2n
+    const { free } = lease
+    this.#policy.admitted(amount, lease.reserved, free)
+    if (free < this.#low) {
+      this.#low = free / 2n
       this.#deps.ask(this)
     }
     return lease
