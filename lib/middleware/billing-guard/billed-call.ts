@@ -12,6 +12,8 @@ import type { Settlement } from '../../ledger/ledger.ts'
 import type { Bill, ChargeOutcome, Reservation, SettleOutcome } from '../../ledger/pool/reservation.ts'
 import { type Cost, costOf } from './cost.ts'
 
+const NO_ITEMS: readonly ChargeItem[] = []
+
 /**
  * A call with a reservation, from the reservation to its charge or release. It is also the bill of its charge, and the
  * call's `billing`.
@@ -21,7 +23,7 @@ export class BilledCall implements Bill, BillingTrace {
   charged: bigint | null = null
   readonly required = null
   readonly available = null
-  items: readonly ChargeItem[] = []
+  items = NO_ITEMS
   own: bigint | undefined
   readonly requestId: string
   amount = 0n
