@@ -3,7 +3,6 @@ import { parseAmount } from '../catalog/index.ts'
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../errors/index.ts'
 import { type Protocol, protocolByPath } from '../protocols/index.ts'
 import type { BillingTrace, ServedBy } from './billing-trace.ts'
-import { clientIpOf, clientRequestIdOf, pathOf } from './inbound-request.ts'
 import { type CallTarget, Lifecycle } from './lifecycle.ts'
 import { consoleLogger, type Logger } from './logger.ts'
 import type {
@@ -222,4 +221,27 @@ export class Call extends Lifecycle {
   get #status(): number {
     return this.#response ? this.#response.statusCode : 101
   }
+}
+
+/** Path without the query, as the caller sent it. */
+function pathOf(req: IncomingMessage): string {
+  const url = (req as { originalUrl?: string }).originalUrl ?? req.url ?? '/'
+  const query = url.indexOf('?')
+  return query < 0 ? url : url.slice(0, query)
+}
+
+/** An IPv4 address that came over an IPv6 socket is the IPv4 address. */
+function clientIpOf(req: IncomingMessage): string | null {
+  const { app } = req as { app?: { enabled?(setting: string): boolean } }
+  // Express works out req.ip anew at every look, even where no proxy is trusted and the answer is the socket's.
+  const trusting = app?.enabled?.('trust proxy') ?? false
+  const ip = (trusting ? (req as { ip?: string }).ip : undefined) ?? req.socket.remoteAddress ?? null
+  return ip?.startsWith('::ffff:') && ip.includes('.') ? ip.slice(7) : ip
+}
+
+/** Bounded and printable: it ends up in logs. */
+function clientRequestIdOf(req: IncomingMessage): string | null {
+  const value = req.headers['x-request-id']
+  if (typeof value !== 'string' || value === '') return null
+  return value.replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
 }
