@@ -81,18 +81,15 @@ export abstract class Lifecycle {
    *
    * @returns a function that removes the listener.
    */
-  onLeave(listener: () => void): () => void {
-    if (this.left) {
-      listener()
-      return () => {}
-    }
-    if (this.#leaveListeners) this.#leaveListeners.push(listener)
+  onLeave(listener: () => void): void {
+    if (this.left) listener()
+    else if (this.#leaveListeners) this.#leaveListeners.push(listener)
     else this.#leaveListeners = [listener]
-    return () => {
-      const listeners = this.#leaveListeners
-      const place = listeners ? listeners.indexOf(listener) : -1
-      if (place >= 0) listeners?.splice(place, 1)
-    }
+  }
+
+  /** Removes a listener of {@link onLeave}. */
+  offLeave(listener: () => void): void {
+    this.#leaveListeners = this.#leaveListeners?.filter((each) => each !== listener)
   }
 
   /**

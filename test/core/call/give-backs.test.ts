@@ -182,7 +182,9 @@ describe('onLeave', () => {
     assert.deepEqual([happened, call.left], [[], false])
     handler = (call, res) => {
       call.onLeave(note('kept'))
-      call.onLeave(note('removed'))()
+      const removed = note('removed')
+      call.onLeave(removed)
+      call.offLeave(removed)
       call.onEnd('end', note('end'))
       res.destroy()
     }

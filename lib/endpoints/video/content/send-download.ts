@@ -43,9 +43,10 @@ export async function sendDownload(
   downloads: Downloads,
   source: DownloadSource,
 ): Promise<void> {
-  const callerHeaders = Object.fromEntries(REQUEST_HEADERS.flatMap((name) => headerOf(req, name)))
-  const download = new Download(req, res, downloads, { ...source, callerHeaders })
-  const forget = call.onLeave(() => download.leave())
+  const asked = Object.fromEntries(ASKED.flatMap((name) => headerOf(req, name)))
+  const download = new Download(req, res, downloads, { ...source, asked })
+  const leave = (): void => download.leave()
+  call.onLeave(leave)
   const release = call.hold()
   try {
     const failure = await download.run(source.note)
@@ -58,7 +59,7 @@ export async function sendDownload(
       )
     throw call.refuse(code)
   } finally {
-    forget()
+    call.offLeave(leave)
     release()
   }
 }

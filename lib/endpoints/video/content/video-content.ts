@@ -86,8 +86,10 @@ export class VideoContent {
         message: 'Of this video there is nothing but the video itself. Leave "variant" out.',
       })
     const leaving = new AbortController()
-    const forget = call.onLeave(() => leaving.abort())
-    const source = await client.content(task, variant, leaving.signal).finally(forget)
+    const leave = (): void => leaving.abort()
+    call.onLeave(leave)
+    const content = client.content(task, variant, leaving.signal)
+    const source = await content.finally(() => call.offLeave(leave))
     if (source.kind === 'missing') throw call.refuse('not_found')
     if (source.kind === 'away') throw call.refuse(source.code)
     const { url, headers } = source
