@@ -44,12 +44,14 @@ export interface AttemptPolicy<End extends ExchangeEnd = ExchangeEnd> {
 /** The body of a call that is passed on unread: a refusal can name no member of it. */
 const UNREAD_BODY: RequestBody = { raw: Buffer.alloc(0), json: {} }
 
+const NONE_YET: readonly AttemptRecord[] = []
+
 /** Returns the trace of a call whose routing begins. */
 export function newTrace({
   region,
   strategyName,
 }: Pick<RoutingSettings, 'region' | 'strategyName'>): RoutingTrace {
-  return { region, strategy: strategyName, eliminated: [], attempts: [] }
+  return { region, strategy: strategyName, eliminated: [], attempts: NONE_YET }
 }
 
 /**

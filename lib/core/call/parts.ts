@@ -143,7 +143,7 @@ export interface RoutingTrace {
   readonly region: string
   readonly strategy: string
   readonly eliminated: Elimination[]
-  attempts: AttemptRecord[]
+  attempts: readonly AttemptRecord[]
   /** Set if a retry was withheld because all lines were down at once and the model's retry budget was spent. */
   retryBudgetSpent?: true
   disconnect?: DisconnectTrace

@@ -81,7 +81,7 @@ export class TaskService {
     return (attempt) => {
       for (const call of calls) {
         call.routing ??= this.#deps.newTrace()
-        call.routing.attempts.push({ ...attempt, upstreamModel })
+        call.routing.attempts = [...call.routing.attempts, { ...attempt, upstreamModel }]
       }
     }
   }
