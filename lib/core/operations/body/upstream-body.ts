@@ -54,8 +54,6 @@ export type MemberEdits = Readonly<Record<string, string | null>>
  * @param raw valid JSON whose top level is an object.
  */
 export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
-  const names = Object.keys(edits)
-  if (names.length === 0) return raw
   const cuts: Cut[] = []
   let replaced: string[] | undefined
   let keptEnd = -1
@@ -63,7 +61,7 @@ export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
   let removedEnd = -1
   const member = new MemberCursor(raw)
   while (member.next()) {
-    const name = nameOf(member, names)
+    const name = nameOf(member, edits)
     const text = name === undefined ? undefined : edits[name]
     if (text === null) {
       if (removedStart < 0) removedStart = member.keyStart
@@ -78,8 +76,7 @@ export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
     if (!member.reads(text)) cuts.push({ from: member.valueStart, to: member.valueEnd, text })
   }
   if (removedStart >= 0) cuts.push({ from: keptEnd < 0 ? removedStart : keptEnd, to: removedEnd, text: '' })
-  for (let i = 0; i < names.length; i++) {
-    const name = names[i] as string
+  for (const name in edits) {
     if (edits[name] === null || replaced?.includes(name)) continue
     // Behind the last member that is kept and behind all cuts, for what is cut last may be what followed it.
     const place = Math.max(keptEnd < 0 ? raw.indexOf('{') + 1 : keptEnd, cuts.at(-1)?.to ?? 0)
@@ -90,8 +87,8 @@ export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
   return cuts.length === 0 ? raw : patched(raw, cuts)
 }
 
-function nameOf(member: MemberCursor, names: readonly string[]): string | undefined {
-  for (let i = 0; i < names.length; i++) if (member.is(names[i] as string)) return names[i]
+function nameOf(member: MemberCursor, edits: MemberEdits): string | undefined {
+  for (const name in edits) if (member.is(name)) return name
   return undefined
 }
 
