@@ -230,16 +230,16 @@ function pathOf(req: IncomingMessage): string {
   return query < 0 ? url : url.slice(0, query)
 }
 
-/** An IPv4 address that came over an IPv6 socket is the IPv4 address. */
+/** Returns the caller's address. An IPv4 address on an IPv6 socket is returned as IPv4. */
 function clientIpOf(req: IncomingMessage): string | null {
   const { app } = req as { app?: { enabled?(setting: string): boolean } }
-  // Express works out req.ip anew at every look, even where no proxy is trusted and the answer is the socket's.
+  // Express computes req.ip at each access, even if no proxy is trusted and the result is the socket's address.
   const trusting = app?.enabled?.('trust proxy') ?? false
   const ip = (trusting ? (req as { ip?: string }).ip : undefined) ?? req.socket.remoteAddress ?? null
   return ip?.startsWith('::ffff:') && ip.includes('.') ? ip.slice(7) : ip
 }
 
-/** Bounded and printable: it ends up in logs. */
+/** Returns the caller's request id, shortened and printable, because it is logged. */
 function clientRequestIdOf(req: IncomingMessage): string | null {
   const value = req.headers['x-request-id']
   if (typeof value !== 'string' || value === '') return null

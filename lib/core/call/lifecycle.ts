@@ -76,11 +76,7 @@ export abstract class Lifecycle {
     else this.#last = { name, run, before: this.#last }
   }
 
-  /**
-   * Calls `listener` once if the caller leaves before the whole answer was handed over; at once if the caller has left.
-   *
-   * @returns a function that removes the listener.
-   */
+  /** Calls `listener` once if the caller leaves before the whole answer was handed over; at once if the caller has left. */
   onLeave(listener: () => void): void {
     if (this.left) listener()
     else if (this.#leaveListeners) this.#leaveListeners.push(listener)

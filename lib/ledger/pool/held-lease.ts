@@ -1,14 +1,14 @@
 /** The owner stops using a lease this long after it asked for the last confirmed renewal, in milliseconds. */
 const USABLE_MS = 25_000
 
-/** A lease of this process. As far as is known, the ledger has `free`, `reserved` and `drawing` together in it. */
+/** A lease of this process. As far as is known, the ledger has `granted` and what is drawn in it. */
 export class HeldLease {
   readonly id: string
-  /** The amount for further calls. */
+  /** The amount in the lease for the calls of this process. */
   granted = 0n
   /** The amount that is held for running calls. */
   reserved = 0n
-  /** The amount that charges have drawn and the ledger has not confirmed. */
+  /** The number of charges that have drawn on it and that the ledger has not confirmed. */
   drawing = 0
   /** The number of the last change; 0 if the ledger does not have the lease yet. */
   seq = 0
@@ -22,7 +22,7 @@ export class HeldLease {
     this.id = id
   }
 
-  /** The amount in the lease for the calls of this process. */
+  /** The amount for further calls. */
   get free(): bigint {
     return this.granted - this.reserved
   }

@@ -96,10 +96,10 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler {
   }
 }
 
-/** What the pool answers a claim with. */
+/** The answer of the pool. */
 type Answer = Reservation | ReserveRefusal
 
-/** Notes the amounts for the call log, which alone may show them. */
+/** Writes the amounts to the call log. The caller does not see them. */
 function refuse(call: Call, { refused, required, available }: ReserveRefusal): GatewayError {
   call.billing = { reserved: null, charged: null, required, available, items: [], own: undefined }
   return call.refuse(refused)

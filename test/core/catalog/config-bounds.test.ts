@@ -35,8 +35,9 @@ const PRICES = [
 
 /** Where a member stands, how it gets there, values that fit, values that do not. */
 type Row = [place: string, build: (value: unknown) => unknown, fit: unknown[], unfit: unknown[]]
-const nested = (build: (extra: object) => unknown, outer: string, member: string) => (value: unknown) =>
-  build({ [outer]: { [member]: value } })
+const nested =
+  (build: (extra: Record<string, unknown>) => unknown, outer: string, member: string) => (value: unknown) =>
+    build({ [outer]: { [member]: value } })
 const plain = (build: (extra: Record<string, unknown>) => unknown, member: string) => (value: unknown) =>
   build({ [member]: value })
 

@@ -47,7 +47,7 @@ describe('a public address', () => {
 })
 
 describe('a name that is looked up', () => {
-  type Answered = [error: Error | null, address: string | LookupAddress[], family?: number]
+  type Answered = [error: Error | null, address: string | LookupAddress[], family?: number | undefined]
 
   /** What a connection is told, and the options of the look-up behind it. */
   async function lookedUp(t: TestContext, addresses: LookupAddress[] | Error, all: boolean) {

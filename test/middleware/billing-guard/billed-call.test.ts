@@ -139,9 +139,9 @@ describe('the key of a call that is charged', () => {
     assert.equal(bills[0]?.at, 10_000)
     assert.equal(claim?.state, 'settling')
     assert.equal(call.entryBy, 'written')
-    assert.equal(bills[0]?.entry?.().status, 200)
+    assert.equal(bills[0]?.entry?.()?.status, 200)
     call.outcome = { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
-    assert.equal(bills[0]?.entry?.().status, 499, 'as of when it is written')
+    assert.equal(bills[0]?.entry?.()?.status, 499, 'as of when it is written')
   })
 
   it('is left alone where the ledger keeps no records, or the store completes it', () => {

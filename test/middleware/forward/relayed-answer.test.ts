@@ -9,7 +9,7 @@ function relayed({ takes = () => true }: { takes?: (text: string) => boolean } =
   const log: string[] = []
   const over = Promise.withResolvers<void>()
   const exchange = {
-    ended: () => over.promise,
+    ended: over.promise,
     noteProgress: () => void log.push('progress'),
     received: (piece: Buffer) => void log.push(`received ${piece}`),
     complete: () => void log.push('complete'),

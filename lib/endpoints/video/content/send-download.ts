@@ -43,8 +43,8 @@ export async function sendDownload(
   downloads: Downloads,
   source: DownloadSource,
 ): Promise<void> {
-  const asked = Object.fromEntries(ASKED.flatMap((name) => headerOf(req, name)))
-  const download = new Download(req, res, downloads, { ...source, asked })
+  const callerHeaders = Object.fromEntries(REQUEST_HEADERS.flatMap((name) => headerOf(req, name)))
+  const download = new Download(req, res, downloads, { ...source, callerHeaders })
   const leave = (): void => download.leave()
   call.onLeave(leave)
   const release = call.hold()
