@@ -64,6 +64,13 @@ describe('the body of an answer that is kept', () => {
     assert.equal(new AnswerBody(0).text('a'), null)
   })
 
+  it('counts characters that are several bytes by their bytes', () => {
+    body.addSent('€€')
+    body.addUnsent('€€€')
+    assert.equal(body.text(), `€€${CUT}`)
+    assert.equal(new AnswerBody(8).text('€€€'), `€€${CUT}`)
+  })
+
   it('holds what belongs to it and was not sent, and nothing that is sent behind that', () => {
     body.addSent('a')
     body.addUnsent('b')

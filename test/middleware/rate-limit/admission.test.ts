@@ -96,6 +96,8 @@ describe('rateLimit', () => {
     const faults = [
       [{ levels: [] }, /"levels" is empty/],
       [{ levels: [{ name: '', by }] }, /needs a "name"/],
+      [{ levels: [{ name: 'ip' } as never] }, /needs a "name" and "by"/],
+      [{ levels: [{ name: 'ip', by: 'x' as never }] }, /needs a "name" and "by"/],
       [
         {
           levels: [
@@ -107,9 +109,11 @@ describe('rateLimit', () => {
       ],
       [{ windowMs: 0 }, /"windowMs"/],
       [{ windowMs: 60_001 }, /"windowMs"/],
+      [{ windowMs: 1.5 }, /"windowMs"/],
       [{ onStoreError: 'wait' as 'local' }, /"onStoreError"/],
       [{ store: {} as never }, /"store"/],
     ] as const
+    for (const windowMs of [1, 60_000]) await limitedApp(t, { windowMs })
     for (const [options, message] of faults)
       await assert.rejects(limitedApp(t, options), { name: 'TypeError', message })
   })
