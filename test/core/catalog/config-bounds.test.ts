@@ -13,7 +13,7 @@ function faultsOf(source: unknown, env: Record<string, string> = {}): readonly s
   }
 }
 
-const top = (extra: Record<string, unknown>) => configWith(extra)
+const top = (extra: object) => configWith({ ...extra })
 const account = (extra: object) => configWith({ accounts: [{ ...ACCOUNT, ...extra }] })
 const key = (extra: object) => configWith({ keys: [{ ...KEY, ...extra }] })
 const model = (extra: object) => configWith({ models: [{ ...MODEL, ...extra }] })
@@ -35,10 +35,9 @@ const PRICES = [
 
 /** Where a member stands, how it gets there, values that fit, values that do not. */
 type Row = [place: string, build: (value: unknown) => unknown, fit: unknown[], unfit: unknown[]]
-const nested =
-  (build: (extra: Record<string, unknown>) => unknown, outer: string, member: string) => (value: unknown) =>
-    build({ [outer]: { [member]: value } })
-const plain = (build: (extra: Record<string, unknown>) => unknown, member: string) => (value: unknown) =>
+const nested = (build: (extra: object) => unknown, outer: string, member: string) => (value: unknown) =>
+  build({ [outer]: { [member]: value } })
+const plain = (build: (extra: object) => unknown, member: string) => (value: unknown) =>
   build({ [member]: value })
 
 const ROWS: Row[] = [

@@ -13,6 +13,7 @@ import {
   upgradeHandler,
 } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope, unknownPath } from '../../../lib/middleware/error-envelope/index.ts'
+import { envelopeIn } from '../../support/answer-bodies.ts'
 import { rawClient } from '../../support/app-server.ts'
 import { until } from '../../support/until.ts'
 
@@ -117,7 +118,12 @@ describe('upgradeHandler', () => {
     )
     const received = await rawClient(port, asking('/echo', 'Content-Length: 2\r\n', 'POST', 'h2c')).end()
     assert.match(received, /^HTTP\/1\.1 400/)
-    assert.match(received, /invalid_request/)
+    const [head = '', body = ''] = received.split('\r\n\r\n')
+    assert.match(head, /\r\ncontent-type: application\/json; charset=utf-8/i)
+    assert.match(head, /\r\nx-request-id: req_/i)
+    assert.match(head, /\r\nconnection: close/i)
+    const { error } = envelopeIn(JSON.parse(body.slice(body.indexOf('{'), body.lastIndexOf('}') + 1)))
+    assert.deepEqual([error.code, error.param], ['invalid_request', 'Upgrade'])
     assert.equal(calls.length, 0)
   })
 
