@@ -162,6 +162,20 @@ describe('the fingerprint of a body', () => {
     for (const [one, other] of alike) assert.notEqual(of(one), of(other), JSON.stringify(one))
   })
 
+  it('stays as it is: records outlive the process, and the version, that made them', () => {
+    const messages = [{ role: 'user', content: 'é' }]
+    const rows: [value: unknown, fingerprint: string][] = [
+      [undefined, 'Qke6C58xhT9-AAc_xBdMQs_dEkwt9ksdi4q2T6wkxWU'],
+      [
+        { model: 'chat', n: 1.5, stream: true, stop: null, messages },
+        't_-XMb7Pb4HTfH1onW8_yWloJXmIcLZK96mFNWB7AXM',
+      ],
+      [['x'.repeat(9000), 'y', 'x'.repeat(9000)], 'K3ceP5Fol_s27McRjY_bNoHjNyNlQ7PzUXCK95HjZuM'],
+      [['\ud800', 10n, Buffer.from('ab'), new Date(0), false], '-QhMjND19rKNJ54KrM8kd0KS9U1v4vBOHVwftocXT7A'],
+    ]
+    for (const [value, fingerprint] of rows) assert.equal(of(value), fingerprint)
+  })
+
   it('reads numbers as JavaScript does', () => {
     for (const [one, other] of [
       ['1', '1.0'],
