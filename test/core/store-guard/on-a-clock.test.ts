@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { StoreAway, StoreGuard, type StoreGuardOptions } from '../../../lib/core/store-guard/store-guard.ts'
+import { recordingLogger } from '../../support/app-server.ts'
+
+const DOWN = new Error('down')
+const fails = () => Promise.reject(DOWN)
+const answers = async () => 'here'
+const turn = () => new Promise(setImmediate)
+
+/** A guard on clocks that a test moves. */
+function guarded(t: TestContext, options: Partial<StoreGuardOptions> = {}) {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: 50_000 })
+  let now = 0
+  t.mock.method(performance, 'now', () => now)
+  const logger = recordingLogger()
+  const changes: boolean[] = []
+  const guard = new StoreGuard({ name: 'store', logger, onChange: (away) => changes.push(away), ...options })
+  const advance = async (ms: number, step = 1) => {
+    for (let passed = 0; passed < ms; passed += step) {
+      now += step
+      t.mock.timers.tick(step)
+      await turn()
+    }
+    await turn()
+  }
+  return { guard, logger, changes, advance }
+}
+
+/** What becomes of an operation: `running` until it is known. */
+function watched<T>(operation: Promise<T>) {
+  const seen: { state: unknown } = { state: 'running' }
+  operation.then(
+    (answer) => {
+      seen.state = answer
+    },
+    (error: unknown) => {
+      seen.state = error
+    },
+  )
+  return seen
+}
+
+describe('a store', () => {
+  it('has 250 ms to answer, and the slice in which it was asked', async (t) => {
+    const { guard, advance, logger, changes } = guarded(t)
+    const seen = watched(guard.run(() => new Promise(() => {})))
+    await advance(274)
+    assert.equal(seen.state, 'running')
+    await advance(1)
+    assert.ok(seen.state instanceof StoreAway)
+    assert.equal(seen.state.message, 'store did not answer in 250 ms')
+    assert.deepEqual([guard.away, guard.outages, changes], [true, 1, [true]])
+    assert.deepEqual(logger.lines, [
+      { level: 'error', message: 'store is away', fields: { err: seen.state, store: 'store' } },
+    ])
+  })
+
+  it('has the time that it is given, each operation for itself', async (t) => {
+    const { guard, advance } = guarded(t, { timeoutMs: 100 })
+    const first = watched(guard.run(() => new Promise(() => {})))
+    await advance(55, 5)
+    const second = watched(guard.insist(() => new Promise(() => {})))
+    await advance(55, 5)
+    assert.deepEqual([first.state instanceof StoreAway, second.state], [true, 'running'])
+    await advance(45, 5)
+    assert.equal(second.state, 'running')
+    await advance(15, 5)
+    assert.ok(second.state instanceof StoreAway)
+  })
+
+  it('is away once an operation fails, for others too, and one in half a second tries it', async (t) => {
+    const { guard, advance, changes } = guarded(t)
+    await assert.rejects(guard.run(fails), { name: 'StoreAway', message: 'store failed', cause: DOWN })
+    await assert.rejects(guard.run(answers), { name: 'StoreAway', message: 'store is away' })
+    await advance(499)
+    assert.equal(guard.mayAsk(), false)
+    await advance(1)
+    assert.deepEqual([guard.mayAsk(), guard.mayAsk()], [true, false])
+    await advance(499)
+    await assert.rejects(guard.retry(answers), { message: 'store is away' })
+    await advance(1)
+    assert.equal(await guard.retry(answers), 'here')
+    assert.deepEqual(
+      [guard.away, guard.mayAsk(), guard.mayAsk(), changes],
+      [false, true, true, [true, false]],
+    )
+  })
+
+  it('is tried as often as it is told', async (t) => {
+    const { guard, advance } = guarded(t, { probeMs: 30 })
+    await assert.rejects(guard.run(fails))
+    await advance(29)
+    assert.equal(guard.mayAsk(), false)
+    await advance(1)
+    assert.equal(guard.mayAsk(), true)
+  })
+
+  it('is told to be away and back once each, with how long it was', async (t) => {
+    const { guard, advance, logger, changes } = guarded(t)
+    await assert.rejects(guard.run(fails))
+    await assert.rejects(guard.insist(fails))
+    await advance(1234)
+    await guard.insist(answers)
+    await guard.run(answers)
+    assert.deepEqual(
+      logger.lines.map(({ level, message, fields }) => [level, message, fields]),
+      [
+        ['error', 'store is away', { err: DOWN, store: 'store' }],
+        ['warn', 'store is back', { store: 'store', forMs: 1234 }],
+      ],
+    )
+    assert.deepEqual([changes, guard.outages], [[true, false], 1])
+    await assert.rejects(guard.run(fails))
+    assert.equal(guard.outages, 2)
+  })
+
+  it('is not away because an operation throws before it asks, where that is asked again', async (t) => {
+    const { guard } = guarded(t)
+    const throws = () => {
+      throw DOWN
+    }
+    await assert.rejects(guard.retry(throws), { cause: DOWN })
+    assert.equal(guard.away, false)
+    await assert.rejects(guard.run(throws), { cause: DOWN })
+    assert.equal(guard.away, true)
+  })
+
+  it('is not away because one operation is late, where it answered another since; one that fails says more', async (t) => {
+    const { guard, advance, changes } = guarded(t)
+    let answer = (_: unknown) => {}
+    const late = watched(guard.run(() => new Promise(() => {})))
+    const failing = watched(
+      guard.run(
+        () =>
+          new Promise((_, reject) => {
+            answer = reject
+          }),
+      ),
+    )
+    await advance(1)
+    await guard.run(answers)
+    await advance(300)
+    assert.deepEqual([late.state instanceof StoreAway, guard.away, changes], [true, false, []])
+    answer(DOWN)
+    await turn()
+    assert.ok(failing.state instanceof StoreAway)
+    const other = guard.run(fails)
+    await assert.rejects(other, { message: 'store failed' })
+    assert.equal(guard.away, true)
+  })
+
+  it('that answers late changes nothing any more', async (t) => {
+    const { guard, advance, changes } = guarded(t)
+    let answer = (_: unknown) => {}
+    const late = watched(
+      guard.run(
+        () =>
+          new Promise((resolve) => {
+            answer = resolve
+          }),
+      ),
+    )
+    await advance(275)
+    answer('late')
+    await turn()
+    assert.ok(late.state instanceof StoreAway)
+    assert.deepEqual([guard.away, changes], [true, [true]])
+  })
+})
