@@ -75,6 +75,16 @@ describe('a ledger in memory', () => {
     assert.deepEqual(ledger.settle(calls.slice(0, 1)), ['written'])
   })
 
+  it('remembers as many voids that came first as charges', async () => {
+    const ledger = new MemoryLedger({ maxCharges: 2 })
+    const calls = Array.from({ length: 3 }, () => charge('acme', 5n))
+    ledger.settle(calls.map((call) => voidOf(call)))
+    assert.deepEqual(ledger.settle(calls.slice(1)), ['known', 'known'])
+    assert.deepEqual(ledger.settle(calls.slice(0, 1)), ['written'])
+    const { violations, charges, spent } = await ledger.check()
+    assert.deepEqual([violations, charges, spent], [[], 1, 5n])
+  })
+
   it('forgets ended leases after ten minutes', async (t) => {
     t.mock.timers.enable({ apis: ['Date'] })
     const ledger = new MemoryLedger({ accounts: [{ id: 'acme', balance: '1' }] })

@@ -57,6 +57,19 @@ describe('a call that waits for money', () => {
     await process.admitted(units(12))
   })
 
+  it('is refused for what charges have spent that the ledger has not been handed yet', async () => {
+    const process = new PoolProcess(ledgerOf('10'))
+    const [one, two] = [await process.admitted(units(4)), await process.admitted(units(4))]
+    process.ledger.faults.set('settle', 'waits')
+    settle(one, 'flies', units(4))
+    settle(two, 'waits', units(4))
+    assert.deepEqual(await process.reserve(units(7)), {
+      refused: 'insufficient_balance',
+      required: units(7),
+      available: units(6),
+    })
+  })
+
   it('gives up its place after as long as a call may wait, and is not admitted then', async () => {
     const process = new PoolProcess(ledgerOf('10'), { admissionMs: 300 })
     process.ledger.faults.set('change', 'waits')
@@ -108,6 +121,21 @@ describe('a key with a quota on an account without limits', () => {
     assert.deepEqual([account?.spent, account?.leased, account?.overrun], [units(3), 0n, 0n])
     assert.deepEqual([key?.spent, key?.overrun], [units(3), 0n])
     assert.deepEqual((await shared.check()).violations, [])
+  })
+})
+
+describe('a claim that cannot be', () => {
+  it('is refused with a word on what is wrong with it', () => {
+    const { pool } = new PoolProcess(ledgerOf('10'))
+    const claim = { account: 'acme', key: null, amount: ONE }
+    const wrong = (members: object, name: string, message: RegExp) =>
+      assert.throws(() => pool.reserve({ ...claim, ...members }), { name, message })
+    wrong({ amount: -1n }, 'RangeError', /a call cannot cost -1 nano-units/)
+    wrong({ amount: -1n, key: 'k' }, 'RangeError', /a call cannot cost -1 nano-units/)
+    wrong({ amount: 1 }, 'TypeError', /must be a bigint of nano-units, and is 1/)
+    for (const account of ['', null]) wrong({ account }, 'TypeError', /the account that pays must be named/)
+    wrong({ key: undefined }, 'TypeError', /must be a text or null, and is undefined/)
+    assert.deepEqual(pool.stats.wallets, 0)
   })
 })
 

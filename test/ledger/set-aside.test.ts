@@ -59,6 +59,22 @@ describe('a settlement that the ledger does not take', () => {
     assert.equal((await running(process, 5)).length, 5)
   })
 
+  it('has one call in two seconds tried, to see whether it is the ledger', async () => {
+    const process = new PoolProcess(ledgerOf('1000'))
+    const { ledger, pool, clock } = process
+    const [bad] = await running(process, 1)
+    ledger.poison.add('bad')
+    settle(bad!, 'bad', ONE)
+    await clock.advance(3000)
+    const admitted = async () => (await running(process, 3)).length
+    const seen = [await admitted()]
+    await clock.advance(1999)
+    seen.push(await admitted())
+    await clock.advance(1)
+    seen.push(await admitted(), await admitted())
+    assert.deepEqual([seen, pool.away, pool.onTrial], [[1, 0, 1, 0], true, true])
+  })
+
   it('is undone where its call was not answered, though nobody knows whether it was written', async () => {
     const shared = ledgerOf('1000')
     const process = new PoolProcess(shared)

@@ -97,6 +97,13 @@ describe('a call on a limited wallet', () => {
     assert.deepEqual(deps.figures, { lost: 1, overruns: 1 })
   })
 
+  it('has all that should be held asked for anew once its lease is gone', () => {
+    const { wallet, lease, waiting, next } = opened(40n, 10n)
+    wallet.drop(lease)
+    waiting.push(10n)
+    assert.deepEqual(next(), { kind: 'take', need: 10n, want: 40n })
+  })
+
   it('has what it drew taken by the ledger, or in the lease still', () => {
     const { wallet, lease, seen } = opened(40n)
     const [taken, returned] = [wallet.draw(undefined, 0n, 7n), wallet.draw(undefined, 0n, 5n)]

@@ -1,0 +1,260 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { CallRequest, Elimination } from '../../lib/core/call/index.ts'
+import { GatewayError } from '../../lib/core/errors/index.ts'
+import type { Candidate } from '../../lib/routing/candidates/candidate.ts'
+import {
+  emptied,
+  type FilteredCall,
+  type FilteredRequest,
+  filterCandidates,
+} from '../../lib/routing/candidates/filters.ts'
+
+const PRICE = { inputPerMillion: 1n, outputPerMillion: 2n, perRequest: 3n, perImage: 4n }
+
+interface Given {
+  line?: object
+  state?: object
+  missing?: string
+  contextWindow?: number
+}
+
+/** A line that serves everything, but for what is given. */
+function candidate(id: string, { line, state, ...others }: Given = {}): Candidate {
+  const circuit = { admits: true, state: 'closed', retryAfterMs: 0 }
+  return {
+    line: { id, provider: 'openai', protocol: 'openai', ...line },
+    price: PRICE,
+    contextWindow: undefined,
+    missing: undefined,
+    ...others,
+    state: { enabled: true, restMs: 0, circuit, ...state },
+  } as unknown as Candidate
+}
+
+function request(members: object = {}): CallRequest {
+  const nothing = { features: new Set(), windowTokens: 0, maxOutputTokens: undefined, constraint: undefined }
+  return { operation: { name: 'chat' }, ...nothing, ...members } as unknown as CallRequest
+}
+
+const NOBODY: FilteredCall = { principal: null, pin: null }
+const opened = () => ({ circuit: { admits: false, state: 'open', retryAfterMs: 700 } })
+
+/** Which filter removes a line, beside one that serves everything. */
+function removedBy(given: Given, asked: Partial<FilteredRequest> = {}, call: FilteredCall = NOBODY) {
+  const eliminated: Elimination[] = []
+  const lines = [candidate('other'), candidate('line', given)]
+  const all = { request: request(), ...asked }
+  const left = filterCandidates(lines, call, all, eliminated)
+  assert.deepEqual(
+    left.map(({ line }) => line.id),
+    eliminated.length === 0 ? ['other', 'line'] : ['other'],
+  )
+  return eliminated.length === 0 ? undefined : [eliminated[0]?.reason, eliminated[0]?.detail]
+}
+
+describe('a line that more than one filter removes', () => {
+  // All that can be wrong with a line, in the order of the filters.
+  const constraint = { ignore: ['bad'], maxPrice: { prompt: 0n } }
+  const call = {
+    principal: { lineRegions: ['eu'] },
+    pin: { line: 'other', holds: 'the file' },
+  } as unknown as FilteredCall
+  const everything = { features: new Set(['tools']), windowTokens: 1000, constraint }
+  const faults = {
+    line: { provider: 'bad', region: 'us', features: new Set() },
+    state: { enabled: false, restMs: 5, ...opened() },
+    missing: 'has no such endpoint',
+    contextWindow: 10,
+  }
+
+  it('is told of by the first of them', () => {
+    const line = candidate('line', faults)
+    const other = candidate('other', { line: { region: 'eu' } })
+    const mend: [reason: string, () => void][] = [
+      ['pinned', () => Object.assign(line.line, { id: 'other' })],
+      ['disabled', () => Object.assign(line.state, { enabled: true })],
+      ['provider_constraint', () => Object.assign(line.line, { provider: 'good' })],
+      ['region', () => Object.assign(line.line, { region: 'eu' })],
+      ['protocol', () => Object.assign(line, { missing: undefined })],
+      ['feature', () => Object.assign(line.line, { features: undefined })],
+      ['context_window', () => Object.assign(line, { contextWindow: undefined })],
+      ['price_ceiling', () => Object.assign(line, { price: { ...PRICE, inputPerMillion: 0n } })],
+      ['resting', () => Object.assign(line.state, { restMs: 0 })],
+      ['circuit_open', () => Object.assign(line.state.circuit, { admits: true })],
+    ]
+    Object.assign(other, { price: { ...PRICE, inputPerMillion: 0n } })
+    for (const [reason, mended] of mend) {
+      const eliminated: Elimination[] = []
+      filterCandidates([other, line], call, { request: request(everything) }, eliminated)
+      assert.deepEqual(
+        eliminated.map((one) => one.reason),
+        [reason],
+      )
+      mended()
+    }
+    assert.equal(filterCandidates([other, line], call, { request: request(everything) }, []).length, 2)
+  })
+
+  it('is judged by fewer of them where the request is passed on unread', () => {
+    const unread: FilteredRequest = { request: null }
+    const removed = (given: Given) => {
+      const eliminated: Elimination[] = []
+      filterCandidates(
+        [candidate('other', { line: { region: 'eu' } }), candidate('line', given)],
+        call,
+        unread,
+        eliminated,
+      )
+      return eliminated.map(({ reason }) => reason)
+    }
+    assert.deepEqual(removed(faults), ['disabled'])
+    assert.deepEqual(removed({ ...faults, state: {} }), ['region'])
+    assert.deepEqual(removed({ ...faults, state: {}, line: { provider: 'bad', region: 'eu' } }), [])
+    assert.deepEqual(removed({ line: { region: 'eu' }, state: opened() }), ['circuit_open'])
+  })
+})
+
+describe('a filter', () => {
+  it('keeps a window that is just large enough, with the output asked for', () => {
+    const needs = request({ windowTokens: 0, maxOutputTokens: 100 })
+    assert.equal(removedBy({ contextWindow: 100 }, { request: needs }), undefined)
+    assert.deepEqual(removedBy({ contextWindow: 99 }, { request: needs }), [
+      'context_window',
+      'a window of 99, about 100 needed',
+    ])
+  })
+
+  it('keeps a price that is just the most, unit by unit', () => {
+    const most = { prompt: 1n, completion: 2n, request: 3n, image: 4n }
+    const asked = (maxPrice: object) => {
+      const eliminated: Elimination[] = []
+      try {
+        filterCandidates(
+          [candidate('line')],
+          NOBODY,
+          { request: request({ constraint: { maxPrice } }) },
+          eliminated,
+        )
+      } catch {
+        // It was the only one.
+      }
+      return eliminated[0]?.detail
+    }
+    assert.equal(asked(most), undefined)
+    for (const unit of ['prompt', 'completion', 'request', 'image'] as const)
+      assert.equal(asked({ ...most, [unit]: most[unit] - 1n }), `dearer than max_price in ${unit}`)
+    assert.equal(asked({ prompt: 0n, image: 0n }), 'dearer than max_price in prompt, image')
+  })
+
+  it('takes a line or its provider for named, and a region only where the line has one', () => {
+    const asked = (constraint: object, line: object = {}) =>
+      removedBy({ line }, { request: request({ constraint }) })?.[1]
+    assert.equal(asked({ only: ['line', 'other'] }), undefined)
+    assert.equal(asked({ only: ['openai'] }), undefined)
+    assert.equal(asked({ only: ['other'] }), 'only: ["other"]')
+    assert.equal(asked({ ignore: ['line'] }), 'ignore: ["line"]')
+    assert.equal(asked({ ignore: ['elsewhere'] }), undefined)
+    assert.equal(asked({ order: ['other'], allowFallbacks: true }), undefined)
+    assert.equal(asked({ order: ['other'], allowFallbacks: false }), 'order without fallbacks: ["other"]')
+    assert.equal(asked({ order: ['openai'], allowFallbacks: false }), undefined)
+    const eu = { principal: { lineRegions: ['eu'] }, pin: null } as unknown as FilteredCall
+    const regions = (line: object) => {
+      const eliminated: Elimination[] = []
+      filterCandidates(
+        [candidate('other', { line: { region: 'eu' } }), candidate('line', { line })],
+        eu,
+        { request: null },
+        eliminated,
+      )
+      return eliminated[0]?.detail
+    }
+    assert.equal(regions({ region: 'eu' }), undefined)
+    assert.equal(regions({}), 'region unset; the account allows ["eu"]')
+  })
+
+  it('names the features that a line lacks, where it lists its features', () => {
+    const features = new Set(['tools', 'stream'])
+    const asked = (own: readonly string[] | undefined) =>
+      removedBy({ line: { features: own && new Set(own) } }, { request: request({ features }) })
+    assert.equal(asked(undefined), undefined)
+    assert.equal(asked(['stream', 'tools', 'json']), undefined)
+    assert.deepEqual(asked(['stream']), ['feature', 'lacks tools'])
+    assert.deepEqual(asked([]), ['feature', 'lacks tools, stream'])
+  })
+
+  it('says of a line that is not to be asked now for how long, and whether its probe is taken', () => {
+    assert.deepEqual(removedBy({ state: { restMs: 1.2 } }), [
+      'resting',
+      'asked to be left alone for another 2 ms',
+    ])
+    assert.deepEqual(removedBy({ state: opened() }), ['circuit_open', 'open'])
+    const probing = { circuit: { admits: false, state: 'half_open', retryAfterMs: 0 } }
+    assert.deepEqual(removedBy({ state: probing }), [
+      'circuit_open',
+      'half-open, and another call has the probe',
+    ])
+  })
+
+  it('takes what the request cannot be put to for another protocol, or for what that has no words for', () => {
+    const unfitOf = (code: 'no_candidate' | 'unsupported_feature', param?: string) => ({
+      unfit: (line: { id: string }) => (line.id === 'line' ? new GatewayError(code, { param }) : undefined),
+    })
+    assert.deepEqual(removedBy({}, unfitOf('unsupported_feature', 'top_k')), [
+      'feature',
+      'openai has no words for top_k',
+    ])
+    assert.deepEqual(removedBy({}, unfitOf('unsupported_feature')), ['feature', 'openai has no words for it'])
+    assert.equal(removedBy({ missing: 'has no such endpoint' }, { unfit: () => undefined }), undefined)
+  })
+})
+
+describe('a call whose lines are all removed', () => {
+  /** What is said where nobody knows. */
+  const unknownWait = (code: 'upstream_rate_limited' | 'circuit_open') => new GatewayError(code).retryAfterMs
+  const gone = (line: string, reason: Elimination['reason']): Elimination => ({ line, reason, detail: '' })
+  const told = (candidates: readonly Candidate[], ...eliminated: Elimination[]) => {
+    const { code, retryAfterMs } = emptied(candidates, eliminated)
+    return [code, retryAfterMs]
+  }
+
+  it('is refused by the last filter that removed one, wherever that stands among them', () => {
+    assert.deepEqual(told([], gone('a', 'region'), gone('b', 'feature'), gone('c', 'disabled')), [
+      'unsupported_feature',
+      undefined,
+    ])
+    assert.deepEqual(told([], gone('a', 'context_window'), gone('b', 'region')), [
+      'context_too_long',
+      undefined,
+    ])
+    assert.deepEqual(told([], gone('a', 'region'), gone('b', 'price_ceiling')), ['no_candidate', undefined])
+    assert.deepEqual(told([]), ['no_candidate', undefined])
+  })
+
+  it('is told the shortest wait of the lines that this filter removed', () => {
+    const resting = [300, 200, 0].map((restMs, i) => candidate(`r${i}`, { state: { restMs } }))
+    const open = [900, 700].map((retryAfterMs, i) =>
+      candidate(`c${i}`, { state: { circuit: { admits: false, state: 'open', retryAfterMs } } }),
+    )
+    const all = [...resting, ...open, candidate('free', { state: { restMs: 1 } })]
+    const rests = resting.map(({ line }) => gone(line.id, 'resting'))
+    assert.deepEqual(told(all, ...rests, gone('free', 'disabled')), ['upstream_rate_limited', 200])
+    assert.deepEqual(told(all, ...rests, gone('c0', 'circuit_open')), ['circuit_open', 900])
+    assert.deepEqual(told(all, gone('c1', 'circuit_open'), gone('c0', 'circuit_open')), ['circuit_open', 700])
+    assert.deepEqual(told(all, gone('r2', 'resting')), [
+      'upstream_rate_limited',
+      unknownWait('upstream_rate_limited'),
+    ])
+    assert.deepEqual(
+      told(all, gone('free', 'circuit_open')),
+      ['circuit_open', unknownWait('circuit_open')],
+      'it admits by now',
+    )
+  })
+
+  it('is told what of its request cannot be asked of another protocol', () => {
+    const { code, param, message } = emptied([], [gone('a', 'protocol')], { param: 'top_k' } as never)
+    assert.deepEqual([code, param], ['unsupported_feature', 'top_k'])
+    assert.match(message, /has no counterpart for top_k/)
+  })
+})
