@@ -124,6 +124,29 @@ describe('the commit loop', () => {
     assert.deepEqual(process.messages, ['a charge is written without all that belongs to it'])
   })
 
+  it('hands again what the ledger has not answered, and takes none of it for settled', async () => {
+    const process = new PoolProcess(ledgerOf('1000'))
+    const { ledger, clock } = process
+    const calls = await running(process, 3)
+    ledger.faults.set('settle', 'waits')
+    const settled = calls.map((call, i) => settle(call, `req-${i}`, ONE))
+    await turns()
+    const whole = ledger.settle.bind(ledger)
+    ledger.settle = async (settlements) => (await whole(settlements)).slice(0, 1)
+    ledger.mend()
+    await turns()
+    ledger.settle = whole
+    await clock.advance(1000)
+    assert.deepEqual(
+      settled.map(({ resolved }) => resolved),
+      [['confirmed'], ['confirmed'], ['confirmed']],
+    )
+    assert.deepEqual(
+      ledger.settled.map((batch) => batch.map(({ requestId }) => requestId)),
+      [['req-0'], ['req-1', 'req-2'], ['req-2']],
+    )
+  })
+
   it('a cost beyond what was held comes from what is free, then from the account, below zero if it must', async () => {
     const shared = ledgerOf('10')
     const process = new PoolProcess(shared)

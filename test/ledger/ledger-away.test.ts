@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { CallLogEntry } from '../../lib/core/call/index.ts'
 import { LeasePool } from '../../lib/ledger/pool/lease-pool.ts'
 import { Reservation } from '../../lib/ledger/pool/reservation.ts'
 import { recordingLogger } from '../support/app-server.ts'
@@ -147,5 +148,21 @@ describe('a charge that must not stand', () => {
     await turns(20)
     const [written] = ledger.settled.flat().filter(({ requestId }) => requestId === 'req')
     assert.deepEqual([written?.kind, written?.claim, written?.draws], ['void', claim, []])
+    assert.equal(written?.basis, null)
+  })
+
+  it('is dropped without its entry where the ledger writes none', async () => {
+    const log = { id: 'req' } as unknown as CallLogEntry
+    const revoked = async (settlesRecords: boolean, entry: CallLogEntry | null) => {
+      const process = new PoolProcess(ledgerOf('10'), { settlesRecords })
+      const [first, second] = [await process.admitted(ONE), await process.admitted(ONE)]
+      process.ledger.faults.set('settle', 'waits')
+      settle(first, 'flies', ONE)
+      settle(second, 'req', ONE)
+      return second.revoke(entry && (() => entry))
+    }
+    assert.equal(await revoked(true, log), 'queued')
+    assert.equal(await revoked(true, null), 'dropped')
+    assert.equal(await revoked(false, log), 'dropped')
   })
 })

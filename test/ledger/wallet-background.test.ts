@@ -5,12 +5,12 @@ import { LIMITED, opened, world } from './one-wallet.ts'
 describe('more is asked for in the background', () => {
   it('once less than half of what is free after an answer is left, and then at each half of that', () => {
     const { hold, seen } = opened(1000n, 0n, { ...LIMITED, funds: 1_000_000n })
-    const asked = Array.from({ length: 9 }, () => {
-      hold(100n)
+    const asked = Array.from({ length: 18 }, () => {
+      hold(50n)
       return seen.asked
     })
-    // 500 is the first bound; 400 is below it, and 200 the next; 100 is below that.
-    assert.deepEqual(asked, [0, 0, 0, 0, 0, 1, 1, 1, 2])
+    // Below 500, which leaves 450; below 225, which leaves 200; and 100 is not below that.
+    assert.deepEqual(asked, [...Array(10).fill(0), ...Array(5).fill(1), 2, 2, 2])
   })
 
   it('once less than half is left of what is free beyond what waits', () => {
