@@ -37,3 +37,22 @@ export interface BillingTrace {
   /** What the app's own handler has charged so far; undefined if it has charged nothing. */
   own: bigint | undefined
 }
+
+const MILLION = 1_000_000
+
+/** Returns what some items come to (DESIGN 8): exact, and rounded half up to the nano-unit once. */
+export function amountOf(items: readonly ChargeItem[]): bigint {
+  let millionths = 0n
+  for (const { unit, quantity, price } of items) {
+    millionths += BigInt(Math.round(TOKEN_UNITS.has(unit) ? quantity : quantity * MILLION)) * price
+  }
+  return (millionths + 500_000n) / 1_000_000n
+}
+
+/** Their price is per million. */
+const TOKEN_UNITS: ReadonlySet<ChargeItem['unit']> = new Set([
+  'input',
+  'cached_input',
+  'cache_write',
+  'output',
+])

@@ -1,4 +1,4 @@
-export type * from './billing-trace.ts'
+export { amountOf, type BillingTrace, type ChargeItem, type ServedBy } from './billing-trace.ts'
 export { Call, type CallOptions } from './call.ts'
 export {
   type AttemptSummary,
@@ -12,7 +12,6 @@ export {
   type UsageSummary,
 } from './call-entry.ts'
 export { callOf, openCall } from './call-of.ts'
-export { amountOf } from './charge-items.ts'
 export { freeSpent } from './free-spent.ts'
 export { holdEnd, isHeldBack } from './hold-end.ts'
 export { withLateCharge } from './late-charge.ts'
