@@ -23,7 +23,7 @@ export class TopUpPolicy {
   /** The highest cost of the last call. */
   lastAmount = 0n
   /** The spending since the last tick. */
-  spent = 0
+  spent = 0n
   /** In nano-units per second. */
   #rate = 0
   #tickedAt: number
@@ -51,10 +51,10 @@ export class TopUpPolicy {
   tick(now: number, reserved: bigint, free: bigint): void {
     const seconds = (now - this.#tickedAt) / 1000
     if (seconds <= 0) return
-    const rate = this.spent / seconds
+    const rate = Number(this.spent) / seconds
     // A rise of the spending is applied faster than a fall.
     this.#rate += (rate - this.#rate) * (1 - Math.exp(-seconds / (rate > this.#rate ? 2 : SPEND_SECONDS)))
-    this.spent = 0
+    this.spent = 0n
     this.#tickedAt = now
     keep(this.#peaks, greatest(this.#peak, reserved))
     keep(this.#leasts, least(free, this.#least ?? free))
@@ -115,7 +115,7 @@ export class TopUpPolicy {
 
   /** The amount that should be held in all. */
   get #wanted(): bigint {
-    return greatest(this.#target, BigInt(this.spent * 2), this.#peak * 2n, this.lastAmount * AT_LEAST_CALLS)
+    return greatest(this.#target, this.spent * 2n, this.#peak * 2n, this.lastAmount * AT_LEAST_CALLS)
   }
 }
 

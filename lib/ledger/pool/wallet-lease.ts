@@ -110,7 +110,7 @@ export class WalletLease {
    * @returns the part that the lease pays; undefined if it pays nothing.
    */
   draw(lease: HeldLease | undefined, amount: bigint, cost: bigint): HeldDraw | undefined {
-    this.#policy.spent += Number(cost)
+    this.#policy.spent += cost
     if (lease) lease.reserved -= amount
     const held = lease ?? this.#lease
     // A lost lease has no free amount.
