@@ -114,7 +114,7 @@ export interface LimitSummary {
  * @param ending how the call will end, for a call that is about to end.
  */
 export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
-  const { principal, request, usage, idempotency } = call
+  const { principal, request, routing, usage, idempotency } = call
   const outcome = ending ? ending.outcome : call.outcome
   return {
     id: call.id,
@@ -141,7 +141,14 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
       estimated_input_tokens: request.estimatedInputTokens,
       provider: request.provider ?? null,
     },
-    routing: routingOf(call),
+    routing: routing && {
+      region: routing.region,
+      strategy: routing.strategy,
+      eliminated: routing.eliminated,
+      attempts: routing.attempts.map(attemptOf),
+      ...(routing.retryBudgetSpent && { retry_budget_spent: true }),
+      ...(routing.disconnect && { disconnect: routing.disconnect }),
+    },
     usage: usage && {
       input_tokens: usage.inputTokens,
       cached_input_tokens: usage.cachedInputTokens,
@@ -205,18 +212,6 @@ function isoTime(time: number): string {
     lastText = new Date(second * 1000).toISOString().slice(0, -4)
   }
   return `${lastText}${String(time - second * 1000).padStart(3, '0')}Z`
-}
-
-function routingOf({ routing }: Call): RoutingSummary | null {
-  if (!routing) return null
-  return {
-    region: routing.region,
-    strategy: routing.strategy,
-    eliminated: routing.eliminated,
-    attempts: routing.attempts.map(attemptOf),
-    ...(routing.retryBudgetSpent && { retry_budget_spent: true }),
-    ...(routing.disconnect && { disconnect: routing.disconnect }),
-  }
 }
 
 function attemptOf(attempt: AttemptRecord): AttemptSummary {
