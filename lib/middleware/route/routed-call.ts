@@ -107,14 +107,16 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   /** Meters the usage, settles the call, and sends the last bytes. */
   finish(end: AnswerEnd, candidate: Candidate): Promise<void> | undefined {
     const opened = this.#stream?.opened
-    if (opened) {
-      this.#stream = undefined
-      return opened.then(() => this.finish(end, candidate))
-    }
+    if (opened) return this.#finishOpened(opened, end, candidate)
     this.#meter(end, candidate)
     const keptId = end.kind === 'served' ? (end.reader ?? end.reading)?.keptId : undefined
-    const keeping = keptId === undefined ? undefined : this.#keep(end, keptId, candidate)
-    return keeping ? keeping.then(() => this.#settle(end)) : this.#settle(end)
+    return keptId === undefined ? this.#settle(end) : this.#settleKept(end, keptId, candidate)
+  }
+
+  async #finishOpened(opened: Promise<void>, end: AnswerEnd, candidate: Candidate): Promise<void> {
+    this.#stream = undefined
+    await opened
+    await this.finish(end, candidate)
   }
 
   /** Ends or drains the running attempt because the caller has left. */
@@ -144,13 +146,16 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
       state.observeThroughput(call.usage.outputTokens, durationMs - (firstByteMs ?? 0))
   }
 
-  /** Records which line stores the answer. If that fails, the answer is neither sent nor charged. */
-  #keep({ reader }: AnswerEnd, keptId: string, { line }: Candidate): Promise<void> | undefined {
+  /** Records which line stores the answer, then settles. If that fails, the answer is neither sent nor charged. */
+  async #settleKept(end: AnswerEnd, keptId: string, { line }: Candidate): Promise<void> {
     this.#keeping ??= new AnswerKeeping(this.#call, line.id)
-    return this.#keeping.beforeEnd(keptId)?.catch((error: unknown) => {
-      if (!reader) this.#call.usage = null
+    try {
+      await this.#keeping.beforeEnd(keptId)
+    } catch (error) {
+      if (!end.reader) this.#call.usage = null
       throw error
-    })
+    }
+    await this.#settle(end)
   }
 
   /** Settles the call, without waiting if nothing has to be made durable. */

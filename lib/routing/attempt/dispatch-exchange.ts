@@ -162,10 +162,11 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     if (!this.conclude(end)) return
     const controller = this.#controller
     if (!controller || this.#responseOver) return
-    if (cut) {
-      controller.abort(OVER)
-      return
-    }
+    if (cut) controller.abort(OVER)
+    else this.#linger(controller)
+  }
+
+  #linger(controller: Dispatcher.DispatchController): void {
     if (controller.paused) controller.resume()
     this.#lingering = setTimeout(() => controller.abort(OVER), LINGER_MS).unref()
   }
