@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
 import type { Call, RequestBody } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
+import { isJsonObject } from '../../core/json/index.ts'
 import { type BytesReceiver, decompress, decompressorOf } from './decompress.ts'
 import { isForm, readForm } from './read-form.ts'
 
@@ -146,7 +147,5 @@ function readObject(raw: Buffer | undefined): RequestBody | string {
   } catch {
     return 'The request body is not valid JSON.'
   }
-  if (typeof json !== 'object' || json === null || Array.isArray(json))
-    return 'The request body must be a JSON object.'
-  return { raw, json: json as Record<string, unknown> }
+  return isJsonObject(json) ? { raw, json } : 'The request body must be a JSON object.'
 }

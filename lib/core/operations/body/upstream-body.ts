@@ -1,3 +1,4 @@
+import { isJsonObject } from '../../json/index.ts'
 import type { UpstreamEdit } from '../operation.ts'
 import { MemberCursor, memberText } from './json-members.ts'
 
@@ -19,9 +20,7 @@ export function renamedBody(
 
 /** Whether the caller of an OpenAI-style stream asks for the usage chunk. */
 export function asksForUsage({ stream_options: given }: Readonly<Record<string, unknown>>): boolean {
-  return (
-    typeof given === 'object' && given !== null && 'include_usage' in given && given.include_usage === true
-  )
+  return isJsonObject(given) && given.include_usage === true
 }
 
 /** Returns the body of an OpenAI-style call. If it streams, it asks for the usage chunk in any case. */
