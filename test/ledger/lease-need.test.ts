@@ -60,17 +60,17 @@ describe('what a process should hold of a wallet', () => {
 
   it('is twice what was spent since the last second, until that is over', () => {
     const policy = new TopUpPolicy(0)
-    policy.spent = 30
+    policy.spent = 30n
     assert.equal(policy.lacks(0n), 60n)
     policy.tick(0, 0n, 0n)
     assert.equal(policy.lacks(0n), 60n, 'no time has passed')
     policy.tick(1000, 0n, 0n)
-    assert.equal(policy.spent, 0)
+    assert.equal(policy.spent, 0n)
   })
 
   it('is ten seconds of what is spent: more is believed sooner than less', () => {
     const policy = new TopUpPolicy(0)
-    policy.spent = 1000
+    policy.spent = 1000n
     policy.tick(500, 0n, 0n)
     const rate = 2000 * (1 - Math.exp(-0.5 / 2))
     assert.equal(policy.lacks(0n), tenSecondsOf(rate))
@@ -80,7 +80,7 @@ describe('what a process should hold of a wallet', () => {
 
   it('adds what calls hold at once to what is spent', () => {
     const policy = new TopUpPolicy(0)
-    policy.spent = 1000
+    policy.spent = 1000n
     policy.admitted(1n, 7n, 0n)
     policy.tick(1000, 0n, 0n)
     assert.equal(policy.lacks(0n), tenSecondsOf(1000 * (1 - Math.exp(-1 / 2))) + 14n)

@@ -4,10 +4,10 @@ import type { CallRequest, Elimination } from '../../lib/core/call/index.ts'
 import { GatewayError } from '../../lib/core/errors/index.ts'
 import type { Candidate } from '../../lib/routing/candidates/candidate.ts'
 import {
-  emptied,
   type FilteredCall,
   type FilteredRequest,
   filterCandidates,
+  noCandidateError,
 } from '../../lib/routing/candidates/filters.ts'
 
 const PRICE = { inputPerMillion: 1n, outputPerMillion: 2n, perRequest: 3n, perImage: 4n }
@@ -214,7 +214,7 @@ describe('a call whose lines are all removed', () => {
   const unknownWait = (code: 'upstream_rate_limited' | 'circuit_open') => new GatewayError(code).retryAfterMs
   const gone = (line: string, reason: Elimination['reason']): Elimination => ({ line, reason, detail: '' })
   const told = (candidates: readonly Candidate[], ...eliminated: Elimination[]) => {
-    const { code, retryAfterMs } = emptied(candidates, eliminated)
+    const { code, retryAfterMs } = noCandidateError(candidates, eliminated)
     return [code, retryAfterMs]
   }
 
@@ -253,7 +253,9 @@ describe('a call whose lines are all removed', () => {
   })
 
   it('is told what of its request cannot be asked of another protocol', () => {
-    const { code, param, message } = emptied([], [gone('a', 'protocol')], { param: 'top_k' } as never)
+    const { code, param, message } = noCandidateError([], [gone('a', 'protocol')], {
+      param: 'top_k',
+    } as never)
     assert.deepEqual([code, param], ['unsupported_feature', 'top_k'])
     assert.match(message, /has no counterpart for top_k/)
   })

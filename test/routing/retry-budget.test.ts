@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { RetryBudget } from '../../lib/routing/candidates/retry-budget.ts'
+import { RetryBudget } from '../../lib/routing/candidates/candidate.ts'
 import { RollingCounts } from '../../lib/routing/lines/rolling-counts.ts'
 
 /** Time that passes when a test says so. */
