@@ -1,4 +1,4 @@
-export { amountOf, type BillingTrace, type ChargeItem, type ServedBy } from './billing-trace.ts'
+export { amountOf, type BillingTrace, type ChargeItem } from './billing-trace.ts'
 export { Call, type CallOptions } from './call.ts'
 export {
   type AttemptSummary,

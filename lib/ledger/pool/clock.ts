@@ -23,7 +23,7 @@ export interface Moment {
 /** The clocks of the machine. */
 export const systemClock: Clock = {
   now: performance.now.bind(performance),
-  wall: Date.now,
+  wall: () => Date.now(),
   after(ms, run, keepsAlive = false) {
     let read: NodeJS.Immediate | undefined
     const timer = setTimeout(() => {
