@@ -114,6 +114,20 @@ export function callStoreContract(
       ])
     })
 
+    it('lists those of some ids, newest first, whose other members fit as well', async () => {
+      const entries = Array.from({ length: 4 }, (_, i) =>
+        entryAt(NOON + i, { account: 'picked', status: i === 2 ? 502 : 200 }),
+      )
+      await store.append(entries)
+      const [one, two, three, four] = entries.map(({ id }) => id) as [string, string, string, string]
+      const listed = async (query: Partial<CallQuery>) =>
+        (await store.list({ limit: 10, ...query })).map(({ id }) => id)
+      assert.deepEqual(await listed({ ids: [two, four, newRequestId(NOON)] }), [four, two])
+      assert.deepEqual(await listed({ ids: [one, three, four], status: 502 }), [three])
+      assert.deepEqual(await listed({ ids: [one, two], account: 'somebody else' }), [])
+      assert.deepEqual(await listed({ ids: [one, two, three], limit: 2 }), [three, two])
+    })
+
     it('takes a batch of any size at once', async () => {
       await fresh()
       const entries = Array.from({ length: 1234 }, (_, i) => entryAt(NOON + (i % 7)))

@@ -7,7 +7,7 @@ import { connectionsOf } from '../../../lib/stores/sql/driver/postgres/postgres-
 import { type Database, type OpenDatabaseOptions, openDatabase } from '../../../lib/stores/sql/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { postgresUrl } from './postgres-database.ts'
+import { BACKENDS, postgresUrl } from './postgres-database.ts'
 import { databaseUrl } from './temporary-database.ts'
 
 async function opened(t: TestContext, url: string, options: OpenDatabaseOptions = {}): Promise<Database> {
@@ -111,3 +111,26 @@ describe('a database on Postgres', { skip: WITHOUT_POSTGRES }, () => {
     })
   })
 })
+
+for (const { name, url, skip } of BACKENDS) {
+  describe(`a database in ${name} that is newer than this code`, { skip }, () => {
+    it('is not opened, and stays as it is', async (t) => {
+      const newer = await url(t)
+      const db = await opened(t, newer)
+      const later = '9999-later'
+      await sql`insert into kysely_migration (name, timestamp) values (${later}, '2026')`.execute(db)
+      const logger = recordingLogger()
+      await assert.rejects(openDatabase(newer, { logger }), /corrupted migrations|9999-later/)
+      assert.deepEqual(logger.lines, [])
+      assert.equal(String(await told(db, 'select count(*) from accounts')), '0')
+    })
+
+    it('may be opened to be read', async (t) => {
+      const newer = await url(t)
+      const db = await opened(t, newer)
+      await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2026')`.execute(db)
+      const reading = await opened(t, newer, { readOnly: true })
+      assert.equal(String(await told(reading, 'select count(*) from accounts')), '0')
+    })
+  })
+}
