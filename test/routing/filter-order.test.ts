@@ -7,7 +7,6 @@ import {
   type FilteredCall,
   type FilteredRequest,
   filterCandidates,
-  noCandidateError,
 } from '../../lib/routing/candidates/filters.ts'
 
 const PRICE = { inputPerMillion: 1n, outputPerMillion: 2n, perRequest: 3n, perImage: 4n }
@@ -206,57 +205,5 @@ describe('a filter', () => {
     ])
     assert.deepEqual(removedBy({}, unfitOf('unsupported_feature')), ['feature', 'openai has no words for it'])
     assert.equal(removedBy({ missing: 'has no such endpoint' }, { unfit: () => undefined }), undefined)
-  })
-})
-
-describe('a call whose lines are all removed', () => {
-  /** What is said where nobody knows. */
-  const unknownWait = (code: 'upstream_rate_limited' | 'circuit_open') => new GatewayError(code).retryAfterMs
-  const gone = (line: string, reason: Elimination['reason']): Elimination => ({ line, reason, detail: '' })
-  const told = (candidates: readonly Candidate[], ...eliminated: Elimination[]) => {
-    const { code, retryAfterMs } = noCandidateError(candidates, eliminated)
-    return [code, retryAfterMs]
-  }
-
-  it('is refused by the last filter that removed one, wherever that stands among them', () => {
-    assert.deepEqual(told([], gone('a', 'region'), gone('b', 'feature'), gone('c', 'disabled')), [
-      'unsupported_feature',
-      undefined,
-    ])
-    assert.deepEqual(told([], gone('a', 'context_window'), gone('b', 'region')), [
-      'context_too_long',
-      undefined,
-    ])
-    assert.deepEqual(told([], gone('a', 'region'), gone('b', 'price_ceiling')), ['no_candidate', undefined])
-    assert.deepEqual(told([]), ['no_candidate', undefined])
-  })
-
-  it('is told the shortest wait of the lines that this filter removed', () => {
-    const resting = [300, 200, 0].map((restMs, i) => candidate(`r${i}`, { state: { restMs } }))
-    const open = [900, 700].map((retryAfterMs, i) =>
-      candidate(`c${i}`, { state: { circuit: { admits: false, state: 'open', retryAfterMs } } }),
-    )
-    const all = [...resting, ...open, candidate('free', { state: { restMs: 1 } })]
-    const rests = resting.map(({ line }) => gone(line.id, 'resting'))
-    assert.deepEqual(told(all, ...rests, gone('free', 'disabled')), ['upstream_rate_limited', 200])
-    assert.deepEqual(told(all, ...rests, gone('c0', 'circuit_open')), ['circuit_open', 900])
-    assert.deepEqual(told(all, gone('c1', 'circuit_open'), gone('c0', 'circuit_open')), ['circuit_open', 700])
-    assert.deepEqual(told(all, gone('r2', 'resting')), [
-      'upstream_rate_limited',
-      unknownWait('upstream_rate_limited'),
-    ])
-    assert.deepEqual(
-      told(all, gone('free', 'circuit_open')),
-      ['circuit_open', unknownWait('circuit_open')],
-      'it admits by now',
-    )
-  })
-
-  it('is told what of its request cannot be asked of another protocol', () => {
-    const { code, param, message } = noCandidateError([], [gone('a', 'protocol')], {
-      param: 'top_k',
-    } as never)
-    assert.deepEqual([code, param], ['unsupported_feature', 'top_k'])
-    assert.match(message, /has no counterpart for top_k/)
   })
 })
