@@ -24,10 +24,11 @@ async function mutants(...args: string[]): Promise<string> {
   return (await promisify(execFile)(process.execPath, [TOOL, ...args], { cwd: folder, env })).stdout
 }
 
-/** Tries what the arguments name; answers what became of each mutant. */
+/** Tries what the arguments name, with all tests of the fixture or those named; answers what became of each mutant. */
 async function trials(...args: string[]) {
   const json = join(folder, 'trials.json')
-  const said = await mutants(...args, '--accepted', 'accepted.json', '--json', json)
+  const tests = args.includes('--tests') ? [] : ['--tests', 'checks/*.check.ts']
+  const said = await mutants(...args, ...tests, '--accepted', 'accepted.json', '--json', json)
   const list: Trial[] = JSON.parse(await readFile(json, 'utf8'))
   const outcomeOf = (to: string) => list.find(({ mutant }) => mutant.to === to)?.outcome
   return { said, list, outcomeOf }
