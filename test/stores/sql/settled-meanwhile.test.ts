@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { CompiledQuery } from 'kysely'
+import { type Database, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { settleAll } from '../../../lib/stores/sql/ledger/sql-settling.ts'
+import { charge, voidOf } from '../../contracts/ledger-money.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { postgresUrl } from './postgres-database.ts'
+import { open } from './temporary-database.ts'
+
+/** A thing whose members are its own, but for those given. */
+function likeButFor<T extends object>(thing: T, members: Record<string, unknown>): T {
+  return new Proxy(thing, {
+    get(target, name) {
+      if (Object.hasOwn(members, name)) return members[name as string]
+      const member: unknown = Reflect.get(target, name)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+}
+
+/** A database in whose transactions something happens before the first statement with these words, each time. */
+function interrupted(db: Database, words: string, happens: () => Promise<unknown>) {
+  const seen = { transactions: 0 }
+  const transaction = () => ({
+    execute: (run: (trx: Database) => Promise<unknown>) =>
+      db.transaction().execute((trx) => {
+        seen.transactions++
+        let has = false
+        const executeQuery = async (query: CompiledQuery) => {
+          if (!has && query.sql.includes(words)) {
+            has = true
+            await happens()
+          }
+          return trx.executeQuery(query)
+        }
+        return run(likeButFor(trx as Database, { executeQuery }))
+      }),
+  })
+  return { db: likeButFor(db, { transaction }), seen }
+}
+
+describe('calls that another process settles meanwhile', { skip: WITHOUT_POSTGRES }, () => {
+  it('are read anew, and charged once', async (t) => {
+    const url = await postgresUrl()
+    const [own, others] = [await open(t, url), await open(t, url)]
+    const once = charge('acme', 30n, { key: 'k' })
+    const undone = voidOf(charge('acme', 5n))
+    let times = 0
+    const { db, seen } = interrupted(own, 'insert into wallets', async () => {
+      if (times++ === 0) await new SqlLedger(others).settle([once])
+    })
+    assert.deepEqual(await settleAll(db, [undone, once]), ['written', 'known'])
+    assert.equal(seen.transactions, 2)
+    const ledger = new SqlLedger(own)
+    const wallets = await ledger.wallets(['account:acme', 'key:k'])
+    assert.deepEqual(
+      wallets.map(({ spent }) => spent),
+      [30n, 30n],
+    )
+    const { charges, violations } = await ledger.check()
+    assert.deepEqual([charges, violations], [1, []])
+    assert.deepEqual(await settleAll(own, [undone]), ['known'])
+  })
+
+  it('are tried five times, and nothing is written where it never fits', async (t) => {
+    const own = await open(t, await postgresUrl())
+    const rows = charge('acme', 30n, { key: 'k' })
+    // As if somebody had written the charge each time and taken it back.
+    const none = { rows: [], numAffectedRows: 0n }
+    let transactions = 0
+    const transaction = () => ({
+      execute: (run: (trx: Database) => Promise<unknown>) =>
+        own.transaction().execute((trx) => {
+          transactions++
+          const executeQuery = (query: CompiledQuery) =>
+            query.sql.includes('insert into charges') ? Promise.resolve(none) : trx.executeQuery(query)
+          return run(likeButFor(trx as Database, { executeQuery }))
+        }),
+    })
+    const undone = voidOf(charge('acme', 5n))
+    await assert.rejects(settleAll(likeButFor(own, { transaction }), [undone, rows]), {
+      name: 'RowsHaveChanged',
+    })
+    assert.equal(transactions, 5)
+    const ledger = new SqlLedger(own)
+    assert.deepEqual(await ledger.wallets(['account:acme']), [])
+    assert.equal((await ledger.check()).charges, 0)
+  })
+
+  it('are not tried again where something else fails', async (t) => {
+    const own = await open(t, await postgresUrl())
+    const { db, seen } = interrupted(own, 'insert into wallets', () =>
+      Promise.reject(new Error('on purpose')),
+    )
+    await assert.rejects(settleAll(db, [voidOf(charge('acme', 5n)), charge('acme', 1n)]), /on purpose/)
+    assert.equal(seen.transactions, 1)
+    assert.deepEqual(await new SqlLedger(own).wallets(['account:acme']), [])
+  })
+})
