@@ -135,6 +135,23 @@ describe('a charge that must not stand', () => {
     await process.admitted(units(10))
   })
 
+  it('stops admission like a charge where its void is not taken, until it is', async () => {
+    const process = new PoolProcess(ledgerOf('10'))
+    const { ledger, clock, pool } = process
+    const held = await process.admitted(units(4))
+    const { outcome, resolved } = settle(held, 'req', ONE)
+    assert.equal(await outcome, 'confirmed')
+    ledger.faults.set('settle', 'waits')
+    assert.equal(held.revoke(null), 'queued')
+    await clock.advance(499)
+    assert.equal(pool.away, false)
+    await clock.advance(1)
+    assert.deepEqual([pool.away, pool.stats.queued], [true, 1])
+    ledger.mend()
+    await turns()
+    assert.deepEqual([pool.away, pool.stats.queued, resolved], [false, 0, ['confirmed', 'voided']])
+  })
+
   it('writes the log entry and frees the claim even where the charge was never handed over', async () => {
     const process = new PoolProcess(ledgerOf('10'), { settlesRecords: true })
     const { ledger } = process
