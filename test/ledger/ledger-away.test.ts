@@ -135,6 +135,19 @@ describe('a charge that must not stand', () => {
     await process.admitted(units(10))
   })
 
+  it('is none where the claim belonged to a later call: nothing is told twice, and nothing is left to undo', async () => {
+    const shared = ledgerOf('10')
+    const process = new PoolProcess(shared)
+    const held = await process.admitted(units(4))
+    process.ledger.settle = async () => ['fenced']
+    const { outcome, resolved } = settle(held, 'req', ONE)
+    assert.equal(await outcome, 'fenced')
+    assert.equal(held.revoke(null), 'dropped')
+    assert.deepEqual([resolved, process.pool.stats.queued], [['fenced'], 0])
+    assert.equal((await shared.check()).spent, 0n)
+    await process.admitted(units(10))
+  })
+
   it('stops admission like a charge where its void is not taken, until it is', async () => {
     const process = new PoolProcess(ledgerOf('10'))
     const { ledger, clock, pool } = process
