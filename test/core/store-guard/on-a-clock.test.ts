@@ -150,6 +150,21 @@ describe('a store', () => {
     assert.equal(guard.away, true)
   })
 
+  it('is not away by one that is late where another was answered in the very moment it was asked', async (t) => {
+    const { guard, advance } = guarded(t)
+    const late = watched(guard.run(() => new Promise(() => {})))
+    await guard.run(answers)
+    await advance(300)
+    assert.deepEqual([late.state instanceof StoreAway, guard.away], [true, false])
+  })
+
+  it('is told of on the console where nobody set a logger', async (t) => {
+    const told = t.mock.method(console, 'error', () => {})
+    const guard = new StoreGuard({ name: 'store' })
+    await assert.rejects(guard.run(fails), { cause: DOWN })
+    assert.deepEqual(told.mock.calls[0]?.arguments, ['store is away', { err: DOWN, store: 'store' }])
+  })
+
   it('that answers late changes nothing any more', async (t) => {
     const { guard, advance, changes } = guarded(t)
     let answer = (_: unknown) => {}
