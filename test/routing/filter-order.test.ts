@@ -2,34 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { CallRequest, Elimination } from '../../lib/core/call/index.ts'
 import { GatewayError } from '../../lib/core/errors/index.ts'
-import type { Candidate } from '../../lib/routing/candidates/candidate.ts'
 import {
   type FilteredCall,
   type FilteredRequest,
   filterCandidates,
 } from '../../lib/routing/candidates/filters.ts'
-
-const PRICE = { inputPerMillion: 1n, outputPerMillion: 2n, perRequest: 3n, perImage: 4n }
-
-interface Given {
-  line?: object
-  state?: object
-  missing?: string
-  contextWindow?: number
-}
-
-/** A line that serves everything, but for what is given. */
-function candidate(id: string, { line, state, ...others }: Given = {}): Candidate {
-  const circuit = { admits: true, state: 'closed', retryAfterMs: 0 }
-  return {
-    line: { id, provider: 'openai', protocol: 'openai', ...line },
-    price: PRICE,
-    contextWindow: undefined,
-    missing: undefined,
-    ...others,
-    state: { enabled: true, restMs: 0, circuit, ...state },
-  } as unknown as Candidate
-}
+import { candidate, type Given, opened, PRICE } from './one-line.ts'
 
 function request(members: object = {}): CallRequest {
   const nothing = { features: new Set(), windowTokens: 0, maxOutputTokens: undefined, constraint: undefined }
@@ -37,7 +15,6 @@ function request(members: object = {}): CallRequest {
 }
 
 const NOBODY: FilteredCall = { principal: null, pin: null }
-const opened = () => ({ circuit: { admits: false, state: 'open', retryAfterMs: 700 } })
 
 /** Which filter removes a line, beside one that serves everything. */
 function removedBy(given: Given, asked: Partial<FilteredRequest> = {}, call: FilteredCall = NOBODY) {
