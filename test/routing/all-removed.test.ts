@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { Elimination } from '../../lib/core/call/index.ts'
 import { GatewayError } from '../../lib/core/errors/index.ts'
 import type { Candidate } from '../../lib/routing/candidates/candidate.ts'
-import { emptied } from '../../lib/routing/candidates/filters.ts'
+import { noCandidateError } from '../../lib/routing/candidates/filters.ts'
 import { candidate, opened } from './one-line.ts'
 
 describe('a call whose lines are all removed', () => {
@@ -11,7 +11,7 @@ describe('a call whose lines are all removed', () => {
   const unknownWait = (code: 'upstream_rate_limited' | 'circuit_open') => new GatewayError(code).retryAfterMs
   const gone = (line: string, reason: Elimination['reason']): Elimination => ({ line, reason, detail: '' })
   const told = (candidates: readonly Candidate[], ...eliminated: Elimination[]) => {
-    const { code, retryAfterMs } = emptied(candidates, eliminated)
+    const { code, retryAfterMs } = noCandidateError(candidates, eliminated)
     return [code, retryAfterMs]
   }
 
@@ -52,7 +52,9 @@ describe('a call whose lines are all removed', () => {
   })
 
   it('is told what of its request cannot be asked of another protocol', () => {
-    const { code, param, message } = emptied([], [gone('a', 'protocol')], { param: 'top_k' } as never)
+    const { code, param, message } = noCandidateError([], [gone('a', 'protocol')], {
+      param: 'top_k',
+    } as never)
     assert.deepEqual([code, param], ['unsupported_feature', 'top_k'])
     assert.match(message, /has no counterpart for top_k/)
   })

@@ -1,6 +1,7 @@
 import type { AttemptRecord } from '../../core/call/index.ts'
 import type { Line, Timeouts } from '../../core/catalog/index.ts'
 import type { LineState } from '../lines/line-state.ts'
+import { unwatch, type Watched, watch } from './clock-watch.ts'
 import { type Failure, timedOut } from './outcome.ts'
 import { traceDetail } from './trace-detail.ts'
 
@@ -33,16 +34,6 @@ export type ExchangeEnd =
 
 const RUNNING: ExchangeEnd = { kind: 'abandoned' }
 
-/** The interval of the checks in milliseconds: a clock may run over by this much. */
-const CHECK_INTERVAL_MS = 20
-/** The timer stops after this many checks with nothing to watch; starting one for every call would cost more. */
-const MAX_IDLE_CHECKS = 100
-
-/** The exchanges whose clocks run. One timer checks all of them. */
-const watched = new Set<{ look(now: number): void }>()
-let timer: NodeJS.Timeout | undefined
-let idleChecks = 0
-
 const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")'
 
 /**
@@ -50,8 +41,9 @@ const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")
  * chunks, and total. Progress only stores the time, so that a chunk costs nothing. An exchange ends exactly once;
  * later events of its connection are ignored. Subclasses implement the transport.
  */
-export abstract class Exchange<End extends ExchangeEnd> {
+export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   readonly target: ExchangeTarget
+  place = -1
   readonly #timeouts: Timeouts
   readonly #totalEnd: number
   #phase: 'connect' | 'first_byte' | 'idle' = 'connect'
@@ -89,8 +81,7 @@ export abstract class Exchange<End extends ExchangeEnd> {
     this.#totalEnd = Math.min(this.startedAt + timeouts.totalMs, deadline)
     this.#phaseStart = this.startedAt
     if (target.state) target.state.inFlight++
-    watched.add(this)
-    timer ??= setInterval(checkAll, CHECK_INTERVAL_MS).unref()
+    watch(this)
   }
 
   /** Ends the exchange because nobody waits for its answer. */
@@ -138,7 +129,7 @@ export abstract class Exchange<End extends ExchangeEnd> {
 
   /** Stops the clocks for good. */
   protected stopClocks(): void {
-    watched.delete(this)
+    unwatch(this)
   }
 
   /** Ends the exchange if one of its clocks has run out. */
@@ -199,14 +190,4 @@ export abstract class Exchange<End extends ExchangeEnd> {
 
 function rounded(ms: number | null): number | null {
   return ms === null ? null : Math.round(ms)
-}
-
-function checkAll(): void {
-  const now = performance.now()
-  for (const exchange of watched) exchange.look(now)
-  idleChecks = watched.size > 0 ? 0 : idleChecks + 1
-  if (idleChecks < MAX_IDLE_CHECKS) return
-  clearInterval(timer)
-  timer = undefined
-  idleChecks = 0
 }
