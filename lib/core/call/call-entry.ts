@@ -48,6 +48,8 @@ export interface RoutingSummary {
   readonly region: string
   readonly strategy: string
   readonly eliminated: readonly Elimination[]
+  /** The number of further eliminated lines, for which the entry has no room; absent if there are none. */
+  readonly eliminated_omitted?: number
   readonly attempts: readonly AttemptSummary[]
   readonly retry_budget_spent?: true
   readonly disconnect?: DisconnectTrace
@@ -144,7 +146,7 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
     routing: routing && {
       region: routing.region,
       strategy: routing.strategy,
-      eliminated: routing.eliminated,
+      ...boundedEliminations(routing.eliminated),
       attempts: routing.attempts.map(attemptOf),
       ...(routing.retryBudgetSpent && { retry_budget_spent: true }),
       ...(routing.disconnect && { disconnect: routing.disconnect }),
@@ -212,6 +214,22 @@ function isoTime(time: number): string {
     lastText = new Date(second * 1000).toISOString().slice(0, -4)
   }
   return `${lastText}${String(time - second * 1000).padStart(3, '0')}Z`
+}
+
+/** The most bytes of an entry that its eliminated lines take, as JSON. There may be hundreds of lines. */
+const MAX_ELIMINATED_BYTES = 6 * 1024
+
+/** Returns the first eliminated lines, and how many are left out. */
+function boundedEliminations(
+  eliminated: readonly Elimination[],
+): Pick<RoutingSummary, 'eliminated' | 'eliminated_omitted'> {
+  let bytes = 0
+  for (let i = 0; i < eliminated.length; i++) {
+    bytes += Buffer.byteLength(JSON.stringify(eliminated[i]))
+    if (bytes > MAX_ELIMINATED_BYTES)
+      return { eliminated: eliminated.slice(0, i), eliminated_omitted: eliminated.length - i }
+  }
+  return { eliminated }
 }
 
 function attemptOf(attempt: AttemptRecord): AttemptSummary {

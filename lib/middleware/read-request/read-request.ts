@@ -155,10 +155,19 @@ function givenConstraint(
   return header === undefined ? undefined : { provider: parseHeader(header), source: 'X-Gateway-Provider' }
 }
 
+/** The most bytes of a provider constraint as JSON: the log entry of the call keeps it. */
+const MAX_CONSTRAINT_BYTES = 4096
+
 function constraintOf({ provider, source }: GivenConstraint): ProviderConstraint {
   const checked = providerConstraintSchema.safeParse(provider)
-  if (checked.success) return toProviderConstraint(checked.data)
-  throw new GatewayError('invalid_request', describeIssue(checked.error, [source]))
+  if (!checked.success) throw new GatewayError('invalid_request', describeIssue(checked.error, [source]))
+  if (Buffer.byteLength(JSON.stringify(provider)) > MAX_CONSTRAINT_BYTES) {
+    throw new GatewayError('invalid_request', {
+      param: source,
+      message: `The provider constraint is longer than ${MAX_CONSTRAINT_BYTES} bytes. Name fewer providers, lines or regions.`,
+    })
+  }
+  return toProviderConstraint(checked.data)
 }
 
 function parseHeader(header: string | string[]): unknown {

@@ -119,8 +119,12 @@ export function unavailable({ line, state }: Candidate): Elimination | undefined
   return removal(line, 'circuit_open', halfOpen ? 'half-open, and another call has the probe' : 'open')
 }
 
+/** The most characters of a detail, which may quote the caller and is kept once for each line. */
+const MAX_DETAIL_LENGTH = 200
+
 function removal({ id }: Line, reason: EliminationReason, detail: string): Elimination {
-  return { line: id, reason, detail }
+  const kept = detail.length > MAX_DETAIL_LENGTH ? `${detail.slice(0, MAX_DETAIL_LENGTH - 1)}…` : detail
+  return { line: id, reason, detail: kept }
 }
 
 /**
