@@ -93,12 +93,20 @@ function tokens(value: number | null): Child {
 
 function routing({ routing: trace }: Call): Child {
   if (!trace) return emptyState('The call was not routed: it was answered or refused before.')
-  const { region, strategy, eliminated, attempts, disconnect, retry_budget_spent: spent } = trace
+  const {
+    region,
+    strategy,
+    eliminated,
+    eliminated_omitted: omitted = 0,
+    attempts,
+    disconnect,
+    retry_budget_spent: spent,
+  } = trace
   return [
     h(
       'p',
       { class: 'muted' },
-      `Region ${region}, strategy ${strategy}. ${eliminated.length} eliminated, ${attempts.length} attempted.`,
+      `Region ${region}, strategy ${strategy}. ${eliminated.length + omitted} eliminated, ${attempts.length} attempted.`,
     ),
     eliminated.length + attempts.length === 0 ? emptyState('The model has no line.') : waterfall(trace),
     spent &&
