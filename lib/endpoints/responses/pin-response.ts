@@ -47,7 +47,9 @@ export function pinResponse({ registry }: PinResponseOptions): RequestHandler {
   function pin(call: Call, request: CallRequest): Promise<GatewayError | undefined> | undefined {
     const { json } = request.body
     const previous = responses.goesOnFrom?.(json)
-    if (json.store !== false) call.keepAnswer = (answer) => record(call, request, answer)
+    // Not assigned as a literal: V8 would allocate that as an old object, which keeps the whole call alive.
+    const keep = (answer: KeptAnswer): Promise<void> => record(call, request, answer)
+    if (json.store !== false) call.keepAnswer = keep
     if (previous !== undefined)
       return registry.find(accountOf(call), previous).then((found) => pinTo(call, request, found))
     // Refuse now, not after a line has made a response that cannot be recorded.

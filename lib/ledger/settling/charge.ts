@@ -23,7 +23,7 @@ export interface Bill {
   /** The claim to complete with the charge, on a ledger that settles records. */
   readonly claim: Settlement['claim']
   /** Returns the log entry to write with the charge, as of now. */
-  readonly entry: (() => CallLogEntry | null) | null
+  readonly entry: ((this: Bill) => CallLogEntry | null) | null
   /** Called once with the outcome, possibly long after the call; called again only if a stored charge is revoked. */
   onResolved?(outcome: ChargeOutcome): void
 }

@@ -29,11 +29,12 @@ export class BilledCall implements Bill, BillingTrace {
   amount = 0n
   at = 0
   claim: Settlement['claim'] = null
-  entry: (() => CallLogEntry) | null = null
   readonly #call: Call
   readonly #res: ServerResponse
   readonly #reservation: Reservation
   readonly #handlerMs: number
+  /** How the call was to end, where the ledger writes the log entry. */
+  #ending: CallEnding | undefined
   #settled = false
   #answered = false
   #handlerTimer: NodeJS.Timeout | undefined
@@ -123,7 +124,10 @@ export class BilledCall implements Bill, BillingTrace {
   #charge({ amount, items }: Cost, ending: CallEnding): SettleOutcome | Promise<SettleOutcome> {
     const call = this.#call
     this.#settled = true
-    if (call.entryBy === 'ledger' && this.#reservation.settlesRecords) this.#enter(ending)
+    if (call.entryBy === 'ledger' && this.#reservation.settlesRecords) {
+      call.entryBy = 'written'
+      this.#ending = ending
+    }
     this.charged = amount
     this.items = items
     this.amount = amount
@@ -140,11 +144,17 @@ export class BilledCall implements Bill, BillingTrace {
     return JSON.stringify({ line: servedBy?.line, source: usage?.source, items })
   }
 
-  /** Has the log entry written with the charge. An entry that is written late holds the call's actual end. */
-  #enter(ending: CallEnding): void {
-    const call = this.#call
-    call.entryBy = 'written'
-    this.entry = () => entryOf(call, call.outcome ? { ...ending, outcome: call.outcome } : ending)
+  /** The function that the ledger writes the log entry by; null if the ledger does not write it. */
+  get entry(): ((this: Bill) => CallLogEntry) | null {
+    // A method, not a literal: V8 would allocate that as an old object, which keeps the call alive until a full collection.
+    return this.#ending ? (this.#entryNow as (this: Bill) => CallLogEntry) : null
+  }
+
+  /** An entry that is written late holds the call's actual end. */
+  #entryNow(this: BilledCall): CallLogEntry {
+    const { outcome } = this.#call
+    const ending = this.#ending as CallEnding
+    return entryOf(this.#call, outcome ? { ...ending, outcome } : ending)
   }
 
   #claimToSettle(): Settlement['claim'] {
