@@ -1,8 +1,5 @@
 import type { Call, Logger } from 'express-model-gateway'
 
-/** The most characters of a path in the log. */
-const MAX_PATH_LENGTH = 500
-
 /** Returns a function that logs one line at the end of a call, without secrets and prompts. */
 export function accessLog(logger: Logger): (call: Call) => void {
   return (call) => {
@@ -10,7 +7,7 @@ export function accessLog(logger: Logger): (call: Call) => void {
     const fields = {
       requestId: call.id,
       method: call.method,
-      path: call.path.slice(0, MAX_PATH_LENGTH),
+      path: call.shortPath,
       status: outcome?.status,
       code: outcome?.errorCode ?? undefined,
       outcome: outcome?.finish,

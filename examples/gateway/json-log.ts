@@ -18,7 +18,7 @@ const MAX_GATHERED_LENGTH = 16_384
  * once: pino builds it member by member, which allocates four times as much.
  */
 export function jsonLog(level: string): Logger {
-  const { write, writeNow } = gatheredOutput()
+  const write = gatheredOutput()
   const least = levels.values[level] ?? Number.POSITIVE_INFINITY
   const source = `"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`
   const logAt = (name: keyof Logger): Logger[typeof name] => {
@@ -27,15 +27,17 @@ export function jsonLog(level: string): Logger {
     return (fields, message) => {
       const begin = `{"level":${severity},"time":${Date.now()},${source}`
       const line = `${begin}${membersOf(fields)},"msg":${JSON.stringify(message)}}\n`
-      if (name === 'info') write(line)
-      else writeNow(line)
+      write(line, name !== 'info')
     }
   }
   return { info: logAt('info'), warn: logAt('warn'), error: logAt('error') }
 }
 
-/** Gathers lines for the standard output. What is gathered when the process exits is written. */
-function gatheredOutput() {
+/**
+ * Returns a function that writes a line to the standard output, at once or with the lines that follow it. Lines that
+ * wait when the process exits are written then.
+ */
+function gatheredOutput(): (line: string, atOnce: boolean) => void {
   const output = destination(1)
   let lines = ''
   const flush = (): void => {
@@ -48,16 +50,11 @@ function gatheredOutput() {
     flush()
     output.flushSync()
   })
-  const writeNow = (line: string): void => {
+  return (line, atOnce) => {
+    if (lines === '' && !atOnce) setTimeout(flush, GATHER_MS).unref()
     lines += line
-    flush()
+    if (atOnce || lines.length > MAX_GATHERED_LENGTH) flush()
   }
-  const write = (line: string): void => {
-    if (lines.length > MAX_GATHERED_LENGTH) flush()
-    if (lines === '') setTimeout(flush, GATHER_MS).unref()
-    lines += line
-  }
-  return { write, writeNow }
 }
 
 /** Returns the fields as JSON members, with a leading comma. It never throws: fields that are not JSON become text. */

@@ -128,7 +128,7 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
     client_ip: call.clientIp,
     client_request_id: call.clientRequestId,
     method: call.method,
-    path: call.path.slice(0, 500),
+    path: call.shortPath,
     protocol: call.protocol.name,
     model: call.model,
     stream: request?.stream ?? false,

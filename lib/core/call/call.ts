@@ -105,6 +105,11 @@ export class Call extends Lifecycle {
     }
   }
 
+  /** The path as logs and traces keep it: at most 500 characters. */
+  get shortPath(): string {
+    return this.path.slice(0, 500)
+  }
+
   /** Registers durable work that must be done before the last event of an answer is sent. */
   onSettle(run: Settler): void {
     if (this.#settlers) this.#settlers.push(run)

@@ -26,7 +26,7 @@ export function errorEnvelope(options: ErrorEnvelopeOptions = {}): ErrorRequestH
     if (isUnforeseen(error) || (error !== thrown && error.status >= 500)) {
       const logger = options.logger ?? call.logger
       logger.error(
-        { err: error.cause ?? error, requestId: call.id, method: call.method, path: call.path.slice(0, 500) },
+        { err: error.cause ?? error, requestId: call.id, method: call.method, path: call.shortPath },
         'unforeseen error',
       )
     }

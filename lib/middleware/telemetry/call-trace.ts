@@ -22,7 +22,6 @@ const METHODS: ReadonlySet<string> = new Set(
   'CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT QUERY TRACE'.split(' '),
 )
 const OTHER_METHOD = '_OTHER'
-const MAX_PATH_LENGTH = 500
 
 const PROBE = ROOT_CONTEXT.setValue(createContextKey('express-model-gateway.probe'), true)
 const activeContext = (): Context => context.active()
@@ -50,7 +49,7 @@ export class CallTrace {
     this.#method = METHODS.has(call.method) ? call.method : OTHER_METHOD
     const attributes: Attributes = {
       [ATTRIBUTE.method]: this.#method,
-      [ATTRIBUTE.path]: call.path.slice(0, MAX_PATH_LENGTH),
+      [ATTRIBUTE.path]: call.shortPath,
       [ATTRIBUTE.requestId]: call.id,
     }
     this.#span = tracer.startSpan(
