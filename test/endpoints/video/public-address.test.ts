@@ -30,11 +30,50 @@ describe('a public address', () => {
     ['::ffff:10.0.0.1', false],
     ['64:ff9b::a00:1', false],
     ['2002:a00:1::', false],
+    ['2a00:1450:4001:82a::200e', true],
+    ['::ffff:93.184.216.34', true],
+    ['::FFFF:5db8:d822', true],
+    ['4000::1', false],
+    ['5f00::1', false],
+    ['fec0::1', false],
     ['not an address', false],
   ]
   for (const [address, isPublic] of rows) {
     it(`${address}: ${isPublic}`, () => assert.equal(isPublicAddress(address), isPublic))
   }
+
+  it('is never an IPv6 address that embeds an IPv4 address, private or public, but the mapped form', () => {
+    const hex = (ip: string) => {
+      const [a = 0, b = 0, c = 0, d = 0] = ip.split('.').map(Number)
+      return [(a * 256 + b).toString(16), (c * 256 + d).toString(16)].join(':')
+    }
+    const forms: ((ip: string) => string)[] = [
+      (ip) => `::${ip}`,
+      (ip) => `::${hex(ip)}`,
+      (ip) => `0:0:0:0:0:0:${ip}`,
+      (ip) => `::ffff:0:${ip}`,
+      (ip) => `::ffff:0:${hex(ip)}`,
+      (ip) => `64:ff9b::${ip}`,
+      (ip) => `64:ff9b::${hex(ip)}`,
+      (ip) => `64:ff9b:1::${hex(ip)}`,
+      (ip) => `64:ff9b:1:fffe::${ip}`,
+      (ip) => `2002:${hex(ip)}::`,
+      (ip) => `2002:${hex(ip)}::1`,
+      (ip) => `2001:0:${hex(ip)}::`,
+      (ip) => `2001::${hex(ip)}`,
+      (ip) => `fe80::5efe:${ip}`,
+      (ip) => `2606:2800:220:1:0:5efe:${ip}`,
+      (ip) => `2606:2800:220:1:200:5efe:${hex(ip)}`,
+    ]
+    for (const ip of ['127.0.0.1', '10.0.0.1', '169.254.169.254', '192.168.0.1', '93.184.216.34']) {
+      for (const form of forms) {
+        assert.equal(isPublicAddress(form(ip)), false, form(ip))
+        assert.equal(isPrivateHost(new URL(`https://[${form(ip)}]/`).hostname), true, form(ip))
+      }
+      assert.equal(isPublicAddress(`::ffff:${ip}`), ip.startsWith('93.'))
+      assert.equal(isPublicAddress(`::ffff:${hex(ip)}`), ip.startsWith('93.'))
+    }
+  })
 
   it('is what a name has to be looked up as, for one address and for all', async () => {
     for (const all of [true, false]) {

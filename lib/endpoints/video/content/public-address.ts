@@ -10,9 +10,26 @@ export class PrivateAddress extends Error {
   }
 }
 
-/** Whether an IP address is public. An IPv4 address inside an IPv6 address counts as the IPv4 address. */
+/**
+ * Whether an IP address is public. An IPv4-mapped address (`::ffff:1.2.3.4`), which is how sockets write IPv4, counts as
+ * its IPv4 address. Every other IPv6 address that embeds an IPv4 address is not public: a translator or a tunnel would
+ * carry the connection to that address, which nobody has judged.
+ */
 export function isPublicAddress(address: string): boolean {
-  return ipaddr.isValid(address) && ipaddr.process(address).range() === 'unicast'
+  if (!ipaddr.isValid(address)) return false
+  const parsed = ipaddr.process(address)
+  if (parsed.range() !== 'unicast') return false
+  if (parsed instanceof ipaddr.IPv6) return parsed.match(GLOBAL, GLOBAL_BITS) && !isIsatap(parsed)
+  // ipaddr.js reads the IPv4-compatible ::1.2.3.4 as if it were mapped.
+  return !address.includes(':') || /ffff:/i.test(address)
+}
+
+/** The only block of IPv6 that is assigned to the public. */
+const [GLOBAL, GLOBAL_BITS] = ipaddr.IPv6.parseCIDR('2000::/3')
+
+/** Whether the interface identifier is one of ISATAP, which ends with an IPv4 address. It may have any prefix. */
+function isIsatap({ parts }: ipaddr.IPv6): boolean {
+  return parts[5] === 0x5efe && ((parts[4] as number) & ~0x0200) === 0
 }
 
 /** Whether the host of a URL is an IP address that is not public. Names are checked when they are looked up. */
