@@ -4,7 +4,10 @@ import { type ErrorCode, errorRow, type RetryTier } from './codes.ts'
 export interface GatewayErrorOptions {
   /** Replaces the message of the table. Callers read it: no secrets, and no details that belong in the call log. */
   message?: string | undefined
-  /** The invalid field in the caller's notation, such as `messages[1].role`; for parameter errors only. */
+  /**
+   * The invalid field in the caller's notation, such as `messages[1].role`. Only parameter errors have it: the codes
+   * `invalid_request`, `unsupported_feature` and `context_too_long`. Other codes ignore it.
+   */
   param?: string | undefined
   /** Milliseconds to wait before a retry; `Retry-After` has them in whole seconds, at least 1. */
   retryAfterMs?: number | undefined
@@ -49,7 +52,7 @@ export class GatewayError extends Error {
     this.code = code
     this.status = row.status
     this.tier = row.tier
-    this.param = options.param
+    this.param = PARAMETER_CODES.has(code) ? options.param?.slice(0, MAX_PARAM_LENGTH) : undefined
     this.details = options.details
     this.retryAfterMs = waitOf(row.status, options.retryAfterMs)
     this.foreseen = options.foreseen ?? false
@@ -59,6 +62,16 @@ export class GatewayError extends Error {
     }
   }
 }
+
+/** The codes that can name a field. */
+const PARAMETER_CODES: ReadonlySet<ErrorCode> = new Set([
+  'invalid_request',
+  'unsupported_feature',
+  'context_too_long',
+])
+
+/** A param may come from an upstream. */
+const MAX_PARAM_LENGTH = 200
 
 /** Returns the wait of an error. Each 429 has one: without a known wait, it is one second. */
 function waitOf(status: number, retryAfterMs: number | undefined): number | undefined {

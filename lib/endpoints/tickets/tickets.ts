@@ -55,7 +55,6 @@ export function ticketRoutes(options: TicketRoutesOptions): Router {
     const entry = await entryOf(requestId)
     if (entry?.account !== owner)
       throw callOf(req).refuse('not_found', {
-        param: 'request_id',
         message:
           'This account has no call with this request id. A call has an entry once it has ended; if it is running, wait for its end.',
       })

@@ -134,7 +134,7 @@ function refuseOtherKind(catalog: Catalog, operation: Operation, id: unknown, ca
 
 function modelOf(catalog: Catalog, facts: RequestFacts, call: Call): Model {
   const model = catalog.models.get(facts.model)
-  if (!model) throw new GatewayError('model_not_found', { param: 'model' })
+  if (!model) throw new GatewayError('model_not_found')
   if (call.principal && !call.principal.mayUseModel(model.id)) throw new GatewayError('model_not_allowed')
   return model
 }

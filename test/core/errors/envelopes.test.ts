@@ -44,7 +44,12 @@ for (const [code, status] of SPEC_CODES) {
 describe('optional members', () => {
   const body = (error: GatewayError) => envelopeIn(PROTOCOLS.openai.errorBody(error, 'req_1')).error
 
-  it('has param only where a field is at fault', () => {
+  it('has param only where a field is at fault, whatever was given', () => {
+    for (const [code, status] of SPEC_CODES) {
+      const names = status === 400 && !code.startsWith('idempotency') && code !== 'content_filtered'
+      assert.equal('param' in body(new GatewayError(code, { param: 'model' })), names, code)
+    }
+    assert.equal(body(new GatewayError('invalid_request', { param: 'x'.repeat(9999) })).param?.length, 200)
     assert.equal(
       body(new GatewayError('invalid_request', { param: 'messages[1].role' })).param,
       'messages[1].role',

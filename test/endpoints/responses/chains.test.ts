@@ -85,7 +85,6 @@ describe('a request that goes on from a response', () => {
     const refused = await gateway.create({ previous_response_id: id }, OTHER_KEY)
     assert.equal(refused.status, 404)
     assert.equal(refused.errorCode, 'not_found')
-    assert.equal(refused.envelope().error.param, 'previous_response_id')
     assert.equal(one.requests.length + two.requests.length, 1)
     assert.equal((await gateway.create({ previous_response_id: 'resp_nobody' })).errorCode, 'not_found')
   })
@@ -226,9 +225,7 @@ describe('a pinned line that cannot serve', () => {
     one.kept.clear()
     const answer = await gateway.create({ previous_response_id: id })
     assert.equal(answer.errorCode, 'not_found')
-    const { param, message } = answer.envelope().error
-    assert.equal(param, 'previous_response_id')
-    assert.match(message, /Send the conversation as input/)
+    assert.match(answer.envelope().error.message, /Send the conversation as input/)
     assert.equal((await gateway.ask('GET', id)).errorCode, 'not_found')
     assert.equal(state.circuit.state, 'closed')
     assert.equal(two.requests.length, 0)

@@ -70,7 +70,7 @@ describe('the model of a request', async () => {
   it('that does not exist is model_not_found', async () => {
     for (const model of ['nope', 'CHAT', ' chat', '__proto__', 'constructor', 'x'.repeat(5000)]) {
       const refusal = await ask(CHAT, chatBody({ model }))
-      assert.deepEqual([refusal.status, refusal.code, refusal.param], [404, 'model_not_found', 'model'])
+      assert.deepEqual([refusal.status, refusal.code, refusal.param], [404, 'model_not_found', undefined])
     }
   })
 

@@ -42,7 +42,7 @@ export const SITUATIONS: readonly Situation[] = [
   { code: 'region_denied', ...key('sk-abroad') },
   { code: 'model_not_allowed', ...key('sk-few-models') },
   { code: 'invalid_request', ask: () => ({ extra: { temperature: 'hot' } }), param: 'temperature' },
-  { code: 'model_not_found', model: 'nowhere', param: 'model' },
+  { code: 'model_not_found', model: 'nowhere' },
   {
     code: 'unsupported_feature',
     model: 'plain',
