@@ -178,7 +178,7 @@ export function createGateway({
     video.create,
   )
   app.use(VIDEO_PATHS, once, limit, video.routes)
-  app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }))
+  app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.outline(line) }))
   app.use('/v1', callLogRoutes({ store: stores.calls }))
   app.use('/v1', accountRoutes({ ledger: stores.ledger }))
   app.post('/v1/tickets', limit)

@@ -11,21 +11,22 @@ export interface Line {
   readonly priority: number
   readonly weight: number
   readonly circuit: 'closed' | 'open' | 'half_open'
-  readonly retry_after_ms: number | null
-  readonly rest_ms: number
-  readonly in_flight: number
-  readonly first_byte_ms: number | null
-  readonly tokens_per_second: number | null
-  /** For operators: of the last minute. */
+  /** For operators, as all that follows. */
+  readonly retry_after_ms?: number | null
+  readonly rest_ms?: number
+  readonly in_flight?: number
+  readonly first_byte_ms?: number | null
+  readonly tokens_per_second?: number | null
+  /** Of the last minute. */
   readonly recent_attempts?: number
   readonly error_share?: number | null
-  /** For operators, where there are several. */
+  /** Where there are several. */
   readonly workers?: readonly {
     readonly worker: number
     readonly answered: boolean
     readonly circuit?: 'closed' | 'open' | 'half_open'
   }[]
-  /** For operators: whether it was switched on or off; null = the config decides. */
+  /** Whether it was switched on or off; null = the config decides. */
   readonly switched?: boolean | null
 }
 
@@ -50,6 +51,6 @@ export function workersNote({ circuit, workers = [] }: Line): string | null {
 /** Returns the state of a line's circuit; closed is the good one. */
 export function circuitBadge({ circuit, retry_after_ms: retryAfter }: Line): HTMLElement {
   const [tone, text] = CIRCUITS[circuit]
-  const wait = retryAfter === null ? '' : `, probe in ${Math.ceil(retryAfter / 1000)} s`
+  const wait = typeof retryAfter !== 'number' ? '' : `, probe in ${Math.ceil(retryAfter / 1000)} s`
   return h('span', {}, badge(tone, `${text}${wait}`))
 }

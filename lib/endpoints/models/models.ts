@@ -11,8 +11,9 @@ export interface ModelRoutesOptions {
    */
   catalog: CatalogSource
   /**
-   * Returns the JSON of a line for `…/routing`, without addresses and secrets; `LineRegistry.status` includes circuit state
-   * and load. Defaults to the line's id, provider, protocol and region.
+   * Returns the JSON of a line for `…/routing`. Callers read it: no addresses, no secrets, and nothing that tells how much
+   * others use the line. `LineRegistry.outline` includes the circuit state; `figures`, for operators, the load.
+   * Defaults to the line's id, provider, protocol and region.
    */
   lineStatus?: (line: Line) => object
 }
@@ -48,7 +49,7 @@ export function modelRoutes(options: ModelRoutesOptions): Router {
     const id = (wantsRouting ? segments.slice(0, -1) : segments).join('/')
     const known = catalogOf(call)
     const model = known.models.get(id)
-    if (!model || !mayUse(call, model)) next(call.refuse('model_not_found', { param: 'model' }))
+    if (!model || !mayUse(call, model)) next(call.refuse('model_not_found'))
     else if (!wantsRouting) res.json(describeModel(model))
     else res.json({ object: 'routing', model: model.id, candidates: known.linesOf(id).map(lineStatus) })
   })

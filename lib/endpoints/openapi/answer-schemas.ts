@@ -88,7 +88,7 @@ export const deletedKey = z.strictObject({
   deleted: z.literal(true),
 })
 
-const lineStatus = {
+const lineOutline = {
   provider: z.string(),
   protocol: z.string(),
   region: z.string().nullable(),
@@ -96,17 +96,17 @@ const lineStatus = {
   priority: z.number(),
   weight: z.number(),
   circuit: z.enum(['closed', 'open', 'half_open']),
-  retry_after_ms: z.number().nullable(),
-  rest_ms: z.number(),
-  in_flight: z.int(),
-  first_byte_ms: z.number().nullable(),
-  tokens_per_second: z.number().nullable(),
 }
 
 export const line = z.strictObject({
   id: z.string(),
   object: z.literal('line'),
-  ...lineStatus,
+  ...lineOutline,
+  retry_after_ms: z.number().nullable(),
+  rest_ms: z.number(),
+  in_flight: z.int(),
+  first_byte_ms: z.number().nullable(),
+  tokens_per_second: z.number().nullable(),
   recent_attempts: z.int().describe('In the last minute.'),
   recent_failures: z.int(),
   error_share: z.number().nullable().describe('Share of the attempts in the last minute.'),
@@ -192,7 +192,7 @@ export const models = z.looseObject({ object: z.literal('list'), data: z.array(m
 export const routing = z.object({
   object: z.literal('routing'),
   model: z.string(),
-  candidates: z.array(z.looseObject({ id: z.string(), ...lineStatus })),
+  candidates: z.array(z.looseObject({ id: z.string(), ...lineOutline })),
 })
 
 export const health = z.looseObject({ status: z.string() })

@@ -10,6 +10,7 @@ export {
 export type { CircuitState } from '../../routing/lines/circuit.ts'
 export {
   type LineFigures,
+  type LineOutline,
   type LineReading,
   LineRegistry,
   type LineStatus,

@@ -88,8 +88,8 @@ export class LineState {
   }
 }
 
-/** The status of a line for operators and `GET /v1/models/{id}/routing`. It holds no address and no secret. */
-export interface LineStatus {
+/** What callers see of a line. It holds no address, no secret, and nothing that tells how much others use the line. */
+export interface LineOutline {
   readonly id: string
   readonly provider: string
   readonly protocol: string
@@ -98,6 +98,10 @@ export interface LineStatus {
   readonly priority: number
   readonly weight: number
   readonly circuit: CircuitState
+}
+
+/** The status of a line for operators. It holds no address and no secret. */
+export interface LineStatus extends LineOutline {
   readonly retry_after_ms: number | null
   readonly rest_ms: number
   readonly in_flight: number
@@ -137,7 +141,7 @@ const UNUSED: LineReading = {
  * @example
  * const lines = new LineRegistry()
  * app.post('/v1/chat/completions', readRequest({ catalog }), route({ catalog, lines }))
- * app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.status(line) }))
+ * app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.outline(line) }))
  */
 export class LineRegistry {
   /** Includes lines of former catalogues: a call that began with one still finds their states. */
@@ -165,18 +169,18 @@ export class LineRegistry {
     return { inFlight, circuit: circuit.state, circuitChanges: circuit.changes }
   }
 
+  /** Returns what callers may see of a line. */
+  outline(line: Line): LineOutline {
+    const { enabled, circuit } = this.stateOf(line)
+    const { id, provider, protocol, region = null, priority, weight } = line
+    return { id, provider, protocol, region, enabled, priority, weight, circuit: circuit.state }
+  }
+
   /** Returns the status of a line, without address or secret. Times are milliseconds. */
   status(line: Line): LineStatus {
     const state = this.stateOf(line)
     return {
-      id: line.id,
-      provider: line.provider,
-      protocol: line.protocol,
-      region: line.region ?? null,
-      enabled: state.enabled,
-      priority: line.priority,
-      weight: line.weight,
-      circuit: state.circuit.state,
+      ...this.outline(line),
       retry_after_ms: state.circuit.admits ? null : state.circuit.retryAfterMs,
       rest_ms: Math.ceil(state.restMs),
       in_flight: state.inFlight,

@@ -33,20 +33,22 @@ export const LINE_COLUMNS: readonly Column<Line>[] = [
       return [
         circuitBadge(line),
         note !== null && h('div', {}, h('small', { class: 'muted' }, note)),
-        line.rest_ms > 0 && h('div', {}, h('small', {}, `rests ${Math.ceil(line.rest_ms / 1000)} s`)),
+        line.rest_ms !== undefined &&
+          line.rest_ms > 0 &&
+          h('div', {}, h('small', {}, `rests ${Math.ceil(line.rest_ms / 1000)} s`)),
       ]
     },
   },
   { name: 'Priority', figures: true, cell: ({ priority }) => priority },
   { name: 'Weight', figures: true, cell: ({ weight }) => weight },
-  { name: 'First byte', figures: true, cell: ({ first_byte_ms }) => duration(first_byte_ms) },
-  { name: 'Tokens/s', figures: true, cell: ({ tokens_per_second }) => count(tokens_per_second) },
-  { name: 'In flight', figures: true, cell: ({ in_flight }) => count(in_flight) },
 ]
 
 /** The additional columns for operators. */
 export const LINE_FIGURES: readonly Column<Line>[] = [
   ...LINE_COLUMNS,
+  { name: 'First byte', figures: true, cell: ({ first_byte_ms }) => duration(first_byte_ms) },
+  { name: 'Tokens/s', figures: true, cell: ({ tokens_per_second }) => count(tokens_per_second) },
+  { name: 'In flight', figures: true, cell: ({ in_flight }) => count(in_flight) },
   { name: 'Attempts/min', figures: true, cell: ({ recent_attempts }) => count(recent_attempts) },
   { name: 'Errors', figures: true, cell: ({ error_share }) => errorShare(error_share) },
 ]
