@@ -23,6 +23,12 @@ const GRACE_MS = 500
 /** A server that has disappeared is noticed this long after its last packet, plus some probes. */
 const KEEP_ALIVE_MS = 10_000
 const IDLE_MS = 30_000
+/**
+ * Whatever the database or its user has as a default: the statements lock what they read, and rely on seeing what was
+ * committed while they waited. On a stricter level they would fail instead.
+ */
+const SETTINGS = ['default_transaction_isolation=read\\ committed']
+const READ_ONLY = 'default_transaction_read_only=on'
 
 /**
  * Connections to Postgres, as Kysely uses them. No wait is unlimited: a connection whose statement is not answered in
@@ -51,7 +57,7 @@ export class PostgresConnections implements PostgresPool {
     const getTypeParser = (oid: number, format?: 'text' | 'binary') =>
       (format !== 'binary' && PARSERS.get(oid)) || types.getTypeParser(oid, format)
     const pool = new Pool({
-      connectionString: url,
+      connectionString: withSettings(url, readOnly ? [...SETTINGS, READ_ONLY] : SETTINGS),
       fallback_application_name: 'express-model-gateway',
       max: size,
       connectionTimeoutMillis: connectTimeoutMs,
@@ -62,7 +68,6 @@ export class PostgresConnections implements PostgresPool {
       idleTimeoutMillis: IDLE_MS,
       allowExitOnIdle: true,
       types: { getTypeParser: getTypeParser as typeof types.getTypeParser },
-      ...(readOnly && { options: '-c default_transaction_read_only=on' }),
     })
     return new PostgresConnections(pool, options)
   }
@@ -119,6 +124,15 @@ export function connectionsOf(db: Database): PostgresConnections {
   const { adapter } = db.getExecutor()
   if (adapter instanceof PooledPostgresAdapter) return adapter.connections
   throw new TypeError('the database must be one that openDatabase has opened')
+}
+
+/** Adds settings of the session to the URL, behind its own. */
+function withSettings(url: string, settings: readonly string[]): string {
+  const address = new URL(url)
+  const own = address.searchParams.get('options') ?? ''
+  const added = settings.map((setting) => `-c ${setting}`)
+  address.searchParams.set('options', [own, ...added].join(' ').trim())
+  return address.href
 }
 
 /** Loads `pg`, which only users of Postgres need to install. */
