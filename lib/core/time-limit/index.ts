@@ -1,1 +1,2 @@
+export { timeLimit } from './time-limit.ts'
 export { within } from './within.ts'

@@ -1,8 +1,10 @@
+import { timeLimit } from './time-limit.ts'
+
 const LATE = Symbol('late')
 
 /**
- * Returns the value of a promise, or what `onLate` returns or throws if there is none after `ms`. The promise is not
- * stopped then.
+ * Returns the value of a promise, or what `onLate` returns or throws if there is none after `ms`, and in what had arrived
+ * by then. The promise is not stopped then.
  *
  * @example
  * const answer = await within(1000, store.find(id), () => undefined)
@@ -12,14 +14,14 @@ export async function within<T, Late>(
   promise: Promise<T>,
   onLate: () => Late,
 ): Promise<T | Late> {
-  let timer: NodeJS.Timeout | undefined
+  let cancel = (): void => {}
   const late = new Promise<typeof LATE>((resolve) => {
-    timer = setTimeout(resolve, ms, LATE)
+    cancel = timeLimit(ms, () => resolve(LATE), true)
   })
   try {
     const value = await Promise.race([promise, late])
     return value === LATE ? onLate() : value
   } finally {
-    clearTimeout(timer)
+    cancel()
   }
 }

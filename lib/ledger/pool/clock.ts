@@ -1,3 +1,5 @@
+import { timeLimit } from '../../core/time-limit/index.ts'
+
 /** The clock of the lease pool. Tests use their own. */
 export interface Clock {
   /** Monotonic time in milliseconds. It continues while the process is stopped, but not while the machine sleeps. */
@@ -24,17 +26,7 @@ export interface Moment {
 export const systemClock: Clock = {
   now: performance.now.bind(performance),
   wall: () => Date.now(),
-  after(ms, run, keepsAlive = false) {
-    let read: NodeJS.Immediate | undefined
-    const timer = setTimeout(() => {
-      read = setImmediate(run)
-    }, ms)
-    if (!keepsAlive) timer.unref()
-    return () => {
-      clearTimeout(timer)
-      clearImmediate(read)
-    }
-  },
+  after: timeLimit,
 }
 
 /** Reads both clocks. */

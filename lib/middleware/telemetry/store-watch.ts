@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors/index.ts'
+import { timeLimit } from '../../core/time-limit/index.ts'
 import type { StoreReading } from './gateway-states.ts'
 import { observedStore } from './observed-store.ts'
 
@@ -55,13 +56,7 @@ export class StoreWatch implements StoreReading {
     const late = (): void => {
       if (this.#answeredAt < askedAt) this.onChange(true)
     }
-    // If this process was busy, the answer may have arrived and not been read yet.
-    const timer = setTimeout(() => setImmediate(() => pending && late()), AWAY_AFTER_MS).unref()
-    let pending = true
-    const settled = (): void => {
-      pending = false
-      clearTimeout(timer)
-    }
+    const settled = timeLimit(AWAY_AFTER_MS, late)
     answer.then(
       () => {
         settled()

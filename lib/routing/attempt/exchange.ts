@@ -133,7 +133,9 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   }
 
   /** Ends the exchange if one of its clocks has run out. */
-  look(now: number): void {
+  look(now: number, stoodStillMs: number): void {
+    // The line may have waited for this process meanwhile. The total clock is the caller's time, and goes on.
+    if (stoodStillMs > 0) this.#phaseStart = Math.min(now, this.#phaseStart + stoodStillMs)
     const { connectMs, firstByteMs, idleMs } = this.#timeouts
     const phase = this.#phase
     const phaseMs = phase === 'connect' ? connectMs : phase === 'first_byte' ? firstByteMs : idleMs

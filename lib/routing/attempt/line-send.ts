@@ -35,7 +35,8 @@ export class LineSend implements ResponseHandler<SendEnd> {
 
   /** Sends the request. Never rejects. */
   async run(): Promise<LineResult> {
-    const onAbort = (): void => this.#exchange.abandon()
+    // An answer that has arrived when the time is up is read first.
+    const onAbort = (): void => void setImmediate(() => this.#exchange.abandon())
     this.#signal.addEventListener('abort', onAbort)
     const { result } = await this.#exchange.run(this, !this.#signal.aborted)
     this.#signal.removeEventListener('abort', onAbort)

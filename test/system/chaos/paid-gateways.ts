@@ -19,6 +19,8 @@ export interface PaidConfig {
   readonly accounts: readonly { readonly id: string; readonly balance?: string }[]
   readonly keys: readonly { readonly id: string; readonly account: string; readonly quota?: string }[]
   readonly price: Readonly<Record<string, string>>
+  /** Of the line. */
+  readonly timeouts?: Readonly<Record<string, number>>
 }
 
 /** Gateway processes that share a database, a config and an upstream which is in this process. */
@@ -56,7 +58,7 @@ export interface Books extends LedgerCheck {
 export async function paidGateways(
   t: Pick<TestContext, 'after'>,
   databaseUrl: string,
-  { accounts, keys, price }: PaidConfig,
+  { accounts, keys, price, timeouts }: PaidConfig,
   script: UpstreamScript,
   more: Environment = {},
 ): Promise<PaidGateways> {
@@ -72,7 +74,7 @@ export async function paidGateways(
     baseUrl: `${upstream.url}/v1`,
     models: { m: 'u' },
     // Hundreds of calls arrive at once at a process that has half a core.
-    timeouts: { connectMs: 20_000, firstByteMs: 30_000, idleMs: 300_000 },
+    timeouts: timeouts ?? { connectMs: 20_000, firstByteMs: 30_000, idleMs: 300_000 },
   }
   const config = {
     accounts,

@@ -1,5 +1,6 @@
 import type { PostgresPoolClient, PostgresQueryResult } from 'kysely'
 import type { PoolClient, QueryConfig } from 'pg'
+import { timeLimit } from '../../../../core/time-limit/index.ts'
 import { DatabaseTimeout } from '../database-timeout.ts'
 import type { RowWrite } from '../row-statement.ts'
 import { PostgresBatch } from './postgres-batch.ts'
@@ -53,22 +54,18 @@ export class PostgresClient implements PostgresPoolClient {
 
   async #inTime<T>(ask: () => Promise<T>): Promise<T> {
     if (this.#lost) throw this.#lost
-    let answered = false
     const giveUp = (): void => {
-      if (answered) return
       this.#lost = new DatabaseTimeout(`Postgres did not answer within ${this.#timeoutMs} ms`)
       this.#client.connection.stream.destroy()
     }
-    // If this process was delayed, the answer has arrived and only has to be read: it is not late.
-    const timer = setTimeout(() => setImmediate(giveUp), this.#timeoutMs)
+    const cancel = timeLimit(this.#timeoutMs, giveUp, true)
     try {
       return await ask()
     } catch (error) {
       if ((error as { code?: unknown }).code === NOT_SUPPORTED) this.#outdated = true
       throw this.#lost ?? error
     } finally {
-      answered = true
-      clearTimeout(timer)
+      cancel()
     }
   }
 

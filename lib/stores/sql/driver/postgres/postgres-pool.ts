@@ -126,9 +126,10 @@ export function connectionsOf(db: Database): PostgresConnections {
   throw new TypeError('the database must be one that openDatabase has opened')
 }
 
-/** Adds settings of the session to the URL, behind its own. */
+/** Adds settings of the session to the URL, behind its own. `pg` says what is wrong with an unusable one. */
 function withSettings(url: string, settings: readonly string[]): string {
-  const address = new URL(url)
+  const address = URL.parse(url)
+  if (!address) return url
   const own = address.searchParams.get('options') ?? ''
   const added = settings.map((setting) => `-c ${setting}`)
   address.searchParams.set('options', [own, ...added].join(' ').trim())
