@@ -95,10 +95,11 @@ export function createGateway({
   metricsPage,
   peers,
 }: GatewayParts): Gateway {
-  const { region, bodyLimitBytes } = config
+  const { region, bodyLimitBytes, bodyBudgetBytes } = config
   const { stores, states: told, guarded } = watchStores(plain)
   const live = new LiveConfig(config)
   const { catalog } = live
+  const bodies = { catalog, bodyLimitBytes, bodyBudgetBytes }
   const lines = new LineRegistry()
   const switches = new LineSwitches({
     store: stores.lineSwitches,
@@ -144,7 +145,7 @@ export function createGateway({
     completedBy: stores.settledByLedger ? 'ledger' : 'store',
     onStoreChange: guarded.idempotency.onChange,
   })
-  const read = readRequest({ catalog, bodyLimitBytes })
+  const read = readRequest(bodies)
   const bill = billingGuard({ pool, catalog })
   // Most calls are these. They come first, because every layer that stands before a route costs each of its calls 1 KB.
   const paths = OPERATIONS.filter((operation) => operation !== responses).map(({ path }) => path)
@@ -172,7 +173,7 @@ export function createGateway({
   app.post(
     VIDEO_CREATE_PATHS,
     video.findSource,
-    readRequest({ catalog, bodyLimitBytes, operation: video.operationOf }),
+    readRequest({ ...bodies, operation: video.operationOf }),
     once,
     limit,
     video.create,

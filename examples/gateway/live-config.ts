@@ -10,6 +10,7 @@ type Replaceable = Pick<GatewayConfig, 'catalog' | 'routing' | 'passThrough'>
 const RESTART_MEMBERS = [
   'region',
   'bodyLimitBytes',
+  'bodyBudgetBytes',
   'onStoreError',
   'onLedgerAway',
   'trustProxy',

@@ -70,13 +70,13 @@ export async function startGateway({
     })),
     ...extra,
   })
-  const { catalog, region, bodyLimitBytes, routing } = config
+  const { catalog, region, bodyLimitBytes, bodyBudgetBytes, routing } = config
   const chain = await serveChain(config, (app, { store, lines, logger }) => {
     const registry = new ResponseRegistry({ logger, ...(responses && { store: responses }) })
     const toLine = route({ catalog, lines, region, ...routing, ...routeOptions })
     app.post(
       OPERATIONS.map(({ path }) => path),
-      readRequest({ catalog, bodyLimitBytes }),
+      readRequest({ catalog, bodyLimitBytes, bodyBudgetBytes }),
       pinResponse({ registry }),
       toLine,
     )

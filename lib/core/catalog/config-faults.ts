@@ -64,6 +64,9 @@ export function crossFaults(config: ParsedConfig): string[] {
     if (!EXPRESS_RANGES.has(entry) && !isAddressOrBlock(entry))
       faults.push(`trustProxy: "${entry}" is neither an address nor a CIDR block`)
   }
+  const { bodyBudgetBytes, bodyLimitBytes } = config
+  if (bodyBudgetBytes !== undefined && bodyBudgetBytes < bodyLimitBytes)
+    faults.push('bodyBudgetBytes: must be at least bodyLimitBytes')
   for (const [i, rule] of config.passThrough.entries()) {
     const fault = pathFault(rule.path)
     if (fault !== undefined) faults.push(`passThrough[${i}].path: ${fault}`)

@@ -140,6 +140,9 @@ export const configSchema = z.strictObject({
   $schema: z.string().optional(),
   region: id.default('local'),
   bodyLimitBytes: count.min(1024).default(20_971_520),
+  bodyBudgetBytes: count
+    .optional()
+    .describe('The most bytes of unfinished bodies in a process. Absent: 256 MiB.'),
   accounts: z.array(account).default([]),
   keys: z.array(key).default([]),
   models: z.array(model).min(1),

@@ -1,17 +1,20 @@
-import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib'
+import type { Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { GatewayError } from '../../core/errors/index.ts'
+import type { HeldBody } from './body-budget.ts'
 
 /** Hands over the bytes of a body; empty when there is none. */
 export type BytesReceiver = (error: unknown, bytes?: Buffer) => void
 
-type Decompressor = (bytes: Buffer, options: { maxOutputLength: number }, done: BytesReceiver) => void
+/** Opens a stream that decompresses; null: the bytes are as they are. */
+export type Decompressor = (() => Transform) | null
 
 const DECOMPRESSORS: ReadonlyMap<string, Decompressor> = new Map<string, Decompressor>([
-  ['identity', (bytes, _options, done) => done(null, bytes)],
-  ['gzip', gunzip],
-  ['deflate', inflate],
-  ['br', brotliDecompress],
-  ['zstd', zstdDecompress],
+  ['identity', null],
+  ['gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+  ['zstd', createZstdDecompress],
 ])
 
 /** Returns the decompressor for a `Content-Encoding`; undefined if it is not supported. */
@@ -19,25 +22,41 @@ export function decompressorOf(encoding: string): Decompressor | undefined {
   return DECOMPRESSORS.get(encoding.toLowerCase())
 }
 
-/** Decompresses a body off the event loop. Stops as soon as the output exceeds `limit` bytes. */
+/** Decompresses a body off the event loop. Stops as soon as the output exceeds `limit` bytes, or the budget. */
 export function decompress(
-  decompressor: Decompressor,
+  open: () => Transform,
   bytes: Buffer,
   limit: number,
+  held: HeldBody,
   receive: BytesReceiver,
 ): void {
-  decompressor(bytes, { maxOutputLength: limit }, (error, whole) => {
-    if (error) receive(refusalOf(error))
-    else receive(undefined, whole)
-  })
-}
-
-function refusalOf(cause: unknown): GatewayError {
-  if ((cause as { code?: unknown }).code === 'ERR_BUFFER_TOO_LARGE') {
-    return new GatewayError('request_too_large', { cause })
+  const stream = open()
+  const pieces: Buffer[] = []
+  let size = 0
+  const refuse = (error: GatewayError): void => {
+    pieces.length = 0
+    stream.destroy()
+    receive(error)
   }
-  return new GatewayError('invalid_request', {
-    message: 'The body cannot be decompressed: it is not what Content-Encoding says, or not whole.',
-    cause,
-  })
+  held.whenRefused(refuse)
+  stream
+    .on('data', (piece: Buffer) => {
+      size += piece.length
+      if (size > limit) {
+        refuse(new GatewayError('request_too_large'))
+        return
+      }
+      pieces.push(piece)
+      held.count(piece.length)
+    })
+    .on('end', () => receive(undefined, Buffer.concat(pieces, size)))
+    .on('error', (cause) => {
+      refuse(
+        new GatewayError('invalid_request', {
+          message: 'The body cannot be decompressed: it is not what Content-Encoding says, or not whole.',
+          cause,
+        }),
+      )
+    })
+    .end(bytes)
 }

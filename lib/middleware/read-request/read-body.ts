@@ -4,7 +4,8 @@ import type { Request } from 'express'
 import type { Call, RequestBody } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { isJsonObject } from '../../core/json/index.ts'
-import { type BytesReceiver, decompress, decompressorOf } from './decompress.ts'
+import { type BudgetBounds, HeldBody } from './body-budget.ts'
+import { decompress, decompressorOf } from './decompress.ts'
 import { isForm, readForm } from './read-form.ts'
 
 /** Receives the body, or the error that refuses it. */
@@ -16,8 +17,11 @@ export type BodyReader = (req: Request, call: Call, forms: boolean, receive: Bod
 /**
  * Returns a reader of bodies: at most `limit` bytes after decompression, in UTF-8, with a JSON object at the top. If
  * another parser has read the body, its result is used.
+ *
+ * @param perProcess the most bytes of unfinished bodies in this process.
  */
-export function bodyReader(limit: number): BodyReader {
+export function bodyReader(limit: number, perProcess: number): BodyReader {
+  const bounds: BudgetBounds = { perKey: 2 * limit, perProcess }
   return function readBody(req, call, forms, receive) {
     const { 'content-type': type, 'content-encoding': encoding } = req.headers
     const form = forms && isForm(type) ? type : undefined
@@ -31,58 +35,89 @@ export function bodyReader(limit: number): BodyReader {
       reuseParsed(taken, call, receive)
       return
     }
-    const decompressor = encoding ? decompressorOf(encoding) : undefined
-    if (encoding && !decompressor) {
+    const decompressor = encoding ? decompressorOf(encoding) : null
+    if (decompressor === undefined) {
       receive(
         call.refuse('invalid_request', { message: 'The content encoding of the body is not supported.' }),
       )
       return
     }
-    receiveBody(req, limit, (error, bytes) => {
+    receiveBody(req, call, limit, bounds, (error, bytes, held) => {
       if (error) receive(error)
-      else if (decompressor && bytes?.length)
-        decompress(decompressor, bytes, limit, (fault, whole) => {
-          if (fault) receive(fault)
-          else parse(whole, form, call, receive)
+      else if (decompressor && bytes?.length) {
+        const holding = held ?? new HeldBody(call, bounds, receive)
+        decompress(decompressor, bytes, limit, holding, (fault, whole) => {
+          if (fault) releasing(holding, receive)(fault)
+          else parse(whole, form, call, releasing(holding, receive))
         })
-      else parse(bytes, form, call, receive)
+      } else parse(bytes, form, call, held ? releasing(held, receive) : receive)
     })
   }
 }
+
+/** Returns a receiver that first gives back the memory of what was received. */
+function releasing(held: HeldBody, receive: BodyReceiver): BodyReceiver {
+  held.whenRefused(() => {})
+  return (error, body) => {
+    held.release()
+    receive(error, body)
+  }
+}
+
+/** Receives the bytes of a body, and the memory that is counted for them until it is released. */
+type HeldReceiver = (error: unknown, bytes?: Buffer, held?: HeldBody) => void
 
 /**
  * Collects the raw bytes of a body. A body over `limit` bytes is refused at once by its `Content-Length`, or as soon
  * as it exceeds the limit. If the caller leaves before the end, the error is `client_closed_request`.
  */
-function receiveBody(req: IncomingMessage, limit: number, receive: BytesReceiver): void {
-  if (Number(req.headers['content-length']) > limit) {
+function receiveBody(
+  req: IncomingMessage,
+  call: Call,
+  limit: number,
+  bounds: BudgetBounds,
+  receive: HeldReceiver,
+): void {
+  const declared = Number(req.headers['content-length'] ?? limit)
+  if (declared > limit) {
     receive(new GatewayError('request_too_large'))
     return
   }
-  let chunks: Buffer[] | undefined
+  /** A body that came in one piece, as most do. It is never held. */
+  let single: Buffer | undefined
+  let held: HeldBody | undefined
   let size = 0
   // The listeners are not removed: removing four of them costs more than letting them ignore later events.
   let done = false
   const onData = (chunk: Buffer): void => {
     if (done) return
     size += chunk.length
-    if (chunks) chunks.push(chunk)
-    else chunks = [chunk]
-    if (size <= limit) return
-    done = true
-    req.pause()
-    receive(new GatewayError('request_too_large'))
+    if (size > limit) {
+      done = true
+      held?.release()
+      req.pause()
+      receive(new GatewayError('request_too_large'))
+    } else if (chunk.length === declared || (size === chunk.length && req.complete)) single = chunk
+    else {
+      held ??= new HeldBody(call, bounds, (error) => {
+        done = true
+        req.pause()
+        receive(error)
+      })
+      if (single) held.add(single, declared)
+      single = undefined
+      held.add(chunk, declared)
+    }
   }
   const onEnd = (): void => {
     if (done) return
     done = true
-    const whole = chunks?.length === 1 ? chunks[0] : Buffer.concat(chunks ?? [], size)
-    chunks = undefined
-    receive(undefined, whole)
+    receive(undefined, held ? held.bytes : single, held)
   }
   const onBroken = (cause?: Error): void => {
     if (done) return
     done = true
+    held?.release()
     receive(new GatewayError('client_closed_request', { cause }))
   }
   req.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)

@@ -31,6 +31,11 @@ export interface ReadRequestOptions {
   operation?: Operation | ((req: Request) => Operation)
   /** The largest body in bytes, after decompression. Defaults to 20 MiB. */
   bodyLimitBytes?: number
+  /**
+   * The most bytes of bodies that have not come whole, in this process; those of one key take at most twice
+   * `bodyLimitBytes`. Defaults to 256 MiB, or `bodyLimitBytes` if that is more.
+   */
+  bodyBudgetBytes?: number | undefined
   /** Estimates the tokens of a text. Defaults to an estimator without tokenizer tables, within 15 % on average. */
   estimateTokens?: TokenEstimator
 }
@@ -49,8 +54,10 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   const catalogOf = catalogFrom('readRequest', catalog)
   if (!(bodyLimitBytes > 0))
     throw new TypeError('readRequest: "bodyLimitBytes" must be a positive number of bytes')
-  const readBody = bodyReader(bodyLimitBytes)
-  const { operation: given } = options
+  const { operation: given, bodyBudgetBytes = Math.max(DEFAULT_BUDGET, bodyLimitBytes) } = options
+  if (!(bodyBudgetBytes >= bodyLimitBytes))
+    throw new TypeError('readRequest: "bodyBudgetBytes" must be at least "bodyLimitBytes"')
+  const readBody = bodyReader(bodyLimitBytes, bodyBudgetBytes)
 
   return function readRequest(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -113,6 +120,8 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     requireWindow(known, model, facts)
   }
 }
+
+const DEFAULT_BUDGET = 256 * 1024 * 1024
 
 /** Finds the operation of a path as Express matches routes: in any case, with or without a trailing slash. */
 function operationByPath(path: string): Operation | undefined {

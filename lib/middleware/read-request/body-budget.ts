@@ -1,0 +1,143 @@
+import type { Call } from '../../core/call/index.ts'
+import { GatewayError } from '../../core/errors/index.ts'
+
+/** The bounds of the memory for bodies that have not come whole. */
+export interface BudgetBounds {
+  /** The most bytes for the bodies of one key. */
+  readonly perKey: number
+  /** The most bytes for all bodies of the process. */
+  readonly perProcess: number
+}
+
+/** The bodies of one key. */
+interface Share {
+  readonly key: string | undefined
+  readonly account: string | undefined
+  bytes: number
+  readonly bodies: Set<HeldBody>
+}
+
+/** Small pieces are copied together: each alone would cost far more memory than its bytes. */
+const FIRST_CAPACITY = 1024
+
+const shares = new Map<string | undefined, Share>()
+let processBytes = 0
+
+/**
+ * A body that is being received, and the memory that it takes. What counts are bytes that came, not those that a header
+ * announces. When the process has no room left, the account that holds most gives way, so that slow senders cannot
+ * take the memory from others.
+ */
+export class HeldBody {
+  readonly #share: Share
+  readonly #bounds: BudgetBounds
+  #refuse: (error: GatewayError) => void
+  #bytes = Buffer.alloc(0)
+  #size = 0
+  #counted = 0
+
+  /** @param refuse is called when the body must be given up; its memory is free by then. */
+  constructor({ principal }: Call, bounds: BudgetBounds, refuse: (error: GatewayError) => void) {
+    const key = principal?.keyId
+    const share = shares.get(key) ?? { key, account: principal?.accountId, bytes: 0, bodies: new Set() }
+    shares.set(key, share)
+    share.bodies.add(this)
+    this.#share = share
+    this.#bounds = bounds
+    this.#refuse = refuse
+  }
+
+  /** Adds a piece. The body may be refused because of it. */
+  add(piece: Buffer, expected = Number.POSITIVE_INFINITY): void {
+    const size = this.#size + piece.length
+    if (size > this.#bytes.length) {
+      const doubled = Math.max(size, FIRST_CAPACITY, this.#bytes.length * 2)
+      const grown = Buffer.allocUnsafeSlow(Math.max(size, Math.min(doubled, expected)))
+      this.#bytes.copy(grown, 0, 0, this.#size)
+      this.#bytes = grown
+    }
+    piece.copy(this.#bytes, this.#size)
+    this.#size = size
+    this.count(this.#bytes.length - this.#counted)
+  }
+
+  /** Counts memory that the body takes elsewhere, as while it is decompressed. */
+  count(more: number): void {
+    if (more <= 0 || !this.#share.bodies.has(this)) return
+    this.#counted += more
+    this.#share.bytes += more
+    processBytes += more
+    const { perKey, perProcess } = this.#bounds
+    if (this.#share.key !== undefined && this.#share.bytes > perKey) this.#giveWay(keyHoldsTooMuch())
+    while (processBytes > perProcess) this.#whoGivesWay().#giveWay(processHoldsTooMuch())
+  }
+
+  /** Calls another function from now on when the body must be given up. */
+  whenRefused(refuse: (error: GatewayError) => void): void {
+    this.#refuse = refuse
+  }
+
+  /** The bytes that came. */
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#size)
+  }
+
+  /** Gives the memory back to the budget. Further calls do nothing. */
+  release(): void {
+    const share = this.#share
+    if (!share.bodies.delete(this)) return
+    share.bytes -= this.#counted
+    processBytes -= this.#counted
+    if (share.bodies.size === 0) shares.delete(share.key)
+  }
+
+  #giveWay(error: GatewayError): void {
+    this.release()
+    this.#bytes = Buffer.alloc(0)
+    this.#size = 0
+    this.#refuse(error)
+  }
+
+  /** Returns this body, or the largest of the account that holds most if that is another one. */
+  #whoGivesWay(): HeldBody {
+    const { account } = this.#share
+    const heaviest = heaviestAccount()
+    if (heaviest === account && this.#share.bodies.has(this)) return this
+    let largest: HeldBody | undefined
+    for (const share of shares.values()) {
+      if (share.account !== heaviest) continue
+      for (const body of share.bodies) if (!largest || body.#counted > largest.#counted) largest = body
+    }
+    return largest ?? this
+  }
+}
+
+function heaviestAccount(): string | undefined {
+  const bytes = new Map<string | undefined, number>()
+  let heaviest: string | undefined
+  let most = -1
+  for (const share of shares.values()) {
+    const sum = (bytes.get(share.account) ?? 0) + share.bytes
+    bytes.set(share.account, sum)
+    if (sum <= most) continue
+    most = sum
+    heaviest = share.account
+  }
+  return heaviest
+}
+
+const RETRY_AFTER_MS = 1000
+
+function keyHoldsTooMuch(): GatewayError {
+  return new GatewayError('concurrency_limited', {
+    message: 'This API key is sending too many large bodies at a time. Let some of them arrive, then retry.',
+    retryAfterMs: RETRY_AFTER_MS,
+  })
+}
+
+function processHoldsTooMuch(): GatewayError {
+  return new GatewayError('upstream_overloaded', {
+    message: 'The gateway is receiving too many large bodies at the moment. Retry with backoff.',
+    retryAfterMs: RETRY_AFTER_MS,
+  })
+}
