@@ -13,6 +13,7 @@ const MAY_IMPORT: readonly (readonly [room: string, rooms: readonly string[]])[]
   ['index.ts', ['**']],
   ['client', []],
   ['core/errors', []],
+  ['core/bytes', []],
   ['core/json', []],
   ['core/protocols', ['core/errors']],
   ['core/catalog', ['core/errors', 'core/json', 'core/protocols']],

@@ -3,6 +3,7 @@ export {
   type JsonObject,
   nonEmptyString,
   objectsIn,
+  parseJson,
   parseJsonObject,
   tokenCount,
 } from './json-object.ts'

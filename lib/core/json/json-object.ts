@@ -29,9 +29,14 @@ export function tokenCount(value: unknown): number | undefined {
 
 /** Parses a JSON object; returns undefined if the text is not JSON or holds another value. */
 export function parseJsonObject(text: string): JsonObject | undefined {
+  const value = parseJson(text)
+  return isJsonObject(value) ? value : undefined
+}
+
+/** Parses a text as JSON; returns undefined if it is not valid. */
+export function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text)
-    return isJsonObject(value) ? value : undefined
+    return JSON.parse(text)
   } catch {
     return undefined
   }

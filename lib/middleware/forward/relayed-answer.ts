@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { BodyCollector } from '../../core/bytes/index.ts'
 import { freeSpent } from '../../core/call/index.ts'
+import { parseJson } from '../../core/json/index.ts'
 
 interface Answering {
   /** Resolves when the exchange has ended, which may be before its answer was passed on. */
@@ -48,21 +50,14 @@ const MAX_ERROR_BYTES = 64 * 1024
 
 /** Reads an error body as JSON. Returns undefined if it is not valid JSON or too long. */
 export async function readError(exchange: Answering, response: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = []
-  let bytes = 0
+  const body = new BodyCollector(MAX_ERROR_BYTES)
   const whole = new Promise<void>((resolve) => {
     response.on('data', (chunk: Buffer) => {
       exchange.noteProgress()
-      bytes += chunk.length
-      if (bytes > MAX_ERROR_BYTES) resolve()
-      else chunks.push(chunk)
+      if (!body.push(chunk)) resolve()
     })
     response.on('end', resolve)
   })
   await Promise.race([whole, exchange.ended])
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString())
-  } catch {
-    return undefined
-  }
+  return parseJson(body.take().toString())
 }

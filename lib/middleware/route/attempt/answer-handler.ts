@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { BodyCollector } from '../../../core/bytes/index.ts'
 import type { AnswerBytes, CallRequest } from '../../../core/call/index.ts'
 import type { Price } from '../../../core/catalog/index.ts'
+import { parseJson } from '../../../core/json/index.ts'
 import type { AnswerReading, Operation, StreamReader } from '../../../core/operations/index.ts'
 import type { AnswerContext, StreamTranslator, Translation } from '../../../core/translate/index.ts'
 import type { AdaptedRequest } from '../../../routing/attempt/adapted-request.ts'
-import { BodyCollector, DataCollector, parseJson } from '../../../routing/attempt/body-collector.ts'
+import { DataCollector } from '../../../routing/attempt/data-collector.ts'
 import type { ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
 import type { FailedEnd } from '../../../routing/attempt/exchange.ts'
 import {

@@ -1,0 +1,1 @@
+export { BodyCollector } from './body-collector.ts'
