@@ -26,11 +26,12 @@ for (const mode of [OPENAI, ANTHROPIC]) {
     })
     const entry = await gateway.entry((await exchange(gateway, mode)).requestId)
     assert.doesNotMatch(JSON.stringify(entry), /sk-provider|tenant-secret/)
-    assert.match(
-      detailOf(entry) ?? '',
-      /^authentication_error: Incorrect API key: .*\*\*\* for Token \*\*\*\. x/,
+    assert.equal(
+      detailOf(entry),
+      mode === OPENAI
+        ? 'authentication_error: Incorrect API key Bearer … Token …'
+        : 'authentication_error: Incorrect API key … Token …',
     )
-    assert.equal(detailOf(entry)?.length, 300)
   })
 }
 
@@ -52,9 +53,14 @@ it('the trace says that a line cannot be reached, and not where it is', async (t
 
 it('the trace names what a request was refused for, and quotes nothing of the prompt', async (t) => {
   const upstream = await startUpstream((res, { json }) => {
-    const message = `Cannot read "${json.messages[0]?.content}"`
+    const message = `Cannot read: "${json.messages[0]?.content}"`
     answerJson(res, 400, {
-      error: { type: 'invalid_request_error', code: 'bad_content', param: 'messages', message },
+      error: {
+        type: 'invalid_request_error',
+        code: 'invalid_content',
+        param: 'messages[0].content',
+        message,
+      },
     })
   })
   t.after(() => upstream.close())
@@ -63,11 +69,11 @@ it('the trace names what a request was refused for, and quotes nothing of the pr
   const response = await gateway.post('/v1/chat/completions', { model: 'chat', messages })
   assert.equal(response.status, 400)
   const entry = await gateway.entry(response.headers.get('x-request-id'))
-  assert.equal(detailOf(entry), 'invalid_request_error: bad_content: messages')
+  assert.equal(detailOf(entry), 'invalid_request_error: invalid_content: messages[].content: Cannot read …')
   assert.doesNotMatch(JSON.stringify(entry), /secret prompt/)
 })
 
-it('the trace quotes nothing of a request from a fault of the upstream either, and keeps the rest of what it says', async (t) => {
+it('the trace quotes nothing of a request from a fault of the upstream either, and keeps what it says of the error', async (t) => {
   const prompt = 'What I tell nobody else. '
   const upstream = await startUpstream((res, { json }) => {
     const quoted = String(json.messages[0]?.content).slice(0, 60)
@@ -80,6 +86,6 @@ it('the trace quotes nothing of a request from a fault of the upstream either, a
     const response = await gateway.post('/v1/chat/completions', { model: 'chat', messages })
     assert.equal(response.status, 502)
     const entry = await gateway.entry(response.headers.get('x-request-id'))
-    assert.match(detailOf(entry) ?? '', /^Worker 7 died over "?\*\*\*"?, restart it$/)
+    assert.equal(detailOf(entry), '… died … restart …')
   }
 })

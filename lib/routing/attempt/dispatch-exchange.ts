@@ -51,7 +51,6 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     super(target, timeouts, deadline)
     this.#request = request
     this.#wire = wire
-    if (Buffer.isBuffer(request.body)) this.sent = request.body
   }
 
   /**

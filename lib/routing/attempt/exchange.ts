@@ -3,7 +3,6 @@ import type { Line, Timeouts } from '../../core/catalog/index.ts'
 import type { LineState } from '../lines/line-state.ts'
 import { unwatch, type Watched, watch } from './clock-watch.ts'
 import { type Failure, timedOut } from './outcome.ts'
-import { traceDetail } from './trace-detail.ts'
 
 /** The line and the model that an exchange is sent to. */
 export interface ExchangeTarget {
@@ -34,6 +33,8 @@ export type ExchangeEnd =
 
 const RUNNING: ExchangeEnd = { kind: 'abandoned' }
 
+/** Characters of a detail that the trace keeps. */
+const MAX_DETAIL_LENGTH = 300
 const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")'
 
 /**
@@ -60,8 +61,6 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   durationMs = 0
   /** Parts of a translated answer that were left out. */
   skipped = 0
-  /** The body that was sent. The trace detail must not quote it. */
-  protected sent: Buffer | null = null
   /** How the exchange ended; undefined while it runs. */
   end: End | undefined
   #resolve: ((end: End) => void) | undefined
@@ -184,9 +183,8 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   }
 
   #detailOf(detail: string, unknownPath = false): string {
-    const { line } = this.target
-    const kept = traceDetail(detail, line, this.sent)
-    return unknownPath && !line.endpoints ? `${kept} ${MAY_LACK_ENDPOINT}` : kept
+    const kept = detail.slice(0, MAX_DETAIL_LENGTH)
+    return unknownPath && !this.target.line.endpoints ? `${kept} ${MAY_LACK_ENDPOINT}` : kept
   }
 }
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { TimeoutPhase } from '../../core/call/index.ts'
 import type { ErrorCode } from '../../core/errors/index.ts'
 import { isJsonObject } from '../../core/json/index.ts'
+import { upstreamWords } from './upstream-words.ts'
 
 /** How an attempt failed, and what follows from it. */
 export interface Failure {
@@ -93,7 +94,15 @@ export function malformed(detail: string): Failure {
 
 /** The failure of an answer whose reader threw `error`. */
 export function unreadable(error: unknown): Failure {
-  return malformed(error instanceof Error ? error.message : String(error))
+  return malformed(faultOf(error))
+}
+
+/** Returns the message of an error that a reader of ours threw. Those of `JSON.parse` quote what it read. */
+export function faultOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error)
+  return /\bJSON\b.*(?:position|input)|is not valid JSON/s.test(text)
+    ? 'a part of it is not valid JSON'
+    : text
 }
 
 /** The failure of an attempt one of whose clocks ran out. */
@@ -137,7 +146,7 @@ export function connectionFailure(error: ConnectionError): Failure {
 /** Drops messages of the system and of TLS, which name the line's address: callers can read their call log. */
 function connectionDetail({ code, syscall, message, name }: ConnectionError): string {
   const text = message === '' ? name : message
-  if (code === undefined) return text
+  if (code === undefined) return upstreamWords(text) || name
   if (syscall !== undefined) return `${code}: ${syscall}`
   return code.startsWith('UND_ERR_') || code.startsWith('HPE_') ? `${code}: ${text}` : code
 }
@@ -175,18 +184,10 @@ function rejectsInput(status: number, { param }: UpstreamErrorObject): boolean {
   return status === 404 && param === 'input'
 }
 
-/** Longer than what the trace keeps, so that a secret in it is still whole when it is removed. */
-const MAX_DETAIL_LENGTH = 2000
-
-/** Answers with these statuses quote the request, and prompt text is never kept. */
-const QUOTING_STATUSES: ReadonlySet<number> = new Set([400, 413, 422])
-
-/** The upstream's text for the call log, cut because an upstream may send a whole page. */
-function detailOf(status: number, { type, code, message, param }: UpstreamErrorObject): string {
-  const words = [type, code, QUOTING_STATUSES.has(status) ? (param ?? '') : message]
-    .filter((word) => word !== '')
-    .join(': ')
-  return (words === '' ? `status ${status}` : words).slice(0, MAX_DETAIL_LENGTH)
+/** The upstream's text for the call log, as far as it is kept. */
+function detailOf(status: number, { type, code, message, param = '' }: UpstreamErrorObject): string {
+  const words = [type, code, param, message].map(upstreamWords).filter((text) => text !== '' && text !== '…')
+  return words.length === 0 ? `status ${status}` : [...new Set(words)].join(': ')
 }
 
 function errorObjectOf(body: unknown): UpstreamErrorObject {

@@ -4,6 +4,7 @@ import {
   emptyAnswer,
   type Failure,
   failureOfEvent,
+  faultOf,
   filteredAnswer,
   malformed,
 } from '../../../routing/attempt/outcome.ts'
@@ -196,9 +197,7 @@ export class StreamRelay {
     try {
       return make()
     } catch (error) {
-      this.#fail(
-        malformed(`the stream cannot be translated: ${error instanceof Error ? error.message : error}`),
-      )
+      this.#fail(malformed(`the stream cannot be translated: ${faultOf(error)}`))
       return undefined
     }
   }
