@@ -141,6 +141,7 @@ export function createGateway({
   const toLine = live.following('routing', (routing) => route({ catalog, lines, region, ...routing }))
   const once = idempotency({
     store: stores.claims,
+    ...(stores.answers && { answers: stores.answers }),
     logger,
     completedBy: stores.settledByLedger ? 'ledger' : 'store',
     onStoreChange: guarded.idempotency.onChange,

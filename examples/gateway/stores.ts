@@ -25,12 +25,13 @@ import {
 } from 'express-model-gateway'
 import type { CallStore } from 'express-model-gateway/call-log'
 import type { GatewayConfig } from 'express-model-gateway/catalog'
-import type { IdempotencyStore } from 'express-model-gateway/idempotency'
+import type { AnswerStore, IdempotencyStore } from 'express-model-gateway/idempotency'
 import { RedisLimitStore } from 'express-model-gateway/redis'
 import type { ResponseStore } from 'express-model-gateway/responses'
 import {
   openDatabase,
   SqlAccountStore,
+  SqlAnswerStore,
   SqlCallStore,
   SqlChangeLog,
   SqlIdempotencyStore,
@@ -51,6 +52,8 @@ export interface DurableStores {
   readonly calls: CallStore
   /** In the database even where there is a Redis: whether a call ran is as durable as its record. */
   readonly claims: IdempotencyStore
+  /** Keeps large answers apart from the call log; undefined: the call log has them. */
+  readonly answers?: AnswerStore
   readonly ledger: Ledger & LedgerBooks
   /** Which line has which stored response. */
   readonly responses: ResponseStore
@@ -123,10 +126,13 @@ export async function openDurableStores(
   const lookUps = await openDatabase(url, { logger, readOnly: true, poolSize: 2 })
   // The end of every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
   const money = await openDatabase(url, { logger, poolSize: 4 })
+  // SQLite writes one thing at a time, and is soonest done when these wait in one line; Postgres writes both at once.
+  const large = url.startsWith('sqlite:') ? money : await openDatabase(url, { logger, poolSize: 2 })
   return {
     keys: new SqlKeyDirectory(lookUps),
     calls: new SqlCallStore(db, { searches }),
     claims: new SqlIdempotencyStore(db),
+    answers: new SqlAnswerStore(large),
     responses: new SqlResponseStore(db),
     ledger: new SqlLedger(money, { checks: searches }),
     tasks: new SqlTaskStore(money),
@@ -152,6 +158,7 @@ export async function openDurableStores(
       await seedAccountsAndKeys(db, next, { logger })
     },
     async close() {
+      if (large !== money) await large.destroy()
       await money.destroy()
       await lookUps.destroy()
       await searches.destroy()

@@ -2,7 +2,14 @@ import { formatAmount } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
 import type { BillingTrace, ChargeItem } from './billing-trace.ts'
 import type { Call } from './call.ts'
-import type { AttemptRecord, CallEnding, DisconnectTrace, Elimination, Finish } from './parts.ts'
+import type {
+  AttemptRecord,
+  CallEnding,
+  DisconnectTrace,
+  Elimination,
+  Finish,
+  IdempotencyTrace,
+} from './parts.ts'
 
 /** A call in the call log, as `GET /v1/calls/{request_id}` returns it. Times are milliseconds. */
 export interface CallLogEntry {
@@ -32,6 +39,8 @@ export interface CallLogEntry {
   readonly idempotency_key: string | null
   readonly original_request_id: string | null
   readonly response_body: string | null
+  /** In how many parts the body is kept apart from the entry. Only stores see it. */
+  readonly response_body_parts?: number
 }
 
 export interface RequestSummary {
@@ -171,8 +180,14 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
     },
     idempotency_key: idempotency?.key ?? null,
     original_request_id: idempotency?.originalRequestId ?? null,
-    response_body: (ending ? idempotency?.bodyWith(ending.unsent) : idempotency?.responseBody) ?? null,
+    response_body: idempotency && bodyOf(idempotency, ending),
+    ...(idempotency && idempotency.partsApart > 0 && { response_body_parts: idempotency.partsApart }),
   }
+}
+
+function bodyOf(idempotency: IdempotencyTrace, ending: CallEnding | undefined): string | null {
+  if (idempotency.partsApart > 0) return null
+  return ending ? idempotency.bodyWith(ending.unsent) : idempotency.responseBody
 }
 
 /** The currency of all amounts. */

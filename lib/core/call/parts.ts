@@ -205,6 +205,14 @@ export interface IdempotencyTrace {
   readonly completedByLedger: boolean
   /** Returns the body that has been sent so far, followed by what is still to be sent. */
   bodyWith(unsent: AnswerBytes | null): string | null
+  /** In how many parts the body is kept apart from the entry; 0 if the entry has it. */
+  readonly partsApart: number
+  /**
+   * Writes a body that is too large for the entry, followed by what is still to be sent. Call it before the entry is written.
+   *
+   * @returns whether it could be written; undefined if the body belongs into the entry.
+   */
+  keepApart(unsent: AnswerBytes | null): Promise<boolean> | undefined
   /** Adds output that was produced and not sent, for example because the caller left, to the stored body. */
   readonly keep: (output: AnswerBytes) => void
   /** Stores nothing of the body, because the call was not charged and was sent nothing. */

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import {
+  type AnswerBytes,
   type BillingTrace,
   type Call,
   type CallEnding,
@@ -84,7 +85,7 @@ export class BilledCall implements Bill, BillingTrace {
     const cost = this.#costOf(ending)
     if (!cost || this.#settled) return undefined
     if (cost.amount === 0n && this.#isFree()) return undefined
-    const outcome = this.#charge(cost, ending)
+    const outcome = this.#charge(cost, ending, ending.unsent)
     if (outcome instanceof Promise) return outcome.then((known) => this.#goOn(known))
     if (outcome !== 'confirmed') this.#goOn(outcome)
     return undefined
@@ -121,7 +122,12 @@ export class BilledCall implements Bill, BillingTrace {
     return usage && servedBy ? costOf(usage, servedBy.price) : undefined
   }
 
-  #charge({ amount, items }: Cost, ending: CallEnding): SettleOutcome | Promise<SettleOutcome> {
+  /** Keeps a large answer apart first, so that its size shows in no other charge. */
+  #charge(
+    { amount, items }: Cost,
+    ending: CallEnding,
+    unsent: AnswerBytes | null,
+  ): SettleOutcome | Promise<SettleOutcome> {
     const call = this.#call
     this.#settled = true
     if (call.entryBy === 'ledger' && this.#reservation.settlesRecords) {
@@ -133,7 +139,15 @@ export class BilledCall implements Bill, BillingTrace {
     this.amount = amount
     this.at = Date.now()
     if (call.idempotency?.claim) this.claim = this.#claimToSettle()
-    return this.#reservation.settle(this)
+    const keeping = call.idempotency?.keepApart(unsent)
+    return keeping ? this.#chargeKept(keeping) : this.#reservation.settle(this)
+  }
+
+  /** An answer that could not be kept is not confirmed. Its charge is, where a part of it was sent. */
+  async #chargeKept(keeping: Promise<boolean>): Promise<SettleOutcome> {
+    const isKept = await keeping
+    const outcome = await this.#reservation.settle(this)
+    return isKept || outcome === 'fenced' ? outcome : 'unconfirmed'
   }
 
   /** Returns the terms of the amount, which are stored with the charge and outlive the call log. */
@@ -232,7 +246,7 @@ export class BilledCall implements Bill, BillingTrace {
     const { outcome } = this.#call
     const ending = outcome && { outcome, unsent: null }
     const cost = ending && !this.#settled ? this.#costOf(ending) : undefined
-    if (ending && cost && (cost.amount > 0n || !this.#isFree())) void this.#charge(cost, ending)
+    if (ending && cost && (cost.amount > 0n || !this.#isFree())) void this.#charge(cost, ending, null)
     else this.#reservation.release()
   }
 }

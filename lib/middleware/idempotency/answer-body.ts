@@ -55,6 +55,18 @@ export class AnswerBody {
     return this.#cut ? `${text}\n[cut after ${this.#limit} bytes]` : text + decoder.end()
   }
 
+  /**
+   * Returns the bytes of {@link text}, by reference; undefined if there are at most `most`.
+   *
+   * @param toCome the output still to come.
+   */
+  bytesBeyond(most: number, toCome: AnswerBytes | null): readonly Uint8Array[] | undefined {
+    const whole = toCome === null ? this : this.#and(toCome)
+    if (whole.#bytes <= most || whole.#limit <= most) return undefined
+    if (whole.#cut) return [Buffer.from(whole.text() ?? '')]
+    return whole.#chunks.map((chunk) => (typeof chunk === 'string' ? Buffer.from(chunk) : chunk))
+  }
+
   #and(toCome: AnswerBytes): AnswerBody {
     const body = new AnswerBody(this.#limit)
     body.#chunks = [...this.#chunks]

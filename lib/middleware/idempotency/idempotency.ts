@@ -1,15 +1,11 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import {
-  type Call,
-  callOf,
-  consoleLogger,
-  holdEnd,
-  type IdempotencyTrace,
-  type Logger,
-} from '../../core/call/index.ts'
+import { type Call, callOf, consoleLogger, holdEnd, type Logger } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { StoreGuard } from '../../core/store-guard/index.ts'
 import { AnswerBody } from './answer-body.ts'
+import { AnswerQueue } from './answer-queue.ts'
+import type { AnswerStore } from './answer-store.ts'
+import { AnswerTrace } from './answer-trace.ts'
 import { ClaimKeeper } from './claim-keeper.ts'
 import { fingerprintOf } from './fingerprint.ts'
 import { HeldClaim } from './held-claim.ts'
@@ -37,6 +33,12 @@ export interface IdempotencyOptions {
   leaseMs?: number
   /** The largest answer to keep for the call log, in bytes. A longer one is cut and marked so. Defaults to 8 MiB. */
   answerLimitBytes?: number
+  /**
+   * Keeps answers of more than 4 KiB, each by itself and before the charge whose entry points at it, so that a large one
+   * holds up no other call. The store of the call log must read them: `SqlAnswerStore` goes with `SqlCallStore`. Defaults
+   * to none: each answer is in its entry.
+   */
+  answers?: AnswerStore
   /** How long your own handler keeps the key if its caller leaves before it has answered. Defaults to 5 minutes. */
   handlerMs?: number
   /**
@@ -80,7 +82,7 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TR
  * app.post('/orders', express.json(), idempotency(), (req, res) => res.status(201).json(placeOrder(req.body)))
  */
 export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandler {
-  const { keeper, scope, answerLimitBytes, ...settings } = validate(options)
+  const { keeper, scope, answerLimitBytes, answers, ...settings } = validate(options)
   const keyed = { keeper, ...settings }
 
   return Object.assign(idempotency, { close: (withinMs = 3000) => keeper.close(withinMs) })
@@ -105,16 +107,13 @@ export function idempotency(options: IdempotencyOptions = {}): IdempotencyHandle
 
   function run(call: Call, key: string, req: Request, res: Response, next: NextFunction): void {
     const body = new AnswerBody(answerLimitBytes)
-    const trace: IdempotencyTrace = {
-      key,
-      originalRequestId: null,
-      responseBody: null,
-      claim: null,
+    const trace = new AnswerTrace(key, {
+      requestId: call.id,
+      account: call.principal?.accountId ?? '',
+      body,
+      answers,
       completedByLedger: !settings.completesHere,
-      bodyWith: (unsent) => body.text(unsent),
-      keep: (output) => body.addUnsent(output),
-      discard: () => body.discard(),
-    }
+    })
     call.idempotency = trace
     // An app may accept other spellings of an endpoint's path, such as one with a slash at its end.
     const path = call.request?.operation.path ?? call.path
@@ -179,6 +178,8 @@ function validate(options: IdempotencyOptions) {
   }
   if (!(answerLimitBytes >= 0))
     throw new TypeError('idempotency: "answerLimitBytes" must be a number of bytes')
+  if (options.answers !== undefined && typeof options.answers.write !== 'function')
+    throw new TypeError('idempotency: "answers" must be an AnswerStore, such as new SqlAnswerStore(db)')
   if (completedBy !== 'store' && completedBy !== 'ledger')
     throw new TypeError('idempotency: "completedBy" must be "store" or "ledger"')
   const guard = new StoreGuard({
@@ -192,6 +193,7 @@ function validate(options: IdempotencyOptions) {
     scope: options.scope ?? accountOf,
     completesHere: completedBy === 'store',
     answerLimitBytes,
+    answers: options.answers && new AnswerQueue(options.answers, logger),
     handlerMs,
   }
 }

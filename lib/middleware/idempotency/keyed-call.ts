@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Call, IdempotencyTrace } from '../../core/call/index.ts'
+import type { AnswerBytes, Call, IdempotencyTrace } from '../../core/call/index.ts'
 import type { AnswerBody } from './answer-body.ts'
 import type { ClaimKeeper } from './claim-keeper.ts'
 import type { HeldClaim } from './held-claim.ts'
@@ -48,7 +48,7 @@ export class KeyedCall {
   begin(): void {
     const call = this.#call
     call.onProve(() => this.#prove())
-    if (this.#options.completesHere) call.onSettle(() => this.#settle())
+    if (this.#options.completesHere) call.onSettle(({ unsent }) => this.#settle(unsent))
     call.onFail(() => this.#fail())
     call.onEnd('idempotency claim', () => this.#end())
   }
@@ -91,8 +91,10 @@ export class KeyedCall {
     if (!this.#options.keeper.maySend(this.#held)) throw refuseLost(this.#call)
   }
 
-  async #settle(): Promise<void> {
-    if (this.#held.state === 'running' && this.#produced) await this.#complete()
+  async #settle(unsent: AnswerBytes | null): Promise<void> {
+    if (this.#held.state !== 'running' || !this.#produced) return
+    await this.#trace.keepApart(unsent)
+    await this.#complete()
   }
 
   async #complete(): Promise<void> {
@@ -106,7 +108,8 @@ export class KeyedCall {
   }
 
   #end(): Promise<void> | undefined {
-    this.#trace.responseBody = this.#body.text()
+    void this.#trace.keepApart(null)
+    if (this.#trace.partsApart === 0) this.#trace.responseBody = this.#body.text()
     if (this.#produced || !this.#mayStillRun) return this.#giveBack()
     setTimeout(() => void this.#giveBack(), this.#options.handlerMs).unref()
     return undefined

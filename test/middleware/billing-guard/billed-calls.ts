@@ -70,6 +70,7 @@ export function billedCall({
       completedByLedger: true,
       discard: () => void log.push('discard'),
       bodyWith: () => null,
+      keepApart: () => undefined,
     } as unknown as NonNullable<typeof call.idempotency>
   }
   const billed = new BilledCall(call, res, reservation, HANDLER_MS)

@@ -49,7 +49,9 @@ function keyedCall({ completesHere = true, kept = true, maySend = true }: Keyed 
   } as unknown as ClaimKeeper
   const held = new HeldClaim({ id: 'k', owner: call.id }, 500, momentNow())
   const body = new AnswerBody(100)
-  const trace = { responseBody: null, claim: null } as unknown as NonNullable<typeof call.idempotency>
+  const trace = { responseBody: null, claim: null, partsApart: 0, keepApart() {} } as unknown as NonNullable<
+    typeof call.idempotency
+  >
   const keyed = new KeyedCall(call, trace, held, body, res, { keeper, completesHere, handlerMs: HANDLER_MS })
   assert.equal(trace.claim, held)
   keyed.begin()

@@ -9,6 +9,7 @@ import { open } from './temporary-database.ts'
 const TABLES = [
   'accounts: id text*, name text, rpm bigint, tpm bigint, concurrency bigint, regions text, line_regions text, created_at bigint!',
   'admin_changes: id text*, at bigint!, actor text!, action text!, subject text!, before text, after text!',
+  'answers: id text*, part integer*, bytes bytea!',
   'calls: id text*, account text, key text, model text, status integer!, error_code text, created_at bigint!, entry text!, response_body text',
   'charges: request_id text*, account text!, key text, amount bigint!, at bigint!, basis text',
   'deposits: account text*, reference text*, amount bigint!, at bigint!',
@@ -64,7 +65,7 @@ const CATALOGS: Record<
   SQLite: {
     async columns(db) {
       const { rows } = await sql<{ table: string; name: string; type: string; notnull: bigint; pk: bigint }>`
-        select m.name as "table", c.name, lower(c.type) as type, c."notnull", c.pk from sqlite_master as m, pragma_table_info(m.name) as c
+        select m.name as "table", c.name, replace(lower(c.type), 'blob', 'bytea') as type, c."notnull", c.pk from sqlite_master as m, pragma_table_info(m.name) as c
         where m.type = 'table' and m.name not like 'kysely%' order by m.name, c.cid`.execute(db)
       return rows.map(({ notnull, pk, ...column }) => ({
         ...column,

@@ -7,6 +7,7 @@ import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { writeTogether } from '../driver/write-together.ts'
 import { CALL_COLUMNS } from '../ledger/settlement-columns.ts'
+import { deleteAnswers, deleteOrphans, readAnswer } from './sql-answer-store.ts'
 
 /** Options of {@link SqlCallStore}. */
 export interface SqlCallStoreOptions {
@@ -22,6 +23,10 @@ const APPEND = RowStatement.insert('calls', typesOf(CALL_COLUMNS), 'on conflict 
   loose: true,
 })
 
+/** No call runs for longer, so that an older answer without an entry never gets one. */
+const RUNNING_MS = 2 * 3_600_000
+/** How far back answers without entries are looked for. Older ones are deleted when their entries would be. */
+const ORPHANED_WITHIN_MS = 48 * 3_600_000
 /** The last time that a request id can contain: ten characters of five bits, in milliseconds. */
 const LAST_TIME = 32 ** 10 - 1
 const TIME_PREFIX = 'req_'.length + 10
@@ -60,7 +65,10 @@ export class SqlCallStore implements CallStore {
       .select(['entry', 'response_body'])
       .where('id', '=', id)
       .executeTakeFirst()
-    return row && toEntry(row.entry, row.response_body)
+    if (!row) return undefined
+    const { parts, entry } = toEntry(row.entry)
+    const body = parts > 0 ? await readAnswer(trx, id, parts) : row.response_body
+    return { ...entry, response_body: body }
   }
 
   async list(query: CallQuery): Promise<CallLogEntry[]> {
@@ -79,7 +87,7 @@ export class SqlCallStore implements CallStore {
     if (before !== undefined) calls = calls.where('id', '<', before)
     if (oldest !== undefined && !hasIndex(query)) calls = calls.where('id', '>=', oldest)
     const rows = await calls.orderBy('id', 'desc').limit(limit).execute()
-    const entries = rows.map(({ entry }) => toEntry(entry, null))
+    const entries = rows.map(({ entry }) => toEntry(entry).entry)
     return oldest === undefined ? entries : entries.filter(({ id }) => id >= oldest)
   }
 
@@ -93,7 +101,17 @@ export class SqlCallStore implements CallStore {
     // Processes that prune at the same time each get other rows.
     if (isPostgres(this.#db)) oldest = oldest.forUpdate().skipLocked()
     const { numDeletedRows } = await this.#db.deleteFrom('calls').where('id', 'in', oldest).executeTakeFirst()
+    await this.#pruneAnswers(before)
     return Number(numDeletedRows)
+  }
+
+  /** Deletes the answers of deleted entries, and those whose calls ended with their process. */
+  async #pruneAnswers(before: number): Promise<void> {
+    const now = Date.now()
+    const [oldest] = await this.#db.selectFrom('calls').select('id').orderBy('id').limit(1).execute()
+    const kept = firstIdOf(before)
+    await deleteAnswers(this.#db, '', oldest && oldest.id < kept ? oldest.id : kept)
+    await deleteOrphans(this.#db, firstIdOf(now - ORPHANED_WITHIN_MS), firstIdOf(now - RUNNING_MS))
   }
 }
 
@@ -113,6 +131,7 @@ function hasIndex({ account, model, status, code }: CallQuery): boolean {
   return [model, status, code].filter((filter) => filter !== undefined).length === 1
 }
 
-function toEntry(json: string, responseBody: string | null): CallLogEntry {
-  return { ...(JSON.parse(json) as Omit<CallLogEntry, 'response_body'>), response_body: responseBody }
+function toEntry(json: string): { entry: CallLogEntry; parts: number } {
+  const { response_body_parts: parts = 0, ...entry } = JSON.parse(json) as CallLogEntry
+  return { entry: { ...entry, response_body: null }, parts }
 }

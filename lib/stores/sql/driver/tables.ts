@@ -54,6 +54,14 @@ export interface IdempotencyTable {
   expires_at: bigint
 }
 
+/** The parts of the answers of calls with an Idempotency-Key. */
+export interface AnswersTable {
+  /** Id of the call. */
+  id: string
+  part: number
+  bytes: Uint8Array
+}
+
 /** The balance of an account or the quota of a key. The figures are sums of the rows of other tables. */
 export interface WalletsTable {
   /** `account:<id>` or `key:<id>`. */
@@ -191,6 +199,7 @@ export interface Tables {
   seeds: SeedsTable
   calls: CallsTable
   idempotency: IdempotencyTable
+  answers: AnswersTable
   wallets: WalletsTable
   deposits: DepositsTable
   leases: LeasesTable

@@ -1,0 +1,185 @@
+import type { Logger } from '../../core/call/index.ts'
+import { timeLimit, within } from '../../core/time-limit/index.ts'
+import type { AnswerStore } from './answer-store.ts'
+
+/** The largest number of bytes that wait. */
+const MAX_BYTES = 256 * 1024 * 1024
+/** An account may have this share of the bytes that are free, so that there is always room for another. */
+const SHARE = 4
+/** Parts written at the same time. */
+const LANES = 2
+/** How long the store may write nothing before answers count as lost. */
+const SILENT_MS = 1500
+/** The longest wait for an answer while the store does write. */
+const MAX_WAIT_MS = 10_000
+/** The longest pause between two parts, in which others get the store. */
+const MAX_PAUSE_MS = 5
+
+interface Waiting {
+  readonly requestId: string
+  readonly bytes: number
+  /** Ends the wait. Later calls do nothing. */
+  readonly end: (kept: boolean) => void
+  readonly pieces: readonly Uint8Array[]
+  /** The next piece, and where in it the next part begins. */
+  piece: number
+  at: number
+  part: number
+  over: boolean
+}
+
+/**
+ * Writes answers part by part, one after another of each account, and the accounts in turn: a large answer takes the time
+ * of its own call.
+ */
+export class AnswerQueue {
+  readonly #store: AnswerStore
+  readonly #logger: Logger
+  /** By account, in the order of their turns. */
+  readonly #waiting = new Map<string, Waiting[]>()
+  readonly #bytesOf = new Map<string, number>()
+  #bytes = 0
+  #lanes = 0
+  #wroteAt = Number.NEGATIVE_INFINITY
+  #failing = false
+
+  constructor(store: AnswerStore, logger: Logger) {
+    this.#store = store
+    this.#logger = logger
+  }
+
+  /** The number of bytes that wait to be written. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Returns in how many parts an answer is kept. */
+  partsOf(pieces: readonly Uint8Array[]): number {
+    return Math.ceil(sizeOf(pieces) / this.#store.partBytes)
+  }
+
+  /** Deletes an answer. Where that fails, it is deleted as one that no entry points at. */
+  drop(requestId: string): void {
+    this.#store.drop(requestId).catch((error: unknown) => {
+      this.#logger.warn({ err: error, requestId }, 'idempotency: an answer is not deleted yet')
+    })
+  }
+
+  /** Writes an answer. Resolves to whether it is kept; false also if the account has too much waiting. Never rejects. */
+  keep(account: string, requestId: string, pieces: readonly Uint8Array[]): Promise<boolean> {
+    const bytes = sizeOf(pieces)
+    const ofAccount = (this.#bytesOf.get(account) ?? 0) + bytes
+    if (ofAccount > (MAX_BYTES - this.#bytes) / SHARE) return Promise.resolve(false)
+    this.#bytesOf.set(account, ofAccount)
+    this.#bytes += bytes
+    return new Promise((resolve) => {
+      const since = performance.now()
+      let cancel = (): void => {}
+      const waiting: Waiting = {
+        requestId,
+        bytes,
+        pieces,
+        piece: 0,
+        at: 0,
+        part: 0,
+        over: false,
+        end: (kept) => {
+          if (waiting.over) return
+          waiting.over = true
+          cancel()
+          this.#leave(account, waiting)
+          resolve(kept)
+        },
+      }
+      const judge = (): void => {
+        const now = performance.now()
+        if (now - this.#wroteAt >= SILENT_MS || now - since >= MAX_WAIT_MS) waiting.end(false)
+        else cancel = timeLimit(SILENT_MS, judge)
+      }
+      cancel = timeLimit(SILENT_MS, judge)
+      const queue = this.#waiting.get(account)
+      if (queue) queue.push(waiting)
+      else this.#waiting.set(account, [waiting])
+      while (this.#lanes < LANES && this.#lanes < this.#waiting.size) void this.#run()
+    })
+  }
+
+  async #run(): Promise<void> {
+    this.#lanes++
+    for (let next = this.#next(); next; next = this.#next()) await this.#writePart(...next)
+    this.#lanes--
+  }
+
+  /** Takes the account whose turn it is out of the line; {@link #writePart} puts it back at the end. */
+  #next(): [account: string, queue: Waiting[]] | undefined {
+    const [first] = this.#waiting
+    if (first) this.#waiting.delete(first[0])
+    return first
+  }
+
+  async #writePart(account: string, queue: Waiting[]): Promise<void> {
+    const [answer] = queue
+    if (!answer) return
+    const startedAt = performance.now()
+    try {
+      const bytes = partOf(answer, this.#store.partBytes)
+      await within(MAX_WAIT_MS, this.#store.write(answer.requestId, answer.part++, bytes), tooLate)
+      this.#wroteAt = performance.now()
+      this.#failing = false
+      if (answer.piece === answer.pieces.length) answer.end(true)
+    } catch (error) {
+      if (!this.#failing) this.#logger.error({ err: error }, 'idempotency: answers cannot be kept')
+      this.#failing = true
+      answer.end(false)
+    }
+    await pause(Math.min(MAX_PAUSE_MS, performance.now() - startedAt))
+    // Answers of the same account may have come meanwhile.
+    const others = this.#waiting.get(account) ?? []
+    const left = [...queue, ...others].filter(({ over }) => !over)
+    this.#waiting.delete(account)
+    if (left.length > 0) this.#waiting.set(account, left)
+  }
+
+  #leave(account: string, { bytes }: Waiting): void {
+    this.#bytes -= bytes
+    const ofAccount = (this.#bytesOf.get(account) ?? 0) - bytes
+    if (ofAccount > 0) this.#bytesOf.set(account, ofAccount)
+    else this.#bytesOf.delete(account)
+  }
+}
+
+function tooLate(): never {
+  throw new Error(`the store did not answer in ${MAX_WAIT_MS} ms`)
+}
+
+/** Takes the next part of an answer: a copy, because what is sent to a thread takes all of its memory along. */
+function partOf(answer: Waiting, partBytes: number): Uint8Array {
+  const part = new Uint8Array(Math.min(partBytes, restOf(answer)))
+  let filled = 0
+  while (filled < part.byteLength) {
+    const piece = answer.pieces[answer.piece] as Uint8Array
+    const taken = piece.subarray(answer.at, answer.at + part.byteLength - filled)
+    part.set(taken, filled)
+    filled += taken.byteLength
+    answer.at += taken.byteLength
+    if (answer.at < piece.byteLength) continue
+    answer.piece++
+    answer.at = 0
+  }
+  return part
+}
+
+function restOf({ pieces, piece, at }: Waiting): number {
+  return sizeOf(pieces.slice(piece)) - at
+}
+
+function sizeOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (ms < 1) setImmediate(resolve)
+    else setTimeout(resolve, ms)
+  })
+}

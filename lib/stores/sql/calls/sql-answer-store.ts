@@ -1,0 +1,84 @@
+import { sql } from 'kysely'
+import type { AnswerStore } from '../../../middleware/idempotency/index.ts'
+import { isPostgres } from '../driver/is-postgres.ts'
+import type { Database } from '../driver/tables.ts'
+
+/** Parts deleted by one statement: freeing them takes SQLite about as long as writing them. */
+const DELETED_AT_ONCE = 8
+
+/**
+ * Keeps the answers of calls with an Idempotency-Key, for `idempotency`. `SqlCallStore` reads them, and deletes them with
+ * their entries.
+ *
+ * With SQLite, give it the handle of the ledger: that writes one thing at a time, and a part is short. With Postgres, give it
+ * a handle of its own.
+ *
+ * @example
+ * const answers = new SqlAnswerStore(await openDatabase(url, { poolSize: 2 }))
+ * app.use(idempotency({ store: new SqlIdempotencyStore(db), answers }))
+ */
+export class SqlAnswerStore implements AnswerStore {
+  readonly partBytes: number
+  readonly #db: Database
+
+  constructor(db: Database) {
+    this.#db = db
+    // A round trip for each part; SQLite has but one writer, for which others wait.
+    this.partBytes = isPostgres(db) ? 1024 * 1024 : 128 * 1024
+  }
+
+  async write(id: string, part: number, bytes: Uint8Array): Promise<void> {
+    await this.#db
+      .insertInto('answers')
+      .values({ id, part, bytes })
+      .onConflict((conflict) => conflict.columns(['id', 'part']).doNothing())
+      .execute()
+  }
+
+  async drop(id: string): Promise<void> {
+    // The least text behind the id, but for one with U+0000 in it, which no id has.
+    await deleteAnswers(this.#db, id, `${id}\u0001`)
+  }
+}
+
+/** Reads an answer part by part, so that a large one holds nobody up; null if it is not there whole. */
+export async function readAnswer(db: Database, id: string, parts: number): Promise<string | null> {
+  const read: Uint8Array[] = []
+  for (let part = 0; part < parts; part++) {
+    const row = await db
+      .selectFrom('answers')
+      .select('bytes')
+      .where('id', '=', id)
+      .where('part', '=', part)
+      .executeTakeFirst()
+    if (!row) return null
+    read.push(row.bytes)
+  }
+  return Buffer.concat(read).toString()
+}
+
+/** Deletes the answers with ids in a range, the end excluded, a few parts at a time. */
+export async function deleteAnswers(db: Database, from: string, to: string): Promise<void> {
+  await deleteWhile(
+    db,
+    sql`select id, part from answers where id >= ${from} and id < ${to} order by id, part`,
+  )
+}
+
+/** Deletes the answers with ids in a range that no entry points at: their calls ended with the process. */
+export async function deleteOrphans(db: Database, from: string, to: string): Promise<void> {
+  await deleteWhile(
+    db,
+    sql`select id, part from answers where id >= ${from} and id < ${to}
+      and not exists (select 1 from calls where calls.id = answers.id) order by id, part`,
+  )
+}
+
+async function deleteWhile(db: Database, parts: ReturnType<typeof sql>): Promise<void> {
+  const locked = isPostgres(db) ? sql`for update skip locked` : sql``
+  for (;;) {
+    const { numAffectedRows } = await sql`delete from answers where (id, part) in
+      (${parts} limit ${DELETED_AT_ONCE} ${locked})`.execute(db)
+    if (Number(numAffectedRows ?? 0) < DELETED_AT_ONCE) return
+  }
+}
