@@ -1,3 +1,4 @@
+export { type JsonTally, jsonExcess, newTally } from './json-bounds.ts'
 export {
   isJsonObject,
   type JsonObject,
@@ -7,3 +8,4 @@ export {
   parseJsonObject,
   tokenCount,
 } from './json-object.ts'
+export { endOfString } from './json-text.ts'

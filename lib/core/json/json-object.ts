@@ -1,3 +1,6 @@
+import { Buffer } from 'node:buffer'
+import { type JsonTally, jsonExcess } from './json-bounds.ts'
+
 /** A JSON object: a body, or any part of one. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -27,8 +30,14 @@ export function tokenCount(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
 }
 
-/** Parses a JSON object; returns undefined if the text is not JSON or holds another value. */
-export function parseJsonObject(text: string): JsonObject | undefined {
+/**
+ * Parses a JSON object; returns undefined if the text is not JSON, holds another value, or is too large to be parsed
+ * ({@link jsonExcess}).
+ *
+ * @param tally what the texts of the same request have come to.
+ */
+export function parseJsonObject(text: string, tally?: JsonTally): JsonObject | undefined {
+  if (jsonExcess(Buffer.from(text), tally) !== undefined) return undefined
   const value = parseJson(text)
   return isJsonObject(value) ? value : undefined
 }

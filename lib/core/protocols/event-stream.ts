@@ -43,12 +43,17 @@ export function endOfLastFrame(text: string): number {
   return end
 }
 
-/** Returns the index behind the frame that starts at `from` and its blank line, or -1 if it is not complete. */
-export function endOfFrame(text: string, from: number): number {
-  const newline = text.indexOf('\n\n', from)
-  // Only as far as that: looked for in all that follows, each event of a long text would cost as much as all of them.
-  const before = newline < 0 ? text.slice(from) : text.slice(from, newline)
-  if (!before.includes('\r')) return newline < 0 ? -1 : newline + 2
+/**
+ * Returns the index behind the frame that starts at `from` and its blank line, or -1 if it is not complete.
+ *
+ * @param hasReturns whether a CR occurs anywhere in `text`. Asked here it would be looked for in all that follows, and
+ *   each event would cost as much as all of them.
+ */
+export function endOfFrame(text: string, from: number, hasReturns: boolean): number {
+  if (!hasReturns) {
+    const newline = text.indexOf('\n\n', from)
+    return newline < 0 ? -1 : newline + 2
+  }
   const blank = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!$))/g
   blank.lastIndex = from
   return blank.test(text) ? blank.lastIndex : -1

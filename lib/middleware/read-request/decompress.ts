@@ -22,7 +22,15 @@ export function decompressorOf(encoding: string): Decompressor | undefined {
   return DECOMPRESSORS.get(encoding.toLowerCase())
 }
 
-/** Decompresses a body off the event loop. Stops as soon as the output exceeds `limit` bytes, or the budget. */
+/** No text of a request shrinks to less than a hundredth, unless it is made to fill memory. */
+const MAX_RATIO = 100
+/** A body that is no longer than this may shrink to nothing. */
+const ANY_RATIO_BYTES = 1024 * 1024
+
+/**
+ * Decompresses a body off the event loop. Stops as soon as the output exceeds `limit` bytes, the budget, or
+ * {@link ANY_RATIO_BYTES} and {@link MAX_RATIO} times the input.
+ */
 export function decompress(
   open: () => Transform,
   bytes: Buffer,
@@ -30,6 +38,7 @@ export function decompress(
   held: HeldBody,
   receive: BytesReceiver,
 ): void {
+  const most = Math.min(limit, Math.max(ANY_RATIO_BYTES, MAX_RATIO * bytes.length))
   const stream = open()
   const pieces: Buffer[] = []
   let size = 0
@@ -42,7 +51,7 @@ export function decompress(
   stream
     .on('data', (piece: Buffer) => {
       size += piece.length
-      if (size > limit) {
+      if (size > most) {
         refuse(new GatewayError('request_too_large'))
         return
       }

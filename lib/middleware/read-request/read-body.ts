@@ -3,10 +3,13 @@ import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
 import type { Call, RequestBody } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { isJsonObject } from '../../core/json/index.ts'
+import { isJsonObject, jsonExcess } from '../../core/json/index.ts'
 import { type BudgetBounds, HeldBody } from './body-budget.ts'
 import { decompress, decompressorOf } from './decompress.ts'
 import { isForm, readForm } from './read-form.ts'
+
+/** A larger body is read, checked and estimated in several turns of the event loop. */
+export const MAX_BYTES_AT_ONCE = 1024 * 1024
 
 /** Receives the body, or the error that refuses it. */
 export type BodyReceiver = (error: unknown, body?: RequestBody) => void
@@ -163,6 +166,17 @@ function bytesOf(parsed: unknown): Buffer | undefined {
 
 /** @param form the content type of a form; undefined for JSON. */
 function parse(raw: Buffer | undefined, form: string | undefined, call: Call, receive: BodyReceiver): void {
+  // Gathering a large body has taken its time of this turn of the event loop.
+  if (raw && raw.length > MAX_BYTES_AT_ONCE) setImmediate(parseNow, raw, form, call, receive)
+  else parseNow(raw, form, call, receive)
+}
+
+function parseNow(
+  raw: Buffer | undefined,
+  form: string | undefined,
+  call: Call,
+  receive: BodyReceiver,
+): void {
   if (form !== undefined) {
     parseForm(form, raw, call, receive)
     return
@@ -176,6 +190,8 @@ function parse(raw: Buffer | undefined, form: string | undefined, call: Call, re
 function readObject(raw: Buffer | undefined): RequestBody | string {
   if (!Buffer.isBuffer(raw) || raw.length === 0) return 'The request has no body; a JSON object is needed.'
   if (!isUtf8(raw)) return 'The request body is not valid UTF-8.'
+  const excess = jsonExcess(raw)
+  if (excess !== undefined) return excess
   let json: unknown
   try {
     json = JSON.parse(raw.toString())

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type RequestBody } from '../../core/call/index.ts'
 import { type Catalog, type Feature, type Model, windowNeeded, windowOn } from '../../core/catalog/index.ts'
@@ -16,7 +17,8 @@ import {
   toProviderConstraint,
 } from '../../core/operations/index.ts'
 import { describeIssue } from './describe-issue.ts'
-import { bodyReader } from './read-body.ts'
+import { factsInTurns } from './facts-in-turns.ts'
+import { bodyReader, MAX_BYTES_AT_ONCE } from './read-body.ts'
 
 /** Options of {@link readRequest}. */
 export interface ReadRequestOptions {
@@ -71,33 +73,59 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
         next(call.stamp(toGatewayError(error)))
         return
       }
-      try {
-        acceptBody(call, operation, body, req.headers['x-gateway-provider'])
-        next()
-      } catch (refusal) {
-        next(refusal instanceof GatewayError ? call.stamp(refusal) : refusal)
-      }
+      // A form has no raw bytes: how large it is cannot be told any more.
+      const isSmall = body.raw.length > 0 && body.raw.length <= MAX_BYTES_AT_ONCE
+      if (isSmall) accept(call, operation, body, req, next)
+      else void acceptInTurns(call, operation, body, req).then(() => next(), refuseWith(call, next))
     })
   }
 
-  function acceptBody(
+  function accept(call: Call, operation: Operation, body: RequestBody, req: Request, next: NextFunction) {
+    try {
+      checkBody(call, operation, body.json)
+      acceptFacts(call, operation, body, operation.facts(body.json, body.raw, estimate), req)
+      next()
+    } catch (refusal) {
+      refuseWith(call, next)(refusal)
+    }
+  }
+
+  /** Accepts a large body in several turns of the event loop, so that other calls go on in between. */
+  async function acceptInTurns(call: Call, operation: Operation, body: RequestBody, req: Request) {
+    const keepOn = (): void => {
+      if (call.left) throw call.refuse('client_closed_request')
+    }
+    await nextTurn()
+    keepOn()
+    checkBody(call, operation, body.json)
+    await nextTurn()
+    keepOn()
+    acceptFacts(call, operation, body, await factsInTurns(operation, body, estimate, keepOn), req)
+    await nextTurn()
+    keepOn()
+  }
+
+  function checkBody(call: Call, operation: Operation, json: RequestBody['json']): void {
+    refuseOtherKind(catalogOf(call), operation, json.model, call)
+    if (surelyAccepts(operation.schema, json)) return
+    const { error } = operation.schema.safeParse(json)
+    if (error) throw new GatewayError('invalid_request', describeIssue(error))
+  }
+
+  function acceptFacts(
     call: Call,
     operation: Operation,
     body: RequestBody,
-    providerHeader: string | string[] | undefined,
+    facts: RequestFacts,
+    { headers }: Request,
   ): void {
-    const { json, raw } = body
     const known = catalogOf(call)
-    refuseOtherKind(known, operation, json.model, call)
-    if (!surelyAccepts(operation.schema, json)) {
-      const { error } = operation.schema.safeParse(json)
-      if (error) throw new GatewayError('invalid_request', describeIssue(error))
-    }
-    const facts = operation.facts(json, raw, estimate)
+    const { provider } = body.json
+    const header = headers['x-gateway-provider']
     call.model = facts.model.slice(0, 200)
     const model = modelOf(known, facts, call)
-    const isConstrained = providerHeader !== undefined || (json.provider ?? undefined) !== undefined
-    const given = isConstrained ? givenConstraint(json.provider, providerHeader) : undefined
+    const isConstrained = header !== undefined || (provider ?? undefined) !== undefined
+    const given = isConstrained ? givenConstraint(provider, header) : undefined
     call.request = {
       operation,
       body,
@@ -122,6 +150,10 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
 }
 
 const DEFAULT_BUDGET = 256 * 1024 * 1024
+
+function refuseWith(call: Call, next: NextFunction): (refusal: unknown) => void {
+  return (refusal) => next(refusal instanceof GatewayError ? call.stamp(refusal) : refusal)
+}
 
 /** Finds the operation of a path as Express matches routes: in any case, with or without a trailing slash. */
 function operationByPath(path: string): Operation | undefined {
@@ -170,18 +202,22 @@ const MAX_CONSTRAINT_BYTES = 4096
 function constraintOf({ provider, source }: GivenConstraint): ProviderConstraint {
   const checked = providerConstraintSchema.safeParse(provider)
   if (!checked.success) throw new GatewayError('invalid_request', describeIssue(checked.error, [source]))
-  if (Buffer.byteLength(JSON.stringify(provider)) > MAX_CONSTRAINT_BYTES) {
-    throw new GatewayError('invalid_request', {
-      param: source,
-      message: `The provider constraint is longer than ${MAX_CONSTRAINT_BYTES} bytes. Name fewer providers, lines or regions.`,
-    })
-  }
+  if (Buffer.byteLength(JSON.stringify(provider)) > MAX_CONSTRAINT_BYTES) throw tooLong(source)
   return toProviderConstraint(checked.data)
 }
 
+function tooLong(param: GivenConstraint['source']): GatewayError {
+  return new GatewayError('invalid_request', {
+    param,
+    message: `The provider constraint is longer than ${MAX_CONSTRAINT_BYTES} bytes. Name fewer providers, lines or regions.`,
+  })
+}
+
 function parseHeader(header: string | string[]): unknown {
+  const text = String(header)
+  if (text.length > MAX_CONSTRAINT_BYTES) throw tooLong('X-Gateway-Provider')
   try {
-    return JSON.parse(String(header))
+    return JSON.parse(text)
   } catch {
     throw new GatewayError('invalid_request', {
       param: 'X-Gateway-Provider',

@@ -59,10 +59,9 @@ export class RequestAdapter {
       const raw = Buffer.from(JSON.stringify(json))
       return { operation: translation.to, body: { raw, json }, translation }
     } catch (error) {
-      const fault = error instanceof RangeError ? tooDeep(body.json) : error
-      if (!(fault instanceof Untranslatable)) throw fault
-      this.#fault ??= fault
-      return fault
+      if (!(error instanceof Untranslatable)) throw error
+      this.#fault ??= error
+      return error
     }
   }
 }
@@ -73,21 +72,5 @@ function withoutForeign(request: CallRequest, translations: readonly Translation
   const met = translations.filter(({ foreign }) => body.raw.includes(foreign))
   if (met.length === 0) return request
   const json = met.reduce((kept, translation) => translation.withoutForeign(kept), body.json)
-  // A body that is nested too deep for JSON.stringify goes out unchanged.
-  if (!isWritable(json)) return request
   return { operation, body: { raw: Buffer.from(JSON.stringify(json)), json } }
-}
-
-/** Names the member that is nested too deep: JSON.parse does not recurse, JSON.stringify does. */
-function tooDeep(json: RequestBody['json']): Untranslatable {
-  return new Untranslatable(Object.keys(json).find((member) => !isWritable(json[member])) ?? 'messages')
-}
-
-function isWritable(value: unknown): boolean {
-  try {
-    JSON.stringify(value)
-    return true
-  } catch {
-    return false
-  }
 }

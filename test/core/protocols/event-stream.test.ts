@@ -56,7 +56,7 @@ function ours(chunks: readonly Buffer[]): Event[] {
     if (end < 0) continue
     const whole = text.slice(0, end)
     for (let at = 0; at < end; ) {
-      const found = endOfFrame(whole, at)
+      const found = endOfFrame(whole, at, whole.includes('\r'))
       const next = found < 0 ? end : found
       events.push(readFrame(rest.toString('utf8', at, next)))
       at = next
@@ -110,8 +110,8 @@ describe('reading an event stream', () => {
     for (const text of ['', 'data: x', 'data: x\n', 'data: x\r\n', 'data: x\r\n\r', 'data: x\r\r']) {
       assert.equal(endOfLastFrame(text), -1, JSON.stringify(text))
     }
-    assert.equal(endOfFrame('data: x\n', 0), -1)
-    assert.equal(endOfFrame('data: x\r\n\r\ndata: y', 0), 11)
-    assert.equal(endOfFrame('data: x\r\n\r\ndata: y\n\n', 11), 20)
+    assert.equal(endOfFrame('data: x\n', 0, false), -1)
+    assert.equal(endOfFrame('data: x\r\n\r\ndata: y', 0, true), 11)
+    assert.equal(endOfFrame('data: x\r\n\r\ndata: y\n\n', 11, true), 20)
   })
 })

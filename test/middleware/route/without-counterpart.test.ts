@@ -14,18 +14,6 @@ describe('a request that another protocol has no word for', () => {
     { mode: MODES[0] as Mode, extra: { n: 2 }, param: 'n' },
     { mode: MODES[2] as Mode, extra: { top_k: 5 }, param: 'top_k' },
   ]
-  it('may be nested too deep to be written again', async (t) => {
-    const gateway = await gatewayFor(t, { lines: linesFor(MODES[2] as Mode).slice(1) })
-    const input = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
-    const use = `{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":${input}}}`
-    const body = `{"model":"chat","max_tokens":9,"messages":[{"role":"assistant","content":[${use}]}]}`
-    const got = await gateway.post('/v1/messages', body)
-    assert.equal(got.status, 400)
-    const { error_code } = await gateway.entry(got.headers.get('x-request-id'))
-    assert.equal(error_code, 'unsupported_feature')
-    assert.equal(foreign.requests.length, 0)
-  })
-
   for (const { mode, extra, param } of CASES) {
     it(`is refused, naming it, where no other line is left (${param})`, async (t) => {
       const gateway = await gatewayFor(t, { lines: linesFor(mode).slice(1) })

@@ -1,3 +1,5 @@
+import { endOfString } from '../../json/index.ts'
+
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
@@ -6,8 +8,9 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 const CLOSE_BRACKET = 0x5d
-/** Strings longer than this are skipped by a native search instead of byte by byte. */
-const SHORT_STRING = 48
+
+/** The longest notation of an ASCII character: a \\u and four digits. */
+const ESCAPED_LENGTH = 6
 
 /**
  * Iterates over the members of the object in a text without parsing their values. After each {@link next} that returns
@@ -56,6 +59,8 @@ export class MemberCursor {
     const raw = this.#raw
     const start = this.keyStart + 1
     const length = this.#keyEnd - 1 - start
+    // Too long even if each character were written as an escape.
+    if (length > ESCAPED_LENGTH * name.length) return false
     let same = length === name.length
     for (let i = 0; i < length; i++) {
       const byte = raw[start + i] as number
@@ -81,25 +86,6 @@ function skipSpace(raw: Buffer, from: number): number {
   for (let byte = raw[at]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; byte = raw[at])
     at++
   return at
-}
-
-/** Returns the offset behind the string that begins at `start`. */
-function endOfString(raw: Buffer, start: number): number {
-  let at = start + 1
-  const near = Math.min(raw.length, at + SHORT_STRING)
-  while (at < near) {
-    const byte = raw[at]
-    if (byte === QUOTE) return at + 1
-    at += byte === BACKSLASH ? 2 : 1
-  }
-  for (;;) {
-    const quote = raw.indexOf(QUOTE, at)
-    if (quote < 0) return raw.length
-    let backslashes = 0
-    while (quote - 1 - backslashes >= at && raw[quote - 1 - backslashes] === BACKSLASH) backslashes++
-    at = quote + 1
-    if (backslashes % 2 === 0) return at
-  }
 }
 
 function endOfValue(raw: Buffer, start: number): number {

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { parseAmount } from '../../catalog/index.ts'
+import { listOf } from './list-of.ts'
 
-const names = z.array(z.string().min(1).max(200)).max(100)
+const names = listOf(z.string().min(1).max(200), 0, 100)
 const ceiling = z
   .union([z.number().min(0), z.string().regex(/^\d{1,12}(\.\d{1,9})?$/)], {
     error: 'must be a price: a number, or a decimal string such as "0.15"',

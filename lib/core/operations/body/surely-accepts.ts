@@ -7,7 +7,7 @@ type Rule = { readonly optional?: true; readonly nullable?: true } & (
   | { readonly kind: 'string' | 'number' | 'integer'; readonly least: number; readonly most: number }
   | { readonly kind: 'one of'; readonly values: ReadonlySet<unknown> }
   | { readonly kind: 'either'; readonly rules: readonly Rule[] }
-  | { readonly kind: 'list'; readonly item: Rule; readonly least: number }
+  | { readonly kind: 'list'; readonly item: Rule; readonly least: number; readonly most: number }
   | {
       readonly kind: 'object'
       readonly names: readonly string[]
@@ -51,7 +51,7 @@ function accepts(rule: Rule, value: unknown): boolean {
       for (let i = 0; i < rule.rules.length; i++) if (accepts(rule.rules[i] as Rule, value)) return true
       return false
     case 'list':
-      if (!Array.isArray(value) || value.length < rule.least) return false
+      if (!Array.isArray(value) || value.length < rule.least || value.length > rule.most) return false
       for (let i = 0; i < value.length; i++) if (!accepts(rule.item, value[i])) return false
       return true
     case 'object': {
@@ -71,7 +71,7 @@ const MAYBE: Rule = { kind: 'maybe' }
 
 function ruleOf(schema: z.core.$ZodType): Rule {
   const list = itemsOf(schema)
-  if (list) return { kind: 'list', item: ruleOf(list.item), least: list.min }
+  if (list) return { kind: 'list', item: ruleOf(list.item), least: list.min, most: list.max }
   const { def } = (schema as z.core.$ZodTypes)._zod
   switch (def.type) {
     case 'optional':

@@ -71,7 +71,8 @@ export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
     removedStart = -1
     keptEnd = member.valueEnd
     if (name === undefined || text === undefined) continue
-    replaced = replaced ? [...replaced, name] : [name]
+    if (!replaced) replaced = [name]
+    else if (!replaced.includes(name)) replaced.push(name)
     if (!member.reads(text)) cuts.push({ from: member.valueStart, to: member.valueEnd, text })
   }
   if (removedStart >= 0) cuts.push({ from: keptEnd < 0 ? removedStart : keptEnd, to: removedEnd, text: '' })

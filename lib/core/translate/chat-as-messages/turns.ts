@@ -1,6 +1,8 @@
 import {
   isJsonObject,
   type JsonObject,
+  type JsonTally,
+  newTally,
   nonEmptyString,
   objectsIn,
   parseJsonObject,
@@ -33,22 +35,26 @@ const FIRST_USER_TEXT = '.'
 export function conversationOf(messages: unknown): Conversation {
   const system: JsonObject[] = []
   const turns: Turn[] = []
+  /** What the arguments of all tool calls come to. */
+  const tally = newTally()
+  /** How many tool results the last turn begins with. */
+  let results = 0
   const add = (role: Turn['role'], blocks: readonly JsonObject[]): void => {
     if (blocks.length === 0) return
     if (role === 'assistant' && turns.length === 0) add('user', [{ type: 'text', text: FIRST_USER_TEXT }])
     const last = turns.at(-1)
     if (last?.role === role) last.content.push(...blocks)
-    else turns.push({ role, content: [...blocks] })
-  }
-  /** Inserts results before other content of the user turn: Anthropic demands them first. */
-  const addResults = (results: readonly JsonObject[]): void => {
-    const last = turns.at(-1)
-    if (last?.role !== 'user') {
-      add('user', results)
-      return
+    else {
+      turns.push({ role, content: [...blocks] })
+      results = 0
     }
-    const behind = last.content.findIndex(({ type }) => type !== 'tool_result')
-    last.content.splice(behind < 0 ? last.content.length : behind, 0, ...results)
+  }
+  /** Inserts a result before other content of the user turn: Anthropic demands results first. */
+  const addResult = (result: readonly JsonObject[]): void => {
+    const last = turns.at(-1)
+    if (last?.role === 'user') last.content.splice(results, 0, ...result)
+    else add('user', result)
+    results += result.length
   }
   for (const [i, message] of objectsIn(messages).entries()) {
     const path = `messages[${i}]`
@@ -61,10 +67,10 @@ export function conversationOf(messages: unknown): Conversation {
         add('user', withCacheControl(message, contentBlocks(message.content, `${path}.content`)))
         break
       case 'assistant':
-        add('assistant', assistantBlocks(message, path))
+        add('assistant', assistantBlocks(message, path, tally))
         break
       case 'tool':
-        addResults(withCacheControl(message, [toolResult(message, path)]))
+        addResult(withCacheControl(message, [toolResult(message, path)]))
         break
       default:
         throw new Untranslatable(`${path}.role`)
@@ -89,11 +95,13 @@ function systemBlocks(content: unknown, path: string): JsonObject[] {
   return blocks
 }
 
-function assistantBlocks(message: JsonObject, path: string): JsonObject[] {
+function assistantBlocks(message: JsonObject, path: string, tally: JsonTally): JsonObject[] {
   for (const member of ['audio', 'function_call']) {
     if (isJsonObject(message[member])) throw new Untranslatable(`${path}.${member}`)
   }
-  const calls = objectsIn(message.tool_calls).map((call, i) => toolUse(call, `${path}.tool_calls[${i}]`))
+  const calls = objectsIn(message.tool_calls).map((call, i) =>
+    toolUse(call, `${path}.tool_calls[${i}]`, tally),
+  )
   const content = contentBlocks(message.content, `${path}.content`)
   return [
     ...thinkingBlocks(message),
@@ -101,12 +109,12 @@ function assistantBlocks(message: JsonObject, path: string): JsonObject[] {
   ]
 }
 
-function toolUse(call: JsonObject, path: string): JsonObject {
+function toolUse(call: JsonObject, path: string, tally: JsonTally): JsonObject {
   const { id, function: fn } = call
   if (!isJsonObject(fn) || typeof fn.name !== 'string') throw new Untranslatable(path)
   if (typeof id !== 'string') throw new Untranslatable(`${path}.id`)
   // Some models write no arguments for a function that takes none.
-  const input = parseJsonObject(nonEmptyString(fn.arguments) ?? '{}')
+  const input = parseJsonObject(nonEmptyString(fn.arguments) ?? '{}', tally)
   if (!input) throw new Untranslatable(`${path}.function.arguments`)
   return { type: 'tool_use', id: toolId(id), name: fn.name, input }
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
+import { isJsonObject, type JsonObject, nonEmptyString, tokenCount } from '../../json/index.ts'
 
 /** The `format` of details that come from an Anthropic-style line; other upstreams use other formats. */
 export const DETAIL_FORMAT = 'anthropic-claude-v1'
@@ -62,7 +62,7 @@ export function encryptedDetail(index: number, data: string): ReasoningDetail {
 
 /** Whether this gateway made an entry of `reasoning_details`. Hosted routers make others of the same format. */
 export function isOwnDetail(detail: JsonObject): boolean {
-  return detail.format === DETAIL_FORMAT && typeof detail.length === 'number'
+  return detail.format === DETAIL_FORMAT && tokenCount(detail.length) !== undefined
 }
 
 /**
@@ -79,8 +79,9 @@ export function thinkingBlocks(message: JsonObject): JsonObject[] {
     if (!isJsonObject(detail) || detail.format !== DETAIL_FORMAT) return []
     if (isOwnDetail(detail) && detail.index !== index) return []
     // Hosted routers repeat the text in the detail.
-    const length =
-      typeof detail.length === 'number' ? detail.length : (nonEmptyString(detail.text)?.length ?? 0)
+    const length = tokenCount(detail.length ?? nonEmptyString(detail.text)?.length ?? 0)
+    // A negative length would use a text again and again.
+    if (length === undefined) return []
     const block = blockOf(detail, reasoning.slice(at, at + length))
     if (!block) return []
     blocks.push(block)

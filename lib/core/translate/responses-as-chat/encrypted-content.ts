@@ -1,4 +1,4 @@
-import { type JsonObject, objectsIn, parseJsonObject } from '../../json/index.ts'
+import { type JsonObject, type JsonTally, objectsIn, parseJsonObject } from '../../json/index.ts'
 import type { ReasoningMember } from '../parts/reasoning-details.ts'
 
 /** Marks the `encrypted_content` that this gateway made. */
@@ -21,11 +21,15 @@ export function encodeReasoning({ details, member }: EncodedReasoning): { encryp
   return { encrypted_content: MARK + Buffer.from(JSON.stringify({ details, member })).toString('base64') }
 }
 
-/** Decodes what {@link encodeReasoning} encoded; for anything else it returns no details. */
-export function decodeReasoning(content: unknown): EncodedReasoning {
+/**
+ * Decodes what {@link encodeReasoning} encoded; for anything else it returns no details.
+ *
+ * @param tally what the contents of the same request have come to.
+ */
+export function decodeReasoning(content: unknown, tally: JsonTally): EncodedReasoning {
   const isOwn = typeof content === 'string' && content.startsWith(MARK)
   const decoded = isOwn
-    ? parseJsonObject(Buffer.from(content.slice(MARK.length), 'base64').toString())
+    ? parseJsonObject(Buffer.from(content.slice(MARK.length), 'base64').toString(), tally)
     : undefined
   return {
     details: objectsIn(decoded?.details),

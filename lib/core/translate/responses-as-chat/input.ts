@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
+import { isJsonObject, type JsonObject, newTally, nonEmptyString, objectsIn } from '../../json/index.ts'
+import type { ReasoningMember } from '../parts/reasoning-details.ts'
 import { toolId } from '../parts/tool-ids.ts'
 import { chatToolResult } from '../parts/tool-results.ts'
 import { Untranslatable } from '../translation.ts'
@@ -17,15 +18,26 @@ export function inputMessages(input: unknown): readonly JsonObject[] {
   return chat.end()
 }
 
+/** An assistant's turn, which becomes one message. */
+interface AssistantTurn {
+  /** One text, or parts if there is anything else; null without content. */
+  content: string | JsonObject[] | null
+  readonly reasoning: { [member in ReasoningMember]?: string }
+  readonly details: JsonObject[]
+  readonly calls: JsonObject[]
+}
+
 /**
  * Collects the messages of a chat. Reasoning, text and tool calls of one assistant turn are several items of a response
  * and one message of a chat.
  */
 class ChatInput {
   readonly #messages: JsonObject[] = []
-  #assistant: Record<string, unknown> | undefined
+  #assistant: AssistantTurn | undefined
   /** Images and files of tool results: they follow the last result. */
   #attachments: JsonObject[] = []
+  /** What the encoded reasoning of all items comes to. */
+  readonly #tally = newTally()
 
   add(item: unknown, path: string): void {
     if (!isJsonObject(item)) throw new Untranslatable(path)
@@ -58,8 +70,17 @@ class ChatInput {
   #endTurn(): void {
     const turn = this.#assistant
     this.#assistant = undefined
+    if (!turn) return
+    const { content, reasoning, details, calls } = turn
     // A chat has no message that holds reasoning only.
-    if (turn && (turn.content !== null || turn.tool_calls !== undefined)) this.#messages.push(turn)
+    if (content === null && calls.length === 0) return
+    this.#messages.push({
+      role: 'assistant',
+      content,
+      ...reasoning,
+      ...(details.length > 0 && { reasoning_details: details }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    })
   }
 
   #addAttachments(): void {
@@ -67,29 +88,36 @@ class ChatInput {
     this.#attachments = []
   }
 
-  #turn(): Record<string, unknown> {
-    this.#assistant ??= { role: 'assistant', content: null }
+  #turn(): AssistantTurn {
+    this.#assistant ??= { content: null, reasoning: {}, details: [], calls: [] }
     return this.#assistant
   }
 
   #addMessage({ role, content }: JsonObject, path: string): void {
     this.#endTurn()
-    const translated = joinTexts(chatContent(content, `${path}.content`))
+    const given = chatContent(content, `${path}.content`)
+    const [only, ...others] = asParts(given)
+    // Some upstreams accept nothing but a text. Several texts stay parts.
+    const translated =
+      only?.type === 'text' && others.length === 0 ? (nonEmptyString(only.text) ?? '') : given
     // Most lines without `responses` do not know the role `developer`.
     this.#messages.push({ role: role === 'developer' ? 'system' : role, content: translated })
   }
 
   #addText({ content }: JsonObject, path: string): void {
     const turn = this.#turn()
-    const translated = chatContent(content, `${path}.content`)
-    turn.content = joinTexts([...asParts(turn.content), ...asParts(translated)], '')
+    const parts = asParts(chatContent(content, `${path}.content`))
+    if (!Array.isArray(turn.content) && areTexts(parts))
+      turn.content = (turn.content ?? '') + textOf(parts, '')
+    else {
+      if (!Array.isArray(turn.content)) turn.content = turn.content === null ? [] : [...asParts(turn.content)]
+      turn.content.push(...parts)
+    }
   }
 
   #addCall({ call_id: id, name, arguments: args }: JsonObject): void {
-    const turn = this.#turn()
     const fn = { name, arguments: typeof args === 'string' ? args : '{}' }
-    const call = { id: toolId(String(id)), type: 'function', function: fn }
-    turn.tool_calls = [...objectsIn(turn.tool_calls), call]
+    this.#turn().calls.push({ id: toolId(String(id)), type: 'function', function: fn })
   }
 
   #addResult({ call_id: id, output }: JsonObject, path: string): void {
@@ -109,30 +137,20 @@ class ChatInput {
     const turn = this.#turn()
     const parts = objectsIn(item.content).length > 0 ? item.content : item.summary
     const texts = objectsIn(parts).map(({ text }) => nonEmptyString(text) ?? '')
-    const encoded = decodeReasoning(item.encrypted_content)
-    const reasoning = `${nonEmptyString(turn[encoded.member]) ?? ''}${texts.join('')}`
-    if (reasoning !== '') turn[encoded.member] = reasoning
-    const details = [...objectsIn(turn.reasoning_details), ...encoded.details]
-    if (details.length > 0) turn.reasoning_details = details
+    const { details, member } = decodeReasoning(item.encrypted_content, this.#tally)
+    const reasoning = (turn.reasoning[member] ?? '') + texts.join('')
+    if (reasoning !== '') turn.reasoning[member] = reasoning
+    for (const detail of details) turn.details.push(detail)
   }
 }
 
 const asParts = (content: unknown): readonly JsonObject[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : objectsIn(content)
 
-/**
- * Joins the texts of a content into one, because some upstreams accept nothing else.
- *
- * @param separator stands between several texts; without it they stay parts.
- */
-function joinTexts(
-  content: string | readonly JsonObject[],
-  separator?: string,
-): string | readonly JsonObject[] {
-  if (typeof content === 'string' || content.some(({ type }) => type !== 'text')) return content
-  if (separator === undefined && content.length > 1) return content
-  return content.map(({ text }) => nonEmptyString(text) ?? '').join(separator)
-}
+const areTexts = (parts: readonly JsonObject[]): boolean => parts.every(({ type }) => type === 'text')
+
+const textOf = (parts: readonly JsonObject[], separator: string): string =>
+  parts.map(({ text }) => nonEmptyString(text) ?? '').join(separator)
 
 function chatContent(content: unknown, path: string): string | readonly JsonObject[] {
   if (typeof content === 'string') return content

@@ -115,13 +115,15 @@ export class StreamRelay {
     let at = 0
     /** The start of the events that go out together in the next write. */
     let run = 0
+    let hasReturns: boolean | undefined
     while (at < text.length && !this.#end) {
       if (this.#state === 'flowing') {
         at = this.#template.skim(text, at, this.#takeText)
         if (this.#translated) run = at
         if (at >= text.length) break
       }
-      const found = endOfFrame(text, at)
+      hasReturns ??= text.includes('\r')
+      const found = endOfFrame(text, at, hasReturns)
       const end = found < 0 ? text.length : found
       const passes = this.#relayEvent(bytes.subarray(at, end), text.slice(at, end))
       if (!passes) {

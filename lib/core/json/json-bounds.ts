@@ -1,0 +1,106 @@
+import { Buffer } from 'node:buffer'
+import { endOfString } from './json-text.ts'
+
+const OPEN_BRACE = 0x7b
+
+// The kinds of bytes outside of strings.
+/** A number, a word, a colon; or what no JSON has. */
+const PLAIN = 0
+const SPACE = 1
+const TEXT = 2
+const SEPARATOR = 3
+const OPEN = 4
+const CLOSE = 5
+
+const KIND = new Uint8Array(256).fill(PLAIN)
+for (const [bytes, kind] of [
+  [' \t\r\n', SPACE],
+  ['"', TEXT],
+  [',', SEPARATOR],
+  ['[{', OPEN],
+  [']}', CLOSE],
+] as const)
+  for (const byte of Buffer.from(bytes)) KIND[byte] = kind
+
+/** The most levels of objects and lists in each other. */
+const MAX_DEPTH = 128
+/** The most values: objects, lists and what is in them. */
+const MAX_VALUES = 500_000
+/** The most members of one object, repeated ones counted each time. */
+const MAX_MEMBERS = 10_000
+/** The most members of all objects together. A member costs a parser up to fifty times what an item of a list does. */
+const MAX_MEMBERS_IN_ALL = 100_000
+
+/** No shorter text can break a bound, but one that never closes what it opens, which parsers refuse at once. */
+const SURELY_WITHIN = 2 * (MAX_DEPTH + 1)
+
+/** The members of each open object so far; -1 for a list. It is shared, because a scan is never interrupted. */
+const open = new Int32Array(MAX_DEPTH)
+
+/** What the texts of one request have come to together. */
+export interface JsonTally {
+  values: number
+  members: number
+}
+
+/** Returns the tally of a request of which nothing has been read yet. */
+export function newTally(): JsonTally {
+  return { values: 0, members: 0 }
+}
+
+/**
+ * Returns what is too large about a JSON text, found without parsing it: parsers make an object of each value, which
+ * takes far longer than to read its bytes. Returns undefined for a text that may be parsed; it need not be valid.
+ *
+ * @param tally what earlier texts of the same request have come to; this text is added to it.
+ */
+export function jsonExcess(raw: Buffer, tally?: JsonTally): string | undefined {
+  if (raw.length < SURELY_WITHIN && !tally) return undefined
+  let values = (tally?.values ?? 0) + 1
+  let members = tally?.members ?? 0
+  let depth = 0
+  /** The members of the innermost container; -1 if that is a list. */
+  let own = -1
+  /** Whether the innermost container has just been opened. */
+  let fresh = false
+  for (let at = 0; at < raw.length; ) {
+    const byte = raw[at] as number
+    const kind = KIND[byte] as number
+    at = kind === TEXT ? endOfString(raw, at) : kind < TEXT ? endOfStretch(raw, at, kind) : at + 1
+    if (kind === SPACE) continue
+    if (fresh && kind !== CLOSE) {
+      values++
+      if (own === 0) {
+        own = 1
+        members++
+      }
+    }
+    fresh = false
+    if (kind === SEPARATOR) {
+      values++
+      if (own >= 0) {
+        members++
+        if (++own > MAX_MEMBERS) return `An object of the body has more than ${MAX_MEMBERS} members.`
+      }
+    } else if (kind === OPEN) {
+      if (depth === MAX_DEPTH) return `The body is nested more than ${MAX_DEPTH} levels deep.`
+      open[depth++] = own
+      own = byte === OPEN_BRACE ? 0 : -1
+      fresh = true
+    } else if (kind === CLOSE && depth > 0) own = open[--depth] as number
+    if (values > MAX_VALUES) return `The body has more than ${MAX_VALUES} values.`
+    if (members > MAX_MEMBERS_IN_ALL) return `The body has more than ${MAX_MEMBERS_IN_ALL} members.`
+  }
+  if (tally) {
+    tally.values = values
+    tally.members = members
+  }
+  return undefined
+}
+
+/** Returns the offset behind the bytes of one kind that begin at `start`. */
+function endOfStretch(raw: Buffer, start: number, kind: number): number {
+  let at = start + 1
+  while (at < raw.length && KIND[raw[at] as number] === kind) at++
+  return at
+}
