@@ -57,6 +57,9 @@ export {
   beginCall,
   isWebSocketRequest,
   messageClassesOf,
+  refuseUnparsed,
+  type ServerRefusals,
+  serverRefusals,
   type UpgradeHandler,
   upgradeHandler,
 } from './middleware/begin-call/index.ts'

@@ -23,6 +23,7 @@ import {
   ResponseRegistry,
   rateLimit,
   readRequest,
+  refuseUnparsed,
   route,
   STORED_RESPONSE_PATH,
   storedResponse,
@@ -46,6 +47,8 @@ import { consolePage } from './console-page.ts'
 import { ledgerServes } from './ledger-readiness.ts'
 import { LiveConfig } from './live-config.ts'
 import { mergeWorkerLines } from './merged-lines.ts'
+import { noBody } from './no-body.ts'
+import { ofMemory } from './of-memory.ts'
 import { OpenCalls } from './open-calls.ts'
 import { passThrough } from './pass-through.ts'
 import type { Peers } from './peers.ts'
@@ -70,6 +73,8 @@ export interface GatewayParts {
 /** The gateway as an Express app, and how to end what it keeps open. */
 export interface Gateway {
   readonly app: Express
+  /** Answers what is no valid HTTP. */
+  readonly refused: Express
   /** Resolves once lines are as operators have switched them. */
   readonly ready: Promise<void>
   /** The same app for WebSockets. */
@@ -155,12 +160,13 @@ export function createGateway({
   app.post(responses.path, begin, observe, log, identify, read, once, pin, limit, bill, toLine)
 
   app.use(begin)
+  app.use(['/healthz', '/readyz', '/openapi.json', '/console', '/metrics'], noBody)
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
   app.get('/readyz', readiness.handler())
   const describe = (rules: GatewayConfig['passThrough']): RequestHandler => {
     const { version } = manifest
     const document = openApiDocument({ version, operations: OPERATIONS, passThrough: rules })
-    return (_req, res) => void res.json(document)
+    return ofMemory(document)
   }
   app.get('/openapi.json', live.following('passThrough', describe))
   app.use('/console', consolePage())
@@ -213,8 +219,12 @@ export function createGateway({
   app.use(unknownPath())
   app.use(errorEnvelope({ logger }))
 
+  const refused = express().disable('x-powered-by').disable('etag').set('trust proxy', config.trustProxy)
+  refused.use(begin, observe, log, refuseUnparsed(), errorEnvelope({ logger }))
+
   return {
     app,
+    refused,
     // A store that is away is asked again every other second, and told of in the log.
     ready: switches.refresh().catch(() => {}),
     upgrades: upgradeHandler(app),

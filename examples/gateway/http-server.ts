@@ -1,6 +1,6 @@
 import { createServer, type Server, type ServerOptions } from 'node:http'
 import type { Express } from 'express'
-import { isWebSocketRequest, messageClassesOf } from 'express-model-gateway'
+import { isWebSocketRequest, messageClassesOf, serverRefusals } from 'express-model-gateway'
 
 /**
  * The limits of the HTTP server, which apply before any middleware. Times are milliseconds. They protect a gateway that
@@ -18,14 +18,22 @@ export const HTTP_BOUNDS: ServerOptions = {
   maxHeaderSize: 16 * 1024,
   /** Joins a second `Authorization` with the first, which makes both invalid, instead of ignoring it. */
   joinDuplicateHeaders: true,
+  /** Refused with an envelope instead. */
+  requireHostHeader: false,
 }
 
-/** Creates an HTTP server with limits for its callers. */
-export function httpServer(app: Express, bounds: ServerOptions = HTTP_BOUNDS): Server {
-  const server = createServer(
-    { ...bounds, ...messageClassesOf(app), shouldUpgradeCallback: isWebSocketRequest },
-    app,
-  )
+/**
+ * Creates an HTTP server with limits for its callers.
+ *
+ * @param refused answers what is no valid HTTP.
+ */
+export function httpServer(app: Express, refused: Express, bounds: ServerOptions = HTTP_BOUNDS): Server {
+  const server = createServer({
+    ...bounds,
+    ...messageClassesOf(app),
+    shouldUpgradeCallback: isWebSocketRequest,
+  })
+  for (const [event, listener] of Object.entries(serverRefusals(app, refused))) server.on(event, listener)
   // By default Node silently drops headers beyond a number. Here only maxHeaderSize limits them.
   server.maxHeadersCount = 0
   return server

@@ -1,18 +1,31 @@
 import type { RequestHandler } from 'express'
+import { singleFlight } from './single-flight.ts'
 
 const CHECK_TIMEOUT_MS = 1000
 
 /** Rejects while something that requests need is not available. */
 export type ReadinessCheck = () => Promise<void>
 
+/** Options of {@link Readiness}. */
+export interface ReadinessOptions {
+  /** For how long an answer is given again without new checks, in milliseconds. Defaults to 250. */
+  readonly freshMs?: number
+}
+
 /** Decides whether this process is ready for requests: not while it drains, and not while a check fails. */
 export class Readiness {
   readonly #checks: { readonly reason: string; readonly check: ReadinessCheck }[]
+  /** Shared: nobody needs a key to ask, and stores are not there to be pinged. */
+  readonly #failure: () => Promise<string | undefined>
   #draining = false
 
   /** @param ping rejects while a store cannot be reached. */
-  constructor(ping: ReadinessCheck) {
+  constructor(ping: ReadinessCheck, { freshMs = 250 }: ReadinessOptions = {}) {
     this.#checks = [{ reason: 'store', check: ping }]
+    this.#failure = singleFlight(
+      () => this.#check(),
+      () => freshMs,
+    )
   }
 
   get draining(): boolean {
@@ -37,7 +50,7 @@ export class Readiness {
   }
 
   /** Runs all checks at once and returns the reason of the first that fails or takes too long. */
-  async #failure(): Promise<string | undefined> {
+  async #check(): Promise<string | undefined> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<'late'>((resolve) => {
       timer = setTimeout(resolve, CHECK_TIMEOUT_MS, 'late')

@@ -66,7 +66,7 @@ export async function startServing({
   })
   peers?.reportFrom({ metrics: observability.metricsText, lines: gateway.lineFigures })
   const { upgrades } = gateway
-  const server = httpServer(gateway.app).on('upgrade', upgrades.handle)
+  const server = httpServer(gateway.app, gateway.refused).on('upgrade', upgrades.handle)
   const draining = { server, connections: new Connections(server), upgrades, readiness, logger }
   await gateway.ready
   await listen(server, settings)

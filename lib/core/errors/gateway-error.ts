@@ -9,6 +9,8 @@ export interface GatewayErrorOptions {
    * `invalid_request`, `unsupported_feature` and `context_too_long`. Other codes ignore it.
    */
   param?: string | undefined
+  /** Replaces the HTTP status of the table, for what HTTP has a status of its own for, such as 431. */
+  status?: 408 | 417 | 431 | undefined
   /** Milliseconds to wait before a retry; `Retry-After` has them in whole seconds, at least 1. */
   retryAfterMs?: number | undefined
   /** The value of `error.details`; only `idempotency_key_replayed` has it. */
@@ -50,7 +52,7 @@ export class GatewayError extends Error {
     const row = errorRow(code)
     super(options.message ?? row.message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
-    this.status = row.status
+    this.status = options.status ?? row.status
     this.tier = row.tier
     this.param = PARAMETER_CODES.has(code) ? options.param?.slice(0, MAX_PARAM_LENGTH) : undefined
     this.details = options.details

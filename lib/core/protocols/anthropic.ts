@@ -17,7 +17,7 @@ const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
 
 /** Returns the Anthropic-style error envelope. It has no code: callers branch on the status and `error.type`. */
 function anthropicErrorBody(error: GatewayError, requestId: string): object {
-  const type = TYPE_BY_STATUS[error.status] ?? 'api_error'
+  const type = TYPE_BY_STATUS[error.status] ?? (error.status < 500 ? 'invalid_request_error' : 'api_error')
   return { type: 'error', error: { type, message: error.message }, request_id: requestId }
 }
 

@@ -17,7 +17,7 @@ const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
 export function openAiErrorBody(error: GatewayError, requestId: string): object {
   const body: Record<string, unknown> = {
     message: error.message,
-    type: TYPE_BY_STATUS[error.status] ?? 'server_error',
+    type: TYPE_BY_STATUS[error.status] ?? (error.status < 500 ? 'invalid_request_error' : 'server_error'),
     code: error.code,
   }
   if (error.param !== undefined) body.param = error.param

@@ -2,6 +2,8 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { noteUpgrade, openCall } from '../../core/call/index.ts'
+import { GatewayError } from '../../core/errors/index.ts'
+import { writeRefusal } from './write-refusal.ts'
 
 /** Runs an app's chain for upgrade requests. */
 export interface UpgradeHandler {
@@ -62,7 +64,7 @@ export function upgradeHandler(app: (req: IncomingMessage, res: ServerResponse) 
 }
 
 /** Makes a response on the socket. The server no longer manages the socket, so drain and close are handled here. */
-function responseOn(socket: Socket, req: IncomingMessage): ServerResponse {
+export function responseOn(socket: Socket, req: IncomingMessage): ServerResponse {
   const res = new ServerResponse(req)
   res.shouldKeepAlive = false
   res.assignSocket(socket)
@@ -77,13 +79,9 @@ function responseOn(socket: Socket, req: IncomingMessage): ServerResponse {
 
 /** Refuses any other upgrade. The server does not read the body of an upgrade request, so no handler could serve it. */
 function refuseOther(req: IncomingMessage, res: ServerResponse, socket: Socket): void {
-  const call = openCall(req, socket)
-  const error = call.refuse('invalid_request', {
+  const error = new GatewayError('invalid_request', {
     message: 'Only WebSockets can be upgraded to. Send the request without the header Upgrade.',
     param: 'Upgrade',
   })
-  call.fail(error)
-  for (const [name, value] of Object.entries(error.headers)) res.setHeader(name, value)
-  res.writeHead(error.status, { 'content-type': 'application/json; charset=utf-8' })
-  res.end(JSON.stringify(call.protocol.errorBody(error, call.id)))
+  writeRefusal(res, openCall(req, socket), error)
 }

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, isHeldBack, type Logger } from '../../core/call/index.ts'
 import { type GatewayError, isUnforeseen, toGatewayError } from '../../core/errors/index.ts'
-import { endWhileUploading } from './end-while-uploading.ts'
+import { endWhileUploading, KNOWN_CALLER, UNKNOWN_CALLER } from './end-while-uploading.ts'
 
 /** Options of {@link errorEnvelope}. */
 export interface ErrorEnvelopeOptions {
@@ -66,8 +66,13 @@ function sendEnvelope(req: Request, res: Response, call: Call, error: GatewayErr
   res.setHeader('content-type', 'application/json; charset=utf-8')
   res.setHeader('content-length', body.length)
   const sent = req.method === 'HEAD' ? undefined : body
-  if (leavesMuchUnread(req)) endWhileUploading(req, res, sent)
-  else res.end(sent)
+  if (!leavesMuchUnread(req)) res.end(sent)
+  else endWhileUploading(req, res, sent, hasValidKey(call, error) ? KNOWN_CALLER : UNKNOWN_CALLER)
+}
+
+/** Whether the caller showed a key that may be used. The principal is known even if its key is refused. */
+function hasValidKey({ principal }: Call, { status }: GatewayError): boolean {
+  return principal !== null && status !== 401 && status !== 403
 }
 
 /** Headers that a handler may have set for the answer that it did not send. */

@@ -51,7 +51,7 @@ describe('/readyz', () => {
     ledger.poison.add('bad')
     settle(held, 'bad', units(1))
     let writes = true
-    const readiness = new Readiness(async () => {})
+    const readiness = new Readiness(async () => {}, { freshMs: 0 })
     readiness.addCheck(
       'ledger',
       ledgerServes(pool, async () => {

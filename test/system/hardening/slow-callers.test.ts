@@ -6,7 +6,7 @@ import express from 'express'
 import { HTTP_BOUNDS, httpServer } from '../../../examples/gateway/http-server.ts'
 import type { Call } from '../../../lib/core/call/index.ts'
 import { loadConfig } from '../../../lib/core/catalog/index.ts'
-import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
+import { beginCall, refuseUnparsed } from '../../../lib/middleware/begin-call/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { readRequest } from '../../../lib/middleware/read-request/index.ts'
 import { type RawClient, rawClient } from '../../support/app-server.ts'
@@ -38,7 +38,8 @@ async function serve(t: TestContext) {
     res.end('served')
   })
   app.use(errorEnvelope())
-  const server = httpServer(app, { ...HTTP_BOUNDS, ...BOUNDS })
+  const refused = express().use(beginCall(), refuseUnparsed(), errorEnvelope())
+  const server = httpServer(app, refused, { ...HTTP_BOUNDS, ...BOUNDS })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.after(() => {
     server.closeAllConnections()

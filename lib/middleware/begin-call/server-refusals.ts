@@ -1,0 +1,141 @@
+import { IncomingMessage, METHODS, type RequestListener, type ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { callOf } from '../../core/call/index.ts'
+import { GatewayError } from '../../core/errors/index.ts'
+import { responseOn } from './upgrade-handler.ts'
+import { writeRefusal } from './write-refusal.ts'
+
+/** Listeners for the events by which an HTTP server lets others refuse what it would refuse itself, without an envelope. */
+export interface ServerRefusals {
+  /** For `server.on('request', …)`, of a server with `requireHostHeader: false`: HTTP/1.1 demands a `Host`. */
+  request(req: IncomingMessage, res: ServerResponse): void
+  /** For `server.on('clientError', …)`: requests that cannot be parsed, or that do not come in time. */
+  clientError(error: NodeJS.ErrnoException & { rawPacket?: unknown }, socket: Duplex): void
+  /** For `server.on('checkExpectation', …)`: requests with an `Expect` other than `100-continue`. */
+  checkExpectation(req: IncomingMessage, res: ServerResponse): void
+  /** For `server.on('connect', …)`: requests for a tunnel. */
+  connect(req: IncomingMessage, socket: Duplex): void
+}
+
+const refusals = new WeakMap<IncomingMessage, GatewayError>()
+
+/**
+ * Refuses a request that {@link serverRefusals} passes on, and no other. Mount it behind `beginCall` and `callLog` and in
+ * front of `errorEnvelope`.
+ */
+export function refuseUnparsed(): RequestHandler {
+  return function refuseUnparsed(req: Request, _res: Response, next: NextFunction): void {
+    next(refusals.get(req))
+  }
+}
+
+/**
+ * Passes on to an app what Node's HTTP server would refuse itself: broken requests (400), headers that are too large (431)
+ * or late (408), unknown expectations (417) and tunnels. Then these refusals, too, have an envelope, a request id and an
+ * entry in the call log. Nothing is written to a connection that is gone, or on which an answer has begun.
+ *
+ * @param app serves all other requests.
+ * @param refused a chain for these only, with {@link refuseUnparsed}.
+ * @example
+ * const refused = express().use(beginCall(), callLog({ writer }), refuseUnparsed(), errorEnvelope())
+ * const server = createServer({ requireHostHeader: false })
+ * for (const [event, listener] of Object.entries(serverRefusals(app, refused))) server.on(event, listener)
+ */
+export function serverRefusals(app: RequestListener, refused: RequestListener): ServerRefusals {
+  function pass(error: GatewayError, req: IncomingMessage, res: ServerResponse): void {
+    refusals.set(req, error)
+    refused(req, res)
+  }
+  return {
+    request(req, res) {
+      if (req.headers.host !== undefined || req.httpVersion !== '1.1') app(req, res)
+      else {
+        res.shouldKeepAlive = false
+        pass(new GatewayError('invalid_request', { message: NO_HOST }), req, res)
+      }
+    },
+    clientError(fault, socket) {
+      // A connection that sent nothing asked for nothing.
+      const isGone = fault.code === 'ECONNRESET' || !socket.writable
+      if (isGone || !(socket instanceof Socket) || socket.bytesRead === 0) {
+        socket.destroy()
+        return
+      }
+      const error = refusalOf(fault.code)
+      const running = runningOn(socket)
+      if (running) refuseRunning(error, running, socket)
+      else {
+        const req = requestOf(socket, fault.rawPacket)
+        pass(error, req, responseOn(socket, req))
+      }
+    },
+    checkExpectation(req, res) {
+      res.shouldKeepAlive = false
+      pass(new GatewayError('invalid_request', { status: 417, message: NOT_EXPECTED }), req, res)
+    },
+    connect(req, socket) {
+      // It names a host in place of a path.
+      req.url = '/'
+      if (socket instanceof Socket)
+        pass(new GatewayError('not_found', { message: NO_TUNNEL }), req, responseOn(socket, req))
+      else socket.destroy()
+    },
+  }
+}
+
+const NO_HOST = 'The request has no header Host. Send it with the name of the server.'
+const NOT_EXPECTED =
+  'What the request expects is not supported. Send it without Expect, or with "100-continue".'
+const NO_TUNNEL = 'There are no tunnels here. Send the request to a path of this service.'
+const TOO_LARGE = 'The headers of the request are too large. Send fewer and shorter ones, and a shorter path.'
+const TOO_LATE = 'The request was not complete in time. Send it again, faster.'
+const BROKEN = 'The request is not valid HTTP. Check its request line, its headers and its framing.'
+
+/** A new error for each request, because its headers hold the request id. */
+function refusalOf(code: string | undefined): GatewayError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new GatewayError('invalid_request', { status: 431, message: TOO_LARGE })
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new GatewayError('invalid_request', { status: 408, message: TOO_LATE, shouldRetry: true })
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new GatewayError('request_too_large')
+    default:
+      return new GatewayError('invalid_request', { message: BROKEN })
+  }
+}
+
+/** Returns the response that is being made on a connection. */
+function runningOn(socket: Socket): ServerResponse | undefined {
+  return (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
+}
+
+/**
+ * Refuses a request whose body is broken. Its call, which has begun, has the entry. If the request is whole, what follows
+ * it is broken: the connection is cut, so that the call ends as one whose caller has left.
+ */
+function refuseRunning(error: GatewayError, res: ServerResponse, socket: Socket): void {
+  if (res.headersSent || res.req.complete) socket.destroy()
+  else {
+    writeRefusal(res, callOf(res.req), error)
+    socket.destroySoon()
+  }
+}
+
+/** The first line of a request. */
+const REQUEST_LINE = /^([A-Z-]{3,20}) (\/[^\s?]{0,500})/
+
+/** Makes a request of what is known of it: method and path, if the packet that could not be parsed begins with them. */
+function requestOf(socket: Socket, packet: unknown): IncomingMessage {
+  const begin = packet instanceof Uint8Array ? Buffer.from(packet.subarray(0, 600)).toString('latin1') : ''
+  const [, method = '', path = '/'] = REQUEST_LINE.exec(begin) ?? []
+  const req = new IncomingMessage(socket)
+  req.method = METHODS.includes(method) ? method : 'GET'
+  req.url = path
+  req.httpVersionMajor = 1
+  req.httpVersionMinor = 1
+  req.complete = true
+  return req
+}
