@@ -14,6 +14,8 @@ type WorkerLine =
       | 'recent_attempts'
       | 'recent_failures'
       | 'error_share'
+      | 'rests'
+      | 'circuits'
     >)
   | { readonly worker: number; readonly pid: number; readonly answered: false }
 
@@ -52,7 +54,7 @@ export function mergeWorkerLines(
 
 function workerFigures(line: LineFigures) {
   const { circuit, retry_after_ms, rest_ms, in_flight, first_byte_ms, tokens_per_second } = line
-  const { recent_attempts, recent_failures, error_share } = line
+  const { recent_attempts, recent_failures, error_share, rests, circuits } = line
   return {
     circuit,
     retry_after_ms,
@@ -63,6 +65,8 @@ function workerFigures(line: LineFigures) {
     recent_attempts,
     recent_failures,
     error_share,
+    rests,
+    circuits,
   }
 }
 
@@ -82,7 +86,24 @@ function mergeFigures(lines: readonly LineFigures[]) {
     recent_attempts: attempts,
     recent_failures: failures,
     error_share: attempts === 0 ? null : Math.round((failures / attempts) * 1000) / 1000,
+    rests: longestRests(lines),
+    circuits: worstCircuits(lines),
   }
+}
+
+/** Returns the rest of each model in the worker where it is longest. */
+function longestRests(lines: readonly LineFigures[]): LineFigures['rests'] {
+  const all = lines.flatMap(({ rests }) => rests).sort((one, other) => other.rest_ms - one.rest_ms)
+  return [...Map.groupBy(all, ({ model }) => model).values()].flatMap(([longest]) => longest ?? [])
+}
+
+/** Returns each circuit as it is in the worker where it is worst; one that is open for all is worse than for one account. */
+function worstCircuits(lines: readonly LineFigures[]): LineFigures['circuits'] {
+  const rank = ({ state, account }: LineFigures['circuits'][number]): number =>
+    2 * WORST_FIRST.indexOf(state) + (account === null ? 0 : 1)
+  const all = lines.flatMap(({ circuits }) => circuits).sort((one, other) => rank(one) - rank(other))
+  const groups = Map.groupBy(all, ({ scope, model }) => `${scope} ${model ?? ''}`)
+  return [...groups.values()].flatMap(([worst]) => worst ?? [])
 }
 
 /** Averages the workers that have a value, weighted by their recent attempts; without any attempts, all count the same. */

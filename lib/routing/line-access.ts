@@ -11,13 +11,13 @@ import type {
 import type { Catalog, Line } from '../core/catalog/index.ts'
 import type { ErrorCode, GatewayError } from '../core/errors/index.ts'
 import type { ExchangeEnd } from './attempt/exchange.ts'
+import { type Failure, malformed } from './attempt/failure.ts'
 import { LineSend } from './attempt/line-send.ts'
-import type { Failure } from './attempt/outcome.ts'
 import { lineHeaders } from './attempt/upstream-request.ts'
 import { type Candidate, CandidateTable } from './candidates/candidate.ts'
 import { type RoutingOptions, validateRouting } from './candidates/routing-options.ts'
-import type { CircuitPass } from './lines/circuit.ts'
-import { LineRegistry } from './lines/line-state.ts'
+import type { AttemptPass } from './lines/attempt-pass.ts'
+import { LineRegistry } from './lines/line-registry.ts'
 import { type AttemptPolicy, newTrace, tryCandidates } from './try-candidates.ts'
 
 /** The outcome of a request that must not be sent twice. */
@@ -160,7 +160,7 @@ class Placement<Outcome extends TurnOutcome> implements AttemptPolicy {
 
   async attempt(
     candidate: Candidate,
-    _pass: CircuitPass,
+    _pass: AttemptPass,
     _deadline: number,
     ahead: readonly Candidate[],
   ): Promise<ExchangeEnd> {
@@ -171,7 +171,11 @@ class Placement<Outcome extends TurnOutcome> implements AttemptPolicy {
       return this.#sending.run()
     }
     this.#outcome = await this.#offer.put(candidate, send, ahead)
-    return endOf(this.#outcome)
+    return endOf(this.#outcome, this.#failure)
+  }
+
+  get #failure(): Failure | undefined {
+    return this.#sending?.failure
   }
 
   get record(): AttemptRecord | undefined {
@@ -183,18 +187,21 @@ class Placement<Outcome extends TurnOutcome> implements AttemptPolicy {
   }
 }
 
-/** Faults of the request and limits of the line do not count against the circuit. */
-const BLAMED: ReadonlySet<ErrorCode> = new Set(['upstream_error', 'upstream_timeout', 'upstream_overloaded'])
-
-/** Converts an outcome for `tryCandidates`. After an unknown one no other line is tried and no verdict given. */
-function endOf(outcome: TurnOutcome): ExchangeEnd {
+/**
+ * Converts an outcome for `tryCandidates`. After an unknown one no other line is tried and no verdict given.
+ *
+ * @param failed how the exchange failed; undefined if the answer itself was at fault.
+ */
+function endOf(outcome: TurnOutcome, failed: Failure | undefined): ExchangeEnd {
   if (outcome.kind === 'taken') return { kind: 'served' }
   const elsewhere = outcome.next === true
   const code = codeOf(outcome)
+  const { fault, cheap = false } = failed ?? malformed('')
   const failure: Failure = {
     code,
     retryable: elsewhere,
-    blame: BLAMED.has(code),
+    fault: code === 'internal_error' ? null : fault,
+    cheap,
     detail: outcome.detail ?? null,
     retryAfterMs: outcome.retryAfterMs,
     param: outcome.param,

@@ -4,13 +4,13 @@ import { GatewayError } from '../core/errors/index.ts'
 import type { Untranslatable } from '../core/translate/index.ts'
 import type { Departure } from './attempt/departure.ts'
 import type { ExchangeEnd } from './attempt/exchange.ts'
-import type { Failure } from './attempt/outcome.ts'
+import type { Failure } from './attempt/failure.ts'
 import type { Candidate, CandidateList, RetryBudget } from './candidates/candidate.ts'
 import { filterCandidates, noCandidateError, unavailable } from './candidates/filters.ts'
 import type { RoutingSettings } from './candidates/routing-options.ts'
 import { orderCandidates } from './candidates/strategies.ts'
 import { verdict } from './candidates/verdict.ts'
-import type { CircuitPass } from './lines/circuit.ts'
+import { AttemptPass } from './lines/attempt-pass.ts'
 
 /** How `tryCandidates` serves a call with a candidate. Calls, videos and pass-through each have a policy. */
 export interface AttemptPolicy<End extends ExchangeEnd = ExchangeEnd> {
@@ -29,7 +29,7 @@ export interface AttemptPolicy<End extends ExchangeEnd = ExchangeEnd> {
    */
   attempt(
     candidate: Candidate,
-    pass: CircuitPass,
+    pass: AttemptPass,
     deadline: number,
     ahead: readonly Candidate[],
   ): Promise<End>
@@ -67,6 +67,7 @@ export async function tryCandidates<End extends ExchangeEnd>(
 ): Promise<void> {
   const trace = call.routing as RoutingTrace
   const { request } = policy
+  const account = call.principal?.accountId ?? ''
   const ordered = orderCandidates(filterCandidates(all, call, policy, trace.eliminated), strategy, call)
   budget.noteCall()
   const startedAt = performance.now()
@@ -85,7 +86,12 @@ export async function tryCandidates<End extends ExchangeEnd>(
       trace.eliminated.push({ line: candidate.line.id, reason: 'protocol', detail })
       continue
     }
-    const pass = enter(candidate, trace, failures && budget)
+    const pass = enter(
+      candidate,
+      account,
+      trace,
+      failures && !isFreeMove(failures, candidate, account) ? budget : undefined,
+    )
     if (trace.retryBudgetSpent) break
     if (!pass) continue
     let end: End
@@ -100,30 +106,31 @@ export async function tryCandidates<End extends ExchangeEnd>(
     // `push` would make room for 16 more.
     if (record) trace.attempts = trace.attempts.concat(record)
     if (departure) trace.disconnect = departure.traceOf(end)
-    report(candidate, pass, end)
+    const restMs = report(candidate, pass, end)
     if (end.kind !== 'failed' || end.committed) {
       const finishing = policy.finish(end, candidate)
       if (finishing) await finishing
       return
     }
     failures ??= []
-    failures.push(end.failure)
+    failures.push(restMs === undefined ? end.failure : { ...end.failure, retryAfterMs: restMs })
     deadline = startedAt + longestTotal(ordered)
     if (!end.elsewhere) break
   }
   if (failures) throw verdict(failures, request?.body ?? UNREAD_BODY)
   // A strategy may leave out candidates.
   if (ordered.length === 0) throw new GatewayError('no_candidate')
-  throw noCandidateError(all, trace.eliminated, fault)
+  throw noCandidateError(all, trace.eliminated, account, fault)
 }
 
-/** Admits the call to a candidate. Checks the line's rest, the retry budget if it is a retry, and the circuit. */
+/** Admits the call to a candidate. Checks rest and circuits, and the retry budget if it is given. */
 function enter(
   candidate: Candidate,
+  account: string,
   trace: RoutingTrace,
   budget: RetryBudget | undefined,
-): CircuitPass | undefined {
-  const removed = unavailable(candidate)
+): AttemptPass | undefined {
+  const removed = unavailable(candidate, account)
   if (removed) {
     trace.eliminated.push(removed)
     return undefined
@@ -132,19 +139,37 @@ function enter(
     trace.retryBudgetSpent = true
     return undefined
   }
-  return candidate.state.circuit.enter()
+  return new AttemptPass(candidate.state, candidate.modelState, account)
 }
 
-/** Reports the end of an attempt to the circuit, and rests a line that asked for it. */
-function report({ state }: Candidate, pass: CircuitPass, end: ExchangeEnd): void {
+/**
+ * Whether a move to another line takes nothing from the retry budget: the first one of a call after a cheap refusal,
+ * to a line that is not known to be ill. It multiplies nothing, and a healthy line must not stand idle.
+ */
+function isFreeMove(
+  [first, ...others]: readonly Failure[],
+  { state, modelState }: Candidate,
+  account: string,
+): boolean {
+  if (!first?.cheap || others.length > 0 || modelState.recovering) return false
+  return state.circuit.stateFor(account) === 'closed' && modelState.circuit.stateFor(account) === 'closed'
+}
+
+/**
+ * Reports the end of an attempt to the circuits, and rests the model on the line after a 429.
+ *
+ * @returns the milliseconds of the rest; undefined if there is none.
+ */
+function report({ modelState }: Candidate, pass: AttemptPass, end: ExchangeEnd): number | undefined {
   if (end.kind === 'served') pass.success()
   else if (end.kind === 'abandoned') pass.abandon()
   else {
-    const { retryAfterMs, blame } = end.failure
-    if (retryAfterMs !== undefined) state.rest(retryAfterMs)
-    if (blame) pass.failure()
-    else pass.abandon()
+    const { code, retryAfterMs, fault } = end.failure
+    if (fault) pass.failure(fault)
+    else pass.refused()
+    if (code === 'upstream_rate_limited') return modelState.rest(retryAfterMs)
   }
+  return undefined
 }
 
 function longestTotal(candidates: readonly Candidate[]): number {

@@ -4,14 +4,14 @@ import type { Elimination } from '../../lib/core/call/index.ts'
 import { GatewayError } from '../../lib/core/errors/index.ts'
 import type { Candidate } from '../../lib/routing/candidates/candidate.ts'
 import { noCandidateError } from '../../lib/routing/candidates/filters.ts'
-import { candidate, opened } from './one-line.ts'
+import { candidate, circuitThat, opened } from './one-line.ts'
 
 describe('a call whose lines are all removed', () => {
   /** What is said where nobody knows. */
   const unknownWait = (code: 'upstream_rate_limited' | 'circuit_open') => new GatewayError(code).retryAfterMs
   const gone = (line: string, reason: Elimination['reason']): Elimination => ({ line, reason, detail: '' })
   const told = (candidates: readonly Candidate[], ...eliminated: Elimination[]) => {
-    const { code, retryAfterMs } = noCandidateError(candidates, eliminated)
+    const { code, retryAfterMs } = noCandidateError(candidates, eliminated, '')
     return [code, retryAfterMs]
   }
 
@@ -33,7 +33,7 @@ describe('a call whose lines are all removed', () => {
   it('is told the shortest wait of the lines that this filter removed', () => {
     const resting = [300, 200, 0].map((restMs, i) => candidate(`r${i}`, { state: { restMs } }))
     const open = [900, 700].map((retryAfterMs, i) =>
-      candidate(`c${i}`, { state: { circuit: { admits: false, state: 'open', retryAfterMs } } }),
+      candidate(`c${i}`, { state: { circuit: circuitThat('open', false, retryAfterMs) } }),
     )
     const all = [...resting, ...open, candidate('free', { state: { restMs: 1 } })]
     const rests = resting.map(({ line }) => gone(line.id, 'resting'))
@@ -52,7 +52,7 @@ describe('a call whose lines are all removed', () => {
   })
 
   it('is told what of its request cannot be asked of another protocol', () => {
-    const { code, param, message } = noCandidateError([], [gone('a', 'protocol')], {
+    const { code, param, message } = noCandidateError([], [gone('a', 'protocol')], '', {
       param: 'top_k',
     } as never)
     assert.deepEqual([code, param], ['unsupported_feature', 'top_k'])

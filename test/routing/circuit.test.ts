@@ -63,6 +63,7 @@ describe('the circuit of a line', () => {
       upstream.script = (res) => answerJson(res, status, {})
       await exchange(gateway)
       assert.equal(stateOf(gateway), 'closed')
+      gateway.lines.liftRests('line-0')
     }
     // They are no successes either: one failure is 100 % of one.
     upstream.script = fails

@@ -7,7 +7,7 @@ import {
   type FilteredRequest,
   filterCandidates,
 } from '../../lib/routing/candidates/filters.ts'
-import { candidate, type Given, opened, PRICE } from './one-line.ts'
+import { candidate, circuitThat, type Given, opened, PRICE } from './one-line.ts'
 
 function request(members: object = {}): CallRequest {
   const nothing = { features: new Set(), windowTokens: 0, maxOutputTokens: undefined, constraint: undefined }
@@ -56,8 +56,8 @@ describe('a line that more than one filter removes', () => {
       ['feature', () => Object.assign(line.line, { features: undefined })],
       ['context_window', () => Object.assign(line, { contextWindow: undefined })],
       ['price_ceiling', () => Object.assign(line, { price: { ...PRICE, inputPerMillion: 0n } })],
-      ['resting', () => Object.assign(line.state, { restMs: 0 })],
-      ['circuit_open', () => Object.assign(line.state.circuit, { admits: true })],
+      ['resting', () => Object.assign(line.modelState, { restMs: 0 })],
+      ['circuit_open', () => Object.assign(line.modelState.circuit, { admits: () => true })],
     ]
     Object.assign(other, { price: { ...PRICE, inputPerMillion: 0n } })
     for (const [reason, mended] of mend) {
@@ -165,7 +165,7 @@ describe('a filter', () => {
       'asked to be left alone for another 2 ms',
     ])
     assert.deepEqual(removedBy({ state: opened() }), ['circuit_open', 'open'])
-    const probing = { circuit: { admits: false, state: 'half_open', retryAfterMs: 0 } }
+    const probing = { circuit: circuitThat('half_open', false, 0) }
     assert.deepEqual(removedBy({ state: probing }), [
       'circuit_open',
       'half-open, and another call has the probe',

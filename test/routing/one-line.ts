@@ -9,18 +9,28 @@ export interface Given {
   contextWindow?: number
 }
 
-/** A line that serves everything, but for what is given. */
+/** A line that serves everything, but for what is given. `restMs` and `circuit` are those of the model on it. */
 export function candidate(id: string, { line, state, ...others }: Given = {}): Candidate {
-  const circuit = { admits: true, state: 'closed', retryAfterMs: 0 }
+  const circuit = circuitThat('closed', true, 0)
+  const { enabled = true, ...modelState } = { ...state } as { enabled?: boolean }
   return {
     line: { id, provider: 'openai', protocol: 'openai', ...line },
     price: PRICE,
     contextWindow: undefined,
     missing: undefined,
     ...others,
-    state: { enabled: true, restMs: 0, circuit, ...state },
+    state: { enabled, circuit },
+    modelState: { restMs: 0, circuit, ...modelState },
   } as unknown as Candidate
 }
 
+/** A circuit in a given state. */
+export const circuitThat = (state: string, admits: boolean, retryAfterMs: number) => ({
+  admits: () => admits,
+  stateFor: () => state,
+  state,
+  retryAfterMs: () => retryAfterMs,
+})
+
 /** The state of a line whose circuit is open. */
-export const opened = () => ({ circuit: { admits: false, state: 'open', retryAfterMs: 700 } })
+export const opened = () => ({ circuit: circuitThat('open', false, 700) })

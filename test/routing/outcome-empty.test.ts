@@ -22,7 +22,7 @@ testOutcomes('a line that answers 200 without output', [
   { does: 'says nothing', script: (res) => chatAnswer(res, ''), ...empty, modes: [OPENAI] },
   {
     does: 'has null for its text',
-    script: (res) => chatAnswer(res, '', choice({ role: 'assistant', content: null }, 'length')),
+    script: (res) => chatAnswer(res, '', choice({ role: 'assistant', content: null }, 'stop')),
     ...empty,
     modes: [OPENAI],
   },
@@ -53,7 +53,7 @@ testOutcomes('a line that answers 200 without output', [
   },
   {
     does: 'streams the role and the finish reason at once',
-    script: (res) => stream(res, [chatChunk({ role: 'assistant', content: '' }, 'length'), done]),
+    script: (res) => stream(res, [chatChunk({ role: 'assistant', content: '' }, 'stop'), done]),
     ...empty,
     modes: [OPENAI_STREAM],
   },

@@ -20,7 +20,11 @@ const failing = (status: number): OutcomeRow => ({
 testOutcomes('a line that answers with an error of its own', [
   ...[500, 502, 503, 504, 529, 599].map(failing),
   // Our credentials, our account there or our mapping are wrong; never the caller's.
-  ...[401, 402, 403, 404].map(failing),
+  ...[401, 402, 404].map(failing),
+  {
+    ...failing(403),
+    script: says(403, {}, { error: { type: 'permission_error', message: SECRET } }),
+  },
   {
     ...failing(503),
     does: 'answers 503 with a page',

@@ -29,15 +29,15 @@ describe('a line that answered 429', () => {
     assert.equal(limited.requests.length, 2)
   })
 
-  it('is asked again at once when it did not say how long', async (t) => {
+  it('rests for two seconds when it did not say how long', async (t) => {
     const limited = await startUpstream((res) => answerJson(res, 429, {}))
     t.after(() => limited.close())
     const gateway = await gatewayFor(t, { lines: [{ url: limited.url }] })
     for (let i = 0; i < 2; i++) {
       const got = await exchange(gateway)
       assert.equal(got.status, 429)
-      assert.equal(got.headers.get('retry-after'), '1')
+      assert.equal(got.headers.get('retry-after'), '2')
     }
-    assert.equal(limited.requests.length, 2)
+    assert.equal(limited.requests.length, 1)
   })
 })

@@ -50,11 +50,11 @@ const ROWS: Row[] = [
     retryAfter: '7',
   },
   {
-    name: 'all rate-limited: the smallest wait that is known',
+    name: 'all rate-limited, one without a wait: it rests two seconds',
     lines: [limited(30), limited()],
     code: 'upstream_rate_limited',
     status: 429,
-    retryAfter: '30',
+    retryAfter: '2',
   },
   { name: 'all upstream errors', lines: [error, unauthorized], code: 'all_candidates_failed', status: 502 },
   { name: 'a mixture', lines: [limited(30), overloaded], code: 'all_candidates_failed', status: 502 },

@@ -139,7 +139,7 @@ function assertRefused(got: Exchange, row: OutcomeRow, { protocol }: Mode): void
   assert.doesNotMatch(JSON.stringify([...got.headers]), new RegExp(SECRET))
   const shouldRetry = 'shouldRetry' in expected ? String(expected.shouldRetry) : null
   assert.equal(got.headers.get('x-should-retry'), shouldRetry)
-  const [least, most] = row.retryAfterMs ?? (expected.status === 429 ? [1000, 1000] : [])
+  const [least, most] = row.retryAfterMs ?? (expected.status === 429 ? [1900, 2000] : [])
   if (least === undefined || most === undefined) {
     assert.equal(got.headers.get('retry-after'), null)
     return

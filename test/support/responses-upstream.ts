@@ -57,7 +57,8 @@ export function responseBody(
     tools: [],
     top_p: 1,
     truncation: 'disabled',
-    usage: USAGE,
+    // Reasoning without a word would be an answer.
+    usage: output.length > 0 ? USAGE : { ...USAGE, output_tokens_details: { reasoning_tokens: 0 } },
     user: null,
     metadata: {},
     ...extra,

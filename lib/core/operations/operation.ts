@@ -68,9 +68,10 @@ export interface RequestFacts {
  * - `output`: it has output.
  * - `refusal`: the model declined; it counts as an answer, even without text.
  * - `filtered`: stopped by moderation without output.
- * - `empty`: no output.
+ * - `silent`: no output, for a reason, such as a maximum; it counts as an answer.
+ * - `empty`: no output, and no reason for it.
  */
-export type Substance = 'output' | 'refusal' | 'filtered' | 'empty'
+export type Substance = 'output' | 'refusal' | 'filtered' | 'silent' | 'empty'
 
 /** The result of reading a complete answer. */
 export interface AnswerReading {
@@ -186,8 +187,12 @@ export interface Operation {
   goesOnFrom?(json: Readonly<Record<string, unknown>>): string | undefined
   /** Returns the bytes for a line: the caller's own, except for what must differ. */
   upstreamBody(raw: Buffer, json: Readonly<Record<string, unknown>>, edit: UpstreamEdit): Buffer
-  /** Reads a complete answer. Throws SyntaxError if it is not one. */
-  readAnswer(json: unknown): AnswerReading
+  /**
+   * Reads a complete answer. Throws SyntaxError if it is not one.
+   *
+   * @param request the body that it answers, which may explain that there is no output.
+   */
+  readAnswer(json: unknown, request?: Readonly<Record<string, unknown>>): AnswerReading
   /**
    * Whether `readAnswer` gets a digest, in which long strings and lists of numbers are cut. It avoids a second copy of
    * answers with many megabytes of data.

@@ -110,6 +110,20 @@ export const line = z.strictObject({
   recent_attempts: z.int().describe('In the last minute.'),
   recent_failures: z.int(),
   error_share: z.number().nullable().describe('Share of the attempts in the last minute.'),
+  rests: z
+    .array(z.strictObject({ model: z.string().nullable(), rest_ms: z.number() }))
+    .describe('Models that rest after a 429; null: requests that name no model.'),
+  circuits: z
+    .array(
+      z.strictObject({
+        scope: z.enum(['line', 'model']),
+        model: z.string().nullable(),
+        state: z.enum(['open', 'half_open']),
+        account: z.string().nullable().describe('The only account that it is open for. null: for all.'),
+        retry_after_ms: z.number().nullable(),
+      }),
+    )
+    .describe('Circuits that are not closed.'),
   workers: z
     .array(z.looseObject({ worker: z.int(), pid: z.int(), answered: z.boolean() }))
     .optional()

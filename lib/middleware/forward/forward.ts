@@ -9,7 +9,7 @@ import {
   validateRouting,
 } from '../../routing/candidates/routing-options.ts'
 import { STRATEGIES } from '../../routing/candidates/strategies.ts'
-import { LineRegistry } from '../../routing/lines/line-state.ts'
+import { LineRegistry } from '../../routing/lines/line-registry.ts'
 import { newTrace, tryCandidates } from '../../routing/try-candidates.ts'
 import { ForwardedCall } from './forwarded-call.ts'
 import { relayPath } from './relay-path.ts'
@@ -201,13 +201,15 @@ function candidatesOf(
 }
 
 function candidateOf(line: Line, registry: LineRegistry, model?: string): Candidate {
+  const state = registry.stateOf(line)
   return {
     line,
     // The body is not changed; a rule with `lines` names no model.
     upstreamModel: model === undefined ? '' : (line.models.get(model) ?? model),
     price: FREE,
     contextWindow: line.contextWindow,
-    state: registry.stateOf(line),
+    state,
+    modelState: state.modelState(model ?? ''),
     native: true,
     missing: undefined,
   }

@@ -11,7 +11,7 @@ import { GatewayError } from '../../core/errors/index.ts'
 import { Departure } from '../../routing/attempt/departure.ts'
 import type { ExchangeEnd } from '../../routing/attempt/exchange.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
-import type { CircuitPass } from '../../routing/lines/circuit.ts'
+import type { AttemptPass } from '../../routing/lines/attempt-pass.ts'
 import type { AttemptPolicy } from '../../routing/try-candidates.ts'
 import { type Opening, ProxiedExchange } from './proxied-exchange.ts'
 import {
@@ -87,7 +87,7 @@ export class ForwardedCall implements AttemptPolicy {
     return this.#exchange?.record
   }
 
-  async attempt(candidate: Candidate, pass: CircuitPass): Promise<ExchangeEnd> {
+  async attempt(candidate: Candidate, pass: AttemptPass): Promise<ExchangeEnd> {
     const exchange = new ProxiedExchange(candidate, this.#req)
     this.#exchange = exchange
     const ended = exchange.ended
@@ -123,7 +123,7 @@ export class ForwardedCall implements AttemptPolicy {
     return this.#upgrade ? exchange.upgrade(target) : exchange.send(target)
   }
 
-  #answer(exchange: ProxiedExchange, pass: CircuitPass, opening: Opening): Promise<void> | undefined {
+  #answer(exchange: ProxiedExchange, pass: AttemptPass, opening: Opening): Promise<void> | undefined {
     switch (opening.kind) {
       case 'ended':
         return undefined
@@ -150,7 +150,7 @@ export class ForwardedCall implements AttemptPolicy {
   }
 
   /** Passes the line's answer back, or replaces it by an error of the gateway. */
-  async #passBack(exchange: ProxiedExchange, pass: CircuitPass, response: IncomingMessage): Promise<void> {
+  async #passBack(exchange: ProxiedExchange, pass: AttemptPass, response: IncomingMessage): Promise<void> {
     const status = response.statusCode ?? 0
     const mode = relayModeOf(status)
     if (mode === 'error') return this.#refuse(exchange, response, readError(exchange, response))
@@ -163,7 +163,7 @@ export class ForwardedCall implements AttemptPolicy {
   }
 
   /** Reports a success to the circuit. From here on no other line can be tried. */
-  #commit(exchange: ProxiedExchange, pass: CircuitPass): void {
+  #commit(exchange: ProxiedExchange, pass: AttemptPass): void {
     pass.success()
     exchange.committed = true
   }
@@ -182,7 +182,7 @@ export class ForwardedCall implements AttemptPolicy {
   /** Answers the caller's handshake after the line's, and relays both directions until one side ends. */
   async #goOnSwitched(
     exchange: ProxiedExchange,
-    pass: CircuitPass,
+    pass: AttemptPass,
     { response, socket }: Extract<Opening, { kind: 'switched' }>,
   ): Promise<void> {
     const upgrade = this.#upgrade as Upgrade

@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { type Duplex, PassThrough } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { Exchange, type ExchangeEnd } from '../../routing/attempt/exchange.ts'
-import { connectionFailure, type Failure } from '../../routing/attempt/outcome.ts'
+import { connectionFailure, type Failure } from '../../routing/attempt/failure.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
 import { hasBody } from './relay-headers.ts'
 import { readError } from './relayed-answer.ts'
@@ -76,7 +76,7 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
   breakOff(failure: Failure): void {
     const { committed } = this
     const elsewhere = !committed && !this.connected
-    this.conclude({ kind: 'failed', failure, committed, elsewhere, lineFault: failure.blame })
+    this.conclude({ kind: 'failed', failure, committed, elsewhere, lineFault: failure.fault !== null })
   }
 
   protected override conclude(end: ExchangeEnd): boolean {
@@ -117,7 +117,7 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
   }
 
   failed(error: Error): void {
-    this.breakOff(connectionFailure(error))
+    this.breakOff(connectionFailure(error, this.connecting))
   }
 
   /** Notes the head of an answer. Returns false if the exchange has ended. */

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
-import { type Failure, failureOfStatus, malformed } from '../../routing/attempt/outcome.ts'
+import { type Failure, malformed } from '../../routing/attempt/failure.ts'
+import { failureOfStatus } from '../../routing/attempt/outcome.ts'
 
 /**
  * How an answer is passed on.
@@ -32,23 +33,26 @@ const CODE_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 }
 
 /**
- * Classifies an answer that is not a success. A redirect is a failure, too. Redirects and 403 do not count against
- * the line: the caller chose the path, and could open the circuit for all others.
+ * Classifies an answer that is not a success. A redirect is a failure, too. Redirects, and a 403 that neither names our
+ * account nor judges the content, count against nobody: the caller chose the path.
  */
 export function failureOfRelayed(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
   // The upstream's text may quote the request, which was not read, so quotations cannot be removed.
   const detail = `status ${status}`
-  if (status < 400 || status === 403) return { ...malformed(detail), retryable: false, blame: false }
+  if (status < 400) return { ...malformed(detail), retryable: false, fault: null }
   const code = CODE_BY_STATUS[status]
-  if (code !== undefined) return { code, retryable: false, blame: false, detail }
-  return { ...failureOfStatus(status, headers, body), detail }
+  if (code !== undefined) return { code, retryable: false, fault: null, detail }
+  const failure = failureOfStatus(status, headers, body)
+  if (status === 403 && failure.code === 'invalid_request')
+    return { ...malformed(detail), retryable: false, fault: null }
+  return { ...failure, detail }
 }
 
 /** The failure of a handshake that gets an ordinary answer. It is the caller's fault and must not open the circuit. */
 export const NOT_SWITCHED: Failure = {
   code: 'invalid_request',
   retryable: false,
-  blame: false,
+  fault: null,
   detail: 'did not switch protocols',
 }
 

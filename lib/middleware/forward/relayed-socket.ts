@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Upgrade } from '../../core/call/index.ts'
-import { connectionFailure } from '../../routing/attempt/outcome.ts'
+import { connectionFailure } from '../../routing/attempt/failure.ts'
 import type { ProxiedExchange } from './proxied-exchange.ts'
 
 /** How long a side may take to receive its last bytes once the other has ended, and then to close. */
@@ -38,7 +38,7 @@ export async function relaySocket(
   let open = 2
   const onClose = (): void => {
     if (--open > 0) return
-    if (broken) exchange.breakOff({ ...connectionFailure(broken), retryable: false })
+    if (broken) exchange.breakOff({ ...connectionFailure(broken, false), retryable: false })
     else exchange.complete()
   }
   for (const side of [socket, line]) {

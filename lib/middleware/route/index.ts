@@ -8,12 +8,15 @@ export {
   type TurnOutcome,
 } from '../../routing/line-access.ts'
 export type { CircuitState } from '../../routing/lines/circuit.ts'
-export {
-  type LineFigures,
-  type LineOutline,
-  type LineReading,
-  LineRegistry,
-  type LineStatus,
-} from '../../routing/lines/line-state.ts'
+export { LineRegistry } from '../../routing/lines/line-registry.ts'
+export type {
+  LineFigures,
+  LineOutline,
+  LineReading,
+  LineStatus,
+  LineView,
+  ModelRest,
+  OpenCircuit,
+} from '../../routing/lines/line-status.ts'
 export { LineSwitches, type LineSwitchesOptions } from '../../routing/lines/line-switches.ts'
 export { type RouteOptions, route } from './route.ts'

@@ -3,7 +3,7 @@ import { type Call, type CallRequest, callOf } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { CandidateTable } from '../../routing/candidates/candidate.ts'
 import { type RoutingOptions, validateRouting } from '../../routing/candidates/routing-options.ts'
-import { LineRegistry } from '../../routing/lines/line-state.ts'
+import { LineRegistry } from '../../routing/lines/line-registry.ts'
 import { newTrace, tryCandidates } from '../../routing/try-candidates.ts'
 import { RoutedCall } from './routed-call.ts'
 

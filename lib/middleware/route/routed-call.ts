@@ -8,7 +8,7 @@ import { Departure, type DisconnectPolicy } from '../../routing/attempt/departur
 import { DispatchExchange } from '../../routing/attempt/dispatch-exchange.ts'
 import { upstreamRequest } from '../../routing/attempt/upstream-request.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
-import type { CircuitPass } from '../../routing/lines/circuit.ts'
+import type { AttemptPass } from '../../routing/lines/attempt-pass.ts'
 import type { AttemptPolicy } from '../../routing/try-candidates.ts'
 import { type AnswerEnd, AnswerHandler, type StreamOpener } from './attempt/answer-handler.ts'
 import { AnswerKeeping } from './attempt/answer-keeping.ts'
@@ -34,7 +34,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   #adapted: AdaptedRequest
   #exchange: DispatchExchange<AnswerEnd> | undefined
   #handler: AnswerHandler | undefined
-  #pass: CircuitPass | undefined
+  #pass: AttemptPass | undefined
   #keeping: AnswerKeeping | undefined
   #stream: CallerStream | undefined
 
@@ -65,7 +65,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     return undefined
   }
 
-  attempt(candidate: Candidate, pass: CircuitPass, deadline: number): Promise<AnswerEnd> {
+  attempt(candidate: Candidate, pass: AttemptPass, deadline: number): Promise<AnswerEnd> {
     const upstream = upstreamRequest(candidate, this.request, this.#adapted, this.#inbound)
     this.#exchange = new DispatchExchange<AnswerEnd>(candidate, upstream, candidate.state.pool, deadline)
     this.#handler = new AnswerHandler(this.request, this.#adapted, candidate.price, this)
@@ -87,6 +87,12 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     this.#stream = new CallerStream(this.#res, exchange, this)
     if (this.departure) this.#stream.discard()
     return this.#stream
+  }
+
+  /** Measures the line's speed when the first bytes come: a long answer would tell of it too late. */
+  onFirstByte(): void {
+    const { firstByteMs, target } = this.#exchange as DispatchExchange<AnswerEnd>
+    if (firstByteMs !== null) target.state?.observeFirstByte(firstByteMs)
   }
 
   onCommit(): void {
@@ -141,7 +147,6 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     if (reader) call.usage = usageOfStream(this.request, reader)
     else if (end.reading && call.servedBy) call.usage = usageOfAnswer(this.request, end.reading, price)
     const { firstByteMs, durationMs } = this.#exchange as DispatchExchange<AnswerEnd>
-    if (firstByteMs !== null) state.observeFirstByte(firstByteMs)
     if (reader && call.usage)
       state.observeThroughput(call.usage.outputTokens, durationMs - (firstByteMs ?? 0))
   }

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import type { Timeouts } from '../../core/catalog/index.ts'
 import type { ConnectionAware, CountingConnection, Wire } from '../lines/upstream-pool.ts'
 import { Exchange, type ExchangeEnd, type ExchangeTarget } from './exchange.ts'
-import { connectionFailure, type Failure } from './outcome.ts'
+import { connectionFailure, type Failure } from './failure.ts'
 
 /** Receives a response as it arrives. Each method returns the end of the exchange once there is one. */
 export interface ResponseHandler<End> {
@@ -131,7 +131,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     clearTimeout(this.#lingering)
     if (this.end) return
     if (this.#onReusedConnection && this.status === null) this.#resend()
-    else this.breakOff(connectionFailure(error))
+    else this.breakOff(connectionFailure(error, this.connecting))
   }
 
   /** Sends the request once more: the upstream had closed the kept-alive connection before any byte of an answer. */

@@ -2,7 +2,7 @@ import type { AttemptRecord } from '../../core/call/index.ts'
 import type { Line, Timeouts } from '../../core/catalog/index.ts'
 import type { LineState } from '../lines/line-state.ts'
 import { unwatch, type Watched, watch } from './clock-watch.ts'
-import { type Failure, timedOut } from './outcome.ts'
+import { type Failure, timedOut } from './failure.ts'
 
 /** The line and the model that an exchange is sent to. */
 export interface ExchangeTarget {
@@ -94,6 +94,11 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     return this.connectMs !== null
   }
 
+  /** Whether the connection is being opened. */
+  protected get connecting(): boolean {
+    return this.#phase === 'connect'
+  }
+
   /** Notes that the request goes out on a connection. */
   protected noteConnected(): void {
     const now = performance.now()
@@ -138,10 +143,11 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     const { connectMs, firstByteMs, idleMs } = this.#timeouts
     const phase = this.#phase
     const phaseMs = phase === 'connect' ? connectMs : phase === 'first_byte' ? firstByteMs : idleMs
-    // A caller who does not read is not the line's fault.
-    if (now >= this.#totalEnd)
-      this.breakOff({ ...timedOut('total', now - this.startedAt), blame: !this.#paused })
-    else if (!this.#paused && now >= this.#phaseStart + phaseMs)
+    if (now >= this.#totalEnd) {
+      const timeout = timedOut('total', now - this.startedAt)
+      // A caller who does not read is not the line's fault.
+      this.breakOff(this.#paused ? { ...timeout, fault: null } : timeout)
+    } else if (!this.#paused && now >= this.#phaseStart + phaseMs)
       this.breakOff(timedOut(phase, now - this.#phaseStart))
   }
 

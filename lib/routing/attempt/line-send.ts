@@ -2,12 +2,14 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { BodyCollector } from '../../core/bytes/index.ts'
 import type { AttemptRecord, LineRequest, LineResult } from '../../core/call/index.ts'
-import { parseJson } from '../../core/json/index.ts'
+import { isJsonObject, parseJson } from '../../core/json/index.ts'
 import type { LineState } from '../lines/line-state.ts'
 import type { Wire } from '../lines/upstream-pool.ts'
 import { DispatchExchange, type ResponseHandler } from './dispatch-exchange.ts'
 import type { ExchangeEnd, ExchangeTarget } from './exchange.ts'
-import { type Failure, failureOfStatus, malformed, timedOut } from './outcome.ts'
+import { type Failure, malformed, timedOut } from './failure.ts'
+import { failureOfError, failureOfStatus, statusOfError } from './outcome.ts'
+import { errorInPlaceOf } from './upstream-error.ts'
 import { lineHeaders } from './upstream-request.ts'
 
 /** Answers about tasks are short; a longer one is taken for broken. */
@@ -44,6 +46,12 @@ export class LineSend implements ResponseHandler<SendEnd> {
     return result
   }
 
+  /** How the request failed; undefined if it was answered. */
+  get failure(): Failure | undefined {
+    const { end } = this.#exchange
+    return end?.kind === 'served' ? undefined : end?.failure
+  }
+
   /** The record for the trace, with the outcome that the sender gives it. */
   record(outcome: AttemptRecord['outcome']): AttemptRecord {
     return { ...this.#exchange.record, outcome }
@@ -64,10 +72,16 @@ export class LineSend implements ResponseHandler<SendEnd> {
   finish(): SendEnd {
     const status = this.#exchange.status ?? 0
     const body = this.#body.take()
-    if (status < 300) {
-      return { kind: 'served', result: { kind: 'answered', status, headers: this.#headers, body } }
-    }
-    const { unknownPath: _, ...failure } = failureOfStatus(status, this.#headers, parseJson(body.toString()))
+    const json = parseJson(body.toString())
+    if (status >= 300) return this.#refused(status, failureOfStatus(status, this.#headers, json), body)
+    const error = withoutId(json) ? errorInPlaceOf(json) : undefined
+    if (error !== undefined)
+      return this.#refused(statusOfError(error), failureOfError(error, this.#headers), body)
+    return { kind: 'served', result: { kind: 'answered', status, headers: this.#headers, body } }
+  }
+
+  /** @param status the status that the answer has, or that the error in its place names. */
+  #refused(status: number, { unknownPath: _, ...failure }: Failure, body: Buffer): SendEnd {
     // Most refusals of a request about a task are not the line's fault.
     const lineFault = status >= 500 || status === 429
     return { ...failed(failure, lineFault), result: { kind: 'refused', status, failure, body } }
@@ -93,6 +107,11 @@ export class LineSend implements ResponseHandler<SendEnd> {
       result: { kind: 'failed', failure, sent: this.#exchange.connected },
     }
   }
+}
+
+/** Whether an answer is about no task: a task that failed has an error, too. */
+function withoutId(json: unknown): boolean {
+  return !isJsonObject(json) || json.id === undefined
 }
 
 function failed(failure: Failure, lineFault: boolean) {

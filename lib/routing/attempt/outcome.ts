@@ -1,34 +1,60 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { TimeoutPhase } from '../../core/call/index.ts'
-import type { ErrorCode } from '../../core/errors/index.ts'
-import { isJsonObject } from '../../core/json/index.ts'
+import { type Failure, goneFromLine } from './failure.ts'
+import { retryAfterOf } from './retry-after.ts'
+import { errorIn, type UpstreamError } from './upstream-error.ts'
 import { upstreamWords } from './upstream-words.ts'
 
-/** How an attempt failed, and what follows from it. */
-export interface Failure {
-  /** The code of the call if this were its only attempt. */
-  readonly code: ErrorCode
-  /** Whether another line may be tried. */
-  readonly retryable: boolean
-  /** Whether it counts against the line's circuit. */
-  readonly blame: boolean
-  /** Describes the failure for the operator. */
-  readonly detail: string | null
-  readonly timeoutPhase?: TimeoutPhase
-  /** How long the upstream asked the gateway to wait. */
-  readonly retryAfterMs?: number | undefined
-  /** The member of the caller's request that the upstream objected to. */
-  readonly param?: string | undefined
-  /** Whether the line may lack the endpoint. */
-  readonly unknownPath?: boolean
+/** Classifies an answer with a status other than 200, with whatever body came along. */
+export function failureOfStatus(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
+  return judge(status, errorIn(body), headers, body)
 }
 
-/** The members of an upstream's error object that decide its class, whatever the object's shape. */
-interface UpstreamErrorObject {
-  readonly type: string
-  readonly code: string
-  readonly message: string
-  readonly param: string | undefined
+/**
+ * Classifies an error that stands in place of an answer with status 200, or comes in a stream, by the status or code
+ * that it names.
+ *
+ * @param body the object that holds the error.
+ */
+export function failureOfError(body: unknown, headers: IncomingHttpHeaders = {}): Failure {
+  const error = errorIn(body)
+  return judge(statusNamedBy(error), error, headers, body)
+}
+
+/** Returns the status that an error in place of an answer stands for. */
+export function statusOfError(body: unknown): number {
+  return statusNamedBy(errorIn(body))
+}
+
+function judge(status: number, error: UpstreamError, headers: IncomingHttpHeaders, body: unknown): Failure {
+  const failure = classify(status, error)
+  const cheap = (status >= 400 && status < 500) || status === 503 || status === 529
+  if (failure.code !== 'upstream_rate_limited') return { ...failure, cheap }
+  return { ...failure, cheap, retryAfterMs: retryAfterOf(headers, body) }
+}
+
+/** The statuses that types and codes of errors stand for. */
+const STATUS_BY_NAME: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    400: 'invalid_request_error invalid_request invalid_prompt INVALID_ARGUMENT FAILED_PRECONDITION BadRequestError',
+    401: 'authentication_error invalid_api_key invalid_authentication UNAUTHENTICATED AuthenticationError',
+    402: 'billing_error billing_not_active insufficient_credits payment_required',
+    403: 'permission_error permission_denied PERMISSION_DENIED access_denied PermissionDeniedError',
+    404: 'not_found_error not_found NOT_FOUND model_not_found NotFoundError',
+    413: 'request_too_large',
+    429: 'rate_limit_error rate_limit_exceeded rate_limited insufficient_quota quota_exceeded too_many_requests RESOURCE_EXHAUSTED RateLimitError',
+    503: 'server_is_overloaded slow_down overloaded UNAVAILABLE service_unavailable',
+    504: 'timeout_error DEADLINE_EXCEEDED',
+    529: 'overloaded_error',
+  }).flatMap(([status, names]) =>
+    names.split(' ').map((name) => [name.toLowerCase(), Number(status)] as const),
+  ),
+)
+
+function statusNamedBy(error: UpstreamError): number {
+  const { type, code, status } = error
+  if (status !== undefined) return status
+  if (CONTEXT_CODES.has(code) || POLICY_CODES.has(code) || REQUEST_CODES.test(code)) return 400
+  return STATUS_BY_NAME.get(code.toLowerCase()) ?? STATUS_BY_NAME.get(type.toLowerCase()) ?? 500
 }
 
 const CONTEXT_CODES = new Set([
@@ -41,200 +67,117 @@ const CONTEXT_TEXT =
 const POLICY_CODES = new Set([
   'content_policy_violation',
   'content_filter',
+  'content_filtered',
   'moderation_blocked',
   'responsible_ai_policy_violation',
+  'ResponsibleAIPolicyViolation',
   'image_content_policy_violation',
   'bio_policy',
   'misalignment_policy_violation',
 ])
+const POLICY_TEXT =
+  /content[ _-]?(?:filter|polic|management|moderation|safety)|usage polic|safety (?:system|filter|polic)|moderation|\bflagged\b/i
 /** Codes of a response or stream that fails after its request was accepted, although the request is at fault. */
 const REQUEST_CODES =
   /^(?:invalid_(?:prompt|image|base64_image)|image_(?:too|parse|content|file)|empty_image|unsupported_image|failed_to_download_image)/
 
-/** Classifies an answer with a status other than 2xx, with whatever body came along. */
-export function failureOfStatus(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
-  const error = errorObjectOf(body)
-  const failure = classify(status, error)
-  if (failure.code !== 'upstream_rate_limited') return failure
-  return { ...failure, retryAfterMs: retryAfterOf(headers) ?? retryInfoOf(body) }
-}
-
-const STATUS_BY_TYPE: Readonly<Record<string, number>> = {
-  overloaded_error: 529,
-  rate_limit_error: 429,
-  rate_limit_exceeded: 429,
-  insufficient_quota: 429,
-  authentication_error: 401,
-  permission_error: 403,
-  not_found_error: 404,
-  request_too_large: 413,
-  invalid_request_error: 400,
-  timeout_error: 504,
-  server_is_overloaded: 503,
-  slow_down: 503,
-}
-
-/** Classifies an error that came with status 200, in a stream or as the answer, by its type or code. */
-export function failureOfEvent(error: unknown): Failure {
-  const object = errorObjectOf({ error })
-  return classify(statusOfEvent(object), object)
-}
-
-function statusOfEvent({ type, code }: UpstreamErrorObject): number {
-  const numeric = Number(code)
-  if (numeric >= 400 && numeric <= 599) return numeric
-  if (CONTEXT_CODES.has(code) || POLICY_CODES.has(code) || REQUEST_CODES.test(code)) return 400
-  return STATUS_BY_TYPE[type] ?? STATUS_BY_TYPE[code] ?? 500
-}
-
-/** The failure of an answer that violates its protocol or breaks off. */
-export function malformed(detail: string): Failure {
-  return { code: 'upstream_error', retryable: true, blame: true, detail }
-}
-
-/** The failure of an answer whose reader threw `error`. */
-export function unreadable(error: unknown): Failure {
-  return malformed(faultOf(error))
-}
-
-/** Returns the message of an error that a reader of ours threw. Those of `JSON.parse` quote what it read. */
-export function faultOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error)
-  return /\bJSON\b.*(?:position|input)|is not valid JSON/s.test(text)
-    ? 'a part of it is not valid JSON'
-    : text
-}
-
-/** The failure of an attempt one of whose clocks ran out. */
-export function timedOut(phase: TimeoutPhase, afterMs: number): Failure {
-  const detail = `the ${phase.replace('_', '-')} clock ran out after ${Math.round(afterMs)} ms`
-  return { code: 'upstream_timeout', retryable: true, blame: true, detail, timeoutPhase: phase }
-}
-
-/** Turns a failure after the first output into a broken answer, whatever error the line sent. */
-export function brokenOff(failure: Failure): Failure {
-  if (failure.code === 'upstream_timeout') return { ...failure, retryable: false }
-  return { ...malformed(failure.detail ?? failure.code), retryable: false }
-}
-
-/** The failure of a request for something that the line does not have, or no longer has. */
-export function goneFromLine(): Failure {
-  return { code: 'not_found', retryable: false, blame: false, detail: 'the line does not have it' }
-}
-
-/** The failure of an answer with status 200 and no output. */
-export function emptyAnswer(): Failure {
-  return { code: 'empty_completion', retryable: true, blame: false, detail: 'no output' }
-}
-
-/** The failure of an answer with status 200 that moderation stopped before any output. */
-export function filteredAnswer(): Failure {
-  return { code: 'content_filtered', retryable: false, blame: false, detail: 'stopped by moderation' }
-}
-
-/** An error of undici, of the operating system (with the call that failed), or of TLS. */
-type ConnectionError = Error & { code?: string; syscall?: string }
-
-/** The failure of a connection that could not be opened, or broke. */
-export function connectionFailure(error: ConnectionError): Failure {
-  if (error.code === 'UND_ERR_CONNECT_TIMEOUT') {
-    return { ...malformed('connecting took too long'), code: 'upstream_timeout', timeoutPhase: 'connect' }
-  }
-  return malformed(connectionDetail(error))
-}
-
-/** Drops messages of the system and of TLS, which name the line's address: callers can read their call log. */
-function connectionDetail({ code, syscall, message, name }: ConnectionError): string {
-  const text = message === '' ? name : message
-  if (code === undefined) return upstreamWords(text) || name
-  if (syscall !== undefined) return `${code}: ${syscall}`
-  return code.startsWith('UND_ERR_') || code.startsWith('HPE_') ? `${code}: ${text}` : code
-}
-
-function classify(status: number, error: UpstreamErrorObject): Failure {
+function classify(status: number, error: UpstreamError): Failure {
   const detail = detailOf(status, error)
   const passing = { retryable: true, detail }
-  const final = { retryable: false, blame: false, detail }
+  const final = { retryable: false, fault: null, detail }
+  const invalid: Failure = { ...final, code: 'invalid_request', param: error.param }
   if (lacksPreviousResponse(status, error)) return { ...goneFromLine(), param: 'previous_response_id' }
-  if (status === 429) return { ...passing, code: 'upstream_rate_limited', blame: false }
-  if (status === 503 || status === 529) return { ...passing, code: 'upstream_overloaded', blame: true }
-  if (status === 504 || status === 408) return { ...passing, code: 'upstream_error', blame: true }
-  if (status === 413) return { ...final, code: 'request_too_large' }
-  if (status === 400 || status === 422 || rejectsInput(status, error)) {
-    if (CONTEXT_CODES.has(error.code) || CONTEXT_TEXT.test(error.message))
-      return { ...final, code: 'context_too_long' }
-    if (POLICY_CODES.has(error.code)) return { ...final, code: 'content_filtered' }
-    return { ...final, code: 'invalid_request', param: error.param }
+  if (status < 400 || status >= 500) {
+    const code = status === 503 || status === 529 ? 'upstream_overloaded' : 'upstream_error'
+    return { ...passing, code, fault: 'model' }
   }
-  return { ...passing, code: 'upstream_error', blame: true, unknownPath: isUnknownPath(status, error) }
+  switch (status) {
+    case 401:
+      return { ...passing, code: 'upstream_error', fault: 'line' }
+    case 402:
+    case 403:
+      if (judgesContent(error)) return { ...final, code: 'content_filtered' }
+      if (status === 402 || namesOurAccount(error))
+        return { ...passing, code: 'upstream_error', fault: 'line' }
+      return invalid
+    case 404:
+      if (namesOwnThing(error)) return invalid
+      return {
+        ...passing,
+        code: 'upstream_error',
+        fault: 'model',
+        unknownPath: !/model|deployment/i.test(wordsOf(error)),
+      }
+    case 429:
+      return { ...passing, code: 'upstream_rate_limited', fault: null }
+    case 400:
+    case 413:
+    case 422:
+      if (status === 400 && saysModelUnknown(error))
+        return { ...passing, code: 'upstream_error', fault: 'model' }
+      if (CONTEXT_CODES.has(error.code) || CONTEXT_TEXT.test(error.message))
+        return { ...final, code: 'context_too_long' }
+      if (POLICY_CODES.has(error.code) || POLICY_TEXT.test(error.message))
+        return { ...final, code: 'content_filtered' }
+      return status === 413 ? { ...final, code: 'request_too_large' } : invalid
+    default:
+      return invalid
+  }
 }
 
-/** Whether the upstream does not know the path or method. If it does not know the model, its error names it. */
-function isUnknownPath(status: number, { type, code, message }: UpstreamErrorObject): boolean {
-  return (status === 404 || status === 405) && !/model|deployment/i.test(`${type} ${code} ${message}`)
+/** What stands for the credentials and the account that the gateway has at the upstream. */
+const OUR_ACCOUNT =
+  /\b(?:api[ _-]?)?keys?\b|\bcredentials?\b|\btokens?\b|\b(?:un)?authori[sz]|\bauthenticat|\baccounts?\b|\borgani[sz]ations?\b|\bprojects?\b|\bsubscriptions?\b|\bworkspaces?\b|billing|payment|\bcredits?\b|\bbalance\b|\bquota\b|permission|\baccess\b|not allowed to/i
+
+/** Whether an error names our key, account, billing or permission. */
+function namesOurAccount(error: UpstreamError): boolean {
+  return OUR_ACCOUNT.test(wordsOf(error))
+}
+
+/** Whether an error judges what the request says. One about our account may name a policy, too. */
+function judgesContent({ type, code, message }: UpstreamError): boolean {
+  if (POLICY_CODES.has(code) || POLICY_TEXT.test(`${type} ${code}`.replaceAll('_', ' '))) return true
+  const isOurs =
+    /^\W*(?:your|the|this) (?:api[ _-]?key|account|organi[sz]ation|project|subscription)\b/i.test(message)
+  return !isOurs && (POLICY_TEXT.test(message) || /polic(?:y|ies)\b/i.test(message))
+}
+
+/** The things of a request that a line may lack: each is one that an earlier request made there. */
+const OWN_THING =
+  /\b(?:files?|vector ?-?stores?|threads?|containers?|items?|assistants?|conversations?|batch(?:es)?|uploads?|cached? ?contents?|skills?|voices?)\b/i
+/** The forms of their ids. */
+const OWN_ID = /\b(?:file|vs|thread|cntr|resp|conv|msg|rs|item|asst|batch|pmpt|upload)[-_]\w/i
+
+/** Whether a 404 is about something that the request names. */
+function namesOwnThing(error: UpstreamError): boolean {
+  if (saysModelUnknown(error)) return false
+  if (error.param !== undefined && error.param !== 'model') return true
+  if (/^\W*model\b/i.test(error.message)) return false
+  return OWN_THING.test(wordsOf(error)) || OWN_ID.test(error.message)
+}
+
+const UNKNOWN_MODEL_CODES =
+  /^(?:model_not_found|unknown_model|invalid_model|invalid_model_error|model_not_available|DeploymentNotFound)$/i
+const UNKNOWN_MODEL_TEXT =
+  /\bmodel:?\s+\S{1,200}\s+(?:does not exist|doesn['’]t exist|do(?:es)? not have access|is not found|not found|is unknown|is not available|not available|is not a valid model|has been (?:deprecated|decommissioned|retired|removed))|\b(?:unknown|no such|unrecogni[sz]ed) model\b|\bis not a valid model\b|^\W*(?:the |this )?model (?:does not exist|was not found|not found|is not available)/i
+
+/** Whether an upstream says that it does not know the model. */
+function saysModelUnknown({ type, code, param, message }: UpstreamError): boolean {
+  if (UNKNOWN_MODEL_CODES.test(code) || UNKNOWN_MODEL_CODES.test(type)) return true
+  return (param === undefined || param === 'model') && UNKNOWN_MODEL_TEXT.test(message)
 }
 
 /** Whether the upstream does not have the previous response that the request names. */
-function lacksPreviousResponse(status: number, { code, param }: UpstreamErrorObject): boolean {
+function lacksPreviousResponse(status: number, { code, param }: UpstreamError): boolean {
   return code === 'previous_response_not_found' || (status === 404 && param === 'previous_response_id')
 }
 
-/** Whether an item of the input names another that the upstream does not have: such a 404 is not about the line. */
-function rejectsInput(status: number, { param }: UpstreamErrorObject): boolean {
-  return status === 404 && param === 'input'
+function wordsOf({ type, code, message }: UpstreamError): string {
+  return `${type} ${code} ${message}`.replaceAll('_', ' ')
 }
 
 /** The upstream's text for the call log, as far as it is kept. */
-function detailOf(status: number, { type, code, message, param = '' }: UpstreamErrorObject): string {
+function detailOf(status: number, { type, code, message, param = '' }: UpstreamError): string {
   const words = [type, code, param, message].map(upstreamWords).filter((text) => text !== '' && text !== '…')
   return words.length === 0 ? `status ${status}` : [...new Set(words)].join(': ')
-}
-
-function errorObjectOf(body: unknown): UpstreamErrorObject {
-  const error = isJsonObject(body) ? body.error : undefined
-  const source = isJsonObject(error) ? error : isJsonObject(body) ? body : {}
-  return {
-    type: text(source.type),
-    code: text(source.code),
-    message: typeof error === 'string' ? error : text(source.message),
-    param: typeof source.param === 'string' && source.param !== '' ? source.param : undefined,
-  }
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : ''
-}
-
-/** The longest rest of a line, whatever its upstream asks for. */
-const MAX_REST_MS = 86_400_000
-
-/** Reads `retry-after-ms`, or else `retry-after` in seconds or as a date. */
-function retryAfterOf(headers: IncomingHttpHeaders): number | undefined {
-  const ms = headers['retry-after-ms']
-  const exact = typeof ms === 'string' && ms.trim() !== '' ? bounded(Number(ms)) : undefined
-  if (exact !== undefined) return exact
-  const value = headers['retry-after']
-  if (value === undefined || value.trim() === '') return undefined
-  const seconds = Number(value)
-  return bounded(Number.isNaN(seconds) ? Date.parse(value) - Date.now() : seconds * 1000)
-}
-
-/** Reads Google's RetryInfo: `error.details[].retryDelay: "34.4s"`. */
-function retryInfoOf(body: unknown): number | undefined {
-  const error = isJsonObject(body)
-    ? body.error
-    : Array.isArray(body) && isJsonObject(body[0])
-      ? body[0].error
-      : undefined
-  const details = isJsonObject(error) && Array.isArray(error.details) ? error.details : []
-  for (const detail of details) {
-    const delay = isJsonObject(detail) ? detail.retryDelay : undefined
-    if (typeof delay === 'string' && /^\d+(\.\d+)?s$/.test(delay))
-      return bounded(Number.parseFloat(delay) * 1000)
-  }
-  return undefined
-}
-
-function bounded(ms: number): number | undefined {
-  return Number.isFinite(ms) ? Math.min(MAX_REST_MS, Math.max(0, ms)) : undefined
 }

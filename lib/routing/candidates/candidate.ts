@@ -9,7 +9,9 @@ import {
 import { type Operation, servesNatively } from '../../core/operations/index.ts'
 import { type Translation, translationsOf } from '../../core/translate/index.ts'
 import { missingEndpoint } from '../lines/endpoint-fit.ts'
-import type { LineRegistry, LineState } from '../lines/line-state.ts'
+import type { LineRegistry } from '../lines/line-registry.ts'
+import type { LineState } from '../lines/line-state.ts'
+import type { ModelState } from '../lines/model-state.ts'
 import { RollingCounts } from '../lines/rolling-counts.ts'
 
 /** A line that may serve a call. Strategies order candidates. */
@@ -21,6 +23,8 @@ export interface Candidate {
   readonly contextWindow: number | undefined
   /** Load and speed of the line in this process. */
   readonly state: LineState
+  /** Circuit and rest of the model on the line. */
+  readonly modelState: ModelState
   /** Whether the line has the caller's endpoint. If not, calls are translated for it. */
   readonly native: boolean
   /** Why the line cannot serve the caller's endpoint at all; undefined if it can. */
@@ -88,12 +92,14 @@ export class CandidateTable {
   }
 
   #candidate(model: Model, line: Line, operation: Operation): Candidate {
+    const state = this.#registry.stateOf(line)
     return {
       line,
       upstreamModel: line.models.get(model.id) ?? model.id,
       price: priceOn(model, line),
       contextWindow: windowOn(model, line),
-      state: this.#registry.stateOf(line),
+      state,
+      modelState: state.modelState(model.id),
       native: servesNatively(line, operation),
       missing: missingEndpoint(line, operation),
     }

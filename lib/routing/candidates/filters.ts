@@ -3,6 +3,7 @@ import { type Line, type Price, windowNeeded } from '../../core/catalog/index.ts
 import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
 import type { PriceCeiling, ProviderConstraint } from '../../core/operations/index.ts'
 import type { Untranslatable } from '../../core/translate/index.ts'
+import type { Circuit } from '../lines/circuit.ts'
 import { missingEndpointOf } from '../lines/endpoint-fit.ts'
 import type { Candidate } from './candidate.ts'
 
@@ -56,7 +57,7 @@ export function filterCandidates(
     } else kept?.push(candidate)
   }
   const left = kept ?? candidates
-  if (left.length === 0) throw noCandidateError(candidates, eliminated)
+  if (left.length === 0) throw noCandidateError(candidates, eliminated, call.principal?.accountId ?? '')
   return left
 }
 
@@ -83,7 +84,7 @@ function removalOf(
     const removed = removalByRequest(candidate, request, asked)
     if (removed) return removed
   }
-  return unavailable(candidate)
+  return unavailable(candidate, principal?.accountId ?? '')
 }
 
 /** Applies the filters that read the request. */
@@ -109,14 +110,22 @@ function removalByRequest(
   return detail ? removal(line, 'price_ceiling', detail) : undefined
 }
 
-/** Returns why a line cannot be tried now: it rests, or its circuit is open. Undefined if it can. */
-export function unavailable({ line, state }: Candidate): Elimination | undefined {
-  const { restMs, circuit } = state
+/** Returns why a line cannot be tried now: it rests, or a circuit is open. Undefined if it can. */
+export function unavailable(
+  { line, state, modelState }: Candidate,
+  account: string,
+): Elimination | undefined {
+  const { restMs } = modelState
   if (restMs > 0)
     return removal(line, 'resting', `asked to be left alone for another ${Math.ceil(restMs)} ms`)
-  if (circuit.admits) return undefined
-  const halfOpen = circuit.state === 'half_open'
-  return removal(line, 'circuit_open', halfOpen ? 'half-open, and another call has the probe' : 'open')
+  if (!state.circuit.admits(account))
+    return removal(line, 'circuit_open', `${shutDetail(state.circuit, account)}, for all models`)
+  if (modelState.circuit.admits(account)) return undefined
+  return removal(line, 'circuit_open', shutDetail(modelState.circuit, account))
+}
+
+function shutDetail(circuit: Circuit, account: string): string {
+  return circuit.stateFor(account) === 'open' ? 'open' : 'half-open, and another call has the probe'
 }
 
 /** The most characters of a detail, which may quote the caller and is kept once for each line. */
@@ -132,11 +141,13 @@ function removal({ id }: Line, reason: EliminationReason, detail: string): Elimi
  * with the wait if it is known.
  *
  * @param candidates all candidates of the model.
+ * @param account the caller's, whose circuits tell the wait.
  * @param untranslatable the member of the request that could not be translated for a line.
  */
 export function noCandidateError(
   candidates: readonly Candidate[],
   eliminated: readonly Elimination[],
+  account: string,
   untranslatable?: Untranslatable,
 ): GatewayError {
   const lastFilter = CODES.findLast(([reason]) => eliminated.some((removed) => removed.reason === reason))
@@ -146,7 +157,7 @@ export function noCandidateError(
   // Only the lines that this filter removed tell when a retry makes sense.
   const removed = new Set(eliminated.flatMap(({ line, reason: why }) => (why === reason ? [line] : [])))
   const waiting = candidates.filter(({ line }) => removed.has(line.id))
-  return new GatewayError(code, { retryAfterMs: waitFor(reason, waiting) })
+  return new GatewayError(code, { retryAfterMs: waitFor(reason, waiting, account) })
 }
 
 function untranslatableMember({ param }: Untranslatable): GatewayError {
@@ -156,10 +167,18 @@ function untranslatableMember({ param }: Untranslatable): GatewayError {
   })
 }
 
-function waitFor(reason: EliminationReason, candidates: readonly Candidate[]): number | undefined {
-  if (reason === 'resting') return shortest(candidates.map(({ state }) => state.restMs))
+function waitFor(
+  reason: EliminationReason,
+  candidates: readonly Candidate[],
+  account: string,
+): number | undefined {
+  if (reason === 'resting') return shortest(candidates.map(({ modelState }) => modelState.restMs))
   if (reason !== 'circuit_open') return undefined
-  return shortest(candidates.map(({ state }) => (state.circuit.admits ? 0 : state.circuit.retryAfterMs)))
+  // Both circuits must let the call through.
+  const waits = candidates.map(({ state, modelState }) =>
+    Math.max(state.circuit.retryAfterMs(account), modelState.circuit.retryAfterMs(account)),
+  )
+  return shortest(waits)
 }
 
 function shortest(waits: readonly number[]): number | undefined {

@@ -1,6 +1,6 @@
 import type { Call } from '../../core/call/index.ts'
 import type { Catalog } from '../../core/catalog/index.ts'
-import type { LineRegistry } from '../lines/line-state.ts'
+import type { LineRegistry } from '../lines/line-registry.ts'
 import { STRATEGIES, type Strategy, type StrategyName } from './strategies.ts'
 
 /** The options that `route`, `forward` and `LineAccess` share. */

@@ -35,9 +35,32 @@ const weighted: Strategy = (candidates) =>
     line.weight > 0 ? -Math.log(1 - Math.random()) / line.weight : Infinity,
   )
 
-/** Least expected wait first: time to first byte × calls in flight. A line not yet measured is tried first. */
+/**
+ * Least expected wait first: time to first byte × calls in flight. A line that has not been measured, or not lately, is
+ * tried first, by one call at a time.
+ */
 const latency: Strategy = (candidates) =>
-  ascending(candidates, ({ state }) => state.expectedFirstByteMs * (state.inFlight + 1))
+  measuredFirst(candidates, ({ state: { firstByteMs, expectedFirstByteMs, inFlight } }) => {
+    if (firstByteMs === undefined) return undefined
+    // A call in flight will correct the average. Until then it stands.
+    return inFlight === 0 ? expectedFirstByteMs : firstByteMs * (inFlight + 1)
+  })
+
+/**
+ * Sorts by a measurement. A line without one comes first if no call is under way to it, else last: nobody knows yet
+ * how many calls it can bear. If no line has one, that with the fewest calls in flight comes first.
+ */
+function measuredFirst(
+  candidates: readonly Candidate[],
+  measure: (candidate: Candidate) => number | undefined,
+): readonly Candidate[] {
+  return ascending(candidates, (candidate) => {
+    const { inFlight } = candidate.state
+    return (
+      measure(candidate) ?? (inFlight === 0 ? -Number.MAX_VALUE : Number.MAX_VALUE * (1 - 1 / (inFlight + 1)))
+    )
+  })
+}
 
 /** Cheapest first, for the tokens this call is expected to use. */
 const price: Strategy = (candidates, { request }) =>
@@ -52,9 +75,14 @@ const affinity: Strategy = (candidates, call) => {
   return ascending(candidates, ({ line }) => rendezvousScore(seedOfLine(line), key, line.weight))
 }
 
-/** Most tokens per second first; a line not yet measured is tried first. Only callers choose it (`provider.sort`). */
+/**
+ * Most tokens per second first. A line that has not been measured is tried first, by one call at a time. Only callers
+ * choose it (`provider.sort`).
+ */
 const throughput: Strategy = (candidates) =>
-  ascending(candidates, ({ state }) => -(state.tokensPerSecond ?? Number.MAX_VALUE))
+  measuredFirst(candidates, ({ state: { tokensPerSecond } }) =>
+    tokensPerSecond === undefined ? undefined : -tokensPerSecond,
+  )
 
 export const STRATEGIES: Readonly<Record<StrategyName, Strategy>> = {
   priority,

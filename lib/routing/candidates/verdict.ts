@@ -1,6 +1,6 @@
 import type { RequestBody } from '../../core/call/index.ts'
 import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
-import type { Failure } from '../attempt/outcome.ts'
+import type { Failure } from '../attempt/failure.ts'
 
 /** Codes that the call gets if every attempt ended with the same one. */
 const SHARED: ReadonlySet<ErrorCode> = new Set([

@@ -3,62 +3,74 @@ import CircuitBreaker from 'opossum'
 import type { CircuitSettings } from '../../core/catalog/index.ts'
 import { RollingCounts } from './rolling-counts.ts'
 
-/** State of a line's circuit. */
+/** State of a circuit. */
 export type CircuitState = 'closed' | 'open' | 'half_open'
 
-const FAILED = new Error('the attempt failed')
 const BUCKETS = 10
-/** The epoch of passes from a closed-down circuit: their reports are ignored. */
-const NO_EPOCH = -1
+
+/** What `enter` gives out: the epoch of the circuit, or the probe that the attempt is. */
+export type Ticket = number | Probe
+
+/** An attempt that decides whether a circuit closes. */
+class Probe {
+  readonly account: string
+  readonly startedAt = performance.now()
+
+  constructor(account: string) {
+    this.account = account
+  }
+}
 
 /**
- * The circuit of one line in this process. opossum keeps the state: it lets a probe through once the circuit has been
- * open for long enough, closes the circuit if the probe succeeds, and opens it again if it fails.
+ * The circuit of a line, or of one model on a line, in this process. opossum keeps the state and its timer: a circuit
+ * that has been open for long enough lets a single probe through, which closes it or opens it again.
  *
- * The failures that open a closed circuit are counted here. opossum counts only what runs through `fire()`: each
- * success would cost 1.1 KB and 5 µs, and attempts report at their first output, so that open streams do not dilute
- * the failure rate.
+ * What one account's calls did never closes the line to the others. A circuit that only one account's failures opened
+ * holds for that account. The calls of others go through, and the first of them that fails opens the circuit for all.
+ * If a probe of one account fails or stays without a verdict, only that account waits again; others may probe at once.
+ *
+ * The failures are counted here. opossum counts only what runs through `fire()`: each success would cost 1.1 KB and
+ * 5 µs, and attempts report at their first output, so that open streams do not dilute the failure rate.
  */
 export class Circuit {
   readonly #settings: CircuitSettings
   readonly #counts: RollingCounts
-  readonly #breaker: CircuitBreaker<[Promise<void>], void>
   readonly #changes = { closed: 0, open: 0, half_open: 0 }
+  /** Made when the circuit first opens: there is a circuit for each model on each line. */
+  #breaker: CircuitBreaker | undefined
   #openedAt = 0
-  /** Counts changes of state: a report from an earlier epoch is ignored. */
+  /** Grows when the circuit closes or opens for all: a report from an earlier epoch is ignored. */
   #epoch = 0
+  /** The account whose failures alone opened the circuit; undefined if it is open for all. */
+  #holder: string | undefined
+  /** Whether others than the holder may only probe, because the circuit was open for them, too. */
+  #othersProbe = false
+  /** The probe of the holder, or of anybody if the circuit is open for all. */
+  #probe: Probe | undefined
+  #probeOfOthers: Probe | undefined
+  /** The account that failed last, and when; then when any other account failed last. */
+  #failedAccount: string | undefined
+  #failedAt = -Infinity
+  #otherFailedAt = -Infinity
   /** The state at the call of `close`; undefined before it. */
-  #last: { readonly state: CircuitState; readonly admits: boolean } | undefined
+  #last: CircuitState | undefined
 
   constructor(settings: CircuitSettings) {
     this.#settings = settings
     this.#counts = new RollingCounts(settings.windowMs / BUCKETS, BUCKETS)
-    const window = new EventEmitter()
-    this.#breaker = new CircuitBreaker((verdict) => verdict, {
-      timeout: false,
-      resetTimeout: settings.resetMs,
-      rollingPercentilesEnabled: false,
-      enableSnapshots: false,
-      // opossum's window holds only probes. Without this, each line would have a timer that rotates it.
-      rotateBucketController: window,
-    })
-    this.#breaker.on('open', () => {
-      this.#changed('open')
-      this.#openedAt = performance.now()
-      window.emit('rotate')
-    })
-    this.#breaker.on('halfOpen', () => this.#changed('half_open'))
-    this.#breaker.on('close', () => {
-      this.#changed('closed')
-      // With the counts from before the outage, one more failure would open the circuit again.
-      this.#counts.clear()
-    })
   }
 
+  /** The state, for operators: that of the holder, if the circuit is open for one account only. */
   get state(): CircuitState {
-    if (this.#last) return this.#last.state
-    if (this.#breaker.closed) return 'closed'
-    return this.#breaker.opened ? 'open' : 'half_open'
+    if (this.#last) return this.#last
+    const breaker = this.#breaker
+    if (!breaker || breaker.closed) return 'closed'
+    return breaker.opened ? 'open' : 'half_open'
+  }
+
+  /** The account that the circuit is open for; undefined if it is closed, or open for all. */
+  get holder(): string | undefined {
+    return this.#holder
   }
 
   /** How often the circuit has entered each state, for metrics. */
@@ -66,102 +78,163 @@ export class Circuit {
     return this.#changes
   }
 
-  /** Whether an attempt would be let through now. */
-  get admits(): boolean {
-    if (this.#last) return this.#last.admits
-    return this.#breaker.closed || (this.#breaker.halfOpen && this.#breaker.pendingClose)
+  /** Returns the state for the calls of an account. */
+  stateFor(account: string): CircuitState {
+    const { state } = this
+    if (state === 'closed' || !this.#isOther(account)) return state
+    return this.#othersProbe ? 'half_open' : 'closed'
   }
 
-  /** Milliseconds until a probe may pass; at least 1 while the circuit does not admit. */
-  get retryAfterMs(): number {
-    if (this.state === 'closed') return 0
+  /** Returns whether an attempt of an account would be let through now. */
+  admits(account: string): boolean {
+    const { state } = this
+    if (state === 'closed') return true
+    if (this.#isOther(account))
+      return !this.#othersProbe || isFree(this.#probeOfOthers, account, this.#settings)
+    return state === 'half_open' && isFree(this.#probe, account, this.#settings)
+  }
+
+  /** Returns the milliseconds until a probe may pass; at least 1 while the circuit does not admit. */
+  retryAfterMs(account: string): number {
+    if (this.admits(account)) return 0
     return Math.max(1, Math.ceil(this.#openedAt + this.#settings.resetMs - performance.now()))
   }
 
-  /** Returns a pass if an attempt may go through. A half-open circuit gives out one pass, for the probe. */
-  enter(): CircuitPass | undefined {
-    if (!this.admits) return undefined
-    if (this.#last) return new CircuitPass(this, NO_EPOCH)
-    if (this.#breaker.closed) return new CircuitPass(this, this.#epoch)
-    const probe = Promise.withResolvers<void>()
-    // A breaker that is shut down never handles the verdict, and an unhandled rejection ends the process.
-    probe.promise.catch(ignoreVerdict)
-    this.#breaker.fire(probe.promise).catch(ignoreVerdict)
-    return new CircuitPass(this, this.#epoch, probe)
+  /** Lets an attempt through, for which `admits` has just returned true. */
+  enter(account: string): Ticket {
+    const state = this.stateFor(account)
+    if (state !== 'half_open' || this.#last) return this.#epoch
+    const probe = new Probe(account)
+    // The probe of another account that has run for too long keeps nobody waiting.
+    if (!this.#isOther(account) && this.#probe) this.#reopenFor(this.#probe)
+    if (this.#isOther(account)) this.#probeOfOthers = probe
+    else this.#probe = probe
+    return probe
   }
 
-  /** Counts an attempt, unless the circuit has changed its state since it gave out the pass. */
-  count(failed: boolean, epoch: number): void {
-    if (epoch !== this.#epoch || this.#last) return
-    this.#counts.count(1, failed ? 1 : 0)
-    if (!failed) return
-    const { errorPercent, minimumCalls } = this.#settings
-    const { all, marked: failures } = this.#counts.totals
-    if (all >= minimumCalls && failures * 100 >= errorPercent * all) this.#breaker.open()
+  /** Counts an attempt that the line answered well, up to its first output. */
+  succeed(ticket: Ticket): void {
+    if (typeof ticket === 'number') {
+      if (ticket === this.#epoch && this.state === 'closed') this.#counts.count(1, 0)
+    } else if (this.#decides(ticket)) this.#close()
   }
 
-  /** Counts a probe that succeeded at its first output and failed later. */
-  countLateProbe(): void {
-    if (this.#breaker.closed) this.count(true, this.#epoch)
+  /** Counts an attempt that failed through the fault of what the circuit stands for. */
+  fail(ticket: Ticket, account: string): void {
+    if (typeof ticket === 'number') {
+      if (ticket === this.#epoch) this.#failed(account)
+    } else if (ticket === this.#probeOfOthers) this.#openForAll()
+    else if (this.#decides(ticket)) this.#reopenFor(ticket)
   }
 
-  /** Opens the circuit again after a probe without a verdict. The next probe waits as long again. */
-  abandonProbe(): void {
-    if (!this.#last) this.#breaker.open()
+  /** Counts the failure of an attempt that had succeeded up to its first output. */
+  failLate(ticket: Ticket, account: string): void {
+    if (typeof ticket === 'number') this.fail(ticket, account)
+    else if (this.state === 'closed') this.#failed(account)
   }
 
-  /** Ends the timers. Running calls still see the last state, and their reports are ignored. */
+  /** Ends a probe without a verdict. Its account waits again; others do not. */
+  skip(ticket: Ticket): void {
+    if (typeof ticket === 'number' || !this.#decides(ticket)) return
+    if (ticket === this.#probeOfOthers) this.#probeOfOthers = undefined
+    else this.#reopenFor(ticket)
+  }
+
+  /** Ends the timer. Running calls still see the last state, and their reports are ignored. */
   close(): void {
-    this.#last ??= { state: this.state, admits: this.admits }
-    this.#breaker.shutdown()
+    this.#last ??= this.state
+    this.#breaker?.shutdown()
   }
 
-  #changed(to: CircuitState): void {
+  #isOther(account: string): boolean {
+    return this.#holder !== undefined && this.#holder !== account
+  }
+
+  /** Whether a probe is one that the circuit still waits for. */
+  #decides(probe: Probe): boolean {
+    return !this.#last && (probe === this.#probe || probe === this.#probeOfOthers)
+  }
+
+  #failed(account: string): void {
+    if (this.#last) return
+    if (this.state !== 'closed') {
+      // The account that opened the circuit is not alone any more.
+      if (this.#isOther(account) && !this.#othersProbe) this.#openForAll()
+      return
+    }
+    this.#counts.count(1, 1)
+    const now = performance.now()
+    if (account !== this.#failedAccount) {
+      this.#otherFailedAt = this.#failedAt
+      this.#failedAccount = account
+    }
+    this.#failedAt = now
+    const { errorPercent, minimumCalls, windowMs } = this.#settings
+    const { all, marked: failures } = this.#counts.totals
+    if (all < minimumCalls || failures * 100 < errorPercent * all) return
+    if (now - this.#otherFailedAt < windowMs) this.#openForAll()
+    else this.#open(account, false)
+  }
+
+  #openForAll(): void {
     this.#epoch++
-    this.#changes[to]++
+    this.#open(undefined, false)
+  }
+
+  /** Opens the circuit again after a probe that failed or has no verdict. Only its account waits. */
+  #reopenFor({ account }: Probe): void {
+    this.#open(account, this.#holder === undefined || this.#othersProbe)
+  }
+
+  #open(holder: string | undefined, othersProbe: boolean): void {
+    this.#holder = holder
+    this.#othersProbe = othersProbe
+    this.#probe = undefined
+    if (!othersProbe) this.#probeOfOthers = undefined
+    this.#openedAt = performance.now()
+    this.#changes.open++
+    this.#breaker ??= this.#newBreaker()
+    // An open breaker ignores `open()` and keeps its old timer.
+    this.#breaker.close()
+    this.#breaker.open()
+  }
+
+  #close(): void {
+    this.#epoch++
+    this.#holder = undefined
+    this.#othersProbe = false
+    this.#probe = undefined
+    this.#probeOfOthers = undefined
+    // With the counts from before the outage, one more failure would open the circuit again.
+    this.#counts.clear()
+    this.#failedAccount = undefined
+    this.#failedAt = -Infinity
+    this.#otherFailedAt = -Infinity
+    this.#changes.closed++
+    this.#breaker?.close()
+  }
+
+  #newBreaker(): CircuitBreaker {
+    const breaker = new CircuitBreaker(noAction, {
+      timeout: false,
+      resetTimeout: this.#settings.resetMs,
+      rollingPercentilesEnabled: false,
+      enableSnapshots: false,
+      // opossum's own counts stay empty. Without this, each breaker would have a timer that rotates them.
+      rotateBucketController: new EventEmitter(),
+    })
+    breaker.on('halfOpen', () => {
+      this.#changes.half_open++
+    })
+    return breaker
   }
 }
 
-/** An attempt's permission to go through a circuit, and the means to report its result. */
-export class CircuitPass {
-  readonly #circuit: Circuit
-  readonly #epoch: number
-  readonly #probe: PromiseWithResolvers<void> | undefined
-  #reported: 'nothing' | 'success' | 'all' = 'nothing'
-
-  constructor(circuit: Circuit, epoch: number, probe?: PromiseWithResolvers<void>) {
-    this.#circuit = circuit
-    this.#epoch = epoch
-    this.#probe = probe
-  }
-
-  /** Reports that the line answered well, up to its first output. */
-  success(): void {
-    if (this.#reported !== 'nothing') return
-    this.#reported = 'success'
-    if (this.#probe) this.#probe.resolve()
-    else this.#circuit.count(false, this.#epoch)
-  }
-
-  /** Reports that the line failed. After a success it means that the answer broke off. */
-  failure(): void {
-    const reported = this.#reported
-    if (reported === 'all') return
-    this.#reported = 'all'
-    if (!this.#probe) this.#circuit.count(true, this.#epoch)
-    else if (reported === 'success') this.#circuit.countLateProbe()
-    else this.#probe.reject(FAILED)
-  }
-
-  /**
-   * Reports that there is no verdict: the caller left, or the line refused because of the request or its own limits.
-   */
-  abandon(): void {
-    if (this.#reported !== 'nothing') return
-    this.#reported = 'all'
-    if (this.#probe) this.#circuit.abandonProbe()
-  }
+/** Whether another probe may pass. One of another account blocks for as long as the circuit stays open at most. */
+function isFree(running: Probe | undefined, account: string, { resetMs }: CircuitSettings): boolean {
+  if (!running) return true
+  return running.account !== account && performance.now() - running.startedAt >= resetMs
 }
 
-/** Discards the result that opossum returns: it is the verdict that was passed in. */
-function ignoreVerdict(): void {}
+/** The breakers only keep states; no call runs through them. */
+async function noAction(): Promise<void> {}

@@ -1,7 +1,7 @@
 import type { Logger } from '../../core/call/index.ts'
 import { consoleLogger } from '../../core/call/index.ts'
 import { StoreGuard } from '../../core/store-guard/index.ts'
-import type { LineRegistry } from './line-state.ts'
+import type { LineRegistry } from './line-registry.ts'
 
 /** Options of {@link LineSwitches}. */
 export interface LineSwitchesOptions {

@@ -6,7 +6,7 @@ import { chatCompletions } from '../../../lib/core/operations/index.ts'
 import { CandidateTable } from '../../../lib/routing/candidates/candidate.ts'
 import { filterCandidates } from '../../../lib/routing/candidates/filters.ts'
 import { orderCandidates, STRATEGIES, type StrategyName } from '../../../lib/routing/candidates/strategies.ts'
-import { LineRegistry } from '../../../lib/routing/lines/line-state.ts'
+import { LineRegistry } from '../../../lib/routing/lines/line-registry.ts'
 import { BENCH_MODEL, chatRequest } from '../workload.ts'
 import type { ScaleCase } from './rounds.ts'
 

@@ -88,8 +88,9 @@ describe('a response', () => {
     const filtered = { incomplete_details: { reason: 'content_filter' } }
     assert.equal(read([], filtered).substance, 'filtered')
     assert.equal(read([text], filtered).substance, 'output')
-    for (const incomplete_details of [null, { reason: 'max_output_tokens' }, 'content_filter'])
+    for (const incomplete_details of [null, 'content_filter'])
       assert.equal(read([], { incomplete_details }).substance, 'empty')
+    assert.equal(read([], { incomplete_details: { reason: 'max_output_tokens' } }).substance, 'silent')
   })
 
   it('failed by its status, with the error that it names', () => {

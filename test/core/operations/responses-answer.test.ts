@@ -32,10 +32,11 @@ describe('a whole response', () => {
     ['text cut by its length', [messageItem('Hel')], incomplete('max_output_tokens'), 'output'],
     ['text cut by moderation', [messageItem('Hel')], incomplete('content_filter'), 'output'],
     ['nothing, by moderation', [], incomplete('content_filter'), 'filtered'],
-    ['nothing, by its length', [reasoning()], incomplete('max_output_tokens'), 'empty'],
+    ['nothing, by its length', [reasoning()], incomplete('max_output_tokens'), 'silent'],
     ['nothing at all', [], {}, 'empty'],
-    ['an empty message', [messageItem('')], {}, 'empty'],
-    ['what is no item', [null, 'x', 7] as unknown as object[], {}, 'empty'],
+    ['nothing but reasoning tokens', [], { usage: USAGE }, 'silent'],
+    ['an empty message', [messageItem('')], { usage: null }, 'empty'],
+    ['what is no item', [null, 'x', 7] as unknown as object[], { usage: null }, 'empty'],
   ] as const) {
     it(`${name}: ${substance}`, () => assert.equal(read(output, extra).substance, substance))
   }

@@ -100,6 +100,8 @@ describe('lines over the admin API', () => {
       recent_attempts: 3,
       recent_failures: 1,
       error_share: 0.333,
+      rests: [],
+      circuits: [],
     })
     assert.deepEqual(
       [data[1]?.id, data[1]?.enabled, data[1]?.error_share, data[1]?.first_byte_ms],

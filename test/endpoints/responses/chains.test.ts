@@ -193,7 +193,7 @@ describe('a pinned line that cannot serve', () => {
 
   it('rests: upstream_rate_limited, with its wait', async (t) => {
     const { gateway, id, state, two } = await pinned(t)
-    state.rest(5000)
+    state.modelState('chat').rest(5000)
     const answer = await gateway.create({ previous_response_id: id })
     assert.equal(answer.errorCode, 'upstream_rate_limited')
     assert.equal(answer.headers.get('retry-after'), '5')

@@ -222,7 +222,7 @@ describe('an answer that is no success', () => {
       assert.deepEqual(failureOfRelayed(status, {}, undefined), {
         code,
         retryable: false,
-        blame: false,
+        fault: null,
         detail: `status ${status}`,
       })
   })
@@ -232,7 +232,7 @@ describe('an answer that is no success', () => {
       assert.deepEqual(failureOfRelayed(status, {}, undefined), {
         code: 'upstream_error',
         retryable: false,
-        blame: false,
+        fault: null,
         detail: `status ${status}`,
       })
   })
@@ -242,7 +242,7 @@ describe('an answer that is no success', () => {
       const failure = failureOfRelayed(status, {}, { error: { message: 'the prompt', code: 'x' } })
       assert.equal(failure.detail, `status ${status}`)
     }
-    assert.equal(failureOfRelayed(500, {}, undefined).blame, true)
+    assert.equal(failureOfRelayed(500, {}, undefined).fault, 'model')
     const { code, retryAfterMs } = failureOfRelayed(429, { 'retry-after': '7' }, undefined)
     assert.deepEqual([code, retryAfterMs], ['upstream_rate_limited', 7000])
   })

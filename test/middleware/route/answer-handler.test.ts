@@ -4,7 +4,7 @@ import type { CallRequest } from '../../../lib/core/call/index.ts'
 import { FREE } from '../../../lib/core/catalog/catalog.ts'
 import { chatCompletions, embeddings } from '../../../lib/core/operations/index.ts'
 import { type AnswerEnd, AnswerHandler } from '../../../lib/middleware/route/attempt/answer-handler.ts'
-import { connectionFailure } from '../../../lib/routing/attempt/outcome.ts'
+import { connectionFailure } from '../../../lib/routing/attempt/failure.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 const STREAM = { 'content-type': 'text/event-stream' }
@@ -13,7 +13,7 @@ const event = (choice: object) => `data: ${JSON.stringify({ choices: [choice] })
 const WORD = event({ index: 0, delta: { content: 'Hi' } })
 const STOP = event({ index: 0, delta: {}, finish_reason: 'stop' })
 const DONE = 'data: [DONE]\n\n'
-const BROKEN = connectionFailure(new Error('broken'))
+const BROKEN = connectionFailure(new Error('broken'), false)
 
 /** What takes the answer to a chat, and what it has written to the caller. */
 function handlerOf(members: object = {}, operation = chatCompletions) {

@@ -60,7 +60,7 @@ describe('a stream of a response that fails before its first output', () => {
     ],
     ['with a response that failed', (res) => stream(res, [...BEFORE, ...failed('server_error')])],
     ['with an end', (res) => stream(res, BEFORE)],
-    ['with no output', (res) => stream(res, responseEvents([]))],
+    ['with no output', (res) => stream(res, responseEvents([], { usage: null }))],
     ['with silence', (res) => stream(res, BEFORE, { end: false })],
     ['with what is no JSON', (res) => stream(res, ['event: response.created\ndata: {\n\n'])],
   ] as const satisfies readonly (readonly [string, UpstreamScript])[]) {

@@ -13,9 +13,9 @@ const MANY = 40
 /** A scrape of a gateway to which everything has happened that there is a metric of. */
 async function eventfulScrape(t: TestContext): Promise<Scrape> {
   let serves = true
-  const failing = await startUpstream((res) => answerJson(res, 503, {}))
+  const failing = await startUpstream((res) => answerJson(res, 500, {}))
   const serving = await startUpstream((res, { json }) => {
-    if (!serves) return answerJson(res, 503, {})
+    if (!serves) return answerJson(res, 500, {})
     return json.stream ? stream(res, chatEvents(['Hello'])) : chatAnswer(res)
   })
   const silent = await startUpstream(() => {})

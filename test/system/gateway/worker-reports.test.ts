@@ -190,6 +190,8 @@ describe('the figures of a line, merged', () => {
     recent_attempts: 0,
     recent_failures: 0,
     error_share: null,
+    rests: [],
+    circuits: [],
     ...members,
   })
   const merge = (...told: (LineFigures | null)[]) => {

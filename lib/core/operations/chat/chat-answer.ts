@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, tokenCount } from '../../json/index.ts'
 import type { AnswerReading, ReportedUsage, Substance } from '../operation.ts'
+import { isExpectedSilence } from '../silence.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 
 /** The members of a message or delta that contain output, by the names of all upstreams. */
@@ -20,6 +21,9 @@ export interface ChatChoice {
   readonly message?: ChatOutput | null
   readonly delta?: ChatOutput | null
   readonly finish_reason?: unknown
+  /** Some upstreams name the stop sequence here. */
+  readonly stop_reason?: unknown
+  readonly error?: unknown
   readonly [member: string]: unknown
 }
 
@@ -35,19 +39,43 @@ const MESSAGE_CHOICE: ChoiceForm = { output: ({ message }) => message ?? {}, tex
 /**
  * Reads a complete answer with choices. Throws SyntaxError if it is not one.
  *
+ * @param request the body that it answers.
  * @param form how to read a choice. Defaults to that of a chat completion.
  */
-export function readChoices(json: unknown, form: ChoiceForm = MESSAGE_CHOICE): AnswerReading {
+export function readChoices(
+  json: unknown,
+  request: Readonly<Record<string, unknown>> = {},
+  form: ChoiceForm = MESSAGE_CHOICE,
+): AnswerReading {
   const answer = json as { choices?: unknown; usage?: unknown } | null
   if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.choices)) {
     throw new SyntaxError('the answer has no "choices"')
   }
-  return new ChoicesReading(answer.choices, readChatUsage(answer.usage), form)
+  const reading = new ChoicesReading(answer.choices, readChatUsage(answer.usage), form)
+  if (
+    reading.substance === 'empty' &&
+    answer.choices.some((choice) => isSilent(choice, answer.usage, request))
+  )
+    reading.substance = 'silent'
+  return reading
+}
+
+/** Whether there is a reason for a choice without output. */
+export function isSilent(
+  choice: ChatChoice | null,
+  usage: unknown,
+  request: Readonly<Record<string, unknown>>,
+): boolean {
+  if (!isObject(choice)) return false
+  const { finish_reason: stopReason, stop_reason: sequence } = choice
+  if (typeof sequence === 'string' || typeof sequence === 'number') return true
+  return isExpectedSilence({ stopReason, usage }, request)
 }
 
 class ChoicesReading implements AnswerReading {
   readonly usage: ReportedUsage
-  readonly substance: Substance
+  substance: Substance
+  readonly error: unknown
   readonly #choices: readonly ChatChoice[]
   readonly #form: ChoiceForm
 
@@ -56,7 +84,12 @@ class ChoicesReading implements AnswerReading {
     this.#choices = choices
     this.#form = form
     let substance: Substance = 'empty'
-    for (const choice of choices) if (isObject(choice)) substance = weightier(substance, choice, form)
+    for (const choice of choices) {
+      if (!isObject(choice)) continue
+      substance = weightier(substance, choice, form)
+      // The answer broke off behind the upstream.
+      if (choice.finish_reason === 'error') this.error ??= choice.error ?? {}
+    }
     this.substance = substance
   }
 

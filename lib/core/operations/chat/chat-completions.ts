@@ -61,9 +61,10 @@ export const chatCompletions: StreamingOperation = {
   facts: chatFacts,
   promptPrefix: (json) => promptPrefix((json as ChatBody).messages),
   upstreamBody: meteredBody,
-  readAnswer: readChoices,
+  readAnswer: (json, request) => readChoices(json, request),
   streamTerminator: 'data: [DONE]\n\n',
-  streamReader: ({ json, answers }) => new ChatStreamReader({ answers, relayUsage: asksForUsage(json) }),
+  streamReader: ({ json, answers }) =>
+    new ChatStreamReader({ answers, relayUsage: asksForUsage(json), request: json }),
 }
 
 function chatFacts(

@@ -12,6 +12,7 @@ import {
   type ChoiceForm,
   hasOutput,
   hasRefusal,
+  isSilent,
   outputText,
   readChatUsage,
 } from './chat-answer.ts'
@@ -32,11 +33,15 @@ export class ChatStreamReader implements StreamReader {
   #answers: number
   #relayUsage: boolean
   #form: ChoiceForm
+  readonly #request: Readonly<Record<string, unknown>>
   #choices = new Set<unknown>()
   #finishedChoices = new Set<unknown>()
   #output = false
   #filtered = false
   #refused = false
+  /** The last choice that ended without output. */
+  #lastChoice: ChatChoice | undefined
+  #lastUsage: unknown
   usage: ReportedUsage = {}
   estimatedOutput = 0
   unreportedOutput = 0
@@ -44,11 +49,18 @@ export class ChatStreamReader implements StreamReader {
   /**
    * @param options.answers how many choices were asked for.
    * @param options.relayUsage whether the caller asked for the usage chunk.
+   * @param options.request the body that the stream answers.
    * @param options.form how to read a choice. Defaults to a delta, as in chat.
    */
-  constructor(options: { answers: number; relayUsage: boolean; form?: ChoiceForm }) {
+  constructor(options: {
+    answers: number
+    relayUsage: boolean
+    request?: Readonly<Record<string, unknown>>
+    form?: ChoiceForm
+  }) {
     this.#answers = options.answers
     this.#relayUsage = options.relayUsage
+    this.#request = options.request ?? {}
     this.#form = options.form ?? DELTA_CHOICE
   }
 
@@ -60,7 +72,9 @@ export class ChatStreamReader implements StreamReader {
   get substance(): Substance {
     if (this.#refused) return 'refusal'
     if (this.#output) return 'output'
-    return this.#filtered ? 'filtered' : 'empty'
+    if (this.#filtered) return 'filtered'
+    const last = this.#lastChoice
+    return last && isSilent(last, this.#lastUsage, this.#request) ? 'silent' : 'empty'
   }
 
   read({ event, data }: StreamEvent): FrameReading {
@@ -75,8 +89,15 @@ export class ChatStreamReader implements StreamReader {
       return { ...reading, error: chunk.error ?? chunk }
     const hasUsage = typeof chunk.usage === 'object' && chunk.usage !== null
     const choices = Array.isArray(chunk.choices) ? (chunk.choices as (ChatChoice | null)[]) : []
-    for (const choice of choices) if (choice && this.#readChoice(choice)) reading.output = true
-    if (hasUsage) this.#report(readChatUsage(chunk.usage))
+    for (const choice of choices) {
+      if (!choice) continue
+      if (choice.finish_reason === 'error') return { ...reading, error: choice.error ?? {} }
+      if (this.#readChoice(choice)) reading.output = true
+    }
+    if (hasUsage) {
+      this.#lastUsage = chunk.usage
+      this.#report(readChatUsage(chunk.usage))
+    }
     reading.finished = this.#finishedChoices.size >= this.#answers
     reading.relay = this.#relayUsage || !hasUsage || choices.length > 0
     if (!hasUsage && choices.length === 1) reading.textMember = this.#form.textMember(choices[0] ?? {})
@@ -95,6 +116,7 @@ export class ChatStreamReader implements StreamReader {
     if (choice.finish_reason) {
       this.#finishedChoices.add(choice.index ?? 0)
       this.#filtered ||= choice.finish_reason === 'content_filter'
+      this.#lastChoice = choice
     }
     return output
   }

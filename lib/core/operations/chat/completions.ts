@@ -47,12 +47,13 @@ export const completions: StreamingOperation = {
   facts: (json, _raw, estimate) => completionFacts(json as CompletionBody, estimate),
   promptPrefix: (json) => prefixOf((json as CompletionBody).prompt),
   upstreamBody: meteredBody,
-  readAnswer: (json) => readChoices(json, TEXT_CHOICE),
+  readAnswer: (json, request) => readChoices(json, request, TEXT_CHOICE),
   streamTerminator: 'data: [DONE]\n\n',
   streamReader: ({ json }) =>
     new ChatStreamReader({
       answers: choicesOf(json as CompletionBody),
       relayUsage: asksForUsage(json),
+      request: json,
       form: TEXT_CHOICE,
     }),
 }

@@ -1,4 +1,5 @@
 import type { AnswerReading, Substance } from '../operation.ts'
+import { isExpectedSilence } from '../silence.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 import { messageUsage, readMessageCounts } from './messages-usage.ts'
 
@@ -12,7 +13,10 @@ export interface AnswerBlock {
 }
 
 /** Reads a complete Anthropic-style message. Throws SyntaxError if it is not one. */
-export function readMessageAnswer(json: unknown): AnswerReading {
+export function readMessageAnswer(
+  json: unknown,
+  request: Readonly<Record<string, unknown>> = {},
+): AnswerReading {
   const answer = json as { content?: unknown; stop_reason?: unknown; usage?: unknown } | null
   if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.content)) {
     throw new SyntaxError('the answer has no "content"')
@@ -20,8 +24,11 @@ export function readMessageAnswer(json: unknown): AnswerReading {
   const blocks = answer.content.filter(
     (block): block is AnswerBlock => typeof block === 'object' && block !== null,
   )
+  const { stop_reason: stopReason, usage } = answer
+  const substance = substanceOf(blocks, stopReason)
+  const isSilent = substance === 'empty' && isExpectedSilence({ stopReason, usage }, request)
   return {
-    substance: substanceOf(blocks, answer.stop_reason),
+    substance: isSilent ? 'silent' : substance,
     usage: messageUsage(readMessageCounts(answer.usage)),
     estimateOutput: () => blocks.reduce((sum, block) => sum + estimateTokens(blockText(block)), 0),
   }

@@ -6,6 +6,7 @@ import {
   type StreamReader,
   type Substance,
 } from '../operation.ts'
+import { isExpectedSilence } from '../silence.ts'
 import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
 import { type AnswerBlock, blockHasOutput, blockText } from './messages-answer.ts'
 import { laterMessageCounts, type MessageCounts, messageUsage, readMessageCounts } from './messages-usage.ts'
@@ -32,9 +33,17 @@ export class MessageStreamReader implements StreamReader {
   #output = false
   #refused = false
   #finished = false
+  #stopReason: unknown
+  #lastUsage: unknown
+  readonly #request: Readonly<Record<string, unknown>>
   #counts: MessageCounts = {}
   estimatedOutput = 0
   unreportedOutput = 0
+
+  /** @param request the body that the stream answers. */
+  constructor(request: Readonly<Record<string, unknown>> = {}) {
+    this.#request = request
+  }
 
   get whole(): boolean {
     return this.#finished
@@ -42,7 +51,9 @@ export class MessageStreamReader implements StreamReader {
 
   get substance(): Substance {
     if (this.#refused) return 'refusal'
-    return this.#output ? 'output' : 'empty'
+    if (this.#output) return 'output'
+    const end = { stopReason: this.#stopReason, usage: this.#lastUsage }
+    return this.#finished && isExpectedSilence(end, this.#request) ? 'silent' : 'empty'
   }
 
   get usage(): ReportedUsage {
@@ -73,7 +84,9 @@ export class MessageStreamReader implements StreamReader {
         if (event.delta?.stop_reason) {
           this.#finished = true
           this.#refused = event.delta.stop_reason === 'refusal'
+          this.#stopReason = event.delta.stop_reason
         }
+        this.#lastUsage = event.usage
         this.#report(readMessageCounts(event.usage))
         break
       case 'message_stop':

@@ -53,7 +53,7 @@ export const messages: StreamingOperation = {
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   readAnswer: readMessageAnswer,
   streamTerminator: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
-  streamReader: () => new MessageStreamReader(),
+  streamReader: ({ json }) => new MessageStreamReader(json),
 }
 
 /** Returns the facts of a body that {@link messageSchema} accepts, with or without `max_tokens`. */

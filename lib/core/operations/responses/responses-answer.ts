@@ -1,5 +1,6 @@
 import { isJsonObject, objectsIn } from '../../json/index.ts'
 import type { AnswerReading, Substance } from '../operation.ts'
+import { isExpectedSilence } from '../silence.ts'
 import { estimateTokens, jsonText } from '../tokens/token-estimate.ts'
 import { readResponseUsage } from './responses-usage.ts'
 
@@ -24,14 +25,14 @@ export interface ResponseObject {
 }
 
 /** Reads a complete response. Throws SyntaxError if it is not one. */
-export function readResponse(json: unknown): AnswerReading {
+export function readResponse(json: unknown, request: Readonly<Record<string, unknown>> = {}): AnswerReading {
   const response = json as ResponseObject | null
   if (typeof response !== 'object' || response === null || !Array.isArray(response.output)) {
     throw new SyntaxError('the answer has no "output"')
   }
   const items = objectsIn(response.output)
   return {
-    substance: substanceOf(response, items),
+    substance: substanceOf(response, items, request),
     usage: readResponseUsage(response.usage),
     estimateOutput: () => items.reduce((sum, item) => sum + estimateTokens(itemText(item)), 0),
     error: errorOf(response),
@@ -57,10 +58,24 @@ export function keptIdOf({ id, store }: ResponseObject): string | undefined {
 }
 
 /** Returns the substance of a response that has ended. */
-function substanceOf(response: ResponseObject, items: readonly OutputItem[]): Substance {
+function substanceOf(
+  response: ResponseObject,
+  items: readonly OutputItem[],
+  request: Readonly<Record<string, unknown>>,
+): Substance {
   if (items.some(itemRefuses)) return 'refusal'
   if (items.some(itemHasOutput)) return 'output'
-  return stoppedByModeration(response) ? 'filtered' : 'empty'
+  if (stoppedByModeration(response)) return 'filtered'
+  return isSilent(response, request) ? 'silent' : 'empty'
+}
+
+/** Whether there is a reason for a response without output. */
+export function isSilent(
+  { status, incomplete_details: details, usage }: ResponseObject,
+  request: Readonly<Record<string, unknown>>,
+): boolean {
+  const cut = isJsonObject(details) ? details.reason : undefined
+  return isExpectedSilence({ stopReason: cut ?? status, usage }, request)
 }
 
 /** Whether moderation ended a response early. */

@@ -12,6 +12,7 @@ import { estimateTokens } from '../tokens/token-estimate.ts'
 import {
   callText,
   errorOf,
+  isSilent,
   itemHasOutput,
   itemRefuses,
   itemText,
@@ -40,6 +41,8 @@ export class ResponseStreamReader implements StreamReader {
   #refused = false
   #filtered = false
   #ended = false
+  #silent = false
+  readonly #request: Readonly<Record<string, unknown>>
   /** The tokens counted for each output item, by its index. */
   readonly #counted = new Map<unknown, number>()
   /** The ids of the items that came in events of their own. */
@@ -50,6 +53,11 @@ export class ResponseStreamReader implements StreamReader {
   keptId: string | undefined
   nextEventNumber = 0
 
+  /** @param request the body that the stream answers. */
+  constructor(request: Readonly<Record<string, unknown>> = {}) {
+    this.#request = request
+  }
+
   get whole(): boolean {
     return this.#ended
   }
@@ -57,7 +65,8 @@ export class ResponseStreamReader implements StreamReader {
   get substance(): Substance {
     if (this.#refused) return 'refusal'
     if (this.#output) return 'output'
-    return this.#filtered ? 'filtered' : 'empty'
+    if (this.#filtered) return 'filtered'
+    return this.#silent ? 'silent' : 'empty'
   }
 
   read({ event: name, data }: StreamEvent): FrameReading {
@@ -137,6 +146,7 @@ export class ResponseStreamReader implements StreamReader {
       this.#refused ||= itemRefuses(item)
     }
     this.#filtered = stoppedByModeration(response)
+    this.#silent = isSilent(response, this.#request)
     this.#ended = true
     this.usage = readResponseUsage(response.usage)
     if (this.usage.outputTokens !== undefined) this.unreportedOutput = 0

@@ -19,7 +19,7 @@ export const responses: StreamingOperation = {
   goesOnFrom: (json) => (json as ResponsesBody).previous_response_id ?? undefined,
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   readAnswer: readResponse,
-  streamReader: () => new ResponseStreamReader(),
+  streamReader: ({ json }) => new ResponseStreamReader(json),
   // The last event contains the usage: a stream without it is incomplete.
   streamTerminator: '',
 }

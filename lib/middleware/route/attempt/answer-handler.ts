@@ -13,13 +13,13 @@ import {
   brokenOff,
   emptyAnswer,
   type Failure,
-  failureOfEvent,
-  failureOfStatus,
   filteredAnswer,
   goneFromLine,
   malformed,
   unreadable,
-} from '../../../routing/attempt/outcome.ts'
+} from '../../../routing/attempt/failure.ts'
+import { failureOfError, failureOfStatus } from '../../../routing/attempt/outcome.ts'
+import { errorInPlaceOf } from '../../../routing/attempt/upstream-error.ts'
 import { type RelayEnd, type RelaySink, StreamRelay } from '../relay/stream-relay.ts'
 import { TranslatedEvents } from '../relay/translated-events.ts'
 import { usageOfAnswer, usageOfStream } from './metering.ts'
@@ -41,6 +41,8 @@ export type AnswerEnd =
 /** Opens the caller's stream once the line's stream begins. */
 export interface StreamOpener {
   openStream(): RelaySink
+  /** Called when the first bytes of a success arrive. */
+  onFirstByte?(): void
 }
 
 /** A longer error body is read only up to this. */
@@ -59,6 +61,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   #reader: StreamReader | undefined
   #translator: StreamTranslator | undefined
   #skipped = 0
+  #heard = false
   /** The chunks of this turn of the event loop, which are relayed together. */
   #turn: Buffer[] | undefined
 
@@ -112,6 +115,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
       operation.streamTerminator ?? '',
       this.#opener.openStream(),
       translated,
+      this.#headers,
     )
   }
 
@@ -125,6 +129,10 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
    * @returns true when {@link flush} has to be called at the end of this turn of the event loop.
    */
   push(chunk: Buffer): boolean {
+    if (!this.#heard) {
+      this.#heard = true
+      if (this.#status === 200) this.#opener.onFirstByte?.()
+    }
     if (!this.#relay) return this.#body?.push(chunk) === false
     if (this.#turn) {
       this.#turn.push(chunk)
@@ -181,13 +189,16 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     const text = isData ? collected.digest : body.toString()
     const json = parseJson(text)
     if (json === undefined) return this.#failed(malformed('the answer is not JSON'))
+    const inPlace = errorInPlaceOf(json)
+    if (inPlace !== undefined) return this.#failed(failureOfError(inPlace, this.#headers))
     let reading: AnswerReading
     try {
-      reading = operation.readAnswer(json)
+      reading = operation.readAnswer(json, this.#adapted.body.json)
     } catch (error) {
       return this.#failed(unreadable(error))
     }
-    if (reading.error !== undefined) return this.#failed(failureOfEvent(reading.error))
+    if (reading.error !== undefined)
+      return this.#failed(failureOfError({ error: reading.error }, this.#headers))
     // A caller may ask for no output in order to fill the upstream's prompt cache.
     if (reading.substance === 'empty' && this.#request.maxOutputTokens !== 0)
       return this.#failed(emptyAnswer())
@@ -226,7 +237,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
       committed,
       elsewhere,
       // Failures that say something about the line, not only about the request or its caller.
-      lineFault: failure.blame || elsewhere,
+      lineFault: failure.fault !== null || elsewhere,
       reader: this.#reader,
     }
   }

@@ -1,13 +1,14 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FrameReading, StreamReader } from '../../../core/operations/index.ts'
 import { endOfFrame, endOfLastFrame, readFrame } from '../../../core/protocols/index.ts'
 import {
   emptyAnswer,
   type Failure,
-  failureOfEvent,
   faultOf,
   filteredAnswer,
   malformed,
-} from '../../../routing/attempt/outcome.ts'
+} from '../../../routing/attempt/failure.ts'
+import { failureOfError } from '../../../routing/attempt/outcome.ts'
 import { DeltaTemplate } from './delta-template.ts'
 import { PartialEvent } from './partial-event.ts'
 import type { TranslatedEvents } from './translated-events.ts'
@@ -43,6 +44,7 @@ export class StreamRelay {
   readonly #reader: StreamReader
   readonly #terminator: string
   readonly #sink: RelaySink
+  readonly #headers: IncomingHttpHeaders
   readonly #template = new DeltaTemplate()
   readonly #takeText: (delta: string) => void
   readonly #translated: TranslatedEvents | undefined
@@ -56,12 +58,20 @@ export class StreamRelay {
 
   /**
    * @param terminator the protocol's last event, which is added if an upstream omits it.
+   * @param headers those of the answer, which may say how long a 429 lasts.
    * @param translated the translated events, if the caller speaks another protocol than the line.
    */
-  constructor(reader: StreamReader, terminator: string, sink: RelaySink, translated?: TranslatedEvents) {
+  constructor(
+    reader: StreamReader,
+    terminator: string,
+    sink: RelaySink,
+    translated?: TranslatedEvents,
+    headers: IncomingHttpHeaders = {},
+  ) {
     this.#reader = reader
     this.#terminator = terminator
     this.#sink = sink
+    this.#headers = headers
     this.#translated = translated
     // Not assigned as a literal: V8 allocates those as old objects, which keep alive what they reference.
     const takeText = (delta: string): void => {
@@ -100,6 +110,9 @@ export class StreamRelay {
       const end = this.#relay(closed, text)
       if (end) return end
     }
+    // Usage may come after the finish reason, and tell why there is no output.
+    if (this.#state === 'waiting' && this.#reader.whole) this.#decide(false, true)
+    if (this.#end) return this.#end
     if (this.whole) return this.#complete()
     if (this.#state === 'flowing') return this.#fail(malformed('the stream ended without a finish reason'))
     return this.#fail(malformed('the stream ended before it began'))
@@ -107,7 +120,7 @@ export class StreamRelay {
 
   /** Whether the answer is complete even if the upstream's stream did not end regularly. */
   get whole(): boolean {
-    return this.#state === 'holding' || (this.#state === 'flowing' && this.#reader.whole)
+    return this.#state === 'holding' || (this.#state !== 'ended' && this.#reader.whole)
   }
 
   /** Relays whole events. `text` is `bytes` up to the end of the last one, read as latin1. */
@@ -148,10 +161,11 @@ export class StreamRelay {
       return false
     }
     if (reading.error !== undefined) {
-      this.#fail(failureOfEvent(reading.error))
+      this.#fail(failureOfError({ error: reading.error }, this.#headers))
       return false
     }
-    if (this.#state === 'waiting') this.#decide(reading.output, reading.finished || reading.last)
+    if (this.#state === 'waiting')
+      this.#decide(reading.output, reading.last || (reading.finished && !this.#mayExplain))
     if (this.#end) return false
     const flows = this.#state === 'flowing' && !reading.finished && !reading.last
     if (this.#state === 'flowing' && !flows) this.#state = 'holding'
@@ -178,6 +192,11 @@ export class StreamRelay {
     translated.gather(events)
     if (reading.textMember !== undefined && translated.learn(events))
       this.#template.learn(text, reading.textMember)
+  }
+
+  /** Whether an event after the finish reason may still tell why there is no output. */
+  get #mayExplain(): boolean {
+    return this.#reader.substance === 'empty'
   }
 
   /** Commits at the first output, or fails if the answer is over without any. A refusal counts as output. */

@@ -1,0 +1,100 @@
+import type { TimeoutPhase } from '../../core/call/index.ts'
+import type { ErrorCode } from '../../core/errors/index.ts'
+import { upstreamWords } from './upstream-words.ts'
+
+/**
+ * Whose fault a failure is: the line's, for all its models, or that of the model on the line. All other failures are
+ * the request's, or nobody's.
+ */
+export type Fault = 'line' | 'model'
+
+/** How an attempt failed, and what follows from it. */
+export interface Failure {
+  /** The code of the call if this were its only attempt. */
+  readonly code: ErrorCode
+  /** Whether another line may be tried. */
+  readonly retryable: boolean
+  /** The circuit that it counts against; null for none. */
+  readonly fault: Fault | null
+  /** Describes the failure for the operator. */
+  readonly detail: string | null
+  readonly timeoutPhase?: TimeoutPhase
+  /** How long the upstream asked the gateway to wait. */
+  readonly retryAfterMs?: number | undefined
+  /** The member of the caller's request that the upstream objected to. */
+  readonly param?: string | undefined
+  /** Whether the line may lack the endpoint. */
+  readonly unknownPath?: boolean
+  /** Whether the upstream refused without work: 4xx, 503 or 529. */
+  readonly cheap?: boolean
+}
+
+/** The failure of an answer that violates its protocol or breaks off. */
+export function malformed(detail: string): Failure {
+  return { code: 'upstream_error', retryable: true, fault: 'model', detail }
+}
+
+/** The failure of an answer whose reader threw `error`. */
+export function unreadable(error: unknown): Failure {
+  return malformed(faultOf(error))
+}
+
+/** Returns the message of an error that a reader of ours threw. Those of `JSON.parse` quote what it read. */
+export function faultOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error)
+  return /\bJSON\b.*(?:position|input)|is not valid JSON/s.test(text)
+    ? 'a part of it is not valid JSON'
+    : text
+}
+
+/** The failure of an attempt one of whose clocks ran out. */
+export function timedOut(phase: TimeoutPhase, afterMs: number): Failure {
+  const detail = `the ${phase.replace('_', '-')} clock ran out after ${Math.round(afterMs)} ms`
+  const fault = phase === 'connect' ? 'line' : 'model'
+  return { code: 'upstream_timeout', retryable: true, fault, detail, timeoutPhase: phase }
+}
+
+/** Turns a failure after the first output into a broken answer, whatever error the line sent. */
+export function brokenOff(failure: Failure): Failure {
+  if (failure.code === 'upstream_timeout') return { ...failure, retryable: false }
+  return { ...malformed(failure.detail ?? failure.code), retryable: false }
+}
+
+/** The failure of a request for something that the line does not have, or no longer has. */
+export function goneFromLine(): Failure {
+  return { code: 'not_found', retryable: false, fault: null, detail: 'the line does not have it' }
+}
+
+/** The failure of an answer with status 200 that has no output, and gives no reason for it. */
+export function emptyAnswer(): Failure {
+  return { code: 'empty_completion', retryable: true, fault: null, detail: 'no output' }
+}
+
+/** The failure of an answer with status 200 that moderation stopped before any output. */
+export function filteredAnswer(): Failure {
+  return { code: 'content_filtered', retryable: false, fault: null, detail: 'stopped by moderation' }
+}
+
+/** An error of undici, of the operating system (with the call that failed), or of TLS. */
+type ConnectionError = Error & { code?: string; syscall?: string }
+
+/**
+ * The failure of a connection.
+ *
+ * @param connecting whether it could not be opened, which concerns all models of the line.
+ */
+export function connectionFailure(error: ConnectionError, connecting: boolean): Failure {
+  if (error.code === 'UND_ERR_CONNECT_TIMEOUT') {
+    const detail = 'connecting took too long'
+    return { code: 'upstream_timeout', retryable: true, fault: 'line', detail, timeoutPhase: 'connect' }
+  }
+  return { ...malformed(connectionDetail(error)), fault: connecting ? 'line' : 'model' }
+}
+
+/** Drops messages of the system and of TLS, which name the line's address: callers can read their call log. */
+function connectionDetail({ code, syscall, message, name }: ConnectionError): string {
+  const text = message === '' ? name : message
+  if (code === undefined) return upstreamWords(text) || name
+  if (syscall !== undefined) return `${code}: ${syscall}`
+  return code.startsWith('UND_ERR_') || code.startsWith('HPE_') ? `${code}: ${text}` : code
+}

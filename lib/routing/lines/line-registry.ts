@@ -1,0 +1,140 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Catalog, Line } from '../../core/catalog/index.ts'
+import { LineState } from './line-state.ts'
+import {
+  figuresOf,
+  type LineFigures,
+  type LineOutline,
+  type LineReading,
+  type LineStatus,
+  type LineView,
+  outlineOf,
+  readingOf,
+  statusOf,
+} from './line-status.ts'
+
+const UNUSED: LineReading = {
+  inFlight: 0,
+  circuit: 'closed',
+  circuitChanges: { closed: 0, open: 0, half_open: 0 },
+}
+
+/**
+ * The states of all lines of a process: connections, circuits, rests and measurements. A state is made when it is
+ * first needed. Middlewares that are given the same registry share the states. Close it at shutdown, when no call
+ * runs any more.
+ *
+ * @example
+ * const lines = new LineRegistry()
+ * app.post('/v1/chat/completions', readRequest({ catalog }), route({ catalog, lines }))
+ * app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.outline(line) }))
+ */
+export class LineRegistry {
+  /** Includes lines of former catalogues: a call that began with one still finds their states. */
+  readonly #states = new WeakMap<Line, LineState>()
+  readonly #inUse = new Set<LineState>()
+  readonly #retiring = new Set<LineState>()
+  #switches: ReadonlyMap<string, boolean> = new Map()
+
+  /** Returns the state of a line, and makes it if there is none yet. */
+  stateOf(line: Line): LineState {
+    const known = this.#states.get(line)
+    if (known) return known
+    const state = new LineState(line)
+    this.#switch(state)
+    this.#states.set(line, state)
+    this.#inUse.add(state)
+    return state
+  }
+
+  /** Returns the figures of a line for metrics, without making a state for an unused line. */
+  reading(line: Line): LineReading {
+    const state = this.#states.get(line)
+    if (!state) return UNUSED
+    return readingOf(state)
+  }
+
+  /**
+   * Returns what callers may see of a line.
+   *
+   * @param view the caller and the model; without it the circuits of all models and accounts are looked at.
+   */
+  outline(line: Line, view?: LineView): LineOutline {
+    return outlineOf(line, this.stateOf(line), view)
+  }
+
+  /** Returns the status of a line, without address or secret. Times are milliseconds. */
+  status(line: Line): LineStatus {
+    return statusOf(line, this.stateOf(line))
+  }
+
+  /** Returns the status of a line, how its attempts of the last minute ended, and what of it rests or is open. */
+  figures(line: Line): LineFigures {
+    return figuresOf(line, this.stateOf(line))
+  }
+
+  /** Ends the rests of a line in this process. */
+  liftRests(lineId: string): void {
+    for (const state of this.#inUse) if (state.line.id === lineId) state.liftRests()
+  }
+
+  /**
+   * Switches lines on and off, including lines that are added later. A line without a switch is as configured.
+   *
+   * @param switches whether lines are on, by line id.
+   */
+  applySwitches(switches: ReadonlyMap<string, boolean>): void {
+    this.#switches = switches
+    for (const state of this.#inUse) this.#switch(state)
+  }
+
+  #switch(state: LineState): void {
+    state.enabled = this.#switches.get(state.line.id) ?? state.line.enabled
+  }
+
+  /**
+   * Prepares for a new catalogue. Call it right before the middlewares see that catalogue. A line with the same id
+   * and the same upstream as before keeps its connections, circuits, rests and measurements. The state of every other
+   * line ends with the last of its running calls.
+   *
+   * @example
+   * lines.adopt(next)
+   * current = next // behind route({ catalog: () => current, lines })
+   */
+  adopt({ lines }: Catalog): void {
+    const known = new Map([...this.#inUse].map((state) => [state.line.id, state]))
+    const gone = new Set(this.#inUse)
+    for (const line of lines) {
+      const state = known.get(line.id)
+      if (!state || !sameUpstream(state.line, line)) continue
+      state.adopt(line)
+      this.#switch(state)
+      this.#states.set(line, state)
+      gone.delete(state)
+    }
+    for (const state of gone) this.#retire(state)
+  }
+
+  #retire(state: LineState): void {
+    this.#inUse.delete(state)
+    this.#retiring.add(state)
+    const forget = (): void => void this.#retiring.delete(state)
+    state.retire().then(forget, forget)
+  }
+
+  /** Ends all connections and timers. */
+  async close(): Promise<void> {
+    const states = [...this.#inUse, ...this.#retiring]
+    this.#inUse.clear()
+    await Promise.all(states.map((state) => state.close()))
+  }
+}
+
+/** Whether two lines share a state: same address, same credentials, same circuit settings. */
+function sameUpstream(one: Line, other: Line): boolean {
+  return isDeepStrictEqual(upstreamOf(one), upstreamOf(other))
+}
+
+function upstreamOf({ protocol, origin, basePath, apiKey, headers, timeouts, circuit }: Line): object {
+  return { protocol, origin, basePath, apiKey, headers, connectMs: timeouts.connectMs, circuit }
+}
