@@ -5,7 +5,7 @@ export {
   providerConstraintSchema,
   toProviderConstraint,
 } from './body/provider-constraint.ts'
-export { surelyAccepts } from './body/surely-accepts.ts'
+export { surelyAccepts, variantIn } from './body/surely-accepts.ts'
 export { ENDPOINT_BY_KIND, OPERATIONS } from './by-path.ts'
 export { chatCompletions } from './chat/chat-completions.ts'
 export { completions } from './chat/completions.ts'

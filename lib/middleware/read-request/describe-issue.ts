@@ -19,6 +19,15 @@ export function describeIssue(error: z.ZodError, prefix: readonly PropertyKey[] 
   return { param, message: `${param}: ${issue.message}.`.replace(/\.\.$/, '.') }
 }
 
+/** Returns the fault of a member whose name reads like one that is judged. */
+export function describeVariant(path: readonly PropertyKey[]): BodyFault {
+  const param = formatParam(path)
+  return {
+    param,
+    message: `${param} is not a known member: its name differs from one that is only in case or separators.`,
+  }
+}
+
 /** Returns the deepest issue among the alternatives of a union: the value fits that alternative up to there. */
 function mostSpecific(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== 'invalid_union') return issue

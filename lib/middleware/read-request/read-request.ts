@@ -15,8 +15,9 @@ import {
   surelyAccepts,
   type TokenEstimator,
   toProviderConstraint,
+  variantIn,
 } from '../../core/operations/index.ts'
-import { describeIssue } from './describe-issue.ts'
+import { describeIssue, describeVariant } from './describe-issue.ts'
 import { factsInTurns } from './facts-in-turns.ts'
 import { bodyReader, MAX_BYTES_AT_ONCE } from './read-body.ts'
 
@@ -108,6 +109,8 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   function checkBody(call: Call, operation: Operation, json: RequestBody['json']): void {
     refuseOtherKind(catalogOf(call), operation, json.model, call)
     if (surelyAccepts(operation.schema, json)) return
+    const variant = variantIn(operation.schema, json)
+    if (variant) throw new GatewayError('invalid_request', describeVariant(variant))
     const { error } = operation.schema.safeParse(json)
     if (error) throw new GatewayError('invalid_request', describeIssue(error))
   }

@@ -3,7 +3,7 @@ import { itemsOf } from './list-of.ts'
 
 /** A compiled schema. `maybe`: only zod can tell what the schema accepts. */
 type Rule = { readonly optional?: true; readonly nullable?: true } & (
-  | { readonly kind: 'maybe' | 'boolean' }
+  | { readonly kind: 'maybe' | 'boolean' | 'any' }
   | { readonly kind: 'string' | 'number' | 'integer'; readonly least: number; readonly most: number }
   | { readonly kind: 'one of'; readonly values: ReadonlySet<unknown> }
   | { readonly kind: 'either'; readonly rules: readonly Rule[] }
@@ -11,6 +11,9 @@ type Rule = { readonly optional?: true; readonly nullable?: true } & (
   | {
       readonly kind: 'object'
       readonly names: readonly string[]
+      readonly known: ReadonlySet<string>
+      /** The names without case and separators. */
+      readonly folded: ReadonlySet<string>
       readonly members: readonly Rule[]
       readonly refinements: readonly ((value: unknown) => unknown)[]
     }
@@ -23,12 +26,25 @@ const ruleOfSchema = new WeakMap<z.ZodType, Rule>()
  * cost. If it returns false, call `safeParse`: the schema may refuse the value, or be of a kind unknown here.
  */
 export function surelyAccepts(schema: z.ZodType, value: unknown): boolean {
+  return accepts(compiled(schema), value)
+}
+
+/**
+ * Returns the path of the first member whose name differs from one that the schema judges in its case or its separators
+ * only, such as `Model` or `maxTokens`; undefined if there is none. Some upstreams read such a member in place of the
+ * one that was judged. {@link surelyAccepts} accepts no value that has one.
+ */
+export function variantIn(schema: z.ZodType, value: unknown): PropertyKey[] | undefined {
+  return variantBelow(compiled(schema), value)
+}
+
+function compiled(schema: z.ZodType): Rule {
   let rule = ruleOfSchema.get(schema)
   if (!rule) {
     rule = ruleOf(schema)
     ruleOfSchema.set(schema, rule)
   }
-  return accepts(rule, value)
+  return rule
 }
 
 function accepts(rule: Rule, value: unknown): boolean {
@@ -37,6 +53,8 @@ function accepts(rule: Rule, value: unknown): boolean {
   switch (rule.kind) {
     case 'maybe':
       return false
+    case 'any':
+      return true
     case 'boolean':
       return typeof value === 'boolean'
     case 'string':
@@ -56,7 +74,8 @@ function accepts(rule: Rule, value: unknown): boolean {
       return true
     case 'object': {
       if (typeof value !== 'object' || Array.isArray(value)) return false
-      const { names, members, refinements } = rule
+      const { names, members, refinements, known } = rule
+      for (const name in value) if (!known.has(name) && isVariant(rule, name)) return false
       for (let i = 0; i < names.length; i++) {
         const member = (value as Record<string, unknown>)[names[i] as string]
         if (!accepts(members[i] as Rule, member)) return false
@@ -65,6 +84,43 @@ function accepts(rule: Rule, value: unknown): boolean {
       return true
     }
   }
+}
+
+type ObjectRule = Extract<Rule, { readonly kind: 'object' }>
+
+/** No variant of a judged name is longer. */
+const MAX_VARIANT_LENGTH = 64
+
+/** Whether a name is none that the rule judges, but reads like one. */
+function isVariant({ folded }: Pick<ObjectRule, 'folded'>, name: string): boolean {
+  return name.length <= MAX_VARIANT_LENGTH && folded.has(foldedName(name))
+}
+
+/** Upper case first: some letters, such as the long s, have their ASCII letter only there. */
+function foldedName(name: string): string {
+  return name.toUpperCase().toLowerCase().replaceAll(/[_-]/g, '')
+}
+
+function variantBelow(rule: Rule, value: unknown): PropertyKey[] | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  if (rule.kind === 'either') {
+    for (const each of rule.rules) {
+      const path = variantBelow(each, value)
+      if (path) return path
+    }
+  } else if (rule.kind === 'list' && Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const path = variantBelow(rule.item, value[i])
+      if (path) return [i, ...path]
+    }
+  } else if (rule.kind === 'object' && !Array.isArray(value)) {
+    for (const name in value) if (!rule.known.has(name) && isVariant(rule, name)) return [name]
+    for (const [i, name] of rule.names.entries()) {
+      const path = variantBelow(rule.members[i] as Rule, (value as Record<string, unknown>)[name])
+      if (path) return [name, ...path]
+    }
+  }
+  return undefined
 }
 
 const MAYBE: Rule = { kind: 'maybe' }
@@ -78,6 +134,8 @@ function ruleOf(schema: z.core.$ZodType): Rule {
       return { ...ruleOf(def.innerType), optional: true }
     case 'nullable':
       return { ...ruleOf(def.innerType), nullable: true }
+    case 'unknown':
+      return { kind: 'any', nullable: true }
     case 'boolean':
       return def.checks?.length ? MAYBE : { kind: 'boolean' }
     case 'enum':
@@ -124,5 +182,12 @@ function objectRule({ shape, catchall, checks }: z.core.$ZodObjectDef): Rule {
   }
   if (catchall?._zod.def.type !== 'unknown') return MAYBE
   const names = Object.keys(shape)
-  return { kind: 'object', names, members: names.map((name) => ruleOf(shape[name] as never)), refinements }
+  return {
+    kind: 'object',
+    names,
+    known: new Set(names),
+    folded: new Set(names.map(foldedName)),
+    members: names.map((name) => ruleOf(shape[name] as never)),
+    refinements,
+  }
 }

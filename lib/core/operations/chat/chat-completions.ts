@@ -44,6 +44,7 @@ const schema = z.looseObject({
   functions: listOf(z.looseObject({ name: z.string() })).nullish(),
   response_format: z.looseObject({ type: z.string() }).nullish(),
   reasoning_effort: z.string().nullish(),
+  prediction: z.unknown().optional(),
   provider: providerConstraintSchema.nullish(),
 })
 
