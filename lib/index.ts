@@ -55,6 +55,7 @@ export {
 export {
   type BeginCallOptions,
   beginCall,
+  cutStalledCallers,
   isWebSocketRequest,
   messageClassesOf,
   refuseUnparsed,

@@ -1,6 +1,11 @@
 import { createServer, type Server, type ServerOptions } from 'node:http'
 import type { Express } from 'express'
-import { isWebSocketRequest, messageClassesOf, serverRefusals } from 'express-model-gateway'
+import {
+  cutStalledCallers,
+  isWebSocketRequest,
+  messageClassesOf,
+  serverRefusals,
+} from 'express-model-gateway'
 
 /**
  * The limits of the HTTP server, which apply before any middleware. Times are milliseconds. They protect a gateway that
@@ -36,5 +41,6 @@ export function httpServer(app: Express, refused: Express, bounds: ServerOptions
   for (const [event, listener] of Object.entries(serverRefusals(app, refused))) server.on(event, listener)
   // By default Node silently drops headers beyond a number. Here only maxHeaderSize limits them.
   server.maxHeadersCount = 0
+  cutStalledCallers(server)
   return server
 }

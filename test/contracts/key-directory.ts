@@ -49,6 +49,17 @@ export function keyDirectoryContract(
     })
     const find = async (secret: string) => opened.keys.find(hashSecret(secret))
 
+    it('finds many at once, and leaves out what there is not', async (t) => {
+      if (!opened.keys.findAll) return t.diagnostic('the directory finds one at a time')
+      const hashes = ['sk-plain', 'sk-none', 'sk-full'].map(hashSecret)
+      const many = Array.from({ length: 1100 }, (_, i) => hashSecret(`sk-${i}`))
+      const found = await opened.keys.findAll([...hashes, ...many])
+      assert.equal(found.size, 2)
+      for (const secret of ['sk-plain', 'sk-full'])
+        assert.deepEqual(found.get(hashSecret(secret)), await find(secret))
+      assert.equal((await opened.keys.findAll([])).size, 0)
+    })
+
     it('fills in what was not given: enabled, unlimited, no lists', async () => {
       assert.deepEqual(await find('sk-plain'), {
         id: 'key_plain',

@@ -18,7 +18,7 @@ export type ByteScript = (req: IncomingMessage, res: ServerResponse) => void | P
 
 /** Starts one that is closed at the end of the test. */
 export async function byteUpstream(
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   script: ByteScript,
   onUpgrade?: (req: IncomingMessage, socket: Duplex, head: Buffer) => void,
 ): Promise<ByteUpstream> {

@@ -21,6 +21,12 @@ import type {
 import { newRequestId } from './request-id.ts'
 import { type Settler, type SettlingTrace, settleOn } from './settlers.ts'
 
+/** Follows the keys of calls that take long. */
+export interface KeyWatch {
+  /** Calls `end` with the refusal once the call's key no longer admits it, within 5 s, until the call ends. */
+  follow(call: Call, end: (error: GatewayError) => void): void
+}
+
 /** Options of {@link openCall}. Each has a default. */
 export interface CallOptions {
   /** Returns the inbound protocol of a path. Defaults to {@link protocolByPath}. */
@@ -50,6 +56,9 @@ export class Call extends Lifecycle {
 
   /** The caller. Like each part of the call, null until a middleware writes it. */
   principal: Principal | null = null
+  /** The SHA-256 of the secret that the caller sent, and what follows its key. Written by `authenticate`. */
+  secretHash: string | null = null
+  keyWatch: KeyWatch | null = null
   /** The model that the caller asked for, whether it exists or not. */
   model: string | null = null
   /** The parts of the body that were read. */

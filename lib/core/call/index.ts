@@ -1,5 +1,5 @@
 export { amountOf, type BillingTrace, type ChargeItem } from './billing-trace.ts'
-export { Call, type CallOptions } from './call.ts'
+export { Call, type CallOptions, type KeyWatch } from './call.ts'
 export {
   type AttemptSummary,
   type BillingSummary,
@@ -19,4 +19,4 @@ export type * from './line-request.ts'
 export { consoleLogger, type Logger } from './logger.ts'
 export type * from './parts.ts'
 export { isRequestId, newRequestId } from './request-id.ts'
-export { noteUpgrade, type Upgrade, upgradeOf } from './upgraded.ts'
+export { noteUpgrade, type Upgrade, type UpgradedSession, upgradeOf } from './upgraded.ts'

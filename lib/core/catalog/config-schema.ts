@@ -133,6 +133,7 @@ const passThrough = z.strictObject({
   lines: z.array(id).min(1).optional(),
   model: id.optional(),
   price: z.strictObject({ perRequest: price }).partial().prefault({}),
+  sessionMs: milliseconds.default(3_600_000).describe('The longest time of an answer or WebSocket.'),
 })
 
 /** The schema of the config file. */

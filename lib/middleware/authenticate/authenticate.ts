@@ -6,6 +6,7 @@ import { readCredential } from './credential.ts'
 import { compileIpAllowList } from './ip-allow-list.ts'
 import { KeyCache } from './key-cache.ts'
 import type { KeyDirectory, KeyRecord } from './key-directory.ts'
+import { SessionKeys } from './session-keys.ts'
 
 /** Options of {@link authenticate}. */
 export interface AuthenticateOptions {
@@ -28,6 +29,8 @@ export interface AuthenticateOptions {
    */
   lookupMs?: number
 }
+
+const LOOKUP_MS = 2000
 
 /** A key with the values that are computed from its record once. */
 interface ResolvedKey {
@@ -52,6 +55,7 @@ interface ResolvedKey {
 export function authenticate(options: AuthenticateOptions): RequestHandler {
   const { region } = options
   const keys = directoryOf(options)
+  const sessions = new SessionKeys(options.keys, options.lookupMs ?? LOOKUP_MS, refusalOf)
   return function authenticate(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
     const credential = readCredential(req.headers)
@@ -61,7 +65,10 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
     }
     let refusal: GatewayError | undefined
     try {
-      const found = keys.find(hashSecret(credential.secret))
+      const secretHash = hashSecret(credential.secret)
+      call.secretHash = secretHash
+      call.keyWatch = sessions
+      const found = keys.find(secretHash)
       if (found instanceof Promise) {
         const checked = found.then((record) => admit(call, record))
         void checked.catch((error: unknown) => refuseUnchecked(call, error)).then(next)
@@ -76,15 +83,22 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
 
   /** Writes the principal even if the key is refused, for the call log. */
   function admit(call: Call, record: KeyRecord | undefined): GatewayError | undefined {
+    if (record) call.principal = resolve(record).principal
+    return refusalOf(call, record, call.startedAt)
+  }
+
+  /** Returns why the key does not admit a call at a time, in milliseconds since the epoch; undefined if it does. */
+  function refusalOf(call: Call, record: KeyRecord | undefined, at: number): GatewayError | undefined {
     if (!record) return call.refuse('invalid_credential')
-    const key = resolve(record)
-    call.principal = key.principal
     if (!record.enabled) return call.refuse('key_disabled')
-    if (record.expiresAt !== null && record.expiresAt <= call.startedAt) return call.refuse('key_expired')
-    if (key.mayCallFrom?.(call.clientIp) === false) return call.refuse('ip_not_allowed')
+    if (record.expiresAt !== null && record.expiresAt <= at) return call.refuse('key_expired')
+    const { mayCallFrom, principal } = resolve(record)
+    if (mayCallFrom?.(call.clientIp) === false) return call.refuse('ip_not_allowed')
     const { regions } = record.account
     if (region !== undefined && regions !== null && !regions.includes(region))
       return call.refuse('region_denied')
+    // Before the body is read, the call has no model.
+    if (call.model !== null && !principal.mayUseModel(call.model)) return call.refuse('model_not_allowed')
     return undefined
   }
 }
@@ -95,7 +109,7 @@ function refuseUnchecked(call: Call, error: unknown): GatewayError {
 }
 
 function directoryOf(options: AuthenticateOptions): KeyDirectory {
-  const { keys, cacheMs = 4000, cacheEntries = 10_000, staleMs = 600_000, lookupMs = 2000 } = options
+  const { keys, cacheMs = 4000, cacheEntries = 10_000, staleMs = 600_000, lookupMs = LOOKUP_MS } = options
   if (typeof keys?.find !== 'function') {
     throw new TypeError(
       'authenticate: "keys" must be a KeyDirectory, such as memoryKeyDirectory({ accounts, keys })',

@@ -33,4 +33,9 @@ export interface KeyDirectory {
    * @throws (or rejects) if the directory cannot be reached.
    */
   find(secretHash: string): KeyRecord | undefined | Promise<KeyRecord | undefined>
+  /**
+   * Returns those of some keys that exist, by the SHA-256 of their secrets. It is asked every other second for the keys of
+   * running streams and WebSockets; without it, `find` is asked for each of them.
+   */
+  findAll?(secretHashes: readonly string[]): Promise<ReadonlyMap<string, KeyRecord>>
 }

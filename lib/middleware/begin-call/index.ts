@@ -1,6 +1,7 @@
-export { type Upgrade, upgradeOf } from '../../core/call/index.ts'
+export { type Upgrade, type UpgradedSession, upgradeOf } from '../../core/call/index.ts'
 export { PROTOCOLS, type Protocol } from '../../core/protocols/index.ts'
 export { type BeginCallOptions, beginCall } from './begin-call.ts'
 export { messageClassesOf } from './message-classes.ts'
 export { refuseUnparsed, type ServerRefusals, serverRefusals } from './server-refusals.ts'
+export { cutStalledCallers, type StalledCallersOptions } from './stalled-callers.ts'
 export { isWebSocketRequest, type UpgradeHandler, upgradeHandler } from './upgrade-handler.ts'

@@ -22,6 +22,8 @@ export interface ForwardRule {
   model?: string | undefined
   /** The price of each successful answer, as a decimal string. Defaults to free. */
   price?: { perRequest?: string | undefined }
+  /** The longest time of one answer or WebSocket, upload included, in milliseconds. Defaults to an hour. */
+  sessionMs?: number | undefined
 }
 
 /** Options of {@link forward}. Pass the `lines` of `route` to share circuits and rests with it. */
@@ -59,7 +61,7 @@ export interface ForwardTarget {
  *   forward({ catalog, rule: { lines: ['openai-us'], price } }))
  */
 export function forward(options: ForwardOptions): RequestHandler {
-  const { modelId, price, listFor, ...settings } = validate(options)
+  const { modelId, price, sessionMs, listFor, ...settings } = validate(options)
 
   return function forward(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -74,7 +76,7 @@ export function forward(options: ForwardOptions): RequestHandler {
       if (call.principal?.mayUseModel(modelId) === false) throw new GatewayError('model_not_allowed')
     }
     call.routing = newTrace(settings)
-    const forwarded = new ForwardedCall(call, req, res, { path, headers: {}, price })
+    const forwarded = new ForwardedCall(call, req, res, { path, headers: {}, price, sessionMs })
     await tryLines(forwarded, call, listFor(call), settings)
   }
 }
@@ -102,11 +104,19 @@ export function forwardTo(
     call.routing ??= newTrace(settings)
     const list = { candidates: [candidateOf(line, lines)], budget, translations: [] }
     return holding(call, () => {
-      const forwarded = new ForwardedCall(call, req, res, { path, headers, price: null })
+      const forwarded = new ForwardedCall(call, req, res, {
+        path,
+        headers,
+        price: null,
+        sessionMs: SESSION_MS,
+      })
       return tryLines(forwarded, call, list, settings)
     })
   }
 }
+
+/** Longer than a realtime session of the providers. */
+const SESSION_MS = 3_600_000
 
 /** Holds a call open until `run` has ended. */
 async function holding(call: Call, run: () => Promise<void>): Promise<void> {
@@ -179,7 +189,10 @@ function validate(options: ForwardOptions) {
   }
   listFor()
   const price: Price = { ...FREE, perRequest: parseAmount(rule.price?.perRequest ?? '0') }
-  return { ...settings, modelId: rule.model, price, listFor }
+  const { sessionMs = SESSION_MS } = rule
+  if (!(sessionMs > 0 && sessionMs <= 86_400_000))
+    throw new TypeError('forward: "rule.sessionMs" must be above 0 and at most a day')
+  return { ...settings, modelId: rule.model, price, sessionMs, listFor }
 }
 
 /** Returns the candidates by priority, then by weight, then in the order of the rule. */

@@ -23,7 +23,7 @@ import {
 } from './relay-headers.ts'
 import { failureOfRelayed, NOT_SWITCHED, noWebSocket, relayModeOf } from './relay-status.ts'
 import { readError, relayAnswer } from './relayed-answer.ts'
-import { relaySocket, watchUnread } from './relayed-socket.ts'
+import { RelayedSocket, watchUnread } from './relayed-socket.ts'
 import type { UpstreamTarget } from './upstream-proxy.ts'
 
 /** The parts of a forwarded request that its caller does not set. */
@@ -34,6 +34,8 @@ export interface Forwarding {
   readonly headers: Readonly<Record<string, string>>
   /** The price of a successful answer; null if no usage is recorded. */
   readonly price: Price | null
+  /** How long the call may take, in milliseconds. */
+  readonly sessionMs: number
 }
 
 const NOTHING_USED = {
@@ -45,6 +47,14 @@ const NOTHING_USED = {
 } as const
 
 const BROKEN_OFF = 'The upstream broke the answer off. What came is not the whole of it.'
+
+/** The codes of close frames: the session is refused by key or money, or the gateway cannot go on with it. */
+const REFUSED = 1008
+const FAILED = 1011
+
+function tooLong(): GatewayError {
+  return new GatewayError('upstream_timeout', { message: 'The answer took longer than this path allows.' })
+}
 
 /** The exchange is aborted at once: what is passed on cannot be metered. */
 const ABORT = { onDisconnect: 'abort', drainMs: 0 } as const
@@ -62,6 +72,7 @@ export class ForwardedCall implements AttemptPolicy {
   readonly #forwarding: Forwarding
   readonly #upgrade: Upgrade | undefined
   readonly #stopWatchingUnread: () => void
+  readonly #total: NodeJS.Timeout
   #exchange: ProxiedExchange | undefined
   /** An error that ends the call in place of the line's failure. */
   #error: unknown
@@ -73,6 +84,8 @@ export class ForwardedCall implements AttemptPolicy {
     this.#forwarding = forwarding
     this.#upgrade = upgradeOf(req)
     this.#stopWatchingUnread = this.#upgrade ? watchUnread(this.#upgrade.socket) : () => {}
+    this.#total = setTimeout(() => this.#endEarly(tooLong()), forwarding.sessionMs).unref()
+    call.keyWatch?.follow(call, (error) => this.#endEarly(error))
     call.onLeave(() => {
       if (this.#exchange && !this.#exchange.end) this.departure = new Departure(this.#exchange, ABORT)
     })
@@ -80,6 +93,7 @@ export class ForwardedCall implements AttemptPolicy {
 
   /** Ends what runs beside the attempts. */
   close(): void {
+    clearTimeout(this.#total)
     this.#stopWatchingUnread()
   }
 
@@ -91,6 +105,7 @@ export class ForwardedCall implements AttemptPolicy {
     const exchange = new ProxiedExchange(candidate, this.#req)
     this.#exchange = exchange
     const ended = exchange.ended
+    if (this.#error !== undefined) exchange.abandon()
     try {
       await this.#answer(exchange, pass, await this.#open(exchange, candidate.line))
     } catch (error) {
@@ -103,12 +118,25 @@ export class ForwardedCall implements AttemptPolicy {
 
   /** @throws {GatewayError} the answer to the caller, or after the first byte the reason why the answer is cut off. */
   finish(end: ExchangeEnd): undefined {
+    if (this.#upgrade?.session && this.#error instanceof GatewayError) {
+      this.#call.outcome = { status: 101, errorCode: this.#error.code, finish: 'interrupted' }
+      return
+    }
     if (this.#error !== undefined) throw this.#error
     if (end.kind === 'failed') {
       const { code } = end.failure
       if (!this.#upgrade) throw new GatewayError(code, { message: BROKEN_OFF })
       this.#call.outcome = { status: 101, errorCode: code, finish: 'interrupted' }
     } else if (end.kind === 'served' && !this.#upgrade) this.#res.end()
+  }
+
+  /** Ends the call before its answer has ended. A WebSocket is told why by its close frame. */
+  #endEarly(error: GatewayError): void {
+    const session = this.#upgrade?.session
+    if (this.#error !== undefined || this.#exchange?.end) return
+    this.#error = error
+    if (session) session.close(error.status < 500 ? REFUSED : FAILED, error.code)
+    else this.#exchange?.abandon()
   }
 
   #open(exchange: ProxiedExchange, line: Line): Promise<Opening> {
@@ -156,7 +184,7 @@ export class ForwardedCall implements AttemptPolicy {
     if (mode === 'error') return this.#refuse(exchange, response, readError(exchange, response))
     this.#commit(exchange, pass)
     await this.#settle(exchange, { status, errorCode: null, finish: 'completed' }, mode === 'whole')
-    if (this.#call.left) return
+    if (this.#call.left || exchange.end) return
     this.#writeHead(status, response, mode === 'whole')
     if (mode === 'bare') exchange.complete()
     else await relayAnswer(exchange, response, this.#res)
@@ -188,7 +216,7 @@ export class ForwardedCall implements AttemptPolicy {
     const upgrade = this.#upgrade as Upgrade
     this.#commit(exchange, pass)
     await this.#settle(exchange, { status: 101, errorCode: null, finish: 'completed' }, true)
-    if (this.#call.left) return
+    if (this.#call.left || exchange.end) return
     const { id, protocol } = this.#call
     const handshake = handshakeText(response.headers, {
       // The headers that the chain has set on the response, such as the limits.
@@ -197,7 +225,9 @@ export class ForwardedCall implements AttemptPolicy {
     })
     this.#res.detachSocket(upgrade.socket)
     this.#stopWatchingUnread()
-    await relaySocket(exchange, upgrade, socket, handshake)
+    const relayed = new RelayedSocket(exchange, upgrade, socket)
+    upgrade.session = relayed
+    await relayed.relay(handshake, upgrade.head)
   }
 
   /**

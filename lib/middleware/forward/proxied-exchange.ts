@@ -20,8 +20,8 @@ export type Opening =
 
 /**
  * One exchange whose bodies are passed on unread, at the speed of the slower side. The line's clocks for connecting,
- * the first byte and silence apply. There is no total clock: the duration depends on the size. Silence counts only
- * while the line is waited for.
+ * the first byte and silence apply. The call has a clock for
+ * the whole of it. Silence counts only while the line is waited for.
  */
 export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEvents {
   readonly #caller: IncomingMessage

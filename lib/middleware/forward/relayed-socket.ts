@@ -1,51 +1,138 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Upgrade } from '../../core/call/index.ts'
+import type { Upgrade, UpgradedSession } from '../../core/call/index.ts'
 import { connectionFailure } from '../../routing/attempt/failure.ts'
+import { closeFrame, FrameBounds } from './frame-bounds.ts'
 import type { ProxiedExchange } from './proxied-exchange.ts'
 
 /** How long a side may take to receive its last bytes once the other has ended, and then to close. */
 const LAST_BYTES_MS = 5000
 const GOODBYE_MS = 500
+/** How long a frame that has begun may take to come whole before the WebSocket is closed without a close frame. */
+const LAST_FRAME_MS = 1000
 /** The system probes a connection after this long without a byte. */
 const KEEP_ALIVE_MS = 30_000
+/** How long a line may think about what its caller has said before the session counts as idle. */
+const ANSWER_MS = 5000
+/** The code of a close frame whose sender goes away. */
+const GOING_AWAY = 1001
 
 /**
  * Answers the handshake and relays both directions until both sides are closed. When one side ends, the other is
  * ended after the bytes that are still on their way to it.
  */
-export async function relaySocket(
-  exchange: ProxiedExchange,
-  caller: Upgrade,
-  line: Duplex,
-  handshake: string,
-): Promise<void> {
-  const { socket } = caller
-  prepare(socket)
-  prepare(line)
-  socket.write(handshake, 'latin1')
-  if (caller.head.length > 0) socket.unshift(caller.head)
+export class RelayedSocket implements UpgradedSession {
+  readonly #exchange: ProxiedExchange
+  readonly #caller: Socket
+  readonly #line: Duplex
+  readonly #toCaller = new FrameBounds()
+  readonly #toLine = new FrameBounds()
+  readonly #endCaller: () => void
+  readonly #endLine: () => void
+  #lastByteAt = performance.now()
+  #callerSpokeLast = false
+  #closing = false
 
-  let broken: Error | undefined
-  line.on('error', (error) => {
-    if (!socket.readableEnded) broken ??= error
-  })
-  line.pipe(socket)
-  socket.pipe(line)
-  follow(line, socket)
-  follow(socket, line)
+  constructor(exchange: ProxiedExchange, { socket }: Upgrade, line: Duplex) {
+    this.#exchange = exchange
+    this.#caller = socket
+    this.#line = line
+    this.#endCaller = enderOf(socket)
+    this.#endLine = enderOf(line)
+  }
 
-  let open = 2
-  const onClose = (): void => {
-    if (--open > 0) return
-    if (broken) exchange.breakOff({ ...connectionFailure(broken, false), retryable: false })
-    else exchange.complete()
+  /** Relays until both sides are closed. */
+  async relay(handshake: string, head: Buffer): Promise<void> {
+    const [socket, line, exchange] = [this.#caller, this.#line, this.#exchange]
+    prepare(socket)
+    prepare(line)
+    socket.write(handshake, 'latin1')
+    if (head.length > 0) socket.unshift(head)
+
+    let broken: Error | undefined
+    line.on('error', (error) => {
+      if (!socket.readableEnded && !this.#closing) broken ??= error
+    })
+    line.on('data', this.#onLineData)
+    socket.on('data', this.#onCallerData)
+    line.pipe(socket)
+    socket.pipe(line)
+    follow(line, this.#endCaller)
+    follow(socket, this.#endLine)
+
+    let open = 2
+    const onClose = (): void => {
+      if (--open > 0) return
+      if (broken) exchange.breakOff({ ...connectionFailure(broken, false), retryable: false })
+      else exchange.complete()
+    }
+    for (const side of [socket, line]) {
+      if (side.closed) onClose()
+      else side.once('close', onClose)
+    }
+    await exchange.ended
   }
-  for (const side of [socket, line]) {
-    if (side.closed) onClose()
-    else side.once('close', onClose)
+
+  get idleMs(): number {
+    const silent = performance.now() - this.#lastByteAt
+    const isBusy = !this.#toCaller.between || !this.#toLine.between
+    return isBusy || (this.#callerSpokeLast && silent < ANSWER_MS) ? 0 : silent
   }
-  await exchange.ended
+
+  close(code: number, reason: string): void {
+    if (this.#closing) return
+    this.#closing = true
+    this.#line.unpipe(this.#caller)
+    this.#caller.unpipe(this.#line)
+    // What the caller still says is not passed on; its own close frame is waited for.
+    this.#caller.resume()
+    if (this.#toCaller.between) this.#closeCaller(code, reason)
+    else this.#closeBehindFrame(code, reason)
+    this.#line.resume()
+  }
+
+  readonly #onLineData = (piece: Buffer): void => {
+    if (this.#closing) return
+    this.#toCaller.follow(piece)
+    this.#lastByteAt = performance.now()
+    this.#callerSpokeLast = false
+  }
+
+  readonly #onCallerData = (piece: Buffer): void => {
+    if (this.#closing) return
+    this.#toLine.follow(piece)
+    this.#lastByteAt = performance.now()
+    this.#callerSpokeLast = true
+  }
+
+  #closeCaller(code: number, reason: string): void {
+    this.#caller.write(closeFrame(code, reason, false))
+    this.#endBoth()
+  }
+
+  #endBoth(): void {
+    this.#endCaller()
+    if (this.#toLine.between) this.#line.write(closeFrame(GOING_AWAY, '', true))
+    this.#endLine()
+  }
+
+  /** Passes the frame on that the line has begun. If it does not come whole, the caller gets no close frame. */
+  #closeBehindFrame(code: number, reason: string): void {
+    const late = setTimeout(() => this.#endBoth(), LAST_FRAME_MS)
+    const onDrain = (): void => void this.#line.resume()
+    const onData = (piece: Buffer): void => {
+      const flows = this.#caller.write(piece.subarray(0, this.#toCaller.finish(piece)))
+      if (!this.#toCaller.between) {
+        if (!flows) this.#line.pause()
+        return
+      }
+      clearTimeout(late)
+      this.#line.off('data', onData)
+      this.#closeCaller(code, reason)
+    }
+    this.#line.on('data', onData)
+    this.#caller.on('drain', onDrain)
+  }
 }
 
 /**
@@ -75,15 +162,21 @@ function isSocket(socket: Duplex): socket is Socket {
   return 'setKeepAlive' in socket
 }
 
+/** Ends a side once the other has ended. A pipe ends its destination only if its source ended regularly. */
+function follow(other: Duplex, end: () => void): void {
+  other.on('end', end).on('close', end)
+  if (other.closed) end()
+}
+
 /**
- * Closes a side once the other has ended: after the bytes on their way to it, and within a short time even if it does
- * not close by itself. A pipe ends its destination only if its source ended regularly.
+ * Returns a function that closes a side: after the bytes on their way to it, and within a short time even if it does
+ * not close by itself.
  */
-function follow(other: Duplex, side: Duplex): void {
-  let following = false
-  const close = (): void => {
-    if (following) return
-    following = true
+function enderOf(side: Duplex): () => void {
+  let ending = false
+  return () => {
+    if (ending) return
+    ending = true
     side.end()
     const hurry = setTimeout(() => side.destroy(), LAST_BYTES_MS).unref()
     let goodbye: NodeJS.Timeout | undefined
@@ -97,6 +190,4 @@ function follow(other: Duplex, side: Duplex): void {
       clearTimeout(goodbye)
     })
   }
-  other.on('end', close).on('close', close)
-  if (other.closed) close()
 }

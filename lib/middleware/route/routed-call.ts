@@ -37,6 +37,8 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   #pass: AttemptPass | undefined
   #keeping: AnswerKeeping | undefined
   #stream: CallerStream | undefined
+  /** Why the stream was ended before its end. */
+  #endedBy: GatewayError | undefined
 
   /** @param translations the translations that some of the candidates need. */
   constructor(
@@ -97,6 +99,15 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
 
   onCommit(): void {
     this.#pass?.success()
+    this.#call.keyWatch?.follow(this.#call, (error) => this.#endEarly(error))
+  }
+
+  /** Ends a running stream. What it has produced is charged. */
+  #endEarly(error: GatewayError): void {
+    const exchange = this.#exchange
+    if (!exchange || exchange.end) return
+    this.#endedBy = error
+    exchange.abandon()
   }
 
   beforeHead(): Promise<void> | undefined {
@@ -185,6 +196,8 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
 
   #outcome(end: AnswerEnd): CallOutcome {
     if (end.kind === 'failed') return { status: 200, errorCode: end.failure.code, finish: 'interrupted' }
+    if (end.kind === 'abandoned' && this.#endedBy)
+      return { status: 200, errorCode: this.#endedBy.code, finish: 'interrupted' }
     if (this.#call.left) return { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
     return COMPLETED
   }
@@ -192,7 +205,10 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   /** Sends the last bytes, after settling. */
   #send(end: AnswerEnd): void {
     if (end.kind === 'failed') throw new GatewayError(end.failure.code, { message: BROKEN_OFF })
-    if (end.kind === 'abandoned') return
+    if (end.kind === 'abandoned') {
+      if (this.#endedBy) throw this.#endedBy
+      return
+    }
     this.#call.prove()
     if (this.#call.left) this.keepUnsent(end.unsent)
     else if (end.reader) this.#res.end(end.unsent)

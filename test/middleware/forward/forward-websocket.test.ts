@@ -8,10 +8,13 @@ import { WebSocket } from 'ws'
 import { LateLedger } from '../../ledger/late-ledger.ts'
 import { rawClient } from '../../support/app-server.ts'
 import { byteUpstream } from '../../support/byte-upstream.ts'
+import type { RuleSeed } from '../../support/forward-gateway.ts'
 import { KEY } from '../../support/gateway.ts'
-import { connect, realtime, refusal } from '../../support/realtime.ts'
+import { connect, RULES, realtime, refusal } from '../../support/realtime.ts'
 import { until } from '../../support/until.ts'
 import { webSocketUpstream } from '../../support/websocket-upstream.ts'
+
+const RULE = RULES[0] as RuleSeed
 
 describe('a WebSocket', () => {
   it('is connected through the chain, and says and hears everything in both directions', async (t) => {
@@ -184,5 +187,36 @@ describe('the end of a WebSocket', () => {
     await once(socket, 'close')
     await until(() => upstream.connections.size === 0 && gateway.openCalls.size === 0)
     assert.equal(gateway.upgrades.size, 0)
+  })
+
+  it('comes behind the frame that the line has begun, or without a close frame if that does not come whole', async (t) => {
+    for (const finishes of [true, false]) {
+      const message = Buffer.concat([Buffer.from([0x82, 126, 0x10, 0]), Buffer.alloc(0x1000, 'x')])
+      let finish = (): void => {}
+      const upstream = await webSocketUpstream(t, (session) => {
+        const { _socket: tcp } = session as unknown as { _socket: Duplex }
+        tcp.write(message.subarray(0, 1000))
+        finish = () => void tcp.write(message.subarray(1000))
+      })
+      const gateway = await realtime(t, upstream.url, { rules: [{ ...RULE, sessionMs: 700 }] })
+      const socket = connect(gateway)
+      const heard: Buffer[] = []
+      socket.on('message', (data) => heard.push(data as Buffer))
+      const [response] = await once(socket, 'upgrade')
+      const closed = once(socket, 'close')
+      await new Promise((resolve) => setTimeout(resolve, 900))
+      if (finishes) finish()
+      const [code, reason] = await closed
+      assert.deepEqual([code, String(reason)], finishes ? [1011, 'upstream_timeout'] : [1006, ''])
+      assert.deepEqual(
+        heard.map(({ length }) => length),
+        finishes ? [0x1000] : [],
+      )
+      const entry = await gateway.entry(response.headers['x-request-id'])
+      assert.deepEqual(
+        [entry.status, entry.outcome, entry.error_code],
+        [101, 'interrupted', 'upstream_timeout'],
+      )
+    }
   })
 })

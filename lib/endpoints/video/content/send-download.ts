@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Request, Response } from 'express'
 import { type AttemptNote, type Call, freeSpent } from '../../../core/call/index.ts'
 import type { Line } from '../../../core/catalog/index.ts'
-import type { ErrorCode } from '../../../core/errors/index.ts'
+import type { ErrorCode, GatewayError } from '../../../core/errors/index.ts'
 import { setNoStore } from '../../../core/json-api/index.ts'
 import { DispatchExchange, type ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
 import type { ExchangeEnd } from '../../../routing/attempt/exchange.ts'
@@ -19,6 +19,8 @@ export interface DownloadSource {
 }
 
 const MAX_REDIRECTS = 5
+/** The duration depends on the size and on the caller's connection. */
+const TOTAL_MS = 3_600_000
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** The request headers that are passed on to the line. */
 const REQUEST_HEADERS = ['range', 'if-range', 'if-none-match', 'if-modified-since']
@@ -47,9 +49,15 @@ export async function sendDownload(
   const download = new Download(req, res, downloads, { ...source, callerHeaders })
   const leave = (): void => download.leave()
   call.onLeave(leave)
+  let keyEnd: GatewayError | undefined
+  call.keyWatch?.follow(call, (error) => {
+    keyEnd = error
+    leave()
+  })
   const release = call.hold()
   try {
     const failure = await download.run(source.note)
+    if (keyEnd && !res.writableEnded && !call.left) throw keyEnd
     if (!failure || call.left) return
     const { code, detail } = failure
     if (detail !== null)
@@ -83,8 +91,7 @@ class Download implements ResponseHandler<ExchangeEnd> {
     const { line } = order
     const { at, request, wire } = downloads.requestFor(order)
     this.#at = at
-    // The duration depends on the size, so there is no limit for the whole download.
-    const timeouts = { ...line.timeouts, totalMs: Infinity }
+    const timeouts = { ...line.timeouts, totalMs: TOTAL_MS }
     this.#exchange = new DispatchExchange({ line, upstreamModel: null }, request, wire, Infinity, timeouts)
   }
 

@@ -24,7 +24,23 @@ export class SqlKeyDirectory implements KeyDirectory {
     const row = rows[0]
     return row && toRecord(row)
   }
+
+  async findAll(secretHashes: readonly string[]): Promise<ReadonlyMap<string, KeyRecord>> {
+    const found = new Map<string, KeyRecord>()
+    for (let i = 0; i < secretHashes.length; i += AT_A_TIME) {
+      const some = secretHashes.slice(i, i + AT_A_TIME)
+      const rows = await keyRows(this.#db)
+        .select('keys.secret_hash')
+        .where('keys.secret_hash', 'in', some)
+        .execute()
+      for (const row of rows) found.set(row.secret_hash, toRecord(row))
+    }
+    return found
+  }
 }
+
+/** Databases bound the number of parameters of a statement. */
+const AT_A_TIME = 500
 
 type Row = Awaited<ReturnType<ReturnType<typeof lookup>['executeTakeFirstOrThrow']>>
 
@@ -34,6 +50,10 @@ function compileLookup(db: Database) {
 }
 
 function lookup(db: Database, secretHash: string) {
+  return keyRows(db).where('keys.secret_hash', '=', secretHash)
+}
+
+function keyRows(db: Database) {
   return db
     .selectFrom('keys')
     .innerJoin('accounts', 'accounts.id', 'keys.account')
@@ -52,7 +72,6 @@ function lookup(db: Database, secretHash: string) {
       'accounts.regions',
       'accounts.line_regions',
     ])
-    .where('keys.secret_hash', '=', secretHash)
 }
 
 function toRecord(row: Row): KeyRecord {

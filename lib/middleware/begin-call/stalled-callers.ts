@@ -1,0 +1,67 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** Options of {@link cutStalledCallers}. */
+export interface StalledCallersOptions {
+  /** How long a caller may take no byte of what is sent to it, in milliseconds. Defaults to 60000. */
+  afterMs?: number
+}
+
+/** What a connection had taken when it was last looked at. */
+interface Progress {
+  /** The bytes whose write was done. */
+  done: number
+  /** The bytes of the running write that the system had not taken. */
+  queued: number
+  /** When that was first seen, on the monotonic clock. */
+  since: number
+}
+
+const MAX_INTERVAL_MS = 5000
+
+/**
+ * Cuts the connections of callers that take no byte of their answer for a while. Their calls end as if the caller had
+ * left, so that slots, money, memory and upstream connections are free again. It holds for every answer and WebSocket
+ * of the server. A caller that reads slowly, and one to whom nothing is sent, is not cut.
+ *
+ * @throws TypeError if an option is unusable.
+ * @example
+ * cutStalledCallers(createServer(app).listen(8787))
+ */
+export function cutStalledCallers(server: Server, options: StalledCallersOptions = {}): void {
+  const { afterMs = 60_000 } = options
+  if (!(afterMs > 0)) throw new TypeError('cutStalledCallers: "afterMs" must be above 0')
+  const open = new Map<Socket, Progress>()
+  server.on('connection', (socket: Socket) => {
+    open.set(socket, { done: 0, queued: 0, since: 0 })
+    socket.once('close', () => open.delete(socket))
+  })
+  const look = (): void => {
+    const now = performance.now()
+    for (const [socket, progress] of open) {
+      if (!isTaking(socket, progress, now) && now - progress.since >= afterMs) socket.destroy()
+    }
+  }
+  const timer = setInterval(look, Math.min(MAX_INTERVAL_MS, afterMs / 4)).unref()
+  server.once('close', () => clearInterval(timer))
+}
+
+/** Returns whether nothing waits for the caller, or it has taken bytes since the last look. */
+function isTaking(socket: Socket, progress: Progress, now: number): boolean {
+  const queued = queuedBytes(socket)
+  const done = socket.bytesWritten - socket.writableLength
+  if (socket.writableLength + queued > 0 && done === progress.done && queued === progress.queued) return false
+  progress.done = done
+  progress.queued = queued
+  progress.since = now
+  return true
+}
+
+/**
+ * Returns how much of the running write the system has not taken yet. A whole answer is one write, which is done only
+ * with its last byte. Node's own timeouts of sockets go by the same figure.
+ */
+function queuedBytes(socket: Socket): number {
+  const { _handle: handle } = socket as Socket & { _handle?: { writeQueueSize?: number } | null }
+  return handle?.writeQueueSize ?? 0
+}

@@ -1,0 +1,200 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { WebSocket } from 'ws'
+import type { Call } from '../../lib/core/call/index.ts'
+import { type GatewayConfig, hashSecret, loadConfig } from '../../lib/core/catalog/index.ts'
+import { LeasePool, MemoryLedger } from '../../lib/ledger/index.ts'
+import { authenticate, type KeyDirectory } from '../../lib/middleware/authenticate/index.ts'
+import { beginCall, cutStalledCallers, upgradeHandler } from '../../lib/middleware/begin-call/index.ts'
+import { billingGuard } from '../../lib/middleware/billing-guard/index.ts'
+import {
+  type CallLogEntry,
+  CallLogWriter,
+  callLog,
+  MemoryCallStore,
+} from '../../lib/middleware/call-log/index.ts'
+import { errorEnvelope, unknownPath } from '../../lib/middleware/error-envelope/index.ts'
+import { forward } from '../../lib/middleware/forward/index.ts'
+import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
+import { readRequest } from '../../lib/middleware/read-request/index.ts'
+import { LineRegistry, route } from '../../lib/middleware/route/index.ts'
+import { type RawClient, rawClient, recordingLogger, serveApp } from './app-server.ts'
+import type { CleanUp } from './clean-up.ts'
+import { chatBody } from './gateway.ts'
+import { until } from './until.ts'
+
+/** The ways in which a call takes long. */
+export type SessionKind = 'stream' | 'download' | 'upload' | 'websocket'
+export const SESSION_KINDS: readonly SessionKind[] = ['stream', 'download', 'upload', 'websocket']
+
+export interface SessionGatewayOptions {
+  /** Members of the config: accounts, keys, and what replaces the rest. */
+  config: Record<string, unknown>
+  /** Where the line is. */
+  upstream: string
+  keys(config: GatewayConfig): KeyDirectory
+  /** When callers that take nothing are cut, in milliseconds. */
+  stalledMs?: number
+  /** The balance of each account. */
+  balance?: string
+}
+
+/** A chain with every way in which a call takes long. */
+export interface SessionGateway {
+  readonly url: string
+  readonly port: number
+  readonly open: ReadonlySet<Call>
+  readonly ledger: MemoryLedger
+  readonly logged: readonly { level: string; message: string }[]
+  /** The entries of ended calls of a key. */
+  entriesOf(key: string): Promise<readonly CallLogEntry[]>
+}
+
+const PRICE = { perRequest: '0.01' }
+
+export async function sessionGateway(
+  cleanUp: CleanUp,
+  { config: members, upstream, keys, stalledMs, balance = '10' }: SessionGatewayOptions,
+): Promise<SessionGateway> {
+  const config = loadConfig({
+    models: [{ id: 'chat', kind: 'chat', price: { inputPerMillion: '1', outputPerMillion: '1' } }],
+    lines: [
+      {
+        id: 'line',
+        provider: 'p',
+        protocol: 'openai',
+        baseUrl: `${upstream}/v1`,
+        models: { chat: 'upstream-chat' },
+      },
+    ],
+    passThrough: ['/v1/files', '/v1/realtime'].map((path) => ({ path, lines: ['line'], price: PRICE })),
+    ...members,
+  })
+  const logger = recordingLogger()
+  const { catalog, region } = config
+  const ledger = new MemoryLedger({
+    accounts: config.accounts.map(({ id }) => ({ id, balance })),
+    keys: config.keys.map(({ id }) => ({ id })),
+  })
+  const pool = new LeasePool({ ledger, logger })
+  const store = new MemoryCallStore()
+  const writer = new CallLogWriter({ store, logger, flushMs: 0 })
+  const lines = new LineRegistry()
+  const open = new Set<Call>()
+  const onBegin = (call: Call): void => {
+    open.add(call)
+    call.onEnd('test', () => void open.delete(call))
+  }
+  const limits = rateLimit()
+  const served = await serveApp((app) => {
+    app.use(beginCall({ logger, onBegin }), callLog({ writer }), authenticate({ keys: keys(config), region }))
+    app.get(
+      '/v1/list',
+      limits,
+      (_req, res) => void res.json({ data: Array(300_000).fill('an item of a list') }),
+    )
+    app.post(
+      '/v1/chat/completions',
+      readRequest({ catalog }),
+      limits,
+      billingGuard({ pool, catalog }),
+      route({ catalog, lines, region }),
+    )
+    for (const rule of config.passThrough) {
+      const bill = billingGuard({ pool, reserve: () => rule.price.perRequest ?? '0' })
+      app.all(rule.path, limits, bill, forward({ catalog, rule, lines, region }))
+    }
+    app.use(unknownPath(), errorEnvelope({ logger }))
+    upgrades = upgradeHandler(app)
+  })
+  var upgrades: ReturnType<typeof upgradeHandler>
+  served.server.on('upgrade', (req, socket, head) => upgrades.handle(req, socket, head))
+  if (stalledMs !== undefined) cutStalledCallers(served.server, { afterMs: stalledMs })
+  cleanUp.after(async () => {
+    upgrades.cutOff()
+    await served.close()
+    await lines.close()
+    await pool.close()
+    await writer.close()
+  })
+  return {
+    url: served.url,
+    port: (served.server.address() as AddressInfo).port,
+    open,
+    ledger,
+    logged: logger.lines,
+    async entriesOf(key) {
+      await writer.flush()
+      return (await store.list({ limit: 1000 })).filter((entry) => entry.key === key)
+    },
+  }
+}
+
+/** A call that takes long, from its caller's side. */
+export interface OpenSession {
+  readonly raw: RawClient | undefined
+  readonly socket: WebSocket | undefined
+  /** Whether its caller has been told its end. */
+  readonly over: boolean
+  /** All that its caller received; of a WebSocket, the code and the reason of its end. */
+  ended(): Promise<string>
+  leave(): void
+}
+
+/** Begins one, and waits until it runs. */
+export async function beginSession(
+  { port, url, open }: Pick<SessionGateway, 'port' | 'url' | 'open'>,
+  kind: SessionKind,
+  secret: string,
+): Promise<OpenSession> {
+  if (kind === 'websocket') return beginWebSocket(url, secret)
+  const head = (method: string, path: string, more: string): string =>
+    `${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\n${more}\r\n\r\n`
+  const body = JSON.stringify(chatBody({ stream: true }))
+  const request = {
+    stream: head('POST', '/v1/chat/completions', `content-length: ${body.length}`) + body,
+    download: head('GET', '/v1/files', 'accept: */*'),
+    upload: `${head('POST', '/v1/files', 'content-length: 1000000')}first bytes`,
+  }[kind]
+  const raw = rawClient(port, request)
+  if (kind !== 'upload') await raw.until('first')
+  const hash = hashSecret(secret)
+  await until(() => [...open].some((call) => call.secretHash === hash && call.routing), 'the begin')
+  return {
+    raw,
+    socket: undefined,
+    get over() {
+      return raw.socket.destroyed || (kind === 'upload' && raw.received !== '')
+    },
+    async ended() {
+      if (kind === 'upload') await raw.until('}')
+      else await raw.end()
+      return raw.received
+    },
+    leave: () => void raw.socket.destroy(),
+  }
+}
+
+async function beginWebSocket(url: string, secret: string): Promise<OpenSession> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/realtime`, {
+    headers: { authorization: `Bearer ${secret}` },
+  })
+  socket.on('error', () => {})
+  let end: string | undefined
+  const closed = new Promise<string>((resolve) => {
+    socket.once('close', (code, reason) => {
+      end = `${code} ${reason}`
+      resolve(end)
+    })
+  })
+  await once(socket, 'open')
+  return {
+    raw: undefined,
+    socket,
+    get over() {
+      return end !== undefined
+    },
+    ended: () => closed,
+    leave: () => socket.terminate(),
+  }
+}
