@@ -67,7 +67,14 @@ export async function startServing({
   peers?.reportFrom({ metrics: observability.metricsText, lines: gateway.lineFigures })
   const { upgrades } = gateway
   const server = httpServer(gateway.app, gateway.refused).on('upgrade', upgrades.handle)
-  const draining = { server, connections: new Connections(server), upgrades, readiness, logger }
+  const draining = {
+    server,
+    connections: new Connections(server),
+    upgrades,
+    readiness,
+    noticeMs: settings.noticeMs,
+    logger,
+  }
   await gateway.ready
   await listen(server, settings)
 

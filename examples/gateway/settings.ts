@@ -20,6 +20,8 @@ export interface Settings {
   readonly observability: ObservabilitySettings
   /** Overrides the config's `region`. */
   readonly region: string | undefined
+  /** The time between "not ready" and the end of listening, in milliseconds. */
+  readonly noticeMs: number
   /** The number of worker processes; undefined = this process serves alone. */
   readonly workers: number | undefined
 }
@@ -30,6 +32,10 @@ const DEMO_DATABASE = 'sqlite:.data/demo.db'
 
 /** More than any machine has processors; a typo must not bring the machine down. */
 const MAX_WORKERS = 256
+
+/** Longer than a balancer needs to notice that checks of /readyz fail. */
+const NOTICE_MS = 5000
+const MAX_NOTICE_MS = 120_000
 
 /** The default share of traced calls: a trace takes several times as long as all metrics of a call. */
 const TRACE_SHARE = 0.01
@@ -76,6 +82,9 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     faults.push(`WORKERS: must be a whole number from 1 to ${MAX_WORKERS}`)
   else if (workers !== undefined && databaseUrl === 'memory:')
     faults.push('WORKERS: several processes need a shared database; "memory:" works with one process only')
+  const noticeMs = Number(env.SHUTDOWN_NOTICE_MS || NOTICE_MS)
+  if (!(Number.isInteger(noticeMs) && noticeMs >= 0 && noticeMs <= MAX_NOTICE_MS))
+    faults.push(`SHUTDOWN_NOTICE_MS: must be whole milliseconds from 0 to ${MAX_NOTICE_MS}`)
   if (faults.length > 0) throw new ConfigError(faults)
   return {
     port,
@@ -88,6 +97,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     observability,
     region: env.GATEWAY_REGION,
     workers,
+    noticeMs,
   }
 }
 

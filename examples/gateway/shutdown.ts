@@ -5,12 +5,12 @@ import type { Logger, UpgradeHandler } from 'express-model-gateway'
 import type { Connections } from './connections.ts'
 import type { Readiness } from './readiness.ts'
 
-/** The time between "not ready" and the refusal of connections, in which balancers notice. */
-const NOTICE_MS = 250
 /** How long running calls may take to end. */
 const DRAIN_TIMEOUT_MS = 30_000
-/** How long a connection must be idle before it is closed: callers under load send again sooner. */
+/** How long a connection or WebSocket must be idle before it is closed: callers under load send again sooner. */
 const IDLE_MS = 1000
+/** How often idle connections are looked for. */
+const LOOK_MS = 50
 /** How long calls of a replaced worker may take to end. It is long enough for the longest call. */
 const RETIRE_TIMEOUT_MS = 15 * 60_000
 
@@ -20,20 +20,24 @@ export interface Draining {
   readonly connections: Connections
   readonly upgrades: UpgradeHandler
   readonly readiness: Readiness
+  /** The time between "not ready" and the refusal of connections, in which balancers notice, in milliseconds. */
+  readonly noticeMs: number
   readonly logger: Logger
 }
 
 /**
- * Stops a server without failing requests that it has received. It reports "not ready", then accepts no new connections and
- * closes each connection behind its next answer. It closes connections that are idle for a second, and cuts off calls that
- * still run after 30 s.
+ * Stops a server without failing requests that it has received. It reports "not ready", and after the notice accepts no new
+ * connections; each connection is closed behind its next answer. It closes WebSockets that are idle for a second from the
+ * beginning, other idle connections after the notice, and cuts off calls that still run 30 s later.
  *
  * @returns whether all calls ended in time.
  */
 export async function drainServer(draining: Draining, timeoutMs = DRAIN_TIMEOUT_MS): Promise<boolean> {
   draining.readiness.drain()
   closeBehindAnswers(draining.server)
-  await sleep(NOTICE_MS)
+  const idle = setInterval(() => draining.upgrades.closeIdle(IDLE_MS), LOOK_MS)
+  await sleep(draining.noticeMs)
+  clearInterval(idle)
   return closeWithin(draining, timeoutMs, IDLE_MS)
 }
 
@@ -59,7 +63,7 @@ async function closeWithin(
 ): Promise<boolean> {
   const from = performance.now()
   const closed = stopAccepting(server)
-  const ending = idleMs === undefined ? undefined : setInterval(endIdle, 50, idleMs)
+  const ending = setInterval(endIdle, LOOK_MS)
   let inTime = true
   const cutOff = setTimeout(() => {
     inTime = false
@@ -72,9 +76,10 @@ async function closeWithin(
   clearTimeout(cutOff)
   return inTime
 
-  function endIdle(forMs: number): void {
+  function endIdle(): void {
+    upgrades.closeIdle(IDLE_MS)
     const now = performance.now()
-    if (now - from >= forMs) connections.endIdle(now - forMs)
+    if (idleMs !== undefined && now - from >= idleMs) connections.endIdle(now - idleMs)
   }
 }
 

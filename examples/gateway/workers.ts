@@ -15,7 +15,7 @@ const FIRST_WAIT_MS = 200
 const MAX_WAIT_MS = 30_000
 /** So many early exits in a row, while no worker serves, are a crash loop. */
 const MAX_EARLY_EXITS = 5
-/** Longer than a worker takes to drain and to settle. */
+/** Longer than a worker takes to drain and to settle after its notice. */
 const STOP_TIMEOUT_MS = 75_000
 
 // All workers accept connections from one shared socket. By default the primary process would pass connections on, and a
@@ -102,7 +102,7 @@ export class Workers {
       sendToWorker(worker, { kind: 'stop' })
       return new Promise<boolean>((resolve) => worker.once('exit', (code) => resolve(code === 0)))
     })
-    const late = setTimeout(() => this.kill(), STOP_TIMEOUT_MS)
+    const late = setTimeout(() => this.kill(), STOP_TIMEOUT_MS + this.#options.settings.noticeMs)
     const isClean = (await Promise.all(ends)).every(Boolean)
     clearTimeout(late)
     return isClean

@@ -99,7 +99,7 @@ function run(env: Environment, through: readonly string[]) {
   const [program, ...given] = [...through, ...gateway] as [string, ...string[]]
   const child: ChildProcess = spawn(program, given, {
     cwd: ROOT,
-    env: { PATH, NODE_COMPILE_CACHE, PORT: '0', DATABASE_URL: 'memory:', ...env },
+    env: { PATH, NODE_COMPILE_CACHE, PORT: '0', DATABASE_URL: 'memory:', SHUTDOWN_NOTICE_MS: '250', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const said = { stdout: '', stderr: '' }

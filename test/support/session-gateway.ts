@@ -1,11 +1,17 @@
 import { once } from 'node:events'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { WebSocket } from 'ws'
 import type { Call } from '../../lib/core/call/index.ts'
 import { type GatewayConfig, hashSecret, loadConfig } from '../../lib/core/catalog/index.ts'
 import { LeasePool, MemoryLedger } from '../../lib/ledger/index.ts'
 import { authenticate, type KeyDirectory } from '../../lib/middleware/authenticate/index.ts'
-import { beginCall, cutStalledCallers, upgradeHandler } from '../../lib/middleware/begin-call/index.ts'
+import {
+  beginCall,
+  cutStalledCallers,
+  type UpgradeHandler,
+  upgradeHandler,
+} from '../../lib/middleware/begin-call/index.ts'
 import { billingGuard } from '../../lib/middleware/billing-guard/index.ts'
 import {
   type CallLogEntry,
@@ -43,6 +49,8 @@ export interface SessionGatewayOptions {
 export interface SessionGateway {
   readonly url: string
   readonly port: number
+  readonly server: Server
+  readonly upgrades: UpgradeHandler
   readonly open: ReadonlySet<Call>
   readonly ledger: MemoryLedger
   readonly logged: readonly { level: string; message: string }[]
@@ -86,6 +94,7 @@ export async function sessionGateway(
     call.onEnd('test', () => void open.delete(call))
   }
   const limits = rateLimit()
+  let handler: UpgradeHandler | undefined
   const served = await serveApp((app) => {
     app.use(beginCall({ logger, onBegin }), callLog({ writer }), authenticate({ keys: keys(config), region }))
     app.get(
@@ -105,10 +114,10 @@ export async function sessionGateway(
       app.all(rule.path, limits, bill, forward({ catalog, rule, lines, region }))
     }
     app.use(unknownPath(), errorEnvelope({ logger }))
-    upgrades = upgradeHandler(app)
+    handler = upgradeHandler(app)
   })
-  var upgrades: ReturnType<typeof upgradeHandler>
-  served.server.on('upgrade', (req, socket, head) => upgrades.handle(req, socket, head))
+  const upgrades = handler as unknown as UpgradeHandler
+  served.server.on('upgrade', upgrades.handle)
   if (stalledMs !== undefined) cutStalledCallers(served.server, { afterMs: stalledMs })
   cleanUp.after(async () => {
     upgrades.cutOff()
@@ -119,6 +128,8 @@ export async function sessionGateway(
   })
   return {
     url: served.url,
+    server: served.server,
+    upgrades,
     port: (served.server.address() as AddressInfo).port,
     open,
     ledger,

@@ -1,9 +1,13 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { noteUpgrade, openCall } from '../../core/call/index.ts'
+import { noteUpgrade, openCall, type Upgrade } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { writeRefusal } from './write-refusal.ts'
+
+/** The close frame of a gateway that stops. */
+const GOING_AWAY = 1001
+const SHUTDOWN = 'shutdown'
 
 /** Runs an app's chain for upgrade requests. */
 export interface UpgradeHandler {
@@ -11,7 +15,9 @@ export interface UpgradeHandler {
   handle(req: IncomingMessage, socket: Duplex, head: Buffer): void
   /** The number of open connections that it has handled. */
   readonly size: number
-  /** Destroys all open connections. A closing server neither ends nor waits for them. */
+  /** Closes, with a close frame, the WebSockets on which nothing has been said for so long. */
+  closeIdle(forMs: number): void
+  /** Ends all open connections, WebSockets with a close frame. A closing server neither ends nor waits for them. */
   cutOff(): void
 }
 
@@ -37,16 +43,17 @@ export function isWebSocketRequest(req: IncomingMessage): boolean {
  * server.on('upgrade', upgrades.handle)
  */
 export function upgradeHandler(app: (req: IncomingMessage, res: ServerResponse) => void): UpgradeHandler {
-  const open = new Set<Duplex>()
+  const open = new Set<Upgrade>()
 
   function handle(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (!(socket instanceof Socket)) {
       socket.destroy()
       return
     }
-    open.add(socket)
-    socket.once('close', () => open.delete(socket))
-    noteUpgrade(req, { socket, head })
+    const upgrade: Upgrade = { socket, head }
+    open.add(upgrade)
+    socket.once('close', () => open.delete(upgrade))
+    noteUpgrade(req, upgrade)
     const res = responseOn(socket, req)
     if (isWebSocketRequest(req)) app(req, res)
     else refuseOther(req, res, socket)
@@ -57,8 +64,15 @@ export function upgradeHandler(app: (req: IncomingMessage, res: ServerResponse) 
     get size() {
       return open.size
     },
+    closeIdle(forMs) {
+      for (const { session } of open)
+        if (session && session.idleMs >= forMs) session.close(GOING_AWAY, SHUTDOWN)
+    },
     cutOff() {
-      for (const socket of open) socket.destroy()
+      for (const { session, socket } of open) {
+        if (session) session.close(GOING_AWAY, SHUTDOWN)
+        else socket.destroy()
+      }
     },
   }
 }

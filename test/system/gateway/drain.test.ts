@@ -9,8 +9,11 @@ import { Connections } from '../../../examples/gateway/connections.ts'
 import { Readiness } from '../../../examples/gateway/readiness.ts'
 import { drainServer } from '../../../examples/gateway/shutdown.ts'
 import { upgradeOf } from '../../../lib/core/call/index.ts'
+import { memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
 import { upgradeHandler } from '../../../lib/middleware/begin-call/index.ts'
 import { rawClient, recordingLogger } from '../../support/app-server.ts'
+import { beginSession, sessionGateway } from '../../support/session-gateway.ts'
+import { endlessUpstream } from '../../support/session-upstream.ts'
 import { until } from '../../support/until.ts'
 
 async function webSocketServer() {
@@ -29,7 +32,10 @@ async function webSocketServer() {
   )
   await client.until('101')
   const readiness = new Readiness(async () => {})
-  return { draining: { server, connections, upgrades, readiness, logger: recordingLogger() }, client }
+  return {
+    draining: { server, connections, upgrades, readiness, noticeMs: 250, logger: recordingLogger() },
+    client,
+  }
 }
 
 describe('a WebSocket while its gateway is drained', () => {
@@ -52,5 +58,43 @@ describe('a WebSocket while its gateway is drained', () => {
     assert.equal(await drainServer(draining, 1200), false)
     await client.end()
     await until(() => draining.upgrades.size === 0)
+  })
+})
+
+describe('WebSockets that are passed on', () => {
+  it('end with a close frame: idle ones during the notice, busy ones when the time is up', async (t) => {
+    const cleanUp = { after: (end: () => unknown) => t.after(async () => void (await end())) }
+    const upstream = await endlessUpstream(t)
+    const gateway = await sessionGateway(cleanUp, {
+      upstream: upstream.url,
+      keys: memoryKeyDirectory,
+      config: { accounts: [{ id: 'a' }], keys: [{ id: 'key', account: 'a', secret: 'sk-a' }] },
+    })
+    const { server, upgrades } = gateway
+    const [idle, busy] = await Promise.all([
+      beginSession(gateway, 'websocket', 'sk-a'),
+      beginSession(gateway, 'websocket', 'sk-a'),
+    ])
+    const talking = setInterval(() => busy.socket?.send('and more'), 100)
+    const readiness = new Readiness(async () => {})
+    const logger = recordingLogger()
+    const connections = new Connections(server)
+    const from = performance.now()
+    const drained = drainServer({ server, connections, upgrades, readiness, noticeMs: 3000, logger }, 1000)
+    assert.equal(await idle.ended(), '1001 shutdown')
+    assert.ok(performance.now() - from < 3000 && server.listening, 'the notice is not over')
+    assert.equal(busy.over, false)
+    // A new one may still come.
+    const late = await beginSession(gateway, 'websocket', 'sk-a')
+    assert.equal(await late.ended(), '1001 shutdown')
+    assert.equal(await busy.ended(), '1001 shutdown')
+    clearInterval(talking)
+    assert.equal(await drained, false)
+    await until(() => gateway.open.size === 0, 'the end of all calls')
+    const entries = await gateway.entriesOf('key')
+    assert.deepEqual(
+      entries.map(({ status, outcome }) => [status, outcome]),
+      Array(3).fill([101, 'completed']),
+    )
   })
 })
