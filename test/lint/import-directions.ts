@@ -14,6 +14,7 @@ const MAY_IMPORT: readonly (readonly [room: string, rooms: readonly string[]])[]
   ['client', []],
   ['core/errors', []],
   ['core/bytes', []],
+  ['core/turns', []],
   ['core/json', []],
   ['core/protocols', ['core/errors']],
   ['core/catalog', ['core/errors', 'core/json', 'core/protocols']],

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RequestBody } from '../../core/call/index.ts'
 import type { Operation, RequestFacts, TokenEstimator } from '../../core/operations/index.ts'
 
@@ -9,13 +8,14 @@ const CHARS_PER_TURN = 1024 * 1024
  * Reads the facts of a large body. Estimating its texts takes up to a third of a second. So they are gathered first,
  * then estimated turn by turn, and their estimates are handed to `facts` in the same order.
  *
- * @throws what `facts` throws, or what `keepOn` throws, which is called at each turn.
+ * @param nextTurn resolves when the event loop has served others.
+ * @throws what `facts` throws, or what `nextTurn` rejects with.
  */
 export async function factsInTurns(
   operation: Operation,
   { json, raw }: RequestBody,
   estimate: TokenEstimator,
-  keepOn: () => void,
+  nextTurn: () => Promise<void>,
 ): Promise<RequestFacts> {
   const texts: string[] = []
   operation.facts(json, raw, (text) => {
@@ -30,7 +30,6 @@ export async function factsInTurns(
     do {
       if (left <= 0) {
         await nextTurn()
-        keepOn()
         left = CHARS_PER_TURN
       }
       const piece = text.length <= CHARS_PER_TURN ? text : text.slice(at, at + CHARS_PER_TURN)
@@ -42,7 +41,6 @@ export async function factsInTurns(
     tokens[i] = sum
   }
   await nextTurn()
-  keepOn()
   let next = 0
   return operation.facts(json, raw, () => tokens[next++] ?? 0)
 }

@@ -4,12 +4,10 @@ import type { Request } from 'express'
 import type { Call, RequestBody } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { isJsonObject, jsonExcess } from '../../core/json/index.ts'
+import { MAX_BYTES_AT_ONCE, takeTurn } from '../../core/turns/index.ts'
 import { type BudgetBounds, HeldBody } from './body-budget.ts'
 import { decompress, decompressorOf } from './decompress.ts'
 import { isForm, readForm } from './read-form.ts'
-
-/** A larger body is read, checked and estimated in several turns of the event loop. */
-export const MAX_BYTES_AT_ONCE = 1024 * 1024
 
 /** Receives the body, or the error that refuses it. */
 export type BodyReceiver = (error: unknown, body?: RequestBody) => void
@@ -166,9 +164,12 @@ function bytesOf(parsed: unknown): Buffer | undefined {
 
 /** @param form the content type of a form; undefined for JSON. */
 function parse(raw: Buffer | undefined, form: string | undefined, call: Call, receive: BodyReceiver): void {
-  // Gathering a large body has taken its time of this turn of the event loop.
-  if (raw && raw.length > MAX_BYTES_AT_ONCE) setImmediate(parseNow, raw, form, call, receive)
-  else parseNow(raw, form, call, receive)
+  if (!raw || raw.length <= MAX_BYTES_AT_ONCE) parseNow(raw, form, call, receive)
+  else
+    takeTurn(call.principal?.accountId, () => {
+      if (call.left) receive(call.refuse('client_closed_request'))
+      else parseNow(raw, form, call, receive)
+    })
 }
 
 function parseNow(

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type RequestBody } from '../../core/call/index.ts'
 import { type Catalog, type Feature, type Model, windowNeeded, windowOn } from '../../core/catalog/index.ts'
@@ -17,9 +16,10 @@ import {
   toProviderConstraint,
   variantIn,
 } from '../../core/operations/index.ts'
+import { MAX_BYTES_AT_ONCE, takeTurn } from '../../core/turns/index.ts'
 import { describeIssue, describeVariant } from './describe-issue.ts'
 import { factsInTurns } from './facts-in-turns.ts'
-import { bodyReader, MAX_BYTES_AT_ONCE } from './read-body.ts'
+import { bodyReader } from './read-body.ts'
 
 /** Options of {@link readRequest}. */
 export interface ReadRequestOptions {
@@ -93,17 +93,15 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
 
   /** Accepts a large body in several turns of the event loop, so that other calls go on in between. */
   async function acceptInTurns(call: Call, operation: Operation, body: RequestBody, req: Request) {
-    const keepOn = (): void => {
+    const nextTurn = async (): Promise<void> => {
+      await new Promise<void>((resolve) => takeTurn(call.principal?.accountId, resolve))
       if (call.left) throw call.refuse('client_closed_request')
     }
     await nextTurn()
-    keepOn()
     checkBody(call, operation, body.json)
     await nextTurn()
-    keepOn()
-    acceptFacts(call, operation, body, await factsInTurns(operation, body, estimate, keepOn), req)
+    acceptFacts(call, operation, body, await factsInTurns(operation, body, estimate, nextTurn), req)
     await nextTurn()
-    keepOn()
   }
 
   function checkBody(call: Call, operation: Operation, json: RequestBody['json']): void {

@@ -1,0 +1,1 @@
+export { MAX_BYTES_AT_ONCE, takeTurn } from './turns.ts'

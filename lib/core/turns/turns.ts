@@ -1,0 +1,51 @@
+/** What is larger is worked on in a turn. It takes some milliseconds. */
+export const MAX_BYTES_AT_ONCE = 256 * 1024
+
+/** Work that takes longer is followed by as long a pause. */
+const SHORT_MS = 4
+
+/** The work that waits, by owner, the one whose turn is next first. */
+const waiting = new Map<string | undefined, (() => void)[]>()
+let isBusy = false
+
+/**
+ * Runs work that holds the event loop for long, such as parsing a large body: one piece at a time, each owner in turn, and
+ * with a pause after each piece in which everybody else goes on. So large bodies delay others by one piece, however many
+ * there are.
+ *
+ * @param owner the account that the work is for.
+ * @param work may run before this returns.
+ * @example
+ * takeTurn(call.principal?.accountId, () => receive(parse(bytes)))
+ */
+export function takeTurn(owner: string | undefined, work: () => void): void {
+  const own = waiting.get(owner)
+  if (own) own.push(work)
+  else waiting.set(owner, [work])
+  if (isBusy) return
+  isBusy = true
+  next()
+}
+
+function next(): void {
+  const [first] = waiting
+  if (!first) {
+    isBusy = false
+    return
+  }
+  const [owner, [work, ...rest]] = first
+  // Behind the other owners.
+  waiting.delete(owner)
+  if (rest.length > 0) waiting.set(owner, rest)
+  const begun = performance.now()
+  try {
+    work?.()
+  } finally {
+    // Promises that the work settles have been followed by then, and sockets have been read.
+    setImmediate(() => {
+      const took = performance.now() - begun
+      if (took < SHORT_MS) next()
+      else setTimeout(next, took)
+    })
+  }
+}
