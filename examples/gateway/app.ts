@@ -37,15 +37,16 @@ import {
   VIDEO_PATHS,
   videoEndpoints,
 } from 'express-model-gateway'
+import { SharedEntries } from 'express-model-gateway/call-log'
 import { openApiDocument } from 'express-model-gateway/openapi'
 import { OPERATIONS, responses } from 'express-model-gateway/operations'
 import manifest from 'express-model-gateway/package.json' with { type: 'json' }
 import type { LineFigures } from 'express-model-gateway/route'
 import { accessLog } from './access-log.ts'
-import { withoutCallLogReads } from './call-log-filter.ts'
 import { consolePage } from './console-page.ts'
 import { ledgerServes } from './ledger-readiness.ts'
 import { LiveConfig } from './live-config.ts'
+import { LOOKUP_PATHS, limitLookups, unlessLookup } from './look-ups.ts'
 import { mergeWorkerLines } from './merged-lines.ts'
 import { noBody } from './no-body.ts'
 import { ofMemory } from './of-memory.ts'
@@ -113,6 +114,7 @@ export function createGateway({
     onStoreChange: guarded.lineSwitches.onChange,
   })
   const writer = new CallLogWriter({ store: stores.calls, logger })
+  const entries = new SharedEntries(writer)
   const pool = new LeasePool({ ledger: stores.ledger, logger, onLedgerAway: config.onLedgerAway })
   readiness.addCheck('ledger', ledgerServes(pool, stores.write))
   const registry = new ResponseRegistry({
@@ -140,9 +142,11 @@ export function createGateway({
 
   const begin = beginCall({ logger, onBegin: openCalls.add })
   const observe = telemetry({ catalog, states: { lines, pool, callLog: writer, ...told } })
-  const log = callLog({ writer, settledBy })
+  const log = callLog({ writer: entries, settledBy })
   const identify = authenticate({ keys: stores.keys, region })
   const limit = rateLimit({ store: stores.limits, onStoreError: config.onStoreError })
+  const lookups = limitLookups({ store: stores.limits, ...config })
+  const limitCalls = unlessLookup(limit)
   const toLine = live.following('routing', (routing) => route({ catalog, lines, region, ...routing }))
   const once = idempotency({
     store: stores.claims,
@@ -172,11 +176,12 @@ export function createGateway({
   app.use('/console', consolePage())
   if (metricsPage) app.get('/metrics', metricsPage)
 
-  app.use(['/v1', '/api/v3'], observe, callLog({ writer: withoutCallLogReads(writer), settledBy }))
+  app.use(['/v1', '/api/v3'], observe, log)
   // A signed address stands for a key.
   app.get('/v1/videos/:id/content', video.signedContent)
   app.use(['/v1', '/api/v3'], identify)
-  app.all(STORED_RESPONSE_PATH, limit, storedResponse({ registry, catalog }), toLine)
+  app.use(LOOKUP_PATHS, lookups)
+  app.all(STORED_RESPONSE_PATH, limitCalls, storedResponse({ registry, catalog }), toLine)
   app.post(
     VIDEO_CREATE_PATHS,
     video.findSource,
@@ -185,7 +190,7 @@ export function createGateway({
     limit,
     video.create,
   )
-  app.use(VIDEO_PATHS, once, limit, video.routes)
+  app.use(VIDEO_PATHS, once, limitCalls, video.routes)
   app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.outline(line) }))
   app.use('/v1', callLogRoutes({ store: stores.calls }))
   app.use('/v1', accountRoutes({ ledger: stores.ledger }))
@@ -243,6 +248,7 @@ export function createGateway({
       await lines.close()
       await pool.close()
       await once.close()
+      entries.close()
       await writer.close()
     },
   }

@@ -11,6 +11,7 @@ const RESTART_MEMBERS = [
   'region',
   'bodyLimitBytes',
   'bodyBudgetBytes',
+  'lookupsPerMinute',
   'onStoreError',
   'onLedgerAway',
   'trustProxy',

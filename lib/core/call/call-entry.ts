@@ -2,14 +2,8 @@ import { formatAmount } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
 import type { BillingTrace, ChargeItem } from './billing-trace.ts'
 import type { Call } from './call.ts'
-import type {
-  AttemptRecord,
-  CallEnding,
-  DisconnectTrace,
-  Elimination,
-  Finish,
-  IdempotencyTrace,
-} from './parts.ts'
+import type { CallEnding, Finish, IdempotencyTrace } from './parts.ts'
+import { boundedTrace, type RoutingSummary } from './routing-summary.ts'
 
 /** A call in the call log, as `GET /v1/calls/{request_id}` returns it. Times are milliseconds. */
 export interface CallLogEntry {
@@ -41,6 +35,8 @@ export interface CallLogEntry {
   readonly response_body: string | null
   /** In how many parts the body is kept apart from the entry. Only stores see it. */
   readonly response_body_parts?: number
+  /** The number of further calls of the same kind that have no entry of their own; absent if there are none. */
+  readonly repeats?: number
 }
 
 export interface RequestSummary {
@@ -51,33 +47,6 @@ export interface RequestSummary {
   readonly estimated_input_tokens: number
   /** The caller's provider constraint; null without one. */
   readonly provider: unknown
-}
-
-export interface RoutingSummary {
-  readonly region: string
-  readonly strategy: string
-  readonly eliminated: readonly Elimination[]
-  /** The number of further eliminated lines, for which the entry has no room; absent if there are none. */
-  readonly eliminated_omitted?: number
-  readonly attempts: readonly AttemptSummary[]
-  readonly retry_budget_spent?: true
-  readonly disconnect?: DisconnectTrace
-}
-
-export interface AttemptSummary {
-  readonly line: string
-  /** The line's protocol. */
-  readonly protocol: string
-  readonly upstream_model: string | null
-  readonly upstream_status: number | null
-  readonly outcome: string
-  readonly timeout_phase: string | null
-  readonly detail: string | null
-  readonly connect_ms: number | null
-  readonly first_byte_ms: number | null
-  readonly duration_ms: number
-  /** Parts of a translated answer that were left out; absent if there are none. */
-  readonly skipped?: number
 }
 
 export interface UsageSummary {
@@ -155,8 +124,7 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
     routing: routing && {
       region: routing.region,
       strategy: routing.strategy,
-      ...boundedEliminations(routing.eliminated),
-      attempts: routing.attempts.map(attemptOf),
+      ...boundedTrace(routing),
       ...(routing.retryBudgetSpent && { retry_budget_spent: true }),
       ...(routing.disconnect && { disconnect: routing.disconnect }),
     },
@@ -229,36 +197,4 @@ function isoTime(time: number): string {
     lastText = new Date(second * 1000).toISOString().slice(0, -4)
   }
   return `${lastText}${String(time - second * 1000).padStart(3, '0')}Z`
-}
-
-/** The most bytes of an entry that its eliminated lines take, as JSON. There may be hundreds of lines. */
-const MAX_ELIMINATED_BYTES = 6 * 1024
-
-/** Returns the first eliminated lines, and how many are left out. */
-function boundedEliminations(
-  eliminated: readonly Elimination[],
-): Pick<RoutingSummary, 'eliminated' | 'eliminated_omitted'> {
-  let bytes = 0
-  for (let i = 0; i < eliminated.length; i++) {
-    bytes += Buffer.byteLength(JSON.stringify(eliminated[i]))
-    if (bytes > MAX_ELIMINATED_BYTES)
-      return { eliminated: eliminated.slice(0, i), eliminated_omitted: eliminated.length - i }
-  }
-  return { eliminated }
-}
-
-function attemptOf(attempt: AttemptRecord): AttemptSummary {
-  return {
-    line: attempt.line,
-    protocol: attempt.protocol,
-    upstream_model: attempt.upstreamModel,
-    upstream_status: attempt.upstreamStatus,
-    outcome: attempt.outcome,
-    timeout_phase: attempt.timeoutPhase,
-    detail: attempt.detail,
-    connect_ms: attempt.connectMs,
-    first_byte_ms: attempt.firstByteMs,
-    duration_ms: attempt.durationMs,
-    ...(attempt.skipped > 0 && { skipped: attempt.skipped }),
-  }
 }

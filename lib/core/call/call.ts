@@ -244,13 +244,17 @@ function pathOf(req: IncomingMessage): string {
   return query < 0 ? url : url.slice(0, query)
 }
 
+/** The longest address, with a zone. What a proxy sends may be any text. */
+const MAX_IP_LENGTH = 64
+
 /** Returns the caller's address. An IPv4 address on an IPv6 socket is returned as IPv4. */
 function clientIpOf(req: IncomingMessage): string | null {
   const { app } = req as { app?: { enabled?(setting: string): boolean } }
   // Express computes req.ip at each access, even if no proxy is trusted and the result is the socket's address.
   const trusting = app?.enabled?.('trust proxy') ?? false
   const ip = (trusting ? (req as { ip?: string }).ip : undefined) ?? req.socket.remoteAddress ?? null
-  return ip?.startsWith('::ffff:') && ip.includes('.') ? ip.slice(7) : ip
+  if (ip === null || (trusting && ip.length > MAX_IP_LENGTH)) return null
+  return ip.startsWith('::ffff:') && ip.includes('.') ? ip.slice(7) : ip
 }
 
 /** Returns the caller's request id, shortened and printable, because it is logged. */

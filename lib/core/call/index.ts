@@ -1,14 +1,12 @@
 export { amountOf, type BillingTrace, type ChargeItem } from './billing-trace.ts'
 export { Call, type CallOptions, type KeyWatch } from './call.ts'
 export {
-  type AttemptSummary,
   type BillingSummary,
   type CallLogEntry,
   entryOf,
   itemOf,
   type LimitSummary,
   type RequestSummary,
-  type RoutingSummary,
   type UsageSummary,
 } from './call-entry.ts'
 export { callOf, openCall } from './call-of.ts'
@@ -19,4 +17,5 @@ export type * from './line-request.ts'
 export { consoleLogger, type Logger } from './logger.ts'
 export type * from './parts.ts'
 export { isRequestId, newRequestId } from './request-id.ts'
+export type { AttemptSummary, RoutingSummary } from './routing-summary.ts'
 export { noteUpgrade, type Upgrade, type UpgradedSession, upgradeOf } from './upgraded.ts'

@@ -149,6 +149,12 @@ export const configSchema = z.strictObject({
   models: z.array(model).min(1),
   lines: z.array(line).min(1),
   routing: routing.prefault({}),
+  lookupsPerMinute: count
+    .min(1)
+    .default(600)
+    .describe(
+      'How often a key may look things up, such as its models, calls and tasks. They do not count as calls.',
+    ),
   onStoreError: z.enum(['local', 'refuse']).default('local'),
   onLedgerAway: z.enum(['hold', 'deliver']).default('hold'),
   trustProxy: z

@@ -11,6 +11,8 @@ export interface CallLogWriterOptions {
   logger?: Logger
   /** The largest number of entries in the queue; further ones are dropped and counted. Defaults to 10000. */
   maxQueue?: number
+  /** About the most bytes of entries in the queue; further ones are dropped and counted. Defaults to 64 MiB. */
+  maxQueueBytes?: number
   /** The largest number of entries written at once. Defaults to 500. */
   batchSize?: number
   /** How long an entry waits for others to share its batch, in milliseconds; at most 1000. Defaults to 50. */
@@ -23,6 +25,13 @@ const FIRST_RETRY_MS = 100
 /** Kept short so that entries are visible within about a second after an outage, too. */
 const MAX_RETRY_MS = 1000
 const THIRTY_DAYS_MS = 30 * 86_400_000
+const MAX_BATCH_BYTES = 8 * 1024 * 1024
+
+/** About how much memory an entry takes: to measure it exactly would cost as much as to write it. */
+function bytesOf({ response_body: body, routing, request }: CallLogEntry): number {
+  const trace = routing ? 200 * (routing.eliminated.length + 2 * routing.attempts.length) : 0
+  return 2048 + (body?.length ?? 0) + trace + (request?.provider ? 2048 : 0)
+}
 
 /**
  * Writes call log entries in batches, off the path of requests. While the store fails, queued entries are kept and
@@ -39,10 +48,12 @@ export class CallLogWriter {
   readonly #store: CallStore
   readonly #logger: Logger
   readonly #maxQueue: number
+  readonly #maxQueueBytes: number
   readonly #batchSize: number
   readonly #flushMs: number
   readonly #retention: Retention | undefined
   readonly #queue: CallLogEntry[] = []
+  #queuedBytes = 0
   #accepted = 0
   #written = 0
   #dropped = 0
@@ -57,15 +68,17 @@ export class CallLogWriter {
 
   constructor(options: CallLogWriterOptions) {
     const { store, logger = consoleLogger, maxQueue = 10_000, batchSize = 500, flushMs = 50 } = options
-    const { retentionMs = THIRTY_DAYS_MS } = options
+    const { retentionMs = THIRTY_DAYS_MS, maxQueueBytes = 64 * 1024 * 1024 } = options
     if (typeof store?.append !== 'function') throw new TypeError('CallLogWriter: "store" must be a CallStore')
     if (!(maxQueue >= 1)) throw new TypeError('CallLogWriter: "maxQueue" must be at least 1')
+    if (!(maxQueueBytes >= 1)) throw new TypeError('CallLogWriter: "maxQueueBytes" must be at least 1')
     if (!(batchSize >= 1)) throw new TypeError('CallLogWriter: "batchSize" must be at least 1')
     if (!(flushMs >= 0 && flushMs <= 1000))
       throw new TypeError('CallLogWriter: "flushMs" must be between 0 and 1000')
     this.#store = store
     this.#logger = logger
     this.#maxQueue = maxQueue
+    this.#maxQueueBytes = maxQueueBytes
     this.#batchSize = batchSize
     this.#flushMs = flushMs
     this.#retention = retentionMs === null ? undefined : new Retention({ store, logger, retentionMs })
@@ -83,13 +96,16 @@ export class CallLogWriter {
 
   /** Queues an entry, which is visible in the store within a second. Never throws, never waits. */
   add(entry: CallLogEntry): void {
-    if (this.#closed || this.#queue.length >= this.#maxQueue) {
+    const bytes = bytesOf(entry)
+    const isFull = this.#queue.length >= this.#maxQueue || this.#queuedBytes + bytes > this.#maxQueueBytes
+    if (this.#closed || isFull) {
       if (!this.#closed)
         this.#beginOutage({ queued: this.#queue.length }, 'call log: the queue is full, entries are dropped')
       this.#dropped++
       return
     }
     this.#queue.push(entry)
+    this.#queuedBytes += bytes
     this.#accepted++
     this.#schedule()
   }
@@ -117,6 +133,7 @@ export class CallLogWriter {
     this.#dropped += lost
     this.#written += lost
     this.#queue.length = 0
+    this.#queuedBytes = 0
     this.#retryNow?.()
     this.#logger.error({ lost }, 'call log: closed before all entries could be written')
   }
@@ -138,12 +155,12 @@ export class CallLogWriter {
   }
 
   async #tryBatch(): Promise<void> {
-    const batch = this.#queue.slice(0, this.#batchSize)
+    const batch = this.#nextBatch()
     try {
       await this.#store.append(batch)
       // The queue is empty by now if `close` timed out.
       if (this.#queue[0] === batch[0]) {
-        this.#queue.splice(0, batch.length)
+        for (const entry of this.#queue.splice(0, batch.length)) this.#queuedBytes -= bytesOf(entry)
         this.#written += batch.length
       }
       this.#retryMs = 0
@@ -155,6 +172,17 @@ export class CallLogWriter {
       this.#writing = undefined
       if (this.#queue.length > 0) this.#schedule()
     }
+  }
+
+  #nextBatch(): CallLogEntry[] {
+    let bytes = 0
+    let count = 0
+    for (const entry of this.#queue) {
+      bytes += bytesOf(entry)
+      if (count === this.#batchSize || (count > 0 && bytes > MAX_BATCH_BYTES)) break
+      count++
+    }
+    return this.#queue.slice(0, count)
   }
 
   async #retryPause(): Promise<void> {
@@ -177,7 +205,7 @@ export class CallLogWriter {
 
   /** Waits until half the queue is free: a slow store would otherwise be logged with every batch. */
   #endOutage(droppedBefore: number): void {
-    if (this.#queue.length * 2 > this.#maxQueue) return
+    if (this.#queue.length * 2 > this.#maxQueue || this.#queuedBytes * 2 > this.#maxQueueBytes) return
     const dropped = this.#dropped - droppedBefore
     this.#droppedAtOutage = undefined
     this.#logger.warn({ dropped }, 'call log: entries are written again')

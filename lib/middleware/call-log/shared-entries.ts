@@ -1,0 +1,130 @@
+import type { CallLogEntry } from '../../core/call/index.ts'
+
+/** How many entries a subject may have: `burst` at once, and one more each `everyMs`. */
+interface Allowance {
+  readonly subject: string
+  readonly burst: number
+  readonly everyMs: number
+}
+
+interface Subject extends Allowance {
+  left: number
+  refilledAt: number
+  /** The last entry that was not written, and how many more. */
+  waiting: CallLogEntry | undefined
+  count: number
+}
+
+const TICK_MS = 1000
+const MAX_SUBJECTS = 10_000
+
+/**
+ * A writer of entries in front of another one, which keeps calls that cost nothing from filling the log:
+ *
+ * - look-ups, such as a client that polls: one entry a minute for each key and kind of path;
+ * - refused and failed calls: 100 for each key and error at once, then five a second;
+ * - calls without a valid key: 50 for each error at once, then one a second, whoever sends them.
+ *
+ * Calls beyond that share an entry: `repeats` says for how many more it stands. Charged calls always have their own.
+ *
+ * @example
+ * const entries = new SharedEntries(writer)
+ * app.use(beginCall(), callLog({ writer: entries }))
+ */
+export class SharedEntries {
+  readonly #writer: { add(entry: CallLogEntry): void }
+  readonly #subjects = new Map<string, Subject>()
+  #timer: NodeJS.Timeout | undefined
+
+  /** @param writer such as a `CallLogWriter`. Close it after this one. */
+  constructor(writer: { add(entry: CallLogEntry): void }) {
+    this.#writer = writer
+  }
+
+  add(entry: CallLogEntry): void {
+    const allowance = allowanceOf(entry)
+    if (!allowance) {
+      this.#writer.add(entry)
+      return
+    }
+    const subject = this.#subjectOf(allowance)
+    subject.count += subject.waiting ? 1 : 0
+    subject.waiting = entry
+    this.#write(subject, performance.now())
+  }
+
+  /** Writes what waits. */
+  close(): void {
+    clearInterval(this.#timer)
+    for (const { waiting, count } of this.#subjects.values())
+      if (waiting) this.#writer.add(shared(waiting, count))
+    this.#subjects.clear()
+  }
+
+  #subjectOf(allowance: Allowance): Subject {
+    const known = this.#subjects.get(allowance.subject)
+    if (known) return known
+    if (this.#subjects.size >= MAX_SUBJECTS) this.close()
+    const made = {
+      ...allowance,
+      left: allowance.burst,
+      refilledAt: performance.now(),
+      waiting: undefined,
+      count: 0,
+    }
+    this.#subjects.set(allowance.subject, made)
+    if (this.#subjects.size === 1) this.#timer = setInterval(() => this.#tick(), TICK_MS).unref()
+    return made
+  }
+
+  /** Writes the entry that waits, if its subject may have one. */
+  #write(subject: Subject, now: number): void {
+    const refills = Math.floor((now - subject.refilledAt) / subject.everyMs)
+    if (refills > 0) {
+      subject.left = Math.min(subject.burst, subject.left + refills)
+      subject.refilledAt += refills * subject.everyMs
+    }
+    if (!subject.waiting || subject.left === 0) return
+    subject.left--
+    this.#writer.add(shared(subject.waiting, subject.count))
+    subject.waiting = undefined
+    subject.count = 0
+  }
+
+  #tick(): void {
+    const now = performance.now()
+    for (const subject of this.#subjects.values()) {
+      this.#write(subject, now)
+      if (subject.left === subject.burst) this.#subjects.delete(subject.subject)
+    }
+    if (this.#subjects.size === 0) clearInterval(this.#timer)
+  }
+}
+
+function shared(entry: CallLogEntry, repeats: number): CallLogEntry {
+  return repeats === 0 ? entry : { ...entry, repeats }
+}
+
+/** Returns how many entries such calls may have; undefined if each has its own. */
+function allowanceOf({
+  key,
+  method,
+  path,
+  status,
+  outcome,
+  error_code: code,
+  billing,
+}: CallLogEntry): Allowance | undefined {
+  if (key === null) return { subject: `${code ?? status}`, burst: 50, everyMs: 1000 }
+  if (outcome !== 'completed') {
+    const isCharged = billing !== null && billing.charged !== null && billing.charged !== '0'
+    return isCharged ? undefined : { subject: `${key} ${code ?? status}`, burst: 100, everyMs: 200 }
+  }
+  const isLookup = status === 200 && (method === 'GET' || method === 'HEAD') && !billing?.charged
+  return isLookup ? { subject: `${key} ${kindOf(path)}`, burst: 1, everyMs: 60_000 } : undefined
+}
+
+/** Returns a path without ids: `/v1/calls` or `/api/v3/contents/generations/tasks`. */
+function kindOf(path: string): string {
+  return path.split('/', path.startsWith('/api/') ? 6 : 3).join('/')
+}

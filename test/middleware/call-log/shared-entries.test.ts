@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { type CallLogEntry, SharedEntries } from '../../../lib/middleware/call-log/index.ts'
+
+let serial = 0
+
+function entry(extra: Partial<CallLogEntry>): CallLogEntry {
+  return {
+    id: `req_${serial++}`,
+    object: 'call',
+    created_at: '2026-01-01T00:00:00.000Z',
+    duration_ms: 1,
+    account: 'acme',
+    key: 'k',
+    client_ip: null,
+    client_request_id: null,
+    method: 'POST',
+    path: '/v1/chat/completions',
+    protocol: 'openai',
+    model: null,
+    stream: false,
+    status: 200,
+    error_code: null,
+    outcome: 'completed',
+    request: null,
+    routing: null,
+    usage: null,
+    billing: null,
+    limit: null,
+    idempotency_key: null,
+    original_request_id: null,
+    response_body: null,
+    ...extra,
+  }
+}
+
+/** Writes into a list, on a faked clock. */
+function shared(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  let now = 1000
+  t.mock.method(performance, 'now', () => now)
+  const written: CallLogEntry[] = []
+  const entries = new SharedEntries({ add: (each) => void written.push(each) })
+  const tick = (ms: number) => {
+    for (let done = 0; done < ms; done += 1000) {
+      now += 1000
+      t.mock.timers.tick(1000)
+    }
+  }
+  const told = () => written.splice(0).reduce((sum, { repeats = 0 }) => sum + 1 + repeats, 0)
+  return { entries, written, tick, told }
+}
+
+const LOOKUP = { method: 'GET', path: '/v1/calls/req_1' } as const
+const refusal = (code: CallLogEntry['error_code'], extra: Partial<CallLogEntry> = {}) =>
+  ({ status: 429, error_code: code, outcome: 'refused', ...extra }) as const
+
+describe('entries', () => {
+  it('of polling are one a minute for each key and kind of path, and none is uncounted', (t) => {
+    const { entries, written, tick, told } = shared(t)
+    for (let second = 0; second < 180; second++) {
+      entries.add(entry({ ...LOOKUP, path: `/v1/calls/req_${second}` }))
+      entries.add(entry({ ...LOOKUP, path: `/api/v3/contents/generations/tasks/t-${second}` }))
+      entries.add(entry({ ...LOOKUP, key: 'other' }))
+      tick(1000)
+    }
+    assert.ok(written.length <= 3 * 4, `${written.length}`)
+    entries.close()
+    assert.equal(told(), 180 * 3)
+  })
+
+  it('are written at once where there is room, and later with a count', (t) => {
+    const { entries, written, tick } = shared(t)
+    const [first, second, third] = [entry(LOOKUP), entry(LOOKUP), entry(LOOKUP)]
+    entries.add(first)
+    assert.deepEqual(written, [first])
+    entries.add(second)
+    entries.add(third)
+    assert.equal(written.length, 1)
+    tick(60_000)
+    assert.deepEqual(written.slice(1), [{ ...third, repeats: 1 }])
+  })
+
+  it('of a flood without a key are bounded, however many addresses, paths and keys it names', (t) => {
+    const { entries, written, tick, told } = shared(t)
+    const nobody = { account: null, key: null, outcome: 'refused', status: 401 } as const
+    for (let second = 0; second < 60; second++) {
+      for (let i = 0; i < 100; i++)
+        entries.add(
+          entry({ ...nobody, error_code: 'invalid_credential', path: `/v1/${i}`, client_ip: `10.0.0.${i}` }),
+        )
+      tick(1000)
+    }
+    assert.ok(written.length <= 50 + 61, `${written.length}`)
+    entries.close()
+    assert.equal(told(), 6000)
+  })
+
+  it('of one key’s refused calls are bounded, and another key’s are not shared with them', (t) => {
+    const { entries, written, tick, told } = shared(t)
+    for (let second = 0; second < 60; second++) {
+      for (let i = 0; i < 200; i++) entries.add(entry(refusal('rate_limited')))
+      entries.add(entry(refusal('rate_limited', { key: 'other' })))
+      tick(1000)
+    }
+    assert.equal(written.filter(({ key }) => key === 'other').length, 60)
+    assert.ok(written.length <= 60 + 100 + 5 * 61, `${written.length}`)
+    entries.close()
+    assert.equal(told(), 60 * 201)
+  })
+
+  it('of completed and of charged calls are never shared', (t) => {
+    const { entries, written } = shared(t)
+    const billing = {
+      currency: 'USD',
+      reserved: '1',
+      charged: '1',
+      required: null,
+      available: null,
+      items: [],
+    }
+    for (let i = 0; i < 500; i++) {
+      entries.add(entry({}))
+      entries.add(entry({ ...LOOKUP, billing }))
+      entries.add(
+        entry({ outcome: 'interrupted', error_code: 'client_closed_request', status: 499, billing }),
+      )
+      entries.add(entry({ method: 'GET', status: 101 }))
+    }
+    assert.equal(written.length, 2000)
+  })
+
+  it('forget who has not been seen for long, and never know more than 10,000', (t) => {
+    const { entries, tick, told } = shared(t)
+    for (let i = 0; i < 25_000; i++) entries.add(entry({ ...LOOKUP, key: `k-${i}` }))
+    for (let i = 0; i < 25_000; i++) entries.add(entry({ ...LOOKUP, key: `k-${i}` }))
+    tick(120_000)
+    entries.close()
+    assert.equal(told(), 50_000)
+  })
+})
