@@ -125,7 +125,8 @@ export async function openDurableStores(
   const searches = await openDatabase(url, { logger, readOnly: true, poolSize: 2 })
   const lookUps = await openDatabase(url, { logger, readOnly: true, poolSize: 2 })
   // The end of every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
-  const money = await openDatabase(url, { logger, poolSize: 4 })
+  // Nor may it wait long for a row that an operator has locked.
+  const money = await openDatabase(url, { logger, poolSize: 6, lockTimeoutMs: 250 })
   // SQLite writes one thing at a time, and is soonest done when these wait in one line; Postgres writes both at once.
   const large = url.startsWith('sqlite:') ? money : await openDatabase(url, { logger, poolSize: 2 })
   return {

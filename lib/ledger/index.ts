@@ -1,3 +1,4 @@
+export { WalletsHeldUp } from './held-up.ts'
 export type {
   DepositResult,
   Draw,

@@ -134,17 +134,26 @@ export interface Ledger {
    */
   readonly gathers?: boolean
 
-  /** Makes the changes of one process, each on its own. The answers are in their order. */
+  /**
+   * Makes the changes of one process, each on its own. The answers are in their order.
+   *
+   * @throws {WalletsHeldUp} if somebody else has locked some of the wallets. Nothing is changed then.
+   */
   change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]>
 
   /**
    * Renews leases.
    *
-   * @returns those that still exist.
+   * @returns those that are renewed. One that is missing is gone if {@link leases} does not have it either; else
+   *   somebody else has locked it, and it is renewed later.
    */
   renew(leases: readonly string[], at: number): Promise<ReadonlySet<string>>
 
-  /** Writes all settlements or, if it fails, none. May return at once. The results are in their order. */
+  /**
+   * Writes all settlements or, if it fails, none. May return at once. The results are in their order.
+   *
+   * @throws {WalletsHeldUp} if somebody else has locked rows of some of the accounts. The others' can be written.
+   */
   settle(
     settlements: readonly Settlement[],
   ): readonly SettlementResult[] | Promise<readonly SettlementResult[]>

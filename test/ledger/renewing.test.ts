@@ -38,7 +38,12 @@ function renewal(wallets: readonly Seen[]) {
     return world.has ?? new Set(ids)
   }
   const all = () => wallets as readonly unknown[] as readonly WalletLease[]
-  const renewing = new LeaseRenewal({ ledger: { renew }, clock, health, wallets: all })
+  const renewing = new LeaseRenewal({
+    ledger: { leases: async () => [], renew },
+    clock,
+    health,
+    wallets: all,
+  })
   return { clock, health, asked, world, renewing }
 }
 

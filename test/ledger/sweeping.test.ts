@@ -211,9 +211,9 @@ describe('a lease that nobody renews', () => {
 describe('many leases that nobody renews', () => {
   const left = (count: number) => Array.from({ length: count }, (_, i) => `left-${i}`)
 
-  it('are returned sixteen at once, and the next when these are done', async () => {
+  it('are returned 250 at once, and the next when these are done', async () => {
     const { clock, open, world, ids } = sweeper()
-    for (const id of left(40)) open.set(id, 1)
+    for (const id of left(600)) open.set(id, 1)
     let done: (() => void)[] = []
     world.onSweep = () => new Promise((resolve) => done.push(() => resolve(true)))
     await clock.advance(33_000)
@@ -225,34 +225,34 @@ describe('many leases that nobody renews', () => {
       await turns()
       counts.push(ids().length)
     }
-    assert.deepEqual(counts, [16, 32, 40, 40])
-    assert.deepEqual(ids(), left(40))
+    assert.deepEqual(counts, [250, 500, 600, 600])
+    assert.deepEqual(ids(), left(600))
   })
 
-  it('are returned for a second at a stretch: the rest when they are looked for next', async () => {
+  it('are returned for a second at a stretch: the rest right after a look whether they are renewed', async () => {
     const { clock, open, world, ids, sweeper: sweeping } = sweeper()
-    for (const id of left(60)) open.set(id, 1)
-    let taking = 500
+    for (const id of left(600)) open.set(id, 1)
+    let taking = 50
     world.onSweep = async (id) => {
       if (id.endsWith('0')) clock.stopFor(taking)
       return true
     }
-    // Of the first sixteen two take half a second each.
+    // Of the first 250, 25 take a twentieth of a second each.
     await clock.advance(33_000)
-    assert.equal(ids().length, 16)
+    assert.equal(ids().length, 250)
     taking = 0
-    await clock.advance(4000)
-    assert.deepEqual([ids().length, sweeping.swept], [60, 60])
+    await clock.advance(2000)
+    assert.deepEqual([ids().length, sweeping.swept], [600, 600])
   })
 
   it('are returned no further once that is closed', async () => {
     const { clock, open, world, ids, sweeper: sweeping } = sweeper()
-    for (const id of left(40)) open.set(id, 1)
+    for (const id of left(600)) open.set(id, 1)
     world.onSweep = () => {
       sweeping.close()
       return true
     }
     await clock.advance(90_000)
-    assert.deepEqual([ids().length, world.polls.at(-1)], [16, 33_000])
+    assert.deepEqual([ids().length, world.polls.at(-1)], [250, 33_000])
   })
 })

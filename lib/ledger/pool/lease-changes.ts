@@ -1,3 +1,4 @@
+import { WalletsHeldUp } from '../held-up.ts'
 import type { LeaseAnswer, LeaseChange, Ledger } from '../ledger.ts'
 import type { Clock } from './clock.ts'
 import type { LedgerHealth } from './ledger-health.ts'
@@ -15,6 +16,8 @@ export interface LeaseChangesDeps {
 
 /** Most changes in one operation, so that it stays within its time limit. */
 const AT_ONCE = 200
+/** How long a change waits whose wallet somebody else has locked. */
+const HELD_UP_MS = 300
 const BACKOFF_MS = [50, 100, 200, 400, 500] as const
 
 /**
@@ -24,6 +27,9 @@ const BACKOFF_MS = [50, 100, 200, 400, 500] as const
 export class LeaseChanges {
   readonly #deps: LeaseChangesDeps
   readonly #asking = new Set<WalletLease>()
+  /** Those whose rows somebody else has locked. They are tried apart, so that only their own calls wait. */
+  readonly #heldUp = new Set<WalletLease>()
+  #isRetrying = false
   /** Fewer after failures, so that a change that always fails does not block others. */
   #atOnce = AT_ONCE
   #failures = 0
@@ -36,6 +42,7 @@ export class LeaseChanges {
 
   /** Asks the wallet for its next change, together with all others of this turn of the event loop. */
   ask(wallet: WalletLease): void {
+    if (this.#heldUp.has(wallet)) return
     this.#asking.add(wallet)
     if (this.#running) return
     this.#running = true
@@ -69,25 +76,70 @@ export class LeaseChanges {
 
   async #call(batch: Map<WalletLease, LeaseChange>): Promise<void> {
     if (batch.size === 0) return
-    const { ledger, owner, clock, health, admissionMs } = this.#deps
+    const { clock, health, admissionMs } = this.#deps
     const onTime = clock.after(admissionMs, () => health.late())
     try {
-      const answers = await ledger.change(owner, [...batch.values()])
-      if (answers.length !== batch.size) throw new Error('the ledger did not answer every change')
+      await this.#make(batch)
       onTime()
       this.#failures = 0
       this.#atOnce = Math.min(AT_ONCE, this.#atOnce * 8)
       health.answered()
-      const wallets = [...batch.keys()]
-      for (const [i, wallet] of wallets.entries()) wallet.answered(answers[i] as LeaseAnswer)
-      serveAll(wallets)
     } catch (error) {
       onTime()
+      if (error instanceof WalletsHeldUp && this.#holdUp(batch, error)) {
+        health.answered()
+        return
+      }
       health.failed(error)
       this.#atOnce = Math.max(1, Math.ceil(batch.size / 8))
       for (const wallet of batch.keys()) this.#asking.add(wallet)
       await this.#pause()
     }
+  }
+
+  async #make(batch: ReadonlyMap<WalletLease, LeaseChange>): Promise<void> {
+    const { ledger, owner } = this.#deps
+    const answers = await ledger.change(owner, [...batch.values()])
+    if (answers.length !== batch.size) throw new Error('the ledger did not answer every change')
+    const wallets = [...batch.keys()]
+    for (const [i, wallet] of wallets.entries()) wallet.answered(answers[i] as LeaseAnswer)
+    serveAll(wallets)
+  }
+
+  /** Parts the wallets that are held up from the others, which are asked for again. Returns whether there are any. */
+  #holdUp(batch: ReadonlyMap<WalletLease, LeaseChange>, { wallets }: WalletsHeldUp): boolean {
+    let many = 0
+    for (const wallet of batch.keys()) {
+      const isHeld = wallets.has(wallet.wallet)
+      if (isHeld) many++
+      if (isHeld) this.#heldUp.add(wallet)
+      else this.#asking.add(wallet)
+    }
+    if (many > 0 && !this.#isRetrying) void this.#retry()
+    return many > 0
+  }
+
+  /** Tries the wallets that are held up, apart from all others, until none is. */
+  async #retry(): Promise<void> {
+    this.#isRetrying = true
+    while (this.#heldUp.size > 0) {
+      await new Promise<void>((resolve) => this.#deps.clock.after(HELD_UP_MS, resolve))
+      const batch = new Map<WalletLease, LeaseChange>()
+      for (const wallet of this.#heldUp) {
+        const change = batch.size < this.#atOnce ? wallet.nextChange() : undefined
+        if (change) batch.set(wallet, change)
+        else if (batch.size < this.#atOnce) this.#heldUp.delete(wallet)
+      }
+      if (batch.size === 0) continue
+      const failure = await this.#make(batch).catch((error: unknown) => error)
+      for (const wallet of batch.keys()) {
+        if (failure instanceof WalletsHeldUp && failure.wallets.has(wallet.wallet)) continue
+        this.#heldUp.delete(wallet)
+        // After another failure, the ledger may be away, which those who ask together find out.
+        if (failure !== undefined || wallet.isAsking) this.ask(wallet)
+      }
+    }
+    this.#isRetrying = false
   }
 
   #pause(): Promise<void> {

@@ -37,6 +37,8 @@ export interface LeasePoolStats {
   readonly queued: number
   /** Settlements that fail while others are written. Each has been logged. */
   readonly setAside: number
+  /** Accounts whose charges wait apart, because they cannot be written while others are. */
+  readonly heldUp: number
   /** Calls that wait to be admitted. */
   readonly waiting: number
   /** Accounts and keys in memory: those that were used in the last ten seconds. */
@@ -118,7 +120,7 @@ export class LeasePool {
     const { account, key, amount } = claim
     const isNamed = typeof account === 'string' && account !== '' && (key === null || typeof key === 'string')
     if (!isNamed || typeof amount !== 'bigint' || amount < 0n) throw unusable(claim)
-    if (this.#deps.closing || !this.#settlements.admits()) return unavailable(amount)
+    if (this.#deps.closing || !this.#settlements.admits(account)) return unavailable(amount)
     return (this.#queues.get(account) ?? this.#addQueue(account)).reserve(key, amount)
   }
 
@@ -141,6 +143,7 @@ export class LeasePool {
       outages: this.#health.outages,
       queued: this.#settlements.size,
       setAside: this.#settlements.setAside,
+      heldUp: this.#settlements.heldUp,
       waiting: admissions.size,
       wallets: [...this.#wallets()].length,
       leases: this.#openLeases().size,

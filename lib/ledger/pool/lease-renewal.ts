@@ -6,7 +6,7 @@ import type { WalletLease } from './wallet-lease.ts'
 
 /** The parts that {@link LeaseRenewal} works with. */
 export interface LeaseRenewalDeps {
-  readonly ledger: Pick<Ledger, 'renew'>
+  readonly ledger: Pick<Ledger, 'renew' | 'leases'>
   readonly clock: Clock
   readonly health: LedgerHealth
   /** Returns the wallets on which this process has leases. */
@@ -63,10 +63,14 @@ export class LeaseRenewal {
     const ids = held.map(({ lease }) => lease.id)
     const kept = await ledger.renew(ids, asked.wall)
     health.answered()
+    const isMissing = held.some(({ lease }) => !kept.has(lease.id))
+    // A lease that somebody else has locked is not renewed now, and not gone.
+    const open = isMissing ? new Set((await ledger.leases()).map(({ id }) => id)) : undefined
     for (const { wallet, lease, isAsking } of held) {
       if (kept.has(lease.id)) lease.confirm(asked)
       // A lease that was being opened or closed may be missing: the answer to that change decides.
-      else if (wallet.lease === lease && !isAsking && !wallet.isAsking) wallet.drop(lease)
+      else if (!open?.has(lease.id) && wallet.lease === lease && !isAsking && !wallet.isAsking)
+        wallet.drop(lease)
     }
   }
 }

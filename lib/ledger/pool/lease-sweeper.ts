@@ -17,9 +17,12 @@ const POLL_MS = 3000
 /** A longer time between two polls counts as an interruption. */
 const GAP_MS = 5000
 const UNRENEWED_MS = 30_000
-const AT_ONCE = 16
-/** How long one round may sweep, so that the next poll is not delayed. */
+/** Swept together: a ledger may do so in one transaction, which must stay short. */
+const AT_ONCE = 250
+/** How long one round may sweep: then it looks again whether a lease is renewed after all. */
 const AT_A_STRETCH_MS = 1000
+/** How soon it does that while there is more to sweep. */
+const MORE_MS = 100
 
 /**
  * Returns leases that nobody renews: those of processes that died, and those that this process gave up. It sweeps a
@@ -56,14 +59,15 @@ export class LeaseSweeper {
 
   async #round(): Promise<void> {
     try {
-      await this.#sweep(await this.#poll())
+      const isDone = await this.#sweep(await this.#poll())
       this.#failures = 0
+      this.#pollIn(isDone ? POLL_MS : MORE_MS)
     } catch (error) {
       this.#watched.clear()
       const { health, logger } = this.#deps
       if (++this.#failures === 2 && !health.away) logger.warn({ err: error }, 'leases cannot be watched')
+      this.#pollIn(POLL_MS)
     }
-    this.#pollIn(POLL_MS)
   }
 
   /** Returns the leases that have not been renewed for long enough. */
@@ -90,18 +94,29 @@ export class LeaseSweeper {
     for (const id of this.#watched.keys()) if (!open.has(id)) this.#watched.delete(id)
   }
 
-  async #sweep(leases: readonly OpenLease[]): Promise<void> {
+  /**
+   * @returns whether all were tried.
+   * @throws the failure, if all of some failed.
+   */
+  async #sweep(leases: readonly OpenLease[]): Promise<boolean> {
     const { ledger, clock, logger } = this.#deps
     const until = clock.now() + AT_A_STRETCH_MS
-    for (let at = 0; at < leases.length && clock.now() < until && !this.#closed; at += AT_ONCE) {
+    for (let at = 0; at < leases.length && !this.#closed; at += AT_ONCE) {
+      if (clock.now() >= until) return false
       const batch = leases.slice(at, at + AT_ONCE)
-      const swept = await Promise.all(batch.map(({ id, beats }) => ledger.sweep(id, beats)))
+      const swept = await Promise.allSettled(batch.map(({ id, beats }) => ledger.sweep(id, beats)))
+      const failures = swept.filter((one) => one.status === 'rejected')
+      if (failures[0] && failures.length === batch.length) throw failures[0].reason
       for (const [i, { id, wallet, owner }] of batch.entries()) {
+        const one = swept[i]
+        // One that failed is tried again with the next look.
+        if (one?.status !== 'fulfilled') continue
         this.#watched.delete(id)
-        if (!swept[i]) continue
+        if (!one.value) continue
         this.#swept++
         logger.warn({ lease: id, wallet, owner }, 'a lease that nobody renewed was returned')
       }
     }
+    return true
   }
 }

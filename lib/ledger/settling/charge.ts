@@ -2,6 +2,7 @@ import type { CallLogEntry, Logger } from '../../core/call/index.ts'
 import { formatAmount } from '../../core/catalog/index.ts'
 import type { Settlement, SettlementResult } from '../ledger.ts'
 import type { HeldDraw, WalletLease } from '../pool/wallet-lease.ts'
+import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
 import type { Awaited } from './deadlines.ts'
 
 /** The outcome for the call. `unconfirmed`: it was not known in time whether the charge is stored; it stays queued. */
@@ -64,6 +65,8 @@ export class Charge implements Settlement, Awaited<Charge> {
   /** How many others had been settled when it first failed alone. */
   settledBefore = 0
   retryAt = 0
+  /** Why it was set aside. */
+  error: unknown
   /** Whether it has been logged as set aside. */
   isLogged = false
   result: SettlementResult | undefined
@@ -110,6 +113,12 @@ export class Charge implements Settlement, Awaited<Charge> {
   get entry(): CallLogEntry | null {
     const { entry } = (this.kind === 'void' && this.#revoked) || this.#bill
     return entry && this.#evaluate(entry)
+  }
+
+  /** Whether it changes one of these wallets. */
+  isOn(wallets: ReadonlySet<WalletId>): boolean {
+    if (wallets.has(accountWallet(this.account))) return true
+    return this.key !== null && wallets.has(keyWallet(this.key))
   }
 
   /** Enters the queue. */

@@ -1,16 +1,20 @@
+import type { Logger } from '../../core/call/index.ts'
+import { WalletsHeldUp } from '../held-up.ts'
 import type { Ledger, SettlementResult } from '../ledger.ts'
 import type { Clock } from '../pool/clock.ts'
 import type { LedgerHealth } from '../pool/ledger-health.ts'
 import type { Charge, SettleOutcome } from './charge.ts'
-import { Deadlines, earliest } from './deadlines.ts'
+import { Deadlines } from './deadlines.ts'
+import { HeldAccounts } from './held-accounts.ts'
+import { SettlementLane, type SettlementLaneDeps } from './settlement-lane.ts'
 import { StallWatch } from './stall-watch.ts'
-import { WaitingCharges } from './waiting-charges.ts'
 
 /** The parts that {@link SettlementQueue} works with. Times are milliseconds. */
 export interface SettlementQueueDeps {
   readonly ledger: Pick<Ledger, 'settle' | 'settlesRecords' | 'gathers'>
   readonly clock: Clock
   readonly health: LedgerHealth
+  readonly logger: Logger
   /** How long the oldest charge may wait. */
   readonly stallMs: number
   /** How long a call waits for its charge. */
@@ -19,27 +23,22 @@ export interface SettlementQueueDeps {
 
 /** While only suspect charges are left, one new call per this time tests whether others are written. */
 const TRIAL_MS = 2000
-const NOTHING: readonly Charge[] = []
 
 /**
- * Hands charges and voids to the ledger in their order, one operation at a time. When it has ended, the next one takes
- * all that wait. A ledger that gathers also gets what the current turn of the event loop adds: of many answers that are
- * read in one turn, the first would otherwise go alone, and the others would wait for its commit.
+ * Hands charges and voids to the ledger until they are settled, the charges of all accounts together.
  *
- * A charge that fails is handed over again until it is settled. One that fails alone while others are settled is logged
- * and set aside, and tried again now and then, so that it does not block others.
+ * An account whose charges cannot be written while others are gets a lane of its own, in which they are tried again: its
+ * rows are locked by somebody else, or the ledger refuses a charge. Such a charge is logged and set aside, and tried again
+ * now and then. Meanwhile only that account waits.
  */
 export class SettlementQueue {
   /** Whether the ledger completes claims and writes log entries. */
   readonly settlesRecords: boolean
   readonly #deps: SettlementQueueDeps
   readonly #unconfirmed: Deadlines<Charge>
-  readonly #waiting = new WaitingCharges()
+  readonly #main: SettlementLane
+  readonly #held: HeldAccounts
   readonly #stall: StallWatch
-  #flying = NOTHING
-  #callOff: (() => void) | undefined
-  #handing = false
-  #gathering = false
   #triedAt = Number.NEGATIVE_INFINITY
   #drained: (() => void)[] = []
 
@@ -47,11 +46,31 @@ export class SettlementQueue {
     this.#deps = deps
     this.settlesRecords = deps.ledger.settlesRecords
     this.#unconfirmed = new Deadlines(deps.clock, deps.confirmMs, (charge) => charge.confirm?.('late'))
+    const shared: Pick<SettlementLaneDeps, 'ledger' | 'clock' | 'progress' | 'onResult'> = {
+      ledger: deps.ledger,
+      clock: deps.clock,
+      progress: { settled: 0 },
+      onResult: (charge, result) => this.#conclude(charge, result),
+    }
+    this.#held = new HeldAccounts({ ...deps, ...shared, onConcluded: () => this.#concluded() })
+    this.#main = new SettlementLane({
+      ...shared,
+      mayHand: () => true,
+      onHanded: () => this.#concluded(),
+      onFailed: (batch, error) => (error instanceof WalletsHeldUp ? this.#part(batch, error) : undefined),
+      onAtFault: (charge, error) => {
+        this.#held.take(
+          charge.account,
+          this.#main.waiting.takeOut(({ account }) => account === charge.account),
+        )
+        this.#held.setAside(charge, error)
+      },
+    })
     this.#stall = new StallWatch({
       clock: deps.clock,
       stallMs: deps.stallMs,
-      oldest: () => earliest(this.#flying[0]?.since, this.#waiting.oldest),
-      onChange: (stalled) => deps.health.stall(stalled, this.#waiting.lastError),
+      oldest: () => this.#main.oldest,
+      onChange: (stalled) => deps.health.stall(stalled, this.#main.waiting.lastError),
     })
   }
 
@@ -62,21 +81,27 @@ export class SettlementQueue {
 
   /** The number of charges that are not settled, without those set aside. */
   get size(): number {
-    return this.#waiting.size + this.#flying.length
+    return this.#main.size + this.#held.size
   }
 
   /** The number of charges that are set aside. */
   get setAside(): number {
-    return this.#waiting.setAside
+    return this.#held.setAsideCount
+  }
+
+  /** The number of accounts whose charges wait apart from all others. */
+  get heldUp(): number {
+    return this.#held.accounts
   }
 
   /** Whether only suspect charges wait, so that another call would show whether others are written. */
   get onTrial(): boolean {
-    return this.#waiting.areSuspect(this.#flying)
+    return this.#main.waiting.areSuspect(this.#main.flying)
   }
 
-  /** Whether the charge of a new call can be expected to be settled. */
-  admits(): boolean {
+  /** Whether the charge of a new call of an account can be expected to be settled. */
+  admits(account: string): boolean {
+    if (this.#held.accounts > 0 && !this.#held.admits(account)) return false
     if (!this.#stall.stalled) return true
     if (!this.onTrial) return false
     const now = this.#deps.clock.now()
@@ -87,18 +112,9 @@ export class SettlementQueue {
 
   /** Queues a charge or void. Returns at once if the ledger does; the result is `unconfirmed` if it is not known in time. */
   put(charge: Charge): SettleOutcome | Promise<SettleOutcome> {
-    const now = this.#deps.clock.now()
-    charge.enter(now)
-    const isFree = !this.#handing && this.#flying.length === 0 && this.#waiting.size === 0
-    if (isFree && !this.#deps.ledger.gathers && now >= this.#waiting.resumeAt) {
-      this.#handing = true
-      this.#commit([charge])
-      this.#handing = false
-      if (this.#waiting.size > 0) this.#hand()
-    } else {
-      this.#waiting.add(charge)
-      this.#handSoon()
-    }
+    charge.enter(this.#deps.clock.now())
+    const lane = (this.#held.accounts > 0 && this.#held.laneOf(charge.account)) || this.#main
+    lane.put(charge)
     return charge.result ? charge.outcomeOf(charge.result) : this.#await(charge)
   }
 
@@ -114,7 +130,7 @@ export class SettlementQueue {
 
   /** Removes a charge that was never handed to the ledger. */
   drop(charge: Charge): void {
-    if (!this.#waiting.remove(charge)) return
+    if (!this.#main.waiting.remove(charge) && !this.#held.remove(charge)) return
     this.#unconfirmed.delete(charge)
     charge.confirm?.('late')
     this.#concluded()
@@ -128,135 +144,46 @@ export class SettlementQueue {
 
   /** Hands the charges that were set aside over once more. {@link drained} waits for the results. */
   retryAside(): void {
-    this.#waiting.readmit(this.#deps.clock.now())
-    this.#hand()
+    this.#held.retryAside()
   }
 
   /** Logs each charge that the ledger has not confirmed, because the process ends. */
   logUnsettled(): void {
-    for (const charge of [...this.#flying, ...this.#waiting.all()]) {
-      charge.logUnsettled(this.#waiting.lastError, 'a settlement is not confirmed at the end of the process')
+    const { waiting, flying } = this.#main
+    for (const charge of [...flying, ...waiting.all(), ...this.#held.all()]) {
+      charge.logUnsettled(
+        charge.error ?? waiting.lastError,
+        'a settlement is not confirmed at the end of the process',
+      )
     }
   }
 
-  #handSoon(): void {
-    if (!this.#deps.ledger.gathers) {
-      this.#hand()
-    } else if (!this.#gathering && this.#flying.length === 0) {
-      this.#gathering = true
-      setImmediate(SettlementQueue.#handGathered, this)
-    }
-  }
-
-  static #handGathered(queue: SettlementQueue): void {
-    queue.#gathering = false
-    queue.#hand()
-  }
-
-  #hand(): void {
-    if (this.#handing || this.#flying.length > 0) return
-    this.#handing = true
-    while (this.#flying.length === 0) {
-      const now = this.#deps.clock.now()
-      if (now < this.#waiting.resumeAt) {
-        this.#handLater(this.#waiting.resumeAt - now, true)
-        break
-      }
-      const batch = this.#waiting.take(now)
-      if (batch.length === 0) {
-        const due = this.#waiting.dueAt
-        if (due !== undefined) this.#handLater(due - now, this.#waiting.size > 0)
-        break
-      }
-      this.#commit(batch)
-    }
-    this.#handing = false
-  }
-
-  /** @param keepsAlive whether the timer keeps the process alive, for charges that the ledger may still take. */
-  #handLater(inMs: number, keepsAlive: boolean): void {
-    this.#callOff?.()
-    this.#callOff = this.#deps.clock.after(
-      inMs,
-      () => {
-        this.#callOff = undefined
-        this.#hand()
-      },
-      keepsAlive,
+  /** Gives the accounts of locked wallets a lane of their own. Returns the charges that can be written. */
+  #part(batch: readonly Charge[], held: WalletsHeldUp): readonly Charge[] | undefined {
+    const accounts = new Set(
+      batch.filter((charge) => charge.isOn(held.wallets)).map(({ account }) => account),
     )
+    if (accounts.size === 0) return undefined
+    const isHeld = ({ account }: Charge) => accounts.has(account)
+    const apart = [...batch.filter(isHeld), ...this.#main.waiting.takeOut(isHeld)]
+    for (const [account, charges] of Map.groupBy(apart, (charge) => charge.account)) {
+      this.#held.holdUp(account, charges, held)
+    }
+    return batch.filter((charge) => !isHeld(charge))
   }
 
-  #commit(batch: readonly Charge[]): void {
-    this.#flying = batch
-    try {
-      for (const charge of batch) charge.hand()
-      const answer = this.#deps.ledger.settle(batch)
-      if ('then' in answer) this.#concludeLater(batch, answer)
-      else this.#succeeded(batch, answer)
-    } catch (error) {
-      this.#failed(batch, error)
-    }
-  }
-
-  #concludeLater(batch: readonly Charge[], answer: Promise<readonly SettlementResult[]>): void {
-    const done = (step: () => void) => {
-      step()
-      this.#handSoon()
-    }
-    void answer.then(
-      (results) => done(() => this.#succeeded(batch, results)),
-      (error: unknown) => done(() => this.#failed(batch, error)),
-    )
-  }
-
-  #succeeded(batch: readonly Charge[], results: readonly SettlementResult[]): void {
-    this.#flying = NOTHING
-    this.#waiting.settled(batch.length)
-    let i = 0
-    for (const charge of batch) {
-      const result = results[i++]
-      if (!result) {
-        this.#failed([charge], new Error('the ledger did not answer every settlement'))
-        continue
-      }
-      charge.result = result
-      const { confirm } = charge
-      if (confirm) this.#unconfirmed.delete(charge)
-      // The waiting call is told last, after everything that follows from the result.
-      charge.settled(result, charge.unanswered > 0)
-      confirm?.(result)
-    }
-    if (this.#stall.stalled || this.#drained.length > 0) this.#concluded()
-  }
-
-  #failed(batch: readonly Charge[], error: unknown): void {
-    this.#flying = NOTHING
-    this.#waiting.lastError = error
-    for (const charge of batch) charge.unanswered++
-    const [alone, other] = batch
-    if (alone && !other) this.#failedAlone(alone, error)
-    else this.#waiting.failedTogether(batch)
-  }
-
-  #failedAlone(charge: Charge, error: unknown): void {
-    const now = this.#deps.clock.now()
-    if (!this.#waiting.failedAlone(charge, now)) return
-    if (charge.setAside()) {
-      charge.failures = 0
-      this.#waiting.putFirst(charge)
-      return
-    }
-    this.#waiting.keepAside(charge, now)
-    if (!charge.isLogged) {
-      charge.logUnsettled(error, 'a settlement fails while others are written: it is set aside')
-    }
-    charge.isLogged = true
-    this.#concluded()
+  #conclude(charge: Charge, result: SettlementResult): void {
+    charge.result = result
+    const { confirm } = charge
+    if (confirm) this.#unconfirmed.delete(charge)
+    // The waiting call is told last, after everything that follows from the result.
+    charge.settled(result, charge.unanswered > 0)
+    confirm?.(result)
   }
 
   #concluded(): void {
-    this.#stall.passed()
-    if (this.size > 0 || this.#drained.length === 0) return
+    if (this.#stall.stalled) this.#stall.passed()
+    if (this.#drained.length === 0 || this.size > 0) return
     const drained = this.#drained
     this.#drained = []
     for (const resolve of drained) resolve()

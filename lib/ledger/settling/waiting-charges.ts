@@ -7,6 +7,11 @@ const SET_ASIDE_RETRY_MS = 30_000
 /** A charge that failed alone this often, while others were settled, is at fault itself. */
 const FAILURES_ALONE = 3
 
+/** How many charges were settled, of all lanes. */
+export interface Progress {
+  settled: number
+}
+
 /**
  * The charges and voids that wait for the ledger; decides which of them go next. If one fails, either the ledger is
  * away or it can never take that charge. So the charge is tried again alone, and set aside if it fails while others are
@@ -24,8 +29,13 @@ export class WaitingCharges {
   #suspectsTurn = false
   /** Fewer after a failure, so that a charge that fails is soon alone. */
   #atOnce = AT_ONCE
-  #settled = 0
+  readonly #progress: Progress
   #failuresInARow = 0
+
+  /** @param progress shared with the other lanes. */
+  constructor(progress: Progress = { settled: 0 }) {
+    this.#progress = progress
+  }
 
   /** The number of waiting charges, without those set aside. */
   get size(): number {
@@ -91,8 +101,28 @@ export class WaitingCharges {
   /** Records that this many were settled, so that the next operation takes more. */
   settled(many: number): void {
     this.#failuresInARow = 0
-    this.#settled += many
+    this.#progress.settled += many
     if (this.#atOnce < AT_ONCE) this.#atOnce = Math.min(AT_ONCE, this.#atOnce * 8)
+  }
+
+  /** Puts charges at the front that were not at fault. */
+  putBack(charges: readonly Charge[]): void {
+    if (charges.length > 0) this.#line = [...charges, ...this.#line]
+  }
+
+  /** Puts charges at the front that cannot be written now, and hands nothing over for a while. */
+  holdBack(charges: readonly Charge[], now: number): void {
+    this.putBack(charges)
+    this.resumeAt = now + backoffMs(++this.#failuresInARow)
+  }
+
+  /** Takes out the charges of accounts. */
+  takeOut(isOf: (charge: Charge) => boolean): Charge[] {
+    const out = [...this.#suspects, ...this.#line].filter(isOf)
+    if (out.length === 0) return out
+    this.#suspects = this.#suspects.filter((charge) => !isOf(charge))
+    this.#line = this.#line.filter((charge) => !isOf(charge))
+    return out
   }
 
   /** Records that charges failed together. They go next, fewer at a time, until the one at fault is alone. */
@@ -108,8 +138,8 @@ export class WaitingCharges {
    * @returns whether the charge is at fault.
    */
   failedAlone(charge: Charge, now: number): boolean {
-    if (charge.failures++ === 0) charge.settledBefore = this.#settled
-    if (charge.failures >= FAILURES_ALONE && this.#settled > charge.settledBefore) return true
+    if (charge.failures++ === 0) charge.settledBefore = this.#progress.settled
+    if (charge.failures >= FAILURES_ALONE && this.#progress.settled > charge.settledBefore) return true
     this.resumeAt = now + backoffMs(++this.#failuresInARow)
     this.#atOnce = 1
     charge.retryAt = now + backoffMs(charge.failures)

@@ -21,6 +21,7 @@ export interface PoolFigures {
   readonly outages: number
   readonly queued: number
   readonly setAside: number
+  readonly heldUp: number
   readonly waiting: number
   readonly leases: number
   readonly leasesLost: number
@@ -96,6 +97,10 @@ function observePool(meter: Meter, pool: Required<GatewayStates>['pool']): void 
     [
       'setAside',
       level('settlements.set_aside', '{settlement}', 'Charges that fail while others are written'),
+    ],
+    [
+      'heldUp',
+      level('settlements.held_accounts', '{account}', 'Accounts whose charges wait apart from all others'),
     ],
     ['waiting', level('admissions.waiting', '{call}', 'Calls that wait for money to be held')],
     ['leases', level('leases.open', '{lease}', 'Leases that this process has')],

@@ -26,6 +26,7 @@ test('every state is told with its unit, as it is when metrics are collected', a
     leasesLost: 10,
     overruns: 11,
     leasesSwept: 12,
+    heldUp: 13,
   }
   const pool = { away: true, stats }
   const callLog = { queued: 13, dropped: 14 }
@@ -67,6 +68,7 @@ test('every state is told with its unit, as it is when metrics are collected', a
     ['call_log.dropped', '{entry}', [[{}, 14]]],
     ['settlements.queued', '{settlement}', [[{}, 6]]],
     ['settlements.set_aside', '{settlement}', [[{}, 7]]],
+    ['settlements.held_accounts', '{account}', [[{}, 13]]],
     ['admissions.waiting', '{call}', [[{}, 8]]],
     ['leases.open', '{lease}', [[{}, 9]]],
     ['leases.lost', '{lease}', [[{}, 10]]],

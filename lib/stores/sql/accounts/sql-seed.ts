@@ -1,7 +1,9 @@
+import { sql } from 'kysely'
 import { consoleLogger, type Logger } from '../../../core/call/index.ts'
 import { parseAmount } from '../../../core/catalog/index.ts'
 import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { hashSecret, type KeySeed } from '../../../middleware/authenticate/index.ts'
+import { isPostgres } from '../driver/is-postgres.ts'
 import type { AccountsTable, Database, KeysTable, SeedsTable } from '../driver/tables.ts'
 import { openAccountWallets, openKeyWallets } from './sql-seed-wallets.ts'
 
@@ -35,6 +37,8 @@ export async function seedAccountsAndKeys(
 ): Promise<Seeded> {
   const { logger = consoleLogger } = options
   return db.transaction().execute(async (trx) => {
+    // Processes that start at once wait for each other, as long as a statement may take.
+    if (isPostgres(trx)) await sql`set local lock_timeout = 0`.execute(trx)
     let accounts = 0
     for (const chunk of chunksOf(config.accounts)) accounts += await seedAccounts(trx, chunk)
     let keys = 0

@@ -34,6 +34,11 @@ export interface OpenDatabaseOptions {
    * be idle. Defaults to 5000.
    */
   statementTimeoutMs?: number
+  /**
+   * Postgres: how long a statement may wait for a row that another transaction has locked, in milliseconds. What does not
+   * get it fails, and is tried again where that is worth it; meanwhile nothing else waits behind it. Defaults to 1000.
+   */
+  lockTimeoutMs?: number
 }
 
 const MAX_STATEMENTS = 256
@@ -63,8 +68,9 @@ const MAX_STATEMENTS = 256
 export async function openDatabase(url: string, options: OpenDatabaseOptions = {}): Promise<Database> {
   if (/^postgres(ql)?:\/\//.test(url)) {
     const { logger = consoleLogger, readOnly = false, poolSize = 10 } = options
-    const { connectTimeoutMs = 2000, statementTimeoutMs = 5000 } = options
-    return openPostgres({ url, logger, readOnly, size: poolSize, connectTimeoutMs, statementTimeoutMs })
+    const { connectTimeoutMs = 2000, statementTimeoutMs = 5000, lockTimeoutMs = 1000 } = options
+    const timeouts = { connectTimeoutMs, statementTimeoutMs, lockTimeoutMs }
+    return openPostgres({ url, logger, readOnly, size: poolSize, ...timeouts })
   }
   return openSqlite(sqlitePath(url), options)
 }

@@ -75,12 +75,13 @@ export class RowStatement<Row = unknown> {
     set: string,
     where: string,
     returning?: string,
+    { locks = true }: { locks?: true | 'free ones' } = {},
   ): RowStatement<Row> {
     const returned = (table: string) => (returning === undefined ? '' : ` returning ${table}${returning}`)
     return new RowStatement(
       columns,
       `update ${table} as found set ${parametersFor(columns, `${set} where ${where}`)}${returned('')}`,
-      `update ${table} as found set ${set} from ${lockedOf(table, where)} where ${where}${returned('found.')}`,
+      `update ${table} as found set ${set} from ${lockedOf(table, where, locks)} where ${where}${returned('found.')}`,
     )
   }
 
@@ -94,18 +95,21 @@ export class RowStatement<Row = unknown> {
     )
   }
 
-  /** @param select the query over `given`; to lock, it must also select the rows of `found`. */
+  /**
+   * @param select the query over `given`; to lock, it must also select the rows of `found`. `free ones`: rows that somebody
+   *   else has locked are left out.
+   */
   static select<Row>(
     columns: Readonly<Record<string, CellType>>,
     select: string,
-    { locks = false }: { locks?: boolean } = {},
+    { locks = false }: { locks?: boolean | 'free ones' } = {},
   ): RowStatement<Row> {
     const names = Object.keys(columns)
     const given = names.map((name, i) => `?${i + 1} as ${name}`)
     return new RowStatement<Row>(
       columns,
       `with given as (select ${given}) ${select}`,
-      locks ? `${select} order by found.id for update of found` : select,
+      locks ? `${select} order by found.id for update of found${skipping(locks)}` : select,
       true,
     )
   }
@@ -145,8 +149,13 @@ function givenOf(columns: Readonly<Record<string, CellType>>): string {
 }
 
 /** Returns the rows whose counterparts exist in a table, and locks those, for Postgres. */
-function lockedOf(table: string, where: string): string {
-  return `(select given.* from given join ${table} as found on ${where} order by found.id for update of found) as given`
+function lockedOf(table: string, where: string, locks: boolean | 'free ones' = true): string {
+  return `(select given.* from given join ${table} as found on ${where}
+    order by found.id for update of found${skipping(locks)}) as given`
+}
+
+function skipping(locks: boolean | 'free ones'): string {
+  return locks === 'free ones' ? ' skip locked' : ''
 }
 
 /** Replaces the columns of the single row by parameters, for SQLite. */

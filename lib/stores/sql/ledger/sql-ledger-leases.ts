@@ -1,9 +1,18 @@
-import type { LeaseAnswer, LeaseChange, OpenLease } from '../../../ledger/index.ts'
-import { changeLease, ENDED_KEPT_MS, sweepLease } from '../../../ledger/lease.ts'
+import type { LeaseAnswer, LeaseChange, OpenLease, WalletId } from '../../../ledger/index.ts'
+import { changeLease, ENDED_KEPT_MS, type LeaseRecord, sweepLease } from '../../../ledger/lease.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
+import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
-import { type LockedWallet, lockLeases, lockWallets, saveLeases, saveWallets } from './sql-ledger-rows.ts'
+import {
+  type LockedWallet,
+  lockFreeLeases,
+  lockFreeWallets,
+  lockLeases,
+  lockWallets,
+  saveLeases,
+  saveWallets,
+} from './sql-ledger-rows.ts'
 
 const CHUNK_LEASES = 1000
 /** Most ended leases deleted at a time. */
@@ -18,9 +27,27 @@ const RENEW = RowStatement.update<{ id: string }>(
   'id',
 )
 
+/** Leaves out leases that somebody else has locked. */
+const RENEW_FREE = RowStatement.update<{ id: string }>(
+  'leases',
+  { id: 'text', at: 'bigint' },
+  'beats = found.beats + 1, renewed_at = given.at',
+  'found.id = given.id and found.ended_at is null',
+  'id',
+  { locks: 'free ones' },
+)
+
+interface Sweep {
+  readonly id: string
+  readonly beats: number
+  resolve(swept: boolean): void
+  reject(error: unknown): void
+}
+
 /** Takes, returns, renews and sweeps the leases of processes. */
 export class Leasing {
   #forgotAt = Number.NEGATIVE_INFINITY
+  readonly #sweeps: Sweep[] = []
 
   async change(trx: Database, owner: string, changes: readonly LeaseChange[]): Promise<LeaseAnswer[]> {
     const wallets = await lockWallets(
@@ -57,10 +84,11 @@ export class Leasing {
     const kept = new Set<string>()
     const ids = [...new Set(leases)]
     for (let i = 0; i < ids.length; i += CHUNK_LEASES) {
-      const { rows } = await RENEW.run(
-        db,
-        ids.slice(i, i + CHUNK_LEASES).map((id) => [id, at]),
-      )
+      const chunk = ids.slice(i, i + CHUNK_LEASES).map((id) => [id, at])
+      const { rows } = await RENEW.run(db, chunk).catch((error: unknown) => {
+        if (isLocked(error)) return RENEW_FREE.run(db, chunk)
+        throw error
+      })
       for (const { id } of rows) kept.add(id)
     }
     return kept
@@ -76,18 +104,21 @@ export class Leasing {
     return rows.map(({ renewed_at, ...lease }) => ({ ...lease, renewedAt: Number(renewed_at) }))
   }
 
-  async sweep(trx: Database, id: string, beats: number): Promise<boolean> {
-    const found = await trx.selectFrom('leases').select('wallet').where('id', '=', id).executeTakeFirst()
-    if (!found) return false
-    const wallets = await lockWallets(trx, [found.wallet])
-    const leases = await lockLeases(trx, [id])
-    const [wallet, lease] = [wallets.get(found.wallet), leases.get(id)]
-    if (!wallet || lease?.beats !== beats) return false
-    if (lease.ended) return lease.ended === 'swept'
-    sweepLease(wallet, lease, Date.now())
-    await saveLeases(trx, [lease])
-    await saveWallets(trx, [wallet])
-    return true
+  /** Sweeps with all others that are asked for in this turn of the event loop, in one transaction. */
+  sweep(db: Database, id: string, beats: number): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      this.#sweeps.push({ id, beats, resolve, reject })
+      if (this.#sweeps.length === 1) setImmediate(() => void this.#sweepAll(db, this.#sweeps.splice(0)))
+    })
+  }
+
+  async #sweepAll(db: Database, sweeps: readonly Sweep[]): Promise<void> {
+    try {
+      const swept = await db.transaction().execute((trx) => sweepWithin(trx, sweeps))
+      for (const { id, resolve } of sweeps) resolve(swept.has(id))
+    } catch (error) {
+      for (const { reject } of sweeps) reject(error)
+    }
   }
 
   async #forgetEnded(db: Database): Promise<void> {
@@ -102,4 +133,33 @@ export class Leasing {
     if (isPostgres(db)) ended = ended.forUpdate().skipLocked()
     await db.deleteFrom('leases').where('id', 'in', ended).execute()
   }
+}
+
+/** Returns the leases that are swept by now. What somebody else has locked is left for another time. */
+async function sweepWithin(trx: Database, sweeps: readonly Sweep[]): Promise<Set<string>> {
+  const ids = sweeps.map(({ id }) => id)
+  const found = await trx.selectFrom('leases').select('wallet').distinct().where('id', 'in', ids).execute()
+  const wallets = await lockFreeWallets(
+    trx,
+    found.map(({ wallet }) => wallet),
+  )
+  const leases = await lockFreeLeases(trx, ids)
+  const swept = new Set<string>()
+  const ended: LeaseRecord[] = []
+  const changed = new Map<WalletId, LockedWallet>()
+  const now = Date.now()
+  for (const { id, beats } of sweeps) {
+    const lease = leases.get(id)
+    const wallet = lease && wallets.get(lease.wallet)
+    if (!wallet || lease.beats !== beats) continue
+    if (!lease.ended) {
+      sweepLease(wallet, lease, now)
+      ended.push(lease)
+      changed.set(wallet.id, wallet)
+    }
+    if (lease.ended === 'swept') swept.add(id)
+  }
+  await saveLeases(trx, ended)
+  await saveWallets(trx, changed.values())
+  return swept
 }

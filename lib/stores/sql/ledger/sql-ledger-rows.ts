@@ -20,6 +20,12 @@ const LOCK_WALLETS = RowStatement.select<WalletsTable>(
   { locks: true },
 )
 
+const LOCK_FREE_WALLETS = RowStatement.select<WalletsTable>(
+  { id: 'text' },
+  'select found.* from given join wallets as found on found.id = given.id',
+  { locks: 'free ones' },
+)
+
 const OPEN_WALLETS = RowStatement.insert(
   'wallets',
   { id: 'text', limited: 'bigint' },
@@ -45,11 +51,24 @@ const SAVE_WALLETS = RowStatement.update(
 )
 
 /** Locks wallets until the transaction ends. Unknown wallets are left out. */
-export async function lockWallets(
+export function lockWallets(trx: Database, ids: Iterable<WalletId>): Promise<Map<WalletId, LockedWallet>> {
+  return walletsBy(LOCK_WALLETS, trx, ids)
+}
+
+/** Does the same, and leaves out wallets that somebody else has locked. */
+export function lockFreeWallets(
   trx: Database,
   ids: Iterable<WalletId>,
 ): Promise<Map<WalletId, LockedWallet>> {
-  const { rows } = await LOCK_WALLETS.run(
+  return walletsBy(LOCK_FREE_WALLETS, trx, ids)
+}
+
+async function walletsBy(
+  statement: typeof LOCK_WALLETS,
+  trx: Database,
+  ids: Iterable<WalletId>,
+): Promise<Map<WalletId, LockedWallet>> {
+  const { rows } = await statement.run(
     trx,
     Array.from(new Set(ids), (id) => [id]),
   )
@@ -107,6 +126,12 @@ const LOCK_LEASES = RowStatement.select<LeasesTable>(
   { locks: true },
 )
 
+const LOCK_FREE_LEASES = RowStatement.select<LeasesTable>(
+  { id: 'text' },
+  'select found.* from given join leases as found on found.id = given.id',
+  { locks: 'free ones' },
+)
+
 const SAVE_LEASES = RowStatement.insert(
   'leases',
   LEASE_COLUMNS,
@@ -115,8 +140,21 @@ const SAVE_LEASES = RowStatement.insert(
 )
 
 /** Locks leases until the transaction ends, ended ones included. Unknown leases are left out. */
-export async function lockLeases(trx: Database, ids: Iterable<string>): Promise<Map<string, LeaseRecord>> {
-  const { rows } = await LOCK_LEASES.run(
+export function lockLeases(trx: Database, ids: Iterable<string>): Promise<Map<string, LeaseRecord>> {
+  return leasesBy(LOCK_LEASES, trx, ids)
+}
+
+/** Does the same, and leaves out leases that somebody else has locked. */
+export function lockFreeLeases(trx: Database, ids: Iterable<string>): Promise<Map<string, LeaseRecord>> {
+  return leasesBy(LOCK_FREE_LEASES, trx, ids)
+}
+
+async function leasesBy(
+  statement: typeof LOCK_LEASES,
+  trx: Database,
+  ids: Iterable<string>,
+): Promise<Map<string, LeaseRecord>> {
+  const { rows } = await statement.run(
     trx,
     Array.from(new Set(ids), (id) => [id]),
   )

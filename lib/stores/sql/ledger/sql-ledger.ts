@@ -13,6 +13,7 @@ import type {
   WalletStatement,
 } from '../../../ledger/index.ts'
 import type { Database } from '../driver/tables.ts'
+import { heldUpChanges, heldUpSettlements } from './sql-held-up.ts'
 import { deposit, setLimit, statementsOf } from './sql-ledger-books.ts'
 import { checkLedger } from './sql-ledger-check.ts'
 import { Leasing } from './sql-ledger-leases.ts'
@@ -54,7 +55,11 @@ export class SqlLedger implements Ledger, LedgerBooks {
   async change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]> {
     changes.forEach(assertChange)
     if (changes.length === 0) return []
-    return this.#db.transaction().execute((trx) => this.#leasing.change(trx, owner, changes))
+    try {
+      return await this.#db.transaction().execute((trx) => this.#leasing.change(trx, owner, changes))
+    } catch (error) {
+      throw await heldUpChanges(this.#db, changes, error)
+    }
   }
 
   renew(leases: readonly string[], at: number): Promise<ReadonlySet<string>> {
@@ -64,7 +69,11 @@ export class SqlLedger implements Ledger, LedgerBooks {
   async settle(settlements: readonly Settlement[]): Promise<readonly SettlementResult[]> {
     settlements.forEach(assertSettlement)
     if (settlements.length === 0) return []
-    return settleAll(this.#db, settlements)
+    try {
+      return await settleAll(this.#db, settlements)
+    } catch (error) {
+      throw await heldUpSettlements(this.#db, settlements, error)
+    }
   }
 
   leases(): Promise<readonly OpenLease[]> {
@@ -72,7 +81,7 @@ export class SqlLedger implements Ledger, LedgerBooks {
   }
 
   sweep(lease: string, beats: number): Promise<boolean> {
-    return this.#db.transaction().execute((trx) => this.#leasing.sweep(trx, lease, beats))
+    return this.#leasing.sweep(this.#db, lease, beats)
   }
 
   async deposit(account: string, amount: bigint, reference: string, at: number): Promise<DepositResult> {

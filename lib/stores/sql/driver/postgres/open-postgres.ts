@@ -39,7 +39,8 @@ async function databaseName(db: Database): Promise<string> {
 
 /** Migrates on a connection of its own, which has a longer timeout than the others. */
 async function migratePostgres(options: PostgresPoolOptions): Promise<void> {
-  const db = await connectTo({ ...options, size: 1, statementTimeoutMs: MIGRATION_TIMEOUT_MS })
+  const limits = { statementTimeoutMs: MIGRATION_TIMEOUT_MS, lockTimeoutMs: 0 }
+  const db = await connectTo({ ...options, size: 1, ...limits })
   try {
     await migrate(db)
   } finally {

@@ -15,6 +15,8 @@ export interface PostgresPoolOptions {
   readonly connectTimeoutMs: number
   /** Postgres cancels a statement that takes longer, and a transaction that is idle for as long. */
   readonly statementTimeoutMs: number
+  /** Postgres cancels a statement that waits longer for a lock. 0: only the limit of the statement applies. */
+  readonly lockTimeoutMs: number
   readonly logger: Logger
 }
 
@@ -53,7 +55,7 @@ export class PostgresConnections implements PostgresPool {
   /** @throws Error if the package `pg` is not installed. */
   static async open(options: PostgresPoolOptions): Promise<PostgresConnections> {
     const { Pool, types } = await loadPg()
-    const { url, readOnly, size, connectTimeoutMs, statementTimeoutMs } = options
+    const { url, readOnly, size, connectTimeoutMs, statementTimeoutMs, lockTimeoutMs } = options
     const getTypeParser = (oid: number, format?: 'text' | 'binary') =>
       (format !== 'binary' && PARSERS.get(oid)) || types.getTypeParser(oid, format)
     const pool = new Pool({
@@ -62,6 +64,7 @@ export class PostgresConnections implements PostgresPool {
       max: size,
       connectionTimeoutMillis: connectTimeoutMs,
       statement_timeout: statementTimeoutMs,
+      ...(lockTimeoutMs > 0 && { lock_timeout: lockTimeoutMs }),
       idle_in_transaction_session_timeout: statementTimeoutMs,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
