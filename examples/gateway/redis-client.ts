@@ -1,4 +1,5 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
+import { errorText } from './error-text.ts'
 
 /** How `REDIS_URL` may begin and what it holds: one server, the nodes of a cluster, or sentinels and their master's name. */
 const REDIS_URL =
@@ -7,7 +8,6 @@ const REDIS_URL =
 const HOST = /^(?:\[(?<ipv6>[\da-f:.]+)\]|(?<host>[^:[\]]+))(?::(?<port>\d{1,5}))?$/i
 
 const OPTIONS = {
-  enableAutoPipelining: true,
   // A master that became a replica may keep its connections; whoever stands at its address now takes writes.
   reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
 } satisfies RedisOptions
@@ -40,8 +40,7 @@ export function redisClient(url: string): Redis | Cluster {
     ...(password && { password: secret }),
     ...(tls && { tls: {} }),
   }
-  if (kind === 'cluster')
-    return new Cluster(hostsOf(hosts, 6379), { enableAutoPipelining: true, redisOptions: options })
+  if (kind === 'cluster') return new Cluster(hostsOf(hosts, 6379), { redisOptions: options })
   return new Redis({
     ...options,
     ...(user && { sentinelUsername: username }),
@@ -57,4 +56,43 @@ function hostsOf(hosts: string, usualPort: number): { host: string; port: number
     const { ipv6, host = '', port } = HOST.exec(text)?.groups ?? {}
     return { host: ipv6 ?? host, port: port === undefined ? usualPort : Number(port) }
   })
+}
+
+/** How long a start waits for a Redis that neither answers nor refuses, in milliseconds. */
+const CONNECT_MS = 2000
+
+/** What is known of the connection of a client. */
+export interface RedisConnection {
+  /** Where it leads to, without the user and the password. */
+  readonly address: string
+  /** Why it is down; undefined while it is not. */
+  readonly fault: string | undefined
+  /** Resolves once the first try to connect has succeeded or failed, or takes long. */
+  readonly tried: Promise<void>
+}
+
+/** Watches the connection of a client. Without a listener, ioredis would print its errors. */
+export function watchConnection(redis: Redis | Cluster, url: string): RedisConnection {
+  let fault: string | undefined
+  const { promise: tried, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, CONNECT_MS)
+  const end = (): void => {
+    clearTimeout(timer)
+    resolve()
+  }
+  redis.on('error', (error: Error & { lastNodeError?: Error }) => {
+    fault = errorText(error.lastNodeError ?? error)
+    end()
+  })
+  redis.on('ready', () => {
+    fault = undefined
+    end()
+  })
+  return {
+    address: url.replace(/\/\/[^/]*@/, '//').replace(/[?#].*$/, ''),
+    get fault() {
+      return fault
+    },
+    tried,
+  }
 }

@@ -76,6 +76,7 @@ export async function startServing({
     logger,
   }
   await gateway.ready
+  await limits.tried
   await listen(server, settings)
 
   let ended: Promise<void> | undefined

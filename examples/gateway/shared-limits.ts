@@ -31,7 +31,7 @@ export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
       case 'release':
         store.release(ask.demand)
         withSlots.delete(ask.demand.id)
-        return undefined
+        return { ask: ask.number }
       case 'ended':
         store.ended(ask.sender)
         return undefined
@@ -48,9 +48,12 @@ export function shareLimits(worker: Worker, store: MemoryLimitStore): void {
  * of one turn of the event loop are sent in one message.
  */
 export class SharedLimitStore implements LimitStore {
+  readonly keepsTime = true
   readonly #send: (message: FromWorker) => void
   readonly #guard: StoreGuard
-  readonly #waiting = new Map<number, (verdict: Verdict) => void>()
+  readonly #waiting = new Map<number, (answer: LimitAnswer) => void>()
+  /** The slots that the primary process has, or may have. */
+  readonly #held = new Set<string>()
   #asks: LimitAsk[] = []
   #asked = 0
 
@@ -70,35 +73,45 @@ export class SharedLimitStore implements LimitStore {
   }
 
   async admit(demand: Demand): Promise<Verdict> {
-    const number = this.#asked++
-    try {
-      const verdict = await this.#guard.run(() => {
-        const { promise, resolve } = Promise.withResolvers<Verdict>()
-        this.#waiting.set(number, resolve)
-        this.#ask({ to: 'admit', number, demand })
-        return promise
-      })
-      return { ...verdict, refusedBy: limitOf(demand, verdict) }
-    } finally {
-      this.#waiting.delete(number)
-    }
+    if (demand.slots.length > 0) this.#held.add(demand.id)
+    const { verdict } = await this.#guard.run(() =>
+      this.#answerTo((number) => ({ to: 'admit', number, demand })),
+    )
+    const refusedBy = limitOf(demand, verdict as Verdict)
+    if (refusedBy) this.#held.delete(demand.id)
+    return { ...(verdict as Verdict), refusedBy }
   }
 
   hold(demand: Demand): void {
+    this.#held.add(demand.id)
     this.#ask({ to: 'hold', demand })
   }
 
-  release(demand: Demand): void {
-    this.#ask({ to: 'release', demand })
+  /** Resolves when the primary process has the slots, or does not answer. */
+  release(demand: Demand): Promise<void> | undefined {
+    if (!this.#held.delete(demand.id)) return undefined
+    const released = this.#answerTo((number) => ({ to: 'release', number, demand }))
+    return this.#guard.retry(() => released).then(ignore, ignore)
   }
 
   ended(sender: string): void {
     this.#ask({ to: 'ended', sender })
   }
 
-  /** Takes the verdicts of a message. */
-  answer(verdicts: readonly LimitAnswer[]): void {
-    for (const { ask, verdict } of verdicts) this.#waiting.get(ask)?.(verdict)
+  /** Takes the answers of a message. */
+  answer(answers: readonly LimitAnswer[]): void {
+    for (const answer of answers) {
+      this.#waiting.get(answer.ask)?.(answer)
+      this.#waiting.delete(answer.ask)
+    }
+  }
+
+  #answerTo(askWith: (number: number) => LimitAsk): Promise<LimitAnswer> {
+    const number = this.#asked++
+    const { promise, resolve } = Promise.withResolvers<LimitAnswer>()
+    this.#waiting.set(number, resolve)
+    this.#ask(askWith(number))
+    return promise
   }
 
   #ask(ask: LimitAsk): void {
@@ -116,3 +129,5 @@ export class SharedLimitStore implements LimitStore {
 function limitOf({ charges, slots }: Demand, { refusedBy }: Verdict): Verdict['refusedBy'] {
   return refusedBy && [...charges, ...slots].find(({ key }) => key === refusedBy.key)
 }
+
+function ignore(): void {}

@@ -44,7 +44,7 @@ import {
   SqlTicketStore,
   seedAccountsAndKeys,
 } from 'express-model-gateway/sql'
-import { redisClient } from './redis-client.ts'
+import { redisClient, watchConnection } from './redis-client.ts'
 
 /** What has to last. */
 export interface DurableStores {
@@ -80,6 +80,8 @@ export interface DurableStores {
 /** What may be lost with Redis, or with the process. */
 export interface LimitStores {
   readonly limits: LimitStore
+  /** Resolves once it is known, and logged otherwise, whether they can be reached. */
+  readonly tried: Promise<void>
   /** Rejects while they cannot be reached. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -178,14 +180,21 @@ function warnOfUnseeded(started: GatewayConfig, next: GatewayConfig, logger: Log
 
 /** Counts in Redis when there is one, so that limits hold over all processes; else in this process. */
 export function openLimitStores(url: string | undefined, logger: Logger): LimitStores {
+  const nothing = async (): Promise<void> => {}
   if (url === undefined)
-    return { limits: new MemoryLimitStore(), ping: async () => {}, close: async () => {} }
+    return { limits: new MemoryLimitStore(), tried: nothing(), ping: nothing, close: nothing }
   const redis = redisClient(url)
+  const connection = watchConnection(redis, url)
   // The store says when Redis goes away and when it is back; each try to reconnect need not be told.
-  redis.on('error', () => {})
-  const limits = new RedisLimitStore({ redis, logger })
+  const error: Logger['error'] = (fields, message) => {
+    const { address, fault } = connection
+    logger.error({ ...fields, address, ...(fault !== undefined && { reason: fault }) }, message)
+  }
+  const limits = new RedisLimitStore({ redis, logger: { ...logger, error } })
   return {
     limits,
+    // The store logs that it is away.
+    tried: connection.tried.then(() => limits.ping()).catch(() => {}),
     ping: () => limits.ping(),
     async close() {
       await limits.close()

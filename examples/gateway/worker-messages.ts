@@ -32,13 +32,14 @@ export type FromWorker =
 /** One operation on the limits that all workers share. */
 export type LimitAsk =
   | { readonly to: 'admit'; readonly number: number; readonly demand: Demand }
-  | { readonly to: 'hold' | 'release'; readonly demand: Demand }
+  | { readonly to: 'release'; readonly number: number; readonly demand: Demand }
+  | { readonly to: 'hold'; readonly demand: Demand }
   | { readonly to: 'ended'; readonly sender: string }
 
-/** The verdict on a request to admit. */
+/** The verdict on a request to admit, or without one the confirmation of a release. */
 export interface LimitAnswer {
   readonly ask: number
-  readonly verdict: Verdict
+  readonly verdict?: Verdict
 }
 
 /** The figures that a worker can report. */

@@ -18,7 +18,7 @@ export async function runWorker(settings: Settings, logger: Logger): Promise<voi
   const start = async ({ source, port, worker }: Extract<ToWorker, { kind: 'start' }>): Promise<void> => {
     const limits =
       settings.redisUrl === undefined
-        ? { limits: shared, ping: async () => {}, close: async () => {} }
+        ? { limits: shared, tried: Promise.resolve(), ping: async () => {}, close: async () => {} }
         : openLimitStores(settings.redisUrl, logger)
     const config = configOf(source, settings)
     peers = new Peers(sendToPrimary, worker)

@@ -169,6 +169,24 @@ export function limitWaitContract(
       for (let i = 0; i < 100; i++) assert.ok((await ask([rpm], subject)).waitMs <= 60_000)
     })
 
+    it('makes a sender wait for the limit that refused it, and for no other', async () => {
+      for (const kind of ['rpm', 'tpm'] as const) {
+        const [user, ip] = [fresh(), fresh()]
+        const own = limit(kind, user, 1)
+        const shared = limit('rpm', ip, 1000)
+        await ask([shared, own], ip)
+        await ask([shared, own], ip)
+        await opened.advance(2000)
+        // It asks early, so that it waits whatever its limits have left.
+        for (let i = 0; i < 40; i++) await ask([shared, own], ip)
+        const other = limit(kind, fresh(), 1)
+        assert.ok(await admitted([shared, other], ip), 'whoever shares another level with it')
+        assert.ok(await admitted([shared], ip), 'where that limit does not apply')
+        about((await ask([shared, other], ip)).waitMs, 60_000)
+        await opened.advance(59_000)
+      }
+    })
+
     it("does not prolong anybody's wait but the sender's", async () => {
       const account = limit('rpm', fresh(), 1)
       const [patient, impatient] = [fresh(), fresh()]

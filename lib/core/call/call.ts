@@ -3,6 +3,7 @@ import { parseAmount } from '../catalog/index.ts'
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../errors/index.ts'
 import { type Protocol, protocolByPath } from '../protocols/index.ts'
 import type { BillingTrace, ServedBy } from './billing-trace.ts'
+import { LAST_BYTES } from './last-bytes.ts'
 import { type CallTarget, Lifecycle } from './lifecycle.ts'
 import { consoleLogger, type Logger } from './logger.ts'
 import type {
@@ -95,6 +96,8 @@ export class Call extends Lifecycle {
   readonly #response: ServerResponse | undefined
   #settlers: Settler[] | undefined
   #proofs: (() => void)[] | undefined
+  /** What runs before the last byte, and once it runs, what that byte waits for. */
+  #lastByte: (() => Promise<void> | undefined)[] | Promise<unknown> | undefined
   #failListeners: (() => void)[] | undefined
   #failed = false
 
@@ -134,6 +137,8 @@ export class Call extends Lifecycle {
     const settlers = this.#settlers
     if (!settlers) return undefined
     this.#settlers = undefined
+    // The settlement and what has to happen before the last byte are waited for together.
+    if (this.#lastByte && ending.unsent !== null && ending.unsent.length <= LAST_BYTES) void this.lastByte()
     this.settling = { startedAt: Date.now(), endedAt: null }
     for (let i = 0; i < settlers.length; i++) {
       const running = settlers[i]?.(ending)
@@ -141,6 +146,20 @@ export class Call extends Lifecycle {
     }
     this.settling.endedAt = Date.now()
     return undefined
+  }
+
+  /** Registers work that must be done before the caller can have read the last byte. It must not reject. */
+  onLastByte(run: () => Promise<void> | undefined): void {
+    if (Array.isArray(this.#lastByte)) this.#lastByte.push(run)
+    else this.#lastByte = [run]
+  }
+
+  /** Does that work, once, before a last byte goes out. Returns undefined if there is nothing to wait for. */
+  lastByte(): Promise<void> | undefined {
+    if (!Array.isArray(this.#lastByte)) return this.#lastByte as Promise<void> | undefined
+    const waiting = this.#lastByte.map((run) => run()).filter((each) => each !== undefined)
+    this.#lastByte = waiting.length > 0 ? Promise.all(waiting) : undefined
+    return this.#lastByte as Promise<void> | undefined
   }
 
   /**

@@ -1,6 +1,20 @@
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { bytesOf, sendMost } from './last-bytes.ts'
 
 type EndArguments = Parameters<ServerResponse['end']>
+
+/** Runs before the last byte of an answer goes out. Returns what it waits for, which never rejects; undefined if nothing. */
+type BeforeLastByte = () => Promise<void> | undefined
+
+const LAST_BYTE = Symbol('express-model-gateway last byte')
+/** Set once an answer is whole by the length that it declared: before its end, or `ended` behind it. */
+const BY_LENGTH = Symbol('express-model-gateway whole by length')
+
+type HeldAnswer = ServerResponse & {
+  [LAST_BYTE]?: BeforeLastByte
+  [BY_LENGTH]?: 'open' | 'ended' | undefined
+}
 
 const heldBack = new WeakSet<ServerResponse>()
 
@@ -23,40 +37,114 @@ export interface EndHolder {
  *
  * @param next receives the error that is answered instead: Express's `next`.
  */
-export function holdEnd(res: ServerResponse, holder: EndHolder, next: (error: unknown) => void): void {
-  const { end } = res
+export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknown) => void): void {
+  const { end, write } = res
+  // Only the first holder reaches the answer itself, behind all others.
+  const isFirst = res[LAST_BYTE] === undefined
+  if (isFirst) res[LAST_BYTE] = nothing
   let isOpen = true
+  let sent = 0
 
   function heldEnd(this: ServerResponse, ...given: EndArguments): ServerResponse {
-    if (!isOpen) return heldBack.has(res) ? res : end.apply(res, given)
+    if (!isOpen) {
+      if (!heldBack.has(res)) return end.apply(res, given)
+      if (res[BY_LENGTH]) res[BY_LENGTH] = 'ended'
+      return res
+    }
     holder.onSend?.(given[0], given[1])
     isOpen = false
     let waiting: Promise<void> | undefined
     try {
       waiting = holder.beforeEnd()
     } catch (error) {
+      res[BY_LENGTH] = undefined
       next(error)
       return res
     }
-    if (!waiting) return end.apply(res, given)
-    holdBack(res, waiting, end.bind(res, ...given), next)
+    const isLast = isFirst && (res[LAST_BYTE] !== nothing || res[BY_LENGTH] !== undefined)
+    if (!waiting && !isLast) return end.apply(res, given)
+    const hand = (): void => {
+      if (isLast) endLast(res, write, end, given)
+      else end.apply(res, given)
+    }
+    const fail = (error: unknown): void => {
+      res[BY_LENGTH] = undefined
+      next(error)
+    }
+    if (waiting) holdBack(res, waiting, hand, fail)
+    else hand()
     return res
   }
 
   // Not assigned as literals: V8 would allocate those as old objects, which keep the whole call alive until a full
   // collection.
   if (holder.onSend) {
-    const { write } = res
     const heldWrite = function (
       this: ServerResponse,
       ...given: Parameters<ServerResponse['write']>
     ): boolean {
-      if (isOpen) holder.onSend?.(given[0], given[1])
+      // Whatever comes behind the declared length is not part of the answer.
+      if (res[BY_LENGTH]) return true
+      if (!isOpen) return write.apply(this, given)
+      const length = res.getHeader('content-length')
+      if (length !== undefined) sent += bytesOf(given).byteLength
+      // The caller has the whole answer with these bytes, although its end is still to come.
+      if (sent > 0 && sent >= Number(length)) {
+        res[BY_LENGTH] = 'open'
+        res.end(...(given as EndArguments))
+        return true
+      }
+      holder.onSend?.(given[0], given[1])
       return write.apply(this, given)
     }
     res.write = heldWrite as ServerResponse['write']
   }
   res.end = heldEnd as ServerResponse['end']
+}
+
+/**
+ * Runs a function before the last byte of an answer goes out, whatever that is: the end of an answer, or the last byte of the
+ * length that it has declared. Nearly all other bytes have gone out then.
+ *
+ * @param run must not reject.
+ */
+export function holdLastByte(res: HeldAnswer, run: BeforeLastByte): void {
+  holdEnd(res, NOTHING_BEFORE, nothing)
+  res[LAST_BYTE] = run
+}
+
+/** The same for a connection in another protocol. */
+export function holdLastByteOf(socket: Socket, run: BeforeLastByte): void {
+  const { end } = socket
+  const heldEnd = function (this: Socket, ...given: Parameters<Socket['end']>): Socket {
+    const waiting = run()
+    if (waiting) void waiting.then(() => end.apply(socket, given))
+    else end.apply(socket, given)
+    return socket
+  }
+  socket.end = heldEnd as Socket['end']
+}
+
+function nothing(): undefined {}
+
+/** It watches for the last byte of a declared length. */
+const NOTHING_BEFORE: EndHolder = { beforeEnd: nothing, onSend: nothing }
+
+function endLast(
+  res: HeldAnswer,
+  write: ServerResponse['write'],
+  end: ServerResponse['end'],
+  given: EndArguments,
+): void {
+  const { rest, flowing } = sendMost(res, write, given)
+  const run = res[LAST_BYTE] as BeforeLastByte
+  const waiting = flowing ? flowing.then(run) : run()
+  const last = (): void => {
+    if (res[BY_LENGTH] === 'open') write.apply(res, rest as Parameters<ServerResponse['write']>)
+    else end.apply(res, rest)
+  }
+  if (waiting) holdBack(res, waiting, last, last)
+  else last()
 }
 
 function holdBack(

@@ -11,7 +11,7 @@ export {
 } from './call-entry.ts'
 export { callOf, openCall } from './call-of.ts'
 export { freeSpent } from './free-spent.ts'
-export { holdEnd, isHeldBack } from './hold-end.ts'
+export { holdEnd, holdLastByte, holdLastByteOf, isHeldBack } from './hold-end.ts'
 export { withLateCharge } from './late-charge.ts'
 export type * from './line-request.ts'
 export { consoleLogger, type Logger } from './logger.ts'

@@ -33,8 +33,12 @@ export function errorEnvelope(options: ErrorEnvelopeOptions = {}): ErrorRequestH
     // The answer was complete, and only its end is held back, so it stands.
     if (isHeldBack(res)) return
     call.fail(error)
-    if (res.headersSent) endBroken(res, call, error)
-    else sendEnvelope(req, res, call, error)
+    if (!res.headersSent) sendEnvelope(req, res, call, error)
+    else {
+      const waiting = call.lastByte()
+      if (waiting) void waiting.then(() => endBroken(res, call, error))
+      else endBroken(res, call, error)
+    }
   }
 }
 

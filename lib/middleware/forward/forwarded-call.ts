@@ -204,7 +204,8 @@ export class ForwardedCall implements AttemptPolicy {
       if (status !== 304) kept['content-length'] = '0'
     }
     this.#res.writeHead(status, STATUS_CODES[status], kept)
-    this.#res.flushHeaders()
+    // Without a body the head is the whole answer, which its end sends.
+    if (withBody && kept['content-length'] !== '0') this.#res.flushHeaders()
   }
 
   /** Answers the caller's handshake after the line's, and relays both directions until one side ends. */

@@ -61,7 +61,9 @@ export class KeyedCall {
    */
   beforeEnd(): Promise<void> | undefined {
     this.#answered = true
-    if (this.#held.state !== 'running') return undefined
+    const { state } = this.#held
+    if (state === 'lost' && this.#res.statusCode < 400) throw refuseLost(this.#call)
+    if (state !== 'running') return undefined
     if (this.#res.statusCode >= 400) {
       return this.#produced ? undefined : this.#options.keeper.release(this.#held)
     }

@@ -1,5 +1,5 @@
 import { ExpiringMap } from './expiring-map.ts'
-import { GRACE_MS, MAX_WAIT_MS, PARDON_MS, PENALTY_MS, SLOT_WAIT_MS } from './limit-store.ts'
+import { GRACE_MS, type Limit, MAX_WAIT_MS, PARDON_MS, PENALTY_MS, SLOT_WAIT_MS } from './limit-store.ts'
 
 /** The wait of a sender that was refused. Times are milliseconds since the epoch. */
 interface Cooldown {
@@ -23,21 +23,36 @@ export class Cooldowns {
   /** When senders that were last refused a slot may retry, which may be during a later cooldown. */
   readonly #slotRetryAt = new ExpiringMap<number>((retryAt) => retryAt + GRACE_MS)
 
-  /** Returns the remaining wait of a penalized sender. The current request counts as another early retry. */
-  owed(sender: string, now: number): { waitMs: number; limitKey: string } | undefined {
+  /**
+   * Returns what a penalized sender still waits for, if that is among its limits. The current request counts as another
+   * early retry.
+   */
+  owed(
+    sender: string,
+    limits: readonly Limit[],
+    now: number,
+  ): { refusedBy: Limit; waitMs: number } | undefined {
     const cooldown = this.#running(sender, now)
     if (!cooldown?.isPenalized) return undefined
+    const refusedBy = limitOf(cooldown, limits)
+    if (!refusedBy) return undefined
     let { endsAt } = cooldown
     if (this.#isEarlyRetry(sender, cooldown, now)) endsAt = Math.min(endsAt + PENALTY_MS, now + MAX_WAIT_MS)
     this.#bySender.set(sender, { ...usePardon(cooldown), endsAt }, now)
-    return { waitMs: endsAt - now, limitKey: cooldown.limitKey }
+    return { refusedBy, waitMs: endsAt - now }
   }
 
-  /** Notes that a limit refused a sender for `waitMs`. Returns the wait to announce, in milliseconds. */
-  refused(sender: string, limitKey: string, waitMs: number, now: number): number {
+  /** Notes that one of its limits refused a sender for `waitMs`. Returns the wait to announce, in milliseconds. */
+  refused(
+    sender: string,
+    { key: limitKey }: Limit,
+    limits: readonly Limit[],
+    waitMs: number,
+    now: number,
+  ): number {
     const cooldown = this.#running(sender, now)
     const limitEnd = now + waitMs
-    if (cooldown === undefined || now >= cooldown.announcedEnd) {
+    if (cooldown === undefined || now >= cooldown.announcedEnd || !limitOf(cooldown, limits)) {
       const begun = { startedAt: now, announcedEnd: limitEnd, endsAt: limitEnd }
       this.#bySender.set(sender, { ...begun, limitKey, isPenalized: false, pardons: 0 }, now)
       return waitMs
@@ -61,9 +76,9 @@ export class Cooldowns {
    *
    * @returns what is left of the sender's cooldown as it was announced first, in milliseconds; 0 without one.
    */
-  admitted(sender: string, now: number): number {
+  admitted(sender: string, limits: readonly Limit[], now: number): number {
     const cooldown = this.#running(sender, now)
-    if (!cooldown) return 0
+    if (!cooldown || !limitOf(cooldown, limits)) return 0
     if (cooldown.pardons > 0) this.#bySender.set(sender, usePardon(cooldown), now)
     return Math.max(0, cooldown.announcedEnd - now)
   }
@@ -89,6 +104,11 @@ export class Cooldowns {
         : startedAt
     return pardons === 0 && now > allowedAt + GRACE_MS && now < announcedEnd
   }
+}
+
+/** Returns the limit that a sender waits for, if it is among these. */
+function limitOf({ limitKey }: Cooldown, limits: readonly Limit[]): Limit | undefined {
+  return limits.find(({ key }) => key === limitKey)
 }
 
 function usePardon(cooldown: Cooldown): Cooldown {

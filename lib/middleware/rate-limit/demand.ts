@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import type { Call } from '../../core/call/index.ts'
 import type { Demand, Limit } from './limit-store.ts'
-import type { SubjectsOfLevel } from './subjects.ts'
+import type { Subject, SubjectsOfLevel } from './subjects.ts'
 
 /** A value, or a function of the request and its call that returns one. */
 export type OfRequest<T> = T | ((req: Request, call: Call) => T)
@@ -56,14 +56,16 @@ export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | u
   const charges = new Array<Limit>(2 * levels.length)
   let charged = 0
   let slots = NO_SLOTS
-  let sender: string | undefined
+  let first: Subject | undefined
+  let others = ''
   let tokens: number | undefined
   for (let i = 0; i < levels.length; i++) {
     const { level, subjects } = levels[i] as DemandPlan['levels'][number]
     const name = level.by(req, call)
     if (name === null || name === undefined) continue
     const subject = subjects.of(name)
-    sender ??= subject.sender
+    if (!first) first = subject
+    else others = others === '' ? subject.sender : `${others} ${subject.sender}`
     const rpm = maxOf(level.rpm, req, call)
     if (rpm !== undefined) charges[charged++] = subject.limit('rpm', rpm, 1)
     const tpm = maxOf(level.tpm, req, call)
@@ -77,9 +79,9 @@ export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | u
       slots = slots === NO_SLOTS ? [slot] : [...slots, slot]
     }
   }
-  if (sender === undefined || charged + slots.length === 0) return undefined
+  if (!first || charged + slots.length === 0) return undefined
   charges.length = charged
-  return { id: call.id, sender, windowMs, charges, slots }
+  return { id: call.id, sender: first.senderWith(others), windowMs, charges, slots }
 }
 
 /** Returns a limit that the demand can never pass, however long it waits. */

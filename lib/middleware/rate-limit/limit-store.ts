@@ -20,7 +20,10 @@ export interface Limit {
 export interface Demand {
   /** The call's id. It names the call's slots. */
   readonly id: string
-  /** Who sends the request. Its wait grows when it retries early. */
+  /**
+   * Who sends the request: its subjects at all levels, so that nobody who shares only some of them is another's sender. Its
+   * wait grows when it retries early.
+   */
   readonly sender: string
   /** The length of a window, in milliseconds. */
   readonly windowMs: number
@@ -53,10 +56,13 @@ export interface Verdict {
 /**
  * Keeps counts and slots. A refused demand changes neither. A window is fixed and begins with its first request. An
  * early retry comes later than {@link GRACE_MS} after a refusal and before the end of the wait that the refusal
- * announced. It adds {@link PENALTY_MS} to the sender's wait, up to {@link MAX_WAIT_MS}. Each call of the sender that
- * ends during the wait excuses one early retry.
+ * announced. It adds {@link PENALTY_MS} to the sender's wait, up to {@link MAX_WAIT_MS}. The wait belongs to the limit that
+ * refused: a demand without that limit does not wait. Each call of the sender that ends during the wait excuses one early
+ * retry.
  */
 export interface LimitStore {
+  /** Whether the store ends its operations in time by itself. Without it `rateLimit` waits at most 250 ms for each. */
+  readonly keepsTime?: boolean
   /**
    * Admits or refuses a demand as a whole. A store that need not wait returns the verdict itself.
    *
@@ -69,8 +75,11 @@ export interface LimitStore {
   /**
    * Gives the slots of a demand back. Slots that were never taken, or given back before, change nothing. If the demand was
    * neither admitted in time nor held, the store undoes an admission that it learns of later.
+   *
+   * @returns a promise for which the last byte of the answer waits, if the slots are not free at once for every process. It
+   * must not reject.
    */
-  release(demand: Demand): void
+  release(demand: Demand): void | Promise<void>
   /**
    * Notes that an admitted call of a sender ended. During a wait of the sender this excuses its next early retry, since
    * the caller could not know of the wait. A store without penalties needs no such method.

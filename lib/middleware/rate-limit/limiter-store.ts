@@ -29,6 +29,7 @@ export interface LimiterStoreOptions {
  * app.use(rateLimit({ levels: [level], windowMs: limiter.msDuration, store: new LimiterStore(limiter) }))
  */
 export class LimiterStore implements LimitStore {
+  readonly keepsTime = true
   readonly #limiter: RateLimiterAbstract
   readonly #guard: StoreGuard
   /** Demands that were refused although the limiter may have counted them. */

@@ -53,13 +53,10 @@ export class MemoryLimitStore implements LimitStore {
       waitMs = resetMs
     }
     if (charges.length > 0) {
-      const owed = this.#cooldowns.owed(sender, now)
-      if (owed) {
-        refusedBy = charges.find(({ key }) => key === owed.limitKey) ?? (charges[0] as Limit)
-        return { refusedBy, waitMs: owed.waitMs, counts }
-      }
+      const owed = this.#cooldowns.owed(sender, charges, now)
+      if (owed) return { ...owed, counts }
       if (refusedBy)
-        return { refusedBy, waitMs: this.#cooldowns.refused(sender, refusedBy.key, waitMs, now), counts }
+        return { refusedBy, waitMs: this.#cooldowns.refused(sender, refusedBy, charges, waitMs, now), counts }
     }
     const full = this.#fullSlot(demand)
     if (full) {
@@ -68,7 +65,7 @@ export class MemoryLimitStore implements LimitStore {
     }
     this.hold(demand)
     for (let i = 0; i < charges.length; i++) this.#charge(charges[i] as Limit, counts[i] as Count, now)
-    return { refusedBy: undefined, waitMs: this.#cooldowns.admitted(sender, now), counts }
+    return { refusedBy: undefined, waitMs: this.#cooldowns.admitted(sender, charges, now), counts }
   }
 
   hold({ id, slots }: Demand): void {

@@ -1,5 +1,12 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf } from '../../core/call/index.ts'
+import {
+  type Call,
+  callOf,
+  consoleLogger,
+  holdLastByte,
+  holdLastByteOf,
+  upgradeOf,
+} from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import { StoreAway } from '../../core/store-guard/index.ts'
 import {
@@ -10,6 +17,7 @@ import {
   keyLevel,
   type LimitLevel,
 } from './demand.ts'
+import { GuardedLimitStore } from './guarded-limit-store.ts'
 import { setLimitHeaders } from './limit-headers.ts'
 import {
   type Demand,
@@ -58,7 +66,10 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
   const plan = planOf(options)
   const countLocally = (options.onStoreError ?? 'local') === 'local'
   const local = new MemoryLimitStore()
-  const store = options.store ?? local
+  const given = options.store ?? local
+  const store = given === local || isOwn(given) ? given : new GuardedLimitStore(given, consoleLogger)
+  // What a store of this process alone gives back is free at once.
+  const isShared = given.constructor !== MemoryLimitStore
   const stores: readonly LimitStore[] = store === local ? [local] : [store, local]
   return function rateLimit(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -78,20 +89,21 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
     } catch (error) {
       verdict = Promise.reject(error)
     }
-    if ('then' in verdict) void applyLater(call, demand, verdict, res, next)
-    else next(apply(call, demand, verdict, res))
+    if ('then' in verdict) void applyLater(call, demand, verdict, req, res, next)
+    else next(apply(call, demand, verdict, req, res))
   }
 
   async function applyLater(
     call: Call,
     demand: Demand,
     asked: PromiseLike<Verdict>,
+    req: Request,
     res: Response,
     next: NextFunction,
   ): Promise<void> {
     let refusal: GatewayError | undefined
     try {
-      refusal = apply(call, demand, await verdictOn(demand, asked), res)
+      refusal = apply(call, demand, await verdictOn(demand, asked), req, res)
       // The caller has left and needs no handler.
       if (call.left) refusal = call.refuse('client_closed_request')
     } catch (error) {
@@ -108,29 +120,58 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
       const verdict = countLocally && error instanceof StoreAway ? local.admit(demand) : undefined
       if (verdict && !verdict.refusedBy) store.hold(demand)
       // The store may have admitted the demand that is refused here.
-      else store.release(demand)
+      else void store.release(demand)
       if (!verdict) throw error
       return verdict
     }
   }
 
   /** Returns the error that refuses the call, or undefined for one that goes on. */
-  function apply(call: Call, demand: Demand, verdict: Verdict, res: Response): GatewayError | undefined {
+  function apply(
+    call: Call,
+    demand: Demand,
+    verdict: Verdict,
+    req: Request,
+    res: Response,
+  ): GatewayError | undefined {
     if (verdict.refusedBy) return refuse(call, demand, verdict, verdict.refusedBy)
-    // If the store goes away meanwhile, the running calls must count here.
-    if (demand.slots.length > 0 && store !== local) local.hold(demand)
+    if (demand.slots.length > 0) {
+      // If the store goes away meanwhile, the running calls must count here.
+      if (store !== local) local.hold(demand)
+      if (isShared) releaseBeforeLastByte(call, store, demand, req, res)
+    }
     call.onEnd('limits', () => {
       // A shorter call cannot outlive a refusal by {@link PARDON_MS}.
       const excuses = verdict.waitMs > 0 || Date.now() - call.startedAt >= PARDON_MS
       for (let i = 0; i < stores.length; i++) {
         const each = stores[i] as LimitStore
-        if (demand.slots.length > 0) each.release(demand)
+        if (demand.slots.length > 0) void each.release(demand)
         if (excuses && demand.charges.length > 0) each.ended?.(demand.sender)
       }
     })
     if (!res.headersSent) setLimitHeaders(call.protocol.name, demand, verdict, res)
     return undefined
   }
+}
+
+/** Whether a store is one of ours, which keep time and do not fail otherwise. */
+function isOwn(store: LimitStore): boolean {
+  return store.keepsTime === true || store.constructor === MemoryLimitStore
+}
+
+/** Gives slots back so early that whoever has read the whole answer finds them free at any process. */
+function releaseBeforeLastByte(
+  call: Call,
+  store: LimitStore,
+  demand: Demand,
+  req: Request,
+  res: Response,
+): void {
+  call.onLastByte(() => store.release(demand) || undefined)
+  const run = () => call.lastByte()
+  holdLastByte(res, run)
+  const upgrade = upgradeOf(req)
+  if (upgrade) holdLastByteOf(upgrade.socket, run)
 }
 
 function refuse(call: Call, demand: Demand, verdict: Verdict, limit: Limit): GatewayError {

@@ -24,16 +24,46 @@ const PARDON_LATE_MS = 250
  * - how many demands; for each its id, the place of its wait, window, number of counters, number of sets, then place,
  *   cost and limit of each counter, then place and limit of each set.
  * Returns: now, and a JSON list with for each demand: which limit refused it (from 1; 0: none), the wait or what is left of
- * the sender's, then what is used and left of the window for each of its counters. Times are milliseconds.
+ * the sender's, then what is used and left of the window for each of its counters. Times are milliseconds. A demand that
+ * needs a key which does not hold what it should is not decided: it gets -1 and the place of that key in KEYS.
  */
 export const DECIDE = `${CLOCK}
 local lease, counters, sets = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local asked, at = cjson.decode(ARGV[5]), 1
 local waits = counters + sets
 
+-- The keys that hold something else. They fail those who need them, and nobody else in the batch.
+local broken = {}
+
+-- Runs a command on the key at a place. Returns nil if the key is of another type. Any other error ends the script, with
+-- the error's own text.
+local function run(k, name, ...)
+  local reply = redis.pcall(name, KEYS[k], ...)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  if not string.find(reply.err, 'WRONGTYPE', 1, true) then return redis.call(name, KEYS[k], ...) end
+  broken[k] = true
+end
+
+-- Returns a stored number. A text of another form, or a number that cannot be counted on exactly, breaks its key.
+local function whole(k, text)
+  if not text then return nil end
+  if string.find(text, '^%-?%d+$') and #text <= 16 then return tonumber(text) end
+  broken[k] = true
+end
+
+local function waitOf(k)
+  local noted = run(k, 'HMGET', 'since', 'told', 'until', 'pardons', 'slotDue', 'earlyAt', 'by', 'prolonged')
+  if not noted then return end
+  for i = 1, 6 do noted[i] = whole(k, noted[i]) end
+  if noted[2] and not (noted[1] and noted[3]) then broken[k] = true end
+  if not broken[k] then return noted end
+end
+
+-- A Redis that is full takes whatever comes behind a removal. This changes nothing, and fails there as a demand alone does.
+if asked[1] > 0 then run(counters + 1, 'ZADD', 'XX', 0, '') end
 for _ = 1, asked[1] do
   local ids = asked[at + 2]
-  redis.call('ZREM', KEYS[counters + asked[at + 1]], unpack(asked, at + 3, at + 2 + ids))
+  run(counters + asked[at + 1], 'ZREM', unpack(asked, at + 3, at + 2 + ids))
   at = at + 2 + ids
 end
 
@@ -41,17 +71,17 @@ end
 -- another process than this note; then the penalty is taken back.
 at = at + 1
 for _ = 1, asked[at] do
-  local key, calls = KEYS[waits + asked[at + 1]], asked[at + 2]
+  local k, calls = waits + asked[at + 1], asked[at + 2]
   at = at + 2
-  local noted = redis.call('HMGET', key, 'since', 'told', 'until', 'earlyAt')
-  local since, told, till, earlyAt = tonumber(noted[1]), tonumber(noted[2]), tonumber(noted[3]), tonumber(noted[4])
+  local noted = waitOf(k) or {}
+  local since, told, till, pardons, earlyAt = noted[1], noted[2], noted[3], noted[4] or 0, noted[6]
   if told and now >= since + ${PARDON_MS} and now < told and till - now <= ${MAX_WAIT_MS} then
     if earlyAt and now - earlyAt <= ${PARDON_LATE_MS} then
-      redis.call('HSET', key, 'until', math.max(told, till - ${PENALTY_MS}))
-      redis.call('HDEL', key, 'earlyAt')
+      redis.call('HSET', KEYS[k], 'until', math.max(told, till - ${PENALTY_MS}))
+      redis.call('HDEL', KEYS[k], 'earlyAt')
       calls = calls - 1
     end
-    redis.call('HINCRBY', key, 'pardons', calls)
+    redis.call('HSET', KEYS[k], 'pardons', pardons + calls)
   end
 end
 
@@ -78,7 +108,10 @@ end
 
 if counters > 0 then used = redis.call('MGET', unpack(KEYS, 1, counters)) end
 for k = 1, counters do
-  used[k], left[k] = tonumber(used[k] or 0), redis.call('PTTL', KEYS[k])
+  left[k] = redis.call('PTTL', KEYS[k])
+  -- MGET reads a key of another type as none.
+  if not used[k] and left[k] ~= -2 then broken[k] = true end
+  used[k] = whole(k, used[k]) or 0
   if left[k] <= 0 then used[k] = 0 end
 end
 
@@ -87,13 +120,16 @@ at = at + 1
 local demands = asked[at]
 for _ = 1, demands do
   local id, sender, window, charges, slots = asked[at + 1], asked[at + 2], asked[at + 3], asked[at + 4], asked[at + 5]
-  local waitKey, costs = KEYS[waits + sender], at + 6
+  local waitAt, costs = waits + sender, at + 6
+  local waitKey = KEYS[waitAt]
   local places = costs + 3 * charges
   at = places + 2 * slots - 1
   local refusedBy, wait, pardons, rest = 0, 0, 0, 0
+  local fault
 
   for i = 1, charges do
     local k = asked[costs + 3 * i - 3]
+    if broken[k] then fault = k end
     local remaining = left[k]
     if remaining <= 0 then remaining = window end
     if remaining > window then
@@ -105,34 +141,45 @@ for _ = 1, demands do
       refusedBy, wait = i, remaining
     end
   end
+  for i = 1, slots do
+    local k = counters + asked[places + 2 * i - 2]
+    if not held[k] then held[k] = run(k, 'ZCARD') end
+    if broken[k] then fault = k end
+  end
 
-  if charges > 0 and (refusedBy > 0 or not waitless[sender]) then
-    local noted = redis.call('HMGET', waitKey, 'since', 'told', 'until', 'by', 'prolonged', 'pardons', 'slotDue')
-    local since, told, till = tonumber(noted[1]), tonumber(noted[2]), tonumber(noted[3])
+  if not fault and charges > 0 and (refusedBy > 0 or not waitless[sender]) then
+    local noted = waitOf(waitAt)
+    if not noted then
+      fault, noted = waitAt, {}
+    end
+    local since, told, till = noted[1], noted[2], noted[3]
     -- A wait that seems longer than any may be is from before the clock was set back.
     local waiting = told ~= nil and now < till and till - now <= ${MAX_WAIT_MS}
     waitless[sender] = not waiting
-    pardons = waiting and tonumber(noted[6]) or 0
+    -- A wait belongs to the limit that refused, and concerns no demand without it.
+    local waitsFor = 0
+    for i = 1, charges do if KEYS[asked[costs + 3 * i - 3]] == noted[7] then waitsFor = i end end
+    waiting = waiting and waitsFor > 0
+    pardons = waiting and noted[4] or 0
     rest = waiting and math.max(0, told - now) or 0
     local calm = since
     -- A sender that was refused a slot may come back then.
-    local slotDue = tonumber(noted[7])
+    local slotDue = noted[5]
     if waiting and slotDue and slotDue <= now + ${SLOT_WAIT_MS} then calm = math.max(since, slotDue) end
     -- From the time on that was told first a caller may have waited.
     local early = waiting and pardons == 0 and now > calm + ${GRACE_MS} and now < told
-    local owed = waiting and noted[5] == '1'
+    local owed = waiting and noted[8] == '1'
     if owed then
-      refusedBy = 1
-      for i = 1, charges do if KEYS[asked[costs + 3 * i - 3]] == noted[4] then refusedBy = i end end
+      refusedBy = waitsFor
       if early then till = math.min(till + ${PENALTY_MS}, now + ${MAX_WAIT_MS}) end
       wait = till - now
-    elseif refusedBy > 0 then
+    elseif refusedBy > 0 and not fault then
       local due = now + wait
       if waiting and now < told then told = math.min(told, due) else since, told, pardons = now, due, 0 end
       if early then due = math.min(math.max(due, till) + ${PENALTY_MS}, now + ${MAX_WAIT_MS}) end
       till, wait = due, due - now
     end
-    if refusedBy > 0 then
+    if refusedBy > 0 and not fault then
       redis.call('HSET', waitKey, 'since', since, 'told', told, 'until', till,
         'by', KEYS[asked[costs + 3 * refusedBy - 3]],
         'prolonged', (owed or early) and '1' or '0', 'pardons', math.max(pardons - 1, 0))
@@ -141,11 +188,11 @@ for _ = 1, demands do
       waitless[sender] = false
     end
   end
+  if fault then refusedBy, wait = -1, fault end
 
   if refusedBy == 0 then
     for i = 1, slots do
       local k, most = counters + asked[places + 2 * i - 2], asked[places + 2 * i - 1]
-      if not held[k] then held[k] = redis.call('ZCARD', KEYS[k]) end
       if held[k] >= most then recount(k) end
       if held[k] >= most and not redis.call('ZSCORE', KEYS[k], id) then
         refusedBy, wait = charges + i, ${SLOT_WAIT_MS}
@@ -160,7 +207,7 @@ for _ = 1, demands do
   end
 
   local admitted = refusedBy == 0
-  if admitted and pardons > 0 then redis.call('HINCRBY', waitKey, 'pardons', -1) end
+  if admitted and pardons > 0 then redis.call('HSET', waitKey, 'pardons', pardons - 1) end
   reply[said + 1], reply[said + 2] = refusedBy, admitted and rest or wait
   said = said + 2
   for i = 1, charges do

@@ -10,6 +10,20 @@ export interface Asked {
 /** The reply of `DECIDE`: Redis's time, a string with ioredis's `stringNumbers`, and the verdicts as a JSON list. */
 export type BatchReply = readonly [now: number | string, list: string]
 
+const PROBED = { level: 'probe', subject: 'probe', max: 1, cost: 1 } as const
+
+/**
+ * Two demands of which the first is admitted and the second refused, so that the script writes everything that it writes for
+ * callers: a counter, a slot and a wait. They fail where those would fail.
+ */
+const PROBES: readonly Demand[] = ['a', 'b'].map((id) => ({
+  id,
+  sender: 'probe',
+  windowMs: 1,
+  charges: [{ ...PROBED, kind: 'rpm', key: 'rpm:probe' }],
+  slots: [{ ...PROBED, kind: 'concurrency', max: 2, key: 'concurrency:probe' }],
+}))
+
 /** The most demands in one batch. Redis does nothing else while a script runs. */
 const MAX_DEMANDS = 100
 /** The most returned slots and ended calls in one batch. Lua copies them to a stack of bounded size. */
@@ -20,8 +34,20 @@ export class LimitBatch {
   readonly asked: Asked[] = []
   /** The ids of returned slots, by the key of their set. */
   readonly returned = new Map<string, string[]>()
+  /** Resolves when Redis has answered the batch or is no longer waited for. */
+  readonly answered: Promise<void>
+  readonly tellAnswered: () => void
+  /** The keys of the batch as they were sent. */
+  keys: readonly string[] = []
   readonly #ended = new Map<string, number>()
   #ends = 0
+  #probes: readonly Demand[] = []
+
+  constructor() {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.answered = promise
+    this.tellAnswered = resolve
+  }
 
   /** Whether the batch takes no more. */
   get full(): boolean {
@@ -40,8 +66,14 @@ export class LimitBatch {
     this.#ended.set(sender, (this.#ended.get(sender) ?? 0) + 1)
   }
 
+  /** Adds demands of nobody, whose verdicts say nothing but that Redis can decide on demands. */
+  probe(): void {
+    this.#probes = PROBES
+    this.giveBack('concurrency:probe', 'a')
+  }
+
   /** Returns the keys of `DECIDE`, and its arguments from the number of counters on. */
-  encode(prefix: string): { keys: string[]; args: (number | string)[] } {
+  encode(prefix: string): { keys: readonly string[]; args: (number | string)[] } {
     const [counters, sets, waits] = [
       new Places(`${prefix}:`),
       new Places(`${prefix}:`),
@@ -54,15 +86,15 @@ export class LimitBatch {
     }
     list.push(this.#ended.size)
     for (const [sender, calls] of this.#ended) list.push(waits.of(sender), calls)
-    list.push(this.asked.length)
-    for (const { demand } of this.asked) {
-      const { id, sender, windowMs, charges, slots } = demand
+    const demands = [...this.asked.map(({ demand }) => demand), ...this.#probes]
+    list.push(demands.length)
+    for (const { id, sender, windowMs, charges, slots } of demands) {
       list.push(id, waits.of(sender), windowMs, charges.length, slots.length)
       for (const { key, cost, max } of charges) list.push(counters.of(key), cost, max)
       for (const { key, max } of slots) list.push(sets.of(key), max)
     }
-    const keys = [...counters.keys, ...sets.keys, ...waits.keys]
-    return { keys, args: [counters.keys.length, sets.keys.length, JSON.stringify(list)] }
+    this.keys = [...counters.keys, ...sets.keys, ...waits.keys]
+    return { keys: this.keys, args: [counters.keys.length, sets.keys.length, JSON.stringify(list)] }
   }
 }
 
@@ -86,11 +118,15 @@ class Places {
   }
 }
 
-/** Calls `tell` with the verdict on each demand of a batch, in their order. */
+/**
+ * Calls `tell` with the verdict on each demand of a batch, in their order, or `undecided` with the place of the key, among
+ * those of the batch from 1, that does not hold what it should.
+ */
 export function readVerdicts(
   asked: readonly Asked[],
   [, list]: BatchReply,
   tell: (each: Asked, verdict: Verdict) => void,
+  undecided: (each: Asked, place: number) => void,
 ): void {
   const numbers = JSON.parse(list) as number[]
   let at = 0
@@ -102,7 +138,8 @@ export function readVerdicts(
     const counts: Count[] = []
     for (let i = 0; i < charges.length; i++, at += 2)
       counts.push({ used: numbers[at] as number, resetMs: numbers[at + 1] as number })
-    tell(each, { refusedBy: limitAt(charges, slots, refusing), waitMs, counts })
+    if (refusing < 0) undecided(each, waitMs)
+    else tell(each, { refusedBy: limitAt(charges, slots, refusing), waitMs, counts })
   }
 }
 

@@ -1,6 +1,6 @@
-import type { StoreGuard } from '../../core/store-guard/index.ts'
+import { StoreAway, type StoreGuard } from '../../core/store-guard/index.ts'
 import type { Demand, Verdict } from '../../middleware/rate-limit/index.ts'
-import { type BatchReply, LimitBatch, readVerdicts } from './limit-batch.ts'
+import { type Asked, type BatchReply, LimitBatch, readVerdicts } from './limit-batch.ts'
 
 /** The store behind {@link LimitBatches}: sends batches, and learns what became of their parts. */
 export interface BatchOwner {
@@ -14,6 +14,8 @@ export interface BatchOwner {
   late(demand: Demand, verdict: Verdict | undefined, now: number): void
   /** Notes returned slots that Redis did not confirm in time. */
   unconfirmed(key: string, ids: readonly string[]): void
+  /** Notes a key that does not hold what it should. */
+  broken(key: string): void
 }
 
 /**
@@ -40,9 +42,12 @@ export class LimitBatches {
     })
   }
 
-  giveBack(key: string, id: string): void {
-    this.#gathering().giveBack(key, id)
+  /** Gives a slot back. Resolves when Redis has confirmed it, or the guard has given up. Never rejects. */
+  giveBack(key: string, id: string): Promise<void> {
+    const batch = this.#gathering()
+    batch.giveBack(key, id)
     this.#sendIfFull()
+    return batch.answered
   }
 
   ended(sender: string): void {
@@ -73,6 +78,8 @@ export class LimitBatches {
   #send(): void {
     const batch = this.#open as LimitBatch
     this.#open = undefined
+    // What Redis lets pass in an outage, such as the return of a slot, must not end it.
+    if (this.#guard.away) batch.probe()
     let reply: Promise<BatchReply> | undefined
     const send = () => {
       reply = this.#owner.send(batch)
@@ -84,6 +91,7 @@ export class LimitBatches {
     )
     // Redis answers in order, and the guard gives up in order.
     this.#sent = settled
+    void settled.then(batch.tellAnswered)
   }
 
   /** Sends a batch. The guard has admitted its demands before; ended calls alone must not begin an outage. */
@@ -92,13 +100,22 @@ export class LimitBatches {
     return batch.returned.size > 0 ? this.#guard.run(send) : this.#guard.retry(send)
   }
 
-  #settle({ asked }: LimitBatch, answer: BatchReply): void {
+  #settle({ asked, keys }: LimitBatch, answer: BatchReply): void {
     if (asked.length === 0) return
     try {
-      readVerdicts(asked, answer, ({ demand, resolve }, verdict) => {
-        if (!verdict.refusedBy) this.#owner.admitted(demand)
-        resolve(verdict)
-      })
+      readVerdicts(
+        asked,
+        answer,
+        ({ demand, resolve }, verdict) => {
+          if (!verdict.refusedBy) this.#owner.admitted(demand)
+          resolve(verdict)
+        },
+        ({ reject }, place) => {
+          const key = keys[place - 1] as string
+          this.#owner.broken(key)
+          reject(new StoreAway(`${key} does not hold what the limits keep there`))
+        },
+      )
     } catch (error) {
       for (const { reject } of asked) reject(error)
     }
@@ -110,15 +127,14 @@ export class LimitBatches {
       this.#owner.unanswered(demand)
       reject(error)
     }
-    reply?.then(
-      (answer) =>
-        readVerdicts(asked, answer, ({ demand }, verdict) =>
-          this.#owner.late(demand, verdict, Number(answer[0])),
-        ),
-      // It stays unknown what Redis admitted. At worst, too few requests are admitted.
-      () => {
-        for (const { demand } of asked) this.#owner.late(demand, undefined, 0)
-      },
-    )
+    // Where it stays unknown what Redis admitted, too few requests are admitted at worst.
+    const unknown = ({ demand }: Asked) => this.#owner.late(demand, undefined, 0)
+    reply
+      ?.then((answer) => {
+        const tell = ({ demand }: Asked, verdict: Verdict) =>
+          this.#owner.late(demand, verdict, Number(answer[0]))
+        readVerdicts(asked, answer, tell, unknown)
+      })
+      .catch(() => asked.forEach(unknown))
   }
 }

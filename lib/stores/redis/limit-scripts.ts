@@ -9,12 +9,15 @@ else
 end`
 
 /**
- * Renews leases, and takes slots that Redis has forgotten: their calls run.
+ * Renews leases, and takes slots that Redis has forgotten: their calls run. A key of another type is left as it is: it fails
+ * those who ask for a slot of it.
  *
  * KEYS: a set of slots. ARGV: now or '', lease, then the ids.
  */
 export const RENEW = `${CLOCK}
 local lease = tonumber(ARGV[2])
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind ~= 'zset' and kind ~= 'none' then return 0 end
 for i = 3, #ARGV do redis.call('ZADD', KEYS[1], now + lease, ARGV[i]) end
 redis.call('PEXPIRE', KEYS[1], lease)
 return redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)`

@@ -1,5 +1,6 @@
 import type { IdempotencyClaim } from '../../core/call/index.ts'
 import type { ClaimRequest, IdempotencyRecord, IdempotencyStore } from '../../middleware/idempotency/index.ts'
+import { askSafely } from './cluster-asking.ts'
 import { CLAIM, COMPLETE, RELEASE, RENEW_CLAIM } from './idempotency-scripts.ts'
 import { type RedisClient, type RedisScript, redisScript } from './redis-script.ts'
 
@@ -35,6 +36,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
       throw new TypeError(
         'RedisIdempotencyStore: "redis" must be a client of ioredis, such as new Redis(url)',
       )
+    askSafely(redis)
     this.#prefix = prefix
     this.#claim = redisScript(redis, 'gatewayIdempotencyClaim', CLAIM)
     this.#renew = redisScript(redis, 'gatewayIdempotencyRenew', RENEW_CLAIM)

@@ -1,8 +1,9 @@
-import type { Logger } from '../../core/call/index.ts'
+import { consoleLogger, type Logger } from '../../core/call/index.ts'
 import { StoreAway, StoreGuard } from '../../core/store-guard/index.ts'
 import type { Count, Demand, LimitStore, Verdict } from '../../middleware/rate-limit/index.ts'
+import { askSafely } from './cluster-asking.ts'
 import { DECIDE } from './decide-script.ts'
-import type { BatchReply, LimitBatch } from './limit-batch.ts'
+import { type BatchReply, LimitBatch } from './limit-batch.ts'
 import { LimitBatches } from './limit-batches.ts'
 import { REFUND, RENEW } from './limit-scripts.ts'
 import { promptScript, type RedisClient, type RedisScript } from './redis-script.ts'
@@ -36,6 +37,7 @@ export interface RedisLimitStoreOptions {
  * app.use(rateLimit({ store: new RedisLimitStore({ redis }) }))
  */
 export class RedisLimitStore implements LimitStore {
+  readonly keepsTime = true
   readonly #prefix: string
   readonly #guard: StoreGuard
   readonly #decide: RedisScript
@@ -45,11 +47,14 @@ export class RedisLimitStore implements LimitStore {
   readonly #leases: SlotLeases
   readonly #leaseMs: number
   readonly #now: () => number | ''
+  readonly #logger: Logger
+  #tellBrokenAt = 0
   /** Demands that Redis did not answer in time, and what became of their calls until a late answer came. */
   readonly #unanswered = new WeakMap<Demand, 'undecided' | 'runs' | 'refused' | 'answered'>()
 
   constructor(options: RedisLimitStoreOptions) {
-    const { redis, prefix = 'gateway:{limits}', leaseMs = 25_000, logger, timeoutMs } = options
+    const { redis, prefix = 'gateway:{limits}', leaseMs = 25_000, timeoutMs } = options
+    const { logger = consoleLogger } = options
     if (typeof redis?.sendCommand !== 'function')
       throw new TypeError('RedisLimitStore: "redis" must be a client of ioredis, such as new Redis(url)')
     if (!(Number.isInteger(leaseMs) && leaseMs >= 1000 && leaseMs <= 30_000))
@@ -60,12 +65,14 @@ export class RedisLimitStore implements LimitStore {
       throw new TypeError(
         'RedisLimitStore: on a cluster "prefix" needs a hash tag, such as "gateway:{limits}": one script uses several keys',
       )
+    askSafely(redis)
     this.#prefix = prefix
     this.#leaseMs = leaseMs
+    this.#logger = logger
     this.#now = options.now ?? noClock
     this.#guard = new StoreGuard({
       name: 'redis limits',
-      ...(logger && { logger }),
+      logger,
       ...(timeoutMs !== undefined && { timeoutMs }),
       onChange: (away) => {
         options.onChange?.(away)
@@ -82,6 +89,7 @@ export class RedisLimitStore implements LimitStore {
         unanswered: (demand) => void this.#unanswered.set(demand, 'undecided'),
         late: (demand, verdict, now) => this.#late(demand, verdict, now),
         unconfirmed: (key, ids) => this.#leases.unconfirmed(key, ids),
+        broken: (key) => this.#tellBroken(key),
       },
       this.#guard,
     )
@@ -106,14 +114,16 @@ export class RedisLimitStore implements LimitStore {
   }
 
   /**
-   * Asks Redis whether it takes writes, for a readiness check. A process without requests learns only by this that Redis
-   * is back.
+   * Asks Redis to decide on demands of nobody, for a readiness check. A process without requests learns only by this that
+   * Redis is back.
    *
-   * @throws {StoreAway} while Redis does not take them.
+   * @throws {StoreAway} while Redis does not decide on demands.
    */
   async ping(): Promise<void> {
-    // A replica, or a Redis that cannot write, answers PING too. This writes nothing, but fails where writes fail.
-    await this.#guard.run(() => this.#renew('ping', []))
+    // A replica, a Redis that is full or forbids scripts answers PING too. This does all that an admission does.
+    const probe = new LimitBatch()
+    probe.probe()
+    await this.#guard.run(() => this.#send(probe, 1))
   }
 
   /**
@@ -136,10 +146,14 @@ export class RedisLimitStore implements LimitStore {
     this.#hold(demand, wasAsked)
   }
 
-  release(demand: Demand): void {
+  release(demand: Demand): Promise<void> | undefined {
     const unanswered = this.#unanswered.get(demand)
     if (unanswered === 'undecided') this.#unanswered.set(demand, 'refused')
-    for (const { key } of demand.slots) this.#leases.release(key, demand.id, unanswered !== undefined)
+    let last: Promise<void> | undefined
+    for (const { key } of demand.slots)
+      last = this.#leases.release(key, demand.id, unanswered !== undefined) ?? last
+    // Batches are answered in their order.
+    return last
   }
 
   ended(sender: string): void {
@@ -159,9 +173,19 @@ export class RedisLimitStore implements LimitStore {
     for (const { key } of slots) this.#leases.hold(key, id, isKnown)
   }
 
-  #send(batch: LimitBatch): Promise<BatchReply> {
+  #send(batch: LimitBatch, leaseMs = this.#leaseMs): Promise<BatchReply> {
     const { keys, args } = batch.encode(this.#prefix)
-    return this.#decide(keys, [this.#now(), this.#leaseMs, ...args]) as Promise<BatchReply>
+    return this.#decide(keys, [this.#now(), leaseMs, ...args]) as Promise<BatchReply>
+  }
+
+  /** Logs a key that fails its demands, at most one in a minute: callers may ask for it at any rate. */
+  #tellBroken(key: string): void {
+    if (performance.now() < this.#tellBrokenAt) return
+    this.#tellBrokenAt = performance.now() + 60_000
+    this.#logger.error(
+      { key },
+      'redis limits: a key does not hold what the limits keep there, and its callers cannot be counted: delete it',
+    )
   }
 
   /** Undoes an admission of a refused call. */

@@ -3,8 +3,8 @@ import { StoreAway, type StoreGuard } from '../../core/store-guard/index.ts'
 /** What {@link SlotLeases} asks of Redis, for one set of slots at a time. */
 export interface SlotCommands {
   renew(key: string, ids: readonly string[]): Promise<unknown>
-  /** Gives a slot back with the next batch. */
-  giveBack(key: string, id: string): void
+  /** Gives a slot back with the next batch. Resolves when Redis has it, or is no longer waited for. */
+  giveBack(key: string, id: string): Promise<void>
 }
 
 /** The most ids in one command. Redis copies the arguments of a script to a stack of bounded size. */
@@ -44,11 +44,12 @@ export class SlotLeases {
    * Gives a slot back. One that Redis does not know is only forgotten: an outage may be long.
    *
    * @param asked whether Redis may have the slot although this process does not hold it.
+   * @returns a promise that resolves when the slot is free; undefined if there is nothing to wait for.
    */
-  release(key: string, id: string, asked: boolean): void {
+  release(key: string, id: string, asked: boolean): Promise<void> | undefined {
     const held = remove(this.#live, key, id)
-    if (this.#unknown.size > 0 && remove(this.#unknown, key, id)) return
-    if (held || asked) this.#commands.giveBack(key, id)
+    if (this.#unknown.size > 0 && remove(this.#unknown, key, id)) return undefined
+    return held || asked ? this.#commands.giveBack(key, id) : undefined
   }
 
   /**
@@ -56,7 +57,7 @@ export class SlotLeases {
    * a cluster refused while it moves keys, so that the taking may have come after the giving back.
    */
   takenLate(key: string, id: string): void {
-    if (!this.#live.get(key)?.has(id)) this.#commands.giveBack(key, id)
+    if (!this.#live.get(key)?.has(id)) void this.#commands.giveBack(key, id)
   }
 
   /** Notes slots whose return Redis did not confirm. They are given back again; twice does no harm. */
@@ -69,7 +70,7 @@ export class SlotLeases {
   giveBackAgain(): void {
     const unconfirmed = [...this.#unconfirmed]
     this.#unconfirmed.clear()
-    for (const [key, ids] of unconfirmed) for (const id of ids) this.#commands.giveBack(key, id)
+    for (const [key, ids] of unconfirmed) for (const id of ids) void this.#commands.giveBack(key, id)
   }
 
   /** Makes Redis agree with what this process holds. */

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import { Cooldowns } from '../../../lib/middleware/rate-limit/cooldowns.ts'
+import { limit as limitOf } from './demands.ts'
 
 /** When the first refusal comes. */
 const START = 1_000_000
+const RPM = limitOf('rpm', 'key', 60)
+const TPM = limitOf('tpm', 'key', 1000)
+const LIMITS = [RPM, TPM]
 
 let cooldowns: Cooldowns
 beforeEach(() => {
@@ -11,10 +15,10 @@ beforeEach(() => {
 })
 
 /** What a sender is told that a limit refuses `ms` after the start, where the window ends `START + 60 s`. */
-const refused = (ms: number, { sender = 'key', limit = 'rpm', waitMs = 60_000 - ms } = {}) =>
-  cooldowns.refused(sender, limit, waitMs, START + ms)
-const owed = (ms: number, sender = 'key') => cooldowns.owed(sender, START + ms)
-const admitted = (ms: number, sender = 'key') => cooldowns.admitted(sender, START + ms)
+const refused = (ms: number, { sender = 'key', limit = RPM, waitMs = 60_000 - ms } = {}) =>
+  cooldowns.refused(sender, limit, LIMITS, waitMs, START + ms)
+const owed = (ms: number, sender = 'key', limits = LIMITS) => cooldowns.owed(sender, limits, START + ms)
+const admitted = (ms: number, sender = 'key') => cooldowns.admitted(sender, LIMITS, START + ms)
 const ended = (ms: number, sender = 'key') => cooldowns.ended(sender, START + ms)
 const slotRefused = (ms: number, sender = 'key') => cooldowns.slotRefused(sender, START + ms)
 
@@ -31,12 +35,12 @@ describe('a refused sender that asks again', () => {
     assert.equal(owed(1001), undefined)
   })
 
-  it('later than that waits a second longer, and then owes the wait whatever its limit says', () => {
+  it('later than that waits a second longer, and then owes the wait whatever its limit has left', () => {
     refused(0)
     assert.equal(refused(1001), 59_999)
-    assert.deepEqual(owed(1002), { waitMs: 60_000, limitKey: 'rpm' }, 'no wait is longer')
-    assert.deepEqual(owed(21_001), { waitMs: 41_001, limitKey: 'rpm' })
-    assert.deepEqual(owed(21_001), { waitMs: 42_001, limitKey: 'rpm' })
+    assert.deepEqual(owed(1002), { waitMs: 60_000, refusedBy: RPM }, 'no wait is longer')
+    assert.deepEqual(owed(21_001), { waitMs: 41_001, refusedBy: RPM })
+    assert.deepEqual(owed(21_001), { waitMs: 42_001, refusedBy: RPM })
   })
 
   it('waits the longest wait there is and not longer', () => {
@@ -57,9 +61,9 @@ describe('a refused sender that asks again', () => {
   })
 
   it('owes it to the limit that refused last', () => {
-    refused(0, { limit: 'rpm' })
-    refused(2000, { limit: 'tpm' })
-    assert.equal(owed(3000)?.limitKey, 'tpm')
+    refused(0, { limit: RPM })
+    refused(2000, { limit: TPM })
+    assert.equal(owed(3000)?.refusedBy, TPM)
   })
 
   it('at the time that it was told first is not early, and still waits for its penalties', () => {
@@ -92,6 +96,14 @@ describe('a refused sender that asks again', () => {
     refused(2000, { waitMs: 20_000 })
     assert.equal(owed(5000)?.waitMs, 18_000, 'nothing is added')
     assert.equal(owed(5000)?.waitMs, 18_000)
+  })
+
+  it('waits for the limit that refused, and for no other', () => {
+    refused(0)
+    refused(2000)
+    assert.equal(owed(2001, 'key', [TPM]), undefined)
+    assert.equal(cooldowns.refused('key', TPM, [TPM], 9000, START + 3000), 9000)
+    assert.equal(owed(3001, 'key', [RPM]), undefined)
   })
 
   it('makes no other sender wait', () => {
@@ -243,12 +255,4 @@ describe('a clock that was set back', () => {
     refused(0)
     assert.equal(refused(2000), 58_000)
   })
-})
-
-it('waits that are over are forgotten, and those that are not are kept, however many senders come', () => {
-  refused(0, { waitMs: 5000 })
-  refused(2000, { waitMs: 3000 })
-  for (let i = 0; i < 2000; i++) refused(5999, { sender: `other ${i}`, waitMs: 1000 })
-  // 5 s, and one more for the early retry.
-  assert.equal(owed(5999)?.waitMs, 1)
 })

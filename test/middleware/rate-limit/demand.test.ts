@@ -32,10 +32,10 @@ const planOf = (levels: readonly LimitLevel[], tokens = 7) => ({
 const asked = (levels: readonly LimitLevel[], tokens?: number) => demandOf(planOf(levels, tokens), REQ, CALL)
 
 describe('what a request asks of its limits', () => {
-  it('are those of its key and its account, in this order, in the name of the key', () => {
+  it('are those of its key and its account, in this order, in the name of both', () => {
     assert.deepEqual(asked([keyLevel, accountLevel]), {
       id: 'req_1',
-      sender: 'key:k1',
+      sender: 'key:k1 account:a1',
       windowMs: 60_000,
       charges: [
         { kind: 'rpm', level: 'key', subject: 'k1', max: 1, cost: 1, key: 'rpm:key:k1' },
@@ -81,13 +81,24 @@ describe('what a request asks of its limits', () => {
     )
   })
 
-  it('has the sender of the first level that applies, with limits or without', () => {
+  it('has the subjects of all levels that apply as its sender, with limits or without', () => {
     const levels = [
       { name: 'none', by: () => null, rpm: 1 },
       { name: 'first', by: () => 'x' },
       { name: 'second', by: () => 'y', rpm: 1 },
     ]
-    assert.equal(asked(levels)?.sender, 'first:x')
+    assert.equal(asked(levels)?.sender, 'first:x second:y')
+    const third = { name: 'third', by: () => 'z' }
+    assert.equal(asked([...levels, third])?.sender, 'first:x second:y third:z')
+  })
+
+  it('names a long subject by its beginning and its hash, so that no caller fills the memory', () => {
+    const names = ['a', 'b'].map((last) => {
+      const found = asked([{ name: 'user', by: () => 'x'.repeat(100_000) + last, rpm: 1 }])
+      return [found?.sender, found?.charges[0]?.key, found?.charges[0]?.subject]
+    })
+    assert.equal(new Set(names.flat()).size, 6)
+    for (const name of names.flat()) assert.ok((name as string).length < 200)
   })
 
   it('asks for its tokens once, and only where some level limits them', () => {

@@ -63,10 +63,19 @@ describe('what one turn of the event loop asks of Redis', () => {
       ...[3, 100, 5, 56_000, 6, 55_000],
       ...[4, 0, 7, 54_000, 8, 53_000],
       ...[1, 700],
+      ...[-1, 4, 0, 0],
     ]
     const told: [unknown, Verdict][] = []
+    const undecided: [unknown, number][] = []
     const all = [both, both, both, both, demand([slot])].map(asked)
-    readVerdicts(all, ['1', JSON.stringify(list)], (each, verdict) => told.push([each, verdict]))
+    const broken = asked(demand([rpm]))
+    readVerdicts(
+      [...all, broken],
+      ['1', JSON.stringify(list)],
+      (each, verdict) => told.push([each, verdict]),
+      (each, place) => undecided.push([each, place]),
+    )
+    assert.deepEqual(undecided, [[broken, 4]])
     assert.deepEqual(
       told.map(([each]) => each),
       all,

@@ -23,7 +23,7 @@ function slots(t: TestContext) {
       renewed.push([key, ids])
       if (world.fails) throw new Error('redis is down')
     },
-    giveBack: (key: string, id: string) => void returned.push([key, id]),
+    giveBack: async (key: string, id: string) => void returned.push([key, id]),
   }
   const leases = new SlotLeases(commands, guard, RENEW_MS)
   const pass = async (ms: number) => {
@@ -195,7 +195,7 @@ describe('a limit store on Redis', () => {
     for (const leaseMs of [999, 30_001, 1000.5, Number.NaN]) wrong({ leaseMs })
     for (const timeoutMs of [0, -1, 1.5, Number.NaN]) wrong({ timeoutMs })
     for (const given of [undefined, null, {}]) wrong({ redis: given })
-    const cluster = { ...redis, isCluster: true }
+    const cluster = { ...redis, isCluster: true, nodes: () => [], on() {} }
     for (const prefix of ['gateway', 'gateway:{}', '{', 'a}b{']) wrong({ redis: cluster, prefix })
     for (const options of [
       { leaseMs: 1000 },
