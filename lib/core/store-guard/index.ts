@@ -1,1 +1,1 @@
-export { StoreAway, StoreGuard, type StoreGuardOptions } from './store-guard.ts'
+export { BrokenRecord, StoreAway, StoreGuard, type StoreGuardOptions } from './store-guard.ts'

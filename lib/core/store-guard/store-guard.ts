@@ -5,6 +5,11 @@ export class StoreAway extends Error {
   override readonly name = 'StoreAway'
 }
 
+/** Says that one record of a store is not what it should be: who needs it fails, and the store is not away. */
+export class BrokenRecord extends Error {
+  override readonly name = 'BrokenRecord'
+}
+
 /**
  * The number of slices of the time limit. One timer counts them for all running operations. While the event loop is blocked no
  * slice passes, so that the delay of this process does not count as the store's.
@@ -118,7 +123,8 @@ export class StoreGuard {
       const fail: GiveUp = (error) => {
         if (!this.#running.delete(fail)) return
         // While others get answers, a late operation does not mean that the store is away.
-        const answers = error instanceof StoreAway && this.#answeredAt >= askedAt
+        const answers =
+          error instanceof BrokenRecord || (error instanceof StoreAway && this.#answeredAt >= askedAt)
         if (beginsOutage && !answers) this.#gone(error)
         reject(error instanceof StoreAway ? error : new StoreAway(`${this.#name} failed`, { cause: error }))
       }

@@ -4,6 +4,7 @@ import { StoreAway, type StoreGuard } from '../../core/store-guard/index.ts'
 import { HeldClaim, type Moment, momentNow } from './held-claim.ts'
 import type { IdempotencyRecord, IdempotencyStore } from './idempotency-store.ts'
 import { RecordPruner } from './record-pruner.ts'
+import { booleanIn, recordIn } from './store-answers.ts'
 import { UnconfirmedClaims } from './unconfirmed-claims.ts'
 
 /** Options of a {@link ClaimKeeper}. Times are milliseconds. */
@@ -69,7 +70,9 @@ export class ClaimKeeper {
     try {
       const existing = await this.#guard.run(() => {
         asked = true
-        return this.#store.claim({ ...claim, fingerprint, now, leaseUntil: now + this.#leaseMs })
+        return this.#store
+          .claim({ ...claim, fingerprint, now, leaseUntil: now + this.#leaseMs })
+          .then(recordIn)
       })
       if (existing) return this.#isSettling(existing) ? { ...existing, state: 'running' } : existing
     } catch (error) {
@@ -175,7 +178,9 @@ export class ClaimKeeper {
   }
 
   async #askToComplete(held: HeldClaim, how: 'insist' | 'retry'): Promise<void> {
-    const kept = await this.#guard[how](() => this.#store.complete(held, Date.now() + this.#keepMs))
+    const kept = await this.#guard[how](() =>
+      this.#store.complete(held, Date.now() + this.#keepMs).then(booleanIn),
+    )
     if (kept) held.state = 'completed'
     else this.#lose(held)
   }

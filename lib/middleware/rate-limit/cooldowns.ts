@@ -19,7 +19,10 @@ interface Cooldown {
 
 /** Keeps the cooldowns of refused senders, and prolongs those of senders that retry early. */
 export class Cooldowns {
-  readonly #bySender = new ExpiringMap<Cooldown>(({ endsAt }) => endsAt)
+  readonly #bySender = new ExpiringMap<Cooldown>(
+    ({ endsAt }) => endsAt,
+    ({ isPenalized }) => (isPenalized ? 1 : 0),
+  )
   /** When senders that were last refused a slot may retry, which may be during a later cooldown. */
   readonly #slotRetryAt = new ExpiringMap<number>((retryAt) => retryAt + GRACE_MS)
 

@@ -15,6 +15,8 @@ const MAX_KEPT_SETS = 20_000
 /** What is used of a window, and when it ends, in milliseconds since the epoch. */
 interface Window {
   used: number
+  /** The limit when it was last counted on. */
+  max: number
   endsAt: number
 }
 
@@ -28,7 +30,10 @@ interface Window {
  * app.use(rateLimit({ store: new MemoryLimitStore(), levels: [{ name: 'ip', by: (req) => req.ip, rpm: 60 }] }))
  */
 export class MemoryLimitStore implements LimitStore {
-  readonly #windows = new ExpiringMap<Window>(({ endsAt }) => endsAt)
+  readonly #windows = new ExpiringMap<Window>(
+    ({ endsAt }) => endsAt,
+    ({ used, max }) => used / max,
+  )
   readonly #cooldowns = new Cooldowns()
   readonly #slots = new Map<string, Set<string>>()
 
@@ -100,15 +105,18 @@ export class MemoryLimitStore implements LimitStore {
 
   /** Counts an admitted charge, in its window and in the count that the caller is told. */
   #charge(
-    { key, cost }: Limit,
+    { key, cost, max }: Limit,
     count: { -readonly [member in keyof Count]: Count[member] },
     now: number,
   ): void {
     count.used += cost
     const window = this.#windows.get(key)
     if (window === undefined) {
-      this.#windows.set(key, { used: cost, endsAt: now + count.resetMs }, now)
-    } else if (window.endsAt > now) {
+      this.#windows.set(key, { used: cost, max, endsAt: now + count.resetMs }, now)
+      return
+    }
+    window.max = max
+    if (window.endsAt > now) {
       window.used += cost
     } else {
       window.used = cost

@@ -1,4 +1,5 @@
 import type { IdempotencyClaim } from '../../core/call/index.ts'
+import { BrokenRecord } from '../../core/store-guard/index.ts'
 import type { ClaimRequest, IdempotencyRecord, IdempotencyStore } from '../../middleware/idempotency/index.ts'
 import { askSafely } from './cluster-asking.ts'
 import { CLAIM, COMPLETE, RELEASE, RENEW_CLAIM } from './idempotency-scripts.ts'
@@ -38,10 +39,10 @@ export class RedisIdempotencyStore implements IdempotencyStore {
       )
     askSafely(redis)
     this.#prefix = prefix
-    this.#claim = redisScript(redis, 'gatewayIdempotencyClaim', CLAIM)
-    this.#renew = redisScript(redis, 'gatewayIdempotencyRenew', RENEW_CLAIM)
-    this.#complete = redisScript(redis, 'gatewayIdempotencyComplete', COMPLETE)
-    this.#release = redisScript(redis, 'gatewayIdempotencyRelease', RELEASE)
+    this.#claim = ofOneRecord(redisScript(redis, 'gatewayIdempotencyClaim', CLAIM))
+    this.#renew = ofOneRecord(redisScript(redis, 'gatewayIdempotencyRenew', RENEW_CLAIM))
+    this.#complete = ofOneRecord(redisScript(redis, 'gatewayIdempotencyComplete', COMPLETE))
+    this.#release = ofOneRecord(redisScript(redis, 'gatewayIdempotencyRelease', RELEASE))
   }
 
   async claim({ id, owner, fingerprint, now, leaseUntil }: ClaimRequest) {
@@ -52,7 +53,9 @@ export class RedisIdempotencyStore implements IdempotencyStore {
 
   async renew(claims: readonly IdempotencyClaim[], leaseUntil: number): Promise<boolean[]> {
     const life = lifeOf(leaseUntil - Date.now())
-    const replies = claims.map(({ id, owner }) => this.#renew([this.#key(id)], [owner, leaseUntil, life]))
+    const replies = claims.map(({ id, owner }) =>
+      this.#renew([this.#key(id)], [owner, leaseUntil, life]).catch(lostIfBroken),
+    )
     return (await Promise.all(replies)).map(isOne)
   }
 
@@ -72,6 +75,25 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   #key(id: string): string {
     return this.#prefix + id
   }
+}
+
+/** Tells the fault of a record, which is of another type or holds no times, from those of Redis. */
+function ofOneRecord(script: RedisScript): RedisScript {
+  return async (keys, args) => {
+    try {
+      return await script(keys, args)
+    } catch (error) {
+      const isOfRecord =
+        error instanceof Error && /^(WRONGTYPE |ERR (user_script|Error running script))/.test(error.message)
+      throw isOfRecord ? new BrokenRecord(`${keys[0]} holds no record: delete it`, { cause: error }) : error
+    }
+  }
+}
+
+/** A claim whose record is broken is lost, and the others are renewed. */
+function lostIfBroken(error: unknown): 0 {
+  if (error instanceof BrokenRecord) return 0
+  throw error
 }
 
 /** Returns whether a reply is 1. With ioredis's `stringNumbers` it is a string. */

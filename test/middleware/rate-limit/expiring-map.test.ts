@@ -1,18 +1,29 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { Cooldowns } from '../../../lib/middleware/rate-limit/cooldowns.ts'
 import { ExpiringMap } from '../../../lib/middleware/rate-limit/expiring-map.ts'
+import { limit } from './demands.ts'
 
-const mapOf = (maxSize?: number) => new ExpiringMap<{ endsAt: number }>(({ endsAt }) => endsAt, maxSize)
+interface Ending {
+  endsAt: number
+  worth?: number
+}
+
+const mapOf = (maxSize?: number) =>
+  new ExpiringMap<Ending>(
+    ({ endsAt }) => endsAt,
+    ({ worth = 0 }) => worth,
+    maxSize,
+  )
 
 describe('a map whose values end', () => {
-  it('removes what has ended when its size has doubled', () => {
+  it('holds at most twice what has not ended, while others come', () => {
     const map = mapOf()
-    for (let i = 0; i < 1024; i++) map.set(`k${i}`, { endsAt: i < 24 ? 101 : 100 }, 0)
-    assert.equal(map.size, 1024)
-    map.set('next', { endsAt: 200 }, 100)
-    assert.equal(map.size, 25)
-    assert.equal(map.get('k23')?.endsAt, 101)
-    assert.equal(map.get('k24'), undefined)
+    for (let at = 0; at < 20_000; at++) {
+      map.set(`k${at}`, { endsAt: at + 500 }, at)
+      assert.ok(map.size <= 1010, `${map.size} at ${at}`)
+    }
+    for (let i = 19_500; i < 20_000; i++) assert.equal(map.get(`k${i}`)?.endsAt, i + 500)
   })
 
   it('keeps everything that has not ended, however much comes', () => {
@@ -21,22 +32,41 @@ describe('a map whose values end', () => {
     assert.equal(map.size, 10_000)
   })
 
-  it('lets the tenth that came first give way at its maximum size', () => {
-    const map = mapOf(100)
-    for (let i = 0; i < 100; i++) map.set(`k${i}`, { endsAt: 1 }, 0)
-    assert.equal(map.size, 100)
-    map.set('next', { endsAt: 1 }, 0)
-    assert.equal(map.size, 91)
-    assert.deepEqual([map.get('k9'), map.get('k10')?.endsAt, map.get('next')?.endsAt], [undefined, 1, 1])
-    for (let i = 0; i < 10_000; i++) map.set(`n${i}`, { endsAt: 1 }, 0)
-    assert.ok(map.size <= 100, `${map.size}`)
+  it('never grows beyond its maximum size, and takes every new key', () => {
+    for (const maxSize of [1, 7, 100]) {
+      const map = mapOf(maxSize)
+      for (let i = 0; i < 5000; i++) {
+        map.set(`k${i}`, { endsAt: 1 }, 0)
+        assert.ok(map.size <= maxSize && map.get(`k${i}`))
+      }
+    }
   })
 
-  it('keeps all others at its maximum size where enough has ended', () => {
-    const map = mapOf(100)
-    for (let i = 0; i < 100; i++) map.set(`k${i}`, { endsAt: i < 20 ? 1 : 3 }, 0)
-    map.set('next', { endsAt: 3 }, 2)
-    assert.equal(map.size, 81)
-    assert.equal(map.get('k20')?.endsAt, 3)
+  it('keeps what is worth most at its maximum size, wherever it stands, whatever floods it', () => {
+    const map = mapOf(1000)
+    const kept = Array.from({ length: 50 }, (_, i) => `kept${i}`)
+    for (let i = 0; i < 1000; i++)
+      map.set(i % 20 === 0 ? `kept${i / 20}` : `k${i}`, { endsAt: 1, worth: i % 20 === 0 ? 1 : 0.4 }, 0)
+    for (let i = 0; i < 100_000; i++) map.set(`flood${i}`, { endsAt: 1, worth: (i % 5) / 10 }, 0)
+    assert.deepEqual(
+      kept.filter((key) => !map.get(key)),
+      [],
+    )
   })
+
+  it('keeps the oldest of what is worth the same', () => {
+    const map = mapOf(1000)
+    for (let i = 0; i < 20_000; i++) map.set(`k${i}`, { endsAt: 1, worth: 1 }, 0)
+    assert.ok(map.get('k0'))
+  })
+})
+
+it('waits that are over are forgotten, and those that are not are kept, however many senders come', () => {
+  const cooldowns = new Cooldowns()
+  const rpm = limit('rpm', 's', 1)
+  cooldowns.refused('key', rpm, [rpm], 5000, 0)
+  cooldowns.refused('key', rpm, [rpm], 3000, 2000)
+  for (let i = 0; i < 2000; i++) cooldowns.refused(`other ${i}`, rpm, [rpm], 1000, 5999)
+  // 5 s, and one more for the early retry.
+  assert.equal(cooldowns.owed('key', [rpm], 5999)?.waitMs, 1)
 })
