@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 
 interface Use {
@@ -11,7 +11,13 @@ interface Use {
   readonly end: () => void
 }
 
-/** Tracks since when each connection of a server is idle, which Node does not report. */
+/**
+ * The most requests that a caller may send on a connection before the first of them is answered. Node begins all that
+ * have come in one packet, which can be a thousand. Clients in use send one at a time.
+ */
+const MAX_UNANSWERED = 32
+
+/** Tracks what runs on each connection of a server, and since when it is idle, which Node does not report. */
 export class Connections {
   readonly #uses = new Map<Socket, Use>()
 
@@ -32,6 +38,17 @@ export class Connections {
       use.open++
       res.on('close', use.end)
     })
+  }
+
+  /**
+   * Returns false for a request on a connection that has too many unanswered ones. The connection is cut: no answer could
+   * overtake theirs.
+   */
+  admits({ socket }: IncomingMessage): boolean {
+    const use = this.#uses.get(socket)
+    if (use === undefined || use.open <= MAX_UNANSWERED) return true
+    socket.destroy()
+    return false
   }
 
   /**

@@ -1,4 +1,4 @@
-import { createServer, type Server, type ServerOptions } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { Express } from 'express'
 import {
   cutStalledCallers,
@@ -6,6 +6,7 @@ import {
   messageClassesOf,
   serverRefusals,
 } from 'express-model-gateway'
+import { Connections } from './connections.ts'
 
 /**
  * The limits of the HTTP server, which apply before any middleware. Times are milliseconds. They protect a gateway that
@@ -27,20 +28,34 @@ export const HTTP_BOUNDS: ServerOptions = {
   requireHostHeader: false,
 }
 
+/** An HTTP server, and what runs on its connections. */
+export interface BoundedServer {
+  readonly server: Server
+  readonly connections: Connections
+}
+
 /**
  * Creates an HTTP server with limits for its callers.
  *
  * @param refused answers what is no valid HTTP.
  */
-export function httpServer(app: Express, refused: Express, bounds: ServerOptions = HTTP_BOUNDS): Server {
+export function httpServer(
+  app: Express,
+  refused: Express,
+  bounds: ServerOptions = HTTP_BOUNDS,
+): BoundedServer {
   const server = createServer({
     ...bounds,
     ...messageClassesOf(app),
     shouldUpgradeCallback: isWebSocketRequest,
   })
-  for (const [event, listener] of Object.entries(serverRefusals(app, refused))) server.on(event, listener)
+  const connections = new Connections(server)
+  const serve: RequestListener = (req, res) => {
+    if (connections.admits(req)) app(req, res)
+  }
+  for (const [event, listener] of Object.entries(serverRefusals(serve, refused))) server.on(event, listener)
   // By default Node silently drops headers beyond a number. Here only maxHeaderSize limits them.
   server.maxHeadersCount = 0
   cutStalledCallers(server)
-  return server
+  return { server, connections }
 }

@@ -2,7 +2,6 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
 import { createGateway } from './app.ts'
-import { Connections } from './connections.ts'
 import { errorText } from './error-text.ts'
 import { httpServer } from './http-server.ts'
 import { metricsPage } from './metrics-page.ts'
@@ -66,10 +65,11 @@ export async function startServing({
   })
   peers?.reportFrom({ metrics: observability.metricsText, lines: gateway.lineFigures })
   const { upgrades } = gateway
-  const server = httpServer(gateway.app, gateway.refused).on('upgrade', upgrades.handle)
+  const { server, connections } = httpServer(gateway.app, gateway.refused)
+  server.on('upgrade', upgrades.handle)
   const draining = {
     server,
-    connections: new Connections(server),
+    connections,
     upgrades,
     readiness,
     noticeMs: settings.noticeMs,

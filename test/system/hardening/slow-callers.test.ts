@@ -39,7 +39,7 @@ async function serve(t: TestContext) {
   })
   app.use(errorEnvelope())
   const refused = express().use(beginCall(), refuseUnparsed(), errorEnvelope())
-  const server = httpServer(app, refused, { ...HTTP_BOUNDS, ...BOUNDS })
+  const { server } = httpServer(app, refused, { ...HTTP_BOUNDS, ...BOUNDS })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.after(() => {
     server.closeAllConnections()
