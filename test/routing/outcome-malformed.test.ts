@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http'
-import { gzipSync } from 'node:zlib'
 import { ANTHROPIC, eventsOf, OPENAI, OPENAI_STREAM, STREAMS } from '../support/exchange.ts'
 import { SECRET, testOutcomes } from '../support/outcome-row.ts'
 import { answerJson, chatAnswer, chatChunk, stream } from '../support/scripted-upstream.ts'
@@ -30,14 +29,6 @@ testOutcomes('a line whose whole answer is malformed', [
       res.writeHead(200, { 'content-type': 'application/json', 'content-length': '9000' })
       res.write(`{"choices":[{"message":{"content":"${SECRET}"}}]`)
       setTimeout(() => res.socket?.end(), 20)
-    },
-    ...plain,
-  },
-  {
-    does: 'compresses its answer although nobody asked for it',
-    script(res) {
-      res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
-      res.end(gzipSync(JSON.stringify({ choices: [{ message: { content: SECRET } }] })))
     },
     ...plain,
   },
@@ -76,13 +67,5 @@ testOutcomes('a line whose stream is malformed before it began', [
     },
     ...malformed,
     modes: [OPENAI_STREAM],
-  },
-  {
-    does: 'compresses its stream although nobody asked for it',
-    script(res, mode) {
-      res.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' })
-      res.end(gzipSync(eventsOf(mode, [SECRET]).join('')))
-    },
-    ...streamed,
   },
 ])

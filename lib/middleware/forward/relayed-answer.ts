@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { BodyCollector } from '../../core/bytes/index.ts'
 import { freeSpent } from '../../core/call/index.ts'
 import { parseJson } from '../../core/json/index.ts'
+import { decoded } from '../../routing/attempt/content-decoding.ts'
 
 interface Answering {
   /** Resolves when the exchange has ended, which may be before its answer was passed on. */
@@ -59,5 +60,9 @@ export async function readError(exchange: Answering, response: IncomingMessage):
     response.on('end', resolve)
   })
   await Promise.race([whole, exchange.ended])
-  return parseJson(body.take().toString())
+  try {
+    return parseJson(decoded(body.take(), response.headers['content-encoding']).toString())
+  } catch {
+    return undefined
+  }
 }

@@ -1,12 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Timeouts } from '../../core/catalog/index.ts'
-import type { ConnectionAware, CountingConnection, Wire } from '../lines/upstream-pool.ts'
+import type { ConnectionAware, WatchedConnection } from '../lines/upstream-connection.ts'
+import type { Wire } from '../lines/upstream-pool.ts'
+import { type ContentDecoder, decoderFor } from './content-decoding.ts'
 import { Exchange, type ExchangeEnd, type ExchangeTarget } from './exchange.ts'
-import { connectionFailure, type Failure } from './failure.ts'
+import { connectionFailure, type Failure, malformed } from './failure.ts'
 
 /** Receives a response as it arrives. Each method returns the end of the exchange once there is one. */
 export interface ResponseHandler<End> {
+  /** Whether it is given the body without its content encodings, as far as these are known. */
+  readonly decodes?: boolean
   /** Takes the head. */
   start(status: number, headers: IncomingHttpHeaders): End | undefined
   /**
@@ -32,12 +36,13 @@ const OVER = new Error('the exchange is over')
 /** One request sent with undici, and its answer. */
 export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> implements ConnectionAware {
   /** Set by the pool. */
-  connection: CountingConnection | undefined
+  connection: WatchedConnection | undefined
   readonly #request: Dispatcher.DispatchOptions
   readonly #wire: Wire
   #handler: ResponseHandler<End> | undefined
   #controller: Dispatcher.DispatchController | undefined
   #onReusedConnection = false
+  #decoder: ContentDecoder | undefined
   #responseOver = false
   #lingering: NodeJS.Timeout | undefined
 
@@ -78,11 +83,13 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
   /** Stops reading while the caller is slower than the upstream. */
   pause(): void {
     this.#controller?.pause()
+    this.#decoder?.pause()
     this.pauseClocks()
   }
 
   resume(): void {
     this.resumeClocks()
+    this.#decoder?.resume()
     this.#controller?.resume()
   }
 
@@ -96,7 +103,10 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
       return
     }
     this.#controller = controller
-    if (this.connection) this.#onReusedConnection = this.connection.carried++ > 0
+    const { body } = this.#request
+    const bytes = Buffer.isBuffer(body) ? body.length : 0
+    // A request that is sent again goes over a fresh connection.
+    this.#onReusedConnection = this.connection?.begin(bytes) ?? false
     this.noteConnected()
   }
 
@@ -108,6 +118,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     // 1xx are not the answer.
     if (this.end || status < 200 || controller !== this.#controller) return
     this.status = status
+    if (headers['content-encoding'] !== undefined && this.#handler?.decodes) this.#decode(headers)
     const end = this.#handler?.start(status, headers)
     if (end) this.#end(end, true)
   }
@@ -115,14 +126,34 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.end || controller !== this.#controller) return
     this.noteProgress()
-    if (this.#handler?.push(chunk)) queueMicrotask(() => this.#flush())
+    if (this.#decoder) this.#decoder.write(chunk)
+    else if (this.#handler?.push(chunk)) queueMicrotask(() => this.#flush())
+  }
+
+  /** Reads the body through its content encodings. The head then names none. */
+  #decode(headers: IncomingHttpHeaders): void {
+    const decoder = decoderFor(headers['content-encoding'], {
+      decoded: (chunk) => {
+        if (!this.end && this.#handler?.push(chunk)) this.#flush()
+      },
+      ended: () => this.#finish(),
+      failed: (detail) => this.breakOff(malformed(detail)),
+    })
+    if (decoder === undefined) return
+    delete headers['content-encoding']
+    this.#decoder = decoder ?? undefined
+  }
+
+  #finish(): void {
+    if (!this.end && this.#handler) this.#end(this.#handler.finish(), false)
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
     if (controller !== this.#controller) return
     this.#responseOver = true
     clearTimeout(this.#lingering)
-    if (!this.end && this.#handler) this.#end(this.#handler.finish(), false)
+    if (this.#decoder) this.#decoder.end()
+    else this.#finish()
   }
 
   onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void {
@@ -130,13 +161,15 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     this.#responseOver = true
     clearTimeout(this.#lingering)
     if (this.end) return
-    if (this.#onReusedConnection && this.status === null) this.#resend()
+    if (this.#onReusedConnection && this.status === null && this.connection?.wasDead) this.#resend()
+    else if (this.#decoder && this.status !== null)
+      this.#decoder.cut(() => this.breakOff(connectionFailure(error, false)))
     else this.breakOff(connectionFailure(error, this.connecting))
   }
 
-  /** Sends the request once more: the upstream had closed the kept-alive connection before any byte of an answer. */
+  /** Sends the request once more: the upstream had closed the kept-alive connection before it could read it. */
   #resend(): void {
-    this.#onReusedConnection = false
+    this.resent = true
     this.#responseOver = false
     this.#controller = undefined
     this.noteReconnecting()
@@ -159,6 +192,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
    */
   #end(end: End, cut: boolean): void {
     if (!this.conclude(end)) return
+    this.#decoder?.close()
     const controller = this.#controller
     if (!controller || this.#responseOver) return
     if (cut) controller.abort(OVER)

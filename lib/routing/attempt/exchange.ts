@@ -35,6 +35,8 @@ const RUNNING: ExchangeEnd = { kind: 'abandoned' }
 
 /** Characters of a detail that the trace keeps. */
 const MAX_DETAIL_LENGTH = 300
+const RESENT = '(sent again over a fresh connection: the kept-alive one was dead)'
+
 const MAY_LACK_ENDPOINT = '(the line has no such endpoint? list its "endpoints")'
 
 /**
@@ -61,6 +63,8 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   durationMs = 0
   /** Parts of a translated answer that were left out. */
   skipped = 0
+  /** Whether the request was sent once more, because its kept-alive connection was dead. */
+  protected resent = false
   /** How the exchange ended; undefined while it runs. */
   end: End | undefined
   #resolve: ((end: End) => void) | undefined
@@ -180,7 +184,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
       upstreamStatus: this.status,
       outcome: end.kind === 'failed' ? end.failure.code : end.kind === 'served' ? 'completed' : 'abandoned',
       timeoutPhase: failure?.timeoutPhase ?? null,
-      detail: failure?.detail ? this.#detailOf(failure.detail, failure.unknownPath) : null,
+      detail: this.#detailOf(failure?.detail ?? '', failure?.unknownPath),
       connectMs: rounded(this.connectMs),
       firstByteMs: rounded(this.firstByteMs),
       durationMs: Math.round(this.durationMs),
@@ -188,9 +192,15 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     }
   }
 
-  #detailOf(detail: string, unknownPath = false): string {
+  #detailOf(detail: string, unknownPath = false): string | null {
+    if (detail === '' && !this.resent) return null
     const kept = detail.slice(0, MAX_DETAIL_LENGTH)
-    return unknownPath && !this.target.line.endpoints ? `${kept} ${MAY_LACK_ENDPOINT}` : kept
+    const notes = [
+      kept,
+      unknownPath && !this.target.line.endpoints ? MAY_LACK_ENDPOINT : '',
+      this.resent ? RESENT : '',
+    ]
+    return notes.filter((note) => note !== '').join(' ')
   }
 }
 

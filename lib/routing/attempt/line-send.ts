@@ -46,6 +46,10 @@ export class LineSend implements ResponseHandler<SendEnd> {
     return result
   }
 
+  get decodes(): boolean {
+    return true
+  }
+
   /** How the request failed; undefined if it was answered. */
   get failure(): Failure | undefined {
     const { end } = this.#exchange

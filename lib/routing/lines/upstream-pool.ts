@@ -1,36 +1,9 @@
-import { Client, type Dispatcher, Pool } from 'undici'
+import { buildConnector, type Client, type Dispatcher, Pool } from 'undici'
 import type { Line } from '../../core/catalog/index.ts'
+import { type ConnectionAware, UpstreamConnection } from './upstream-connection.ts'
 
 /** How long an idle connection is kept; providers keep theirs longer. */
 const KEEP_ALIVE_MS = 30_000
-
-/** A connection that counts the requests it has carried. */
-export interface CountingConnection {
-  carried: number
-}
-
-/** A handler that the pool gives the connection that serves it. */
-export interface ConnectionAware extends Dispatcher.DispatchHandler {
-  connection: CountingConnection | undefined
-  /** @param controller null if nothing was sent. */
-  onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void
-}
-
-class CountingClient extends Client implements CountingConnection {
-  carried = 0
-
-  constructor(...args: ConstructorParameters<typeof Client>) {
-    super(...args)
-    this.on('connect', () => {
-      this.carried = 0
-    })
-  }
-
-  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    ;(handler as ConnectionAware).connection = this
-    return super.dispatch(options, handler)
-  }
-}
 
 /** Sends requests. */
 export interface Wire {
@@ -44,6 +17,7 @@ export interface Wire {
 export class UpstreamPool implements Wire {
   readonly #origin: string
   readonly #options: Client.Options
+  readonly #connect: buildConnector.connector
   readonly #pool: Pool
   #retired = false
 
@@ -56,11 +30,11 @@ export class UpstreamPool implements Wire {
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,
-      connect: { timeout: line.timeouts.connectMs },
     }
+    this.#connect = buildConnector({ timeout: line.timeouts.connectMs, allowH2: false })
     this.#pool = new Pool(this.#origin, {
       ...this.#options,
-      factory: (origin, options) => new CountingClient(origin, options as Client.Options),
+      factory: () => new UpstreamConnection(this.#origin, this.#options, this.#connect),
     })
   }
 
@@ -70,7 +44,7 @@ export class UpstreamPool implements Wire {
   }
 
   dispatchFresh(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void {
-    const client = new CountingClient(this.#origin, this.#options)
+    const client = new UpstreamConnection(this.#origin, this.#options, this.#connect)
     client.dispatch(options, handler)
     void client.close()
   }

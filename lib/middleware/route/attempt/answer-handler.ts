@@ -78,6 +78,10 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     return this.#reader
   }
 
+  get decodes(): boolean {
+    return true
+  }
+
   /** How many parts of a translated answer were left out. */
   get skipped(): number {
     return this.#translator?.skipped ?? this.#skipped
