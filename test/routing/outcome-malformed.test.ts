@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { ANTHROPIC, eventsOf, OPENAI, OPENAI_STREAM, STREAMS } from '../support/exchange.ts'
 import { SECRET, testOutcomes } from '../support/outcome-row.ts'
-import { answerJson, chatAnswer, chatChunk, stream } from '../support/scripted-upstream.ts'
+import { answerJson, chatChunk, stream } from '../support/scripted-upstream.ts'
 
 const malformed = { code: 'upstream_error', upstreamStatus: 200, failsOver: true, blames: true } as const
 const plain = { modes: [OPENAI, ANTHROPIC], ...malformed }
@@ -35,7 +35,6 @@ testOutcomes('a line whose whole answer is malformed', [
 ])
 
 testOutcomes('a line whose stream is malformed before it began', [
-  { does: 'answers whole JSON', script: (res) => chatAnswer(res, SECRET), ...streamed },
   { does: 'answers a page', script: send(`<h1>${SECRET}</h1>`, 'text/html'), ...streamed },
   {
     does: 'answers JSON of an error',

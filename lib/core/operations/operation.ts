@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Feature, ModelKind } from '../catalog/index.ts'
 import type { ProtocolName, StreamEvent } from '../protocols/index.ts'
+import type { AnswerForm } from './forms/answer-form.ts'
 
 /** The consumption of a call. */
 export interface Usage {
@@ -198,6 +199,8 @@ export interface Operation {
    * answers with many megabytes of data.
    */
   readonly answersData?: boolean
+  /** Turns answers into streams and back. Undefined if the endpoint does not stream. */
+  readonly answerForm?: AnswerForm
   /** Undefined if the endpoint does not stream. */
   streamReader?(options: StreamReaderOptions): StreamReader
   /** The last event of the stream, for an upstream that does not send it. */

@@ -61,7 +61,7 @@ export async function readError(exchange: Answering, response: IncomingMessage):
   })
   await Promise.race([whole, exchange.ended])
   try {
-    return parseJson(decoded(body.take(), response.headers['content-encoding']).toString())
+    return parseJson(decoded(body.take(), response.headers?.['content-encoding']).toString())
   } catch {
     return undefined
   }

@@ -4,6 +4,7 @@ import { memberText } from '../body/json-members.ts'
 import { listOf } from '../body/list-of.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { asksForUsage, meteredBody } from '../body/upstream-body.ts'
+import { chatForm } from '../forms/chat-form.ts'
 import type { RequestFacts, StreamingOperation, TokenEstimator } from '../operation.ts'
 import {
   jsonText,
@@ -62,6 +63,7 @@ export const chatCompletions: StreamingOperation = {
   facts: chatFacts,
   promptPrefix: (json) => promptPrefix((json as ChatBody).messages),
   upstreamBody: meteredBody,
+  answerForm: chatForm,
   readAnswer: (json, request) => readChoices(json, request),
   streamTerminator: 'data: [DONE]\n\n',
   streamReader: ({ json, answers }) =>

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { asksForUsage, meteredBody } from '../body/upstream-body.ts'
+import { completionForm } from '../forms/chat-form.ts'
 import type { RequestFacts, StreamingOperation, TokenEstimator } from '../operation.ts'
 import { prefixOf, sizeOf, textOrTokens } from '../tokens/text-or-tokens.ts'
 import { TOKENS_PER_REQUEST } from '../tokens/token-estimate.ts'
@@ -47,6 +48,7 @@ export const completions: StreamingOperation = {
   facts: (json, _raw, estimate) => completionFacts(json as CompletionBody, estimate),
   promptPrefix: (json) => prefixOf((json as CompletionBody).prompt),
   upstreamBody: meteredBody,
+  answerForm: completionForm,
   readAnswer: (json, request) => readChoices(json, request, TEXT_CHOICE),
   streamTerminator: 'data: [DONE]\n\n',
   streamReader: ({ json }) =>

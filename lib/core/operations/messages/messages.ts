@@ -4,6 +4,7 @@ import { memberText } from '../body/json-members.ts'
 import { listOf } from '../body/list-of.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
 import { renamedBody } from '../body/upstream-body.ts'
+import { messageForm } from '../forms/message-form.ts'
 import type { RequestFacts, StreamingOperation, TokenEstimator } from '../operation.ts'
 import {
   jsonText,
@@ -51,6 +52,7 @@ export const messages: StreamingOperation = {
   facts: messageFacts,
   promptPrefix: (json) => promptPrefix(json as MessagesBody),
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
+  answerForm: messageForm,
   readAnswer: readMessageAnswer,
   streamTerminator: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
   streamReader: ({ json }) => new MessageStreamReader(json),

@@ -1,4 +1,5 @@
 import { renamedBody } from '../body/upstream-body.ts'
+import { responseForm } from '../forms/response-form.ts'
 import type { AnswerReading, Operation, StreamingOperation } from '../operation.ts'
 import { readResponse } from './responses-answer.ts'
 import { responsesFacts } from './responses-facts.ts'
@@ -18,6 +19,7 @@ export const responses: StreamingOperation = {
   promptPrefix: (json) => promptPrefix(json as ResponsesBody),
   goesOnFrom: (json) => (json as ResponsesBody).previous_response_id ?? undefined,
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
+  answerForm: responseForm,
   readAnswer: readResponse,
   streamReader: ({ json }) => new ResponseStreamReader(json),
   // The last event contains the usage: a stream without it is incomplete.

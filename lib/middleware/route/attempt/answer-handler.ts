@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { BodyCollector } from '../../../core/bytes/index.ts'
 import type { AnswerBytes, CallRequest } from '../../../core/call/index.ts'
 import type { Price } from '../../../core/catalog/index.ts'
-import { parseJson } from '../../../core/json/index.ts'
-import type { AnswerReading, Operation, StreamReader } from '../../../core/operations/index.ts'
+import { type JsonObject, parseJson } from '../../../core/json/index.ts'
+import type { AnswerReading, StreamingOperation, StreamReader } from '../../../core/operations/index.ts'
 import type { AnswerContext, StreamTranslator, Translation } from '../../../core/translate/index.ts'
 import type { AdaptedRequest } from '../../../routing/attempt/adapted-request.ts'
 import { DataCollector } from '../../../routing/attempt/data-collector.ts'
@@ -23,6 +23,7 @@ import { errorInPlaceOf } from '../../../routing/attempt/upstream-error.ts'
 import { type RelayEnd, type RelaySink, StreamRelay } from '../relay/stream-relay.ts'
 import { TranslatedEvents } from '../relay/translated-events.ts'
 import { usageOfAnswer, usageOfStream } from './metering.ts'
+import { isConvertible, looksLikeStream, readEvents } from './other-form.ts'
 
 /** How the exchange of a routed request ended. */
 export type AnswerEnd =
@@ -100,16 +101,17 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     const isStream = type.startsWith('text/event-stream')
     if (encoding !== undefined && encoding !== 'identity')
       return this.#failed(malformed(`encoded as ${encoding}`))
-    if (isStream !== this.#request.stream) return this.#failed(malformed(`the answer has the type "${type}"`))
     const { operation } = this.#adapted
-    if (isStream && operation.streamReader) this.#startRelay(operation.streamReader)
+    if (isStream !== this.#request.stream && !(operation.answerForm && isConvertible(type)))
+      return this.#failed(malformed(`the answer has the type "${type}"`))
+    if (isStream && this.#request.stream) this.#startRelay()
     else this.#body = operation.answersData ? new DataCollector() : new BodyCollector()
     return undefined
   }
 
-  #startRelay(streamReader: NonNullable<Operation['streamReader']>): void {
-    const { operation, body, translation } = this.#adapted
-    const reader = streamReader({ json: body.json, answers: this.#request.answers })
+  #startRelay(): StreamRelay {
+    const { operation, translation } = this.#adapted
+    const reader = this.#newReader()
     this.#reader = reader
     this.#translator = translation?.stream(this.#answerContext)
     const translated =
@@ -121,6 +123,13 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
       translated,
       this.#headers,
     )
+    return this.#relay
+  }
+
+  #newReader(): StreamReader {
+    const { operation, body } = this.#adapted
+    const { streamReader } = operation as StreamingOperation
+    return streamReader({ json: body.json, answers: this.#request.answers })
   }
 
   get #answerContext(): AnswerContext {
@@ -186,13 +195,22 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   }
 
   #answered(): AnswerEnd {
-    const { operation, translation } = this.#adapted
     const collected = this.#body as BodyCollector | DataCollector
     const isData = collected instanceof DataCollector
     const body = isData ? collected.chunks : collected.take()
     const text = isData ? collected.digest : body.toString()
     const json = parseJson(text)
-    if (json === undefined) return this.#failed(malformed('the answer is not JSON'))
+    if (json === undefined) return this.#answeredAsStream(text)
+    return this.#read(json, body, text)
+  }
+
+  /**
+   * Judges a whole answer.
+   *
+   * @param body its bytes, in the pieces in which it is sent on.
+   */
+  #read(json: unknown, body: AnswerBytes, text: string): AnswerEnd {
+    const { operation, translation } = this.#adapted
     const inPlace = errorInPlaceOf(json)
     if (inPlace !== undefined) return this.#failed(failureOfError(inPlace, this.#headers))
     let reading: AnswerReading
@@ -203,12 +221,42 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     }
     if (reading.error !== undefined)
       return this.#failed(failureOfError({ error: reading.error }, this.#headers))
+    if (this.#request.stream) return this.#relayWhole(json as JsonObject)
     // A caller may ask for no output in order to fill the upstream's prompt cache.
     if (reading.substance === 'empty' && this.#request.maxOutputTokens !== 0)
       return this.#failed(emptyAnswer())
     if (reading.substance === 'filtered') return this.#failed(filteredAnswer())
     if (translation) return this.#translated(translation, text, reading)
     return { kind: 'served', unsent: body, reading }
+  }
+
+  /** Reads the answer to a plain call that came as a stream. */
+  #answeredAsStream(text: string): AnswerEnd {
+    const { answerForm } = this.#adapted.operation
+    if (!answerForm || this.#request.stream || !looksLikeStream(text))
+      return this.#failed(malformed('the answer is not JSON'))
+    let answer: JsonObject
+    try {
+      const { events, error } = readEvents(text, this.#newReader())
+      if (error !== undefined) return this.#failed(failureOfError({ error }, this.#headers))
+      answer = answerForm.fromStream(events)
+    } catch (error) {
+      return this.#failed(unreadable(error))
+    }
+    const whole = Buffer.from(JSON.stringify(answer))
+    return this.#read(answer, whole, whole.toString())
+  }
+
+  /** Relays the answer to a streamed call that came whole. */
+  #relayWhole(answer: JsonObject): AnswerEnd {
+    const { answerForm } = this.#adapted.operation
+    const relay = this.#startRelay()
+    try {
+      const events = Buffer.from(answerForm?.toStream(answer) ?? '')
+      return this.#relayed(relay.push(events) ?? relay.finish()) as AnswerEnd
+    } catch (error) {
+      return this.#failed(unreadable(error))
+    }
   }
 
   #translated(translation: Translation, text: string, reading: AnswerReading): AnswerEnd {

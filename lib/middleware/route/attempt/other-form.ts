@@ -1,0 +1,40 @@
+import { isJsonObject, type JsonObject, parseJson } from '../../../core/json/index.ts'
+import type { StreamReader } from '../../../core/operations/index.ts'
+import { endOfFrame, readFrame } from '../../../core/protocols/index.ts'
+
+/** Whether an answer of a media type can be turned into the form that was asked for. */
+export function isConvertible(type: string): boolean {
+  return /^(?:text\/event-stream|application\/(?:[\w.+-]+\+)?json)\b/.test(type)
+}
+
+/** Whether a body is an event stream, whatever its type says. */
+export function looksLikeStream(text: string): boolean {
+  return /^\ufeff?\s*(?:data|event|id|retry)?:/.test(text.slice(0, 1000))
+}
+
+/**
+ * Reads a whole stream.
+ *
+ * @returns the data of its events; the upstream's error object if one reports a failure.
+ * @throws SyntaxError if an event is malformed, or the stream ended too early.
+ */
+export function readEvents(
+  text: string,
+  reader: StreamReader,
+): { readonly events: readonly JsonObject[]; readonly error: unknown } {
+  const events: JsonObject[] = []
+  const hasReturns = text.includes('\r')
+  for (let at = 0; at < text.length; ) {
+    const found = endOfFrame(text, at, hasReturns)
+    const end = found < 0 ? text.length : found
+    const frame = readFrame(text.slice(at, end))
+    const { error, last } = reader.read(frame)
+    if (error !== undefined) return { events, error }
+    const json = parseJson(frame.data)
+    if (isJsonObject(json)) events.push(json)
+    at = end
+    if (last) return { events, error: undefined }
+  }
+  if (!reader.whole) throw new SyntaxError('the stream ended without a finish reason')
+  return { events, error: undefined }
+}
