@@ -3,7 +3,8 @@ import { describe, it } from 'node:test'
 import type { CallRequest } from '../../../lib/core/call/index.ts'
 import { FREE } from '../../../lib/core/catalog/catalog.ts'
 import { chatCompletions, embeddings } from '../../../lib/core/operations/index.ts'
-import { type AnswerEnd, AnswerHandler } from '../../../lib/middleware/route/attempt/answer-handler.ts'
+import type { AnswerEnd } from '../../../lib/middleware/route/attempt/answer-end.ts'
+import { AnswerHandler } from '../../../lib/middleware/route/attempt/answer-handler.ts'
 import { connectionFailure } from '../../../lib/routing/attempt/failure.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }

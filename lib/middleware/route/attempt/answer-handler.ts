@@ -8,7 +8,6 @@ import type { AnswerContext, StreamTranslator, Translation } from '../../../core
 import type { AdaptedRequest } from '../../../routing/attempt/adapted-request.ts'
 import { DataCollector } from '../../../routing/attempt/data-collector.ts'
 import type { ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
-import type { FailedEnd } from '../../../routing/attempt/exchange.ts'
 import {
   brokenOff,
   emptyAnswer,
@@ -20,37 +19,18 @@ import {
 } from '../../../routing/attempt/failure.ts'
 import { failureOfError, failureOfStatus } from '../../../routing/attempt/outcome.ts'
 import { errorInPlaceOf } from '../../../routing/attempt/upstream-error.ts'
-import { type RelayEnd, type RelaySink, StreamRelay } from '../relay/stream-relay.ts'
+import { type RelayEnd, StreamRelay } from '../relay/stream-relay.ts'
 import { TranslatedEvents } from '../relay/translated-events.ts'
+import type { AnswerEnd, StreamOpener } from './answer-end.ts'
 import { usageOfAnswer, usageOfStream } from './metering.ts'
 import { isConvertible, looksLikeStream, readEvents } from './other-form.ts'
-
-/** How the exchange of a routed request ended. */
-export type AnswerEnd =
-  | {
-      readonly kind: 'served'
-      /** The whole answer, or the last events of a stream. It is sent once the call is settled. */
-      readonly unsent: AnswerBytes
-      /** The content of a whole answer. */
-      readonly reading?: AnswerReading
-      /** The reader of a stream. */
-      readonly reader?: StreamReader
-    }
-  | { readonly kind: 'abandoned'; readonly failure?: undefined; readonly reader: StreamReader | undefined }
-  | (FailedEnd & { readonly reader: StreamReader | undefined })
-
-/** Opens the caller's stream once the line's stream begins. */
-export interface StreamOpener {
-  openStream(): RelaySink
-  /** Called when the first bytes of a success arrive. */
-  onFirstByte?(): void
-}
 
 /** A longer error body is read only up to this. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024
 
 /** Reads the response to a routed request: an error body, a whole answer, or a stream that is relayed. */
 export class AnswerHandler implements ResponseHandler<AnswerEnd> {
+  readonly decodes = true
   readonly #request: CallRequest
   readonly #adapted: AdaptedRequest
   readonly #price: Price
@@ -77,10 +57,6 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   /** The reader of the stream; undefined until a stream begins. */
   get reader(): StreamReader | undefined {
     return this.#reader
-  }
-
-  get decodes(): boolean {
-    return true
   }
 
   /** How many parts of a translated answer were left out. */
@@ -235,16 +211,15 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     const { answerForm } = this.#adapted.operation
     if (!answerForm || this.#request.stream || !looksLikeStream(text))
       return this.#failed(malformed('the answer is not JSON'))
-    let answer: JsonObject
     try {
       const { events, error } = readEvents(text, this.#newReader())
       if (error !== undefined) return this.#failed(failureOfError({ error }, this.#headers))
-      answer = answerForm.fromStream(events)
+      const answer = answerForm.fromStream(events)
+      const whole = JSON.stringify(answer)
+      return this.#read(answer, whole, whole)
     } catch (error) {
       return this.#failed(unreadable(error))
     }
-    const whole = Buffer.from(JSON.stringify(answer))
-    return this.#read(answer, whole, whole.toString())
   }
 
   /** Relays the answer to a streamed call that came whole. */
