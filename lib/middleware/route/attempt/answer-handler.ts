@@ -104,8 +104,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
 
   #newReader(): StreamReader {
     const { operation, body } = this.#adapted
-    const { streamReader } = operation as StreamingOperation
-    return streamReader({ json: body.json, answers: this.#request.answers })
+    return (operation as StreamingOperation).streamReader({ json: body.json, answers: this.#request.answers })
   }
 
   get #answerContext(): AnswerContext {
@@ -118,10 +117,8 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
    * @returns true when {@link flush} has to be called at the end of this turn of the event loop.
    */
   push(chunk: Buffer): boolean {
-    if (!this.#heard) {
-      this.#heard = true
-      if (this.#status === 200) this.#opener.onFirstByte?.()
-    }
+    if (!this.#heard && this.#status === 200) this.#opener.onFirstByte?.()
+    this.#heard = true
     if (!this.#relay) return this.#body?.push(chunk) === false
     if (this.#turn) {
       this.#turn.push(chunk)
@@ -238,9 +235,8 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     const usage = usageOfAnswer(this.#request, reading, this.#price)
     try {
       const { body, skipped } = translation.answer(JSON.parse(text), usage, this.#answerContext)
-      const unsent = JSON.stringify(body)
       this.#skipped = skipped
-      return { kind: 'served', unsent, reading }
+      return { kind: 'served', unsent: JSON.stringify(body), reading }
     } catch (error) {
       return this.#failed(unreadable(error))
     }
