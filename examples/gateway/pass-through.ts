@@ -7,6 +7,7 @@ import {
   type LeasePool,
   type LineRegistry,
 } from 'express-model-gateway'
+import { parseAmount } from 'express-model-gateway/catalog'
 import type { LiveConfig } from './live-config.ts'
 
 /** The parts of the gateway that the rules use. */
@@ -27,6 +28,9 @@ export function passThrough(
   const { strategy, maxAttempts } = routing
   const router = Router()
   for (const rule of rules) {
+    const { perRequest = '0', perMinute = '0' } = rule.price
+    // Further minutes are held when they come.
+    const most = parseAmount(perRequest) + parseAmount(perMinute)
     router.all(
       rule.path,
       // Fixes the catalogue of the call to the one of these rules, before the limits wait.
@@ -35,7 +39,7 @@ export function passThrough(
         next()
       },
       limits,
-      billingGuard({ pool, reserve: () => rule.price.perRequest ?? '0' }),
+      billingGuard({ pool, reserve: () => most }),
       forward({ catalog, rule, lines, region, strategy, maxAttempts }),
     )
   }

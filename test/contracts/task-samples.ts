@@ -34,6 +34,7 @@ export const PRICE: Price = {
   perRequest: 5n,
   perImage: 0n,
   perSearchUnit: 0n,
+  perMinute: 0n,
   perSecond: 10n,
 }
 

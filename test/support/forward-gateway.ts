@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
-import { formatAmount, loadConfig } from '../../lib/core/catalog/index.ts'
+import { formatAmount, loadConfig, parseAmount } from '../../lib/core/catalog/index.ts'
 import {
   accountWallet,
   LeasePool,
@@ -84,7 +84,8 @@ export async function forwardGateway(
     upgrades = upgradeHandler(app)
     const limits = rateLimit()
     for (const rule of config.passThrough) {
-      const reserve = (): string => rule.price.perRequest ?? '0'
+      const reserve = (): bigint =>
+        parseAmount(rule.price.perRequest ?? '0') + parseAmount(rule.price.perMinute ?? '0')
       app.all(rule.path, limits, billingGuard({ pool, reserve }), forward({ catalog, rule, lines, region }))
     }
     app.use(unknownPath(), errorEnvelope({ logger }))

@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { WebSocket } from 'ws'
 import type { Call } from '../../lib/core/call/index.ts'
-import { type GatewayConfig, hashSecret, loadConfig } from '../../lib/core/catalog/index.ts'
+import { type GatewayConfig, hashSecret, loadConfig, parseAmount } from '../../lib/core/catalog/index.ts'
 import { LeasePool, MemoryLedger } from '../../lib/ledger/index.ts'
 import { authenticate, type KeyDirectory } from '../../lib/middleware/authenticate/index.ts'
 import {
@@ -110,7 +110,10 @@ export async function sessionGateway(
       route({ catalog, lines, region }),
     )
     for (const rule of config.passThrough) {
-      const bill = billingGuard({ pool, reserve: () => rule.price.perRequest ?? '0' })
+      const bill = billingGuard({
+        pool,
+        reserve: () => parseAmount(rule.price.perRequest ?? '0') + parseAmount(rule.price.perMinute ?? '0'),
+      })
       app.all(rule.path, limits, bill, forward({ catalog, rule, lines, region }))
     }
     app.use(unknownPath(), errorEnvelope({ logger }))

@@ -1,4 +1,5 @@
 import type { Price } from '../catalog/index.ts'
+import type { GatewayError } from '../errors/index.ts'
 
 /** The line whose answer the usage belongs to, and the price on it. Written by `route`. */
 export interface ServedBy {
@@ -17,10 +18,19 @@ export interface ChargeItem {
     | 'image'
     | 'second'
     | 'search_unit'
+    | 'minute'
     | 'own'
   readonly quantity: number
   /** In nano-units: per million for tokens, else for one. */
   readonly price: bigint
+}
+
+/** Money that is held for a further part of a call. */
+export interface HeldPart {
+  /** Charges it durably. Resolves to an error if the call must not go on. */
+  charge(): Promise<GatewayError | undefined>
+  /** Releases it unused; does nothing once it is charged. */
+  release(): void
 }
 
 /** What was held and charged for a call. Written by `billingGuard`. Amounts are nano-units. */
@@ -36,6 +46,8 @@ export interface BillingTrace {
   items: readonly ChargeItem[]
   /** What the app's own handler has charged so far; undefined if it has charged nothing. */
   own: bigint | undefined
+  /** Holds money for a further part of a call that goes on. Resolves to an error if there is none. */
+  holdPart?(item: ChargeItem): Promise<HeldPart | GatewayError>
 }
 
 const MILLION = 1_000_000

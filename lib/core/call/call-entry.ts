@@ -58,6 +58,7 @@ export interface UsageSummary {
   /** Seconds of video. */
   readonly seconds?: number
   readonly search_units?: number
+  readonly minutes?: number
   readonly source: 'measured' | 'estimated'
 }
 
@@ -136,6 +137,7 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
       ...(usage.images !== undefined && { images: usage.images }),
       ...(usage.seconds !== undefined && { seconds: usage.seconds }),
       ...(usage.searchUnits !== undefined && { search_units: usage.searchUnits }),
+      ...(usage.minutes !== undefined && { minutes: usage.minutes }),
       source: usage.source,
     },
     billing: call.billing && billingOf(call.billing),

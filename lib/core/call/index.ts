@@ -1,4 +1,4 @@
-export { amountOf, type BillingTrace, type ChargeItem } from './billing-trace.ts'
+export { amountOf, type BillingTrace, type ChargeItem, type HeldPart } from './billing-trace.ts'
 export { Call, type CallOptions, type KeyWatch } from './call.ts'
 export {
   type BillingSummary,

@@ -18,6 +18,8 @@ export interface Price {
   readonly perSecond: bigint
   /** Per search unit of a rerank. */
   readonly perSearchUnit: bigint
+  /** Per begun minute of an answer or WebSocket that is passed on. */
+  readonly perMinute: bigint
 }
 
 /** All prices zero. */
@@ -30,6 +32,7 @@ export const FREE: Price = {
   perImage: 0n,
   perSecond: 0n,
   perSearchUnit: 0n,
+  perMinute: 0n,
 }
 
 /** The clocks of one attempt, in milliseconds. */

@@ -132,7 +132,7 @@ const passThrough = z.strictObject({
   path: z.string().startsWith('/'),
   lines: z.array(id).min(1).optional(),
   model: id.optional(),
-  price: z.strictObject({ perRequest: price }).partial().prefault({}),
+  price: z.strictObject({ perRequest: price, perMinute: price }).partial().prefault({}),
   sessionMs: milliseconds.default(3_600_000).describe('The longest time of an answer or WebSocket.'),
 })
 

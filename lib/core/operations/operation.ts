@@ -17,6 +17,8 @@ export interface Usage {
   readonly seconds?: number
   /** The number of searches of a rerank; each covers a fixed number of documents. */
   readonly searchUnits?: number
+  /** The begun minutes of an answer or WebSocket that is passed on, if it is priced by them. */
+  readonly minutes?: number
   /** `measured`: as the upstream reported; `estimated`: counted by the gateway because nothing was reported. */
   readonly source: 'measured' | 'estimated'
 }

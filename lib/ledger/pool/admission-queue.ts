@@ -1,21 +1,8 @@
 import type { Awaited, Deadlines } from '../settling/deadlines.ts'
 import { accountWallet, keyWallet } from '../wallet.ts'
 import type { LedgerHealth } from './ledger-health.ts'
-import { Reservation, type ReservationDeps } from './reservation.ts'
+import { Reservation, type ReservationDeps, type ReserveRefusal } from './reservation.ts'
 import { type Admissions, type WalletDeps, WalletLease } from './wallet-lease.ts'
-
-/** Why the money for a call could not be held. */
-export interface ReserveRefusal {
-  readonly refused:
-    | 'key_quota_exhausted'
-    | 'insufficient_balance'
-    | 'quota_lease_exhausted'
-    | 'billing_unavailable'
-  /** The highest cost of the call, in nano-units. */
-  readonly required: bigint
-  /** The amount that was available, in nano-units; null if it is unknown. For the call log only. */
-  readonly available: bigint | null
-}
 
 /** A call that waits for money. */
 export interface Waiter extends Awaited<Waiter> {

@@ -1,33 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { Deadlines } from '../settling/deadlines.ts'
 import { SettlementQueue } from '../settling/settlement-queue.ts'
-import {
-  AdmissionQueue,
-  type PoolDeps,
-  type ReserveRefusal,
-  unavailable,
-  type Waiter,
-} from './admission-queue.ts'
+import { AdmissionQueue, type PoolDeps, unavailable, type Waiter } from './admission-queue.ts'
 import type { Clock } from './clock.ts'
 import { LeaseChanges } from './lease-changes.ts'
 import { type LeasePoolOptions, withDefaults } from './lease-pool-options.ts'
 import { LeaseRenewal } from './lease-renewal.ts'
 import { LeaseSweeper } from './lease-sweeper.ts'
 import { LedgerHealth } from './ledger-health.ts'
-import type { Reservation } from './reservation.ts'
+import type { Reservation, ReserveClaim, ReserveRefusal } from './reservation.ts'
 import type { WalletLease } from './wallet-lease.ts'
 
-export type { ReserveRefusal } from './admission-queue.ts'
 export type { LeasePoolOptions } from './lease-pool-options.ts'
-
-/** A call for which money is to be held. */
-export interface ReserveClaim {
-  readonly account: string
-  /** The key whose quota is charged too; null if there is none. */
-  readonly key: string | null
-  /** The highest cost of the call, in nano-units. */
-  readonly amount: bigint
-}
+export type { ReserveClaim, ReserveRefusal } from './reservation.ts'
 
 /** Figures of a {@link LeasePool}, for metrics. Counters start with the pool. */
 export interface LeasePoolStats {
@@ -101,6 +86,7 @@ export class LeasePool {
       admissions: new Deadlines(clock, admissionMs, giveUp),
       figures: { lost: 0, overruns: 0 },
       closing: false,
+      reserve: (claim) => this.reserve(claim),
       ask: (wallet) => changes.ask(wallet),
       newLeaseId: () => `${generation}.${++leases}`,
     }

@@ -11,10 +11,36 @@ import type { HeldDraw, WalletLease } from './wallet-lease.ts'
 
 export type { Bill, ChargeOutcome, SettleOutcome }
 
+/** A call for which money is to be held. */
+export interface ReserveClaim {
+  readonly account: string
+  /** The key whose quota is charged too; null if there is none. */
+  readonly key: string | null
+  /** The highest cost of the call, in nano-units. */
+  readonly amount: bigint
+}
+
+/** Why the money for a call could not be held. */
+export interface ReserveRefusal {
+  readonly refused:
+    | 'key_quota_exhausted'
+    | 'insufficient_balance'
+    | 'quota_lease_exhausted'
+    | 'billing_unavailable'
+  /** The highest cost of the call, in nano-units. */
+  readonly required: bigint
+  /** The amount that was available, in nano-units; null if it is unknown. For the call log only. */
+  readonly available: bigint | null
+}
+
 /** The parts of a pool that a reservation needs. */
 export interface ReservationDeps extends ChargeDeps {
   readonly onLedgerAway: 'hold' | 'deliver'
+  /** Holds money for a call. */
+  reserve(claim: ReserveClaim): ReserveAnswer | Promise<ReserveAnswer>
 }
+
+type ReserveAnswer = Reservation | ReserveRefusal
 
 /**
  * Money that is held for one call. It ends with {@link Reservation.settle} or {@link Reservation.release}.
@@ -94,6 +120,11 @@ export class Reservation {
    */
   revoke(entry: (() => CallLogEntry) | null): 'queued' | 'dropped' {
     return this.#charge?.revoke(entry) ?? 'dropped'
+  }
+
+  /** Holds money for more of the same call, for the same account and key. */
+  more(amount: bigint): ReserveAnswer | Promise<ReserveAnswer> {
+    return this.#deps.reserve({ account: this.#account.id, key: this.#key?.id ?? null, amount })
   }
 
   /** Releases the money unused. Does nothing after `release` or `settle`. */

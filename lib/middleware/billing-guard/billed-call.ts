@@ -1,16 +1,18 @@
 import type { ServerResponse } from 'node:http'
 import {
   type AnswerBytes,
-  type BillingTrace,
   type Call,
   type CallEnding,
   type CallLogEntry,
   type ChargeItem,
   entryOf,
+  type HeldPart,
   itemOf,
 } from '../../core/call/index.ts'
+import type { GatewayError } from '../../core/errors/index.ts'
 import type { Settlement } from '../../ledger/ledger.ts'
 import type { Bill, ChargeOutcome, Reservation, SettleOutcome } from '../../ledger/pool/reservation.ts'
+import { holdPart, type PartsOf } from './billed-part.ts'
 import { type Cost, costOf } from './cost.ts'
 
 const NO_ITEMS: readonly ChargeItem[] = []
@@ -19,11 +21,12 @@ const NO_ITEMS: readonly ChargeItem[] = []
  * A call with a reservation, from the reservation to its charge or release. It is also the bill of its charge, and the
  * call's `billing`.
  */
-export class BilledCall implements Bill, BillingTrace {
+export class BilledCall implements Bill, PartsOf {
   readonly reserved: bigint
   charged: bigint | null = null
-  readonly required = null
-  readonly available = null
+  required: bigint | null = null
+  available: bigint | null = null
+  parts = 0
   items = NO_ITEMS
   own: bigint | undefined
   readonly requestId: string
@@ -89,6 +92,10 @@ export class BilledCall implements Bill, BillingTrace {
     if (outcome instanceof Promise) return outcome.then((known) => this.#goOn(known))
     if (outcome !== 'confirmed') this.#goOn(outcome)
     return undefined
+  }
+
+  holdPart(item: ChargeItem): Promise<HeldPart | GatewayError> {
+    return holdPart(this.#call, this, this.#reservation, item)
   }
 
   /** Whether the call is free and holds no claim. It then needs no ledger. */

@@ -17,7 +17,7 @@ export interface Cost {
  */
 export function costOf(usage: Usage, price: Price): Cost {
   const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = usage
-  const { images = 0, seconds = 0, searchUnits = 0 } = usage
+  const { images = 0, seconds = 0, searchUnits = 0, minutes = 0 } = usage
   const outputPaid = outputTokens > 0 && price.outputPerMillion > 0n
   const inputPaid = inputTokens > 0 && price.inputPerMillion > 0n
   const plainInput = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens)
@@ -30,6 +30,7 @@ export function costOf(usage: Usage, price: Price): Cost {
   if (!outputPaid) add(items, 'image', images, price.perImage)
   if (!outputPaid) add(items, 'second', seconds, price.perSecond)
   if (!inputPaid) add(items, 'search_unit', searchUnits, price.perSearchUnit)
+  add(items, 'minute', minutes, price.perMinute)
   return { amount: amountOf(items), items }
 }
 

@@ -20,8 +20,11 @@ export interface ForwardRule {
   lines?: readonly string[] | undefined
   /** Replaces `lines`: all lines of this model. Only keys that may use the model may call the path. */
   model?: string | undefined
-  /** The price of each successful answer, as a decimal string. Defaults to free. */
-  price?: { perRequest?: string | undefined }
+  /**
+   * The price of each successful answer, and of each begun minute that the answer or WebSocket takes, as decimal strings.
+   * Hold at least the two for each request. Default to free.
+   */
+  price?: { perRequest?: string | undefined; perMinute?: string | undefined }
   /** The longest time of one answer or WebSocket, upload included, in milliseconds. Defaults to an hour. */
   sessionMs?: number | undefined
 }
@@ -188,7 +191,8 @@ function validate(options: ForwardOptions) {
     return list
   }
   listFor()
-  const price: Price = { ...FREE, perRequest: parseAmount(rule.price?.perRequest ?? '0') }
+  const { perRequest = '0', perMinute = '0' } = rule.price ?? {}
+  const price: Price = { ...FREE, perRequest: parseAmount(perRequest), perMinute: parseAmount(perMinute) }
   const { sessionMs = SESSION_MS } = rule
   if (!(sessionMs > 0 && sessionMs <= 86_400_000))
     throw new TypeError('forward: "rule.sessionMs" must be above 0 and at most a day')

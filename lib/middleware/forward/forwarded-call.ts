@@ -13,6 +13,7 @@ import type { ExchangeEnd } from '../../routing/attempt/exchange.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
 import type { AttemptPass } from '../../routing/lines/attempt-pass.ts'
 import type { AttemptPolicy } from '../../routing/try-candidates.ts'
+import { PaidMinutes } from './paid-minutes.ts'
 import { type Opening, ProxiedExchange } from './proxied-exchange.ts'
 import {
   answerHeaders,
@@ -73,6 +74,7 @@ export class ForwardedCall implements AttemptPolicy {
   readonly #upgrade: Upgrade | undefined
   readonly #stopWatchingUnread: () => void
   readonly #total: NodeJS.Timeout
+  #minutes: PaidMinutes | undefined
   #exchange: ProxiedExchange | undefined
   /** An error that ends the call in place of the line's failure. */
   #error: unknown
@@ -94,6 +96,7 @@ export class ForwardedCall implements AttemptPolicy {
   /** Ends what runs beside the attempts. */
   close(): void {
     clearTimeout(this.#total)
+    this.#minutes?.close()
     this.#stopWatchingUnread()
   }
 
@@ -241,11 +244,12 @@ export class ForwardedCall implements AttemptPolicy {
     if (!success || !price) return
     // The line is not being waited for.
     exchange.pauseClocks()
-    this.#call.usage = NOTHING_USED
+    this.#call.usage = price.perMinute > 0n ? { ...NOTHING_USED, minutes: 1 } : NOTHING_USED
     this.#call.servedBy = { line: exchange.target.line.id, price }
     // The end of the call is known only later, so its log entry is not written with its charge.
     if (this.#call.entryBy === 'ledger') this.#call.entryBy = 'writer'
     await this.#call.settle({ outcome, unsent: null })
     this.#call.prove()
+    if (!this.#call.left) this.#minutes = new PaidMinutes(this.#call, price, (error) => this.#endEarly(error))
   }
 }

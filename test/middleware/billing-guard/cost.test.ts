@@ -14,6 +14,7 @@ const FREE: Price = {
   perImage: 0n,
   perSecond: 0n,
   perSearchUnit: 0n,
+  perMinute: 0n,
 }
 
 function priced(prices: Partial<Record<keyof Price, string>>): Price {

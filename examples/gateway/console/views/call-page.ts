@@ -128,6 +128,7 @@ function usage({ usage: used }: Call): Child {
     ['Images', used.images],
     ['Seconds', used.seconds],
     ['Search units', used.search_units],
+    ['Minutes', used.minutes],
   ] as const
   return facts([
     ['Input', tokens(used.input_tokens)],

@@ -1,0 +1,82 @@
+import {
+  amountOf,
+  type BillingTrace,
+  type Call,
+  type ChargeItem,
+  type HeldPart,
+  itemOf,
+} from '../../core/call/index.ts'
+import type { GatewayError } from '../../core/errors/index.ts'
+import { type Bill, Reservation } from '../../ledger/pool/reservation.ts'
+
+/** The bill of a call, with what its parts add up to. */
+export interface PartsOf extends BillingTrace {
+  /** The number of parts that were held. */
+  parts: number
+}
+
+/**
+ * Holds money for a further part of a call, such as the next minute of a WebSocket. Each part is a charge of its own, so
+ * that a process that dies loses none that has been charged.
+ */
+export async function holdPart(
+  call: Call,
+  bill: PartsOf,
+  paidFrom: Reservation,
+  item: ChargeItem,
+): Promise<HeldPart | GatewayError> {
+  const held = await paidFrom.more(amountOf([item]))
+  if (held instanceof Reservation) return new BilledPart(call, bill, held, item)
+  bill.required = held.required
+  bill.available = held.available
+  return call.refuse(held.refused)
+}
+
+class BilledPart implements Bill, HeldPart {
+  readonly requestId: string
+  readonly amount: bigint
+  readonly at = Date.now()
+  readonly claim = null
+  readonly entry = null
+  readonly #call: Call
+  readonly #bill: PartsOf
+  readonly #held: Reservation
+  readonly #item: ChargeItem
+
+  constructor(call: Call, bill: PartsOf, held: Reservation, item: ChargeItem) {
+    this.requestId = `${call.id}.${++bill.parts}`
+    this.amount = held.amount
+    this.#call = call
+    this.#bill = bill
+    this.#held = held
+    this.#item = item
+  }
+
+  basis(): string {
+    return JSON.stringify({
+      line: this.#call.servedBy?.line,
+      source: 'measured',
+      items: [itemOf(this.#item)],
+    })
+  }
+
+  async charge(): Promise<GatewayError | undefined> {
+    const outcome = await this.#held.settle(this)
+    const bill = this.#bill
+    bill.charged = (bill.charged ?? 0n) + this.amount
+    bill.items = added(bill.items, this.#item)
+    const isLost = outcome === 'unconfirmed' && this.#held.onLedgerAway === 'hold'
+    return isLost ? this.#call.refuse('billing_unavailable') : undefined
+  }
+
+  release(): void {
+    this.#held.release()
+  }
+}
+
+/** Adds an item to those of the same unit and price. */
+function added(items: readonly ChargeItem[], item: ChargeItem): readonly ChargeItem[] {
+  const same = items.findIndex(({ unit, price }) => unit === item.unit && price === item.price)
+  if (same < 0) return [...items, item]
+  return items.map((each, i) => (i === same ? { ...each, quantity: each.quantity + item.quantity } : each))
+}
