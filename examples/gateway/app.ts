@@ -141,7 +141,8 @@ export function createGateway({
   app.set('trust proxy', config.trustProxy)
 
   const begin = beginCall({ logger, onBegin: openCalls.add })
-  const observe = telemetry({ catalog, states: { lines, pool, callLog: writer, ...told } })
+  const admin = adminAccess({ token: adminToken })
+  const observe = telemetry({ catalog, states: { admin, lines, pool, callLog: writer, ...told } })
   const log = callLog({ writer: entries, settledBy })
   const identify = authenticate({ keys: stores.keys, region })
   const limit = rateLimit({ store: stores.limits, onStoreError: config.onStoreError })
@@ -203,7 +204,7 @@ export function createGateway({
   )
   app.use(
     '/admin',
-    adminAccess({ token: adminToken }),
+    admin,
     adminRoutes({
       accounts: stores.accounts,
       ledger: stores.ledger,

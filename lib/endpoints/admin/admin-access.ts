@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { callOf } from '../../core/call/index.ts'
+import { type Call, callOf } from '../../core/call/index.ts'
+import { WrongTokens } from './wrong-tokens.ts'
 
 /** Options of {@link adminAccess}. */
 export interface AdminAccessOptions {
@@ -11,27 +12,56 @@ export interface AdminAccessOptions {
   token: string | undefined
 }
 
+/** The middleware that {@link adminAccess} returns. */
+export interface AdminAccess extends RequestHandler {
+  /** The number of wrong tokens since the start, for metrics. */
+  readonly wrongTokens: number
+}
+
 /**
  * Admits requests with the operators' token and refuses all others with `missing_credential` or `invalid_credential`. The
- * comparison takes constant time.
+ * comparison takes constant time. Wrong tokens are counted and logged. Beyond 20 a minute from one address, or one /56 of
+ * IPv6, their answers wait, two a second; while more than ten wait, that address gets `rate_limited`.
  *
  * @throws TypeError at construction if the token has characters other than printable ASCII without spaces.
  * @example
  * app.use('/admin', adminAccess({ token: process.env.ADMIN_TOKEN }), adminRoutes({ accounts, ledger }))
  */
-export function adminAccess({ token }: AdminAccessOptions): RequestHandler {
-  if (token === undefined || token === '') return noAdminApi
+export function adminAccess({ token }: AdminAccessOptions): AdminAccess {
+  const wrong = new WrongTokens()
+  if (token === undefined || token === '') return counting((req, res, next) => noAdminApi(req, res, next))
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
     throw new TypeError('adminAccess: "token" must be printable ASCII without spaces')
   const expected = digest(token)
 
-  return function adminAccess(req: Request, _res: Response, next: NextFunction): void {
+  return counting(adminAccess)
+
+  function counting(handler: RequestHandler): AdminAccess {
+    return Object.defineProperty(handler, 'wrongTokens', { get: () => wrong.count }) as AdminAccess
+  }
+
+  function adminAccess(req: Request, _res: Response, next: NextFunction): void {
+    const call = callOf(req)
+    const pauseMs = wrong.pauseOf(call.clientIp)
+    if (pauseMs > 0) {
+      next(call.refuse('rate_limited', { retryAfterMs: pauseMs }))
+      return
+    }
     const authorization = req.headers.authorization?.trim() ?? ''
     const [, sent = ''] = /^bearer +(.+)$/i.exec(authorization) ?? []
     if (timingSafeEqual(digest(sent), expected)) next()
     else if (/^(?:bearer)?$/i.test(authorization))
-      next(callOf(req).refuse('missing_credential', { message: MISSING }))
-    else next(callOf(req).refuse('invalid_credential', { message: INVALID }))
+      next(call.refuse('missing_credential', { message: MISSING }))
+    else refuseWrong(call, next)
+  }
+
+  function refuseWrong(call: Call, next: NextFunction): void {
+    const { waitMs, isFirst } = wrong.note(call.clientIp)
+    const refusal = call.refuse('invalid_credential', { message: INVALID })
+    // The access log has a line for each.
+    if (isFirst) call.logger.warn({ requestId: call.id, ip: call.clientIp }, 'admin: a wrong token was sent')
+    if (waitMs === 0) next(refusal)
+    else setTimeout(() => next(refusal), waitMs).unref()
   }
 }
 

@@ -10,7 +10,7 @@ export {
   MemoryAccountStore,
   type MemoryAccountStoreOptions,
 } from './accounts/memory-account-store.ts'
-export { type AdminAccessOptions, adminAccess } from './admin-access.ts'
+export { type AdminAccess, type AdminAccessOptions, adminAccess } from './admin-access.ts'
 export { type AdminRoutesOptions, adminRoutes } from './admin-routes.ts'
 export type { Key, KeyCreation, KeyQuery, KeySettings, KeyStore, NewKey } from './keys/key-store.ts'
 export { MemoryKeyStore, type MemoryKeyStoreOptions } from './keys/memory-key-store.ts'

@@ -37,6 +37,8 @@ export interface GatewayStates {
   readonly pool?: { readonly away: boolean; readonly stats: PoolFigures }
   /** The queue of the call log: a `CallLogWriter`. */
   readonly callLog?: { readonly queued: number; readonly dropped: number }
+  /** Who opens the admin API: what `adminAccess` returns. */
+  readonly admin?: { readonly wrongTokens: number }
   /** Stores by the name to report: a `RedisLimitStore` or a `StoreWatch`. */
   readonly stores?: Readonly<Record<string, StoreReading>>
   /** The charges of videos, which are made after their calls have ended. */
@@ -49,9 +51,10 @@ type Observe = (instrument: Observable, value: number, attributes?: Attributes) 
 
 /** Reports states on a meter. They are read only when metrics are collected. */
 export function observeStates(meter: Meter, states: GatewayStates, catalog: () => Catalog | undefined): void {
-  const { lines, pool, callLog, stores = {} } = states
+  const { lines, pool, callLog, admin, stores = {} } = states
   if (lines) observeLines(meter, lines, catalog)
   if (callLog) observeCallLog(meter, callLog)
+  if (admin) observeAdmin(meter, admin)
   if (pool) observePool(meter, pool)
   const all = Object.entries(stores)
   if (pool) all.push(['ledger', ledgerOf(pool)])
@@ -78,6 +81,12 @@ function observeLines(
       }
     }
   })
+}
+
+function observeAdmin(meter: Meter, admin: Required<GatewayStates>['admin']): void {
+  const { counter, onCollect } = instruments(meter)
+  const wrong = counter('admin.wrong_tokens', '{request}', 'Requests to the admin API with a wrong token')
+  onCollect([wrong], (observe) => observe(wrong, admin.wrongTokens))
 }
 
 function observeCallLog(meter: Meter, callLog: Required<GatewayStates>['callLog']): void {
