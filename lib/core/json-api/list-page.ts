@@ -62,8 +62,11 @@ interface ListPage {
   readonly next_cursor: string | null
 }
 
+/** About the most bytes of a page. The first row is in the page however large it is. */
+const MAX_PAGE_BYTES = 1024 * 1024
+
 /**
- * Returns one page of a list whose rows are ordered by id.
+ * Returns one page of a list whose rows are ordered by id: up to `limit` rows, and fewer if they are large.
  *
  * @param found up to `limit` + 1 rows; the last one shows that there is a next page.
  */
@@ -72,9 +75,16 @@ export function listPage<T extends { readonly id: string }>(
   limit: number,
   describe: (row: T) => object,
 ): ListPage {
-  const rows = found.slice(0, limit)
-  const last = found.length > limit ? rows.at(-1) : undefined
-  return { object: 'list', data: rows.map(describe), next_cursor: last ? cursorAfter(last.id) : null }
+  const data: object[] = []
+  let bytes = 0
+  for (const row of found.slice(0, limit)) {
+    const described = describe(row)
+    bytes += Buffer.byteLength(JSON.stringify(described))
+    if (bytes > MAX_PAGE_BYTES && data.length > 0) break
+    data.push(described)
+  }
+  const last = data.length < found.length ? found[data.length - 1] : undefined
+  return { object: 'list', data, next_cursor: last ? cursorAfter(last.id) : null }
 }
 
 function cursorAfter(id: string): string {

@@ -4,6 +4,9 @@ import type { ObservedState } from '../tasks/task.ts'
 import { sizeOf } from './frame-size.ts'
 import { type AnswerParser, known, numberOf, reasonOf, shortText, stateReader } from './upstream-answer.ts'
 
+/** Addresses with signatures are long; a video in place of an address is not kept. */
+const MAX_URL_LENGTH = 8192
+
 const STATES: Readonly<Record<string, ObservedState>> = {
   queued: 'queued',
   running: 'running',
@@ -37,7 +40,7 @@ export function arkAnswers(onUnknownStatus: (status: string) => void): AnswerPar
         audio: typeof task.generate_audio === 'boolean' ? task.generate_audio : undefined,
       }),
       usage: state === 'succeeded' ? known({ seconds, tokens: tokensOf(task.usage) }) : {},
-      ...(typeof contentUrl === 'string' && { contentUrl }),
+      ...(typeof contentUrl === 'string' && contentUrl.length <= MAX_URL_LENGTH && { contentUrl }),
       ...(state === 'failed' && { error: reasonOf(task.error) }),
     }
   }

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import fc from 'fast-check'
+import { listPage } from '../../../lib/core/json-api/index.ts'
+
+const MAX_BYTES = 1024 * 1024
+
+it('a list pages by bytes as well as by number, and its pages together have every row once', () => {
+  const sizes = fc.array(fc.oneof(fc.nat(300), fc.nat(400_000), fc.constant(2_000_000)), { maxLength: 40 })
+  fc.assert(
+    fc.property(sizes, fc.integer({ min: 1, max: 10 }), (lengths, limit) => {
+      const all = lengths.map((length, i) => ({ id: `row-${String(i).padStart(3, '0')}`, length }))
+      const seen: string[] = []
+      for (let from = 0, cursor: string | null = ''; cursor !== null; ) {
+        const rest = all.slice(from, from + limit + 1)
+        const page = listPage(rest, limit, ({ id, length }) => ({ id, text: 'x'.repeat(length) }))
+        const bytes = Buffer.byteLength(JSON.stringify(page.data))
+        assert.ok(page.data.length <= limit)
+        assert.ok(
+          bytes <= MAX_BYTES + 500 || page.data.length === 1,
+          `${page.data.length} rows, ${bytes} bytes`,
+        )
+        for (const { id } of page.data as { id: string }[]) seen.push(id)
+        cursor = page.next_cursor
+        if (cursor === null) break
+        const last = Buffer.from(cursor, 'base64url').toString()
+        from = all.findIndex(({ id }) => id === last) + 1
+      }
+      assert.deepEqual(
+        seen,
+        all.map(({ id }) => id),
+      )
+    }),
+    { numRuns: 60 },
+  )
+})
