@@ -155,9 +155,9 @@ export interface OpenSession {
   leave(): void
 }
 
-/** Begins one, and waits until it runs. */
+/** Begins one, and waits until it runs; an upload to another process only until it is sent. */
 export async function beginSession(
-  { port, url, open }: Pick<SessionGateway, 'port' | 'url' | 'open'>,
+  { port, url, open }: Pick<SessionGateway, 'port' | 'url'> & Partial<Pick<SessionGateway, 'open'>>,
   kind: SessionKind,
   secret: string,
 ): Promise<OpenSession> {
@@ -172,8 +172,10 @@ export async function beginSession(
   }[kind]
   const raw = rawClient(port, request)
   if (kind !== 'upload') await raw.until('first')
-  const hash = hashSecret(secret)
-  await until(() => [...open].some((call) => call.secretHash === hash && call.routing), 'the begin')
+  if (open) {
+    const hash = hashSecret(secret)
+    await until(() => [...open].some((call) => call.secretHash === hash && call.routing), 'the begin')
+  }
   return {
     raw,
     socket: undefined,
