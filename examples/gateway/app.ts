@@ -156,8 +156,8 @@ export function createGateway({
     completedBy: stores.settledByLedger ? 'ledger' : 'store',
     onStoreChange: guarded.idempotency.onChange,
   })
-  const read = readRequest(bodies)
   const bill = billingGuard({ pool, catalog })
+  const read = readRequest({ ...bodies, before: [limit, bill] })
   // Most calls are these. They come first, because every layer that stands before a route costs each of its calls 1 KB.
   const paths = OPERATIONS.filter((operation) => operation !== responses).map(({ path }) => path)
   app.post(paths, begin, observe, log, identify, read, once, limit, bill, toLine)
@@ -186,7 +186,7 @@ export function createGateway({
   app.post(
     VIDEO_CREATE_PATHS,
     video.findSource,
-    readRequest({ ...bodies, operation: video.operationOf }),
+    readRequest({ ...bodies, operation: video.operationOf, before: [limit] }),
     once,
     limit,
     video.create,

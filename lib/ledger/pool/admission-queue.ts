@@ -44,6 +44,12 @@ export class AdmissionQueue implements Admissions {
     return this.#deps.health.mayAsk() ? this.#wait(key, amount) : unavailable(amount)
   }
 
+  /** Whether nothing could be spent when the ledger last told of the account and the key. */
+  seemsEmpty(keyId: string | null): boolean {
+    const key = keyId === null ? undefined : this.#keys.get(keyId)
+    return [key, this.account].some((wallet) => wallet?.snapshot.isEmpty(wallet.unhanded))
+  }
+
   amountsFor(wallet: WalletLease): readonly bigint[] {
     if (this.#waiters.size === 0) return []
     const turns = wallet === this.account ? this.#inTurn() : (this.#waiters.get(wallet) ?? [])

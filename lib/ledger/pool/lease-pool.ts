@@ -110,6 +110,14 @@ export class LeasePool {
     return (this.#queues.get(account) ?? this.#addQueue(account)).reserve(key, amount)
   }
 
+  /**
+   * Whether nothing could be spent when the ledger last told of the account and the key. It asks no ledger, so that a
+   * deposit since is unknown.
+   */
+  seemsEmpty({ account, key }: Pick<ReserveClaim, 'account' | 'key'>): boolean {
+    return this.#queues.get(account)?.seemsEmpty(key) ?? false
+  }
+
   /** Whether charges have waited for too long, or the ledger does not answer lease changes. */
   get away(): boolean {
     return this.#health.away

@@ -39,6 +39,11 @@ export class WalletSnapshot {
     return this.limited === false && now - this.#askedAt < BELIEVED_MS
   }
 
+  /** Whether the last report, however old, told of nothing that could be spent. */
+  isEmpty(unhanded: bigint): boolean {
+    return this.limited === true && this.balance <= unhanded
+  }
+
   /** Returns the amount that others leave; undefined if the report is too old. */
   availableAt(now: number): bigint | undefined {
     return this.limited && now - this.#askedAt < AVAILABLE_MS ? this.available : undefined

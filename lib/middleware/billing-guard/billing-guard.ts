@@ -1,8 +1,9 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, holdEnd } from '../../core/call/index.ts'
-import { parseAmount } from '../../core/catalog/index.ts'
+import { type Call, callOf, type EarlyRefuser, holdEnd } from '../../core/call/index.ts'
+import { type Catalog, parseAmount, priceOn } from '../../core/catalog/index.ts'
 import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
+import type { Operation } from '../../core/operations/index.ts'
 import { MemoryLedger } from '../../ledger/memory/memory-ledger.ts'
 import { LeasePool, type ReserveRefusal } from '../../ledger/pool/lease-pool.ts'
 import { Reservation } from '../../ledger/pool/reservation.ts'
@@ -55,10 +56,12 @@ export interface BillingGuardOptions {
  *   res.json(drawMap(req.body))
  * })
  */
-export function billingGuard(options: BillingGuardOptions): RequestHandler {
+export function billingGuard(options: BillingGuardOptions): RequestHandler & EarlyRefuser {
   const { pool, reserve, account, key, handlerMs } = validate(options)
+  const { catalog } = options
+  const catalogOf = catalog && !options.reserve ? catalogFrom('billingGuard', catalog) : undefined
 
-  return function billingGuard(req: Request, res: Response, next: NextFunction): void {
+  const guard = function billingGuard(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
     const { principal } = call
     const payer = account ? account(req, call) : principal?.accountId
@@ -75,6 +78,24 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler {
     const held = pool.reserve({ account: payer, key: keyId, amount })
     if (held instanceof Promise) beginLater(call, held, res, next)
     else begin(call, held, res, next)
+  }
+
+  return Object.assign(guard, { refuseEarly })
+
+  /** Where nothing seems to be left, the ledger is asked whether it still is so. */
+  async function refuseEarly(
+    req: Request,
+    call: Call,
+    operation: Operation,
+  ): Promise<GatewayError | undefined> {
+    if (!catalogOf || mayBeFree(catalogOf(call), operation)) return undefined
+    const payer = account ? account(req, call) : call.principal?.accountId
+    const keyId = key ? key(req, call) : (call.principal?.keyId ?? null)
+    if (payer === undefined || !pool.seemsEmpty({ account: payer, key: keyId })) return undefined
+    const held = await pool.reserve({ account: payer, key: keyId, amount: 1n })
+    if (!(held instanceof Reservation)) return refuse(call, held)
+    held.release()
+    return undefined
   }
 
   function beginLater(call: Call, held: Promise<Answer>, res: Response, next: NextFunction): void {
@@ -94,6 +115,19 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler {
     holdEnd(res, new BilledCall(call, res, held, handlerMs), next)
     next()
   }
+}
+
+/** Whether some call of an endpoint costs nothing, so that it runs without any money. */
+function mayBeFree(catalog: Catalog, { kind, priceUnit }: Operation): boolean {
+  if (priceUnit === 'none') return true
+  for (const model of catalog.models.values()) {
+    if (model.kind !== kind) continue
+    const prices = catalog.linesOf(model.id).map((line) => priceOn(model, line))
+    if (prices.length === 0) prices.push(model.price)
+    // The input of a call has tokens; what else it has is unknown.
+    if (prices.every(({ inputPerMillion, perRequest }) => inputPerMillion + perRequest === 0n)) return true
+  }
+  return false
 }
 
 /** The answer of the pool. */

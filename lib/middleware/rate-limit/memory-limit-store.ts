@@ -63,7 +63,7 @@ export class MemoryLimitStore implements LimitStore {
       if (refusedBy)
         return { refusedBy, waitMs: this.#cooldowns.refused(sender, refusedBy, charges, waitMs, now), counts }
     }
-    const full = this.#fullSlot(demand)
+    const full = this.fullSlot(demand)
     if (full) {
       if (charges.length > 0) this.#cooldowns.slotRefused(sender, now)
       return { refusedBy: full, waitMs: SLOT_WAIT_MS, counts }
@@ -94,7 +94,8 @@ export class MemoryLimitStore implements LimitStore {
     this.#cooldowns.ended(sender, Date.now())
   }
 
-  #fullSlot({ id, slots }: Demand): Limit | undefined {
+  /** Returns a limit of which all slots are taken; undefined if there is none. */
+  fullSlot({ id, slots }: Demand): Limit | undefined {
     for (let i = 0; i < slots.length; i++) {
       const slot = slots[i] as Limit
       const held = this.#slots.get(slot.key)

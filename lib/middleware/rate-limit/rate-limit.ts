@@ -3,6 +3,7 @@ import {
   type Call,
   callOf,
   consoleLogger,
+  type EarlyRefuser,
   holdLastByte,
   holdLastByteOf,
   upgradeOf,
@@ -28,6 +29,7 @@ import {
   type Verdict,
 } from './limit-store.ts'
 import { MemoryLimitStore } from './memory-limit-store.ts'
+import { SpentWindows, slotVerdict } from './spent-windows.ts'
 import { SubjectsOfLevel } from './subjects.ts'
 
 /** Options of {@link rateLimit}. */
@@ -62,7 +64,7 @@ export interface RateLimitOptions {
  * @example
  * app.use(rateLimit({ levels: [{ name: 'ip', by: (req) => req.ip, rpm: 60, concurrency: 5 }] }))
  */
-export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
+export function rateLimit(options: RateLimitOptions = {}): RequestHandler & EarlyRefuser {
   const plan = planOf(options)
   const countLocally = (options.onStoreError ?? 'local') === 'local'
   const local = new MemoryLimitStore()
@@ -71,7 +73,8 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
   // What a store of this process alone gives back is free at once.
   const isShared = given.constructor !== MemoryLimitStore
   const stores: readonly LimitStore[] = store === local ? [local] : [store, local]
-  return function rateLimit(req: Request, res: Response, next: NextFunction): void {
+  const spent = new SpentWindows()
+  const limiter = function rateLimit(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
     const demand = demandOf(plan, req, call)
     if (!demand) {
@@ -91,6 +94,23 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
     }
     if ('then' in verdict) void applyLater(call, demand, verdict, req, res, next)
     else next(apply(call, demand, verdict, req, res))
+  }
+
+  return Object.assign(limiter, { refuseEarly })
+
+  /** How many tokens the body has is unknown; it has one at least. */
+  function refuseEarly(req: Request, call: Call): GatewayError | undefined {
+    const demand = demandOf({ ...plan, tokens: () => 1 }, req, call)
+    if (!demand) return undefined
+    const impossible = impossibleLimit(demand)
+    if (impossible) return refuseForGood(call, impossible)
+    const known = spent.verdictOn(demand) ?? slotVerdict(demand, local.fullSlot(demand))
+    if (!known) return undefined
+    // A store in this memory tells all of it, and takes as little of a demand that it refuses.
+    const verdict = store instanceof MemoryLimitStore ? store.admit(demand) : known
+    if (verdict.refusedBy) return refuse(call, demand, verdict, verdict.refusedBy)
+    store.release(demand)
+    return undefined
   }
 
   async function applyLater(
@@ -134,11 +154,16 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler {
     req: Request,
     res: Response,
   ): GatewayError | undefined {
+    spent.note(demand, verdict)
     if (verdict.refusedBy) return refuse(call, demand, verdict, verdict.refusedBy)
     if (demand.slots.length > 0) {
       // If the store goes away meanwhile, the running calls must count here.
       if (store !== local) local.hold(demand)
-      if (isShared) releaseBeforeLastByte(call, store, demand, req, res)
+      if (isShared) {
+        releaseBeforeLastByte(call, store, demand, req, res)
+        // What the shared store gives back early is no longer taken here either.
+        call.onLastByte(() => void local.release(demand))
+      }
     }
     call.onEnd('limits', () => {
       // A shorter call cannot outlive a refusal by {@link PARDON_MS}.

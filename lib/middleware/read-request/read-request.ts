@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, type RequestBody } from '../../core/call/index.ts'
+import { type Call, callOf, type EarlyRefuser, type RequestBody } from '../../core/call/index.ts'
 import { type Catalog, type Feature, type Model, windowNeeded, windowOn } from '../../core/catalog/index.ts'
 import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
@@ -8,17 +8,15 @@ import {
   estimateTokens,
   OPERATIONS,
   type Operation,
-  type ProviderConstraint,
-  providerConstraintSchema,
   type RequestFacts,
   surelyAccepts,
   type TokenEstimator,
-  toProviderConstraint,
   variantIn,
 } from '../../core/operations/index.ts'
 import { MAX_BYTES_AT_ONCE, takeTurn } from '../../core/turns/index.ts'
 import { describeIssue, describeVariant } from './describe-issue.ts'
 import { factsInTurns } from './facts-in-turns.ts'
+import { constraintOf, givenConstraint } from './given-constraint.ts'
 import { bodyReader } from './read-body.ts'
 
 /** Options of {@link readRequest}. */
@@ -39,6 +37,11 @@ export interface ReadRequestOptions {
    * `bodyLimitBytes`. Defaults to 256 MiB, or `bodyLimitBytes` if that is more.
    */
   bodyBudgetBytes?: number | undefined
+  /**
+   * Middlewares that come later, which are asked before a body of more than 16 KiB is read: what they refuse whatever
+   * the body is need not be read. Defaults to none.
+   */
+  before?: readonly EarlyRefuser[]
   /** Estimates the tokens of a text. Defaults to an estimator without tokenizer tables, within 15 % on average. */
   estimateTokens?: TokenEstimator
 }
@@ -57,7 +60,11 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   const catalogOf = catalogFrom('readRequest', catalog)
   if (!(bodyLimitBytes > 0))
     throw new TypeError('readRequest: "bodyLimitBytes" must be a positive number of bytes')
-  const { operation: given, bodyBudgetBytes = Math.max(DEFAULT_BUDGET, bodyLimitBytes) } = options
+  const {
+    operation: given,
+    before = [],
+    bodyBudgetBytes = Math.max(DEFAULT_BUDGET, bodyLimitBytes),
+  } = options
   if (!(bodyBudgetBytes >= bodyLimitBytes))
     throw new TypeError('readRequest: "bodyBudgetBytes" must be at least "bodyLimitBytes"')
   const readBody = bodyReader(bodyLimitBytes, bodyBudgetBytes)
@@ -69,6 +76,27 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       next(call.refuse('not_found'))
       return
     }
+    if (before.length > 0 && isLarge(req)) void askBefore(req, call, operation, next)
+    else read(req, call, operation, next)
+  }
+
+  /** Refuses the call if a later middleware would refuse it whatever its body is. */
+  async function askBefore(req: Request, call: Call, operation: Operation, next: NextFunction) {
+    let refusal: unknown
+    try {
+      for (const refuser of before) {
+        refusal = await refuser.refuseEarly(req, call, operation)
+        if (refusal) break
+      }
+      if (call.left) refusal = call.refuse('client_closed_request')
+    } catch (error) {
+      refusal = error
+    }
+    if (refusal) next(refusal)
+    else read(req, call, operation, next)
+  }
+
+  function read(req: Request, call: Call, operation: Operation, next: NextFunction): void {
     readBody(req, call, operation.acceptsForms === true, (error, body) => {
       if (!body) {
         next(call.stamp(toGatewayError(error)))
@@ -156,6 +184,17 @@ function refuseWith(call: Call, next: NextFunction): (refusal: unknown) => void 
   return (refusal) => next(refusal instanceof GatewayError ? call.stamp(refusal) : refusal)
 }
 
+/** A body of at most this size is read without asking whether the call will be refused. */
+const MAX_UNASKED_BYTES = 16 * 1024
+
+/** Whether a body is large, or may be. One that has been read by another parser costs nothing more. */
+function isLarge({ headers, body }: Request): boolean {
+  return (
+    body === undefined &&
+    !(Number(headers['content-length'] ?? Number.POSITIVE_INFINITY) <= MAX_UNASKED_BYTES)
+  )
+}
+
 /** Finds the operation of a path as Express matches routes: in any case, with or without a trailing slash. */
 function operationByPath(path: string): Operation | undefined {
   const plain = (path.endsWith('/') ? path.slice(0, -1) : path).toLowerCase()
@@ -179,52 +218,6 @@ function modelOf(catalog: Catalog, facts: RequestFacts, call: Call): Model {
   if (!model) throw new GatewayError('model_not_found')
   if (call.principal && !call.principal.mayUseModel(model.id)) throw new GatewayError('model_not_allowed')
   return model
-}
-
-/** A provider constraint as the caller sent it. */
-interface GivenConstraint {
-  readonly provider: unknown
-  /** The name that error messages use for it. */
-  readonly source: 'provider' | 'X-Gateway-Provider'
-}
-
-/** Returns the body's `provider`, or else the header, which is for SDKs that reject unknown members. */
-function givenConstraint(
-  member: unknown,
-  header: string | string[] | undefined,
-): GivenConstraint | undefined {
-  if (member !== undefined && member !== null) return { provider: member, source: 'provider' }
-  return header === undefined ? undefined : { provider: parseHeader(header), source: 'X-Gateway-Provider' }
-}
-
-/** The most bytes of a provider constraint as JSON: the log entry of the call keeps it. */
-const MAX_CONSTRAINT_BYTES = 4096
-
-function constraintOf({ provider, source }: GivenConstraint): ProviderConstraint {
-  const checked = providerConstraintSchema.safeParse(provider)
-  if (!checked.success) throw new GatewayError('invalid_request', describeIssue(checked.error, [source]))
-  if (Buffer.byteLength(JSON.stringify(provider)) > MAX_CONSTRAINT_BYTES) throw tooLong(source)
-  return toProviderConstraint(checked.data)
-}
-
-function tooLong(param: GivenConstraint['source']): GatewayError {
-  return new GatewayError('invalid_request', {
-    param,
-    message: `The provider constraint is longer than ${MAX_CONSTRAINT_BYTES} bytes. Name fewer providers, lines or regions.`,
-  })
-}
-
-function parseHeader(header: string | string[]): unknown {
-  const text = String(header)
-  if (text.length > MAX_CONSTRAINT_BYTES) throw tooLong('X-Gateway-Provider')
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new GatewayError('invalid_request', {
-      param: 'X-Gateway-Provider',
-      message: 'The header X-Gateway-Provider must hold a JSON object.',
-    })
-  }
 }
 
 function doesNotStream({ featureParams }: RequestFacts): GatewayError {

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { loadConfig } from '../../lib/core/catalog/index.ts'
+import { LeasePool, MemoryLedger } from '../../lib/ledger/index.ts'
+import { billingGuard } from '../../lib/middleware/billing-guard/index.ts'
+import { errorEnvelope } from '../../lib/middleware/error-envelope/index.ts'
+import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
+import { readRequest } from '../../lib/middleware/read-request/index.ts'
+import { route } from '../../lib/middleware/route/index.ts'
+import { rawClient } from '../support/app-server.ts'
+import { serveChain } from '../support/chain-server.ts'
+import { chatBody, KEY } from '../support/gateway.ts'
+import { chatAnswer, startUpstream, type UpstreamScript } from '../support/scripted-upstream.ts'
+
+const PATH = '/v1/chat/completions'
+const LARGE = { note: 'x'.repeat(20_000) }
+
+/** A gateway with the given limits of the key's account. */
+async function startGateway(
+  t: TestContext,
+  options: { limits?: object; price?: object; balance?: string; script?: UpstreamScript },
+) {
+  const upstream = await startUpstream(options.script)
+  t.after(() => upstream.close())
+  const ledger = new MemoryLedger({
+    accounts: [{ id: 'acme', balance: options.balance ?? '1' }],
+    keys: [{ id: 'key_acme' }],
+  })
+  const pool = new LeasePool({ ledger })
+  t.after(() => pool.close())
+  const config = loadConfig({
+    accounts: [{ id: 'acme', limits: options.limits ?? {} }],
+    keys: [{ id: 'key_acme', account: 'acme', secret: KEY }],
+    models: [{ id: 'chat', kind: 'chat', price: options.price ?? { inputPerMillion: '1' } }],
+    lines: [
+      { id: 'l', provider: 'p', protocol: 'openai', baseUrl: `${upstream.url}/v1`, models: { chat: 'u' } },
+    ],
+  })
+  const { catalog } = config
+  const chain = await serveChain(config, (app, { lines }) => {
+    const limit = rateLimit()
+    const bill = billingGuard({ pool, catalog })
+    const read = readRequest({ catalog, before: [limit, bill] })
+    app.post([PATH, '/v1/messages/count_tokens'], read, limit, bill, route({ catalog, lines }))
+    app.use(errorEnvelope())
+  })
+  t.after(() => chain.close())
+  const { port } = chain.server.address() as AddressInfo
+  const post = async (extra: Record<string, unknown> = {}, path = PATH) => {
+    const response = await fetch(chain.url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify(chatBody(extra)),
+    })
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  }
+  /** Announces a body, sends its first byte and waits for the answer. */
+  const announce = async (length: string, path = PATH) => {
+    const client = rawClient(
+      port,
+      `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/json\r\n${length}\r\n\r\n`,
+    )
+    await client.until('\r\n\r\n{"')
+    const answer = client.received
+    client.socket.destroy()
+    return answer
+  }
+  return { upstream, ledger, post, announce, ...chain }
+}
+
+const LENGTHS = ['content-length: 20000000', 'content-length: 16385', 'transfer-encoding: chunked']
+
+test('a spent window refuses a large body unread, as a small one, and takes nothing', async (t) => {
+  const { post, announce, upstream } = await startGateway(t, { limits: { rpm: 1 } })
+  assert.equal((await post(LARGE)).status, 200)
+  const small = await post()
+  for (const length of LENGTHS) {
+    const answer = await announce(length)
+    assert.match(answer, /^HTTP\/1\.1 429 /)
+    assert.match(answer, /"code":"rate_limited"/)
+    // A short rest is read and thrown away: that is cheaper than a new connection.
+    assert.match(answer, length.endsWith('16385') ? /connection: keep-alive/i : /connection: close/i)
+    assert.match(answer, /retry-after: [1-9]/i)
+    for (const name of ['x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests', 'x-should-retry'])
+      assert.match(answer, new RegExp(`${name}: ${small.headers.get(name)}\r\n`, 'i'))
+  }
+  assert.equal((await post(LARGE)).status, 429)
+  assert.equal(upstream.requests.length, 1)
+})
+
+test('taken slots do so while they are taken, and refusals leave the window as it was', async (t) => {
+  const running = Promise.withResolvers<void>()
+  const { post, announce, upstream } = await startGateway(t, {
+    limits: { rpm: 3, concurrency: 1 },
+    script: async (res) => {
+      await running.promise
+      chatAnswer(res)
+    },
+  })
+  const first = post()
+  while (upstream.requests.length === 0) await new Promise(setImmediate)
+  for (const length of [...LENGTHS, ...LENGTHS]) {
+    const answer = await announce(length)
+    assert.match(answer, /"code":"concurrency_limited"/)
+    assert.match(answer, /x-ratelimit-remaining-requests: 2/i)
+  }
+  running.resolve()
+  assert.equal((await first).status, 200)
+  assert.deepEqual(
+    [(await post(LARGE)).status, (await post(LARGE)).status, (await post(LARGE)).status],
+    [200, 200, 429],
+  )
+})
+
+test('a balance known to be spent does so until a deposit, which counts at once', async (t) => {
+  const { post, announce, ledger, entry } = await startGateway(t, { balance: '0' })
+  const small = await post()
+  assert.equal(small.status, 402)
+  for (const length of LENGTHS) assert.match(await announce(length), /"code":"insufficient_balance"/)
+  const refused = await post(LARGE)
+  assert.equal(refused.status, 402)
+  assert.equal((await entry(refused.headers.get('x-request-id'))).error_code, 'insufficient_balance')
+  await ledger.deposit('acme', 1_000_000_000n, 'more')
+  assert.equal((await post(LARGE)).status, 200)
+})
+
+test('what may be free is read, whatever the balance is', async (t) => {
+  const { post } = await startGateway(t, { balance: '0', price: { outputPerMillion: '1' } })
+  assert.equal((await post(LARGE)).status, 402)
+  const free = await startGateway(t, { balance: '0', price: {} })
+  assert.equal((await free.post(LARGE)).status, 200)
+  assert.equal((await free.post(LARGE)).status, 200)
+})
+
+test('a caller that leaves while it is asked about ends its call', async (t) => {
+  const { post, announce, openCalls } = await startGateway(t, { balance: '0' })
+  await post()
+  await announce(LENGTHS[0] as string)
+  while (openCalls.size > 0) await new Promise(setImmediate)
+})
