@@ -120,7 +120,8 @@ export async function openDurableStores(
       close: nothing,
     }
   }
-  const db = await openDatabase(url, { logger })
+  const isSqlite = url.startsWith('sqlite:')
+  const db = await openDatabase(url, { logger, ...(!isSqlite && { poolSize: 6 }) })
   await seedAccountsAndKeys(db, config, { logger })
   // A handle does one thing at a time, with Postgres a few. Searches of the call log may be long, and must hold up no
   // write; a write may wait for another process's, and must hold up no key.
@@ -129,12 +130,14 @@ export async function openDurableStores(
   // The end of every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
   // Nor may it wait long for a row that an operator has locked.
   const money = await openDatabase(url, { logger, poolSize: 6, lockTimeoutMs: 250 })
+  // A claim whose record somebody has locked ends before the store counts as away.
+  const claims = isSqlite ? db : await openDatabase(url, { logger, poolSize: 4, lockTimeoutMs: 100 })
   // SQLite writes one thing at a time, and is soonest done when these wait in one line; Postgres writes both at once.
-  const large = url.startsWith('sqlite:') ? money : await openDatabase(url, { logger, poolSize: 2 })
+  const large = isSqlite ? money : await openDatabase(url, { logger, poolSize: 2 })
   return {
     keys: new SqlKeyDirectory(lookUps),
     calls: new SqlCallStore(db, { searches }),
-    claims: new SqlIdempotencyStore(db),
+    claims: new SqlIdempotencyStore(claims),
     answers: new SqlAnswerStore(large),
     responses: new SqlResponseStore(db),
     ledger: new SqlLedger(money, { checks: searches }),
@@ -161,7 +164,7 @@ export async function openDurableStores(
       await seedAccountsAndKeys(db, next, { logger })
     },
     async close() {
-      if (large !== money) await large.destroy()
+      if (!isSqlite) await Promise.all([claims.destroy(), large.destroy()])
       await money.destroy()
       await lookUps.destroy()
       await searches.destroy()

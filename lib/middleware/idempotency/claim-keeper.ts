@@ -242,7 +242,7 @@ export class ClaimKeeper {
     const answers = await this.#guard.run(() => this.#store.renew(claims, askedAt.wall + this.#leaseMs))
     for (const [i, claim] of claims.entries()) {
       // The store does not renew ended claims, or completed ones whose ledger has not answered yet.
-      if (!this.#held.has(claim)) continue
+      if (!this.#held.has(claim) || answers[i] === undefined) continue
       const over = claim.state !== 'running' && claim.state !== 'settling'
       if (answers[i] && !over) claim.confirm(askedAt)
       else if (claim.state !== 'settling') {

@@ -42,9 +42,10 @@ export interface IdempotencyStore {
   /**
    * Renews leases, including expired ones that nobody has taken over.
    *
-   * @returns for each claim, in their order, whether its owner still holds it.
+   * @returns for each claim, in their order, whether its owner still holds it; undefined if it does, and could not be renewed
+   *   now.
    */
-  renew(claims: readonly IdempotencyClaim[], leaseUntil: number): Promise<readonly boolean[]>
+  renew(claims: readonly IdempotencyClaim[], leaseUntil: number): Promise<readonly (boolean | undefined)[]>
 
   /**
    * Notes that the call has run, and keeps the record until `keepUntil`.

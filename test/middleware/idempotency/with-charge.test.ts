@@ -78,7 +78,9 @@ describe('a record in the transaction of its charge', () => {
     const db = await open(t, await databaseUrl(t))
     let renewals = 0
     class WatchedStore extends SqlIdempotencyStore {
-      override async renew(...given: Parameters<SqlIdempotencyStore['renew']>): Promise<boolean[]> {
+      override async renew(
+        ...given: Parameters<SqlIdempotencyStore['renew']>
+      ): Promise<(boolean | undefined)[]> {
         const held = await super.renew(...given)
         renewals++
         return held

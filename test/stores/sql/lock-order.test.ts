@@ -22,7 +22,7 @@ describe('processes that write the same rows of a Postgres', { skip: WITHOUT_POS
     const store = new SqlIdempotencyStore(db)
     // In the table the last comes first.
     for (const id of ['c', 'b', 'a']) await store.claim(claimOf(id))
-    const renewal = Promise.withResolvers<boolean[]>()
+    const renewal = Promise.withResolvers<readonly (boolean | undefined)[]>()
     await db.transaction().execute(async (trx) => {
       assert.equal(await store.completeWithin(trx, { id: 'a', owner: 'o' }, NOW + 60_000), true)
       const claims = ['c', 'b', 'a'].map((id) => ({ id, owner: 'o' }))

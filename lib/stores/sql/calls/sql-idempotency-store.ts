@@ -1,5 +1,6 @@
 import type { CompiledQuery, ExpressionBuilder, UpdateResult } from 'kysely'
 import type { IdempotencyClaim } from '../../../core/call/index.ts'
+import { BrokenRecord } from '../../../core/store-guard/index.ts'
 import { PINNED_UNTIL } from '../../../middleware/idempotency/idempotency-store.ts'
 import type {
   ClaimRequest,
@@ -8,6 +9,7 @@ import type {
 } from '../../../middleware/idempotency/index.ts'
 import { GroupedWrites } from '../driver/grouped-writes.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
+import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import type { Database, Tables } from '../driver/tables.ts'
 
 /** Far below the maximum depth of an expression. */
@@ -40,7 +42,11 @@ export class SqlIdempotencyStore implements IdempotencyStore {
   claim(request: ClaimRequest): Promise<IdempotencyRecord | undefined> {
     return this.#writes.run(request.id, async (db) => {
       for (;;) {
-        if (await this.#take(db, request)) return undefined
+        try {
+          if (await this.#take(db, request)) return undefined
+        } catch (error) {
+          return lockedRecord(db, request.id, error)
+        }
         const standing = await find(db, request.id)
         // The record was freed between the two statements: try to take it again.
         if (standing) return standing
@@ -48,13 +54,14 @@ export class SqlIdempotencyStore implements IdempotencyStore {
     })
   }
 
-  async renew(claims: readonly IdempotencyClaim[], leaseUntil: number): Promise<boolean[]> {
+  async renew(claims: readonly IdempotencyClaim[], leaseUntil: number): Promise<(boolean | undefined)[]> {
     const held = new Set<string>()
+    const unknown = new Set<string>()
     for (let at = 0; at < claims.length; at += CHUNK_CLAIMS) {
       const chunk = claims.slice(at, at + CHUNK_CLAIMS)
       const stillHeld = (eb: ExpressionBuilder<Tables, 'idempotency'>) =>
         eb.and([eb('state', '=', 'running'), eb.or(chunk.map(({ id, owner }) => eb.and({ id, owner })))])
-      let renewal = this.#db
+      const renewal = this.#db
         .updateTable('idempotency')
         .set(({ eb, ref }) => ({
           expires_at: eb
@@ -65,25 +72,29 @@ export class SqlIdempotencyStore implements IdempotencyStore {
             .end(),
         }))
         .where(stillHeld)
+        .returning(['id', 'owner'])
+      const records = this.#db.selectFrom('idempotency').where(stillHeld)
       if (isPostgres(this.#db)) {
         // Several records are always locked in the order of their ids, so that no two transactions wait for each
         // other.
-        const locked = this.#db
-          .selectFrom('idempotency')
-          .select('id')
-          .where(stillHeld)
-          .orderBy('id')
-          .forUpdate()
-        renewal = renewal.where('id', 'in', locked)
-      }
-      const rows = await renewal.returning(['id', 'owner']).execute()
-      for (const { id, owner } of rows) held.add(`${id} ${owner}`)
+        const locked = records.select('id').orderBy('id').forUpdate()
+        const rows = await renewal
+          .where('id', 'in', locked)
+          .execute()
+          .catch(async (error: unknown) => {
+            if (!isLocked(error)) throw error
+            const renewed = await renewal.where('id', 'in', locked.skipLocked()).execute()
+            for (const claim of await records.select(['id', 'owner']).execute()) unknown.add(nameOf(claim))
+            return renewed
+          })
+        for (const claim of rows) held.add(nameOf(claim))
+      } else for (const claim of await renewal.execute()) held.add(nameOf(claim))
     }
-    return claims.map(({ id, owner }) => held.has(`${id} ${owner}`))
+    return claims.map((claim) => held.has(nameOf(claim)) || (unknown.has(nameOf(claim)) ? undefined : false))
   }
 
   complete(claim: IdempotencyClaim, keepUntil: number): Promise<boolean> {
-    return this.#writes.run(claim.id, (db) => this.completeWithin(db, claim, keepUntil))
+    return this.#writes.run(claim.id, (db) => this.completeWithin(db, claim, keepUntil)).catch(busyIfLocked)
   }
 
   /**
@@ -103,7 +114,7 @@ export class SqlIdempotencyStore implements IdempotencyStore {
   }
 
   async release({ id, owner }: IdempotencyClaim): Promise<void> {
-    await this.#writes.run(id, (db) =>
+    const deleted = this.#writes.run(id, (db) =>
       db
         .deleteFrom('idempotency')
         .where('id', '=', id)
@@ -112,6 +123,7 @@ export class SqlIdempotencyStore implements IdempotencyStore {
         .where('expires_at', '!=', PINNED)
         .execute(),
     )
+    await deleted.catch(busyIfLocked)
   }
 
   async prune(now: number, limit: number): Promise<number> {
@@ -174,6 +186,23 @@ function completeQuery(db: Database) {
     .set({ state: 'completed', expires_at: 0n })
     .where('id', '=', '')
     .where('owner', '=', '')
+}
+
+function nameOf({ id, owner }: IdempotencyClaim): string {
+  return `${id} ${owner}`
+}
+
+/** Returns a record that somebody else has locked: it counts as running, unless it is known to have run. */
+async function lockedRecord(db: Database, id: string, error: unknown): Promise<IdempotencyRecord> {
+  const standing = isLocked(error) ? await find(db, id) : undefined
+  if (!standing) return busyIfLocked(error)
+  return standing.expiresAt > Date.now() ? standing : { ...standing, state: 'running' }
+}
+
+/** @throws {BrokenRecord} for a record that somebody else has locked; else the error itself. */
+function busyIfLocked(error: unknown): never {
+  if (isLocked(error)) throw new BrokenRecord('the record is locked by somebody else', { cause: error })
+  throw error
 }
 
 async function find(db: Database, id: string): Promise<IdempotencyRecord | undefined> {

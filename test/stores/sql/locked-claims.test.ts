@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { sql } from 'kysely'
+import { BrokenRecord } from '../../../lib/core/store-guard/index.ts'
+import { openDatabase, SqlIdempotencyStore } from '../../../lib/stores/sql/index.ts'
+import { recordingLogger } from '../../support/app-server.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { postgresUrl } from './postgres-database.ts'
+import { open } from './temporary-database.ts'
+
+describe('records of keys that somebody has locked', { skip: WITHOUT_POSTGRES }, () => {
+  it('answer for themselves at once, and keep no other', async (t) => {
+    const url = await postgresUrl()
+    const operator = await open(t, url)
+    const db = await openDatabase(url, { logger: recordingLogger(), lockTimeoutMs: 50 })
+    t.after(() => db.destroy())
+    const store = new SqlIdempotencyStore(db)
+    const [now, leaseUntil] = [Date.now(), Date.now() + 60_000]
+    const claim = (id: string, owner = `owner of ${id}`) =>
+      store.claim({ id, owner, fingerprint: 'f', now, leaseUntil })
+    const held = ['ours', 'locked', 'run', 'old'].map((id) => ({ id, owner: `owner of ${id}` }))
+    const [ours, locked, run, old] = held
+    for (const { id } of held) assert.equal(await claim(id), undefined)
+    assert.equal(await store.complete(run!, leaseUntil), true)
+    await sql`update idempotency set expires_at = 1 where id = 'old'`.execute(operator)
+
+    await operator.transaction().execute(async (trx) => {
+      await sql`select 1 from idempotency where id <> 'ours' for update`.execute(trx)
+      const states = ['locked', 'run', 'old'].map(async (id) => (await claim(id, 'another'))?.state)
+      assert.deepEqual(await Promise.all(states), ['running', 'completed', 'running'])
+      assert.equal(await claim('new'), undefined)
+      const gone = { id: 'locked', owner: 'another' }
+      assert.deepEqual(await store.renew([locked!, ours!, gone], leaseUntil + 1), [undefined, true, false])
+      await assert.rejects(store.release(locked!), BrokenRecord)
+      await assert.rejects(store.complete(old!, leaseUntil), BrokenRecord)
+      await store.release(ours!)
+    })
+    assert.deepEqual(await store.renew([locked!], leaseUntil), [true])
+    await store.release(locked!)
+    assert.equal(await claim('locked', 'another'), undefined)
+  })
+})
