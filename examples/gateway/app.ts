@@ -192,7 +192,7 @@ export function createGateway({
     video.create,
   )
   app.use(VIDEO_PATHS, once, limitCalls, video.routes)
-  app.use('/v1', modelRoutes({ catalog, lineStatus: (line) => lines.outline(line) }))
+  app.use('/v1', modelRoutes({ catalog, lineStatus: (line, view) => lines.outline(line, view) }))
   app.use('/v1', callLogRoutes({ store: stores.calls }))
   app.use('/v1', accountRoutes({ ledger: stores.ledger }))
   app.post('/v1/tickets', limit)
@@ -213,6 +213,7 @@ export function createGateway({
         list: async () => (peers ? mergeWorkerLines(lineFigures(), await peers.ask('lines')) : lineFigures()),
         store: stores.lineSwitches,
         refresh: () => switches.refresh(),
+        liftRests: (line) => lines.liftRests(line),
       },
       videoTasks: stores.tasks,
       changes: stores.changes,

@@ -84,7 +84,7 @@ export async function startGateway({
     app.use(
       '/v1',
       callLogRoutes({ store }),
-      modelRoutes({ catalog, lineStatus: (line) => lines.outline(line) }),
+      modelRoutes({ catalog, lineStatus: (line, view) => lines.outline(line, view) }),
     )
     app.use(unknownPath(), errorEnvelope())
   })

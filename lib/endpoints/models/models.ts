@@ -3,6 +3,12 @@ import { type Call, callOf } from '../../core/call/index.ts'
 import type { Line, Model } from '../../core/catalog/index.ts'
 import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 
+/** The model that is asked about, and the account that asks. */
+export interface LineLook {
+  readonly model: string
+  readonly account: string | undefined
+}
+
 /** Options of {@link modelRoutes}. */
 export interface ModelRoutesOptions {
   /**
@@ -15,7 +21,7 @@ export interface ModelRoutesOptions {
    * others use the line. `LineRegistry.outline` includes the circuit state; `figures`, for operators, the load.
    * Defaults to the line's id, provider, protocol and region.
    */
-  lineStatus?: (line: Line) => object
+  lineStatus?: (line: Line, view: LineLook) => object
 }
 
 /**
@@ -51,7 +57,14 @@ export function modelRoutes(options: ModelRoutesOptions): Router {
     const model = known.models.get(id)
     if (!model || !mayUse(call, model)) next(call.refuse('model_not_found'))
     else if (!wantsRouting) res.json(describeModel(model))
-    else res.json({ object: 'routing', model: model.id, candidates: known.linesOf(id).map(lineStatus) })
+    else
+      res.json({
+        object: 'routing',
+        model: model.id,
+        candidates: known
+          .linesOf(id)
+          .map((line) => lineStatus(line, { model: id, account: call.principal?.accountId })),
+      })
   })
 
   return router

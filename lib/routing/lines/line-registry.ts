@@ -89,7 +89,10 @@ export class LineRegistry {
   }
 
   #switch(state: LineState): void {
-    state.enabled = this.#switches.get(state.line.id) ?? state.line.enabled
+    const enabled = this.#switches.get(state.line.id) ?? state.line.enabled
+    // Whoever switches a line on wants it to be tried at once.
+    if (enabled && !state.enabled) state.liftRests()
+    state.enabled = enabled
   }
 
   /**

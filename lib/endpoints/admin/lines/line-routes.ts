@@ -16,6 +16,8 @@ export interface AdminLines {
   readonly store: LineSwitchStore
   /** Applies the switches of the store in this process; `LineSwitches.refresh`. */
   refresh(): Promise<void>
+  /** Ends the rests of a line in this process; `LineRegistry.liftRests`. If absent, `rests` has no effect. */
+  liftRests?(line: string): void
 }
 
 interface ListedLine {
@@ -31,9 +33,19 @@ export interface LineRoutesOptions {
 }
 
 /** The body of `PATCH /lines/{id}`. */
-export const lineChangeSchema = z.strictObject({
-  enabled: z.boolean().nullable().describe('null: as the config says.'),
-})
+export const lineChangeSchema = z
+  .strictObject({
+    enabled: z.boolean().nullable().optional().describe('null: as the config says.'),
+    rests: z
+      .array(z.string())
+      .max(0)
+      .optional()
+      .describe('[]: ends the rests after 429s in the process that answers.'),
+  })
+  .refine(({ enabled, rests }) => enabled !== undefined || rests !== undefined, {
+    path: ['enabled'],
+    error: 'or "rests" is needed',
+  })
 
 /** Returns the routes of `/lines`: the status of lines, and switching them on or off in all processes. */
 export function lineRoutes({ lines, actor }: LineRoutesOptions): Router {
@@ -58,9 +70,12 @@ export function lineRoutes({ lines, actor }: LineRoutesOptions): Router {
 
   async function switchLine(req: Request, res: Response): Promise<void> {
     const { id } = await lineIn(req)
-    const { enabled } = readBody(req, lineChangeSchema)
-    await lines.store.set(id, enabled, changeOrigin(req, actor))
-    await lines.refresh()
+    const { enabled, rests } = readBody(req, lineChangeSchema)
+    if (rests) lines.liftRests?.(id)
+    if (enabled !== undefined) {
+      await lines.store.set(id, enabled, changeOrigin(req, actor))
+      await lines.refresh()
+    }
     res.json(describeLine(await lineIn(req), await lines.store.all()))
   }
 
