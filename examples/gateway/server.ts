@@ -78,6 +78,8 @@ async function runWorkers(
 async function main(): Promise<void> {
   const settings = readSettings(process.env)
   const logger = jsonLog(settings.logLevel)
+  // The last net: whatever forgets a rejection must not end everybody's calls.
+  process.on('unhandledRejection', (error) => logger.error({ err: error }, 'a rejection went unhandled'))
   if (cluster.isWorker) return runWorker(settings, logger)
   // Without a listener, each of these signals would end the process before it is ready.
   for (const signal of ['SIGUSR2', 'SIGHUP'] as const) {

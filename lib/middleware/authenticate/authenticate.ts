@@ -2,6 +2,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type Principal } from '../../core/call/index.ts'
 import { compileAllowList, hashSecret } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
+import { CheckedDirectory } from './checked-directory.ts'
 import { readCredential } from './credential.ts'
 import { compileIpAllowList } from './ip-allow-list.ts'
 import { KeyCache } from './key-cache.ts'
@@ -120,8 +121,13 @@ function directoryOf(options: AuthenticateOptions): KeyDirectory {
   if (!(cacheEntries >= 1)) throw new TypeError('authenticate: "cacheEntries" must be at least 1')
   if (!(lookupMs > 0 && lookupMs <= 60_000))
     throw new TypeError('authenticate: "lookupMs" must be above 0 and at most 60000')
-  if (cacheMs === 0) return keys
-  return new KeyCache(keys, { freshMs: cacheMs, staleMs, lookupMs, maxEntries: cacheEntries })
+  if (cacheMs === 0) return new CheckedDirectory(keys, lookupMs)
+  return new KeyCache(new CheckedDirectory(keys), {
+    freshMs: cacheMs,
+    staleMs,
+    lookupMs,
+    maxEntries: cacheEntries,
+  })
 }
 
 const resolved = new WeakMap<KeyRecord, ResolvedKey>()

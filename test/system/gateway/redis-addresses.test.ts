@@ -154,3 +154,22 @@ it('a REDIS_URL that names no server is a fault of the environment', async () =>
     assert.match(exit.stderr, /^REDIS_URL: /, REDIS_URL)
   }
 })
+
+it('a Redis that is dead at the start is told of once, with its address and the reason, and calls are served', async (t) => {
+  const kinds = { redis: '', 'redis+cluster': '', 'redis+sentinel': '/limits' }
+  for (const [kind, name] of Object.entries(kinds)) {
+    const REDIS_URL = `${kind}://user:hidden@127.0.0.1:1${name}`
+    const gateway = await startGatewayProcess({ REDIS_URL })
+    t.after(() => gateway.stop())
+    const told = gateway.logged.filter(({ msg }) => msg === 'store is away')
+    assert.deepEqual(
+      told.map(({ store, address }) => [store, address]),
+      [['redis limits', `${kind}://127.0.0.1:1${name}`]],
+    )
+    assert.match(`${told[0]?.reason}`, /ECONNREFUSED|closed|unreachable|refresh/i)
+    assert.doesNotMatch(gateway.stdout + gateway.stderr, /hidden/)
+    const body = { model: 'chat-small', messages: [{ role: 'user', content: 'hi' }] }
+    assert.equal((await post(gateway.url, body)).status, 200)
+    await gateway.stop()
+  }
+})

@@ -1,0 +1,36 @@
+import { within } from '../../core/time-limit/index.ts'
+import type { KeyDirectory, KeyRecord } from './key-directory.ts'
+
+type Found = KeyRecord | undefined
+
+/** A directory of the app whose answers are checked: any promise is one, and what is no record fails the look-up. */
+export class CheckedDirectory implements KeyDirectory {
+  readonly #directory: KeyDirectory
+  readonly #lookupMs: number | undefined
+
+  /** @param lookupMs how long the directory may take to answer, in milliseconds; left out where its user bounds that. */
+  constructor(directory: KeyDirectory, lookupMs?: number) {
+    this.#directory = directory
+    this.#lookupMs = lookupMs
+  }
+
+  find(secretHash: string): Found | Promise<Found> {
+    const answer: unknown = this.#directory.find(secretHash)
+    if (typeof (answer as PromiseLike<unknown> | undefined)?.then !== 'function') return recordIn(answer)
+    const found = Promise.resolve(answer as PromiseLike<unknown>).then(recordIn)
+    const lookupMs = this.#lookupMs
+    if (lookupMs === undefined) return found
+    return within(lookupMs, found, () => {
+      throw new Error(`the key directory has not answered for ${lookupMs} ms`)
+    })
+  }
+}
+
+/** @throws TypeError if the answer of a directory is neither a record nor undefined. */
+function recordIn(answer: unknown): Found {
+  if (answer === undefined) return undefined
+  const { id, account, limits } = (answer ?? {}) as Partial<KeyRecord>
+  if (typeof id === 'string' && typeof account?.id === 'string' && account.limits && limits)
+    return answer as KeyRecord
+  throw new TypeError('authenticate: the answer of "keys" is no record of a key')
+}
