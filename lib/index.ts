@@ -17,13 +17,7 @@ export {
 } from './endpoints/admin/index.ts'
 export { callLogRoutes } from './endpoints/calls/index.ts'
 export { type ModelRoutesOptions, modelRoutes } from './endpoints/models/index.ts'
-export {
-  MemoryResponseStore,
-  pinResponse,
-  ResponseRegistry,
-  STORED_RESPONSE_PATH,
-  storedResponse,
-} from './endpoints/responses/index.ts'
+export { STORED_RESPONSE_PATH, storedResponse } from './endpoints/responses/index.ts'
 export {
   adminTicketRoutes,
   MemoryTicketStore,
@@ -81,6 +75,12 @@ export {
   rateLimit,
 } from './middleware/rate-limit/index.ts'
 export { type ReadRequestOptions, readRequest } from './middleware/read-request/index.ts'
+export {
+  KeptThings,
+  MemoryKeptStore,
+  type ReferencesOptions,
+  references,
+} from './middleware/references/index.ts'
 export {
   LineAccess,
   LineRegistry,

@@ -13,16 +13,16 @@ import {
   errorEnvelope,
   type GatewayConfig,
   idempotency,
+  KeptThings,
   LeasePool,
   LineAccess,
   LineRegistry,
   LineSwitches,
   type Logger,
   modelRoutes,
-  pinResponse,
-  ResponseRegistry,
   rateLimit,
   readRequest,
+  references,
   refuseUnparsed,
   route,
   STORED_RESPONSE_PATH,
@@ -39,7 +39,7 @@ import {
 } from 'express-model-gateway'
 import { SharedEntries } from 'express-model-gateway/call-log'
 import { openApiDocument } from 'express-model-gateway/openapi'
-import { OPERATIONS, responses } from 'express-model-gateway/operations'
+import { OPERATIONS } from 'express-model-gateway/operations'
 import manifest from 'express-model-gateway/package.json' with { type: 'json' }
 import type { LineFigures } from 'express-model-gateway/route'
 import { accessLog } from './access-log.ts'
@@ -117,10 +117,10 @@ export function createGateway({
   const entries = new SharedEntries(writer)
   const pool = new LeasePool({ ledger: stores.ledger, logger, onLedgerAway: config.onLedgerAway })
   readiness.addCheck('ledger', ledgerServes(pool, stores.write))
-  const registry = new ResponseRegistry({
-    store: stores.responses,
+  const kept = new KeptThings({
+    store: stores.kept,
     logger,
-    onStoreChange: guarded.responses.onChange,
+    onStoreChange: guarded.kept.onChange,
   })
   const settledBy = stores.settledByLedger ? 'ledger' : 'writer'
   const videoLines = new LineAccess({ catalog, lines, region, ...config.routing })
@@ -159,10 +159,9 @@ export function createGateway({
   const bill = billingGuard({ pool, catalog })
   const read = readRequest({ ...bodies, before: [limit, bill] })
   // Most calls are these. They come first, because every layer that stands before a route costs each of its calls 1 KB.
-  const paths = OPERATIONS.filter((operation) => operation !== responses).map(({ path }) => path)
-  app.post(paths, begin, observe, log, identify, read, once, limit, bill, toLine)
-  const pin = pinResponse({ registry })
-  app.post(responses.path, begin, observe, log, identify, read, once, pin, limit, bill, toLine)
+  const paths = OPERATIONS.map(({ path }) => path)
+  const own = references({ kept })
+  app.post(paths, begin, observe, log, identify, read, once, own, limit, bill, toLine)
 
   app.use(begin)
   app.use(['/healthz', '/readyz', '/openapi.json', '/console', '/metrics'], noBody)
@@ -182,12 +181,13 @@ export function createGateway({
   app.get('/v1/videos/:id/content', video.signedContent)
   app.use(['/v1', '/api/v3'], identify)
   app.use(LOOKUP_PATHS, lookups)
-  app.all(STORED_RESPONSE_PATH, limitCalls, storedResponse({ registry, catalog }), toLine)
+  app.all(STORED_RESPONSE_PATH, limitCalls, storedResponse({ kept, catalog }), toLine)
   app.post(
     VIDEO_CREATE_PATHS,
     video.findSource,
     readRequest({ ...bodies, operation: video.operationOf, before: [limit] }),
     once,
+    own,
     limit,
     video.create,
   )
@@ -199,7 +199,7 @@ export function createGateway({
   app.use('/v1', ticketRoutes({ store: stores.tickets, calls: stores.calls }))
   app.use(
     live.following('passThrough', (rules, routing) =>
-      passThrough(rules, { routing, catalog, lines, region, pool, limits: limit }),
+      passThrough(rules, { routing, catalog, lines, region, pool, limits: limit, kept, bodyLimitBytes }),
     ),
   )
   app.use(
@@ -244,7 +244,7 @@ export function createGateway({
     async close() {
       switches.close()
       await openCalls.ended(CALLS_END_WITHIN_MS)
-      registry.close()
+      kept.close()
       await settler.close()
       await video.close()
       await lines.close()

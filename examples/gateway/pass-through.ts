@@ -4,6 +4,7 @@ import {
   callOf,
   forward,
   type GatewayConfig,
+  type KeptThings,
   type LeasePool,
   type LineRegistry,
 } from 'express-model-gateway'
@@ -18,12 +19,14 @@ export interface PassThroughParts {
   readonly lines: LineRegistry
   readonly pool: LeasePool
   readonly limits: RequestHandler
+  readonly kept: KeptThings
+  readonly bodyLimitBytes: number
 }
 
 /** Returns the routes of the config's pass-through rules. Requests are limited, billed per request, and passed on unread. */
 export function passThrough(
   rules: GatewayConfig['passThrough'],
-  { routing, region, catalog, lines, pool, limits }: PassThroughParts,
+  { routing, region, catalog, lines, pool, limits, kept, bodyLimitBytes }: PassThroughParts,
 ): Router {
   const { strategy, maxAttempts } = routing
   const router = Router()
@@ -40,7 +43,7 @@ export function passThrough(
       },
       limits,
       billingGuard({ pool, reserve: () => most }),
-      forward({ catalog, rule, lines, region, strategy, maxAttempts }),
+      forward({ catalog, rule, lines, region, strategy, maxAttempts, kept, bodyLimitBytes }),
     )
   }
   return router

@@ -12,11 +12,11 @@ import {
   MemoryCallStore,
   MemoryChangeLog,
   MemoryIdempotencyStore,
+  MemoryKeptStore,
   MemoryKeyStore,
   MemoryLedger,
   MemoryLimitStore,
   MemoryLineSwitchStore,
-  MemoryResponseStore,
   MemoryTaskStore,
   MemoryTicketStore,
   memoryKeyDirectory,
@@ -27,7 +27,7 @@ import type { CallStore } from 'express-model-gateway/call-log'
 import type { GatewayConfig } from 'express-model-gateway/catalog'
 import type { AnswerStore, IdempotencyStore } from 'express-model-gateway/idempotency'
 import { RedisLimitStore } from 'express-model-gateway/redis'
-import type { ResponseStore } from 'express-model-gateway/responses'
+import type { KeptStore } from 'express-model-gateway/references'
 import {
   openDatabase,
   SqlAccountStore,
@@ -35,11 +35,11 @@ import {
   SqlCallStore,
   SqlChangeLog,
   SqlIdempotencyStore,
+  SqlKeptStore,
   SqlKeyDirectory,
   SqlKeyStore,
   SqlLedger,
   SqlLineSwitchStore,
-  SqlResponseStore,
   SqlTaskStore,
   SqlTicketStore,
   seedAccountsAndKeys,
@@ -55,8 +55,8 @@ export interface DurableStores {
   /** Keeps large answers apart from the call log; undefined: the call log has them. */
   readonly answers?: AnswerStore
   readonly ledger: Ledger & LedgerBooks
-  /** Which line has which stored response. */
-  readonly responses: ResponseStore
+  /** Which line keeps what for whom. */
+  readonly kept: KeptStore
   /** Video tasks, and the money held for them. */
   readonly tasks: TaskStore
   readonly tickets: TicketStore
@@ -103,7 +103,7 @@ export async function openDurableStores(
     const accounts = new MemoryAccountStore({ ledger, keys, accounts: config.accounts, changes })
     return {
       keys,
-      responses: new MemoryResponseStore(),
+      kept: new MemoryKeptStore(),
       calls,
       claims,
       ledger,
@@ -139,7 +139,7 @@ export async function openDurableStores(
     calls: new SqlCallStore(db, { searches }),
     claims: new SqlIdempotencyStore(claims),
     answers: new SqlAnswerStore(large),
-    responses: new SqlResponseStore(db),
+    kept: new SqlKeptStore(db),
     ledger: new SqlLedger(money, { checks: searches }),
     tasks: new SqlTaskStore(money),
     tickets: new SqlTicketStore(db),

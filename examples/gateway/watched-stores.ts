@@ -10,14 +10,14 @@ export interface WatchedStores {
   readonly stores: Stores
   readonly states: Pick<Required<Required<TelemetryOptions>['states']>, 'stores' | 'videos'>
   /** The watches of stores with a guard; the guard reports outages to them. */
-  readonly guarded: Readonly<Record<'idempotency' | 'responses' | 'lineSwitches', StoreWatch>>
+  readonly guarded: Readonly<Record<'idempotency' | 'kept' | 'lineSwitches', StoreWatch>>
 }
 
 /** Watches the stores of a gateway for metrics. The ledger and the call log report their states themselves. */
 export function watchStores(stores: Stores): WatchedStores {
   const guarded = {
     idempotency: new StoreWatch(),
-    responses: new StoreWatch(),
+    kept: new StoreWatch(),
     lineSwitches: new StoreWatch(),
   }
   const [keys, tasks, tickets, changes] = [
@@ -40,7 +40,7 @@ export function watchStores(stores: Stores): WatchedStores {
     states: {
       stores: {
         idempotency: guarded.idempotency,
-        responses: guarded.responses,
+        kept_things: guarded.kept,
         line_switches: guarded.lineSwitches,
         keys,
         video_tasks: tasks,

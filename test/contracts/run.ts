@@ -11,13 +11,13 @@ import { pathToFileURL } from 'node:url'
 import { accountStoreContract } from './account-store.ts'
 import { callStoreContract } from './call-store.ts'
 import { idempotencyStoreContract } from './idempotency-store.ts'
+import { keptStoreContract } from './kept-store.ts'
 import { keyDirectoryContract } from './key-directory.ts'
 import { keyStoreContract } from './key-store.ts'
 import { ledgerContract } from './ledger.ts'
 import { limitCounterContract } from './limit-counter.ts'
 import { limitWaitContract } from './limit-wait.ts'
 import { lineSwitchContract } from './line-switch-store.ts'
-import { responseStoreContract } from './response-store.ts'
 import { slotStoreContract } from './slot-store.ts'
 import { taskStoreContract } from './task-store.ts'
 import { ticketStoreContract } from './ticket-store.ts'
@@ -29,12 +29,12 @@ const CONTRACTS: Readonly<Record<string, readonly Contract[]>> = {
   'call-store': [callStoreContract],
   'idempotency-store': [idempotencyStoreContract],
   'key-directory': [keyDirectoryContract],
+  'kept-store': [keptStoreContract],
   'key-store': [keyStoreContract],
   ledger: [ledgerContract],
   'limit-store': [limitCounterContract, slotStoreContract],
   'limit-waits': [limitWaitContract],
   'line-switch-store': [lineSwitchContract],
-  'response-store': [responseStoreContract],
   'task-store': [taskStoreContract],
   'ticket-store': [ticketStoreContract],
 }

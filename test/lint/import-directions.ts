@@ -21,6 +21,7 @@ const MAY_IMPORT: readonly (readonly [room: string, rooms: readonly string[]])[]
   ['core/operations', ['core/errors', 'core/json', 'core/protocols', 'core/catalog']],
   ['core/translate', ['core/errors', 'core/json', 'core/protocols', 'core/catalog', 'core/operations']],
   ['core/call', ['core/errors', 'core/json', 'core/protocols', 'core/catalog', 'core/operations']],
+  ['core/kept', ['core/errors', 'core/operations', 'core/call', 'core/store-guard']],
   ['core/*', ['core/errors', 'core/json', 'core/protocols', 'core/catalog', 'core/operations', 'core/call']],
   ['ledger', CORE],
   ['routing', CORE],

@@ -78,7 +78,7 @@ describe('a line that more than one filter removes', () => {
       const eliminated: Elimination[] = []
       filterCandidates(
         [candidate('other', { line: { region: 'eu' } }), candidate('line', given)],
-        call,
+        { ...call, pin: null },
         unread,
         eliminated,
       )

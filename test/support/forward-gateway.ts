@@ -14,8 +14,12 @@ import { billingGuard } from '../../lib/middleware/billing-guard/index.ts'
 import { errorEnvelope, unknownPath } from '../../lib/middleware/error-envelope/index.ts'
 import { type ForwardRule, forward } from '../../lib/middleware/forward/index.ts'
 import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
+import type { KeptThings } from '../../lib/middleware/references/index.ts'
 import { type ChainServer, serveChain } from './chain-server.ts'
 import { KEY } from './gateway.ts'
+
+/** The key of a second account, `globex`. */
+export const OTHER_KEY = 'sk-test-other'
 
 /** A rule as the config writes it. */
 export interface RuleSeed extends ForwardRule {
@@ -32,6 +36,8 @@ export interface ForwardGatewayOptions {
   /** Members of the key. */
   key?: Record<string, unknown>
   ledger?: Ledger & LedgerBooks
+  /** Which line keeps what for whom; ids pass unchecked without it. */
+  kept?: KeptThings
 }
 
 /** The chain of a pass-through, with WebSockets, on memory stores. */
@@ -53,11 +59,14 @@ const FILE_RULES: readonly RuleSeed[] = ['/v1/files', '/v1/files/*rest'].map((pa
 /** Starts one that is closed at the end of the test. */
 export async function forwardGateway(
   t: TestContext,
-  { lines: seeds, rules = FILE_RULES, account, key, ledger: given }: ForwardGatewayOptions,
+  { lines: seeds, rules = FILE_RULES, account, key, ledger: given, kept }: ForwardGatewayOptions,
 ): Promise<ForwardGateway> {
   const config = loadConfig({
-    accounts: [{ id: 'acme', ...account }],
-    keys: [{ id: 'key_acme', account: 'acme', secret: KEY, ...key }],
+    accounts: [{ id: 'acme', ...account }, { id: 'globex' }],
+    keys: [
+      { id: 'key_acme', account: 'acme', secret: KEY, ...key },
+      { id: 'key_globex', account: 'globex', secret: OTHER_KEY },
+    ],
     models: [{ id: 'voice', kind: 'chat' }],
     lines: seeds.map((seed, i) => {
       const { url, ...line } = typeof seed === 'string' ? { url: seed } : seed
@@ -76,7 +85,11 @@ export async function forwardGateway(
   })
   const { catalog, region } = config
   const ledger =
-    given ?? new MemoryLedger({ accounts: [{ id: 'acme', balance: '10' }], keys: [{ id: 'key_acme' }] })
+    given ??
+    new MemoryLedger({
+      accounts: ['acme', 'globex'].map((id) => ({ id, balance: '10' })),
+      keys: [{ id: 'key_acme' }, { id: 'key_globex' }],
+    })
   let pool: LeasePool | undefined
   let upgrades: UpgradeHandler | undefined
   const chain = await serveChain(config, (app, { logger, lines }) => {
@@ -86,7 +99,12 @@ export async function forwardGateway(
     for (const rule of config.passThrough) {
       const reserve = (): bigint =>
         parseAmount(rule.price.perRequest ?? '0') + parseAmount(rule.price.perMinute ?? '0')
-      app.all(rule.path, limits, billingGuard({ pool, reserve }), forward({ catalog, rule, lines, region }))
+      app.all(
+        rule.path,
+        limits,
+        billingGuard({ pool, reserve }),
+        forward({ catalog, rule, lines, region, ...(kept && { kept }) }),
+      )
     }
     app.use(unknownPath(), errorEnvelope({ logger }))
   })

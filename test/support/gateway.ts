@@ -4,15 +4,10 @@ import { type GatewayConfig, loadConfig } from '../../lib/core/catalog/index.ts'
 import { OPERATIONS } from '../../lib/core/operations/index.ts'
 import { callLogRoutes } from '../../lib/endpoints/calls/index.ts'
 import { modelRoutes } from '../../lib/endpoints/models/index.ts'
-import {
-  pinResponse,
-  ResponseRegistry,
-  type ResponseStore,
-  STORED_RESPONSE_PATH,
-  storedResponse,
-} from '../../lib/endpoints/responses/index.ts'
+import { STORED_RESPONSE_PATH, storedResponse } from '../../lib/endpoints/responses/index.ts'
 import { errorEnvelope, unknownPath } from '../../lib/middleware/error-envelope/index.ts'
 import { readRequest } from '../../lib/middleware/read-request/index.ts'
+import { type KeptStore, KeptThings, references } from '../../lib/middleware/references/index.ts'
 import { type RouteOptions, route } from '../../lib/middleware/route/index.ts'
 import type { LoggedLine } from './app-server.ts'
 import { type ChainServer, serveChain } from './chain-server.ts'
@@ -36,8 +31,8 @@ export interface TestGatewayOptions {
   config?: Record<string, unknown>
   /** Further options of `route`. */
   route?: Partial<RouteOptions>
-  /** Where it is kept which line has which response; one in memory of its own else. */
-  responses?: ResponseStore
+  /** The store of what lines keep; one in memory of its own else. */
+  kept?: KeptStore
 }
 
 export interface LineSeed {
@@ -52,7 +47,7 @@ export async function startGateway({
   lines: seeds,
   config: extra,
   route: routeOptions,
-  responses,
+  kept: keptStore,
 }: TestGatewayOptions): Promise<TestGateway> {
   const config = loadConfig({
     accounts: [{ id: 'acme' }],
@@ -72,15 +67,15 @@ export async function startGateway({
   })
   const { catalog, region, bodyLimitBytes, bodyBudgetBytes, routing } = config
   const chain = await serveChain(config, (app, { store, lines, logger }) => {
-    const registry = new ResponseRegistry({ logger, ...(responses && { store: responses }) })
+    const kept = new KeptThings({ logger, ...(keptStore && { store: keptStore }) })
     const toLine = route({ catalog, lines, region, ...routing, ...routeOptions })
     app.post(
       OPERATIONS.map(({ path }) => path),
       readRequest({ catalog, bodyLimitBytes, bodyBudgetBytes }),
-      pinResponse({ registry }),
+      references({ kept }),
       toLine,
     )
-    app.all(STORED_RESPONSE_PATH, storedResponse({ registry, catalog }), toLine)
+    app.all(STORED_RESPONSE_PATH, storedResponse({ kept, catalog }), toLine)
     app.use(
       '/v1',
       callLogRoutes({ store }),

@@ -65,6 +65,10 @@ export function responseBody(
   }
 }
 
+/** Returns the id of the response among what an answer leaves at its line. */
+export const responseIn = (kept: readonly { kind: string; id: string }[] | undefined) =>
+  kept?.find(({ kind }) => kind === 'response')?.id
+
 /** Frames events, numbering them from 0. */
 export function numbered(
   events: readonly ({ type: string } & Readonly<Record<string, unknown>>)[],

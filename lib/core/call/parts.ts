@@ -1,6 +1,6 @@
 import type { Feature, Model } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
-import type { Operation, ProviderConstraint, Usage } from '../operations/index.ts'
+import type { KeptName, Operation, ProviderConstraint, Reference, Usage } from '../operations/index.ts'
 import type { ProtocolName } from '../protocols/index.ts'
 
 /** Requests per minute, input tokens per minute; null = unlimited. */
@@ -47,10 +47,9 @@ export interface Pin {
   readonly holds: string
 }
 
-/** An answer that its line stores. */
+/** What an answer leaves at its line. */
 export interface KeptAnswer {
-  /** The upstream's id of the answer. */
-  readonly id: string
+  readonly made: readonly KeptName[]
   readonly line: string
   /** About how many tokens it adds to a conversation that continues from it: its input and its output. */
   readonly tokens: number
@@ -78,6 +77,8 @@ export interface CallRequest {
   readonly constraint: ProviderConstraint | undefined
   /** The provider constraint as the caller wrote it, in the body or in the header. */
   readonly provider: unknown
+  /** What the body names that an upstream keeps. Only the line that has it may get the request: see `pin`. */
+  readonly references: readonly Reference[]
   /** Set if no model runs and the call asks about an object that a line stores. */
   readonly resource?: LineResource
 }

@@ -134,6 +134,18 @@ const passThrough = z.strictObject({
   model: id.optional(),
   price: z.strictObject({ perRequest: price, perMinute: price }).partial().prefault({}),
   sessionMs: milliseconds.default(3_600_000).describe('The longest time of an answer or WebSocket.'),
+  methods: z
+    .array(z.enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']))
+    .min(1)
+    .optional()
+    .describe('The methods that are passed on; any other is not found. GET includes HEAD. All by default.'),
+  keeps: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]{0,63}$/, { error: 'must be a word such as voice' })
+    .optional()
+    .describe(
+      'The kind of things that the upstream keeps below the path, such as voice. Known without it for OpenAI and Anthropic.',
+    ),
 })
 
 /** The schema of the config file. */

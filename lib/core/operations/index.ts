@@ -5,6 +5,7 @@ export {
   providerConstraintSchema,
   toProviderConstraint,
 } from './body/provider-constraint.ts'
+export { kindOfField, type Reference, referencesIn, referencesInQuery } from './body/references.ts'
 export { surelyAccepts, variantIn } from './body/surely-accepts.ts'
 export { ENDPOINT_BY_KIND, OPERATIONS } from './by-path.ts'
 export { chatCompletions } from './chat/chat-completions.ts'
@@ -18,6 +19,7 @@ export { endpointOf, servesNatively } from './native-lines.ts'
 export type {
   AnswerReading,
   FrameReading,
+  KeptName,
   Operation,
   PriceUnit,
   ReportedUsage,

@@ -46,6 +46,14 @@ export interface ReportedUsage {
  */
 export type PriceUnit = 'tokens' | 'input' | 'images' | 'searches' | 'seconds' | 'none'
 
+/** The name of a thing that an upstream keeps. */
+export interface KeptName {
+  /** `response`, `file`, `vector_store`, `conversation` … Ids of one kind may be those of another. */
+  readonly kind: string
+  /** The upstream's id, which the caller has too. */
+  readonly id: string
+}
+
 /** The facts that the gateway reads from a request body. */
 export interface RequestFacts {
   readonly model: string
@@ -84,8 +92,8 @@ export interface AnswerReading {
   estimateOutput(): number
   /** The upstream's error object, if the answer reports a failure. */
   readonly error?: unknown
-  /** The id under which the upstream stores the answer, so that a later request can refer to it. */
-  readonly keptId?: string | undefined
+  /** What the upstream keeps of the answer, so that a later request can refer to it. */
+  readonly kept?: readonly KeptName[] | undefined
 }
 
 /** The result of reading one event of a stream. */
@@ -139,8 +147,8 @@ export interface StreamReader {
   readonly estimatedOutput: number
   /** The estimated output tokens since usage was last reported: those that `usage` does not include yet. */
   readonly unreportedOutput: number
-  /** The id under which the upstream stores the answer, once it is known. */
-  readonly keptId?: string | undefined
+  /** What the upstream keeps of the answer, as far as it is known. */
+  readonly kept?: readonly KeptName[] | undefined
   /** The number of the next event, in a protocol that numbers them. Events from the finish on are not counted. */
   readonly nextEventNumber?: number
 }
@@ -183,11 +191,8 @@ export interface Operation {
   facts(json: Readonly<Record<string, unknown>>, raw: Buffer, estimate: TokenEstimator): RequestFacts
   /** Returns the first characters of the prompt, by which upstreams cache prompts. */
   promptPrefix(json: Readonly<Record<string, unknown>>): string
-  /**
-   * Returns the id of the answer that a request continues from, which only the line that made it has; undefined if
-   * none.
-   */
-  goesOnFrom?(json: Readonly<Record<string, unknown>>): string | undefined
+  /** Whether the upstream may keep something of the answer to this request. If absent, it keeps nothing. */
+  keeps?(json: Readonly<Record<string, unknown>>): boolean
   /** Returns the bytes for a line: the caller's own, except for what must differ. */
   upstreamBody(raw: Buffer, json: Readonly<Record<string, unknown>>, edit: UpstreamEdit): Buffer
   /**

@@ -6,7 +6,7 @@ import { anthropicErrorEnvelope, errorEnvelope } from './answer-schemas.ts'
 import { CALLER_ENDPOINTS, modelEndpoint } from './caller-endpoints.ts'
 import { describeEndpoint, jsonSchemaOf, type Part, type Schemas } from './describe-endpoint.ts'
 import type { Endpoint } from './endpoint.ts'
-import { passThroughEndpoints } from './pass-through-endpoints.ts'
+import { type DocumentedRule, passThroughEndpoints } from './pass-through-endpoints.ts'
 
 /** Options of {@link openApiDocument}. */
 export interface OpenApiOptions {
@@ -15,7 +15,7 @@ export interface OpenApiOptions {
   /** The endpoints that run a model; `OPERATIONS` has all of them. */
   operations: readonly Operation[]
   /** The pass-through rules of the config. Defaults to none. */
-  passThrough?: readonly { readonly path: string }[]
+  passThrough?: readonly DocumentedRule[]
   /** Further endpoints, such as those of your own app. Defaults to none. */
   more?: readonly Endpoint[]
 }

@@ -1,5 +1,1 @@
-export { MemoryResponseStore, type MemoryResponseStoreOptions } from './memory-response-store.ts'
-export { type PinResponseOptions, pinResponse } from './pin-response.ts'
-export { ResponseRegistry, type ResponseRegistryOptions } from './response-registry.ts'
-export { ownRecord, type ResponseRecord, type ResponseStore } from './response-store.ts'
 export { STORED_RESPONSE_PATH, type StoredResponseOptions, storedResponse } from './stored-response.ts'

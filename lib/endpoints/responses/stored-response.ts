@@ -3,15 +3,13 @@ import { type Call, type CallRequest, callOf, type LineResource } from '../../co
 import { FREE, type Model } from '../../core/catalog/index.ts'
 import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
+import { type KeptThing, KeptThings } from '../../core/kept/index.ts'
 import { storedResponses } from '../../core/operations/index.ts'
-import { accountOf, refuseStoreAway, requireRegistry } from './response-access.ts'
-import type { ResponseRegistry } from './response-registry.ts'
-import type { ResponseRecord } from './response-store.ts'
 
 /** Options of {@link storedResponse}. */
 export interface StoredResponseOptions {
-  /** The registry of the lines that made the responses. */
-  registry: ResponseRegistry
+  /** Which line keeps what for whom: the same as that of `references`. */
+  kept: KeptThings
   /**
    * The models and lines, or a function that returns them if they can change while the app runs. If the function always
    * returns the same catalogue for the same call, running calls are not affected by a change.
@@ -29,10 +27,11 @@ export const STORED_RESPONSE_PATH = '/v1/responses/:id{/:part}'
  *
  * @throws TypeError at construction if an option is invalid.
  * @example
- * app.all(STORED_RESPONSE_PATH, rateLimit(), storedResponse({ registry, catalog }), route({ catalog }))
+ * app.all(STORED_RESPONSE_PATH, rateLimit(), storedResponse({ kept, catalog }), route({ catalog }))
  */
-export function storedResponse({ registry, catalog }: StoredResponseOptions): RequestHandler {
-  requireRegistry('storedResponse', registry)
+export function storedResponse({ kept, catalog }: StoredResponseOptions): RequestHandler {
+  if (!(kept instanceof KeptThings))
+    throw new TypeError('storedResponse: "kept" must be a KeptThings, such as new KeptThings()')
   const catalogOf = catalogFrom('storedResponse', catalog)
 
   return function storedResponse(req: Request, _res: Response, next: NextFunction): void {
@@ -40,37 +39,35 @@ export function storedResponse({ registry, catalog }: StoredResponseOptions): Re
     try {
       const id = String(req.params.id ?? '')
       const action = actionOf(req, id)
-      void registry
-        .find(accountOf(call), id)
-        .then((record) => pin(call, action, record))
-        .catch((error: unknown) =>
-          error instanceof GatewayError ? call.stamp(error) : refuseStoreAway(call, error),
-        )
+      void kept
+        .find(call, [{ kind: 'response', id }])
+        .then(([thing]) => pin(call, action, thing))
+        .catch((error: unknown) => (error instanceof GatewayError ? call.stamp(error) : error))
         .then(next)
     } catch (error) {
       next(error instanceof GatewayError ? call.stamp(error) : error)
     }
   }
 
-  function pin(call: Call, action: LineResource | 'cancel', record: ResponseRecord | undefined): void {
-    if (!record) throw new GatewayError('not_found', { message: 'There is no stored response with this id.' })
+  function pin(call: Call, action: LineResource | 'cancel', thing: KeptThing | undefined): void {
+    if (!thing) throw new GatewayError('not_found', { message: 'There is no stored response with this id.' })
     if (call.left) throw new GatewayError('client_closed_request')
-    call.model = record.model
-    if (call.principal && !call.principal.mayUseModel(record.model))
-      throw new GatewayError('model_not_allowed')
+    const model = thing.model ?? ''
+    call.model = model
+    if (call.principal && !call.principal.mayUseModel(model)) throw new GatewayError('model_not_allowed')
     if (action === 'cancel') {
       throw new GatewayError('conflict', {
         message: 'The response does not run in the background; there is nothing to cancel.',
       })
     }
-    call.request = requestFor(action, catalogOf(call).models.get(record.model) ?? removedModel(record.model))
-    call.pin = { line: record.line, holds: 'the response' }
-    if (action.method === 'DELETE') call.onSettle(({ outcome }) => forget(record, outcome.finish))
+    call.request = requestFor(action, catalogOf(call).models.get(model) ?? removedModel(model))
+    call.pin = { line: thing.line, holds: 'the response' }
+    if (action.method === 'DELETE') call.onSettle(({ outcome }) => forget(call, thing, outcome.finish))
   }
 
   /** Deletes a record. If that fails, the record does no harm: the line no longer has the response. */
-  function forget({ account, id }: ResponseRecord, finish: string): Promise<void> | undefined {
-    return finish === 'completed' ? registry.forget(account, id).catch(() => {}) : undefined
+  function forget(call: Call, thing: KeptThing, finish: string): Promise<void> | undefined {
+    return finish === 'completed' ? kept.forget(call, thing).catch(() => {}) : undefined
   }
 }
 
@@ -132,6 +129,7 @@ function requestFor(resource: LineResource, model: Model): CallRequest {
     images: 0,
     constraint: undefined,
     provider: undefined,
+    references: [],
     resource,
   }
 }

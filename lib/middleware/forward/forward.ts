@@ -2,6 +2,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf } from '../../core/call/index.ts'
 import { type Catalog, FREE, type Line, type Price, parseAmount } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
+import { KeptThings } from '../../core/kept/index.ts'
 import { type Candidate, type CandidateList, RetryBudget } from '../../routing/candidates/candidate.ts'
 import {
   type RoutingOptions,
@@ -12,6 +13,8 @@ import { STRATEGIES } from '../../routing/candidates/strategies.ts'
 import { LineRegistry } from '../../routing/lines/line-registry.ts'
 import { newTrace, tryCandidates } from '../../routing/try-candidates.ts'
 import { ForwardedCall } from './forwarded-call.ts'
+import { declaredCollection } from './kept/kept-resource.ts'
+import { OwnedRequest } from './kept/owned-request.ts'
 import { relayPath } from './relay-path.ts'
 
 /** A rule of the config's `passThrough`: the lines that requests of a path go to, and their price. */
@@ -27,12 +30,32 @@ export interface ForwardRule {
   price?: { perRequest?: string | undefined; perMinute?: string | undefined }
   /** The longest time of one answer or WebSocket, upload included, in milliseconds. Defaults to an hour. */
   sessionMs?: number | undefined
+  /** The methods that are passed on; any other is `not_found`. `GET` includes `HEAD`. Defaults to all. */
+  methods?: readonly ForwardMethod[] | undefined
+  /** The path of the rule, as Express matches it; needed with `keeps`. */
+  path?: string | undefined
+  /**
+   * The kind of things that the upstream keeps below the path, such as `voice`: a `POST` to the begin of the path makes
+   * one, the segment behind it is the id of one, and a member `voice_id` names one. What OpenAI and Anthropic keep is
+   * known without it.
+   */
+  keeps?: string | undefined
 }
+
+/** A method that a rule can name. */
+export type ForwardMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** Options of {@link forward}. Pass the `lines` of `route` to share circuits and rests with it. */
 export interface ForwardOptions extends RoutingOptions {
   /** The lines that requests go to, and their price. */
   rule: ForwardRule
+  /**
+   * Which line keeps what for whom: the same as that of `references`. Without it, ids are passed on unchecked, and all
+   * callers share what the lines keep.
+   */
+  kept?: KeptThings
+  /** The largest JSON body in bytes. With `kept`, JSON is read before it is passed on. Defaults to 20 MiB. */
+  bodyLimitBytes?: number
 }
 
 /** Options of {@link forwardTo}. */
@@ -64,7 +87,7 @@ export interface ForwardTarget {
  *   forward({ catalog, rule: { lines: ['openai-us'], price } }))
  */
 export function forward(options: ForwardOptions): RequestHandler {
-  const { modelId, price, sessionMs, listFor, ...settings } = validate(options)
+  const { modelId, price, sessionMs, listFor, methods, owned, ...settings } = validate(options)
 
   return function forward(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -72,14 +95,17 @@ export function forward(options: ForwardOptions): RequestHandler {
   }
 
   async function run(call: Call, req: Request, res: Response): Promise<void> {
-    const path = acceptedPath(req)
+    const path = acceptedPath(req, methods)
     refuseKeyed(req)
     if (modelId !== undefined) {
       call.model = modelId
       if (call.principal?.mayUseModel(modelId) === false) throw new GatewayError('model_not_allowed')
     }
     call.routing = newTrace(settings)
-    const forwarded = new ForwardedCall(call, req, res, { path, headers: {}, price, sessionMs })
+    const ownedRequest = owned && (await OwnedRequest.judge(call, req, path, owned))
+    const headers = ownedRequest?.headers ?? {}
+    const forwarding = { path, headers, price, sessionMs, owned: ownedRequest }
+    const forwarded = new ForwardedCall(call, req, res, forwarding)
     await tryLines(forwarded, call, listFor(call), settings)
   }
 }
@@ -156,8 +182,8 @@ function failureHandler(call: Call, next: NextFunction): (error: unknown) => voi
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-function acceptedPath(req: Request): string {
-  const path = METHODS.has(req.method) ? relayPath(req.originalUrl) : undefined
+function acceptedPath(req: Request, methods: ReadonlySet<string>): string {
+  const path = methods.has(req.method) ? relayPath(req.originalUrl) : undefined
   if (path === undefined) throw new GatewayError('not_found')
   if (req.readableDidRead)
     throw new TypeError('forward: the body has been read already; mount forward before what reads it')
@@ -174,10 +200,16 @@ function refuseKeyed(req: Request): void {
 }
 
 function validate(options: ForwardOptions) {
-  const { rule, lines = new LineRegistry() } = options
+  const { rule, lines = new LineRegistry(), kept, bodyLimitBytes = 20 * 1024 * 1024 } = options
   const { catalog, ...settings } = validateRouting('forward', options)
   if ((rule?.lines === undefined) === (rule?.model === undefined))
     throw new TypeError('forward: "rule" needs either "lines" or "model"')
+  if (kept !== undefined && !(kept instanceof KeptThings))
+    throw new TypeError('forward: "kept" must be a KeptThings, such as new KeptThings()')
+  if (!(bodyLimitBytes > 0))
+    throw new TypeError('forward: "bodyLimitBytes" must be a positive number of bytes')
+  if (rule.keeps !== undefined && rule.path === undefined)
+    throw new TypeError('forward: "keeps" of the rule needs its "path"')
   const budget = new RetryBudget()
   const known = new WeakMap<Catalog, CandidateList>()
   const listFor = (call?: Call): CandidateList => {
@@ -196,7 +228,16 @@ function validate(options: ForwardOptions) {
   const { sessionMs = SESSION_MS } = rule
   if (!(sessionMs > 0 && sessionMs <= 86_400_000))
     throw new TypeError('forward: "rule.sessionMs" must be above 0 and at most a day')
-  return { ...settings, modelId: rule.model, price, sessionMs, listFor }
+  const owned = kept && { kept, bodyLimitBytes, declared: declaredCollection(rule.path, rule.keeps) }
+  return { ...settings, modelId: rule.model, price, sessionMs, listFor, methods: methodsOf(rule), owned }
+}
+
+function methodsOf({ methods }: ForwardRule): ReadonlySet<string> {
+  if (!methods) return METHODS
+  const unknown = methods.find((method) => !METHODS.has(method))
+  if (unknown !== undefined) throw new TypeError(`forward: "${unknown}" is no method that can be passed on`)
+  const named = new Set<string>(methods)
+  return named.has('GET') ? named.add('HEAD') : named
 }
 
 /** Returns the candidates by priority, then by weight, then in the order of the rule. */

@@ -6,38 +6,28 @@ import {
   type Upgrade,
   upgradeOf,
 } from '../../core/call/index.ts'
-import type { Line, Price } from '../../core/catalog/index.ts'
+import type { Line } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { Departure } from '../../routing/attempt/departure.ts'
 import type { ExchangeEnd } from '../../routing/attempt/exchange.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
 import type { AttemptPass } from '../../routing/lines/attempt-pass.ts'
 import type { AttemptPolicy } from '../../routing/try-candidates.ts'
+import type { Forwarding } from './forwarding.ts'
 import { PaidMinutes } from './paid-minutes.ts'
 import { type Opening, ProxiedExchange } from './proxied-exchange.ts'
 import {
   answerHeaders,
+  describeRead,
   handshakeHeaders,
   handshakeText,
   lineHeaders,
   requestHeaders,
 } from './relay-headers.ts'
 import { failureOfRelayed, NOT_SWITCHED, noWebSocket, relayModeOf } from './relay-status.ts'
-import { readError, relayAnswer } from './relayed-answer.ts'
+import { readAnswer, readError, relayAnswer } from './relayed-answer.ts'
 import { RelayedSocket, watchUnread } from './relayed-socket.ts'
 import type { UpstreamTarget } from './upstream-proxy.ts'
-
-/** The parts of a forwarded request that its caller does not set. */
-export interface Forwarding {
-  /** The path below a line's base URL, with the query. */
-  readonly path: string
-  /** Headers that replace those of the gateway with the same name. */
-  readonly headers: Readonly<Record<string, string>>
-  /** The price of a successful answer; null if no usage is recorded. */
-  readonly price: Price | null
-  /** How long the call may take, in milliseconds. */
-  readonly sessionMs: number
-}
 
 const NOTHING_USED = {
   inputTokens: 0,
@@ -105,7 +95,8 @@ export class ForwardedCall implements AttemptPolicy {
   }
 
   async attempt(candidate: Candidate, pass: AttemptPass): Promise<ExchangeEnd> {
-    const exchange = new ProxiedExchange(candidate, this.#req)
+    const { owned } = this.#forwarding
+    const exchange = new ProxiedExchange(candidate, this.#req, owned?.body)
     this.#exchange = exchange
     const ended = exchange.ended
     if (this.#error !== undefined) exchange.abandon()
@@ -116,6 +107,7 @@ export class ForwardedCall implements AttemptPolicy {
     }
     // Nothing of the exchange outlives its call, whatever was thrown.
     exchange.abandon()
+    this.#error ??= exchange.refusal
     return ended
   }
 
@@ -185,11 +177,19 @@ export class ForwardedCall implements AttemptPolicy {
     const status = response.statusCode ?? 0
     const mode = relayModeOf(status)
     if (mode === 'error') return this.#refuse(exchange, response, readError(exchange, response))
+    const { owned } = this.#forwarding
+    const reads = mode === 'whole' && owned?.mustRead(response.headers['content-type'])
+    const body = reads ? await readAnswer(exchange, response) : undefined
+    if (exchange.end) return
     this.#commit(exchange, pass)
+    exchange.pauseClocks()
+    const read = body && (await owned?.read(exchange.target.line.id, body))
+    if (mode === 'whole') await owned?.end()
     await this.#settle(exchange, { status, errorCode: null, finish: 'completed' }, mode === 'whole')
     if (this.#call.left || exchange.end) return
-    this.#writeHead(status, response, mode === 'whole')
-    if (mode === 'bare') exchange.complete()
+    this.#writeHead(status, response, mode === 'whole', read)
+    if (read) this.#res.write(read)
+    if (mode === 'bare' || read) exchange.complete()
     else await relayAnswer(exchange, response, this.#res)
   }
 
@@ -199,13 +199,14 @@ export class ForwardedCall implements AttemptPolicy {
     exchange.committed = true
   }
 
-  #writeHead(status: number, { headers }: IncomingMessage, withBody: boolean): void {
+  #writeHead(status: number, { headers }: IncomingMessage, withBody: boolean, read?: Buffer): void {
     const kept = answerHeaders(headers)
     if (!withBody) {
       // These describe the body, which is not passed on.
       for (const name of ['content-encoding', 'content-length', 'content-type']) delete kept[name]
       if (status !== 304) kept['content-length'] = '0'
     }
+    if (read) describeRead(kept, read)
     this.#res.writeHead(status, STATUS_CODES[status], kept)
     // Without a body the head is the whole answer, which its end sends.
     if (withBody && kept['content-length'] !== '0') this.#res.flushHeaders()

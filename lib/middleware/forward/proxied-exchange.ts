@@ -1,9 +1,10 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
-import { type Duplex, PassThrough } from 'node:stream'
+import { type Duplex, PassThrough, type Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { Exchange, type ExchangeEnd } from '../../routing/attempt/exchange.ts'
 import { connectionFailure, type Failure } from '../../routing/attempt/failure.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
+import type { JudgedBody } from './kept/judged-body.ts'
 import { hasBody } from './relay-headers.ts'
 import { readError } from './relayed-answer.ts'
 import { SpentPieces, SpentReads } from './spent-pieces.ts'
@@ -25,6 +26,8 @@ export type Opening =
  */
 export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEvents {
   readonly #caller: IncomingMessage
+  readonly #source: Readable
+  readonly #watch: ((piece: Buffer) => void) | undefined
   readonly #body = new PassThrough()
   readonly #sent = new SpentPieces(
     () => this.#body.writableLength + this.#body.readableLength + (this.#request?.writableLength ?? 0),
@@ -33,15 +36,24 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
   readonly #opening = Promise.withResolvers<Opening>()
   /** Whether the call handles the end itself: the caller has a head, or gets an error of the gateway. */
   committed = false
+  /** The refusal of a piece of the body; the line never gets the whole. */
+  refusal: unknown
   #request: ClientRequest | undefined
 
-  constructor(candidate: Candidate, caller: IncomingMessage) {
+  /** @param body the body to send, and how it is judged. Defaults to the caller's, unjudged. */
+  constructor(
+    candidate: Candidate,
+    caller: IncomingMessage,
+    { source, watch }: Partial<Pick<JudgedBody, 'source' | 'watch'>> = {},
+  ) {
     super(
       candidate,
       { ...candidate.line.timeouts, totalMs: Number.POSITIVE_INFINITY },
       Number.POSITIVE_INFINITY,
     )
     this.#caller = caller
+    this.#source = source ?? caller
+    this.#watch = watch
   }
 
   /** Sends the request. Never rejects. */
@@ -156,18 +168,25 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     }
     this.#waitFor('caller')
     this.#request?.on('drain', () => this.#sent.freeWritten())
-    this.#caller.on('data', this.#onPiece).on('end', this.#onLastPiece)
+    this.#source.on('data', this.#onPiece).on('end', this.#onLastPiece)
     this.#body.on('drain', () => {
       if (this.end) return
       this.#waitFor('caller')
-      this.#caller.resume()
+      this.#source.resume()
     })
   }
 
   readonly #onPiece = (piece: Buffer): void => {
+    try {
+      this.#watch?.(piece)
+    } catch (error) {
+      this.refusal = error
+      this.abandon()
+      return
+    }
     this.#sent.add(piece)
     if (this.#body.write(piece)) return
-    this.#caller.pause()
+    this.#source.pause()
     this.#waitFor('line')
   }
 
@@ -184,7 +203,7 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
   }
 
   #stopUpload(): void {
-    this.#caller.off('data', this.#onPiece).off('end', this.#onLastPiece)
+    this.#source.off('data', this.#onPiece).off('end', this.#onLastPiece)
     this.#body.destroy()
   }
 }

@@ -102,6 +102,12 @@ export function answerHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeaders
   return pick(headers, TO_CALLER)
 }
 
+/** Fits the headers of an answer to a body that is not sent as the line sent it. */
+export function describeRead(headers: OutgoingHttpHeaders, body: Buffer): void {
+  for (const name of ['content-digest', 'content-md5', 'etag', 'repr-digest']) delete headers[name]
+  headers['content-length'] = String(body.length)
+}
+
 /** Returns the head of a 101 answer to the caller. The line's headers take precedence over the gateway's. */
 export function handshakeText(headers: IncomingHttpHeaders, own: OutgoingHttpHeaders): string {
   const all = { ...own, connection: 'Upgrade', upgrade: 'websocket', ...pick(headers, HANDSHAKE_TO_CALLER) }

@@ -3,6 +3,7 @@ import { BodyCollector } from '../../core/bytes/index.ts'
 import { freeSpent } from '../../core/call/index.ts'
 import { parseJson } from '../../core/json/index.ts'
 import { decoded } from '../../routing/attempt/content-decoding.ts'
+import { type Failure, malformed } from '../../routing/attempt/failure.ts'
 
 interface Answering {
   /** Resolves when the exchange has ended, which may be before its answer was passed on. */
@@ -51,18 +52,49 @@ const MAX_ERROR_BYTES = 64 * 1024
 
 /** Reads an error body as JSON. Returns undefined if it is not valid JSON or too long. */
 export async function readError(exchange: Answering, response: IncomingMessage): Promise<unknown> {
-  const body = new BodyCollector(MAX_ERROR_BYTES)
-  const whole = new Promise<void>((resolve) => {
-    response.on('data', (chunk: Buffer) => {
-      exchange.noteProgress()
-      if (!body.push(chunk)) resolve()
-    })
-    response.on('end', resolve)
-  })
-  await Promise.race([whole, exchange.ended])
+  const { body } = await readBody(exchange, response, MAX_ERROR_BYTES)
   try {
-    return parseJson(decoded(body.take(), response.headers?.['content-encoding']).toString())
+    return parseJson(decoded(body, response.headers?.['content-encoding']).toString())
   } catch {
     return undefined
   }
+}
+
+/** The largest answer that is read before it is sent. Those that name what the upstream made are small, lists longer. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024
+
+/** Reads an answer that must be read before it is sent; breaks the exchange off if that is not possible. */
+export async function readAnswer(
+  exchange: Answering & { breakOff(failure: Failure): void },
+  response: IncomingMessage,
+): Promise<Buffer | undefined> {
+  const { body, isWhole } = await readBody(exchange, response, MAX_ANSWER_BYTES)
+  try {
+    if (isWhole) return decoded(body, response.headers['content-encoding'])
+  } catch {
+    // Broken off below.
+  }
+  exchange.breakOff(malformed('the answer is too long, or compressed in a way that cannot be read'))
+  return undefined
+}
+
+/** Reads a body up to a size, or up to the end of the exchange. */
+async function readBody(
+  exchange: Answering,
+  response: IncomingMessage,
+  maxBytes: number,
+): Promise<{ body: Buffer; isWhole: boolean }> {
+  const body = new BodyCollector(maxBytes)
+  let isWhole = true
+  const ended = new Promise<void>((resolve) => {
+    response.on('data', (chunk: Buffer) => {
+      exchange.noteProgress()
+      if (body.push(chunk)) return
+      isWhole = false
+      resolve()
+    })
+    response.on('end', resolve)
+  })
+  await Promise.race([ended, exchange.ended])
+  return { body: body.take(), isWhole }
 }

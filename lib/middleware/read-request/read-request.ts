@@ -9,6 +9,7 @@ import {
   OPERATIONS,
   type Operation,
   type RequestFacts,
+  referencesIn,
   surelyAccepts,
   type TokenEstimator,
   variantIn,
@@ -171,6 +172,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       images: facts.images,
       constraint: given && constraintOf(given),
       provider: given?.provider,
+      references: referencesIn(body.json),
     }
     if (facts.stream && !operation.streamReader) throw doesNotStream(facts)
     if (facts.features.size > 0) requireFeatures(model, facts)

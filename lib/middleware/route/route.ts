@@ -57,7 +57,7 @@ export function route(options: RouteOptions): RequestHandler {
   function serve(call: Call, request: CallRequest, req: Request, res: Response): Promise<void> {
     const { model, operation, resource } = request
     const { pin } = call
-    if (!pin && operation.goesOnFrom) refuseUnpinned(request)
+    if (!pin && request.references.length > 0) refuseUnpinned(request)
     call.routing = newTrace(settings)
     const known = catalog(call)
     const list =
@@ -68,16 +68,15 @@ export function route(options: RouteOptions): RequestHandler {
 }
 
 /**
- * Refuses a request that continues a stored answer whose line is unknown: any other line might continue an answer of
- * another account.
+ * Refuses a request that names something an upstream keeps, if its line is unknown: on any line it might be another
+ * account's.
  *
  * @throws {GatewayError} `unsupported_feature`.
  */
-function refuseUnpinned({ operation, body }: CallRequest): void {
-  if (operation.goesOnFrom?.(body.json) === undefined) return
+function refuseUnpinned({ references }: CallRequest): never {
   throw new GatewayError('unsupported_feature', {
-    param: 'previous_response_id',
-    message: 'Stored responses are not kept track of here. Send the whole conversation as input.',
+    param: references[0]?.place(),
+    message: 'What upstreams keep is not kept track of here. Send the content itself.',
   })
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AnswerBytes, AttemptRecord, Call, CallOutcome, CallRequest } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import type { StreamReader } from '../../core/operations/index.ts'
+import type { KeptName, StreamReader } from '../../core/operations/index.ts'
 import { type Translation, Untranslatable } from '../../core/translate/index.ts'
 import { type AdaptedRequest, RequestAdapter } from '../../routing/attempt/adapted-request.ts'
 import { Departure, type DisconnectPolicy } from '../../routing/attempt/departure.ts'
@@ -113,9 +113,9 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
 
   beforeHead(): Promise<void> | undefined {
     const reader = this.#handler?.reader
-    if (!reader?.keptId || !this.#exchange) return undefined
+    if (!this.#call.keepAnswer || !reader?.kept?.length || !this.#exchange) return undefined
     this.#keeping = new AnswerKeeping(this.#call, this.#exchange.target.line.id)
-    return this.#keeping.beforeHead(reader.keptId, reader.estimatedOutput)
+    return this.#keeping.beforeHead(reader.kept, reader.estimatedOutput)
   }
 
   keepUnsent(bytes: AnswerBytes): void {
@@ -127,8 +127,9 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     const opened = this.#stream?.opened
     if (opened) return this.#finishOpened(opened, end, candidate)
     this.#meter(end, candidate)
-    const keptId = end.kind === 'served' ? (end.reader ?? end.reading)?.keptId : undefined
-    return keptId === undefined ? this.#settle(end) : this.#settleKept(end, keptId, candidate)
+    if (!this.#call.keepAnswer || end.kind !== 'served') return this.#settle(end)
+    const made = (end.reader ?? end.reading)?.kept ?? []
+    return made.length === 0 ? this.#settle(end) : this.#settleKept(end, made, candidate)
   }
 
   async #finishOpened(opened: Promise<void>, end: AnswerEnd, candidate: Candidate): Promise<void> {
@@ -163,11 +164,11 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
       state.observeThroughput(call.usage.outputTokens, durationMs - (firstByteMs ?? 0))
   }
 
-  /** Records which line stores the answer, then settles. If that fails, the answer is neither sent nor charged. */
-  async #settleKept(end: AnswerEnd, keptId: string, { line }: Candidate): Promise<void> {
+  /** Records what the line keeps of the answer, then settles. If that fails, the answer is neither sent nor charged. */
+  async #settleKept(end: AnswerEnd, made: readonly KeptName[], { line }: Candidate): Promise<void> {
     this.#keeping ??= new AnswerKeeping(this.#call, line.id)
     try {
-      await this.#keeping.beforeEnd(keptId)
+      await this.#keeping.beforeEnd(made)
     } catch (error) {
       if (!end.reader) this.#call.usage = null
       throw error

@@ -69,7 +69,7 @@ function removalOf(
 ): Elimination | undefined {
   const { line, state } = candidate
   const { request } = asked
-  if (request && pin && line.id !== pin.line) return removal(line, 'pinned', `another line has ${pin.holds}`)
+  if (pin && line.id !== pin.line) return removal(line, 'pinned', `another line has ${pin.holds}`)
   if (!state.enabled) return removal(line, 'disabled', 'switched off')
   if (request?.constraint) {
     const detail = constraintDetail(line, request.constraint)

@@ -97,6 +97,7 @@ function chatCall(model: Model): Call {
     images: 0,
     constraint: undefined,
     provider: null,
+    references: [],
   }
   return call
 }

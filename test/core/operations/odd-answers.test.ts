@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { messages, OPERATIONS, responses } from '../../../lib/core/operations/index.ts'
 import { storedResponses } from '../../../lib/core/operations/responses/responses.ts'
 import { estimateTokens } from '../../../lib/core/operations/tokens/token-estimate.ts'
+import { responseIn } from '../../support/responses-upstream.ts'
 
 const TEXT = 'A sentence of some words that count.'
 const COUNT = estimateTokens(TEXT)
@@ -102,7 +103,7 @@ describe('a response', () => {
   })
 
   it('is kept under its id, unless the line says that it keeps none', () => {
-    const kept = (members: object) => read([text], members).keptId
+    const kept = (members: object) => responseIn(read([text], members).kept)
     assert.equal(kept({ id: 'resp_1' }), 'resp_1')
     assert.equal(kept({ id: 'x'.repeat(1024), store: true }), 'x'.repeat(1024))
     for (const members of [

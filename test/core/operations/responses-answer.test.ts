@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { responses } from '../../../lib/core/operations/index.ts'
-import { messageItem, responseBody, USAGE } from '../../support/responses-upstream.ts'
+import { messageItem, responseBody, responseIn, USAGE } from '../../support/responses-upstream.ts'
 
 const read = (output: readonly object[], extra: Record<string, unknown> = {}) =>
   responses.readAnswer(responseBody(output, extra))
@@ -71,10 +71,14 @@ describe('a whole response', () => {
   })
 
   it('has the id under which it is kept, where it is', () => {
-    assert.equal(read([]).keptId, 'resp_1')
+    assert.equal(responseIn(read([]).kept), 'resp_1')
     for (const extra of [{ store: false }, { id: '' }, { id: 7 }, { id: undefined }])
-      assert.equal(read([], extra).keptId, undefined)
-    assert.equal(read([], { store: undefined }).keptId, 'resp_1', 'an upstream that says nothing keeps it')
+      assert.equal(responseIn(read([], extra).kept), undefined)
+    assert.equal(
+      responseIn(read([], { store: undefined }).kept),
+      'resp_1',
+      'an upstream that says nothing keeps it',
+    )
   })
 
   it('is none where it has no output', () => {

@@ -49,17 +49,7 @@ describe('a request for a response', () => {
     )
   })
 
-  for (const [member, body] of [
-    ['background', { background: true }],
-    ['conversation', { conversation: 'conv_1' }],
-    ['conversation', { conversation: { id: 'conv_1' } }],
-    ['prompt', { prompt: { id: 'pmpt_1' } }],
-    ['input[1]', { input: [message('hi'), { type: 'item_reference', id: 'msg_1' }] }],
-    ['input[1]', { input: [message('hi'), { id: 'msg_1' }] }],
-    ['input[0]', { input: [{ type: null, id: 'msg_1' }] }],
-    ['input[0]', { input: [{ id: 'msg_1', role: 'user' }] }],
-    ['input[0]', { input: [{ id: 'msg_1', content: 'hi' }] }],
-  ] as const) {
+  for (const [member, body] of [['background', { background: true }]] as const) {
     it(`${JSON.stringify(body)} is refused by name`, () => {
       assert.throws(
         () => factsOf({ input: 'hi', ...body }),

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { responses } from '../../../lib/core/operations/index.ts'
 import { readFrame } from '../../../lib/core/protocols/index.ts'
-import { messageItem, numbered, responseBody, responseEvents } from '../../support/responses-upstream.ts'
+import {
+  messageItem,
+  numbered,
+  responseBody,
+  responseEvents,
+  responseIn,
+} from '../../support/responses-upstream.ts'
 
 const newReader = () => responses.streamReader({ json: {}, answers: 1 })
 
@@ -55,9 +61,9 @@ describe('the stream of a response', () => {
   })
 
   it('tells the id under which it is kept from its first event on, and none where nothing is kept', () => {
-    assert.equal(readAll(responseEvents(['a']).slice(0, 1)).reader.keptId, 'resp_1')
-    assert.equal(readAll(responseEvents(['a'], { store: false })).reader.keptId, undefined)
-    assert.equal(readAll(responseEvents(['a'], { id: 'r'.repeat(2000) })).reader.keptId, undefined)
+    assert.equal(responseIn(readAll(responseEvents(['a']).slice(0, 1)).reader.kept), 'resp_1')
+    assert.equal(responseIn(readAll(responseEvents(['a'], { store: false })).reader.kept), undefined)
+    assert.equal(responseIn(readAll(responseEvents(['a'], { id: 'r'.repeat(2000) })).reader.kept), undefined)
   })
 
   it('counts what was said once, with or without the events that repeat it', () => {

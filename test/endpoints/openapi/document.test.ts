@@ -10,6 +10,7 @@ import { loadConfig } from '../../../lib/core/catalog/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
 import { openApiDocument } from '../../../lib/endpoints/openapi/index.ts'
 import { LeasePool, MemoryLedger } from '../../../lib/ledger/index.ts'
+import { KeptThings } from '../../../lib/middleware/references/index.ts'
 import { LineRegistry } from '../../../lib/middleware/route/index.ts'
 import { recordingLogger, serveApp } from '../../support/app-server.ts'
 import { mountedRoutes } from './mounted-routes.ts'
@@ -43,8 +44,11 @@ async function routesOfPassThrough() {
   const pool = new LeasePool({ ledger: new MemoryLedger() })
   const lines = new LineRegistry()
   const { catalog, region, routing } = config
-  const parts = { routing, region, catalog: () => catalog, lines, pool, limits: express.json() }
+  const kept = new KeptThings()
+  const limits = express.json()
+  const parts = { routing, region, catalog: () => catalog, lines, pool, limits, kept, bodyLimitBytes: 1024 }
   const routes = mountedRoutes(express().use(passThroughRoutes(passThrough, parts)))
+  kept.close()
   await Promise.all([pool.close(), lines.close()])
   return routes
 }

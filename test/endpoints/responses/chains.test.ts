@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { MemoryResponseStore, type ResponseStore } from '../../../lib/endpoints/responses/index.ts'
-import { openDatabase, SqlResponseStore } from '../../../lib/stores/sql/index.ts'
+import { type KeptStore, MemoryKeptStore } from '../../../lib/middleware/references/index.ts'
+import { openDatabase, SqlKeptStore } from '../../../lib/stores/sql/index.ts'
 import { databaseUrl } from '../../stores/sql/temporary-database.ts'
 import { dataOf } from '../../support/exchange.ts'
 import { type KeepingUpstream, startKeepingUpstream } from '../../support/responses-upstream.ts'
@@ -40,7 +40,7 @@ describe('a request that goes on from a response', () => {
       assert.equal(one.requests.length, 0)
       const { routing } = await gateway.entry(next.requestId)
       assert.deepEqual(routing?.eliminated, [
-        { line: 'line-0', reason: 'pinned', detail: 'another line has the previous response' },
+        { line: 'line-0', reason: 'pinned', detail: 'another line has the response' },
       ])
       assert.deepEqual(
         routing?.attempts.map(({ line, outcome }) => [line, outcome]),
@@ -56,9 +56,7 @@ describe('a request that goes on from a response', () => {
     const url = await databaseUrl(t)
     const databases = [await openDatabase(url), await openDatabase(url)]
     const [here, there] = await Promise.all(
-      databases.map((db) =>
-        responsesGateway(t, { lines: seeds(one, two), responses: new SqlResponseStore(db) }),
-      ),
+      databases.map((db) => responsesGateway(t, { lines: seeds(one, two), kept: new SqlKeptStore(db) })),
     )
     t.after(() => Promise.all(databases.map((db) => db.destroy())))
     const { script } = one
@@ -120,10 +118,10 @@ describe('a request that goes on from a response', () => {
   it('is not found where nothing was stored: neither caller nor upstream keeps it', async (t) => {
     const [one] = await twoLines(t)
     const noted: string[] = []
-    const store = new MemoryResponseStore()
+    const store = new MemoryKeptStore()
     const gateway = await responsesGateway(t, {
       lines: seeds(one),
-      responses: listening(store, ({ id }) => noted.push(id)),
+      kept: listening(store, ({ id }) => noted.push(id)),
     })
     const id = idOf(await gateway.create({ store: false }))
     const streamed = await gateway.create({ store: false, stream: true })
@@ -134,14 +132,14 @@ describe('a request that goes on from a response', () => {
 
   it('is not found once it has expired', async (t) => {
     const [one] = await twoLines(t)
-    const store = new MemoryResponseStore()
-    const gateway = await responsesGateway(t, { lines: seeds(one), responses: store })
+    const store = new MemoryKeptStore()
+    const gateway = await responsesGateway(t, { lines: seeds(one), kept: store })
     const id = idOf(await gateway.create())
-    const known = await store.find('acme', id)
+    const [known] = await store.find('acme', [{ kind: 'response', id }])
     assert.ok(known)
-    await store.remember({ ...known, createdAt: Date.now() - 31 * 86_400_000 })
+    await store.remember([{ ...known, expiresAt: Date.now() - 1 }])
     assert.equal((await gateway.create({ previous_response_id: id })).errorCode, 'not_found')
-    await store.remember({ ...known, createdAt: Date.now() - 29 * 86_400_000 })
+    await store.remember([{ ...known, expiresAt: Date.now() + 60_000 }])
     assert.equal((await gateway.create({ previous_response_id: id })).status, 200)
   })
 
@@ -211,10 +209,10 @@ describe('a pinned line that cannot serve', () => {
 
   it('is not in the config any more: no_candidate', async (t) => {
     const [one, two] = await twoLines(t)
-    const store = new MemoryResponseStore()
-    const before = await responsesGateway(t, { lines: [{ url: one.url, id: 'gone' }], responses: store })
+    const store = new MemoryKeptStore()
+    const before = await responsesGateway(t, { lines: [{ url: one.url, id: 'gone' }], kept: store })
     const id = idOf(await before.create())
-    const now = await responsesGateway(t, { lines: [{ url: two.url, id: 'new' }], responses: store })
+    const now = await responsesGateway(t, { lines: [{ url: two.url, id: 'new' }], kept: store })
     assert.equal((await now.create({ previous_response_id: id })).errorCode, 'no_candidate')
     assert.equal((await now.ask('GET', id)).errorCode, 'no_candidate')
     assert.equal(two.requests.length, 0)
@@ -233,14 +231,14 @@ describe('a pinned line that cannot serve', () => {
 })
 
 /** A store that tells of each record. */
-function listening(store: ResponseStore, onRemember: (record: { id: string }) => void): ResponseStore {
+function listening(store: KeptStore, onRemember: (record: { id: string }) => void): KeptStore {
   return {
-    remember(record) {
-      onRemember(record)
-      return store.remember(record)
+    remember(things) {
+      for (const thing of things) onRemember(thing)
+      return store.remember(things)
     },
-    find: (account, id) => store.find(account, id),
-    forget: (account, id) => store.forget(account, id),
+    find: (account, names) => store.find(account, names),
+    forget: (account, name) => store.forget(account, name),
     prune: (before, limit) => store.prune(before, limit),
   }
 }

@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import {
-  MemoryResponseStore,
-  type ResponseRecord,
-  type ResponseStore,
-} from '../../../lib/endpoints/responses/index.ts'
+import { type KeptStore, type KeptThing, MemoryKeptStore } from '../../../lib/middleware/references/index.ts'
 import { readExchange } from '../../support/exchange.ts'
 import { KEY } from '../../support/gateway.ts'
 import {
@@ -17,14 +13,14 @@ import { until } from '../../support/until.ts'
 import { type ResponsesGateway, responsesGateway } from './accounts.ts'
 
 /** A store that notes a response only when it is let, or fails to. */
-class HeldStore extends MemoryResponseStore implements ResponseStore {
-  readonly asked: ResponseRecord[] = []
+class HeldStore extends MemoryKeptStore implements KeptStore {
+  readonly asked: KeptThing[] = []
   #let = Promise.withResolvers<void>()
 
-  override async remember(record: ResponseRecord): Promise<void> {
-    this.asked.push(record)
+  override async remember(things: readonly KeptThing[]): Promise<void> {
+    this.asked.push(...things.filter(({ kind }) => kind === 'response'))
     await this.#let.promise
-    await super.remember(record)
+    await super.remember(things)
   }
 
   release(): void {
@@ -45,7 +41,7 @@ async function heldGateway(
   const store = new HeldStore()
   const gateway = await responsesGateway(t, {
     lines: [{ url: upstream.url }, { url: upstream.url }],
-    responses: store,
+    kept: store,
   })
   return { store, upstream, gateway }
 }
@@ -154,7 +150,7 @@ describe('the id of a response', () => {
       store.asked.map(({ id }) => id),
       ['resp_1'],
     )
-    assert.ok(await store.find('acme', 'resp_1'))
+    assert.equal((await store.find('acme', [{ kind: 'response', id: 'resp_1' }])).length, 1)
   })
 
   it('comes with everything that was said while it was being noted', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { MemoryResponseStore } from '../../../lib/endpoints/responses/index.ts'
+import { MemoryKeptStore } from '../../../lib/middleware/references/index.ts'
 import { KEY } from '../../support/gateway.ts'
 import { startKeepingUpstream } from '../../support/responses-upstream.ts'
 import { answerJson } from '../../support/scripted-upstream.ts'
@@ -10,10 +10,10 @@ import { idOf, OTHER_KEY, responsesGateway } from './accounts.ts'
 async function withResponse(t: TestContext, config: Record<string, unknown> = {}) {
   const upstream = await startKeepingUpstream('one')
   t.after(() => upstream.close())
-  const store = new MemoryResponseStore()
+  const store = new MemoryKeptStore()
   const gateway = await responsesGateway(t, {
     lines: [{ url: upstream.url, headers: { 'x-project': 'p1' } }],
-    responses: store,
+    kept: store,
     config,
   })
   const created = await gateway.create()
@@ -56,7 +56,7 @@ describe('a stored response', () => {
     const answer = await gateway.ask('DELETE', id)
     assert.deepEqual(answer.json, { id, object: 'response.deleted', deleted: true })
     assert.equal(upstream.kept.size, 0)
-    assert.equal(await store.find('acme', id), undefined)
+    assert.deepEqual(await store.find('acme', [{ kind: 'response', id }]), [])
     for (const method of ['GET', 'DELETE']) assert.equal((await gateway.ask(method, id)).status, 404)
     assert.equal((await gateway.create({ previous_response_id: id })).errorCode, 'not_found')
     assert.equal(upstream.requests.length, 1)
@@ -170,7 +170,7 @@ describe('a stored response', () => {
     const later = await responsesGateway(t, {
       lines: [{ url: upstream.url, region: 'us' }],
       config: { accounts: [{ id: 'acme', lineRegions: ['eu'] }, { id: 'globex' }] },
-      responses: store,
+      kept: store,
     })
     for (const method of ['GET', 'DELETE'])
       assert.equal((await later.ask(method, id)).errorCode, 'region_denied')
@@ -195,7 +195,7 @@ describe('a stored response', () => {
     const later = await responsesGateway(t, {
       lines: [{ url: upstream.url, models: { other: 'x' } }],
       config: { models: [{ id: 'other', kind: 'chat' }] },
-      responses: store,
+      kept: store,
     })
     assert.equal((await later.ask('GET', id)).status, 200)
     assert.equal((await later.ask('DELETE', id)).status, 200)

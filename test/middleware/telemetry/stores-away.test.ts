@@ -29,12 +29,12 @@ test('each store that is away is told by its name, and told to be back', async (
   const gateway = await startObserved(t, {
     lines: [{ url: upstream.url }],
     adminToken: ADMIN,
-    stores: ({ keys, tasks, tickets, changes, responses, lineSwitches }) => ({
+    stores: ({ keys, tasks, tickets, changes, kept, lineSwitches }) => ({
       keys: failing(keys, away),
       tasks: failing(tasks, away),
       tickets: failing(tickets, away),
       changes: failing(changes, away),
-      responses: failing(responses, away),
+      kept: failing(kept, away),
       lineSwitches: failing(lineSwitches, away),
     }),
   })
@@ -55,7 +55,7 @@ test('each store that is away is told by its name, and told to be back', async (
   let scrape = await gateway.scrape()
   while (told(scrape, 'model_gateway_store_away').includes(0)) scrape = await gateway.scrape()
   assert.deepEqual(told(scrape, 'model_gateway_store_outages_total'), [1, 1, 1, 1, 1])
-  assert.equal(scrape.sum('model_gateway_store_away', { model_gateway_store: 'responses' }), 0)
+  assert.equal(scrape.sum('model_gateway_store_away', { model_gateway_store: 'kept_things' }), 0)
 
   down = false
   do {
@@ -70,13 +70,13 @@ test('stored responses that cannot be looked up', async (t) => {
   t.after(() => upstream.close())
   const gateway = await startObserved(t, {
     lines: [{ url: upstream.url }],
-    stores: ({ responses }) => ({ responses: failing(responses, () => true) }),
+    stores: ({ kept }) => ({ kept: failing(kept, () => true) }),
   })
   assert.equal((await gateway.get('/v1/responses/resp_none')).status, 500)
-  const responses = { model_gateway_store: 'responses' }
+  const kept = { model_gateway_store: 'kept_things' }
   const scrape = await gateway.scrape()
-  assert.equal(scrape.sum('model_gateway_store_away', responses), 1)
-  assert.equal(scrape.sum('model_gateway_store_outages_total', responses), 1)
+  assert.equal(scrape.sum('model_gateway_store_away', kept), 1)
+  assert.equal(scrape.sum('model_gateway_store_outages_total', kept), 1)
 })
 
 test('a watched store answers as it does unwatched, and what it refuses is an answer', async (t) => {

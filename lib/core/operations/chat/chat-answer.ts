@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, tokenCount } from '../../json/index.ts'
-import type { AnswerReading, ReportedUsage, Substance } from '../operation.ts'
+import type { AnswerReading, KeptName, ReportedUsage, Substance } from '../operation.ts'
 import { isExpectedSilence } from '../silence.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 
@@ -93,6 +93,10 @@ class ChoicesReading implements AnswerReading {
     this.substance = substance
   }
 
+  get kept(): readonly KeptName[] {
+    return this.#choices.flatMap((choice) => (isObject(choice) ? keptOf(this.#form.output(choice)) : []))
+  }
+
   estimateOutput(): number {
     let tokens = 0
     for (const choice of this.#choices) {
@@ -157,6 +161,13 @@ export function hasOutput(output: ChatOutput): boolean {
     isObject(output.audio)
   )
 }
+
+/** Returns the spoken answer of a message or delta, which later turns can name. */
+export function keptOf({ audio }: ChatOutput): readonly KeptName[] {
+  return isJsonObject(audio) && typeof audio.id === 'string' ? [{ kind: 'audio', id: audio.id }] : NONE
+}
+
+const NONE: readonly KeptName[] = []
 
 /** Returns the text of a message or delta that is counted as output. */
 export function outputText(output: ChatOutput): string {

@@ -62,6 +62,8 @@ export const chatCompletions: StreamingOperation = {
   schema,
   facts: chatFacts,
   promptPrefix: (json) => promptPrefix((json as ChatBody).messages),
+  // Spoken answers can be named in later turns.
+  keeps: ({ modalities }) => Array.isArray(modalities) && modalities.includes('audio'),
   upstreamBody: meteredBody,
   answerForm: chatForm,
   readAnswer: (json, request) => readChoices(json, request),

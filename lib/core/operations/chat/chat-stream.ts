@@ -1,6 +1,7 @@
 import type { StreamEvent } from '../../protocols/index.ts'
 import {
   type FrameReading,
+  type KeptName,
   newReading,
   type ReportedUsage,
   type StreamReader,
@@ -13,6 +14,7 @@ import {
   hasOutput,
   hasRefusal,
   isSilent,
+  keptOf,
   outputText,
   readChatUsage,
 } from './chat-answer.ts'
@@ -43,6 +45,8 @@ export class ChatStreamReader implements StreamReader {
   #lastChoice: ChatChoice | undefined
   #lastUsage: unknown
   usage: ReportedUsage = {}
+  /** What the upstream keeps; undefined as long as there is nothing. */
+  kept: readonly KeptName[] | undefined
   estimatedOutput = 0
   unreportedOutput = 0
 
@@ -112,6 +116,7 @@ export class ChatStreamReader implements StreamReader {
       this.#output = true
       this.#refused ||= hasRefusal(delta)
       this.#count(countText(outputText(delta)))
+      if (delta.audio && !this.kept) this.kept = keptOf(delta)
     }
     if (choice.finish_reason) {
       this.#finishedChoices.add(choice.index ?? 0)

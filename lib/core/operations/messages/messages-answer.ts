@@ -1,4 +1,5 @@
-import type { AnswerReading, Substance } from '../operation.ts'
+import { isJsonObject, objectsIn } from '../../json/index.ts'
+import type { AnswerReading, KeptName, Substance } from '../operation.ts'
 import { isExpectedSilence } from '../silence.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 import { messageUsage, readMessageCounts } from './messages-usage.ts'
@@ -10,6 +11,7 @@ export interface AnswerBlock {
   thinking?: unknown
   input?: unknown
   name?: unknown
+  content?: unknown
 }
 
 /** Reads a complete Anthropic-style message. Throws SyntaxError if it is not one. */
@@ -17,7 +19,12 @@ export function readMessageAnswer(
   json: unknown,
   request: Readonly<Record<string, unknown>> = {},
 ): AnswerReading {
-  const answer = json as { content?: unknown; stop_reason?: unknown; usage?: unknown } | null
+  const answer = json as {
+    content?: unknown
+    stop_reason?: unknown
+    usage?: unknown
+    container?: unknown
+  } | null
   if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.content)) {
     throw new SyntaxError('the answer has no "content"')
   }
@@ -31,7 +38,25 @@ export function readMessageAnswer(
     substance: isSilent ? 'silent' : substance,
     usage: messageUsage(readMessageCounts(answer.usage)),
     estimateOutput: () => blocks.reduce((sum, block) => sum + estimateTokens(blockText(block)), 0),
+    get kept() {
+      return [...keptContainer(answer.container), ...blocks.flatMap(keptOfBlock)]
+    },
   }
+}
+
+/** Returns the container that an answer says its tools ran in. */
+export function keptContainer(container: unknown): KeptName[] {
+  return isJsonObject(container) && typeof container.id === 'string'
+    ? [{ kind: 'container', id: container.id }]
+    : []
+}
+
+/** Returns the files that a tool of the upstream's made, as its result names them. */
+export function keptOfBlock({ type, content }: AnswerBlock): KeptName[] {
+  if (typeof type !== 'string' || !type.endsWith('_tool_result') || !isJsonObject(content)) return []
+  return objectsIn(content.content).flatMap(({ file_id: id }) =>
+    typeof id === 'string' ? [{ kind: 'file', id }] : [],
+  )
 }
 
 function substanceOf(blocks: readonly AnswerBlock[], stopReason: unknown): Substance {

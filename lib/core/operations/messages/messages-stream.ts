@@ -1,6 +1,7 @@
 import type { StreamEvent } from '../../protocols/index.ts'
 import {
   type FrameReading,
+  type KeptName,
   newReading,
   type ReportedUsage,
   type StreamReader,
@@ -8,12 +9,12 @@ import {
 } from '../operation.ts'
 import { isExpectedSilence } from '../silence.ts'
 import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
-import { type AnswerBlock, blockHasOutput, blockText } from './messages-answer.ts'
+import { type AnswerBlock, blockHasOutput, blockText, keptContainer, keptOfBlock } from './messages-answer.ts'
 import { laterMessageCounts, type MessageCounts, messageUsage, readMessageCounts } from './messages-usage.ts'
 
 interface MessageEvent {
   type?: unknown
-  message?: { usage?: unknown } | null
+  message?: { usage?: unknown; container?: unknown } | null
   content_block?: AnswerBlock | null
   delta?: {
     type?: unknown
@@ -21,6 +22,7 @@ interface MessageEvent {
     thinking?: unknown
     partial_json?: unknown
     stop_reason?: unknown
+    container?: unknown
   } | null
   usage?: unknown
   error?: unknown
@@ -37,6 +39,8 @@ export class MessageStreamReader implements StreamReader {
   #lastUsage: unknown
   readonly #request: Readonly<Record<string, unknown>>
   #counts: MessageCounts = {}
+  /** What the upstream keeps; undefined as long as there is nothing. */
+  kept: readonly KeptName[] | undefined
   estimatedOutput = 0
   unreportedOutput = 0
 
@@ -71,10 +75,14 @@ export class MessageStreamReader implements StreamReader {
       case 'message_start':
         // The output count in the first event is provisional.
         this.#report({ ...readMessageCounts(event.message?.usage), output: undefined })
+        this.#keep(keptContainer(event.message?.container))
         break
       case 'content_block_start':
         reading.output = this.#count(event.content_block ? blockText(event.content_block) : '')
-        if (event.content_block && blockHasOutput(event.content_block)) reading.output = true
+        if (event.content_block) {
+          if (blockHasOutput(event.content_block)) reading.output = true
+          this.#keep(keptOfBlock(event.content_block))
+        }
         break
       case 'content_block_delta':
         reading.output = this.#count(deltaText(event.delta))
@@ -87,6 +95,7 @@ export class MessageStreamReader implements StreamReader {
           this.#stopReason = event.delta.stop_reason
         }
         this.#lastUsage = event.usage
+        this.#keep(keptContainer(event.delta?.container))
         this.#report(readMessageCounts(event.usage))
         break
       case 'message_stop':
@@ -97,6 +106,10 @@ export class MessageStreamReader implements StreamReader {
     }
     this.#output ||= reading.output
     return { ...reading, finished: this.#finished }
+  }
+
+  #keep(things: readonly KeptName[]): void {
+    if (things.length > 0) this.kept = [...(this.kept ?? []), ...things]
   }
 
   countText(delta: string): void {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Feature } from '../../catalog/index.ts'
+import { type JsonObject, objectsIn } from '../../json/index.ts'
 import { memberText } from '../body/json-members.ts'
 import { listOf } from '../body/list-of.ts'
 import { providerConstraintSchema } from '../body/provider-constraint.ts'
@@ -51,6 +52,8 @@ export const messages: StreamingOperation = {
   schema: messageSchema,
   facts: messageFacts,
   promptPrefix: (json) => promptPrefix(json as MessagesBody),
+  keeps: ({ container, tools }) =>
+    (container ?? undefined) !== undefined || objectsIn(tools).some(isUpstreamsOwn),
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   answerForm: messageForm,
   readAnswer: readMessageAnswer,
@@ -158,6 +161,11 @@ function isSource(value: unknown): value is Readonly<Record<string, unknown>> {
 
 function isBlock(value: unknown): value is Block {
   return typeof value === 'object' && value !== null
+}
+
+/** Whether a tool has a type of the upstream's, such as `code_execution_20250825`: it may leave containers and files. */
+function isUpstreamsOwn({ type }: JsonObject): boolean {
+  return typeof type === 'string' && type !== 'custom'
 }
 
 const PREFIX_CHARS = 1024

@@ -1,5 +1,5 @@
 import { isJsonObject, objectsIn } from '../../json/index.ts'
-import type { AnswerReading, Substance } from '../operation.ts'
+import type { AnswerReading, KeptName, Substance } from '../operation.ts'
 import { isExpectedSilence } from '../silence.ts'
 import { estimateTokens, jsonText } from '../tokens/token-estimate.ts'
 import { readResponseUsage } from './responses-usage.ts'
@@ -36,7 +36,7 @@ export function readResponse(json: unknown, request: Readonly<Record<string, unk
     usage: readResponseUsage(response.usage),
     estimateOutput: () => items.reduce((sum, item) => sum + estimateTokens(itemText(item)), 0),
     error: errorOf(response),
-    keptId: keptIdOf(response),
+    kept: keptOf(response, items),
   }
 }
 
@@ -49,12 +49,27 @@ export function errorOf({ status, error }: ResponseObject): unknown {
 /** Longer ids are not recorded; no upstream is known to send one. */
 const MAX_ID_LENGTH = 1024
 
-/**
- * Returns the id under which the upstream stores a response; undefined if the upstream says that it does not store it.
- */
-export function keptIdOf({ id, store }: ResponseObject): string | undefined {
-  const usable = typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH
-  return usable && store !== false ? id : undefined
+/** Returns what the upstream keeps of a response. */
+function keptOf({ id, store }: ResponseObject, items: readonly OutputItem[]): KeptName[] {
+  const made = items.flatMap(keptOfItem)
+  if (store === false) return made.filter(outlivesAnswer)
+  return isId(id) ? [{ kind: 'response', id }, ...made] : made
+}
+
+/** Whether the upstream keeps a thing even if it does not store the response. */
+export function outlivesAnswer({ kind }: KeptName): boolean {
+  return kind === 'container'
+}
+
+/** Returns what the upstream keeps of an item: the item, and the container that it ran in. */
+export function keptOfItem({ id, container_id: container }: OutputItem): KeptName[] {
+  const kept: KeptName[] = isId(id) ? [{ kind: 'item', id }] : []
+  if (isId(container)) kept.push({ kind: 'container', id: container })
+  return kept
+}
+
+export function isId(id: unknown): id is string {
+  return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH
 }
 
 /** Returns the substance of a response that has ended. */

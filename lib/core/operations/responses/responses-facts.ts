@@ -19,7 +19,7 @@ import type { ResponsesBody, ResponsesItem } from './responses-schema.ts'
  */
 export function responsesFacts(body: ResponsesBody, raw: Buffer, estimate: TokenEstimator): RequestFacts {
   refuseRepeated(raw)
-  refuseUnsupported(body)
+  refuseBackground(body)
   const featureParams = new Map<Feature, string>()
   const count = new InputCount(estimate)
   for (const member of ['instructions', 'input'] as const) {
@@ -77,42 +77,13 @@ function refuseRepeated(raw: Buffer): void {
   }
 }
 
-/**
- * Refuses features that need objects which an upstream stores, except responses: the accounts of the gateway could not
- * be kept apart. Also refuses background responses, whose usage is not known when the request ends.
- */
-function refuseUnsupported(body: ResponsesBody): void {
-  if (body.background === true) {
-    throw unsupported(
-      'background',
-      'Responses are not run in the background here. Stream the response instead.',
-    )
-  }
-  for (const member of ['conversation', 'prompt']) {
-    if (body[member] === undefined || body[member] === null) continue
-    throw unsupported(member, `"${member}" is not supported. Send its content, or use previous_response_id.`)
-  }
-  if (typeof body.input !== 'object') return
-  for (const [i, item] of (body.input ?? []).entries()) {
-    if (!isReference(item)) continue
-    throw unsupported(
-      `input[${i}]`,
-      'References to items are not supported. Send the item itself, or use previous_response_id.',
-    )
-  }
-}
-
-/** Whether an item is a reference. Its type may be missing; an id without a message then refers to a stored item. */
-function isReference({ type, id, role, content }: ResponsesItem): boolean {
-  if (type !== undefined && type !== null) return type === 'item_reference'
-  return (
-    (id ?? undefined) !== undefined &&
-    ((role ?? undefined) === undefined || (content ?? undefined) === undefined)
-  )
-}
-
-function unsupported(param: string, message: string): GatewayError {
-  return new GatewayError('unsupported_feature', { param, message })
+/** Refuses background responses, whose usage is not known when the request ends. */
+function refuseBackground({ background }: ResponsesBody): void {
+  if (background !== true) return
+  throw new GatewayError('unsupported_feature', {
+    param: 'background',
+    message: 'Responses are not run in the background here. Stream the response instead.',
+  })
 }
 
 /** Counts the input that a model reads. */

@@ -2,6 +2,7 @@ import { objectsIn } from '../../json/index.ts'
 import type { StreamEvent } from '../../protocols/index.ts'
 import {
   type FrameReading,
+  type KeptName,
   newReading,
   type ReportedUsage,
   type StreamReader,
@@ -12,12 +13,14 @@ import { estimateTokens } from '../tokens/token-estimate.ts'
 import {
   callText,
   errorOf,
+  isId,
   isSilent,
   itemHasOutput,
   itemRefuses,
   itemText,
-  keptIdOf,
+  keptOfItem,
   type OutputItem,
+  outlivesAnswer,
   type ResponseObject,
   stoppedByModeration,
 } from './responses-answer.ts'
@@ -45,12 +48,13 @@ export class ResponseStreamReader implements StreamReader {
   readonly #request: Readonly<Record<string, unknown>>
   /** The tokens counted for each output item, by its index. */
   readonly #counted = new Map<unknown, number>()
-  /** The ids of the items that came in events of their own. */
+  /** The ids of the response, and of the items that came in events of their own. */
   readonly #seen = new Set<unknown>()
   usage: ReportedUsage = {}
   estimatedOutput = 0
   unreportedOutput = 0
-  keptId: string | undefined
+  readonly #made: KeptName[] = []
+  #stored = true
   nextEventNumber = 0
 
   /** @param request the body that the stream answers. */
@@ -60,6 +64,10 @@ export class ResponseStreamReader implements StreamReader {
 
   get whole(): boolean {
     return this.#ended
+  }
+
+  get kept(): readonly KeptName[] {
+    return this.#stored ? this.#made : this.#made.filter(outlivesAnswer)
   }
 
   get substance(): Substance {
@@ -79,7 +87,7 @@ export class ResponseStreamReader implements StreamReader {
     // Some upstreams put the error into the event, some into a member, some without a type.
     if (type === 'error' || (type === undefined && event.error))
       return { ...reading, error: event.error ?? event }
-    if (event.response) this.keptId = keptIdOf(event.response) ?? this.keptId
+    if (event.response) this.#noteResponse(event.response)
     switch (type) {
       case 'response.failed':
       case 'response.cancelled':
@@ -105,6 +113,13 @@ export class ResponseStreamReader implements StreamReader {
     return reading
   }
 
+  #noteResponse({ id, store }: ResponseObject): void {
+    if (store === false) this.#stored = false
+    if (!isId(id) || this.#seen.has(id)) return
+    this.#seen.add(id)
+    this.#made.push({ kind: 'response', id })
+  }
+
   countText(delta: string): void {
     this.#count(undefined, countRawText(delta))
   }
@@ -114,7 +129,7 @@ export class ResponseStreamReader implements StreamReader {
    */
   #begin({ item, output_index: index }: ResponseEvent): boolean {
     if (!item) return false
-    this.#seen.add(item.id)
+    this.#see(item)
     if (item.type === 'message' || item.type === 'reasoning') return false
     const text = callText(item)
     if (text !== '') this.#count(index, estimateTokens(text))
@@ -124,10 +139,16 @@ export class ResponseStreamReader implements StreamReader {
   /** Reads the end of an item. Some upstreams send an item, or parts of it, only at its end. */
   #finishItem({ item, output_index: index }: ResponseEvent): boolean {
     if (!item) return false
-    this.#seen.add(item.id)
+    this.#see(item)
     this.#countRest(index, item)
     this.#refused ||= itemRefuses(item)
     return itemHasOutput(item)
+  }
+
+  #see(item: OutputItem): void {
+    if (this.#seen.has(item.id)) return
+    this.#seen.add(item.id)
+    this.#made.push(...keptOfItem(item))
   }
 
   /** Counts a delta. Each kind of text has its own event type, such as `response.function_call_arguments.delta`. */
@@ -142,6 +163,7 @@ export class ResponseStreamReader implements StreamReader {
   #end(response: ResponseObject): void {
     for (const [index, item] of objectsIn(response.output).entries()) {
       if (item.id === undefined || !this.#seen.has(item.id)) this.#countRest(index, item)
+      this.#see(item)
       this.#output ||= itemHasOutput(item)
       this.#refused ||= itemRefuses(item)
     }

@@ -1,3 +1,4 @@
+import { type JsonObject, objectsIn } from '../../json/index.ts'
 import { renamedBody } from '../body/upstream-body.ts'
 import { responseForm } from '../forms/response-form.ts'
 import type { AnswerReading, Operation, StreamingOperation } from '../operation.ts'
@@ -17,7 +18,7 @@ export const responses: StreamingOperation = {
   schema: responsesSchema,
   facts: (json, raw, estimate) => responsesFacts(json as ResponsesBody, raw, estimate),
   promptPrefix: (json) => promptPrefix(json as ResponsesBody),
-  goesOnFrom: (json) => (json as ResponsesBody).previous_response_id ?? undefined,
+  keeps: (json) => json.store !== false || objectsIn(json.tools).some(runsInContainer),
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   answerForm: responseForm,
   readAnswer: readResponse,
@@ -41,6 +42,10 @@ export const storedResponses: Operation = {
 function readObject(json: unknown): AnswerReading {
   if (typeof json !== 'object' || json === null) throw new SyntaxError('the answer is not an object')
   return { substance: 'output', usage: {}, estimateOutput: () => 0 }
+}
+
+function runsInContainer({ type }: JsonObject): boolean {
+  return type === 'code_interpreter' || type === 'shell'
 }
 
 const PREFIX_CHARS = 1024

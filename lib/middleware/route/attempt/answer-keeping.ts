@@ -1,39 +1,40 @@
 import type { Call } from '../../../core/call/index.ts'
+import type { KeptName } from '../../../core/operations/index.ts'
 
 /**
- * Records which line stores an answer, before the caller learns the answer's id. Later requests for that id then find
- * the line, in any process.
+ * Records which line keeps what of an answer, before the caller learns the ids. Later requests that name one of them then
+ * find the line, in any process.
  */
 export class AnswerKeeping {
   readonly #call: Call
   readonly #line: string
-  #notedId: string | undefined
+  /** How many things were recorded before the head. */
+  #noted = 0
 
-  /** @param line the id of the line that stores the answer. */
+  /** @param line the id of the line that answers. */
   constructor(call: Call, line: string) {
     this.#call = call
     this.#line = line
   }
 
   /** Records the answer before the head of a stream. Its usage is unknown; the tokens produced so far stand in. */
-  beforeHead(keptId: string, producedTokens: number): Promise<void> | undefined {
+  beforeHead(made: readonly KeptName[], producedTokens: number): Promise<void> | undefined {
     const { request } = this.#call
-    return this.#note(keptId, (request?.estimatedInputTokens ?? 0) + producedTokens)
+    this.#noted = made.length
+    return this.#note(made, (request?.estimatedInputTokens ?? 0) + producedTokens)
   }
 
   /** Records the answer before its end goes out. */
-  beforeEnd(keptId: string): Promise<void> | undefined {
+  beforeEnd(made: readonly KeptName[]): Promise<void> | undefined {
     const { usage } = this.#call
-    const isNoted = keptId === this.#notedId
-    const noting = this.#note(keptId, usage ? usage.inputTokens + usage.outputTokens : 0)
-    if (!isNoted) return noting
+    const noting = this.#note(made, usage ? usage.inputTokens + usage.outputTokens : 0)
+    if (made.length > this.#noted) return noting
     // Only the size is new, so the end need not wait. The store's guard logs errors.
     noting?.catch(() => {})
     return undefined
   }
 
-  #note(id: string, tokens: number): Promise<void> | undefined {
-    this.#notedId = id
-    return this.#call.keepAnswer?.({ id, line: this.#line, tokens })
+  #note(made: readonly KeptName[], tokens: number): Promise<void> | undefined {
+    return this.#call.keepAnswer?.({ made, line: this.#line, tokens })
   }
 }

@@ -8,6 +8,7 @@ import { up as videoTasks } from './migrations/0006-video-tasks.ts'
 import { up as lineSwitchesTickets } from './migrations/0008-line-switches-tickets.ts'
 import { up as failedCalls } from './migrations/0009-failed-calls.ts'
 import { up as answers } from './migrations/0011-answers.ts'
+import { up as keptThings } from './migrations/0012-kept-things.ts'
 import type { Database } from './tables.ts'
 
 /** All migrations, in the order of their names. A released migration is never edited: the next change is a new one. */
@@ -21,6 +22,7 @@ const MIGRATIONS: Record<string, Migration> = {
   '0008-line-switches-tickets': { up: lineSwitchesTickets },
   '0009-failed-calls': { up: failedCalls },
   '0011-answers': { up: answers },
+  '0012-kept-things': { up: keptThings },
 }
 
 /**

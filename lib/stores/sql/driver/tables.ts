@@ -163,14 +163,18 @@ export interface AdminChangesTable {
   after: string
 }
 
-/** The lines of responses. Ids are the upstreams'. */
-export interface ResponsesTable {
+/** What lines keep for whom. Ids are the upstreams'. */
+export interface KeptThingsTable {
+  kind: string
   id: string
   account: string
+  key: string | null
   line: string
-  model: string
+  model: string | null
   tokens: bigint
   created_at: bigint
+  /** null if it stays until it is deleted. */
+  expires_at: bigint | null
 }
 
 /** Lines that operators have switched. All other lines are as configured. */
@@ -208,7 +212,7 @@ export interface Tables {
   holds: HoldsTable
   video_tasks: VideoTasksTable
   admin_changes: AdminChangesTable
-  responses: ResponsesTable
+  kept_things: KeptThingsTable
   line_switches: LineSwitchesTable
   tickets: TicketsTable
 }

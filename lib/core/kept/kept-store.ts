@@ -1,0 +1,44 @@
+import type { KeptName } from '../operations/index.ts'
+
+export type { KeptName }
+
+/** A thing that a line keeps for an account. */
+export interface KeptThing extends KeptName {
+  readonly account: string
+  /** The key that made it; null if unknown. */
+  readonly key: string | null
+  readonly line: string
+  /** The catalogue's name of the model that made it; null if no model did. */
+  readonly model: string | null
+  /** About how many input tokens it adds to a request that goes on from it. */
+  readonly tokens: number
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+  /** When it can no longer be found; null if it stays until it is deleted. */
+  readonly expiresAt: number | null
+}
+
+/** A store of the things that lines keep. Each operation is atomic and may be repeated. */
+export interface KeptStore {
+  /** Writes records; replaces those with the same account, kind and id. */
+  remember(things: readonly KeptThing[]): Promise<void>
+
+  /**
+   * Returns the records of an account with these names, in any order. Ids are the upstreams', so that two lines can use
+   * the same one for two accounts. Leaves out what one line has named the same for several accounts: it is unknown whose
+   * thing the line would use.
+   */
+  find(account: string, names: readonly KeptName[]): Promise<KeptThing[]>
+
+  forget(account: string, name: KeptName): Promise<void>
+
+  /** Deletes up to `limit` records that expired before a time, and returns how many it deleted. */
+  prune(before: number, limit: number): Promise<number>
+}
+
+/** Returns an account's record among those with one name, unless its line has used the name for another account too. */
+export function ownThing(records: readonly KeptThing[], account: string): KeptThing | undefined {
+  const own = records.find((record) => record.account === account)
+  const isShared = records.some((record) => record !== own && record.line === own?.line)
+  return isShared ? undefined : own
+}

@@ -1,0 +1,225 @@
+import { type Call, consoleLogger, type Logger } from '../call/index.ts'
+import { GatewayError } from '../errors/index.ts'
+import type { Reference } from '../operations/index.ts'
+import { StoreAway, StoreGuard } from '../store-guard/index.ts'
+import type { KeptName, KeptStore, KeptThing } from './kept-store.ts'
+import { MemoryKeptStore } from './memory-kept-store.ts'
+
+/** Options of {@link KeptThings}. */
+export interface KeptThingsOptions {
+  /** The store of records. Defaults to this process's memory. */
+  store?: KeptStore
+  /**
+   * How long a response, an item or a container can be found after it was last recorded, in milliseconds. Other things
+   * can be found until they are deleted. Defaults to 30 days.
+   */
+  keepMs?: number
+  /** How long an operation of the store may take before the store counts as away, in milliseconds. Defaults to 1500. */
+  storeTimeoutMs?: number
+  /** Logs outages. Defaults to the console. */
+  logger?: Logger
+  /** Called when the store goes away and when it is back, for metrics. */
+  onStoreChange?: (away: boolean) => void
+}
+
+/** What a line has just made, or named in an answer. */
+export interface MadeThing extends KeptName {
+  readonly tokens?: number
+  /** Milliseconds since the epoch, if the upstream says when it deletes the thing. */
+  readonly expiresAt?: number | undefined
+}
+
+/** Kinds of things that upstreams delete by themselves. */
+const PASSING: ReadonlySet<string> = new Set(['response', 'item', 'container', 'audio'])
+
+/** Longer ids are neither recorded nor looked up; no upstream is known to send one. */
+const MAX_ID_LENGTH = 1024
+
+/** Looked up to learn whether the store is back. */
+const PROBED: KeptName = { kind: 'response', id: '' }
+
+const PRUNE_INTERVAL_MS = 10 * 60_000
+const BATCH_PAUSE_MS = 50
+const BATCH_SIZE = 500
+
+/**
+ * Records which line keeps what for whom: responses, files, conversations and whatever else a request can name that an
+ * upstream stores. Close it at shutdown.
+ *
+ * @throws TypeError at construction if an option is invalid.
+ * @example
+ * const kept = new KeptThings({ store: new SqlKeptStore(db) })
+ * app.post('/v1/responses', readRequest({ catalog }), references({ kept }), route({ catalog }))
+ */
+export class KeptThings {
+  readonly #store: KeptStore
+  readonly #guard: StoreGuard
+  readonly #keepMs: number
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(options: KeptThingsOptions = {}) {
+    const { store = new MemoryKeptStore(), keepMs = 30 * 86_400_000, storeTimeoutMs = 1500 } = options
+    const { logger = consoleLogger, onStoreChange } = options
+    if (typeof store?.remember !== 'function') {
+      throw new TypeError('KeptThings: "store" must be a KeptStore, such as new MemoryKeptStore()')
+    }
+    for (const [name, ms] of Object.entries({ keepMs, storeTimeoutMs })) {
+      if (!(Number.isSafeInteger(ms) && ms > 0))
+        throw new TypeError(`KeptThings: "${name}" must be a positive whole number of milliseconds`)
+    }
+    this.#store = store
+    this.#keepMs = keepMs
+    this.#guard = new StoreGuard({
+      name: 'kept_things',
+      logger,
+      timeoutMs: storeTimeoutMs,
+      ...(onStoreChange && { onChange: onStoreChange }),
+    })
+    this.#schedule(PRUNE_INTERVAL_MS)
+  }
+
+  /**
+   * Checks that things can be recorded. Returns undefined while the store works; while it is away, tries it.
+   *
+   * @throws {GatewayError} `internal_error`, as a rejection, if the store is still away.
+   */
+  ready(call: Call): Promise<void> | undefined {
+    if (!this.#guard.away) return undefined
+    return this.#guard
+      .run(() => this.#store.find('', [PROBED]))
+      .then(
+        () => {},
+        (error) => refuseAway(call, error),
+      )
+  }
+
+  /**
+   * Records what a line keeps for the account of a call.
+   *
+   * @throws {GatewayError} `internal_error` if the store did not confirm the records.
+   */
+  async remember(call: Call, line: string, made: readonly MadeThing[]): Promise<void> {
+    const now = Date.now()
+    const things = made.filter(({ id }) => isUsable(id)).map((thing) => this.#record(call, line, thing, now))
+    if (things.length === 0) return
+    await this.#guard.run(() => this.#store.remember(things)).catch((error) => refuseAway(call, error))
+  }
+
+  /**
+   * Returns the records of what a call's account owns among these names. Expired ones are left out.
+   *
+   * @throws {GatewayError} `internal_error` while the store is away.
+   */
+  async find(call: Call, names: readonly KeptName[]): Promise<readonly KeptThing[]> {
+    const usable = names.flatMap(({ kind, id }) => (isUsable(id) ? [{ kind, id: plainId(id) }] : []))
+    if (usable.length === 0) return []
+    const account = accountOf(call)
+    const found = await this.#guard
+      .run(() => this.#store.find(account, usable))
+      .catch((error) => refuseAway(call, error))
+    const now = Date.now()
+    return found.filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+  }
+
+  /**
+   * Pins a call to the line that keeps all that it names, and returns the records.
+   *
+   * @throws {GatewayError} `not_found` if the account has no such thing; `invalid_request` if two lines keep them;
+   * `internal_error` while the store is away.
+   */
+  async pin(call: Call, references: readonly Reference[]): Promise<readonly KeptThing[]> {
+    const found = await this.find(call, references)
+    if (call.left) throw new GatewayError('client_closed_request')
+    const byName = new Map(found.map((thing) => [`${thing.kind} ${thing.id}`, thing]))
+    for (const reference of references) {
+      const { kind, id } = reference
+      const thing = byName.get(`${kind} ${plainId(id)}`)
+      if (!thing) throw notFound(reference)
+      if (call.pin && call.pin.line !== thing.line) throw elsewhere(reference)
+      call.pin ??= { line: thing.line, holds: `the ${words(kind)}` }
+    }
+    return found
+  }
+
+  /** @throws {StoreAway} if the store did not confirm the deletion. */
+  forget(call: Call, name: KeptName): Promise<void> {
+    return this.#guard.run(() => this.#store.forget(accountOf(call), name))
+  }
+
+  /** Stops deleting expired records. */
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+  }
+
+  #record(call: Call, line: string, { kind, id, tokens = 0, expiresAt }: MadeThing, now: number): KeptThing {
+    return {
+      kind,
+      id: plainId(id),
+      account: accountOf(call),
+      key: call.principal?.keyId ?? null,
+      line,
+      model: call.request?.model.id ?? call.model,
+      tokens: Math.ceil(tokens),
+      createdAt: now,
+      expiresAt: expiresAt ?? (PASSING.has(kind) ? now + this.#keepMs : null),
+    }
+  }
+
+  #schedule(ms: number): void {
+    if (!this.#closed) this.#timer = setTimeout(() => void this.#prune(), ms).unref()
+  }
+
+  /** Deletes expired records in batches with pauses, so that other operations do not wait long for the store. */
+  async #prune(): Promise<void> {
+    // The guard has logged the outage; the next round tries again.
+    const pruned = await this.#guard.run(() => this.#store.prune(Date.now(), BATCH_SIZE)).catch(() => 0)
+    this.#schedule(pruned === BATCH_SIZE ? BATCH_PAUSE_MS : PRUNE_INTERVAL_MS)
+  }
+}
+
+/** Returns the account whose things a call may use. Without `authenticate`, all calls share one. */
+function accountOf({ principal }: Call): string {
+  return principal?.accountId ?? ''
+}
+
+function isUsable(id: string): boolean {
+  return id !== '' && id.length <= MAX_ID_LENGTH
+}
+
+const WITH_COLLECTION = /(?:^|\/v1\w*\/)(?:cachedContents|files)\/([^/?#]+)$/
+
+/** Returns the id without the collection that Google writes before it, `cachedContents/abc`, alone or at the end of a URL. */
+export function plainId(id: string): string {
+  return WITH_COLLECTION.exec(id)?.[1] ?? id
+}
+
+function refuseAway(call: Call, error: unknown): never {
+  throw call.refuse('internal_error', {
+    message: 'What upstreams keep cannot be looked up or recorded at the moment. Retry.',
+    cause: error,
+    foreseen: error instanceof StoreAway,
+  })
+}
+
+function words(kind: string): string {
+  return kind.replaceAll('_', ' ')
+}
+
+/** The refusal of a request that names something the account does not have. */
+function notFound({ kind, place }: Pick<Reference, 'kind' | 'place'>): GatewayError {
+  const named = place()
+  const at = named === '' ? '' : ` (${named})`
+  const instead = kind === 'response' ? ' Send the conversation as input instead.' : ''
+  return new GatewayError('not_found', {
+    message: `There is no stored ${words(kind)} with this id${at}, or it has expired.${instead}`,
+  })
+}
+
+function elsewhere({ place }: Reference): GatewayError {
+  return new GatewayError('invalid_request', {
+    param: place(),
+    message: 'The things that the request names are kept in different places. Name only those of one place.',
+  })
+}

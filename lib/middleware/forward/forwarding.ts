@@ -1,0 +1,16 @@
+import type { Price } from '../../core/catalog/index.ts'
+import type { OwnedRequest } from './kept/owned-request.ts'
+
+/** The parts of a forwarded request that its caller does not set. */
+export interface Forwarding {
+  /** The path below a line's base URL, with the query. */
+  readonly path: string
+  /** Headers that replace those of the gateway with the same name. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The price of a successful answer; null if no usage is recorded. */
+  readonly price: Price | null
+  /** How long the call may take, in milliseconds. */
+  readonly sessionMs: number
+  /** Set if the request can only use what its account owns. */
+  readonly owned?: OwnedRequest | undefined
+}

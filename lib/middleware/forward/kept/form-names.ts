@@ -1,0 +1,71 @@
+import { GatewayError } from '../../../core/errors/index.ts'
+import { kindOfField } from '../../../core/operations/index.ts'
+
+/** A longer head of a part is refused: it must be read whole. */
+const MAX_HEAD_BYTES = 16 * 1024
+const HEAD_END = '\r\n\r\n'
+/** All parameters of a head that could be the name of its part. */
+const NAME = /[;\s]name(\*?)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))/gis
+const JSON_TYPE = /content-type\s*:\s*[\w.+-]+\/[\w.+-]*json/i
+const FILE_NAME = /[;\s]filename\*?\s*=/i
+
+/**
+ * Reads the names of a form's parts while the form passes by, and keeps nothing else of it. A part that names something
+ * an upstream keeps is refused: its value is not read.
+ */
+export class FormNames {
+  readonly #boundary: string
+  /** The end of what came, which may be the begin of a boundary or of a head. A copy: pieces are freed once they are sent. */
+  #rest: Buffer = Buffer.alloc(0)
+  #inHead = false
+  #ended = false
+
+  constructor(boundary: string) {
+    this.#boundary = `--${boundary}`
+  }
+
+  /** @throws {GatewayError} if a part must not pass. */
+  read(piece: Buffer): void {
+    if (this.#ended) return
+    const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, piece]) : piece
+    let at = 0
+    for (;;) {
+      const mark = this.#inHead ? HEAD_END : this.#boundary
+      const found = data.indexOf(mark, at, 'latin1')
+      if (found < 0) break
+      if (this.#inHead) judge(data.toString('utf8', at, found))
+      else if (data.toString('latin1', found + mark.length, found + mark.length + 2) === '--') {
+        this.#ended = true
+        return
+      }
+      at = found + mark.length
+      this.#inHead = !this.#inHead
+    }
+    if (!this.#inHead) at = Math.max(at, data.length - this.#boundary.length - 1)
+    else if (data.length - at > MAX_HEAD_BYTES) throw unreadable()
+    this.#rest = Buffer.from(data.subarray(at))
+  }
+}
+
+function judge(head: string): void {
+  for (const [, encoded, quoted, plain] of head.matchAll(NAME)) {
+    const name = (quoted ?? plain ?? '').replaceAll('\\', '')
+    if (encoded === '*') throw unreadable()
+    if (kindOfField(name) !== undefined) throw notInForms(name)
+  }
+  if (JSON_TYPE.test(head) && !FILE_NAME.test(head)) throw unreadable()
+}
+
+function unreadable(): GatewayError {
+  return new GatewayError('invalid_request', {
+    message: 'A part of the form has a head that cannot be read, or holds JSON. Send such a request as JSON.',
+  })
+}
+
+/** The refusal of a field that names something an upstream keeps. */
+export function notInForms(name: string): GatewayError {
+  return new GatewayError('unsupported_feature', {
+    param: name.slice(0, 200),
+    message: 'A form cannot name what an upstream keeps. Send the request as JSON.',
+  })
+}

@@ -1,0 +1,119 @@
+import { isUtf8 } from 'node:buffer'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { GatewayError } from '../../../core/errors/index.ts'
+import { isJsonObject, jsonExcess } from '../../../core/json/index.ts'
+import { kindOfField, type Reference, referencesIn } from '../../../core/operations/index.ts'
+import { hasBody } from '../relay-headers.ts'
+import { FormNames, notInForms } from './form-names.ts'
+
+/** The body of a request, once it is known what it names. */
+export interface JudgedBody {
+  readonly references: readonly Reference[]
+  /** The body to send: the caller's own stream, or what was read of it. */
+  readonly source: Readable
+  /** Judges each piece as it is sent; throws to refuse it. Undefined if nothing is left to judge. */
+  readonly watch: ((piece: Buffer) => void) | undefined
+  /** The size of a body that was read. */
+  readonly bytes: number
+}
+
+const FORM = /^multipart\/form-data\s*;.*?\bboundary\s*=\s*(?:"([^"]{1,200})"|([^;\s"]{1,200}))/is
+const URL_ENCODED = /^application\/x-www-form-urlencoded/i
+const JSON_TYPE = /^[\w.+-]+\/(?:[\w.+-]+\+)?json\b/i
+/** Types that no upstream reads as JSON or as a form. */
+const BINARY =
+  /^(?:audio|font|image|model|video)\/|^application\/(?:gzip|octet-stream|pdf|sdp|x-tar|zip)\b|^multipart\/(?!form-data)/i
+
+/**
+ * Judges the body of a request. Binary bodies pass unread, and forms as streams whose names are read. Anything that an
+ * upstream could read as JSON is read whole, whatever its type says.
+ *
+ * @throws {GatewayError} `invalid_request` for JSON or a form that cannot be read, `request_too_large`.
+ */
+export async function judgeBody(req: IncomingMessage, limitBytes: number): Promise<JudgedBody> {
+  const unread = { references: [], source: req, watch: undefined, bytes: 0 }
+  const type = req.headers['content-type'] ?? ''
+  if (!hasBody(req) || BINARY.test(type)) return unread
+  const coding = req.headers['content-encoding'] ?? 'identity'
+  if (coding.toLowerCase() !== 'identity') {
+    throw new GatewayError('invalid_request', {
+      param: 'Content-Encoding',
+      message: 'This path takes no compressed bodies. Send the body as it is.',
+    })
+  }
+  if (/^multipart\//i.test(type)) {
+    const [, quoted, plain] = FORM.exec(type) ?? []
+    const boundary = quoted ?? plain
+    if (boundary === undefined) throw invalid('The Content-Type of the form has no boundary.')
+    const names = new FormNames(boundary)
+    return { ...unread, watch: (piece) => names.read(piece) }
+  }
+  const isForm = URL_ENCODED.test(type)
+  if (!isForm && !JSON_TYPE.test(type) && !(await beginsAsJson(req))) return unread
+  const raw = await readWhole(req, limitBytes)
+  const source = Readable.from([raw])
+  return {
+    references: isForm ? namedInForm(raw) : namedInJson(raw),
+    source,
+    watch: undefined,
+    bytes: raw.length,
+  }
+}
+
+function namedInForm(raw: Buffer): readonly Reference[] {
+  for (const [name] of new URLSearchParams(raw.toString()))
+    if (kindOfField(name) !== undefined) throw notInForms(name)
+  return []
+}
+
+function namedInJson(raw: Buffer): readonly Reference[] {
+  const excess = isUtf8(raw) ? jsonExcess(raw) : 'The body is not valid UTF-8.'
+  if (excess !== undefined) throw invalid(excess)
+  let json: unknown
+  try {
+    json = JSON.parse(raw.toString().replace(/^\uFEFF/, ''))
+  } catch {
+    throw invalid('The body is not valid JSON.')
+  }
+  return referencesIn(isJsonObject(json) ? json : { items: json })
+}
+
+/** Whether the first byte of a body that is no white space could begin JSON. The body stays unread. */
+async function beginsAsJson(req: IncomingMessage): Promise<boolean> {
+  for (;;) {
+    const piece = req.read() as Buffer | null
+    if (piece !== null) {
+      req.unshift(piece)
+      const first = /[^\s\uFEFF]/.exec(piece.toString('utf8', 0, 4096))?.[0]
+      return first === undefined || first === '{' || first === '['
+    }
+    if (req.readableEnded || req.destroyed) return false
+    await Promise.race([once(req, 'readable'), once(req, 'close')])
+  }
+}
+
+async function readWhole(req: IncomingMessage, limitBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of req.iterator({ destroyOnReturn: false })) {
+      chunks.push(chunk as Buffer)
+      bytes += (chunk as Buffer).length
+      if (bytes > limitBytes) break
+    }
+  } catch (cause) {
+    throw new GatewayError('client_closed_request', { cause })
+  }
+  if (bytes > limitBytes) throw new GatewayError('request_too_large')
+  // Not of the pool: the buffer is freed once it is sent.
+  const whole = Buffer.from(new ArrayBuffer(bytes))
+  let at = 0
+  for (const chunk of chunks) at += chunk.copy(whole, at)
+  return whole
+}
+
+function invalid(message: string): GatewayError {
+  return new GatewayError('invalid_request', { message })
+}

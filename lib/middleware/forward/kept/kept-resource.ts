@@ -1,0 +1,80 @@
+import { GatewayError } from '../../../core/errors/index.ts'
+
+/** Where upstreams keep what: the kind of the things that are below a path. In lower case. */
+const COLLECTIONS: Readonly<Record<string, string>> = {
+  agents: 'agent',
+  assistants: 'assistant',
+  batches: 'batch',
+  cachedcontents: 'cached_content',
+  'chat/completions': 'chat_completion',
+  containers: 'container',
+  conversations: 'conversation',
+  environments: 'environment',
+  evals: 'eval',
+  files: 'file',
+  'fine_tuning/jobs': 'fine_tuning_job',
+  'messages/batches': 'batch',
+  sessions: 'session',
+  skills: 'skill',
+  threads: 'thread',
+  uploads: 'upload',
+  vector_stores: 'vector_store',
+}
+
+/** Segments behind a collection that are no id, because a request to them makes something of it. */
+const MAKING: ReadonlySet<string> = new Set(['thread runs'])
+
+/** What a request's path names. */
+export interface KeptResource {
+  readonly kind: string
+  /** Undefined if the path is that of the collection. */
+  readonly id: string | undefined
+  /** Whether the path ends with the id, or with the collection. */
+  readonly whole: boolean
+}
+
+/** A collection of a rule of its own. */
+export interface DeclaredCollection {
+  readonly path: string
+  readonly kind: string
+}
+
+/** Returns the collection that a rule declares with `keeps`: the literal begin of its path. */
+export function declaredCollection(
+  rulePath: string | undefined,
+  kind: string | undefined,
+): DeclaredCollection | undefined {
+  if (rulePath === undefined || kind === undefined) return undefined
+  const path = rulePath.replace(/^\/(?:v1|api\/v3)\//, '').replace(/\/?[:*].*$/, '')
+  return { path: path.toLowerCase(), kind }
+}
+
+/**
+ * Returns what a path names; undefined if it is below no collection.
+ *
+ * @param path the path behind `/v1`, with its query, as the upstream gets it.
+ * @throws {GatewayError} `not_found` for a path with empty segments, which upstreams may drop.
+ */
+export function keptResource(path: string, declared?: DeclaredCollection): KeptResource | undefined {
+  const segments = path.replace(/\?.*$/s, '').replace(/\/$/, '').split('/').slice(1).map(decodeURIComponent)
+  if (segments.includes('')) throw new GatewayError('not_found')
+  for (const length of [1, 2, 3]) {
+    if (segments.length < length) return undefined
+    const begin = segments.slice(0, length).map(withoutParameters).join('/').toLowerCase()
+    const kind = begin === declared?.path ? declared.kind : kindOf(begin)
+    if (kind === undefined) continue
+    const [id, ...rest] = segments.slice(length)
+    if (id !== undefined && MAKING.has(`${kind} ${id.toLowerCase()}`))
+      return { kind, id: undefined, whole: true }
+    return { kind, id, whole: rest.length === 0 }
+  }
+  return undefined
+}
+
+function kindOf(begin: string): string | undefined {
+  return Object.hasOwn(COLLECTIONS, begin) ? COLLECTIONS[begin] : undefined
+}
+
+function withoutParameters(segment: string): string {
+  return segment.replace(/;.*$/s, '').trim()
+}

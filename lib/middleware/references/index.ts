@@ -1,0 +1,11 @@
+export {
+  type KeptName,
+  type KeptStore,
+  type KeptThing,
+  KeptThings,
+  type KeptThingsOptions,
+  MemoryKeptStore,
+  type MemoryKeptStoreOptions,
+  ownThing,
+} from '../../core/kept/index.ts'
+export { type ReferencesOptions, references } from './references.ts'

@@ -1,0 +1,75 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { type Call, type CallRequest, callOf, type KeptAnswer } from '../../core/call/index.ts'
+import { GatewayError } from '../../core/errors/index.ts'
+import { KeptThings, type MadeThing } from '../../core/kept/index.ts'
+
+/** Options of {@link references}. */
+export interface ReferencesOptions {
+  /** Which line keeps what for whom. */
+  kept: KeptThings
+}
+
+/**
+ * Pins a request that names something an upstream keeps (a response, a file, a conversation …) to the line that has it,
+ * and to no other. Records what an answer leaves at its line before the answer's ids are sent. Refuses with `not_found`
+ * if the account has no such thing, with `invalid_request` if two lines keep what the request names, and with
+ * `internal_error` while the store is away.
+ *
+ * Mount it behind `readRequest` and `idempotency`, and before `rateLimit` and `billingGuard`, because the conversation so
+ * far counts as input of the request.
+ *
+ * @throws TypeError at construction without a `KeptThings`.
+ * @example
+ * const kept = new KeptThings()
+ * app.post('/v1/responses', readRequest({ catalog }), references({ kept }), rateLimit(), route({ catalog }))
+ */
+export function references({ kept }: ReferencesOptions): RequestHandler {
+  if (!(kept instanceof KeptThings))
+    throw new TypeError('references: "kept" must be a KeptThings, such as new KeptThings()')
+
+  return function references(req: Request, _res: Response, next: NextFunction): void {
+    const call = callOf(req)
+    const { request } = call
+    const checking = request && check(call, request)
+    if (!checking) next()
+    else
+      checking.then(
+        () => next(),
+        (error: unknown) => next(error instanceof GatewayError ? call.stamp(error) : error),
+      )
+  }
+
+  /** Pins the call. Returns undefined if there is nothing to wait for. */
+  function check(call: Call, request: CallRequest): Promise<void> | undefined {
+    const { operation, body } = request
+    const keeps = operation.keeps?.(body.json) === true
+    if (keeps) call.keepAnswer = recorder(call, request)
+    if (request.references.length > 0) return pin(call, request)
+    // Refuse now, not after a line has made something that cannot be recorded.
+    return keeps ? kept.ready(call) : undefined
+  }
+
+  async function pin(call: Call, request: CallRequest): Promise<void> {
+    const things = await kept.pin(call, request.references)
+    let tokens = 0
+    for (const thing of things) tokens += thing.tokens
+    if (tokens === 0) return
+    const { estimatedInputTokens, windowTokens, body } = request
+    call.request = {
+      ...request,
+      estimatedInputTokens: estimatedInputTokens + tokens,
+      windowTokens: body.json.truncation === 'auto' ? windowTokens : windowTokens + tokens,
+    }
+  }
+
+  function recorder(call: Call, { references: named }: CallRequest) {
+    return ({ line, made, tokens }: KeptAnswer): Promise<void> => {
+      const things: MadeThing[] = made.map((thing) =>
+        thing.kind === 'response' ? { ...thing, tokens } : thing,
+      )
+      // A conversation grows by each response.
+      for (const { kind, id } of named) if (kind === 'conversation') things.push({ kind, id, tokens })
+      return kept.remember(call, line, things)
+    }
+  }
+}

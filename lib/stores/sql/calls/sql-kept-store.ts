@@ -1,0 +1,121 @@
+import {
+  type KeptName,
+  type KeptStore,
+  type KeptThing,
+  ownThing,
+} from '../../../middleware/references/index.ts'
+import { GroupedWrites } from '../driver/grouped-writes.ts'
+import { isPostgres } from '../driver/is-postgres.ts'
+import type { Database, KeptThingsTable } from '../driver/tables.ts'
+
+/**
+ * A store of kept things in a database, for all processes that share it.
+ *
+ * @example
+ * const kept = new KeptThings({ store: new SqlKeptStore(await openDatabase('sqlite:.data/gateway.db')) })
+ */
+export class SqlKeptStore implements KeptStore {
+  readonly #db: Database
+  readonly #writes: GroupedWrites
+
+  constructor(db: Database) {
+    this.#db = db
+    this.#writes = new GroupedWrites(db)
+  }
+
+  async remember(things: readonly KeptThing[]): Promise<void> {
+    const rows = rowsOf(things)
+    const [first] = rows
+    if (!first) return
+    await this.#writes.run(lockOf(first), (db) =>
+      db
+        .insertInto('kept_things')
+        .values(rows)
+        .onConflict((conflict) =>
+          conflict.columns(['kind', 'id', 'account']).doUpdateSet(({ ref }) => ({
+            key: ref('excluded.key'),
+            line: ref('excluded.line'),
+            model: ref('excluded.model'),
+            tokens: ref('excluded.tokens'),
+            created_at: ref('excluded.created_at'),
+            expires_at: ref('excluded.expires_at'),
+          })),
+        )
+        .execute(),
+    )
+  }
+
+  async find(account: string, names: readonly KeptName[]): Promise<KeptThing[]> {
+    const idsByKind = Map.groupBy(names, ({ kind }) => kind)
+    const found: KeptThing[] = []
+    for (const [kind, named] of idsByKind) {
+      const ids = new Set(named.map(({ id }) => id))
+      const rows = await this.#db
+        .selectFrom('kept_things')
+        .selectAll()
+        .where('kind', '=', kind)
+        .where('id', 'in', [...ids])
+        .execute()
+      for (const records of Map.groupBy(rows.map(thingOf), ({ id }) => id).values()) {
+        const own = ownThing(records, account)
+        if (own) found.push(own)
+      }
+    }
+    return found
+  }
+
+  async forget(account: string, { kind, id }: KeptName): Promise<void> {
+    await this.#writes.run(lockOf({ kind, id }), (db) =>
+      db
+        .deleteFrom('kept_things')
+        .where('kind', '=', kind)
+        .where('id', '=', id)
+        .where('account', '=', account)
+        .execute(),
+    )
+  }
+
+  async prune(before: number, limit: number): Promise<number> {
+    let oldest = this.#db
+      .selectFrom('kept_things')
+      .select(['kind', 'id', 'account'])
+      .where('expires_at', '<', BigInt(before))
+      .orderBy('expires_at')
+      .limit(limit)
+    // Processes that prune at the same time each get other rows.
+    if (isPostgres(this.#db)) oldest = oldest.forUpdate().skipLocked()
+    const { numDeletedRows } = await this.#db
+      .deleteFrom('kept_things')
+      .where(({ eb, refTuple }) =>
+        eb(refTuple('kind', 'id', 'account'), 'in', oldest.$asTuple('kind', 'id', 'account')),
+      )
+      .executeTakeFirst()
+    return Number(numDeletedRows)
+  }
+}
+
+/** Returns the rows in the order in which they are locked, each name once: an insert may not meet a row twice. */
+function rowsOf(things: readonly KeptThing[]): KeptThingsTable[] {
+  const byName = new Map(things.map((thing) => [`${lockOf(thing)} ${thing.account}`, thing]))
+  return [...byName]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([, { tokens, createdAt, expiresAt, ...thing }]) => ({
+      ...thing,
+      tokens: BigInt(tokens),
+      created_at: BigInt(createdAt),
+      expires_at: expiresAt === null ? null : BigInt(expiresAt),
+    }))
+}
+
+function lockOf({ kind, id }: KeptName): string {
+  return `${kind} ${id}`
+}
+
+function thingOf({ tokens, created_at, expires_at, ...row }: KeptThingsTable): KeptThing {
+  return {
+    ...row,
+    tokens: Number(tokens),
+    createdAt: Number(created_at),
+    expiresAt: expires_at === null ? null : Number(expires_at),
+  }
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { KeptThings } from '../../../lib/middleware/references/index.ts'
+import { byteUpstream } from '../../support/byte-upstream.ts'
+import { forwardGateway } from '../../support/forward-gateway.ts'
+import { CHATS, MESSAGES, NOT_OWN, RESPONSES, storeOf, twoUpstreams } from '../../support/reference-rows.ts'
+import { answerJson } from '../../support/scripted-upstream.ts'
+
+describe('what the JSON of a forwarded request may name', () => {
+  const rows = [...RESPONSES, ...MESSAGES, ...CHATS]
+
+  it('is what its account owns, whatever the type says that the body is of', async (t) => {
+    const [one, two] = await twoUpstreams(t)
+    const kept = new KeptThings({ store: await storeOf(rows.map(([kind]) => kind)) })
+    const rules = [{ path: '/v1/odd/*rest', lines: ['line-0', 'line-1'] }]
+    const gateway = await forwardGateway(t, { lines: [one.url, two.url], rules, kept })
+    const send = (body: string, type = 'application/json', path = '/v1/odd/thing') =>
+      gateway.ask(path, { method: 'POST', body: Buffer.from(body), headers: { 'content-type': type } })
+    const types = [
+      'application/json',
+      'text/plain',
+      'application/vnd.api+json',
+      'application/x-ndjson',
+      'unknown/one',
+    ]
+    for (const [i, [kind, param, body]] of rows.entries()) {
+      for (const id of NOT_OWN) {
+        const refused = await send(` \r\n${JSON.stringify(body(id))}`, types[i % types.length])
+        assert.equal(refused.status, 404, `${param}: ${id.slice(0, 20)}`)
+      }
+      assert.equal(one.requests.length + two.requests.length, 0, `${param} (${kind})`)
+      const raw = JSON.stringify(body('own-1'))
+      assert.equal((await send(raw)).status, 200, param)
+      assert.equal(one.requests.length, 0)
+      assert.equal(two.requests[0]?.raw.toString(), raw)
+      two.requests.length = 0
+    }
+    for (const [body, type] of [
+      ['{"file_id":', 'application/json'],
+      ['{"file_id":"foreign","a":NaN}', 'text/plain'],
+      ['\u0000', 'application/json'],
+      ['["a",{"file_id":"foreign"}]', 'application/json'],
+      ['\uFEFF{"file_id":"foreign"}', 'application/json'],
+      ['file_id=foreign', 'application/x-www-form-urlencoded'],
+      ['a=b&file_ids[]=foreign', 'application/x-www-form-urlencoded'],
+    ] as const)
+      assert.ok([400, 404].includes((await send(body, type)).status), body)
+    assert.equal((await send('{}', 'application/json', '/v1/odd/thing?vector_store_id=foreign')).status, 404)
+    assert.equal(one.requests.length + two.requests.length, 0)
+  })
+
+  it('is nothing in a form, wherever the field stands', async (t) => {
+    const whole: string[] = []
+    const one = await byteUpstream(t, (req, res) => {
+      req
+        .on('data', () => {})
+        .on('end', () => {
+          whole.push(req.url ?? '')
+          answerJson(res, 200, {})
+        })
+    })
+    const kept = new KeptThings()
+    const gateway = await forwardGateway(t, { lines: [one.url], kept })
+    const fields = ['file_id', 'file_ids[]', 'input[file_id]', 'conversation[id]', 'container', 'Thread_Id']
+    for (const field of fields) {
+      const form = new FormData()
+      form.append('purpose', 'user_data')
+      form.append('file', new Blob([Buffer.alloc(300_000, 'x')]), 'a.bin')
+      form.append(field, 'foreign')
+      const refused = await gateway.ask('/v1/files', { method: 'POST', body: form })
+      const { error } = (await refused.json()) as { error: { code: string; param: string } }
+      assert.deepEqual([refused.status, error.code, error.param], [400, 'unsupported_feature', field])
+    }
+    const heads = [
+      'Content-Disposition: form-data; filename="x"; name=file_id',
+      'content-disposition:form-data;name="file_\\id"',
+      "Content-Disposition: form-data; name*=utf-8''file%5Fid",
+      'Content-Disposition: form-data;\r\n name="file_id"',
+      'Content-Disposition: form-data; name="request"\r\nContent-Type: application/json',
+    ]
+    for (const head of heads) {
+      const body = `--b\r\n${head}\r\n\r\nforeign\r\n--b--\r\n`
+      const headers = { 'content-type': 'multipart/form-data; boundary=b' }
+      assert.equal((await gateway.ask('/v1/files', { method: 'POST', body, headers })).status, 400, head)
+    }
+    assert.deepEqual(whole, [], 'no line got a whole request')
+    const form = new FormData()
+    form.append('purpose', 'user_data')
+    form.append('expires_after[seconds]', '3600')
+    form.append('file', new Blob(['{"file_id":"only content"}'], { type: 'application/json' }), 'a.json')
+    assert.equal((await gateway.ask('/v1/files', { method: 'POST', body: form })).status, 200)
+  })
+
+  it('needs the key of the account that owns it', async (t) => {
+    const [one] = await twoUpstreams(t)
+    const kept = new KeptThings({ store: await storeOf(['file']) })
+    const gateway = await forwardGateway(t, { lines: [one.url], kept })
+    assert.equal((await gateway.ask('/v1/files/foreign')).status, 404)
+    const headers = { authorization: 'Bearer sk-test-other' }
+    assert.equal((await gateway.ask('/v1/files/own-0', { headers })).status, 404)
+    assert.equal((await gateway.ask('/v1/files/foreign', { headers })).status, 200)
+  })
+})

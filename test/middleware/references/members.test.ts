@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { responsesGateway } from '../../endpoints/responses/accounts.ts'
+import { readExchange } from '../../support/exchange.ts'
+import { chatBody, messageBody } from '../../support/gateway.ts'
+import {
+  answer,
+  type Body,
+  CHATS,
+  input,
+  MESSAGES,
+  NOT_OWN,
+  RESPONSES,
+  storeOf,
+  twoUpstreams,
+} from '../../support/reference-rows.ts'
+import { messageItem } from '../../support/responses-upstream.ts'
+import { answerJson } from '../../support/scripted-upstream.ts'
+
+const ENDPOINTS = [
+  ['/v1/responses', 'openai', { model: 'chat', input: 'hi' }, RESPONSES],
+  ['/v1/messages', 'anthropic', messageBody(), MESSAGES],
+  ['/v1/chat/completions', 'openai', chatBody(), CHATS],
+] as const
+
+describe('what a JSON endpoint may name', () => {
+  for (const [path, protocol, base, rows] of ENDPOINTS) {
+    it(`${path}: goes to the line that keeps it, and nowhere if it is not the account's`, async (t) => {
+      const [one, two] = await twoUpstreams(t)
+      const kept = await storeOf(rows.map(([kind]) => kind))
+      const gateway = await responsesGateway(t, {
+        lines: [
+          { url: one.url, protocol },
+          { url: two.url, protocol, circuit: { minimumCalls: 1000 } },
+        ],
+        kept,
+      })
+      const ask = async (extra: Body) => readExchange(await gateway.post(path, { ...base, ...extra }))
+      for (const [kind, param, body] of rows) {
+        for (const id of NOT_OWN) {
+          const refused = await ask(body(id))
+          const what = `${param}: ${id.slice(0, 20)}`
+          // The schema bounds this one.
+          if (param === 'previous_response_id' && id.length > 1024) continue
+          assert.equal(refused.status, 404, what)
+          if (protocol === 'openai') {
+            assert.equal(refused.errorCode, 'not_found', what)
+            assert.ok(refused.envelope().error.message.includes(`(${param})`), what)
+          }
+        }
+        assert.equal(
+          one.requests.length + two.requests.length,
+          0,
+          `${param} (${kind}) of nobody reached a line`,
+        )
+        for (const [i, upstream] of [one, two].entries()) {
+          const served = await ask(body(`own-${i}`))
+          assert.equal(served.status, 200, `${param}: own-${i}: ${served.text}`)
+          assert.equal(upstream.requests.length, 1, `${param}: own-${i}`)
+          assert.equal(one.requests.length + two.requests.length, 1)
+          upstream.requests.length = 0
+        }
+        two.script = (res) => answerJson(res, 503, { error: { message: 'busy' } })
+        assert.equal((await ask(body('own-1'))).status, 503, 'no other line is tried')
+        two.script = (res, { path }) => answerJson(res, 200, answer(path))
+        assert.equal(one.requests.length, 0)
+        two.requests.length = 0
+      }
+    })
+
+    it(`${path}: names of its own data, and ids that link its parts, pass`, async (t) => {
+      const [one] = await twoUpstreams(t)
+      const gateway = await responsesGateway(t, { lines: [{ url: one.url, protocol }] })
+      const schema = {
+        type: 'object',
+        properties: { order_id: { type: 'string' }, file_id: { type: 'string' } },
+      }
+      const tools = {
+        '/v1/responses': [{ type: 'function', name: 'f', parameters: schema }],
+        '/v1/messages': [{ name: 'f', input_schema: schema, input_examples: [{ order_id: '1' }] }],
+        '/v1/chat/completions': [{ type: 'function', function: { name: 'f', parameters: schema } }],
+      }[path]
+      const conversation = {
+        '/v1/responses': {
+          input: [
+            { role: 'user', content: 'hi' },
+            { ...messageItem('earlier', 'msg_mine'), annotations: [{ file_id: 'cited' }] },
+            {
+              type: 'function_call',
+              id: 'fc_1',
+              call_id: 'call_1',
+              name: 'f',
+              arguments: '{"order_id":"1"}',
+            },
+            { type: 'function_call_output', call_id: 'call_1', output: 'ok' },
+            { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'sealed' },
+          ],
+          safety_identifier: 's',
+          prompt_cache_key: 'k',
+        },
+        '/v1/messages': {
+          messages: [
+            { role: 'user', content: 'hi' },
+            {
+              role: 'assistant',
+              content: [{ type: 'tool_use', id: 'toolu_1', name: 'f', input: { order_id: '1' } }],
+            },
+            { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'ok' }] },
+          ],
+          container: null,
+        },
+        '/v1/chat/completions': {
+          messages: [
+            { role: 'user', content: 'hi' },
+            {
+              role: 'assistant',
+              tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }],
+            },
+            { role: 'tool', tool_call_id: 'call_1', content: 'ok' },
+          ],
+          user_id: 'u',
+          stop_token_ids: [1, 2],
+        },
+      }[path]
+      const served = await readExchange(
+        await gateway.post(path, {
+          ...base,
+          ...conversation,
+          tools,
+          metadata: { user_id: 'u', file_id: 'mine' },
+        }),
+      )
+      assert.equal(served.status, 200, served.text)
+    })
+  }
+
+  it('is of one place', async (t) => {
+    const [one, two] = await twoUpstreams(t)
+    const kept = await storeOf(['file', 'response'])
+    const gateway = await responsesGateway(t, { lines: [{ url: one.url }, { url: two.url }], kept })
+    const mixed = await gateway.create({
+      previous_response_id: 'own-0',
+      ...input({ type: 'input_file', file_id: 'own-1' }),
+    })
+    assert.equal(mixed.errorCode, 'invalid_request')
+    assert.ok(mixed.envelope().error.param)
+    assert.equal(one.requests.length + two.requests.length, 0)
+  })
+})
