@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import fc from 'fast-check'
+import { loopFigures, WITH_LOOP_FIGURES } from '../../support/loop-figures.ts'
+import type { UpstreamScript } from '../../support/scripted-upstream.ts'
+import { guardedGateway, KEY } from './guarded-gateway.ts'
+import { filled, prompt, said } from './hostile-rows.ts'
+
+const MAX_NANOS_A_BYTE = 50
+/** What a call may cost however small it is, garbage collection and timers included. */
+const ALLOWED_MICROS = 15_000
+const ALLOWED_MICROS_OF_A_HUNDRED = 60_000
+/** What the calibration takes on the machine that the limit was set on. Slower ones may take longer. */
+const CALIBRATED_MICROS = 12_000
+const SIZE = 3 * 1024 * 1024
+const SEED = Number(process.env.SEED ?? 20260101)
+
+const sample = <T>(arbitrary: fc.Arbitrary<T>, numRuns: number): T[] =>
+  fc.sample(arbitrary, { numRuns, seed: SEED })
+
+/** Pieces of JSON that stand in lists, and of text that stand in strings. */
+const item = fc.constantFrom(
+  '[]',
+  '{}',
+  '""',
+  '1',
+  'null',
+  '1e9',
+  '{"a":1}',
+  '{"":[]}',
+  '[[[[]]]]',
+  '"\\"\\""',
+  '{"role":"user","content":"a"}',
+)
+const letters = fc.constantFrom(
+  'a',
+  '\\n',
+  '\\"',
+  '\\\\',
+  '\\u0041',
+  'é',
+  '漢',
+  '😀',
+  'aB3',
+  ' ',
+  '.,',
+  '{"',
+  '[',
+  'data: ',
+)
+const list = fc
+  .array(item, { minLength: 1, maxLength: 5 })
+  .map((items) => `[${filled(`${items.join(',')},`, SIZE)}1]`)
+const text = fc.array(letters, { minLength: 1, maxLength: 6 }).map((units) => filled(units.join(''), SIZE))
+const member = fc.constantFrom(
+  'messages',
+  'tools',
+  'brand_new',
+  'provider',
+  'metadata',
+  'stream_options',
+  'stop',
+)
+const body = fc.oneof(
+  text.map(prompt),
+  text.map((written) => `{"model":"chat",${said},"${written}":1}`),
+  fc.tuple(member, list).map(([name, written]) => `{"model":"chat",${said},"${name}":${written}}`),
+)
+
+describe('no input costs more than its bytes are worth', async () => {
+  let script: UpstreamScript = (res) => void res.end('{}')
+  const { gateway } = await guardedGateway(WITH_LOOP_FIGURES, (...call) => script(...call))
+  const authorization = `Bearer ${KEY}`
+
+  async function costOf(
+    bytes: number,
+    act: () => Promise<unknown>,
+    what: string,
+    allowed = ALLOWED_MICROS,
+  ): Promise<[number, string]> {
+    const { calibrationMicros } = await loopFigures(gateway)
+    await act()
+    const { cpuMicros } = await loopFigures(gateway)
+    const slowness = Math.max(1, calibrationMicros / CALIBRATED_MICROS)
+    const nanos = ((cpuMicros - allowed * slowness) * 1000) / bytes / slowness
+    return [nanos, what.slice(0, 160)]
+  }
+
+  function judge(costs: [number, string][]): void {
+    const [worst] = costs.sort(([one], [other]) => other - one)
+    assert.ok(worst)
+    console.log(`the worst: ${worst[0].toFixed(1)} ns a byte: ${worst[1]}`)
+    assert.ok(worst[0] < MAX_NANOS_A_BYTE, `${worst}`)
+  }
+
+  const post = async (sent: string): Promise<void> => {
+    const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json' },
+      body: sent,
+    })
+    await response.text().catch(() => {})
+    assert.notEqual(response.status, 500)
+  }
+
+  it('bodies', async () => {
+    const costs = []
+    for (const sent of sample(body, 24))
+      costs.push(await costOf(Buffer.byteLength(sent), () => post(sent), sent))
+    judge(costs)
+  })
+
+  it('queries and headers, a hundred at a time', async () => {
+    const names = [
+      'cursor',
+      'limit',
+      'model',
+      'from',
+      'x-forwarded-for',
+      'accept-encoding',
+      'anthropic-beta',
+      'idempotency-key',
+      'x-gateway-provider',
+      'traceparent',
+    ]
+    const unit = fc.constantFrom(',', '1,', ', ', '[', '{"a":', '*', '%41', 'a*', '::', '=', '-')
+    const costs = []
+    for (const [name, part] of sample(fc.tuple(fc.constantFrom(...names), unit), 16)) {
+      const value = filled(part, 10_000).trim() || '0'
+      const isQuery = names.indexOf(name) < 4
+      const url = `${gateway.url}/v1/calls${isQuery ? `?${name}=${encodeURI(value)}` : ''}`
+      const act = async (): Promise<void> => {
+        for (let i = 0; i < 100; i++)
+          await (
+            await fetch(url.slice(0, 14_000), {
+              headers: { authorization, ...(!isQuery && { [name]: value }) },
+            })
+          ).text()
+      }
+      costs.push(await costOf(1_000_000, act, `${name}: ${value}`, ALLOWED_MICROS_OF_A_HUNDRED))
+    }
+    judge(costs)
+  })
+
+  it('answers of an upstream, whole and as an event in pieces', async () => {
+    const costs = []
+    for (const [written, pieces] of sample(fc.tuple(text, fc.constantFrom(1, 50, 1000)), 12)) {
+      for (const isStream of [false, true]) {
+        const choice = `"choices":[{"index":0,"${isStream ? 'delta' : 'message'}":{"content":"${written}"},"finish_reason":"stop"}]`
+        const bytes = Buffer.from(isStream ? `data: {${choice}}\n\ndata: [DONE]\n\n` : `{${choice}}`)
+        script = async (res) => {
+          res.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' })
+          const size = Math.ceil(bytes.length / pieces)
+          for (let at = 0; at < bytes.length && !res.destroyed; at += size) {
+            res.write(bytes.subarray(at, at + size))
+            await nextTurn()
+          }
+          res.end()
+        }
+        const sent = `{"model":"chat","stream":${isStream},${said}}`
+        costs.push(
+          await costOf(bytes.length, () => post(sent), `${pieces} pieces: ${bytes.toString('utf8', 0, 150)}`),
+        )
+      }
+    }
+    judge(costs)
+  })
+})
