@@ -117,15 +117,13 @@ describe('responses in the assembled gateway, two processes on one database', ()
     assert.equal((await books()).charges, before.charges + 3)
   })
 
-  it('asking about a response costs nothing, and counts as a request', async () => {
+  it('asking about a response costs nothing, and takes nothing from the limits of calls', async () => {
     const id = idIn(await create(here))
     const before = await books()
     const few = { key: 'sk-few' }
     assert.equal((await ask(there, 'GET', `/${id}`, few)).status, 200)
     assert.equal((await ask(there, 'GET', '/resp_none', few)).status, 404)
-    const limited = await ask(there, 'GET', `/${id}`, few)
-    assert.equal(limited.errorCode, 'rate_limited')
-    assert.ok(Number(limited.headers.get('retry-after')) >= 1)
+    for (let i = 0; i < 5; i++) assert.equal((await ask(there, 'GET', `/${id}`, few)).status, 200)
     const deleted = await ask(there, 'DELETE', `/${id}`)
     assert.equal(deleted.status, 200)
     const entry = await lookUp(here.url, deleted.requestId, KEY)
