@@ -71,6 +71,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   attempt(candidate: Candidate, pass: AttemptPass, deadline: number): Promise<AnswerEnd> {
     const upstream = upstreamRequest(candidate, this.request, this.#adapted, this.#inbound)
     this.#exchange = new DispatchExchange<AnswerEnd>(candidate, upstream, candidate.state.pool, deadline)
+    this.#exchange.account = this.#call.principal?.accountId
     this.#handler = new AnswerHandler(this.request, this.#adapted, candidate.price, this)
     this.#pass = pass
     this.#keeping = undefined

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { Timeouts } from '../../core/catalog/index.ts'
+import { MAX_BYTES_AT_ONCE, takeTurn } from '../../core/turns/index.ts'
 import type { ConnectionAware, WatchedConnection } from '../lines/upstream-connection.ts'
 import type { Wire } from '../lines/upstream-pool.ts'
 import { type ContentDecoder, decoderFor } from './content-decoding.ts'
@@ -37,6 +38,8 @@ const OVER = new Error('the exchange is over')
 export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> implements ConnectionAware {
   /** Set by the pool. */
   connection: WatchedConnection | undefined
+  /** The account that the answer is for: large answers are read for each account in turn. */
+  account: string | undefined
   readonly #request: Dispatcher.DispatchOptions
   readonly #wire: Wire
   #handler: ResponseHandler<End> | undefined
@@ -44,6 +47,9 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
   #onReusedConnection = false
   #decoder: ContentDecoder | undefined
   #responseOver = false
+  #bytes = 0
+  /** Whether the whole answer has come and waits for its turn. */
+  #isWaiting = false
   #lingering: NodeJS.Timeout | undefined
 
   constructor(
@@ -94,7 +100,8 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
   }
 
   abandon(): void {
-    if (!this.end && this.#handler) this.#end(this.#handler.abandon(), true)
+    if (this.#isWaiting) this.#finish()
+    else if (!this.end && this.#handler) this.#end(this.#handler.abandon(), true)
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -126,6 +133,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.end || controller !== this.#controller) return
     this.noteProgress()
+    this.#bytes += chunk.length
     if (this.#decoder) this.#decoder.write(chunk)
     else if (this.#handler?.push(chunk)) queueMicrotask(() => this.#flush())
   }
@@ -134,14 +142,25 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
   #decode(headers: IncomingHttpHeaders): void {
     const decoder = decoderFor(headers['content-encoding'], {
       decoded: (chunk) => {
+        this.#bytes += chunk.length
         if (!this.end && this.#handler?.push(chunk)) this.#flush()
       },
-      ended: () => this.#finish(),
+      ended: () => this.#finishInTurn(),
       failed: (detail) => this.breakOff(malformed(detail)),
     })
     if (decoder === undefined) return
     delete headers['content-encoding']
     this.#decoder = decoder ?? undefined
+  }
+
+  #finishInTurn(): void {
+    if (this.#bytes <= MAX_BYTES_AT_ONCE) {
+      this.#finish()
+      return
+    }
+    this.#isWaiting = true
+    this.stopClocks()
+    takeTurn(this.account, () => this.#finish())
   }
 
   #finish(): void {
@@ -153,7 +172,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     this.#responseOver = true
     clearTimeout(this.#lingering)
     if (this.#decoder) this.#decoder.end()
-    else this.#finish()
+    else this.#finishInTurn()
   }
 
   onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void {
