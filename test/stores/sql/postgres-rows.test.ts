@@ -166,10 +166,11 @@ describe('a statement over rows', () => {
     const locked =
       'from (select given.* from given join things as found on found.id = given.id order by found.id for update of found) as given'
     const update = RowStatement.update('things', columns, 'spent = given.cost', 'found.id = given.id')
-    assert.ok(update.postgres.includes(locked), update.postgres)
+    const onOneLine = (text: string) => text.replaceAll(/\s+/g, ' ')
+    assert.ok(onOneLine(update.postgres).includes(locked), update.postgres)
     assert.equal(update.sqlite, 'update things as found set spent = ?2 where found.id = ?1')
     const removal = RowStatement.delete('things', columns, 'found.id = given.id')
-    assert.ok(removal.postgres.includes(locked.replace('from ', 'using ')), removal.postgres)
+    assert.ok(onOneLine(removal.postgres).includes(locked.replace('from ', 'using ')), removal.postgres)
     assert.equal(removal.sqlite, 'delete from things as found where found.id = ?1')
   })
 

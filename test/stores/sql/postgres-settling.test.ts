@@ -4,7 +4,13 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { accountWallet, keyWallet, type Settlement } from '../../../lib/ledger/index.ts'
-import { openDatabase, SqlCallStore, SqlIdempotencyStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import {
+  type OpenDatabaseOptions,
+  openDatabase,
+  SqlCallStore,
+  SqlIdempotencyStore,
+  SqlLedger,
+} from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
 import {
   charge,
@@ -68,7 +74,7 @@ async function wireTo(t: TestContext, url: string): Promise<Wire> {
   return { url: through.href, roundTrips: () => ready, holdBack }
 }
 
-async function openLedger(t: TestContext, options: { statementTimeoutMs?: number } = {}) {
+async function openLedger(t: TestContext, options: OpenDatabaseOptions = {}) {
   const url = await postgresUrl()
   const { url: through, roundTrips, holdBack } = await wireTo(t, url)
   const db = await openDatabase(through, { poolSize: 1, ...options })
@@ -178,8 +184,8 @@ describe('settlements on Postgres', { skip: WITHOUT_POSTGRES }, () => {
     assert.deepEqual((await ledger.check()).violations, [])
   })
 
-  it('that wait too long for a lock fail, leave nothing behind and hold no lock', async (t) => {
-    const { url, ledger, settle } = await openLedger(t, { statementTimeoutMs: 1500 })
+  it('that wait too long for a lock fail and say whose, leave nothing behind and hold no lock', async (t) => {
+    const { url, ledger, settle } = await openLedger(t, { lockTimeoutMs: 250 })
     const other = await openDatabase(url)
     t.after(() => other.destroy())
     const [free, locked] = [await prepaid(ledger, 1000n), await prepaid(ledger, 1000n)]
@@ -191,7 +197,8 @@ describe('settlements on Postgres', { skip: WITHOUT_POSTGRES }, () => {
         .where('id', '=', accountWallet(locked))
         .forUpdate()
         .execute()
-      await assert.rejects(settle(...batch), { code: '57014' })
+      const wallets = new Set([accountWallet(locked)])
+      await assert.rejects(settle(...batch), { name: 'WalletsHeldUp', wallets })
       assert.deepEqual((await settle(charge(free, 1n))).results, ['written'])
     })
     assert.deepEqual(await settle(...batch), { results: ['written', 'written'], trips: 1 })

@@ -137,14 +137,17 @@ describe('a Postgres that', { skip: WITHOUT_POSTGRES }, () => {
 
   it('sees a transaction do nothing takes its locks from it', async (t) => {
     const url = await server.createDatabase()
+    const mayGoOn = Promise.withResolvers<void>()
     const [db, other] = [
       await openDatabase(url, QUICK),
-      await openDatabase(url, { statementTimeoutMs: 20_000 }),
+      await openDatabase(url, { statementTimeoutMs: PATIENCE_MS, lockTimeoutMs: PATIENCE_MS }),
     ]
-    t.after(() => Promise.all([db.destroy(), other.destroy()]))
+    t.after(() => {
+      mayGoOn.resolve()
+      return Promise.all([db.destroy(), other.destroy()])
+    })
     await db.insertInto('accounts').values(account('acme')).execute()
     const locked = Promise.withResolvers<void>()
-    const mayGoOn = Promise.withResolvers<void>()
     const idle = rejection(
       db.transaction().execute(async (trx) => {
         await trx.updateTable('accounts').set({ rpm: 1n }).where('id', '=', 'acme').execute()
