@@ -1,2 +1,2 @@
-export { timeLimit } from './time-limit.ts'
+export { STOOD_STILL_MS, timeLimit } from './time-limit.ts'
 export { within } from './within.ts'

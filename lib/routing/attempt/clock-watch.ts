@@ -1,3 +1,5 @@
+import { STOOD_STILL_MS } from '../../core/time-limit/index.ts'
+
 /** An object whose clocks may run out. */
 export interface Watched {
   /** The index in the list of watched objects; -1 if it is not watched. */
@@ -15,11 +17,8 @@ export interface Watched {
 const INTERVAL_MS = 20
 /** The timer stops after this many checks with nothing to watch; starting one for every call would cost more. */
 const MAX_IDLE_CHECKS = 100
-/** A check that comes this late shows that the process stood still: it was stopped, or computed for so long. */
-const STOOD_STILL_MS = 1000
-/** How often sockets are read before the clocks are judged: once, or more often if a lot may have gathered in them. */
-const READS = 1
-const READS_AFTER_STANDSTILL = 16
+/** How long sockets are read after a standstill before the clocks are judged: the rest of an answer may wait for room in them. */
+const READ_AFTER_STANDSTILL_MS = 500
 
 /** A list, not a Set: V8 keeps what has left a Set alive through the tables that the Set has outgrown. */
 const watched: Watched[] = []
@@ -56,12 +55,8 @@ function tick(): void {
   if (lateMs >= STOOD_STILL_MS) stoodStillMs += lateMs
   if (isReading) return
   isReading = true
-  setImmediate(readThenCheck, stoodStillMs > 0 ? READS_AFTER_STANDSTILL : READS)
-}
-
-function readThenCheck(reads: number): void {
-  if (reads === 1) check()
-  else setImmediate(readThenCheck, reads - 1)
+  if (stoodStillMs > 0) setTimeout(setImmediate, READ_AFTER_STANDSTILL_MS, check).unref()
+  else setImmediate(check)
 }
 
 function check(): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { within } from '../../../lib/core/time-limit/index.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { STOOD_STILL_MS, within } from '../../../lib/core/time-limit/index.ts'
 
 const NEVER = new Promise<string>(() => {})
 
@@ -37,5 +38,14 @@ describe('a wait for a limited time', () => {
       throw new Error('too late')
     }
     await assert.rejects(within(1, NEVER, late), { message: 'too late' })
+  })
+
+  it('begins once more after a standstill of the process, for what stood still with it', async () => {
+    const standStill = () => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STOOD_STILL_MS + 300)
+    }
+    setImmediate(standStill)
+    const slow = within(250, sleep(STOOD_STILL_MS + 350, 'value'), () => 'late')
+    assert.deepEqual(await Promise.all([slow, within(250, NEVER, () => 'late')]), ['value', 'late'])
   })
 })
