@@ -122,6 +122,7 @@ export class StoreGuard {
       const askedAt = performance.now()
       const fail: GiveUp = (error) => {
         if (!this.#running.delete(fail)) return
+        this.#letGo()
         // While others get answers, a late operation does not mean that the store is away.
         const answers =
           error instanceof BrokenRecord || (error instanceof StoreAway && this.#answeredAt >= askedAt)
@@ -130,18 +131,25 @@ export class StoreGuard {
       }
       const succeed = (answer: T): void => {
         if (!this.#running.delete(fail)) return
+        this.#letGo()
         this.#answeredAt = performance.now()
         this.#back()
         resolve(answer)
       }
       this.#running.set(fail, 0)
-      this.#timer ??= setTimeout(this.#passSlice, this.#timeoutMs / SLICES)
+      if (this.#timer) this.#timer.ref()
+      else this.#timer = setTimeout(this.#passSlice, this.#timeoutMs / SLICES)
       try {
         operation().then(succeed, fail)
       } catch (error) {
         fail(error)
       }
     })
+  }
+
+  /** The slice goes on for the operations to come, but keeps no process alive for them. */
+  #letGo(): void {
+    if (this.#running.size === 0) this.#timer?.unref()
   }
 
   /** Notes that one slice of the time limit has passed for every running operation. Runs while there are any. */

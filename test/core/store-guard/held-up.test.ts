@@ -27,3 +27,29 @@ it('one that does not come in time is', async () => {
     ['store is away'],
   )
 })
+
+it('the time limit keeps the process alive for operations without an answer, and for nothing else', async () => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const before = timers()
+  const guard = new StoreGuard({ name: 'store', logger: recordingLogger(), timeoutMs: 600 })
+  for (const operation of ['run', 'retry', 'insist'] as const) {
+    let answer = (): void => {}
+    const answered = guard[operation](() => new Promise<void>((resolve) => (answer = resolve)))
+    const other = guard[operation](async () => {})
+    await other
+    assert.equal(timers(), before + 1, `${operation}: one has no answer`)
+    answer()
+    await answered
+    assert.equal(timers(), before, `${operation}: all have one`)
+    await assert.rejects(
+      guard.retry(() => Promise.reject(new Error('no'))),
+      StoreAway,
+    )
+    assert.equal(timers(), before, `${operation}: one has failed`)
+  }
+  await assert.rejects(
+    guard.retry(() => new Promise(() => {})),
+    StoreAway,
+  )
+  assert.equal(timers(), before)
+})
