@@ -7,6 +7,10 @@ import {
   KNOWN_CALLER,
   UNKNOWN_CALLER,
 } from '../../../lib/middleware/error-envelope/end-while-uploading.ts'
+import { type RawClient, rawClient } from '../../support/app-server.ts'
+import { KEY } from '../../support/gateway.ts'
+import { suiteGateway } from '../../support/suite-gateway.ts'
+import { until } from '../../support/until.ts'
 
 const MOST_BYTES = 64 * 1024 * 1024
 const MOST_MS = 30_000
@@ -111,5 +115,55 @@ describe('an upload that is refused before it has ended', () => {
     req.emit('end')
     req.emit('close')
     assert.deepEqual(log, ['end'])
+  })
+})
+
+describe('the call of a refused upload ends within its bounds', async () => {
+  const { gateway } = await suiteGateway((url) => ({ lines: [{ url }], config: { bodyLimitBytes: 1024 } }))
+  const port = Number(new URL(gateway.url).port)
+  const keepSending = ({ socket }: RawClient): void => {
+    const more = (): void => {
+      if (!socket.destroyed) socket.write('x'.repeat(16 * 1024), () => setImmediate(more))
+    }
+    more()
+  }
+  /** What a caller does when it has the answer. */
+  const behaviours: Readonly<Record<string, (caller: RawClient) => void>> = {
+    'has said that it sends no more': ({ socket }) => void socket.end(),
+    leaves: ({ socket }) => void socket.destroy(),
+    'resets the connection': ({ socket }) => void socket.resetAndDestroy(),
+    'stops reading and leaves': ({ socket }) => void socket.pause().destroy(),
+    'keeps sending': keepSending,
+    'keeps sending and reads nothing': (caller) => {
+      caller.socket.pause()
+      keepSending(caller)
+    },
+    'falls silent': () => {},
+  }
+  const DECLARED = 'content-length: 900000000\r\n\r\n'
+  const CHUNKED = 'transfer-encoding: chunked\r\n\r\nffffff\r\n'
+  const SENT = 200 * 1024
+
+  async function endsWhatever(names: readonly string[], key: string, status: number, begins: string[]) {
+    const callers = begins.flatMap((begin) =>
+      names.map(async (name) => {
+        const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n`
+        const caller = rawClient(port, `${head}content-type: application/json\r\n${begin}`)
+        await caller.until(`HTTP/1.1 ${status}`)
+        behaviours[name]?.(caller)
+      }),
+    )
+    await Promise.all(callers)
+    await until(() => gateway.openCalls.size === 0, 'the end of all calls')
+  }
+
+  it('of a caller without a valid key, whatever it does', async () => {
+    const begins = [DECLARED, CHUNKED].flatMap((begin) => [1, SENT].map((bytes) => begin + 'x'.repeat(bytes)))
+    await endsWhatever(Object.keys(behaviours), 'sk-unknown', 401, begins)
+  })
+
+  it('of a caller with a valid key, unless it keeps the connection and falls silent', async () => {
+    const names = Object.keys(behaviours).filter((name) => name !== 'falls silent')
+    await endsWhatever(names, KEY, 413, [DECLARED + 'x'.repeat(SENT)])
   })
 })
