@@ -7,7 +7,7 @@ import type { Database, Tables } from '../driver/tables.ts'
 
 /*
  * Which wallets somebody else holds up, once an operation on many has waited for a lock in vain. Postgres does not tell
- * which row that was; the rows are asked for one table after another.
+ * which row that was.
  */
 
 /** Returns what the ledger throws for a failure of lease changes. */
@@ -17,9 +17,9 @@ export async function heldUpChanges(
   error: unknown,
 ): Promise<unknown> {
   if (!isLocked(error)) return error
-  const held = await lockedAmong(db, 'wallets', new Map(changes.map(({ wallet }) => [wallet, wallet])))
+  const wallets = new Map(changes.map(({ wallet }) => [wallet, wallet]))
   const leases = new Map(changes.map(({ lease, wallet }) => [lease, wallet]))
-  for (const wallet of await lockedAmong(db, 'leases', leases)) held.add(wallet)
+  const held = await lockedAmong(db, { wallets, leases })
   return held.size > 0 ? new WalletsHeldUp(held, { cause: error }) : error
 }
 
@@ -30,36 +30,39 @@ export async function heldUpSettlements(
   error: unknown,
 ): Promise<unknown> {
   if (!isLocked(error)) return error
-  const wallets = new Map<string, WalletId>()
-  const [leases, claims, calls] = [new Map(), new Map(), new Map()] as Map<string, WalletId>[]
+  const wallets: Owners = new Map()
+  const [leases, claims, calls] = [new Map(), new Map(), new Map()] as [Owners, Owners, Owners]
   for (const { requestId, account, key, draws, claim } of settlements) {
     const own = accountWallet(account)
     wallets.set(own, own)
     if (key !== null) wallets.set(keyWallet(key), own)
-    for (const { lease } of draws) leases?.set(lease, own)
-    if (claim) claims?.set(claim.id, own)
-    calls?.set(requestId, own)
+    for (const { lease } of draws) leases.set(lease, own)
+    if (claim) claims.set(claim.id, own)
+    calls.set(requestId, own)
   }
-  const held = new Set<WalletId>()
-  for (const [table, ids] of Object.entries({ wallets, leases, idempotency: claims, calls })) {
-    if (!ids) continue
-    for (const wallet of await lockedAmong(db, table as keyof Tables, ids)) held.add(wallet)
-  }
+  const held = await lockedAmong(db, { wallets, leases, idempotency: claims, calls })
   return held.size > 0 ? new WalletsHeldUp(held, { cause: error }) : error
 }
 
-/** Returns whose rows are locked, of rows by their ids. */
+/** Whose the rows of a table are, by their ids. */
+type Owners = Map<string, WalletId>
+
+/**
+ * Returns whose rows are locked. It asks for all tables in one round trip, because others wait for the answer, and shares the
+ * rows that are free with whoever asks at the same time.
+ */
 async function lockedAmong(
   db: Database,
-  table: keyof Tables,
-  of: ReadonlyMap<string, WalletId>,
+  tables: Partial<Record<keyof Tables, Owners>>,
 ): Promise<Set<WalletId>> {
-  if (of.size === 0) return new Set()
-  const ids = [...of.keys()]
-  const { rows } = await sql<{ id: string }>`
-    with free as (select id from ${sql.table(table)} where id = any(${ids}::text[]) for update skip locked)
-    select id from ${sql.table(table)} where id = any(${ids}::text[]) and id not in (select id from free)`.execute(
-    db,
-  )
-  return new Set(rows.map(({ id }) => of.get(id) as WalletId))
+  const asked = Object.entries(tables).map(([name, owners]) => {
+    const [table, ids] = [sql.table(name), sql`${[...owners.keys()]}::text[]`]
+    return sql`select ${sql.lit(name)} as name, id from ${table} where id = any(${ids}) and id not in
+      (select id from (select id from ${table} where id = any(${ids}) for share skip locked) as free)`
+  })
+  const { rows } = await sql<{
+    name: keyof Tables
+    id: string
+  }>`${sql.join(asked, sql` union all `)}`.execute(db)
+  return new Set(rows.map(({ name, id }) => tables[name]?.get(id) as WalletId))
 }
