@@ -128,8 +128,9 @@ export async function openDurableStores(
   const searches = await openDatabase(url, { logger, readOnly: true, poolSize: 2 })
   const lookUps = await openDatabase(url, { logger, readOnly: true, poolSize: 2 })
   // The end of every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
-  // Nor may it wait long for a row that an operator has locked.
-  const money = await openDatabase(url, { logger, poolSize: 6, lockTimeoutMs: 250 })
+  // Nor may it wait long for rows that an operator has locked. It may wait for two in turn, for the first of which another
+  // operation of this process has waited, before the ledger counts as away, and that twice would.
+  const money = await openDatabase(url, { logger, poolSize: 6, lockTimeoutMs: 150 })
   // A claim whose record somebody has locked ends before the store counts as away.
   const claims = isSqlite ? db : await openDatabase(url, { logger, poolSize: 4, lockTimeoutMs: 100 })
   // SQLite writes one thing at a time, and is soonest done when these wait in one line; Postgres writes both at once.
