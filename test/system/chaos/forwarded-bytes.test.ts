@@ -42,7 +42,7 @@ async function fileGateway(t: TestContext): Promise<GatewayProcess> {
       keys: [{ id: 'k', account: 'a', secret: 'sk-1' }],
       models: [{ id: 'm', kind: 'chat' }],
       lines: [{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: `${upstream.url}/v1`, models: {} }],
-      passThrough: [{ path: '/v1/files', lines: ['l'], price: { perRequest: '0.01' } }],
+      passThrough: [{ path: '/v1/bytes', lines: ['l'], price: { perRequest: '0.01' } }],
     }),
   )
   const gateway = await startGatewayProcess({ GATEWAY_CONFIG: config })
@@ -57,7 +57,7 @@ const authorization = { authorization: 'Bearer sk-1' }
 
 /** Downloads, with a rest behind every 20 MB; answers how much came. */
 async function download(gateway: GatewayProcess, size: number): Promise<number> {
-  const asking = request(`${gateway.url}/v1/files?size=${size}`, { headers: authorization }).end()
+  const asking = request(`${gateway.url}/v1/bytes?size=${size}`, { headers: authorization }).end()
   const [response] = await once(asking, 'response')
   let bytes = 0
   let rested = 0
@@ -72,7 +72,7 @@ async function download(gateway: GatewayProcess, size: number): Promise<number> 
 
 /** Uploads; answers how much the line counted. */
 async function upload(gateway: GatewayProcess, size: number): Promise<number> {
-  const sending = request(`${gateway.url}/v1/files`, {
+  const sending = request(`${gateway.url}/v1/bytes`, {
     method: 'POST',
     headers: { ...authorization, 'content-length': size },
   })

@@ -67,13 +67,13 @@ describe('two gateways on one Postgres', { skip: WITHOUT_POSTGRES }, () => {
     assert.equal(await readiness(gateway), 200)
     server.freeze()
     try {
-      assert.equal(await readiness(gateway), 503)
+      await untilReady(gateway, 503)
     } finally {
       server.thaw()
     }
     await untilReady(gateway, 200)
     await server.stop()
-    assert.equal(await readiness(gateway), 503)
+    await untilReady(gateway, 503)
     await server.start()
     await untilReady(gateway, 200)
     const response = await call(gateway)

@@ -34,7 +34,11 @@ describe('what is told of several workers', () => {
 
   const line = async (): Promise<Line> => JSON.parse(await get('/admin/lines/one')) as Line
   /** Of whichever worker takes the connection. */
-  const scrape = async (): Promise<Scrape> => new Scrape(await get('/metrics'))
+  /** An answer may be a second old. */
+  const scrape = async (): Promise<Scrape> => {
+    await sleep(1100)
+    return new Scrape(await get('/metrics'))
+  }
   /** On a connection of its own; on another one where the worker that took it was stopped. */
   const get = async (path: string): Promise<string> => {
     for (;;) {

@@ -57,7 +57,7 @@ function assertSeededOnce(ended: readonly Ended[], accounts: number): void {
 /** Takes a migration back that only made tables of its own, so that the database is a version behind. */
 async function putBack(url: string): Promise<void> {
   const db = await openDatabase(url, { logger: recordingLogger() })
-  await sql`drop table if exists answers`.execute(db)
+  await sql`drop table kept_things`.execute(db)
   await sql`delete from kysely_migration where name = (select max(name) from kysely_migration)`.execute(db)
   await db.destroy()
 }

@@ -72,7 +72,7 @@ describe('each code raises the right class of each SDK', () => {
 
   it('model_not_found (retrieving a model)', async () => {
     const error = await rejection(openaiOf(all.gateway.url).models.retrieve('nowhere'))
-    assertRaised('openai', error, 'model_not_found', 'model')
+    assertRaised('openai', error, 'model_not_found')
     assert.ok(
       (await rejection(anthropicOf(all.gateway.url).models.retrieve('nowhere'))) instanceof
         Anthropic.NotFoundError,

@@ -17,6 +17,17 @@ const NONE: readonly Reference[] = []
 /** Members of almost every message, which name nothing. */
 const PLAIN: ReadonlySet<string> = new Set(['role', 'text', 'type'])
 
+/** Members of most requests that name nothing by their own name, unless they hold an object. */
+const NAMELESS: ReadonlySet<string> = new Set([
+  'content',
+  'max_completion_tokens',
+  'max_tokens',
+  'messages',
+  'model',
+  'stream',
+  'temperature',
+])
+
 /** More than any endpoint takes. Each is looked up. */
 const MAX_REFERENCES = 1000
 
@@ -77,6 +88,10 @@ export function referencesIn(body: JsonObject): readonly Reference[] {
     for (const name in value) {
       const member = (value as JsonObject)[name]
       if (member === null || member === undefined || PLAIN.has(name)) continue
+      if (NAMELESS.has(name) && (typeof member !== 'object' || Array.isArray(member))) {
+        if (typeof member === 'object') ahead.push(member)
+        continue
+      }
       if (typeof member === 'object') {
         if (isData(name, member, value as JsonObject)) continue
         ahead.push(member)
