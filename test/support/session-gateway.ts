@@ -75,7 +75,7 @@ export async function sessionGateway(
         models: { chat: 'upstream-chat' },
       },
     ],
-    passThrough: ['/v1/files', '/v1/realtime'].map((path) => ({ path, lines: ['line'], price: PRICE })),
+    passThrough: ['/v1/bytes', '/v1/realtime'].map((path) => ({ path, lines: ['line'], price: PRICE })),
     ...members,
   })
   const logger = recordingLogger()
@@ -162,13 +162,14 @@ export async function beginSession(
   secret: string,
 ): Promise<OpenSession> {
   if (kind === 'websocket') return beginWebSocket(url, secret)
+  const type = kind === 'upload' ? 'application/octet-stream' : 'application/json'
   const head = (method: string, path: string, more: string): string =>
-    `${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${secret}\r\ncontent-type: application/json\r\n${more}\r\n\r\n`
+    `${method} ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${secret}\r\ncontent-type: ${type}\r\n${more}\r\n\r\n`
   const body = JSON.stringify(chatBody({ stream: true }))
   const request = {
     stream: head('POST', '/v1/chat/completions', `content-length: ${body.length}`) + body,
-    download: head('GET', '/v1/files', 'accept: */*'),
-    upload: `${head('POST', '/v1/files', 'content-length: 1000000')}first bytes`,
+    download: head('GET', '/v1/bytes', 'accept: */*'),
+    upload: `${head('POST', '/v1/bytes', 'content-length: 1000000')}first bytes`,
   }[kind]
   const raw = rawClient(port, request)
   if (kind !== 'upload') await raw.until('first')

@@ -10,7 +10,7 @@ export function endlessUpstream(t: Pick<TestContext, 'after'>): Promise<ByteUpst
   return byteUpstream(
     t,
     (req, res) => {
-      if (req.method === 'POST' && req.url === '/v1/files') {
+      if (req.method === 'POST' && req.url === '/v1/bytes') {
         req.resume()
         return
       }

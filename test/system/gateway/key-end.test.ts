@@ -57,7 +57,7 @@ describe('a key that ends at one gateway', {
       lines: [
         { id: 'l', provider: 'p', protocol: 'openai', baseUrl: `${upstream.url}/v1`, models: { chat: 'u' } },
       ],
-      passThrough: ['/v1/files', '/v1/realtime'].map((path) => ({ path, lines: ['l'] })),
+      passThrough: ['/v1/bytes', '/v1/realtime'].map((path) => ({ path, lines: ['l'] })),
     }),
   )
   const env = {

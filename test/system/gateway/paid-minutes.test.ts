@@ -57,7 +57,7 @@ describe('a session that is priced by the minute', { concurrency: true }, async 
           timeouts: { idleMs: 3_600_000 },
         },
       ],
-      passThrough: ['/v1/files', '/v1/realtime'].map((path) => ({ path, lines: ['l'], price })),
+      passThrough: ['/v1/bytes', '/v1/realtime'].map((path) => ({ path, lines: ['l'], price })),
     }),
   )
   const start = async (): Promise<GatewayProcess> => {
@@ -138,7 +138,7 @@ describe('a session that is priced by the minute', { concurrency: true }, async 
   it('may be an answer, which is broken off', async () => {
     const raw = rawClient(
       gateway.port,
-      'GET /v1/files HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-download\r\n\r\n',
+      'GET /v1/bytes HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-download\r\n\r\n',
     )
     const received = await raw.end()
     const requestId = /x-request-id: (\S+)/i.exec(received)?.[1] ?? null

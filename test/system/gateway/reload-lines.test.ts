@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { envelopeOf, jsonOf } from '../../support/answer-bodies.ts'
 import { lookUp } from '../../support/gateway-process.ts'
 import { startKeepingUpstream } from '../../support/responses-upstream.ts'
@@ -55,7 +56,7 @@ describe('a changed config reaches what is passed on', () => {
     next.script = (res) => answer(res, 'next')
     const models = [{ id: 'speech', kind: 'chat' }]
     const rules = (line: string) => [
-      { path: '/v1/files/*rest', lines: [line] },
+      { path: '/v1/bytes/*rest', lines: [line] },
       { path: '/v1/audio/*rest', model: 'speech' },
     ]
     const gateway = await started(t, () => ({
@@ -68,8 +69,8 @@ describe('a changed config reaches what is passed on', () => {
       assert.equal(response.status, 200)
       return response.text()
     }
-    assert.equal(await textOf(gateway.ask('/v1/files/1')), 'former')
-    const held = [gateway.ask('/v1/files/held'), gateway.ask('/v1/audio/held', { input: 'Hi' })]
+    assert.equal(await textOf(gateway.ask('/v1/bytes/1')), 'former')
+    const held = [gateway.ask('/v1/bytes/held'), gateway.ask('/v1/audio/held', { input: 'Hi' })]
     await until(() => former.requests.length === 3, 'both calls')
 
     // The rule by model reads the same; what serves the model is another line.
@@ -78,7 +79,7 @@ describe('a changed config reaches what is passed on', () => {
       lines: [lineTo('next', next.url, { speech: 'u' })],
       passThrough: rules('next'),
     })
-    assert.equal(await textOf(gateway.ask('/v1/files/2')), 'next')
+    assert.equal(await textOf(gateway.ask('/v1/bytes/2')), 'next')
     assert.equal(await textOf(gateway.ask('/v1/audio/speech', { input: 'Hi' })), 'next')
     go.resolve()
     for (const asked of held) assert.equal(await textOf(asked), 'former')
@@ -86,7 +87,7 @@ describe('a changed config reaches what is passed on', () => {
     await until(() => former.connections.size === 0, 'the end of the former connections')
 
     await gateway.adopt({ models, lines: [lineTo('next', next.url, { speech: 'u' })] })
-    const gone = await gateway.ask('/v1/files/3')
+    const gone = await gateway.ask('/v1/bytes/3')
     assert.equal(gone.status, 404)
     assert.equal(next.requests.length, 2)
   })
@@ -207,6 +208,8 @@ describe('a changed config reaches videos', () => {
     assert.equal(free.tasks.size, 0)
 
     await gateway.adopt({ models, lines, routing: { maxAttempts: 2 } })
+    // A wait of 0 rests the model on the line for a second.
+    await sleep(1100)
     assert.equal((await gateway.ask('/v1/videos', asked)).status, 200)
     assert.deepEqual([full.seen('POST').length, free.tasks.size], [2, 1])
 
