@@ -39,7 +39,7 @@ describe('a caller that takes no byte of its answer', { concurrency: true }, asy
     async (req, res) => {
       const body: Buffer[] = []
       for await (const piece of req) body.push(piece as Buffer)
-      if (req.url === '/v1/files') {
+      if (req.url === '/v1/bytes') {
         res.writeHead(200, { 'content-type': 'application/octet-stream' })
         await flood(res, Buffer.alloc(64 * 1024, 'x'))
       } else if (String(Buffer.concat(body)).includes('"stream":true')) {
@@ -79,7 +79,7 @@ describe('a caller that takes no byte of its answer', { concurrency: true }, asy
         stream: call,
         answer: call,
         list: `GET /v1/list HTTP/1.1\r\n${more}\r\n`,
-        download: `GET /v1/files HTTP/1.1\r\n${more}\r\n`,
+        download: `GET /v1/bytes HTTP/1.1\r\n${more}\r\n`,
         websocket: `GET /v1/realtime HTTP/1.1\r\n${more}connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
       }[kind],
     )
