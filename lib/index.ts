@@ -1,6 +1,7 @@
 export { type Call, callOf, type Logger, openCall } from './core/call/index.ts'
-export { type Catalog, ConfigError, type GatewayConfig, loadConfig } from './core/catalog/index.ts'
+export type { Catalog } from './core/catalog/index.ts'
 export { type ChangeLog, MemoryChangeLog } from './core/change-log/index.ts'
+export { ConfigError, type GatewayConfig, loadConfig } from './core/config/index.ts'
 export { ERROR_CODES, type ErrorCode, GatewayError } from './core/errors/index.ts'
 export { StoreAway, StoreGuard, type StoreGuardOptions } from './core/store-guard/index.ts'
 export { type AccountRoutesOptions, accountRoutes } from './endpoints/account/index.ts'
@@ -68,6 +69,7 @@ export {
   MemoryIdempotencyStore,
 } from './middleware/idempotency/index.ts'
 export {
+  ipSubject,
   type LimitLevel,
   type LimitStore,
   MemoryLimitStore,

@@ -10,12 +10,18 @@ import type {
 } from '../core/call/index.ts'
 import type { Catalog, Line } from '../core/catalog/index.ts'
 import type { ErrorCode, GatewayError } from '../core/errors/index.ts'
+import { checkOptions } from '../core/options/index.ts'
 import type { ExchangeEnd } from './attempt/exchange.ts'
 import { type Failure, malformed } from './attempt/failure.ts'
 import { LineSend } from './attempt/line-send.ts'
 import { lineHeaders } from './attempt/upstream-request.ts'
 import { type Candidate, CandidateTable } from './candidates/candidate.ts'
-import { type RoutingOptions, validateRouting } from './candidates/routing-options.ts'
+import {
+  ROUTING_RULES,
+  type RoutingOptions,
+  type RoutingSettings,
+  routingSettings,
+} from './candidates/routing-options.ts'
 import type { AttemptPass } from './lines/attempt-pass.ts'
 import { LineRegistry } from './lines/line-registry.ts'
 import { type AttemptPolicy, newTrace, tryCandidates } from './try-candidates.ts'
@@ -65,13 +71,15 @@ export interface Placed<Outcome> {
  */
 export class LineAccess {
   readonly #catalog: (call?: Call) => Catalog
-  #options: ReturnType<typeof validateRouting>
+  #options: RoutingSettings
   readonly #registry: LineRegistry
   readonly #table: CandidateTable
 
   constructor(options: RoutingOptions) {
-    this.#options = validateRouting('LineAccess', options)
-    this.#catalog = this.#options.catalog
+    checkRouting(options)
+    const { catalog, ...settings } = routingSettings(options)
+    this.#options = settings
+    this.#catalog = catalog
     this.#registry = options.lines ?? new LineRegistry()
     this.#table = new CandidateTable(this.#registry)
   }
@@ -85,13 +93,14 @@ export class LineAccess {
    * access.reroute(next.routing) // a config that takes the place of another
    */
   reroute({ strategy, maxAttempts }: Pick<RoutingOptions, 'strategy' | 'maxAttempts'>): void {
-    const { catalog, region } = this.#options
-    this.#options = validateRouting('LineAccess', {
-      catalog,
-      region,
+    const options = {
+      catalog: this.#catalog,
+      region: this.#options.region,
       ...(strategy !== undefined && { strategy }),
       ...(maxAttempts !== undefined && { maxAttempts }),
-    })
+    }
+    checkRouting(options)
+    this.#options = routingSettings(options)
   }
 
   /** Returns a line by its id; undefined if the catalogue has none. */
@@ -215,4 +224,9 @@ function codeOf({ code }: TurnOutcome): ErrorCode {
 
 function traceOutcome(outcome: TurnOutcome): AttemptOutcome {
   return outcome.kind === 'taken' ? 'completed' : codeOf(outcome)
+}
+
+/** The `routing` of a config has members for others, too. */
+function checkRouting({ catalog, strategy, maxAttempts, region, lines }: RoutingOptions): void {
+  checkOptions('LineAccess', { catalog, strategy, maxAttempts, region, lines }, ROUTING_RULES)
 }

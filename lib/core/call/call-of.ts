@@ -3,7 +3,8 @@ import { Call, type CallOptions } from './call.ts'
 import type { CallTarget } from './lifecycle.ts'
 import { UPGRADE, type Upgrade } from './upgraded.ts'
 
-const CALL = Symbol('express-model-gateway call')
+/** Of the whole process: two copies of this package share the call of a request. */
+const CALL = Symbol.for('express-model-gateway call')
 
 type CallCarrier = IncomingMessage & { [CALL]?: Call; [UPGRADE]?: Upgrade; res?: ServerResponse }
 

@@ -86,6 +86,8 @@ export class Call extends Lifecycle {
   /** The limit that refused the call. */
   limit: LimitRefusal | null = null
   idempotency: IdempotencyTrace | null = null
+  /** The error that {@link refuse} made last. */
+  refusal: GatewayError | null = null
   /**
    * Who writes the log entry of a settled call: the log's own `writer`, or the `ledger`, which then sets `written`.
    * Null without a call log.
@@ -206,7 +208,8 @@ export class Call extends Lifecycle {
    * throw call.refuse('key_expired')
    */
   refuse(code: ErrorCode, options?: GatewayErrorOptions): GatewayError {
-    return this.stamp(new GatewayError(code, options))
+    this.refusal = this.stamp(new GatewayError(code, options))
+    return this.refusal
   }
 
   /** Adds the request id headers of this call to an error. */

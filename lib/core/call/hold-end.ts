@@ -7,20 +7,22 @@ type EndArguments = Parameters<ServerResponse['end']>
 /** Runs before the last byte of an answer goes out. Returns what it waits for, which never rejects; undefined if nothing. */
 type BeforeLastByte = () => Promise<void> | undefined
 
-const LAST_BYTE = Symbol('express-model-gateway last byte')
+const LAST_BYTE = Symbol.for('express-model-gateway last byte')
 /** Set once an answer is whole by the length that it declared: before its end, or `ended` behind it. */
-const BY_LENGTH = Symbol('express-model-gateway whole by length')
+const BY_LENGTH = Symbol.for('express-model-gateway whole by length')
+
+/** Set while an answer has been given whose end is held back. */
+const HELD_BACK = Symbol.for('express-model-gateway held back')
 
 type HeldAnswer = ServerResponse & {
+  [HELD_BACK]?: boolean
   [LAST_BYTE]?: BeforeLastByte
   [BY_LENGTH]?: 'open' | 'ended' | undefined
 }
 
-const heldBack = new WeakSet<ServerResponse>()
-
 /** Whether an answer has been given whose end {@link holdEnd} holds back: what goes wrong behind it is not part of it. */
-export function isHeldBack(res: ServerResponse): boolean {
-  return heldBack.has(res)
+export function isHeldBack(res: HeldAnswer): boolean {
+  return res[HELD_BACK] === true
 }
 
 /** Holds back the end of an answer. */
@@ -47,7 +49,7 @@ export function holdEnd(res: HeldAnswer, holder: EndHolder, next: (error: unknow
 
   function heldEnd(this: ServerResponse, ...given: EndArguments): ServerResponse {
     if (!isOpen) {
-      if (!heldBack.has(res)) return end.apply(res, given)
+      if (!res[HELD_BACK]) return end.apply(res, given)
       if (res[BY_LENGTH]) res[BY_LENGTH] = 'ended'
       return res
     }
@@ -148,18 +150,18 @@ function endLast(
 }
 
 function holdBack(
-  res: ServerResponse,
+  res: HeldAnswer,
   waiting: Promise<void>,
   end: () => void,
   next: (error: unknown) => void,
 ): void {
-  heldBack.add(res)
+  res[HELD_BACK] = true
   const head = new FrozenHead(res)
   const openWrite = res.write
   const noWrite: ServerResponse['write'] = () => true
   res.write = noWrite
   const release = (): void => {
-    heldBack.delete(res)
+    res[HELD_BACK] = false
     res.write = openWrite
   }
   const hand = (): void => {

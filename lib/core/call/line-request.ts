@@ -9,6 +9,8 @@ export interface LineRequest {
   /** Path and query behind the line's base URL, such as `/videos`. */
   readonly path: string
   readonly body?: LineRequestBody | undefined
+  /** The headers of the caller's request; those that name versions of the line's protocol are sent, too. */
+  readonly inbound?: IncomingHttpHeaders
 }
 
 /** A body and its media type. */

@@ -19,7 +19,7 @@ export interface Upgrade {
 }
 
 /** The property of a request that has its {@link Upgrade}. */
-export const UPGRADE = Symbol('express-model-gateway upgrade')
+export const UPGRADE = Symbol.for('express-model-gateway upgrade')
 
 type UpgradeCarrier = IncomingMessage & { [UPGRADE]?: Upgrade }
 

@@ -1,5 +1,7 @@
 import type { Call } from '../call/index.ts'
 import type { Catalog } from '../catalog/index.ts'
+import { type OptionRule, required } from '../options/index.ts'
+import { checkedFunction } from '../own-functions/index.ts'
 
 /**
  * The models and lines, or a function that returns them if they can change while the app runs. If the function always
@@ -7,13 +9,23 @@ import type { Catalog } from '../catalog/index.ts'
  */
 export type CatalogSource = Catalog | ((call: Call) => Catalog)
 
-/**
- * Returns a function for the catalogue of a call.
- *
- * @param owner the middleware whose option it is, for the message.
- * @throws TypeError if there is no catalogue.
- */
-export function catalogFrom(owner: string, source: CatalogSource): (call: Call) => Catalog {
-  if (!source) throw new TypeError(`${owner}: "catalog" is needed; loadConfig(json).catalog is one`)
-  return typeof source === 'function' ? source : () => source
+/** The rule of an option that is a {@link CatalogSource}. */
+export const aCatalog: OptionRule = {
+  be: 'a catalogue, such as loadConfig(json).catalog, or a function that returns one',
+  accepts: (value) => typeof value === 'function' || isCatalog(value),
+}
+
+function isCatalog(value: unknown): value is Catalog {
+  return typeof (value as Partial<Catalog> | null)?.models?.has === 'function'
+}
+
+/** The same for an option that is needed. */
+export const neededCatalog = required(aCatalog)
+
+/** Returns a function for the catalogue of a call. */
+export function catalogFrom<Given extends readonly [Call?]>(
+  source: Catalog | ((...given: Given) => Catalog),
+): (...given: Given) => Catalog {
+  if (typeof source !== 'function') return () => source
+  return checkedFunction('"catalog"', { be: 'a catalogue', accepts: isCatalog }, source)
 }

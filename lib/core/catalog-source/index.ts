@@ -1,1 +1,1 @@
-export { type CatalogSource, catalogFrom } from './catalog-source.ts'
+export { aCatalog, type CatalogSource, catalogFrom, neededCatalog } from './catalog-source.ts'

@@ -16,9 +16,6 @@ export const ENDPOINTS_BY_PROTOCOL = {
   ark: ['contents/generations/tasks'],
 } as const satisfies Readonly<Record<ProtocolName, readonly string[]>>
 
-/** The name of an endpoint in a line's config. */
-export type EndpointName = (typeof ENDPOINTS_BY_PROTOCOL)[ProtocolName][number]
-
 /** The members of a line that decide which endpoints it has. */
 export type LineEndpoints = Pick<Line, 'protocol'> & Partial<Pick<Line, 'endpoints'>>
 
@@ -29,13 +26,4 @@ export type LineEndpoints = Pick<Line, 'protocol'> & Partial<Pick<Line, 'endpoin
  */
 export function hasEndpoint(line: LineEndpoints, protocol: ProtocolName, endpoint: string): boolean {
   return line.protocol === protocol && (line.endpoints?.has(endpoint) ?? true)
-}
-
-/** Returns the endpoints of a list that the protocol does not have, with their indexes in the list. */
-export function unsupportedEndpoints(
-  protocol: ProtocolName,
-  endpoints: readonly EndpointName[],
-): readonly [index: number, name: EndpointName][] {
-  const own: readonly EndpointName[] = ENDPOINTS_BY_PROTOCOL[protocol]
-  return [...endpoints.entries()].filter(([, name]) => !own.includes(name))
 }

@@ -12,11 +12,8 @@ export {
   priceOn,
   type Timeouts,
 } from './catalog.ts'
-export { keyMembers, type ParsedAccount, type ParsedKey } from './config-schema.ts'
 export { windowNeeded, windowOn } from './context-window.ts'
-export { configJsonSchema } from './emit-schema.ts'
-export { hasEndpoint, type LineEndpoints } from './endpoints.ts'
-export { ConfigError, type GatewayConfig, loadConfig } from './load-config.ts'
+export { ENDPOINTS_BY_PROTOCOL, hasEndpoint, type LineEndpoints } from './endpoints.ts'
 export { formatAmount, isAmount, NANOS_PER_UNIT, parseAmount } from './money.ts'
 export { hashSecret } from './secret-hash.ts'
 export { compileAllowList } from './wildcard.ts'

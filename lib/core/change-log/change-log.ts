@@ -16,6 +16,7 @@ export type ChangeAction =
   | 'key.rotated'
   | 'key.deleted'
   | 'line.switched'
+  | 'line.rests_lifted'
   | 'ticket.changed'
   | 'video_task.resolved'
 

@@ -2,32 +2,36 @@ import { type ErrorCode, errorRow, type RetryTier } from './codes.ts'
 
 /** What one error adds to its row of the error table. */
 export interface GatewayErrorOptions {
-  /** Replaces the message of the table. Callers read it: no secrets, and no details that belong in the call log. */
+  /** The message, which callers read: no secrets, and no details that belong in the call log. Defaults to the table's. */
   message?: string | undefined
   /**
    * The invalid field in the caller's notation, such as `messages[1].role`. Only parameter errors have it: the codes
-   * `invalid_request`, `unsupported_feature` and `context_too_long`. Other codes ignore it.
+   * `invalid_request`, `unsupported_feature` and `context_too_long`. Other codes ignore it. Defaults to none.
    */
   param?: string | undefined
-  /** Replaces the HTTP status of the table, for what HTTP has a status of its own for, such as 431. */
+  /** The HTTP status, for what HTTP has a status of its own for, such as 431. Defaults to the table's. */
   status?: 408 | 417 | 431 | undefined
-  /** Milliseconds to wait before a retry; `Retry-After` has them in whole seconds, at least 1. */
+  /** Milliseconds to wait before a retry; `Retry-After` has them in whole seconds, at least 1. Defaults to 1000 on a 429. */
   retryAfterMs?: number | undefined
-  /** The value of `error.details`; only `idempotency_key_replayed` has it. */
+  /** The value of `error.details`; only `idempotency_key_replayed` has it. Defaults to none. */
   details?: Readonly<Record<string, unknown>> | undefined
-  /** Overrides `x-should-retry` of the table, as for a request that is larger than its limit. */
+  /** `x-should-retry`, as for a request that is larger than its limit. Defaults to the table's. */
   shouldRetry?: boolean | undefined
-  /** Further response headers, such as `x-original-request-id`. */
+  /** Further response headers, such as `x-original-request-id`. Defaults to none. */
   headers?: Readonly<Record<string, string>> | undefined
-  /** The underlying error: for the log, never for the caller. */
+  /** The underlying error: for the log, never for the caller. Defaults to none. */
   cause?: unknown
-  /** Whether the cause has been logged already, as an outage is: then this `internal_error` is not logged again. */
+  /** Whether the cause has been logged already: then this `internal_error` is not logged again. Defaults to false. */
   foreseen?: boolean | undefined
 }
 
+/** Marks the errors of every copy of this package, so that each copy's `instanceof` knows those of the others. */
+const GATEWAY_ERROR = Symbol.for('express-model-gateway error')
+
 /**
- * The error type of the toolkit. Middlewares throw it or pass it to `next`; `errorEnvelope` writes its body. It has
- * `status` and `headers`, so that Express's own error handler answers correctly if there is no `errorEnvelope`.
+ * The error type of the toolkit. Middlewares throw it or pass it to `next`; `errorEnvelope` writes its body. Without
+ * `errorEnvelope`, Express's own error handler reads `status` and `headers`, NestJS reads `statusCode`, and a handler of your
+ * own can use all of them: `res.status(error.status).set(error.headers).send(error.message)`.
  *
  * @example
  * throw new GatewayError('invalid_request', { param: 'messages[1].role', message: 'Unknown role.' })
@@ -48,6 +52,11 @@ export class GatewayError extends Error {
    */
   readonly headers: Record<string, string>
 
+  /** Returns whether a value is a GatewayError of this copy of the package or of another one. */
+  static override [Symbol.hasInstance](value: unknown): value is GatewayError {
+    return typeof value === 'object' && value !== null && GATEWAY_ERROR in value
+  }
+
   constructor(code: ErrorCode, options: GatewayErrorOptions = {}) {
     const row = errorRow(code)
     super(options.message ?? row.message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -62,6 +71,20 @@ export class GatewayError extends Error {
       ...options.headers,
       ...retryHeaders(this.retryAfterMs, options.shouldRetry ?? row.shouldRetry),
     }
+  }
+
+  /** The same as `status`, under the name that http-errors and NestJS read. */
+  get statusCode(): number {
+    return this.status
+  }
+
+  /** True: the message is written for callers, also that of a 5xx. What they must not see is in `cause`. */
+  get expose(): true {
+    return true
+  }
+
+  get [GATEWAY_ERROR](): true {
+    return true
   }
 }
 

@@ -1,4 +1,4 @@
 export { jsonBody, readBody } from './json-body.ts'
-export { listPage, pageMembers, readQuery } from './list-page.ts'
+export { fitting, listPage, pageMembers, readQuery } from './list-page.ts'
 export { noStore, setNoStore } from './no-store.ts'
 export { orNotFound } from './or-not-found.ts'

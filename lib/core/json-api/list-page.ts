@@ -65,6 +65,19 @@ interface ListPage {
 /** About the most bytes of a page. The first row is in the page however large it is. */
 const MAX_PAGE_BYTES = 1024 * 1024
 
+/** Describes rows, as many from the first on as a page has bytes for. */
+export function fitting<T>(rows: readonly T[], describe: (row: T) => object): object[] {
+  const data: object[] = []
+  let bytes = 0
+  for (const row of rows) {
+    const described = describe(row)
+    bytes += Buffer.byteLength(JSON.stringify(described))
+    if (bytes > MAX_PAGE_BYTES && data.length > 0) break
+    data.push(described)
+  }
+  return data
+}
+
 /**
  * Returns one page of a list whose rows are ordered by id: up to `limit` rows, and fewer if they are large.
  *
@@ -75,14 +88,7 @@ export function listPage<T extends { readonly id: string }>(
   limit: number,
   describe: (row: T) => object,
 ): ListPage {
-  const data: object[] = []
-  let bytes = 0
-  for (const row of found.slice(0, limit)) {
-    const described = describe(row)
-    bytes += Buffer.byteLength(JSON.stringify(described))
-    if (bytes > MAX_PAGE_BYTES && data.length > 0) break
-    data.push(described)
-  }
+  const data = fitting(found.slice(0, limit), describe)
   const last = data.length < found.length ? found[data.length - 1] : undefined
   return { object: 'list', data, next_cursor: last ? cursorAfter(last.id) : null }
 }

@@ -9,3 +9,5 @@ export {
   tokenCount,
 } from './json-object.ts'
 export { endOfString } from './json-text.ts'
+export { JsonFault, parseUnambiguous } from './unambiguous-json.ts'
+export { withoutLoneSurrogates } from './well-formed.ts'

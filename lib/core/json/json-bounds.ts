@@ -32,7 +32,7 @@ const MAX_MEMBERS = 10_000
 const MAX_MEMBERS_IN_ALL = 100_000
 
 /** No shorter text can break a bound, but one that never closes what it opens, which parsers refuse at once. */
-const SURELY_WITHIN = 2 * (MAX_DEPTH + 1)
+export const SURELY_WITHIN = 2 * (MAX_DEPTH + 1)
 
 /** The members of each open object so far; -1 for a list. It is shared, because a scan is never interrupted. */
 const open = new Int32Array(MAX_DEPTH)

@@ -12,15 +12,28 @@ export interface KeptThing extends KeptName {
   readonly model: string | null
   /** About how many input tokens it adds to a request that goes on from it. */
   readonly tokens: number
-  /** Milliseconds since the epoch. */
+  /** When it was first recorded, in milliseconds since the epoch. */
   readonly createdAt: number
   /** When it can no longer be found; null if it stays until it is deleted. */
   readonly expiresAt: number | null
 }
 
+/** The part of a list of things that is wanted. */
+export interface KeptPage {
+  /** Only things of these lines. */
+  readonly lines: readonly string[]
+  /** By the time at which they were first recorded, and then by id. */
+  readonly order: 'newest' | 'oldest'
+  /** The thing behind which the page begins; it need not exist any more. */
+  readonly after?: Pick<KeptThing, 'createdAt' | 'id'> | undefined
+  /** Leaves out what has expired by then. */
+  readonly aliveAt: number
+  readonly limit: number
+}
+
 /** A store of the things that lines keep. Each operation is atomic and may be repeated. */
 export interface KeptStore {
-  /** Writes records; replaces those with the same account, kind and id. */
+  /** Writes records; replaces those with the same account, kind and id, except for the time of their creation. */
   remember(things: readonly KeptThing[]): Promise<void>
 
   /**
@@ -29,6 +42,9 @@ export interface KeptStore {
    * thing the line would use.
    */
   find(account: string, names: readonly KeptName[]): Promise<KeptThing[]>
+
+  /** Returns records of an account, in the order of the page. Leaves out the same as `find`. */
+  list(account: string, kind: string, page: KeptPage): Promise<KeptThing[]>
 
   forget(account: string, name: KeptName): Promise<void>
 

@@ -1,8 +1,9 @@
-import { type Call, consoleLogger, type Logger } from '../call/index.ts'
+import { type Call, type Logger, quietLogger } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import type { Reference } from '../operations/index.ts'
+import type { OptionRule } from '../options/index.ts'
 import { StoreAway, StoreGuard } from '../store-guard/index.ts'
-import type { KeptName, KeptStore, KeptThing } from './kept-store.ts'
+import type { KeptName, KeptPage, KeptStore, KeptThing } from './kept-store.ts'
 import { MemoryKeptStore } from './memory-kept-store.ts'
 
 /** Options of {@link KeptThings}. */
@@ -18,7 +19,7 @@ export interface KeptThingsOptions {
   storeTimeoutMs?: number
   /** Logs outages. Defaults to the console. */
   logger?: Logger
-  /** Called when the store goes away and when it is back, for metrics. */
+  /** Called when the store goes away and when it is back, for metrics. Defaults to nothing. */
   onStoreChange?: (away: boolean) => void
 }
 
@@ -60,7 +61,8 @@ export class KeptThings {
 
   constructor(options: KeptThingsOptions = {}) {
     const { store = new MemoryKeptStore(), keepMs = 30 * 86_400_000, storeTimeoutMs = 1500 } = options
-    const { logger = consoleLogger, onStoreChange } = options
+    const { onStoreChange } = options
+    const logger = quietLogger(options.logger)
     if (typeof store?.remember !== 'function') {
       throw new TypeError('KeptThings: "store" must be a KeptStore, such as new MemoryKeptStore()')
     }
@@ -74,6 +76,7 @@ export class KeptThings {
       name: 'kept_things',
       logger,
       timeoutMs: storeTimeoutMs,
+      rejectsAlone: true,
       ...(onStoreChange && { onChange: onStoreChange }),
     })
     this.#schedule(PRUNE_INTERVAL_MS)
@@ -120,6 +123,17 @@ export class KeptThings {
       .catch((error) => refuseAway(call, error))
     const now = Date.now()
     return found.filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+  }
+
+  /**
+   * Returns the records of a call's account, one page of them.
+   *
+   * @throws {GatewayError} `internal_error` while the store is away.
+   */
+  list(call: Call, kind: string, page: Omit<KeptPage, 'aliveAt'>): Promise<readonly KeptThing[]> {
+    return this.#guard
+      .run(() => this.#store.list(accountOf(call), kind, { ...page, aliveAt: Date.now() }))
+      .catch((error) => refuseAway(call, error))
   }
 
   /**
@@ -208,7 +222,7 @@ function words(kind: string): string {
 }
 
 /** The refusal of a request that names something the account does not have. */
-function notFound({ kind, place }: Pick<Reference, 'kind' | 'place'>): GatewayError {
+export function notFound({ kind, place }: Pick<Reference, 'kind' | 'place'>): GatewayError {
   const named = place()
   const at = named === '' ? '' : ` (${named})`
   const instead = kind === 'response' ? ' Send the conversation as input instead.' : ''
@@ -222,4 +236,10 @@ function elsewhere({ place }: Reference): GatewayError {
     param: place(),
     message: 'The things that the request names are kept in different places. Name only those of one place.',
   })
+}
+
+/** The rule of an option that is a {@link KeptThings}. */
+export const aKeptThings: OptionRule = {
+  be: 'a KeptThings, such as new KeptThings()',
+  accepts: (value) => value instanceof KeptThings,
 }

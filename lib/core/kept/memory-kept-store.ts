@@ -1,4 +1,4 @@
-import { type KeptName, type KeptStore, type KeptThing, ownThing } from './kept-store.ts'
+import { type KeptName, type KeptPage, type KeptStore, type KeptThing, ownThing } from './kept-store.ts'
 
 /** Options of {@link MemoryKeptStore}. */
 export interface MemoryKeptStoreOptions {
@@ -17,6 +17,8 @@ export class MemoryKeptStore implements KeptStore {
   readonly #maxIds: number
   /** In the order of insertion. */
   readonly #byName = new Map<string, readonly KeptThing[]>()
+  /** The names of each account's things of each kind. */
+  readonly #namesOf = new Map<string, Set<string>>()
   /** One iterator for all deletions: a new one would skip all deleted entries each time. */
   readonly #oldest = this.#byName.keys()
 
@@ -28,10 +30,14 @@ export class MemoryKeptStore implements KeptStore {
 
   async remember(things: readonly KeptThing[]): Promise<void> {
     for (const thing of things) {
-      this.#byName.set(keyOf(thing), [...this.#without(thing.account, thing), thing])
+      const name = keyOf(thing)
+      const known = this.#byName.get(name) ?? []
+      const { createdAt } = known.find(({ account }) => account === thing.account) ?? thing
+      this.#byName.set(name, [...without(known, thing.account), { ...thing, createdAt }])
+      this.#addName(thing, name)
       if (this.#byName.size <= this.#maxIds) continue
       const oldest = this.#oldest.next().value
-      if (oldest !== undefined) this.#byName.delete(oldest)
+      if (oldest !== undefined) this.#drop(oldest, [])
     }
   }
 
@@ -39,10 +45,23 @@ export class MemoryKeptStore implements KeptStore {
     return names.flatMap((name) => ownThing(this.#byName.get(keyOf(name)) ?? [], account) ?? [])
   }
 
+  async list(account: string, kind: string, page: KeptPage): Promise<KeptThing[]> {
+    const { lines, order, after, aliveAt, limit } = page
+    const direction = order === 'newest' ? -1 : 1
+    const isOnPage = (thing: KeptThing): boolean =>
+      lines.includes(thing.line) &&
+      (thing.expiresAt === null || thing.expiresAt > aliveAt) &&
+      (!after || direction * inOrder(thing, after) > 0)
+    return [...(this.#namesOf.get(ownerOf({ account, kind })) ?? [])]
+      .flatMap((name) => ownThing(this.#byName.get(name) ?? [], account) ?? [])
+      .filter(isOnPage)
+      .sort((one, other) => direction * inOrder(one, other))
+      .slice(0, limit)
+  }
+
   async forget(account: string, name: KeptName): Promise<void> {
-    const others = this.#without(account, name)
-    if (others.length > 0) this.#byName.set(keyOf(name), others)
-    else this.#byName.delete(keyOf(name))
+    const key = keyOf(name)
+    this.#drop(key, without(this.#byName.get(key) ?? [], account))
   }
 
   async prune(before: number, limit: number): Promise<number> {
@@ -58,12 +77,41 @@ export class MemoryKeptStore implements KeptStore {
     return pruned
   }
 
-  #without(account: string, name: KeptName): readonly KeptThing[] {
-    return (this.#byName.get(keyOf(name)) ?? []).filter((thing) => thing.account !== account)
+  #addName(thing: KeptThing, name: string): void {
+    const owner = ownerOf(thing)
+    const names = this.#namesOf.get(owner) ?? new Set()
+    this.#namesOf.set(owner, names.add(name))
   }
+
+  /** Drops the records of a name, except for those that stay. */
+  #drop(name: string, stay: readonly KeptThing[]): void {
+    for (const thing of this.#byName.get(name) ?? []) {
+      if (stay.includes(thing)) continue
+      const owner = ownerOf(thing)
+      const names = this.#namesOf.get(owner)
+      names?.delete(name)
+      if (names?.size === 0) this.#namesOf.delete(owner)
+    }
+    if (stay.length > 0) this.#byName.set(name, stay)
+    else this.#byName.delete(name)
+  }
+}
+
+function without(things: readonly KeptThing[], account: string): readonly KeptThing[] {
+  return things.filter((thing) => thing.account !== account)
+}
+
+type Place = Pick<KeptThing, 'createdAt' | 'id'>
+
+function inOrder(one: Place, other: Place): number {
+  return one.createdAt - other.createdAt || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0)
 }
 
 /** A kind has no space in it. */
 function keyOf({ kind, id }: KeptName): string {
   return `${kind} ${id}`
+}
+
+function ownerOf({ account, kind }: Pick<KeptThing, 'account' | 'kind'>): string {
+  return `${kind} ${account}`
 }

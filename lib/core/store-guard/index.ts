@@ -1,1 +1,3 @@
+export { boundedStore } from './bounded-store.ts'
+export { eachOperation } from './each-operation.ts'
 export { BrokenRecord, StoreAway, StoreGuard, type StoreGuardOptions } from './store-guard.ts'

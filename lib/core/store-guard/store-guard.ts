@@ -1,4 +1,5 @@
-import { consoleLogger, type Logger } from '../call/index.ts'
+import { type Logger, quietLogger } from '../call/index.ts'
+import { tellListener } from '../own-functions/index.ts'
 
 /** Says that a store failed or did not answer in time. What was asked may have happened nevertheless. */
 export class StoreAway extends Error {
@@ -16,8 +17,8 @@ export class BrokenRecord extends Error {
  */
 const SLICES = 10
 
-/** Ends an operation that has no answer yet. */
-type GiveUp = (error: unknown) => void
+/** Ends an operation that has no answer yet: it has failed, or is late. */
+type GiveUp = (error: unknown, isLate?: boolean) => void
 
 /** Options of {@link StoreGuard}. */
 export interface StoreGuardOptions {
@@ -29,7 +30,13 @@ export interface StoreGuardOptions {
   timeoutMs?: number
   /** How often an operation tries the store while it is away, in milliseconds. Defaults to 500. */
   probeMs?: number
-  /** Runs when an outage begins and when it ends, for metrics. */
+  /**
+   * Whether an operation that rejects in time may fail alone, such as for one row that is broken. Then the others go on
+   * asking, and the store counts as away once all have failed for as long as `timeoutMs`. Defaults to false: one that
+   * fails begins an outage.
+   */
+  rejectsAlone?: boolean
+  /** Runs when an outage begins and when it ends, for metrics. Defaults to nothing. */
   onChange?: (away: boolean) => void
 }
 
@@ -46,9 +53,14 @@ export class StoreGuard {
   readonly #logger: Logger
   readonly #timeoutMs: number
   readonly #probeMs: number
+  readonly #rejectsAlone: boolean
   readonly #onChange: (away: boolean) => void
   #awaySince: number | undefined
   #nextProbe = 0
+  /** Whether operations get no answer in time, so that it costs a call time to ask. */
+  #isSilent = false
+  /** Since when the store has only rejected. */
+  #rejectsSince: number | undefined
   /** When the store last answered an operation in time. */
   #answeredAt = Number.NEGATIVE_INFINITY
   #outages = 0
@@ -58,9 +70,10 @@ export class StoreGuard {
 
   constructor(options: StoreGuardOptions) {
     this.#name = options.name
-    this.#logger = options.logger ?? consoleLogger
+    this.#logger = quietLogger(options.logger)
     this.#timeoutMs = options.timeoutMs ?? 250
     this.#probeMs = options.probeMs ?? 500
+    this.#rejectsAlone = options.rejectsAlone ?? false
     this.#onChange = options.onChange ?? (() => {})
   }
 
@@ -110,7 +123,7 @@ export class StoreGuard {
    * sent together by {@link insist}. While the store is away, true means that it is this operation's turn to try.
    */
   mayAsk(): boolean {
-    if (this.#awaySince === undefined) return true
+    if (this.#awaySince === undefined || (this.#rejectsAlone && !this.#isSilent)) return true
     const now = performance.now()
     if (now < this.#nextProbe) return false
     this.#nextProbe = now + this.#probeMs
@@ -120,14 +133,14 @@ export class StoreGuard {
   #ask<T>(operation: () => Promise<T>, beginsOutage: boolean): Promise<T> {
     return new Promise((resolve, reject) => {
       const askedAt = performance.now()
-      const fail: GiveUp = (error) => {
+      const fail: GiveUp = (error, isLate = false) => {
         if (!this.#running.delete(fail)) return
         this.#letGo()
         // While others get answers, a late operation does not mean that the store is away.
         const answers =
           error instanceof BrokenRecord || (error instanceof StoreAway && this.#answeredAt >= askedAt)
-        if (beginsOutage && !answers) this.#gone(error)
         reject(error instanceof StoreAway ? error : new StoreAway(`${this.#name} failed`, { cause: error }))
+        if (beginsOutage && !answers) this.#failed(error, isLate)
       }
       const succeed = (answer: T): void => {
         if (!this.#running.delete(fail)) return
@@ -140,7 +153,7 @@ export class StoreGuard {
       if (this.#timer) this.#timer.ref()
       else this.#timer = setTimeout(this.#passSlice, this.#timeoutMs / SLICES)
       try {
-        operation().then(succeed, fail)
+        operation().then(succeed, (error: unknown) => fail(error))
       } catch (error) {
         fail(error)
       }
@@ -159,9 +172,19 @@ export class StoreGuard {
       // The slice in which an operation began was shorter than the others.
       if (slices < SLICES) this.#running.set(giveUp, slices + 1)
       // The answer may have arrived and only not be read yet.
-      else setImmediate(giveUp, new StoreAway(`${this.#name} did not answer in ${this.#timeoutMs} ms`))
+      else setImmediate(giveUp, new StoreAway(`${this.#name} did not answer in ${this.#timeoutMs} ms`), true)
     }
     if (this.#running.size > 0) this.#timer = setTimeout(this.#passSlice, this.#timeoutMs / SLICES)
+  }
+
+  #failed(error: unknown, isLate: boolean): void {
+    if (isLate) this.#isSilent = true
+    else if (this.#rejectsAlone) {
+      const now = performance.now()
+      this.#rejectsSince ??= now
+      if (now - this.#rejectsSince < this.#timeoutMs) return
+    }
+    this.#gone(error)
   }
 
   #gone(error: unknown): void {
@@ -174,6 +197,8 @@ export class StoreGuard {
   }
 
   #back(): void {
+    this.#rejectsSince = undefined
+    this.#isSilent = false
     if (this.#awaySince === undefined) return
     const forMs = Date.now() - this.#awaySince
     this.#awaySince = undefined
@@ -183,10 +208,6 @@ export class StoreGuard {
 
   /** Tells the listener. Its failure is not the store's. */
   #tell(away: boolean): void {
-    try {
-      this.#onChange(away)
-    } catch (error) {
-      this.#logger.error({ err: error, store: this.#name }, 'a listener to store outages failed')
-    }
+    tellListener(this.#logger, 'a listener to store outages failed', () => this.#onChange(away))
   }
 }

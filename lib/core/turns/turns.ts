@@ -1,3 +1,5 @@
+import { AsyncResource } from 'node:async_hooks'
+
 /** What is larger is worked on in a turn. It takes some milliseconds. */
 export const MAX_BYTES_AT_ONCE = 256 * 1024
 
@@ -14,14 +16,16 @@ let isBusy = false
  * there are.
  *
  * @param owner the account that the work is for.
- * @param work may run before this returns.
+ * @param work may run before this returns. It runs in the asynchronous context of its caller, not in that of the turn before.
  * @example
  * takeTurn(call.principal?.accountId, () => receive(parse(bytes)))
  */
 export function takeTurn(owner: string | undefined, work: () => void): void {
+  const context = new AsyncResource('turn')
+  const inContext = (): void => context.runInAsyncScope(work)
   const own = waiting.get(owner)
-  if (own) own.push(work)
-  else waiting.set(owner, [work])
+  if (own) own.push(inContext)
+  else waiting.set(owner, [inContext])
   if (isBusy) return
   isBusy = true
   next()

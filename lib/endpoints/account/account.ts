@@ -2,6 +2,8 @@ import { type Request, type Response, Router } from 'express'
 import { callOf } from '../../core/call/index.ts'
 import { formatAmount } from '../../core/catalog/index.ts'
 import { setNoStore } from '../../core/json-api/index.ts'
+import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
+import { boundedStore } from '../../core/store-guard/index.ts'
 
 /** The sums of an account's wallet, in nano-units. */
 export interface OwnFunds {
@@ -34,9 +36,11 @@ export interface AccountRoutesOptions {
  * @example
  * app.use('/v1', authenticate({ keys }), accountRoutes({ ledger }))
  */
-export function accountRoutes({ ledger }: AccountRoutesOptions): Router {
-  if (typeof ledger?.wallets !== 'function')
-    throw new TypeError('accountRoutes: "ledger" must be the ledger that the billing guard uses')
+export function accountRoutes(options: AccountRoutesOptions): Router {
+  checkOptions('accountRoutes', options, {
+    ledger: required(anObjectWith('the ledger that the billing guard uses', 'wallets')),
+  })
+  const ledger = boundedStore('ledger', options.ledger)
   const router = Router()
   router.get('/account', showAccount)
   return router

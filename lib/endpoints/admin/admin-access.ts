@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf } from '../../core/call/index.ts'
+import { checkOptions } from '../../core/options/index.ts'
 import { WrongTokens } from './wrong-tokens.ts'
 
 /** Options of {@link adminAccess}. */
@@ -27,11 +28,16 @@ export interface AdminAccess extends RequestHandler {
  * @example
  * app.use('/admin', adminAccess({ token: process.env.ADMIN_TOKEN }), adminRoutes({ accounts, ledger }))
  */
-export function adminAccess({ token }: AdminAccessOptions): AdminAccess {
+export function adminAccess(options: AdminAccessOptions = { token: undefined }): AdminAccess {
+  checkOptions('adminAccess', options, {
+    token: {
+      be: 'printable ASCII without spaces',
+      accepts: (value) => typeof value === 'string' && /^[\x21-\x7e]*$/.test(value),
+    },
+  })
+  const { token } = options
   const wrong = new WrongTokens()
   if (token === undefined || token === '') return counting((req, res, next) => noAdminApi(req, res, next))
-  if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
-    throw new TypeError('adminAccess: "token" must be printable ASCII without spaces')
   const expected = digest(token)
 
   return counting(adminAccess)

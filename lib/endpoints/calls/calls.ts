@@ -2,6 +2,8 @@ import { type Request, type Response, Router } from 'express'
 import { callOf, isRequestId } from '../../core/call/index.ts'
 import type { CallStore } from '../../core/call-store/index.ts'
 import { listPage, readQuery, setNoStore } from '../../core/json-api/index.ts'
+import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
+import { boundedStore } from '../../core/store-guard/index.ts'
 import { allCallsQuerySchema, callQuerySchema } from './call-query.ts'
 
 /** Options of {@link callLogRoutes}. */
@@ -26,8 +28,15 @@ export interface CallLogRoutesOptions {
  * app.use('/v1', authenticate({ keys }), callLogRoutes({ store }))
  */
 export function callLogRoutes(options: CallLogRoutesOptions): Router {
-  const { store, account = (req: Request) => callOf(req).principal?.accountId } = options
-  if (typeof store?.find !== 'function') throw new TypeError('callLogRoutes: "store" must be a CallStore')
+  checkOptions('callLogRoutes', options, {
+    store: required(anObjectWith('a CallStore, such as new MemoryCallStore()', 'find', 'list')),
+    account: {
+      be: '"all" or a function of the request that returns an account',
+      accepts: (value) => value === 'all' || typeof value === 'function',
+    },
+  })
+  const { account = (req: Request) => callOf(req).principal?.accountId } = options
+  const store = boundedStore('call log', options.store)
   const router = Router()
   router.get('/calls', listCalls)
   router.get('/calls/:request_id', findCall)

@@ -1,7 +1,9 @@
 import { type NextFunction, type Request, type Response, Router } from 'express'
 import { type Call, callOf } from '../../core/call/index.ts'
 import type { Line, Model } from '../../core/catalog/index.ts'
-import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
+import { type CatalogSource, catalogFrom, neededCatalog } from '../../core/catalog-source/index.ts'
+import { aFunction, anObject, checkOptions } from '../../core/options/index.ts'
+import { checkedFunction } from '../../core/own-functions/index.ts'
 
 /** The model that is asked about, and the account that asks. */
 export interface LineLook {
@@ -35,8 +37,17 @@ export interface ModelRoutesOptions {
  * app.use('/v1', authenticate({ keys }), modelRoutes({ catalog }))
  */
 export function modelRoutes(options: ModelRoutesOptions): Router {
-  const { catalog, lineStatus = describeLine } = options
-  const catalogOf = catalogFrom('modelRoutes', catalog)
+  checkOptions('modelRoutes', options, {
+    catalog: neededCatalog,
+    lineStatus: aFunction('a function of a line that returns an object'),
+  })
+  const { catalog } = options
+  const lineStatus = checkedFunction(
+    'modelRoutes: "lineStatus"',
+    anObject('an object'),
+    options.lineStatus ?? describeLine,
+  )
+  const catalogOf = catalogFrom(catalog)
   const router = Router()
 
   router.get('/models', function listModels(req: Request, res: Response): void {

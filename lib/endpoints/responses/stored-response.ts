@@ -1,10 +1,11 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallRequest, callOf, type LineResource } from '../../core/call/index.ts'
 import { FREE, type Model } from '../../core/catalog/index.ts'
-import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
+import { type CatalogSource, catalogFrom, neededCatalog } from '../../core/catalog-source/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { type KeptThing, KeptThings } from '../../core/kept/index.ts'
+import { aKeptThings, type KeptThing, type KeptThings } from '../../core/kept/index.ts'
 import { storedResponses } from '../../core/operations/index.ts'
+import { checkOptions, required } from '../../core/options/index.ts'
 
 /** Options of {@link storedResponse}. */
 export interface StoredResponseOptions {
@@ -29,10 +30,10 @@ export const STORED_RESPONSE_PATH = '/v1/responses/:id{/:part}'
  * @example
  * app.all(STORED_RESPONSE_PATH, rateLimit(), storedResponse({ kept, catalog }), route({ catalog }))
  */
-export function storedResponse({ kept, catalog }: StoredResponseOptions): RequestHandler {
-  if (!(kept instanceof KeptThings))
-    throw new TypeError('storedResponse: "kept" must be a KeptThings, such as new KeptThings()')
-  const catalogOf = catalogFrom('storedResponse', catalog)
+export function storedResponse(options: StoredResponseOptions): RequestHandler {
+  checkOptions('storedResponse', options, { kept: required(aKeptThings), catalog: neededCatalog })
+  const { kept, catalog } = options
+  const catalogOf = catalogFrom(catalog)
 
   return function storedResponse(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)

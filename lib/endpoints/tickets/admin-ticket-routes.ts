@@ -3,6 +3,8 @@ import type { z } from 'zod'
 import type { CallLogEntry } from '../../core/call/index.ts'
 import { actorFromHeader, changeOrigin } from '../../core/change-log/index.ts'
 import { jsonBody, listPage, noStore, orNotFound, readBody, readQuery } from '../../core/json-api/index.ts'
+import { aFunction, anObjectWith, checkOptions, required } from '../../core/options/index.ts'
+import { boundedStore } from '../../core/store-guard/index.ts'
 import type { CallsView } from './calls-view.ts'
 import { describeTicket } from './describe-ticket.ts'
 import { isTicketId } from './ticket-id.ts'
@@ -27,15 +29,15 @@ export interface AdminTicketRoutesOptions {
  * @example
  * app.use('/admin', adminAccess({ token }), adminTicketRoutes({ store, calls }))
  */
-export function adminTicketRoutes({
-  store,
-  calls,
-  actor = actorFromHeader,
-}: AdminTicketRoutesOptions): Router {
-  if (typeof store?.change !== 'function')
-    throw new TypeError('adminTicketRoutes: "store" must be a TicketStore, such as a MemoryTicketStore')
-  if (typeof calls?.list !== 'function')
-    throw new TypeError('adminTicketRoutes: "calls" must be the CallStore of the call log')
+export function adminTicketRoutes(options: AdminTicketRoutesOptions): Router {
+  checkOptions('adminTicketRoutes', options, {
+    store: required(anObjectWith('a TicketStore, such as new MemoryTicketStore()', 'change')),
+    calls: required(anObjectWith('the CallStore of the call log', 'list')),
+    actor: aFunction('a function of the request that returns who makes a change'),
+  })
+  const { actor = actorFromHeader } = options
+  const store = boundedStore('tickets', options.store)
+  const calls = boundedStore('call log', options.calls)
   const router = Router()
   router.get('/tickets', noStore, listTickets)
   router.get('/tickets/:id', noStore, showTicket)

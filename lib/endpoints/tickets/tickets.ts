@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Request, type Response, Router } from 'express'
 import { type CallLogEntry, callOf } from '../../core/call/index.ts'
 import { jsonBody, noStore, readBody } from '../../core/json-api/index.ts'
+import { aFunction, aNumber, anObjectWith, checkOptions, required } from '../../core/options/index.ts'
+import { boundedStore } from '../../core/store-guard/index.ts'
 import type { CallsView } from './calls-view.ts'
 import { describeTicket } from './describe-ticket.ts'
 import { isTicketId, newTicketId } from './ticket-id.ts'
@@ -37,13 +39,16 @@ const POLL_INTERVAL_MS = 100
  * app.use('/v1', authenticate({ keys }), ticketRoutes({ store: new MemoryTicketStore(), calls }))
  */
 export function ticketRoutes(options: TicketRoutesOptions): Router {
-  const { store, calls, entryWithinMs = 1500 } = options
+  checkOptions('ticketRoutes', options, {
+    store: required(anObjectWith('a TicketStore, such as new MemoryTicketStore()', 'add')),
+    calls: required(anObjectWith('the CallStore of the call log', 'list')),
+    account: aFunction('a function of the request that returns an account'),
+    entryWithinMs: aNumber('a number of milliseconds from 0 up', 0),
+  })
+  const { entryWithinMs = 1500 } = options
   const { account = (req: Request) => callOf(req).principal?.accountId } = options
-  if (typeof store?.add !== 'function')
-    throw new TypeError('ticketRoutes: "store" must be a TicketStore, such as a MemoryTicketStore')
-  if (typeof calls?.list !== 'function')
-    throw new TypeError('ticketRoutes: "calls" must be the CallStore of the call log')
-  if (!(entryWithinMs >= 0)) throw new TypeError('ticketRoutes: "entryWithinMs" must not be negative')
+  const store = boundedStore('tickets', options.store)
+  const calls = boundedStore('call log', options.calls)
   const router = Router()
   router.post('/tickets', noStore, jsonBody, createTicket)
   router.get('/tickets/:id', noStore, showTicket)

@@ -1,8 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import type { NextFunction, Request, RequestHandler, Response, Router } from 'express'
-import { type Call, callOf, consoleLogger, type Logger } from '../../core/call/index.ts'
+import { type Call, callOf, type Logger, quietLogger } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { type Operation, remixOf, videos, videoTasks } from '../../core/operations/index.ts'
+import {
+  aLogger,
+  aNumber,
+  anObjectWith,
+  checkOptions,
+  type OptionRules,
+  required,
+} from '../../core/options/index.ts'
+import { boundedStore } from '../../core/store-guard/index.ts'
 import { Downloads } from './content/downloads.ts'
 import { UrlSigner } from './content/signed-url.ts'
 import { VideoContent } from './content/video-content.ts'
@@ -56,6 +65,9 @@ export interface VideoEndpoints {
   /** Ends running downloads and waits for records that are not written yet. */
   close(): Promise<void>
 }
+
+/** Calls do not wait so long. A withdrawal does: an intent that arrived after it would stay. */
+const INTEND_MS = 60_000
 
 /** The paths on which videos are created, in both protocols, for the chain that ends with `create`. */
 export const VIDEO_CREATE_PATHS = [videos.path, `${videos.path}/:id/remix`, videoTasks.path]
@@ -152,18 +164,26 @@ function onFailure(call: Call, next: NextFunction): (error: unknown) => void {
   }
 }
 
+const RULES: OptionRules<VideoEndpointsOptions> = {
+  tasks: required(anObjectWith('a TaskStore, such as new SqlTaskStore(db)', 'intend')),
+  lines: required(anObjectWith('the access to lines, such as new LineAccess({ catalog })', 'place')),
+  urlSigningSecret: {
+    be: 'at least 16 characters long',
+    accepts: (value) => typeof value === 'string' && value.length >= 16,
+  },
+  signedForMs: aNumber('at least 1000 milliseconds', 1000),
+  publicOrigin: {
+    be: 'a URL, such as https://models.example.com',
+    accepts: (value) => typeof value === 'string' && URL.canParse(value),
+  },
+  logger: aLogger,
+}
+
 function validate(options: VideoEndpointsOptions) {
-  const { tasks, lines, logger = consoleLogger, signedForMs = 86_400_000, publicOrigin } = options
+  checkOptions('videoEndpoints', options, RULES)
+  const { tasks, lines, signedForMs = 86_400_000, publicOrigin } = options
+  const logger = quietLogger(options.logger)
   const { urlSigningSecret = randomBytes(32).toString('base64url') } = options
-  if (typeof tasks?.intend !== 'function')
-    throw new TypeError('videoEndpoints: "tasks" must be a TaskStore, such as new SqlTaskStore(db)')
-  if (typeof lines?.place !== 'function')
-    throw new TypeError('videoEndpoints: "lines" must reach lines, such as new LineAccess({ catalog })')
-  if (urlSigningSecret.length < 16)
-    throw new TypeError('videoEndpoints: "urlSigningSecret" must be at least 16 characters long')
-  if (!(signedForMs >= 1000))
-    throw new TypeError('videoEndpoints: "signedForMs" must be at least 1000 milliseconds')
-  if (publicOrigin !== undefined && !URL.canParse(publicOrigin))
-    throw new TypeError('videoEndpoints: "publicOrigin" must be a URL, such as https://models.example.com')
-  return { tasks, lines, logger, publicOrigin, signer: new UrlSigner(urlSigningSecret, signedForMs) }
+  const bounded = boundedStore('video tasks', tasks, { intend: INTEND_MS })
+  return { tasks: bounded, lines, logger, publicOrigin, signer: new UrlSigner(urlSigningSecret, signedForMs) }
 }

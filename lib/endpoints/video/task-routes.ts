@@ -1,7 +1,7 @@
 import { type NextFunction, type Request, type RequestHandler, type Response, Router } from 'express'
 import { type Call, callOf } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { readQuery, setNoStore } from '../../core/json-api/index.ts'
+import { fitting, readQuery, setNoStore } from '../../core/json-api/index.ts'
 import type { VideoContent } from './content/video-content.ts'
 import { statesOf, toVideoTask } from './protocols/ark-task.ts'
 import { taskList, videoList } from './protocols/list-query.ts'
@@ -44,7 +44,7 @@ export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router 
     // One row more than asked for shows whether there is a next page.
     const page = { order: order === 'asc' ? 'oldest' : 'newest', limit: limit + 1, after } as const
     const found = await tasks.list({ account, taken: true }, page)
-    return toVideoList(found.slice(0, limit), found.length > limit)
+    return toVideoList(found, limit)
   }
 
   async function listTasks(req: Request, account: string): Promise<object> {
@@ -59,7 +59,10 @@ export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router 
     }
     const page = { order: 'newest', limit, skip: (number - 1) * limit } as const
     const [found, total] = await Promise.all([tasks.list(narrowed, page), tasks.count(narrowed)])
-    return { items: found.map((task) => bodyOf(req, task)), total }
+    const items = fitting(found, (task) => bodyOf(req, task))
+    // A caller who asks for pages by number would never see what is left out.
+    if (items.length < found.length) throw tooLarge()
+    return { items, total }
   }
 
   async function readTask(req: Request, call: Call): Promise<object> {
@@ -79,6 +82,13 @@ export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router 
 
 function isArk({ protocol }: Call): boolean {
   return protocol.name === 'ark'
+}
+
+function tooLarge(): GatewayError {
+  return new GatewayError('invalid_request', {
+    param: 'page_size',
+    message: 'A page has at most 1 MiB, and this one would have more. Ask for a smaller "page_size".',
+  })
 }
 
 function idOf(req: Request): string {

@@ -22,9 +22,9 @@ import { MemoryWallets } from './memory-wallets.ts'
 
 /** Options of {@link MemoryLedger}. `loadConfig` returns accounts and keys in this form. */
 export interface MemoryLedgerOptions {
-  /** `balance`: a decimal string; an account without one is postpaid. */
+  /** `balance`: a decimal string; an account without one is postpaid. Defaults to none. */
   accounts?: readonly { readonly id: string; readonly balance?: string | undefined }[]
-  /** `quota`: a decimal string; a key without one may spend what its account has. */
+  /** `quota`: a decimal string; a key without one may spend what its account has. Defaults to none. */
   keys?: readonly { readonly id: string; readonly quota?: string | undefined }[]
   /**
    * What to do with accounts and keys that are not given: `refuse` refuses their calls, `postpaid` serves all and only

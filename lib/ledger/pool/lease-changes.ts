@@ -2,6 +2,7 @@ import { WalletsHeldUp } from '../held-up.ts'
 import type { LeaseAnswer, LeaseChange, Ledger } from '../ledger.ts'
 import type { Clock } from './clock.ts'
 import type { LedgerHealth } from './ledger-health.ts'
+import { LedgerLate } from './timely-ledger.ts'
 import type { WalletLease } from './wallet-lease.ts'
 
 /** The parts that {@link LeaseChanges} works with. */
@@ -16,8 +17,9 @@ export interface LeaseChangesDeps {
 
 /** Most changes in one operation, so that it stays within its time limit. */
 const AT_ONCE = 200
-/** How long a change waits whose wallet somebody else has locked. */
+/** How long a change waits whose wallet somebody else has locked, or another operation of this process. */
 const HELD_UP_MS = 300
+const HELD_UP_BY_US_MS = 20
 const BACKOFF_MS = [50, 100, 200, 400, 500] as const
 
 /**
@@ -27,9 +29,10 @@ const BACKOFF_MS = [50, 100, 200, 400, 500] as const
 export class LeaseChanges {
   readonly #deps: LeaseChangesDeps
   readonly #asking = new Set<WalletLease>()
-  /** Those whose rows somebody else has locked. They are tried apart, so that only their own calls wait. */
+  /** Those whose rows somebody else has locked, or that alone get no answer. They are tried apart, so that only their own calls wait. */
   readonly #heldUp = new Set<WalletLease>()
   #isRetrying = false
+  #retryMs = HELD_UP_MS
   /** Fewer after failures, so that a change that always fails does not block others. */
   #atOnce = AT_ONCE
   #failures = 0
@@ -92,7 +95,8 @@ export class LeaseChanges {
       }
       health.failed(error)
       this.#atOnce = Math.max(1, Math.ceil(batch.size / 8))
-      for (const wallet of batch.keys()) this.#asking.add(wallet)
+      if (isLateAlone(batch, error)) this.#part(batch.keys())
+      else for (const wallet of batch.keys()) this.#asking.add(wallet)
       await this.#pause()
     }
   }
@@ -107,23 +111,27 @@ export class LeaseChanges {
   }
 
   /** Parts the wallets that are held up from the others, which are asked for again. Returns whether there are any. */
-  #holdUp(batch: ReadonlyMap<WalletLease, LeaseChange>, { wallets }: WalletsHeldUp): boolean {
-    let many = 0
+  #holdUp(batch: ReadonlyMap<WalletLease, LeaseChange>, { wallets, own }: WalletsHeldUp): boolean {
+    this.#retryMs = own ? HELD_UP_BY_US_MS : HELD_UP_MS
+    const held: WalletLease[] = []
     for (const wallet of batch.keys()) {
-      const isHeld = wallets.has(wallet.wallet)
-      if (isHeld) many++
-      if (isHeld) this.#heldUp.add(wallet)
+      if (wallets.has(wallet.wallet)) held.push(wallet)
       else this.#asking.add(wallet)
     }
-    if (many > 0 && !this.#isRetrying) void this.#retry()
-    return many > 0
+    this.#part(held)
+    return held.length > 0
+  }
+
+  #part(wallets: Iterable<WalletLease>): void {
+    for (const wallet of wallets) this.#heldUp.add(wallet)
+    if (this.#heldUp.size > 0 && !this.#isRetrying) void this.#retry()
   }
 
   /** Tries the wallets that are held up, apart from all others, until none is. */
   async #retry(): Promise<void> {
     this.#isRetrying = true
     while (this.#heldUp.size > 0) {
-      await new Promise<void>((resolve) => this.#deps.clock.after(HELD_UP_MS, resolve))
+      await new Promise<void>((resolve) => this.#deps.clock.after(this.#retryMs, resolve))
       const batch = new Map<WalletLease, LeaseChange>()
       for (const wallet of this.#heldUp) {
         const change = batch.size < this.#atOnce ? wallet.nextChange() : undefined
@@ -132,11 +140,14 @@ export class LeaseChanges {
       }
       if (batch.size === 0) continue
       const failure = await this.#make(batch).catch((error: unknown) => error)
+      this.#retryMs = failure instanceof WalletsHeldUp && failure.own ? HELD_UP_BY_US_MS : HELD_UP_MS
       for (const wallet of batch.keys()) {
         if (failure instanceof WalletsHeldUp && failure.wallets.has(wallet.wallet)) continue
+        if (isLateAlone(batch, failure)) continue
         this.#heldUp.delete(wallet)
-        // After another failure, the ledger may be away, which those who ask together find out.
-        if (failure !== undefined || wallet.isAsking) this.ask(wallet)
+        // It may have been asked again meanwhile. After another failure, the ledger may be away, which those who ask
+        // together find out.
+        this.ask(wallet)
       }
     }
     this.#isRetrying = false
@@ -146,6 +157,11 @@ export class LeaseChanges {
     const ms = BACKOFF_MS[Math.min(this.#failures++, BACKOFF_MS.length - 1)] ?? 500
     return new Promise((resolve) => this.#deps.clock.after(ms, resolve))
   }
+}
+
+/** Whether one wallet alone got no answer. */
+function isLateAlone(batch: ReadonlyMap<WalletLease, LeaseChange>, failure: unknown): boolean {
+  return batch.size === 1 && failure instanceof LedgerLate
 }
 
 /** Serves the calls of each account once, with all of its wallets that the ledger has reported. */

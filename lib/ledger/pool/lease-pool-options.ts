@@ -1,4 +1,4 @@
-import { consoleLogger, type Logger } from '../../core/call/index.ts'
+import { type Logger, quietLogger } from '../../core/call/index.ts'
 import type { Ledger } from '../ledger.ts'
 import { type Clock, systemClock } from './clock.ts'
 
@@ -21,7 +21,7 @@ export interface LeasePoolOptions {
   stallMs?: number
   /** How long a call waits for its charge to be confirmed. Defaults to 1500. */
   confirmMs?: number
-  /** Called when the ledger goes away and when it is back, for metrics. */
+  /** Called when the ledger goes away and when it is back, for metrics. Defaults to nothing. */
   onAwayChange?: (away: boolean) => void
   /** The clock, for tests. Defaults to the machine's. */
   clock?: Clock
@@ -49,7 +49,7 @@ export function withDefaults(options: LeasePoolOptions): Required<LeasePoolOptio
     ledger,
     onLedgerAway,
     ...times,
-    logger: options.logger ?? consoleLogger,
+    logger: quietLogger(options.logger),
     owner: options.owner ?? `process-${crypto.randomUUID()}`,
     onAwayChange: options.onAwayChange ?? (() => {}),
     clock: options.clock ?? systemClock,

@@ -9,6 +9,7 @@ import { LeaseRenewal } from './lease-renewal.ts'
 import { LeaseSweeper } from './lease-sweeper.ts'
 import { LedgerHealth } from './ledger-health.ts'
 import type { Reservation, ReserveClaim, ReserveRefusal } from './reservation.ts'
+import { TimelyLedger } from './timely-ledger.ts'
 import type { WalletLease } from './wallet-lease.ts'
 
 export type { LeasePoolOptions } from './lease-pool-options.ts'
@@ -66,7 +67,8 @@ export class LeasePool {
   #callOffTick: () => void
 
   constructor(options: LeasePoolOptions) {
-    const given = withDefaults(options)
+    const defaulted = withDefaults(options)
+    const given = { ...defaulted, ledger: new TimelyLedger(defaulted.ledger, defaulted.clock) }
     const { clock, logger, admissionMs, onLedgerAway } = given
     const health = new LedgerHealth(given)
     const settlements = new SettlementQueue({ ...given, health })

@@ -1,4 +1,5 @@
 import type { Logger } from '../../core/call/index.ts'
+import { tellListener } from '../../core/own-functions/index.ts'
 import type { Clock } from './clock.ts'
 
 /** The parts that {@link LedgerHealth} works with. */
@@ -96,10 +97,7 @@ export class LedgerHealth {
 
   /** Calls the listener. Its failure is not the ledger's. */
   #notify(away: boolean): void {
-    try {
-      this.#deps.onAwayChange(away)
-    } catch (error) {
-      this.#deps.logger.error({ err: error }, 'a listener to outages of the ledger failed')
-    }
+    const { logger, onAwayChange } = this.#deps
+    tellListener(logger, 'a listener to outages of the ledger failed', () => onAwayChange(away))
   }
 }

@@ -1,5 +1,6 @@
 import type { Logger } from '../../core/call/index.ts'
 import { WalletsHeldUp } from '../held-up.ts'
+import type { SettlementResult } from '../ledger.ts'
 import type { Charge } from './charge.ts'
 import { SettlementLane, type SettlementLaneDeps } from './settlement-lane.ts'
 
@@ -9,12 +10,16 @@ export interface HeldAccountsDeps
   readonly logger: Logger
   /** How long the oldest charge of an account may wait, in milliseconds. */
   readonly stallMs: number
+  /** After how long an operation that is not answered counts as late, in milliseconds. */
+  readonly lateMs: number
   /** Runs when a charge is no longer waited for. */
   readonly onConcluded: () => void
 }
 
 /** Lanes that use the ledger at the same time: each may wait for a lock there, on a connection. */
 const AT_ONCE = 2
+/** The same, with those that get no answer. */
+const AT_MOST = 6
 
 interface HeldAccount {
   readonly lane: SettlementLane
@@ -28,6 +33,7 @@ export class HeldAccounts {
   readonly #held = new Map<string, HeldAccount>()
   /** Lanes whose turn it is not yet. */
   readonly #line = new Set<SettlementLane>()
+  #looksAgain = false
 
   constructor(deps: HeldAccountsDeps) {
     this.#deps = deps
@@ -98,6 +104,14 @@ export class HeldAccounts {
     return this.laneOf(charge.account)?.waiting.remove(charge) ?? false
   }
 
+  /** Takes a late answer to a charge that waits here to be handed over again. */
+  settle(charge: Charge, result: SettlementResult): void {
+    // What has become a void meanwhile was not answered by this.
+    if (charge.kind !== 'charge' || !this.remove(charge)) return
+    this.#deps.onResult(charge, result)
+    this.#handed(charge.account)
+  }
+
   retryAside(): void {
     for (const { lane } of this.#held.values()) {
       lane.waiting.readmit(this.#deps.clock.now())
@@ -126,10 +140,11 @@ export class HeldAccounts {
       onFailed: (batch, error) => {
         if (!(error instanceof WalletsHeldUp)) return undefined
         lane.waiting.holdBack(batch, clock.now())
-        this.#tell(account, error)
+        if (!error.own) this.#tell(account, error)
         return []
       },
       onAtFault: (charge, error) => this.setAside(charge, error),
+      onLeft: () => {},
     })
     const held = { lane, since: clock.now(), isLogged: false }
     this.#held.set(account, held)
@@ -137,11 +152,31 @@ export class HeldAccounts {
   }
 
   #mayHand(asking: SettlementLane): boolean {
-    let busy = 0
-    for (const { lane } of this.#held.values()) if (lane.flying.length > 0) busy++
-    if (busy < AT_ONCE) return true
+    // A lane that has nothing left takes no other's turn.
+    if (asking.size === 0 && asking.waiting.setAside === 0) return true
+    const lateSince = this.#deps.clock.now() - this.#deps.lateMs
+    let prompt = 0
+    let late = 0
+    for (const { lane } of this.#held.values()) {
+      const since = lane.unansweredSince
+      if (since === undefined) continue
+      if (since <= lateSince) late++
+      else prompt++
+    }
+    if (prompt < AT_ONCE && prompt + late < AT_MOST) return true
     this.#line.add(asking)
+    this.#lookAgain()
     return false
+  }
+
+  /** Lanes that get no answer free nothing by an end: after a while they no longer count. */
+  #lookAgain(): void {
+    if (this.#looksAgain) return
+    this.#looksAgain = true
+    this.#deps.clock.after(this.#deps.lateMs, () => {
+      this.#looksAgain = false
+      this.#next()
+    })
   }
 
   /** Forgets an account that has nothing left, and lets another lane have its turn. */
@@ -155,11 +190,16 @@ export class HeldAccounts {
       }
     }
     this.#deps.onConcluded()
+    this.#next()
+  }
+
+  #next(): void {
     for (const lane of this.#line) {
       this.#line.delete(lane)
       lane.handSoon()
       break
     }
+    if (this.#line.size > 0) this.#lookAgain()
   }
 
   /** A lock of a moment is no news. */

@@ -19,8 +19,11 @@ export interface SettlementLaneDeps {
   readonly onFailed: (batch: readonly Charge[], error: unknown) => readonly Charge[] | undefined
   /** Takes a charge that fails while others are written. */
   readonly onAtFault: (charge: Charge, error: unknown) => void
+  /** Takes an answer to what was left to others by {@link SettlementLane.leave}. */
+  readonly onLeft: (charge: Charge, result: SettlementResult) => void
 }
 
+const RESULTS: ReadonlySet<SettlementResult> = new Set(['written', 'known', 'fenced'])
 const NOTHING: readonly Charge[] = []
 
 /**
@@ -32,6 +35,7 @@ export class SettlementLane {
   readonly waiting: WaitingCharges
   readonly #deps: SettlementLaneDeps
   #flying = NOTHING
+  #handedAt = 0
   #callOff: (() => void) | undefined
   #handing = false
   #gathering = false
@@ -44,6 +48,19 @@ export class SettlementLane {
   /** The charges that the ledger has and has not answered. */
   get flying(): readonly Charge[] {
     return this.#flying
+  }
+
+  /** Since when the ledger has not answered; undefined if it has nothing. */
+  get unansweredSince(): number | undefined {
+    return this.#flying.length > 0 ? this.#handedAt : undefined
+  }
+
+  /** Returns what the ledger has and does not answer, for others to hand over, and goes on with the rest. */
+  leave(): readonly Charge[] {
+    const left = this.#flying
+    this.#flying = NOTHING
+    for (const charge of left) charge.unanswered++
+    return left
   }
 
   /** The number of charges that are not settled, without those set aside. */
@@ -121,6 +138,7 @@ export class SettlementLane {
 
   #commit(batch: readonly Charge[]): void {
     this.#flying = batch
+    this.#handedAt = this.#deps.clock.now()
     try {
       for (const charge of batch) charge.hand()
       const answer = this.#deps.ledger.settle(batch)
@@ -133,11 +151,14 @@ export class SettlementLane {
 
   #concludeLater(batch: readonly Charge[], answer: Promise<readonly SettlementResult[]>): void {
     const done = (step: () => void) => {
-      step()
+      if (this.#flying === batch) step()
       this.handSoon()
     }
     void answer.then(
-      (results) => done(() => this.#succeeded(batch, results)),
+      (results) => {
+        if (this.#flying !== batch) this.#answeredLeft(batch, results)
+        done(() => this.#succeeded(batch, results))
+      },
       (error: unknown) => done(() => this.#failed(batch, error)),
     )
   }
@@ -148,10 +169,17 @@ export class SettlementLane {
     let i = 0
     for (const charge of batch) {
       const result = results[i++]
-      if (result) this.#deps.onResult(charge, result)
+      if (result && RESULTS.has(result)) this.#deps.onResult(charge, result)
       else this.#failed([charge], new Error('the ledger did not answer every settlement'))
     }
     this.#deps.onHanded()
+  }
+
+  #answeredLeft(batch: readonly Charge[], results: readonly SettlementResult[]): void {
+    for (const [i, charge] of batch.entries()) {
+      const result = results[i]
+      if (result && RESULTS.has(result)) this.#deps.onLeft(charge, result)
+    }
   }
 
   #failed(batch: readonly Charge[], error: unknown): void {

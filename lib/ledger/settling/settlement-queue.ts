@@ -4,10 +4,11 @@ import type { Ledger, SettlementResult } from '../ledger.ts'
 import type { Clock } from '../pool/clock.ts'
 import type { LedgerHealth } from '../pool/ledger-health.ts'
 import type { Charge, SettleOutcome } from './charge.ts'
-import { Deadlines } from './deadlines.ts'
+import { Deadlines, earliest } from './deadlines.ts'
 import { HeldAccounts } from './held-accounts.ts'
 import { SettlementLane, type SettlementLaneDeps } from './settlement-lane.ts'
 import { StallWatch } from './stall-watch.ts'
+import type { Progress } from './waiting-charges.ts'
 
 /** The parts that {@link SettlementQueue} works with. Times are milliseconds. */
 export interface SettlementQueueDeps {
@@ -28,7 +29,7 @@ const TRIAL_MS = 2000
  * Hands charges and voids to the ledger until they are settled, the charges of all accounts together.
  *
  * An account whose charges cannot be written while others are gets a lane of its own, in which they are tried again: its
- * rows are locked by somebody else, or the ledger refuses a charge. Such a charge is logged and set aside, and tried again
+ * rows are locked by somebody else, the ledger does not answer, or it refuses a charge. Such a charge is logged and set aside, and tried again
  * now and then. Meanwhile only that account waits.
  */
 export class SettlementQueue {
@@ -39,6 +40,10 @@ export class SettlementQueue {
   readonly #main: SettlementLane
   readonly #held: HeldAccounts
   readonly #stall: StallWatch
+  readonly #silence: StallWatch
+  readonly #progress: Progress = { settled: 0 }
+  /** The oldest of what others have gone around, and how many were settled by then. */
+  #around: { readonly since: number; readonly settled: number } | undefined
   #triedAt = Number.NEGATIVE_INFINITY
   #drained: (() => void)[] = []
 
@@ -49,10 +54,11 @@ export class SettlementQueue {
     const shared: Pick<SettlementLaneDeps, 'ledger' | 'clock' | 'progress' | 'onResult'> = {
       ledger: deps.ledger,
       clock: deps.clock,
-      progress: { settled: 0 },
+      progress: this.#progress,
       onResult: (charge, result) => this.#conclude(charge, result),
     }
-    this.#held = new HeldAccounts({ ...deps, ...shared, onConcluded: () => this.#concluded() })
+    const lateMs = deps.stallMs / 2
+    this.#held = new HeldAccounts({ ...deps, ...shared, lateMs, onConcluded: () => this.#concluded() })
     this.#main = new SettlementLane({
       ...shared,
       mayHand: () => true,
@@ -65,11 +71,20 @@ export class SettlementQueue {
         )
         this.#held.setAside(charge, error)
       },
+      onLeft: (charge, result) => this.#held.settle(charge, result),
+    })
+    this.#silence = new StallWatch({
+      clock: deps.clock,
+      stallMs: lateMs,
+      oldest: () => this.#main.unansweredSince,
+      onChange: (silent) => {
+        if (silent) this.#goAround()
+      },
     })
     this.#stall = new StallWatch({
       clock: deps.clock,
       stallMs: deps.stallMs,
-      oldest: () => this.#main.oldest,
+      oldest: () => earliest(this.#main.oldest, this.#doubtedSince()),
       onChange: (stalled) => deps.health.stall(stalled, this.#main.waiting.lastError),
     })
   }
@@ -120,6 +135,7 @@ export class SettlementQueue {
 
   #await(charge: Charge): Promise<SettleOutcome> {
     this.#stall.begin()
+    this.#silence.begin()
     this.#unconfirmed.add(charge)
     const confirmed = new Promise<SettlementResult | 'late'>((resolve) => {
       // Not a literal: V8 would allocate that as an old object, which keeps the whole call alive until a full collection.
@@ -158,6 +174,33 @@ export class SettlementQueue {
     }
   }
 
+  /**
+   * Gives the accounts of charges that the ledger does not answer a lane of their own, so that the others go on. If
+   * nothing is written then either, it is the ledger and no account, and everything waits for it.
+   */
+  #goAround(): void {
+    if (this.#doubtedSince() !== undefined) return
+    const left = this.#main.leave()
+    const since = left.reduce<number | undefined>(
+      (oldest, charge) => earliest(oldest, charge.since),
+      undefined,
+    )
+    if (since === undefined) return
+    this.#around = { since, settled: this.#progress.settled }
+    const accounts = new Set(left.map(({ account }) => account))
+    const apart = [...left, ...this.#main.waiting.takeOut(({ account }) => accounts.has(account))]
+    for (const [account, charges] of Map.groupBy(apart, (charge) => charge.account))
+      this.#held.take(account, charges)
+    this.#main.handSoon()
+    this.#silence.passed()
+  }
+
+  /** Since when what others have gone around has waited, while nothing was written since. */
+  #doubtedSince(): number | undefined {
+    if (this.#around && this.#progress.settled > this.#around.settled) this.#around = undefined
+    return this.#around?.since
+  }
+
   /** Gives the accounts of locked wallets a lane of their own. Returns the charges that can be written. */
   #part(batch: readonly Charge[], held: WalletsHeldUp): readonly Charge[] | undefined {
     const accounts = new Set(
@@ -183,6 +226,7 @@ export class SettlementQueue {
 
   #concluded(): void {
     if (this.#stall.stalled) this.#stall.passed()
+    if (this.#silence.stalled) this.#silence.passed()
     if (this.#drained.length === 0 || this.size > 0) return
     const drained = this.#drained
     this.#drained = []

@@ -2,6 +2,14 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type Principal } from '../../core/call/index.ts'
 import { compileAllowList, hashSecret } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
+import {
+  aNumber,
+  anObjectWith,
+  aString,
+  checkOptions,
+  type OptionRules,
+  required,
+} from '../../core/options/index.ts'
 import { CheckedDirectory } from './checked-directory.ts'
 import { readCredential } from './credential.ts'
 import { compileIpAllowList } from './ip-allow-list.ts'
@@ -33,6 +41,15 @@ export interface AuthenticateOptions {
 
 const LOOKUP_MS = 2000
 
+const RULES: OptionRules<AuthenticateOptions> = {
+  keys: required(anObjectWith('a KeyDirectory, such as memoryKeyDirectory({ accounts, keys })', 'find')),
+  region: aString(),
+  cacheMs: aNumber('between 0 and 5000', 0, 5000),
+  cacheEntries: aNumber('at least 1', 1),
+  staleMs: aNumber('a number of milliseconds from 0 up', 0),
+  lookupMs: aNumber('above 0 and at most 60000', Number.MIN_VALUE, 60_000),
+}
+
 /** A key with the values that are computed from its record once. */
 interface ResolvedKey {
   readonly principal: Principal
@@ -54,6 +71,7 @@ interface ResolvedKey {
  * app.use('/v1', authenticate({ keys }))
  */
 export function authenticate(options: AuthenticateOptions): RequestHandler {
+  checkOptions('authenticate', options, RULES)
   const { region } = options
   const keys = directoryOf(options)
   const sessions = new SessionKeys(options.keys, options.lookupMs ?? LOOKUP_MS, refusalOf)
@@ -111,16 +129,6 @@ function refuseUnchecked(call: Call, error: unknown): GatewayError {
 
 function directoryOf(options: AuthenticateOptions): KeyDirectory {
   const { keys, cacheMs = 4000, cacheEntries = 10_000, staleMs = 600_000, lookupMs = LOOKUP_MS } = options
-  if (typeof keys?.find !== 'function') {
-    throw new TypeError(
-      'authenticate: "keys" must be a KeyDirectory, such as memoryKeyDirectory({ accounts, keys })',
-    )
-  }
-  if (!(cacheMs >= 0 && cacheMs <= 5000))
-    throw new TypeError('authenticate: "cacheMs" must be between 0 and 5000')
-  if (!(cacheEntries >= 1)) throw new TypeError('authenticate: "cacheEntries" must be at least 1')
-  if (!(lookupMs > 0 && lookupMs <= 60_000))
-    throw new TypeError('authenticate: "lookupMs" must be above 0 and at most 60000')
   if (cacheMs === 0) return new CheckedDirectory(keys, lookupMs)
   return new KeyCache(new CheckedDirectory(keys), {
     freshMs: cacheMs,

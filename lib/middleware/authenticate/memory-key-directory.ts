@@ -1,4 +1,5 @@
-import { hashSecret, type ParsedAccount, type ParsedKey } from '../../core/catalog/index.ts'
+import { hashSecret } from '../../core/catalog/index.ts'
+import type { ParsedAccount, ParsedKey } from '../../core/config/index.ts'
 import type { AccountRecord, KeyDirectory, KeyRecord } from './key-directory.ts'
 
 /** Keys and accounts as in a config. Members with a default may be left out. */

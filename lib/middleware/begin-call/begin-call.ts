@@ -1,5 +1,8 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, type CallOptions, openCall } from '../../core/call/index.ts'
+import { type Call, type CallOptions, openCall, quietLogger } from '../../core/call/index.ts'
+import { aFunction, aLogger, checkOptions, type OptionRules } from '../../core/options/index.ts'
+import { checkedFunction, dropFailure, errorOf } from '../../core/own-functions/index.ts'
+import type { Protocol } from '../../core/protocols/index.ts'
 
 /** Options of {@link beginCall}. */
 export interface BeginCallOptions extends CallOptions {
@@ -7,18 +10,45 @@ export interface BeginCallOptions extends CallOptions {
   onBegin?: (call: Call, req: Request) => void
 }
 
+const RULES: OptionRules<BeginCallOptions> = {
+  protocol: aFunction('a function of the path that returns a protocol'),
+  logger: aLogger,
+  onBegin: aFunction('a function of the call'),
+}
+
+const A_PROTOCOL = {
+  be: 'a protocol, such as protocolByPath(path)',
+  accepts: (value: unknown) => typeof (value as Partial<Protocol> | null)?.errorBody === 'function',
+}
+
 /**
  * Opens the {@link Call} of a request, with its id and protocol. Mount it first. Every later response carries
  * `X-Request-Id`, and the call ends exactly once, however its response ends.
  *
+ * @throws TypeError at construction when an option is unusable.
  * @example
  * app.use(beginCall())
  */
 export function beginCall(options: BeginCallOptions = {}): RequestHandler {
-  const { onBegin } = options
+  checkOptions('beginCall', options, RULES)
+  const { onBegin, protocol } = options
+  const opening: CallOptions = {
+    logger: quietLogger(options.logger),
+    protocol: protocol && checkedFunction('beginCall: "protocol"', A_PROTOCOL, protocol),
+  }
   return function beginCall(req: Request, res: Response, next: NextFunction): void {
-    const call = openCall(req, res, options)
-    onBegin?.(call, req)
+    const call = openCall(req, res, opening)
+    let told: unknown
+    try {
+      told = onBegin?.(call, req)
+    } catch (error) {
+      throw errorOf('beginCall: "onBegin"', error)
+    }
+    // It may refuse the call at once, and not later.
+    if (told !== undefined)
+      dropFailure(told, (error) => {
+        call.logger.error({ err: error, requestId: call.id }, '"onBegin" failed when the call had begun')
+      })
     next()
   }
 }

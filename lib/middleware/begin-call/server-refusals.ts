@@ -1,9 +1,10 @@
-import { IncomingMessage, METHODS, type RequestListener, type ServerResponse } from 'node:http'
+import { IncomingMessage, METHODS, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { callOf } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
+import { continueOnRead } from './continue-on-read.ts'
 import { responseOn } from './upgrade-handler.ts'
 import { writeRefusal } from './write-refusal.ts'
 
@@ -13,6 +14,11 @@ export interface ServerRefusals {
   request(req: IncomingMessage, res: ServerResponse): void
   /** For `server.on('clientError', …)`: requests that cannot be parsed, or that do not come in time. */
   clientError(error: NodeJS.ErrnoException & { rawPacket?: unknown }, socket: Duplex): void
+  /**
+   * For `server.on('checkContinue', …)`: requests with `Expect: 100-continue`. They are requests like any other, whose 100
+   * is sent when their body is first read.
+   */
+  checkContinue(this: Server, req: IncomingMessage, res: ServerResponse): void
   /** For `server.on('checkExpectation', …)`: requests with an `Expect` other than `100-continue`. */
   checkExpectation(req: IncomingMessage, res: ServerResponse): void
   /** For `server.on('connect', …)`: requests for a tunnel. */
@@ -34,7 +40,8 @@ export function refuseUnparsed(): RequestHandler {
 /**
  * Passes on to an app what Node's HTTP server would refuse itself: broken requests (400), headers that are too large (431)
  * or late (408), unknown expectations (417) and tunnels. Then these refusals, too, have an envelope, a request id and an
- * entry in the call log. Nothing is written to a connection that is gone, or on which an answer has begun.
+ * entry in the call log. Nothing is written to a connection that is gone, or on which an answer has begun. Callers that
+ * wait for a 100 get it when their body is first read: who is refused before that need not send it.
  *
  * @param app serves all other requests.
  * @param refused a chain for these only, with {@link refuseUnparsed}.
@@ -70,6 +77,10 @@ export function serverRefusals(app: RequestListener, refused: RequestListener): 
         const req = requestOf(socket, fault.rawPacket)
         pass(error, req, responseOn(socket, req))
       }
+    },
+    checkContinue(req, res) {
+      continueOnRead(req, res)
+      this.emit('request', req, res)
     },
     checkExpectation(req, res) {
       res.shouldKeepAlive = false

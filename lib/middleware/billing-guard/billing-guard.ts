@@ -1,9 +1,11 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type EarlyRefuser, holdEnd } from '../../core/call/index.ts'
 import { type Catalog, parseAmount, priceOn } from '../../core/catalog/index.ts'
-import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
+import { aCatalog, type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import type { Operation } from '../../core/operations/index.ts'
+import { aFunction, checkOptions, type OptionRules, someMilliseconds } from '../../core/options/index.ts'
+import { checkedFunction } from '../../core/own-functions/index.ts'
 import { MemoryLedger } from '../../ledger/memory/memory-ledger.ts'
 import { LeasePool, type ReserveRefusal } from '../../ledger/pool/lease-pool.ts'
 import { Reservation } from '../../ledger/pool/reservation.ts'
@@ -19,7 +21,7 @@ export interface BillingGuardOptions {
   pool?: LeasePool
   /**
    * The models and lines whose prices bound the cost of a call; a function if they can change while the app runs. It
-   * should return the same catalogue for the same call every time.
+   * should return the same catalogue for the same call every time. Defaults to none: `reserve` is required then.
    */
   catalog?: CatalogSource
   /**
@@ -39,6 +41,18 @@ export interface BillingGuardOptions {
   handlerMs?: number
 }
 
+const RULES: OptionRules<BillingGuardOptions> = {
+  pool: {
+    be: 'a LeasePool, such as new LeasePool({ ledger })',
+    accepts: (value) => value instanceof LeasePool,
+  },
+  catalog: aCatalog,
+  reserve: aFunction('a function of the request that returns the most it can cost'),
+  account: aFunction('a function of the request that returns the account that pays'),
+  key: aFunction('a function of the request that returns the key whose quota counts'),
+  handlerMs: someMilliseconds,
+}
+
 /**
  * Reserves the largest possible cost of a request, and charges the actual cost. Refuses with `key_quota_exhausted`,
  * `insufficient_balance`, `quota_lease_exhausted` or `billing_unavailable`. The end of an answer waits until its
@@ -56,10 +70,10 @@ export interface BillingGuardOptions {
  *   res.json(drawMap(req.body))
  * })
  */
-export function billingGuard(options: BillingGuardOptions): RequestHandler & EarlyRefuser {
+export function billingGuard(options: BillingGuardOptions = {}): RequestHandler & EarlyRefuser {
   const { pool, reserve, account, key, handlerMs } = validate(options)
   const { catalog } = options
-  const catalogOf = catalog && !options.reserve ? catalogFrom('billingGuard', catalog) : undefined
+  const catalogOf = catalog && !options.reserve ? catalogFrom(catalog) : undefined
 
   const guard = function billingGuard(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -117,6 +131,19 @@ export function billingGuard(options: BillingGuardOptions): RequestHandler & Ear
   }
 }
 
+const AN_AMOUNT = {
+  be: 'a decimal string, or a bigint of nano-units',
+  accepts: (value: unknown) => typeof value === 'string' || typeof value === 'bigint',
+}
+const AN_ACCOUNT = {
+  be: 'the id of an account, or undefined',
+  accepts: (value: unknown) => value === undefined || (typeof value === 'string' && value !== ''),
+}
+const A_KEY = {
+  be: 'the id of a key, or null',
+  accepts: (value: unknown) => value === null || typeof value === 'string',
+}
+
 /** Whether some call of an endpoint costs nothing, so that it runs without any money. */
 function mayBeFree(catalog: Catalog, { kind, priceUnit }: Operation): boolean {
   if (priceUnit === 'none') return true
@@ -140,34 +167,33 @@ function refuse(call: Call, { refused, required, available }: ReserveRefusal): G
 }
 
 function validate(options: BillingGuardOptions) {
+  checkOptions('billingGuard', options, RULES)
   const { pool = ownPool(), catalog, account, key, handlerMs = 300_000 } = options
   if (!options.reserve && !catalog) {
     throw new TypeError(
       'billingGuard: give "catalog", or "reserve", a function that answers the most a request can cost',
     )
   }
-  if (!(pool instanceof LeasePool)) {
-    throw new TypeError('billingGuard: "pool" must be a LeasePool, such as new LeasePool({ ledger })')
+  return {
+    pool,
+    account: account && checkedFunction('billingGuard: "account"', AN_ACCOUNT, account),
+    key: key && checkedFunction('billingGuard: "key"', A_KEY, key),
+    handlerMs,
+    reserve: reserveOf(options),
   }
-  for (const [name, value] of Object.entries({ account, key, reserve: options.reserve })) {
-    if (value !== undefined && typeof value !== 'function')
-      throw new TypeError(`billingGuard: "${name}" must be a function`)
-  }
-  if (!(Number.isSafeInteger(handlerMs) && handlerMs > 0))
-    throw new TypeError('billingGuard: "handlerMs" must be a positive whole number of milliseconds')
-  return { pool, account, key, handlerMs, reserve: reserveOf(options) }
 }
 
 /** Returns a function for the largest possible cost of a call; null for endpoints that are never charged. */
 function reserveOf({ reserve, catalog }: BillingGuardOptions): (req: Request, call: Call) => bigint | null {
   if (reserve) {
+    const ask = checkedFunction('billingGuard: "reserve"', AN_AMOUNT, reserve)
     return (req, call) => {
-      const most = reserve(req, call)
+      const most = ask(req, call)
       return typeof most === 'string' ? parseAmount(most) : most
     }
   }
   const worstCase = new WorstCase()
-  const catalogOf = catalogFrom('billingGuard', catalog as CatalogSource)
+  const catalogOf = catalogFrom(catalog as CatalogSource)
   return (_req, call) => {
     if (!call.request)
       throw new TypeError('billingGuard: there is no call.request; mount readRequest before it')

@@ -1,6 +1,7 @@
 import type { CallRequest, Principal } from '../../core/call/index.ts'
 import { type Catalog, type Line, type Model, priceOn } from '../../core/catalog/index.ts'
-import { MAX_TOKENS_PER_IMAGE, type PriceUnit } from '../../core/operations/index.ts'
+import { MAX_TOKENS_PER_IMAGE } from '../../core/operations/images-answer.ts'
+import type { PriceUnit } from '../../core/operations/operation.ts'
 
 /** The output assumed if neither the request nor the catalogue limits it. */
 const UNBOUNDED_OUTPUT_TOKENS = 32_768

@@ -1,5 +1,6 @@
-import { type CallLogEntry, consoleLogger, type Logger } from '../../core/call/index.ts'
+import { type CallLogEntry, type Logger, quietLogger } from '../../core/call/index.ts'
 import type { CallStore } from '../../core/call-store/index.ts'
+import { boundedStore } from '../../core/store-guard/index.ts'
 import { within } from '../../core/time-limit/index.ts'
 import { Retention } from './retention.ts'
 
@@ -26,6 +27,8 @@ const FIRST_RETRY_MS = 100
 const MAX_RETRY_MS = 1000
 const THIRTY_DAYS_MS = 30 * 86_400_000
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
+/** How often an entry may fail alone while others are written. */
+const MAX_FAILURES = 3
 
 /** About how much memory an entry takes: to measure it exactly would cost as much as to write it. */
 function bytesOf({ response_body: body, routing, request }: CallLogEntry): number {
@@ -35,7 +38,8 @@ function bytesOf({ response_body: body, routing, request }: CallLogEntry): numbe
 
 /**
  * Writes call log entries in batches, off the path of requests. While the store fails, queued entries are kept and
- * tried again. Entries are dropped, and counted, only when the queue is full.
+ * tried again, fewer at a time. Entries are dropped, and counted, when the queue is full; a single one, when the store
+ * refuses it again and again while it takes others.
  *
  * Call {@link close} at shutdown: no timer of the writer keeps the process alive.
  *
@@ -60,6 +64,10 @@ export class CallLogWriter {
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
   #retryMs = 0
+  /** Fewer than the batch size after failures, so that an entry that always fails does not hold up others. */
+  #atOnce: number
+  /** How often an entry has failed alone, and how many others had been written by then. */
+  readonly #failures = new WeakMap<CallLogEntry, { times: number; written: number }>()
   /** Ends the pause before the next retry. */
   #retryNow: (() => void) | undefined
   /** The count of dropped entries when the outage began; undefined without an outage. */
@@ -67,19 +75,23 @@ export class CallLogWriter {
   #closed = false
 
   constructor(options: CallLogWriterOptions) {
-    const { store, logger = consoleLogger, maxQueue = 10_000, batchSize = 500, flushMs = 50 } = options
+    const { maxQueue = 10_000, batchSize = 500, flushMs = 50 } = options
+    const logger = quietLogger(options.logger)
     const { retentionMs = THIRTY_DAYS_MS, maxQueueBytes = 64 * 1024 * 1024 } = options
-    if (typeof store?.append !== 'function') throw new TypeError('CallLogWriter: "store" must be a CallStore')
+    if (typeof options.store?.append !== 'function')
+      throw new TypeError('CallLogWriter: "store" must be a CallStore')
     if (!(maxQueue >= 1)) throw new TypeError('CallLogWriter: "maxQueue" must be at least 1')
     if (!(maxQueueBytes >= 1)) throw new TypeError('CallLogWriter: "maxQueueBytes" must be at least 1')
     if (!(batchSize >= 1)) throw new TypeError('CallLogWriter: "batchSize" must be at least 1')
     if (!(flushMs >= 0 && flushMs <= 1000))
       throw new TypeError('CallLogWriter: "flushMs" must be between 0 and 1000')
+    const store = boundedStore('call log', options.store)
     this.#store = store
     this.#logger = logger
     this.#maxQueue = maxQueue
     this.#maxQueueBytes = maxQueueBytes
     this.#batchSize = batchSize
+    this.#atOnce = batchSize
     this.#flushMs = flushMs
     this.#retention = retentionMs === null ? undefined : new Retention({ store, logger, retentionMs })
   }
@@ -164,9 +176,12 @@ export class CallLogWriter {
         this.#written += batch.length
       }
       this.#retryMs = 0
+      this.#atOnce = Math.min(this.#batchSize, this.#atOnce * 8)
       if (this.#droppedAtOutage !== undefined) this.#endOutage(this.#droppedAtOutage)
     } catch (error) {
       this.#beginOutage({ err: error, queued: this.#queue.length }, 'call log: the store fails, entries wait')
+      this.#atOnce = Math.max(1, Math.ceil(batch.length / 8))
+      if (batch.length === 1) this.#failedAlone(batch[0] as CallLogEntry, error)
       await this.#retryPause()
     } finally {
       this.#writing = undefined
@@ -179,10 +194,32 @@ export class CallLogWriter {
     let count = 0
     for (const entry of this.#queue) {
       bytes += bytesOf(entry)
-      if (count === this.#batchSize || (count > 0 && bytes > MAX_BATCH_BYTES)) break
+      if (count === this.#atOnce || (count > 0 && bytes > MAX_BATCH_BYTES)) break
+      // One that has failed alone goes alone.
+      const isSuspect = this.#failures.has(entry)
+      if (isSuspect && count > 0) break
       count++
+      if (isSuspect) break
     }
     return this.#queue.slice(0, count)
+  }
+
+  /** Puts an entry behind all others. Drops it if it keeps failing while others are written. */
+  #failedAlone(entry: CallLogEntry, error: unknown): void {
+    // The queue is empty by now if `close` timed out.
+    if (this.#queue[0] !== entry) return
+    this.#queue.shift()
+    const { times, written } = this.#failures.get(entry) ?? { times: 0, written: -1 }
+    const isAtFault = this.#written > written
+    this.#failures.set(entry, { times: isAtFault ? times + 1 : times, written: this.#written })
+    if (times < MAX_FAILURES) {
+      this.#queue.push(entry)
+      return
+    }
+    this.#queuedBytes -= bytesOf(entry)
+    this.#written++
+    this.#dropped++
+    this.#logger.error({ err: error, requestId: entry.id }, 'call log: the store refuses an entry')
   }
 
   async #retryPause(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallLogEntry, callOf, entryOf } from '../../core/call/index.ts'
+import { anObjectWith, checkOptions, type OptionRules, oneOf, required } from '../../core/options/index.ts'
 
 /** Options of {@link callLog}. */
 export interface CallLogOptions {
@@ -7,6 +8,11 @@ export interface CallLogOptions {
   writer: { add(entry: CallLogEntry): void }
   /** What writes the entries of charged calls: the `writer`, or the `ledger` with the charge. Defaults to `writer`. */
   settledBy?: 'writer' | 'ledger'
+}
+
+const RULES: OptionRules<CallLogOptions> = {
+  writer: required(anObjectWith('an object with an add method, such as new CallLogWriter({ store })', 'add')),
+  settledBy: oneOf('writer', 'ledger'),
 }
 
 /**
@@ -18,10 +24,8 @@ export interface CallLogOptions {
  * app.use(beginCall(), callLog({ writer: new CallLogWriter({ store: new MemoryCallStore() }) }))
  */
 export function callLog(options: CallLogOptions): RequestHandler {
+  checkOptions('callLog', options, RULES)
   const { writer, settledBy = 'writer' } = options
-  if (typeof writer?.add !== 'function') {
-    throw new TypeError('callLog: "writer" must have an add method, such as new CallLogWriter({ store })')
-  }
   const write = (call: Call): void => {
     if (call.entryBy !== 'written') writer.add(entryOf(call))
   }

@@ -6,11 +6,13 @@ export interface UploadBounds {
   readonly ms: number
   /** How long the caller has to read the answer when so many bytes came, in milliseconds. */
   readonly graceMs: number
+  /** What a piece counts for at least, in bytes: a piece of one byte takes as much work as a large one. */
+  readonly perPiece: number
 }
 
-export const KNOWN_CALLER: UploadBounds = { bytes: 64 * 1024 * 1024, ms: 30_000, graceMs: 0 }
+export const KNOWN_CALLER: UploadBounds = { bytes: 64 * 1024 * 1024, ms: 30_000, graceMs: 0, perPiece: 4096 }
 /** A caller without a valid key gets no work done. */
-export const UNKNOWN_CALLER: UploadBounds = { bytes: 64 * 1024, ms: 2000, graceMs: 500 }
+export const UNKNOWN_CALLER: UploadBounds = { bytes: 64 * 1024, ms: 2000, graceMs: 500, perPiece: 512 }
 
 /**
  * Ends a response whose request is still being sent. It answers at once, discards the rest of the upload within its
@@ -25,7 +27,7 @@ export function endWhileUploading(
 ): void {
   let bytes = 0
   const count = (chunk: Buffer): void => {
-    bytes += chunk.length
+    bytes += Math.max(chunk.length, bounds.perPiece)
     if (bytes <= bounds.bytes) return
     if (bounds.graceMs === 0) end()
     else {

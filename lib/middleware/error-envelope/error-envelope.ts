@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, isHeldBack, type Logger } from '../../core/call/index.ts'
+import { type Call, callOf, isHeldBack, type Logger, quietLogger } from '../../core/call/index.ts'
 import { type GatewayError, isUnforeseen, toGatewayError } from '../../core/errors/index.ts'
+import { aLogger, checkOptions } from '../../core/options/index.ts'
 import { endWhileUploading, KNOWN_CALLER, UNKNOWN_CALLER } from './end-while-uploading.ts'
 
 /** Options of {@link errorEnvelope}. */
@@ -15,16 +16,19 @@ export interface ErrorEnvelopeOptions {
  * After the first byte a stream ends with its protocol's error event, and the connection is closed without a regular
  * end, so that no client takes a truncated answer for a complete one.
  *
+ * @throws TypeError at construction when an option is unusable.
  * @example
  * app.use(unknownPath(), errorEnvelope())
  */
 export function errorEnvelope(options: ErrorEnvelopeOptions = {}): ErrorRequestHandler {
+  checkOptions('errorEnvelope', options, { logger: aLogger })
+  const own = options.logger && quietLogger(options.logger)
   return function errorEnvelope(thrown: unknown, req: Request, res: Response, _next: NextFunction): void {
     const call = callOf(req)
     const error = call.stamp(toGatewayError(thrown))
     // A 5xx of another library is unforeseen, too, whatever its status.
     if (isUnforeseen(error) || (error !== thrown && error.status >= 500)) {
-      const logger = options.logger ?? call.logger
+      const logger = own ?? call.logger
       logger.error(
         { err: error.cause ?? error, requestId: call.id, method: call.method, path: call.shortPath },
         'unforeseen error',
@@ -44,24 +48,19 @@ export function errorEnvelope(options: ErrorEnvelopeOptions = {}): ErrorRequestH
 
 /**
  * Refuses every request that reaches it with `not_found`: unknown paths, and known paths with another method. Mount
- * it after the routes and before {@link errorEnvelope}.
+ * it after the routes and before {@link errorEnvelope}. It has no options.
  *
  * @example
  * app.use(unknownPath(), errorEnvelope())
  */
-export function unknownPath(): RequestHandler {
+export function unknownPath(options: Record<string, never> = {}): RequestHandler {
+  checkOptions('unknownPath', options, {})
   return function unknownPath(req: Request, _res: Response, next: NextFunction): void {
     next(callOf(req).refuse('not_found'))
   }
 }
 
 function sendEnvelope(req: Request, res: Response, call: Call, error: GatewayError): void {
-  if (res.destroyed) {
-    // Nobody reads it, but listeners on the response's end learn that it failed.
-    res.statusCode = error.status
-    res.end()
-    return
-  }
   const body = Buffer.from(JSON.stringify(call.protocol.errorBody(error, call.id)))
   for (const name of STALE_HEADERS) res.removeHeader(name)
   res.statusCode = error.status
@@ -70,8 +69,14 @@ function sendEnvelope(req: Request, res: Response, call: Call, error: GatewayErr
   res.setHeader('content-type', 'application/json; charset=utf-8')
   res.setHeader('content-length', body.length)
   const sent = req.method === 'HEAD' ? undefined : body
-  if (!leavesMuchUnread(req)) res.end(sent)
-  else endWhileUploading(req, res, sent, hasValidKey(call, error) ? KNOWN_CALLER : UNKNOWN_CALLER)
+  // Where the caller has left nobody reads it, but `idempotency` keeps it for a repetition.
+  if (res.destroyed || !leavesMuchUnread(req)) res.end(sent)
+  else endWhileUploading(req, res, sent, isUploading(req, call, error) ? KNOWN_CALLER : UNKNOWN_CALLER)
+}
+
+/** Whether a caller with a valid key is sending its body, rather than waiting for a 100. */
+function isUploading(req: Request, call: Call, error: GatewayError): boolean {
+  return hasValidKey(call, error) && (req.headers.expect === undefined || req.readableDidRead)
 }
 
 /** Whether the caller showed a key that may be used. The principal is known even if its key is refused. */
@@ -95,9 +100,13 @@ const STALE_HEADERS = [
 /** The rest of a refused body is read and discarded up to this size, which is cheaper than a new connection. */
 const MAX_DISCARDED_BYTES = 64 * 1024
 
-/** Whether the rest of the body is too long to discard. */
+/**
+ * Whether the rest of the body is too long to discard. One of a caller that waits for a 100 may not come at all, so that
+ * its connection has to be closed.
+ */
 function leavesMuchUnread(req: Request): boolean {
   if (req.complete) return false
+  if (req.headers.expect !== undefined) return true
   const declared = req.headers['content-length']
   if (declared === undefined) return req.headers['transfer-encoding'] !== undefined
   return !(Number(declared) <= MAX_DISCARDED_BYTES)

@@ -27,25 +27,14 @@ import {
 import { failureOfRelayed, NOT_SWITCHED, noWebSocket, relayModeOf } from './relay-status.ts'
 import { readAnswer, readError, relayAnswer } from './relayed-answer.ts'
 import { RelayedSocket, watchUnread } from './relayed-socket.ts'
+import { settleAtPrice } from './settle-at-price.ts'
 import type { UpstreamTarget } from './upstream-proxy.ts'
-
-const NOTHING_USED = {
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  source: 'measured',
-} as const
 
 const BROKEN_OFF = 'The upstream broke the answer off. What came is not the whole of it.'
 
 /** The codes of close frames: the session is refused by key or money, or the gateway cannot go on with it. */
 const REFUSED = 1008
 const FAILED = 1011
-
-function tooLong(): GatewayError {
-  return new GatewayError('upstream_timeout', { message: 'The answer took longer than this path allows.' })
-}
 
 /** The exchange is aborted at once: what is passed on cannot be metered. */
 const ABORT = { onDisconnect: 'abort', drainMs: 0 } as const
@@ -63,7 +52,6 @@ export class ForwardedCall implements AttemptPolicy {
   readonly #forwarding: Forwarding
   readonly #upgrade: Upgrade | undefined
   readonly #stopWatchingUnread: () => void
-  readonly #total: NodeJS.Timeout
   #minutes: PaidMinutes | undefined
   #exchange: ProxiedExchange | undefined
   /** An error that ends the call in place of the line's failure. */
@@ -76,8 +64,8 @@ export class ForwardedCall implements AttemptPolicy {
     this.#forwarding = forwarding
     this.#upgrade = upgradeOf(req)
     this.#stopWatchingUnread = this.#upgrade ? watchUnread(this.#upgrade.socket) : () => {}
-    this.#total = setTimeout(() => this.#endEarly(tooLong()), forwarding.sessionMs).unref()
-    call.keyWatch?.follow(call, (error) => this.#endEarly(error))
+    const { signal } = forwarding.early
+    signal.addEventListener('abort', () => this.#endEarly(signal.reason as GatewayError))
     call.onLeave(() => {
       if (this.#exchange && !this.#exchange.end) this.departure = new Departure(this.#exchange, ABORT)
     })
@@ -85,7 +73,6 @@ export class ForwardedCall implements AttemptPolicy {
 
   /** Ends what runs beside the attempts. */
   close(): void {
-    clearTimeout(this.#total)
     this.#minutes?.close()
     this.#stopWatchingUnread()
   }
@@ -183,13 +170,13 @@ export class ForwardedCall implements AttemptPolicy {
     if (exchange.end) return
     this.#commit(exchange, pass)
     exchange.pauseClocks()
-    const read = body && (await owned?.read(exchange.target.line.id, body))
+    if (body) await owned?.read(exchange.target.line.id, body)
     if (mode === 'whole') await owned?.end()
     await this.#settle(exchange, { status, errorCode: null, finish: 'completed' }, mode === 'whole')
     if (this.#call.left || exchange.end) return
-    this.#writeHead(status, response, mode === 'whole', read)
-    if (read) this.#res.write(read)
-    if (mode === 'bare' || read) exchange.complete()
+    this.#writeHead(status, response, mode === 'whole', body)
+    if (body) this.#res.write(body)
+    if (mode === 'bare' || body) exchange.complete()
     else await relayAnswer(exchange, response, this.#res)
   }
 
@@ -241,16 +228,11 @@ export class ForwardedCall implements AttemptPolicy {
    * @throws {GatewayError} if that does not succeed in time.
    */
   async #settle(exchange: ProxiedExchange, outcome: CallOutcome, success: boolean): Promise<void> {
-    const { price } = this.#forwarding
+    const { price, early } = this.#forwarding
     if (!success || !price) return
     // The line is not being waited for.
     exchange.pauseClocks()
-    this.#call.usage = price.perMinute > 0n ? { ...NOTHING_USED, minutes: 1 } : NOTHING_USED
-    this.#call.servedBy = { line: exchange.target.line.id, price }
-    // The end of the call is known only later, so its log entry is not written with its charge.
-    if (this.#call.entryBy === 'ledger') this.#call.entryBy = 'writer'
-    await this.#call.settle({ outcome, unsent: null })
-    this.#call.prove()
-    if (!this.#call.left) this.#minutes = new PaidMinutes(this.#call, price, (error) => this.#endEarly(error))
+    await settleAtPrice(this.#call, exchange.target.line.id, price, outcome)
+    if (!this.#call.left) this.#minutes = new PaidMinutes(this.#call, price, (error) => early.end(error))
   }
 }

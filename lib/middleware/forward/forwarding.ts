@@ -1,4 +1,5 @@
 import type { Price } from '../../core/catalog/index.ts'
+import type { EarlyEnd } from './early-end.ts'
 import type { OwnedRequest } from './kept/owned-request.ts'
 
 /** The parts of a forwarded request that its caller does not set. */
@@ -9,8 +10,8 @@ export interface Forwarding {
   readonly headers: Readonly<Record<string, string>>
   /** The price of a successful answer; null if no usage is recorded. */
   readonly price: Price | null
-  /** How long the call may take, in milliseconds. */
-  readonly sessionMs: number
+  /** What ends the call before its answer has ended. */
+  readonly early: EarlyEnd
   /** Set if the request can only use what its account owns. */
   readonly owned?: OwnedRequest | undefined
 }

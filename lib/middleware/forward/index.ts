@@ -1,8 +1,2 @@
-export {
-  type ForwardOptions,
-  type ForwardRule,
-  type ForwardTarget,
-  type ForwardToOptions,
-  forward,
-  forwardTo,
-} from './forward.ts'
+export { type ForwardTarget, type ForwardToOptions, forward, forwardTo } from './forward.ts'
+export type { ForwardOptions, ForwardRule } from './forward-options.ts'

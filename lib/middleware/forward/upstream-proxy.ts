@@ -2,7 +2,7 @@ import { type ClientRequest, Agent as HttpAgent, IncomingMessage, ServerResponse
 import { Agent as HttpsAgent } from 'node:https'
 import { Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
-import { createProxyMiddleware } from 'http-proxy-middleware'
+import type { RequestHandler as ProxyHandler } from 'http-proxy-middleware'
 
 /** Events of one exchange. They may come after the exchange has ended. */
 export interface UpstreamEvents {
@@ -73,30 +73,41 @@ const HTTPS_AGENT = new HttpsAgent({ keepAlive: false })
  * http-proxy-middleware sends the request, with the gateway's headers over the caller's, and the body as fast as the
  * upstream takes it. It neither answers nor upgrades by itself.
  */
-const proxy = createProxyMiddleware<OutboundRequest, ServerResponse>({
-  ws: false,
-  selfHandleResponse: true,
-  followRedirects: false,
-  pathFilter: () => true,
-  router: ({ target, body }, _res, options) => {
-    // Not in `proxyReq`, which is not emitted for a request with "Expect".
-    options.headers = target.lineHeaders
-    options.agent = target.origin.startsWith('https:') ? HTTPS_AGENT : HTTP_AGENT
-    if (body) options.buffer = body
-    return target.origin
-  },
-  // The default plugins answer errors themselves; without them there is no `on` option either.
-  ejectPlugins: true,
-  plugins: [
-    (server) => {
-      server.on('proxyReq', (request, { events }) => events.requested(request))
-      server.on('proxyRes', (response, { events }) => events.answered(response))
-      server.on('proxyReqWs', (request, { events }, socket) => watchUpgrade(request, events, socket))
-      server.on('error', (error, req) => req?.events.failed(error))
-      server.on('econnreset', (error, { events }) => events.failed(error))
+async function createProxy(): Promise<ProxyHandler<OutboundRequest, ServerResponse>> {
+  const { createProxyMiddleware } = await import('http-proxy-middleware')
+  return createProxyMiddleware<OutboundRequest, ServerResponse>({
+    ws: false,
+    selfHandleResponse: true,
+    followRedirects: false,
+    pathFilter: () => true,
+    router: ({ target, body }, _res, options) => {
+      // Not in `proxyReq`, which is not emitted for a request with "Expect".
+      options.headers = target.lineHeaders
+      options.agent = target.origin.startsWith('https:') ? HTTPS_AGENT : HTTP_AGENT
+      if (body) options.buffer = body
+      return target.origin
     },
-  ],
-})
+    // The default plugins answer errors themselves; without them there is no `on` option either.
+    ejectPlugins: true,
+    plugins: [
+      (server) => {
+        server.on('proxyReq', (request, { events }) => events.requested(request))
+        server.on('proxyRes', (response, { events }) => events.answered(response))
+        server.on('proxyReqWs', (request, { events }, socket) => watchUpgrade(request, events, socket))
+        server.on('error', (error, req) => req?.events.failed(error))
+        server.on('econnreset', (error, { events }) => events.failed(error))
+      },
+    ],
+  })
+}
+
+let created: Promise<ProxyHandler<OutboundRequest, ServerResponse>> | undefined
+
+/** Returns the proxy. Its package is loaded with the first request: most apps never pass one on. */
+function proxy(): Promise<ProxyHandler<OutboundRequest, ServerResponse>> {
+  created ??= createProxy()
+  return created
+}
 
 /** Reports the result of a handshake. The proxy pipes the two sockets together, and they are separated at once. */
 function watchUpgrade(request: ClientRequest, events: UpstreamEvents, unread: Socket): void {
@@ -125,7 +136,9 @@ export function sendUpstream(
 ): void {
   const req = new OutboundRequest(caller.socket, target, events, body)
   const failed = (error: unknown): void => events.failed(asError(error))
-  proxy(req, new ServerResponse(req), failed).catch(failed)
+  proxy()
+    .then((send) => send(req, new ServerResponse(req), failed))
+    .catch(failed)
 }
 
 /** Sends a WebSocket handshake. */
@@ -134,7 +147,10 @@ export function upgradeUpstream(
   target: UpstreamTarget,
   events: UpstreamEvents,
 ): void {
-  proxy.upgrade(new OutboundRequest(caller.socket, target, events), new DiscardingSocket(), Buffer.alloc(0))
+  const req = new OutboundRequest(caller.socket, target, events)
+  proxy()
+    .then(({ upgrade }) => upgrade(req, new DiscardingSocket(), Buffer.alloc(0)))
+    .catch((error: unknown) => events.failed(asError(error)))
 }
 
 function asError(error: unknown): Error {

@@ -1,5 +1,6 @@
 import type { Logger } from '../../core/call/index.ts'
-import { timeLimit, within } from '../../core/time-limit/index.ts'
+import { boundedStore } from '../../core/store-guard/index.ts'
+import { timeLimit } from '../../core/time-limit/index.ts'
 import type { AnswerStore } from './answer-store.ts'
 
 /** The largest number of bytes that wait. */
@@ -44,7 +45,7 @@ export class AnswerQueue {
   #failing = false
 
   constructor(store: AnswerStore, logger: Logger) {
-    this.#store = store
+    this.#store = boundedStore('answers', store)
     this.#logger = logger
   }
 
@@ -123,7 +124,7 @@ export class AnswerQueue {
     const startedAt = performance.now()
     try {
       const bytes = partOf(answer, this.#store.partBytes)
-      await within(MAX_WAIT_MS, this.#store.write(answer.requestId, answer.part++, bytes), tooLate)
+      await this.#store.write(answer.requestId, answer.part++, bytes)
       this.#wroteAt = performance.now()
       this.#failing = false
       if (answer.piece === answer.pieces.length) answer.end(true)
@@ -146,10 +147,6 @@ export class AnswerQueue {
     if (ofAccount > 0) this.#bytesOf.set(account, ofAccount)
     else this.#bytesOf.delete(account)
   }
-}
-
-function tooLate(): never {
-  throw new Error(`the store did not answer in ${MAX_WAIT_MS} ms`)
 }
 
 /** Takes the next part of an answer: a copy, because what is sent to a thread takes all of its memory along. */

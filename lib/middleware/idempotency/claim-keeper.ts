@@ -179,8 +179,9 @@ export class ClaimKeeper {
 
   async #askToComplete(held: HeldClaim, how: 'insist' | 'retry'): Promise<void> {
     const kept = await this.#guard[how](() =>
-      this.#store.complete(held, Date.now() + this.#keepMs).then(booleanIn),
+      this.#store.complete(held, Date.now() + this.#keepMs, held.answer).then(booleanIn),
     )
+    held.answer = undefined
     if (kept) held.state = 'completed'
     else this.#lose(held)
   }
@@ -234,7 +235,22 @@ export class ClaimKeeper {
   async #renewHeld(): Promise<void> {
     const held = [...this.#held]
     for (let at = 0; at < held.length; at += RENEW_BATCH_SIZE)
-      await this.#renew(held.slice(at, at + RENEW_BATCH_SIZE))
+      await this.#renewEach(held.slice(at, at + RENEW_BATCH_SIZE))
+  }
+
+  /** Renews claims together and, if that fails, in halves: one that cannot be renewed costs no other its lease. */
+  async #renewEach(claims: readonly HeldClaim[]): Promise<void> {
+    try {
+      await this.#renew(claims)
+    } catch (error) {
+      if (claims.length === 1 || this.#guard.away) throw error
+      const half = Math.ceil(claims.length / 2)
+      const renewed = await Promise.allSettled([
+        this.#renewEach(claims.slice(0, half)),
+        this.#renewEach(claims.slice(half)),
+      ])
+      for (const each of renewed) if (each.status === 'rejected') throw each.reason
+    }
   }
 
   async #renew(claims: readonly HeldClaim[]): Promise<void> {

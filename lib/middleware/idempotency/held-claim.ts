@@ -16,6 +16,8 @@ export class HeldClaim implements RunningClaim {
   readonly owner: string
   readonly keepMs: number
   state: RunningClaim['state'] = 'running'
+  /** The answer for repetitions, until the store has confirmed it. */
+  answer: string | undefined
   #confirmed: Moment
 
   /** @param askedAt when the claim was requested. Its lease begins then or later. */

@@ -15,6 +15,8 @@ export interface IdempotencyRecord {
   readonly state: 'running' | 'completed'
   /** When the lease of a running record, or the retention of a completed one, ends: milliseconds since the epoch. */
   readonly expiresAt: number
+  /** The answer that {@link IdempotencyStore.complete} was given. */
+  readonly answer?: string
 }
 
 /** The arguments of a claim. Times are milliseconds since the epoch. */
@@ -50,9 +52,10 @@ export interface IdempotencyStore {
   /**
    * Notes that the call has run, and keeps the record until `keepUntil`.
    *
+   * @param answer the answer to give to repetitions, which {@link claim} returns with the record.
    * @returns false when the claim was lost. Then it changes nothing.
    */
-  complete(claim: IdempotencyClaim, keepUntil: number): Promise<boolean>
+  complete(claim: IdempotencyClaim, keepUntil: number, answer?: string): Promise<boolean>
 
   /** Frees the key of a claim that its owner still holds and has not completed. Does nothing for a lost claim. */
   release(claim: IdempotencyClaim): Promise<void>

@@ -1,4 +1,5 @@
 export type { AnswerStore } from './answer-store.ts'
-export { type IdempotencyHandler, type IdempotencyOptions, idempotency } from './idempotency.ts'
+export { type IdempotencyHandler, idempotency } from './idempotency.ts'
+export type { IdempotencyOptions } from './idempotency-options.ts'
 export type { ClaimRequest, IdempotencyRecord, IdempotencyStore } from './idempotency-store.ts'
 export { MemoryIdempotencyStore, type MemoryIdempotencyStoreOptions } from './memory-idempotency-store.ts'

@@ -13,6 +13,11 @@ export interface MemoryIdempotencyStoreOptions {
    * 200000.
    */
   maxCompleted?: number
+  /**
+   * The most memory that answers for repetitions take, in characters. Beyond it the oldest are dropped: their keys stay used
+   * up. Defaults to 64 Mi.
+   */
+  maxAnswerLength?: number
 }
 
 /**
@@ -24,16 +29,25 @@ export interface MemoryIdempotencyStoreOptions {
  */
 export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly #maxCompleted: number
+  readonly #maxAnswerLength: number
   readonly #running = new Map<string, IdempotencyRecord>()
   /** Completed records, in the order of their completion. */
   readonly #completed = new Map<string, IdempotencyRecord>()
+  /** The answers of completed records, in the order of their completion. */
+  readonly #answers = new Map<string, string>()
+  #answerLength = 0
   /** Reused, because a new iterator would walk over all deleted entries. */
   readonly #oldest = this.#completed.keys()
 
   constructor(options: MemoryIdempotencyStoreOptions = {}) {
-    const { maxCompleted = 200_000 } = options
+    const { maxCompleted = 200_000, maxAnswerLength = 64 * 1024 * 1024 } = options
     if (!(maxCompleted >= 1)) throw new TypeError('MemoryIdempotencyStore: "maxCompleted" must be at least 1')
+    if (!(maxAnswerLength >= 0))
+      throw new TypeError(
+        'MemoryIdempotencyStore: "maxAnswerLength" must be a number of characters from 0 up',
+      )
     this.#maxCompleted = maxCompleted
+    this.#maxAnswerLength = maxAnswerLength
   }
 
   /** The number of records, expired ones that were not pruned yet included. */
@@ -44,8 +58,11 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   async claim({ id, owner, fingerprint, now, leaseUntil }: ClaimRequest) {
     const existing = this.#running.get(id) ?? this.#completed.get(id)
     const own = existing?.state === 'running' && existing.owner === owner
-    if (existing && existing.expiresAt > now && !own) return existing
-    this.#completed.delete(id)
+    if (existing && existing.expiresAt > now && !own) {
+      const answer = this.#answers.get(id)
+      return answer === undefined ? existing : { ...existing, answer }
+    }
+    this.#forget(id)
     this.#running.set(id, { owner, fingerprint, state: 'running', expiresAt: leaseUntil })
     return undefined
   }
@@ -77,14 +94,15 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     if (this.#running.get(id)?.owner === owner) this.#running.delete(id)
   }
 
-  async complete({ id, owner }: IdempotencyClaim, keepUntil: number): Promise<boolean> {
+  async complete({ id, owner }: IdempotencyClaim, keepUntil: number, answer?: string): Promise<boolean> {
     const record = this.#running.get(id) ?? this.#completed.get(id)
     if (record?.owner !== owner) return false
     this.#running.delete(id)
     this.#completed.set(id, { ...record, state: 'completed', expiresAt: keepUntil })
+    if (answer !== undefined) this.#keep(id, answer)
     if (this.#completed.size > this.#maxCompleted) {
       const oldest = this.#oldest.next().value
-      if (oldest !== undefined) this.#completed.delete(oldest)
+      if (oldest !== undefined) this.#forget(oldest)
     }
     return true
   }
@@ -103,10 +121,32 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
           if (records === this.#completed) break
           continue
         }
-        records.delete(id)
+        if (records === this.#completed) this.#forget(id)
+        else records.delete(id)
         forgotten++
       }
     }
     return forgotten
+  }
+
+  #keep(id: string, answer: string): void {
+    this.#dropAnswer(id)
+    this.#answers.set(id, answer)
+    this.#answerLength += answer.length
+    for (const [oldest] of this.#answers) {
+      if (this.#answerLength <= this.#maxAnswerLength) return
+      this.#dropAnswer(oldest)
+    }
+  }
+
+  /** Forgets a completed record. */
+  #forget(id: string): void {
+    this.#completed.delete(id)
+    this.#dropAnswer(id)
+  }
+
+  #dropAnswer(id: string): void {
+    this.#answerLength -= this.#answers.get(id)?.length ?? 0
+    this.#answers.delete(id)
   }
 }

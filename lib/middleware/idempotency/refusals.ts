@@ -10,6 +10,10 @@ export function refuseFor(call: Call, record: IdempotencyRecord, fingerprint: st
   if (record.fingerprint !== fingerprint) return call.refuse('idempotency_key_reused')
   if (record.state === 'running') return call.refuse('idempotency_key_in_use', { retryAfterMs: RETRY_MS })
   return call.refuse('idempotency_key_replayed', {
+    // Without a call log there is nowhere to fetch it from.
+    ...(call.entryBy === null && {
+      message: 'A request with this Idempotency-Key already ran; nothing was run this time.',
+    }),
     details: { original_request_id: record.owner },
     headers: { 'x-original-request-id': record.owner },
   })

@@ -1,5 +1,14 @@
 import { ExpiringMap } from './expiring-map.ts'
-import { GRACE_MS, type Limit, MAX_WAIT_MS, PARDON_MS, PENALTY_MS, SLOT_WAIT_MS } from './limit-store.ts'
+import {
+  type Demand,
+  GRACE_MS,
+  type Limit,
+  MAX_WAIT_MS,
+  MAX_WINDOW_MS,
+  PARDON_MS,
+  PENALTY_MS,
+  SLOT_WAIT_MS,
+} from './limit-store.ts'
 
 /** The wait of a sender that was refused. Times are milliseconds since the epoch. */
 interface Cooldown {
@@ -32,15 +41,15 @@ export class Cooldowns {
    */
   owed(
     sender: string,
-    limits: readonly Limit[],
+    { charges: limits, windowMs }: Demand,
     now: number,
   ): { refusedBy: Limit; waitMs: number } | undefined {
-    const cooldown = this.#running(sender, now)
+    const cooldown = this.#running(sender, now, windowMs)
     if (!cooldown?.isPenalized) return undefined
     const refusedBy = limitOf(cooldown, limits)
     if (!refusedBy) return undefined
     let { endsAt } = cooldown
-    if (this.#isEarlyRetry(sender, cooldown, now)) endsAt = Math.min(endsAt + PENALTY_MS, now + MAX_WAIT_MS)
+    if (this.#isEarlyRetry(sender, cooldown, now)) endsAt = prolonged(endsAt, now)
     this.#bySender.set(sender, { ...usePardon(cooldown), endsAt }, now)
     return { refusedBy, waitMs: endsAt - now }
   }
@@ -49,21 +58,21 @@ export class Cooldowns {
   refused(
     sender: string,
     { key: limitKey }: Limit,
-    limits: readonly Limit[],
+    { charges: limits, windowMs }: Demand,
     waitMs: number,
     now: number,
   ): number {
-    const cooldown = this.#running(sender, now)
+    const cooldown = this.#running(sender, now, windowMs)
     const limitEnd = now + waitMs
     if (cooldown === undefined || now >= cooldown.announcedEnd || !limitOf(cooldown, limits)) {
       const begun = { startedAt: now, announcedEnd: limitEnd, endsAt: limitEnd }
       this.#bySender.set(sender, { ...begun, limitKey, isPenalized: false, pardons: 0 }, now)
       return waitMs
     }
-    const isPenalized = this.#isEarlyRetry(sender, cooldown, now)
-    const endsAt = isPenalized
-      ? Math.min(Math.max(limitEnd, cooldown.endsAt) + PENALTY_MS, now + MAX_WAIT_MS)
-      : limitEnd
+    const latestEnd = Math.max(limitEnd, cooldown.endsAt)
+    const prolongedEnd = prolonged(latestEnd, now)
+    const isPenalized = prolongedEnd > latestEnd && this.#isEarlyRetry(sender, cooldown, now)
+    const endsAt = isPenalized ? prolongedEnd : limitEnd
     const announcedEnd = Math.min(cooldown.announcedEnd, limitEnd)
     this.#bySender.set(sender, { ...usePardon(cooldown), announcedEnd, endsAt, limitKey, isPenalized }, now)
     return endsAt - now
@@ -79,8 +88,8 @@ export class Cooldowns {
    *
    * @returns what is left of the sender's cooldown as it was announced first, in milliseconds; 0 without one.
    */
-  admitted(sender: string, limits: readonly Limit[], now: number): number {
-    const cooldown = this.#running(sender, now)
+  admitted(sender: string, { charges: limits, windowMs }: Demand, now: number): number {
+    const cooldown = this.#running(sender, now, windowMs)
     if (!cooldown || !limitOf(cooldown, limits)) return 0
     if (cooldown.pardons > 0) this.#bySender.set(sender, usePardon(cooldown), now)
     return Math.max(0, cooldown.announcedEnd - now)
@@ -88,15 +97,16 @@ export class Cooldowns {
 
   /** Notes the end of a call. During a cooldown this gives a pardon: its caller did not know of the refusal. */
   ended(sender: string, now: number): void {
-    const cooldown = this.#running(sender, now)
+    const cooldown = this.#running(sender, now, MAX_WINDOW_MS)
     if (cooldown && now >= cooldown.startedAt + PARDON_MS && now < cooldown.announcedEnd)
       this.#bySender.set(sender, { ...cooldown, pardons: cooldown.pardons + 1 }, now)
   }
 
   /** Returns the sender's cooldown. One that seems longer than any may be is from before the clock was set back. */
-  #running(sender: string, now: number): Cooldown | undefined {
+  #running(sender: string, now: number, windowMs: number): Cooldown | undefined {
     const cooldown = this.#bySender.get(sender)
-    return cooldown && now < cooldown.endsAt && cooldown.endsAt - now <= MAX_WAIT_MS ? cooldown : undefined
+    if (!cooldown || now >= cooldown.endsAt) return undefined
+    return cooldown.endsAt - now <= Math.max(MAX_WAIT_MS, windowMs) ? cooldown : undefined
   }
 
   #isEarlyRetry(sender: string, { startedAt, announcedEnd, pardons }: Cooldown, now: number): boolean {
@@ -112,6 +122,11 @@ export class Cooldowns {
 /** Returns the limit that a sender waits for, if it is among these. */
 function limitOf({ limitKey }: Cooldown, limits: readonly Limit[]): Limit | undefined {
   return limits.find(({ key }) => key === limitKey)
+}
+
+/** Returns the end of a wait after an early retry. No penalty reaches further than {@link MAX_WAIT_MS}, and none shortens. */
+function prolonged(endsAt: number, now: number): number {
+  return Math.max(endsAt, Math.min(endsAt + PENALTY_MS, now + MAX_WAIT_MS))
 }
 
 function usePardon(cooldown: Cooldown): Cooldown {

@@ -1,20 +1,26 @@
 import type { Request } from 'express'
 import type { Call } from '../../core/call/index.ts'
+import { kindOf } from '../../core/options/index.ts'
 import type { Demand, Limit } from './limit-store.ts'
 import type { Subject, SubjectsOfLevel } from './subjects.ts'
 
-/** A value, or a function of the request and its call that returns one. */
-export type OfRequest<T> = T | ((req: Request, call: Call) => T)
+/** A value, or a function of the request and its call that returns one or a promise of one. */
+export type OfRequest<T> = T | ((req: Request, call: Call) => T | Promise<T>)
 
 /** A limit. Null, undefined and Infinity mean no limit. */
 export type LimitValue = number | null | undefined
+
+type Subjected = string | null | undefined
 
 /** A subject to limit, with its limits. */
 export interface LimitLevel {
   /** The name of the level in counters and in the call log, such as `ip`. */
   name: string
-  /** Returns the subject of a request, such as its user's id. The level does not apply if it is null or undefined. */
-  by: (req: Request, call: Call) => string | null | undefined
+  /**
+   * Returns the subject of a request, such as its user's id, or a promise of it. The level does not apply if it is null or
+   * undefined.
+   */
+  by: (req: Request, call: Call) => Subjected | Promise<Subjected>
   /** Requests per window. Defaults to no limit. */
   rpm?: OfRequest<LimitValue>
   /** Tokens per window, as `tokens` counts them. Defaults to no limit. */
@@ -43,13 +49,39 @@ export const accountLevel: LimitLevel = {
 /** The settings that all demands of one middleware share. */
 export interface DemandPlan {
   readonly levels: readonly { readonly level: LimitLevel; readonly subjects: SubjectsOfLevel }[]
-  readonly tokens: (req: Request, call: Call) => number
+  readonly tokens: (req: Request, call: Call) => number | Promise<number>
   readonly windowMs: number
 }
 
 const NO_SLOTS: readonly Limit[] = []
 
-/** Returns the demand of a request; undefined if no limit applies. */
+/** Stands for a demand that {@link demandLater} returns, because a function of the plan has returned a promise. */
+export const LATER: Demand = { id: '', sender: '', windowMs: 0, charges: [], slots: [] }
+/** Stands for a limit that is a promise. */
+const AWAITED = -1
+
+/** Returns the demand of a request, after all functions of the plan, each of which may return a promise. */
+export async function demandLater(plan: DemandPlan, req: Request, call: Call): Promise<Demand | undefined> {
+  const levels: { level: LimitLevel; subjects: SubjectsOfLevel }[] = []
+  let countsTokens = false
+  for (const { level, subjects } of plan.levels) {
+    const name = await level.by(req, call)
+    if (name === null || name === undefined) continue
+    const rpm = await limitFor(level.rpm, req, call)
+    const tpm = await limitFor(level.tpm, req, call)
+    const concurrency = await limitFor(level.concurrency, req, call)
+    countsTokens ||= tpm !== null && tpm !== undefined
+    levels.push({ subjects, level: { name: level.name, by: () => name, rpm, tpm, concurrency } })
+  }
+  const tokens = countsTokens ? await plan.tokens(req, call) : 0
+  return demandOf({ ...plan, levels, tokens: () => tokens }, req, call)
+}
+
+function limitFor(limit: OfRequest<LimitValue>, req: Request, call: Call): LimitValue | Promise<LimitValue> {
+  return typeof limit === 'function' ? limit(req, call) : limit
+}
+
+/** Returns the demand of a request; undefined if no limit applies, {@link LATER} if a function returns a promise. */
 export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | undefined {
   const { levels, windowMs } = plan
   // Allocated at its largest length: a growing array takes far more memory.
@@ -63,17 +95,30 @@ export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | u
     const { level, subjects } = levels[i] as DemandPlan['levels'][number]
     const name = level.by(req, call)
     if (name === null || name === undefined) continue
+    if (typeof name !== 'string') {
+      if (isPromise(name)) return LATER
+      throw new TypeError(
+        `rateLimit: "by" of the level "${level.name}" must return a string, null or undefined, not ${kindOf(name)}`,
+      )
+    }
     const subject = subjects.of(name)
     if (!first) first = subject
     else others = others === '' ? subject.sender : `${others} ${subject.sender}`
     const rpm = maxOf(level.rpm, req, call)
+    if (rpm === AWAITED) return LATER
     if (rpm !== undefined) charges[charged++] = subject.limit('rpm', rpm, 1)
     const tpm = maxOf(level.tpm, req, call)
+    if (tpm === AWAITED) return LATER
     if (tpm !== undefined) {
-      tokens ??= whole(plan.tokens(req, call))
+      if (tokens === undefined) {
+        const told = plan.tokens(req, call)
+        if (isPromise(told)) return LATER
+        tokens = whole(told)
+      }
       charges[charged++] = subject.limit('tpm', tpm, tokens)
     }
     const concurrency = maxOf(level.concurrency, req, call)
+    if (concurrency === AWAITED) return LATER
     if (concurrency !== undefined) {
       const slot = subject.limit('concurrency', concurrency, 1)
       slots = slots === NO_SLOTS ? [slot] : [...slots, slot]
@@ -101,13 +146,22 @@ function maxOf(limit: OfRequest<LimitValue>, req: Request, call: Call): number |
   const max = typeof limit === 'function' ? limit(req, call) : limit
   if (max === null || max === undefined || max === Number.POSITIVE_INFINITY) return undefined
   // Digits in a string, as databases return them, would pass here and fail a whole batch in a store.
-  if (!(typeof max === 'number' && max >= 0))
-    throw new TypeError(`rateLimit: a limit must be a number from 0 up, not ${typeof max} ${max}`)
-  return max
+  if (typeof max === 'number' && max >= 0) return max
+  if (isPromise(max)) return AWAITED
+  throw new TypeError(`rateLimit: a limit must be a number from 0 up, not ${kindOf(max)}`)
 }
 
 function whole(tokens: number): number {
-  if (!(tokens >= 0 && tokens <= Number.MAX_SAFE_INTEGER))
-    throw new TypeError(`rateLimit: "tokens" must return a number from 0 up, not ${tokens}`)
+  if (typeof tokens !== 'number' || !(tokens >= 0 && tokens <= Number.MAX_SAFE_INTEGER))
+    throw new TypeError(`rateLimit: "tokens" must return a number from 0 up, not ${kindOf(tokens)}`)
   return Math.ceil(tokens)
 }
+
+/** Whether a value is a promise. It is asked for once more, so its failure is nobody's here. */
+function isPromise(value: unknown): value is Promise<unknown> {
+  if (typeof (value as PromiseLike<unknown> | null)?.then !== 'function') return false
+  ;(value as PromiseLike<unknown>).then(ignore, ignore)
+  return true
+}
+
+function ignore(): void {}

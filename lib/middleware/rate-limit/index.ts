@@ -1,4 +1,6 @@
 export { accountLevel, keyLevel, type LimitLevel, type LimitValue, type OfRequest } from './demand.ts'
+export { type IpSubjectOptions, ipSubject } from './ip-subject.ts'
+export type { HeaderStyle } from './limit-headers.ts'
 export {
   type Count,
   type Demand,
@@ -7,6 +9,7 @@ export {
   type LimitKind,
   type LimitStore,
   MAX_WAIT_MS,
+  MAX_WINDOW_MS,
   PARDON_MS,
   PENALTY_MS,
   SLOT_WAIT_MS,
@@ -14,4 +17,5 @@ export {
 } from './limit-store.ts'
 export { LimiterStore, type LimiterStoreOptions } from './limiter-store.ts'
 export { MemoryLimitStore } from './memory-limit-store.ts'
-export { type RateLimitOptions, rateLimit } from './rate-limit.ts'
+export { rateLimit } from './rate-limit.ts'
+export type { RateLimitOptions } from './rate-limit-plan.ts'

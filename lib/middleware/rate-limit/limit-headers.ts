@@ -1,5 +1,8 @@
-import type { ProtocolName } from '../../core/protocols/index.ts'
 import type { Count, Demand, Limit, Verdict } from './limit-store.ts'
+import { type HeaderTarget, leftOf, setPolicyHeaders } from './policy-headers.ts'
+
+/** The form of the limit headers: that of a provider's API, of draft-ietf-httpapi-ratelimit-headers-11, or no headers. */
+export type HeaderStyle = 'openai' | 'anthropic' | 'ietf' | 'none'
 
 /** The names of the headers of one kind of limits. */
 interface Family {
@@ -45,22 +48,26 @@ const ANTHROPIC: Format = {
 
 const KINDS = ['rpm', 'tpm'] as const
 
-/** A response, or the headers of an error. */
-export interface HeaderTarget {
-  setHeader(name: string, value: string): unknown
-}
-
 /**
- * Sets the limit headers in the form of the protocol's own API. Of several limits of a kind they describe the one
- * that refused the request, or else the one with the least left.
+ * Sets the limit headers. In the form of a provider they describe, of several limits of a kind, the one that refused the
+ * request, or else the one with the least left. In the form of the IETF they describe all.
  */
 export function setLimitHeaders(
-  protocol: ProtocolName,
+  style: HeaderStyle,
+  demand: Demand,
+  verdict: Verdict,
+  target: HeaderTarget,
+): void {
+  if (style === 'ietf') setPolicyHeaders(demand, verdict, target)
+  else if (style !== 'none') setFamilies(style === 'anthropic' ? ANTHROPIC : OPENAI, demand, verdict, target)
+}
+
+function setFamilies(
+  format: Format,
   { charges }: Demand,
   { counts, refusedBy }: Verdict,
   target: HeaderTarget,
 ): void {
-  const format = protocol === 'anthropic' ? ANTHROPIC : OPENAI
   for (const kind of KINDS) {
     const tightest = tightestOf(kind, charges, counts, refusedBy)
     if (tightest < 0) continue
@@ -68,7 +75,7 @@ export function setLimitHeaders(
     const { used, resetMs } = counts[tightest] as Count
     const family = kind === 'rpm' ? format.requests : format.tokens
     target.setHeader(family.limit, String(max))
-    target.setHeader(family.remaining, String(Math.max(0, Math.floor(max - used))))
+    target.setHeader(family.remaining, String(leftOf(max, used)))
     target.setHeader(family.reset, format.resetText(resetMs))
   }
 }
@@ -105,7 +112,10 @@ export function durationText(ms: number): string {
 }
 
 function secondsText(seconds: number): string {
-  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`
+  if (seconds < 60) return `${seconds}s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes}m${seconds % 60}s`
+  return `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds % 60}s`
 }
 
 let lastSecond = 0

@@ -56,8 +56,8 @@ export interface Verdict {
 /**
  * Keeps counts and slots. A refused demand changes neither. A window is fixed and begins with its first request. An
  * early retry comes later than {@link GRACE_MS} after a refusal and before the end of the wait that the refusal
- * announced. It adds {@link PENALTY_MS} to the sender's wait, up to {@link MAX_WAIT_MS}. The wait belongs to the limit that
- * refused: a demand without that limit does not wait. Each call of the sender that ends during the wait excuses one early
+ * announced. It adds {@link PENALTY_MS} to the sender's wait, up to {@link MAX_WAIT_MS} from now. The wait belongs to the limit
+ * that refused: a demand without that limit does not wait. Each call of the sender that ends during the wait excuses one early
  * retry.
  */
 export interface LimitStore {
@@ -87,8 +87,14 @@ export interface LimitStore {
   ended?(sender: string): void
 }
 
-/** The longest wait that a caller is told, in milliseconds. Official SDKs ignore longer ones. */
+/**
+ * How far from now early retries can move the end of a wait, in milliseconds. Official SDKs ignore longer waits. A longer
+ * window is told truly: whoever retries sooner is refused in any case.
+ */
 export const MAX_WAIT_MS = 60_000
+
+/** The longest window, in milliseconds: 31 days. */
+export const MAX_WINDOW_MS = 31 * 86_400_000
 
 /** The wait for a slot, in milliseconds. It is the shortest possible one, because a slot may become free any time. */
 export const SLOT_WAIT_MS = 1000

@@ -58,10 +58,10 @@ export class MemoryLimitStore implements LimitStore {
       waitMs = resetMs
     }
     if (charges.length > 0) {
-      const owed = this.#cooldowns.owed(sender, charges, now)
+      const owed = this.#cooldowns.owed(sender, demand, now)
       if (owed) return { ...owed, counts }
       if (refusedBy)
-        return { refusedBy, waitMs: this.#cooldowns.refused(sender, refusedBy, charges, waitMs, now), counts }
+        return { refusedBy, waitMs: this.#cooldowns.refused(sender, refusedBy, demand, waitMs, now), counts }
     }
     const full = this.fullSlot(demand)
     if (full) {
@@ -70,7 +70,7 @@ export class MemoryLimitStore implements LimitStore {
     }
     this.hold(demand)
     for (let i = 0; i < charges.length; i++) this.#charge(charges[i] as Limit, counts[i] as Count, now)
-    return { refusedBy: undefined, waitMs: this.#cooldowns.admitted(sender, charges, now), counts }
+    return { refusedBy: undefined, waitMs: this.#cooldowns.admitted(sender, demand, now), counts }
   }
 
   hold({ id, slots }: Demand): void {

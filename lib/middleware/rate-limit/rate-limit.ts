@@ -2,56 +2,25 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import {
   type Call,
   callOf,
-  consoleLogger,
   type EarlyRefuser,
   holdLastByte,
   holdLastByteOf,
+  quietLogger,
   upgradeOf,
 } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
+import { kindOf } from '../../core/options/index.ts'
+import { errorOf, settled } from '../../core/own-functions/index.ts'
 import { StoreAway } from '../../core/store-guard/index.ts'
-import {
-  accountLevel,
-  type DemandPlan,
-  demandOf,
-  impossibleLimit,
-  keyLevel,
-  type LimitLevel,
-} from './demand.ts'
+import { type DemandPlan, demandLater, demandOf, impossibleLimit, LATER } from './demand.ts'
 import { GuardedLimitStore } from './guarded-limit-store.ts'
-import { setLimitHeaders } from './limit-headers.ts'
-import {
-  type Demand,
-  type Limit,
-  type LimitStore,
-  MAX_WAIT_MS,
-  PARDON_MS,
-  type Verdict,
-} from './limit-store.ts'
+import { type HeaderStyle, setLimitHeaders } from './limit-headers.ts'
+import { refuse, refuseForGood, shown } from './limit-refusals.ts'
+import { type Demand, type LimitStore, PARDON_MS, type Verdict } from './limit-store.ts'
 import { MemoryLimitStore } from './memory-limit-store.ts'
+import { planOf, type RateLimitOptions } from './rate-limit-plan.ts'
 import { SpentWindows, slotVerdict } from './spent-windows.ts'
-import { SubjectsOfLevel } from './subjects.ts'
-
-/** Options of {@link rateLimit}. */
-export interface RateLimitOptions {
-  /**
-   * The subjects to limit, with their limits; each limit is a value or a function of the request. A request must pass
-   * all of them. The subject of the first level that applies is the sender, whose wait grows if it retries before
-   * Retry-After is over. Defaults to the key and the account that `authenticate` found, with their own limits.
-   */
-  levels?: readonly LimitLevel[]
-  /** The tokens of a request. Defaults to the estimated input tokens that `readRequest` found, else none. */
-  tokens?: (req: Request, call: Call) => number
-  /** Keeps counts and slots. Defaults to a {@link MemoryLimitStore}. */
-  store?: LimitStore
-  /**
-   * What happens while the store is away: `local` counts in the memory of this process until it is back, `refuse` answers
-   * `internal_error`. Defaults to `local`.
-   */
-  onStoreError?: 'local' | 'refuse'
-  /** The length of a window in milliseconds, at most 60000. Only 60000 makes `rpm` requests per minute. Defaults to 60000. */
-  windowMs?: number
-}
+import { UnlimitedNotice } from './unlimited-notice.ts'
 
 /**
  * Limits requests and tokens per window, and requests that run at the same time. A refused request consumes nothing, at any
@@ -62,28 +31,77 @@ export interface RateLimitOptions {
  * @example
  * app.use('/v1', authenticate({ keys }), readRequest({ catalog }), rateLimit())
  * @example
- * app.use(rateLimit({ levels: [{ name: 'ip', by: (req) => req.ip, rpm: 60, concurrency: 5 }] }))
+ * app.use(rateLimit({ levels: [{ name: 'ip', by: ipSubject(), rpm: 60, concurrency: 5 }] }))
  */
 export function rateLimit(options: RateLimitOptions = {}): RequestHandler & EarlyRefuser {
   const plan = planOf(options)
+  const { skip, headers } = options
+  const notice = new UnlimitedNotice(options)
   const countLocally = (options.onStoreError ?? 'local') === 'local'
   const local = new MemoryLimitStore()
   const given = options.store ?? local
-  const store = given === local || isOwn(given) ? given : new GuardedLimitStore(given, consoleLogger)
+  const store = given === local || isOwn(given) ? given : new GuardedLimitStore(given, quietLogger())
   // What a store of this process alone gives back is free at once.
   const isShared = given.constructor !== MemoryLimitStore
   const stores: readonly LimitStore[] = store === local ? [local] : [store, local]
   const spent = new SpentWindows()
+  /** Whether a function of the options has returned a promise. */
+  let awaits = false
   const limiter = function rateLimit(req: Request, res: Response, next: NextFunction): void {
     const call = callOf(req)
-    const demand = demandOf(plan, req, call)
+    let skipped: boolean | Promise<boolean>
+    let demand: Demand | undefined
+    try {
+      skipped = skip?.(req, call) ?? false
+      demand = awaits || skipped !== false ? LATER : demandOf(plan, req, call)
+    } catch (error) {
+      next(errorOf(OWN, error))
+      return
+    }
+    if (skipped === true) next()
+    else if (demand !== LATER) limit(call, demand, req, res, next)
+    else void limitLater(call, skipped, req, res, next)
+  }
+
+  return Object.assign(limiter, { refuseEarly })
+
+  async function limitLater(
+    call: Call,
+    skipped: boolean | Promise<boolean>,
+    req: Request,
+    res: Response,
+    next: NextFunction,
+  ): Promise<void> {
+    awaits = true
+    let demand: Demand | 'skipped' | undefined
+    try {
+      demand = await settled(OWN, judge(plan, skipped, req, call))
+    } catch (error) {
+      next(error)
+      return
+    }
+    if (demand === 'skipped') next()
+    // The caller has left and needs no handler.
+    else if (call.left) next(call.refuse('client_closed_request'))
+    else limit(call, demand, req, res, next)
+  }
+
+  function limit(
+    call: Call,
+    demand: Demand | undefined,
+    req: Request,
+    res: Response,
+    next: NextFunction,
+  ): void {
     if (!demand) {
+      notice.unlimited(call)
       next()
       return
     }
+    notice.isNeeded = false
     const impossible = impossibleLimit(demand)
     if (impossible) {
-      next(refuseForGood(call, impossible))
+      next(shown(res, refuseForGood(call, impossible)))
       return
     }
     let verdict: Verdict | PromiseLike<Verdict>
@@ -96,11 +114,24 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     else next(apply(call, demand, verdict, req, res))
   }
 
-  return Object.assign(limiter, { refuseEarly })
-
   /** How many tokens the body has is unknown; it has one at least. */
-  function refuseEarly(req: Request, call: Call): GatewayError | undefined {
-    const demand = demandOf({ ...plan, tokens: () => 1 }, req, call)
+  function refuseEarly(
+    req: Request,
+    call: Call,
+  ): GatewayError | Promise<GatewayError | undefined> | undefined {
+    const early = { ...plan, tokens: () => 1 }
+    const skipped = skip?.(req, call) ?? false
+    if (skipped === true) return undefined
+    const demand = awaits || skipped !== false ? LATER : demandOf(early, req, call)
+    if (demand !== LATER) return refusalOf(call, demand)
+    awaits = true
+    return settled(OWN, judge(early, skipped, req, call)).then((judged) =>
+      judged === 'skipped' ? undefined : refusalOf(call, judged),
+    )
+  }
+
+  /** Returns the error that refuses a demand, by what this process knows. Takes nothing. */
+  function refusalOf(call: Call, demand: Demand | undefined): GatewayError | undefined {
     if (!demand) return undefined
     const impossible = impossibleLimit(demand)
     if (impossible) return refuseForGood(call, impossible)
@@ -108,7 +139,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     if (!known) return undefined
     // A store in this memory tells all of it, and takes as little of a demand that it refuses.
     const verdict = store instanceof MemoryLimitStore ? store.admit(demand) : known
-    if (verdict.refusedBy) return refuse(call, demand, verdict, verdict.refusedBy)
+    if (verdict.refusedBy) return refuse(call, demand, verdict, styleOf(call))
     store.release(demand)
     return undefined
   }
@@ -155,7 +186,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     res: Response,
   ): GatewayError | undefined {
     spent.note(demand, verdict)
-    if (verdict.refusedBy) return refuse(call, demand, verdict, verdict.refusedBy)
+    if (verdict.refusedBy) return shown(res, refuse(call, demand, verdict, styleOf(call)))
     if (demand.slots.length > 0) {
       // If the store goes away meanwhile, the running calls must count here.
       if (store !== local) local.hold(demand)
@@ -174,9 +205,28 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
         if (excuses && demand.charges.length > 0) each.ended?.(demand.sender)
       }
     })
-    if (!res.headersSent) setLimitHeaders(call.protocol.name, demand, verdict, res)
+    if (!res.headersSent) setLimitHeaders(styleOf(call), demand, verdict, res)
     return undefined
   }
+
+  function styleOf({ protocol }: Call): HeaderStyle {
+    return headers ?? (protocol.name === 'anthropic' ? 'anthropic' : 'openai')
+  }
+}
+
+const OWN = 'rateLimit: a function of its options'
+
+/** Returns the demand of a request, after functions of the options that return promises. */
+async function judge(
+  plan: DemandPlan,
+  skipped: boolean | Promise<boolean>,
+  req: Request,
+  call: Call,
+): Promise<Demand | 'skipped' | undefined> {
+  const isSkipped = await skipped
+  if (typeof isSkipped !== 'boolean')
+    throw new TypeError(`rateLimit: "skip" must return true or false, not ${kindOf(isSkipped)}`)
+  return isSkipped ? 'skipped' : demandLater(plan, req, call)
 }
 
 /** Whether a store is one of ours, which keep time and do not fail otherwise. */
@@ -197,63 +247,4 @@ function releaseBeforeLastByte(
   holdLastByte(res, run)
   const upgrade = upgradeOf(req)
   if (upgrade) holdLastByteOf(upgrade.socket, run)
-}
-
-function refuse(call: Call, demand: Demand, verdict: Verdict, limit: Limit): GatewayError {
-  const headers: Record<string, string> = {}
-  const setHeader = (name: string, value: string) => {
-    headers[name] = value
-  }
-  setLimitHeaders(call.protocol.name, demand, verdict, { setHeader })
-  note(call, limit, verdict.waitMs)
-  return call.refuse(codeOf(limit), { retryAfterMs: verdict.waitMs, headers })
-}
-
-const IMPOSSIBLE = {
-  rpm: 'This request can never pass: the rate limit allows no requests at all. Ask for a higher limit.',
-  tpm: 'This request can never pass: alone it is larger than the token rate limit allows. Shorten it, or ask for a higher limit.',
-  concurrency:
-    'This request can never pass: the concurrency limit allows no requests at all. Ask for a higher limit.',
-} as const
-
-/** Refuses a request that can never pass. Every 429 has a Retry-After, even if waiting is useless. */
-function refuseForGood(call: Call, limit: Limit): GatewayError {
-  note(call, limit, MAX_WAIT_MS)
-  return call.refuse(codeOf(limit), {
-    message: IMPOSSIBLE[limit.kind],
-    retryAfterMs: MAX_WAIT_MS,
-    shouldRetry: false,
-  })
-}
-
-function codeOf({ kind }: Limit): 'concurrency_limited' | 'rate_limited' {
-  return kind === 'concurrency' ? 'concurrency_limited' : 'rate_limited'
-}
-
-function note(call: Call, { kind, level, subject, max }: Limit, waitMs: number): void {
-  const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
-  call.limit = { kind, level, subject, limit: max, retryAfter }
-}
-
-function planOf(options: RateLimitOptions): DemandPlan {
-  const { levels = [keyLevel, accountLevel], windowMs = MAX_WAIT_MS, onStoreError = 'local', store } = options
-  const { tokens = (_req, call) => call.request?.estimatedInputTokens ?? 0 } = options
-  if (levels.length === 0)
-    throw new TypeError('rateLimit: "levels" is empty: leave it out, or name whom to limit')
-  for (const { name, by } of levels) {
-    if (!name || typeof by !== 'function')
-      throw new TypeError(
-        'rateLimit: each of "levels" needs a "name" and "by", a function that returns the subject',
-      )
-  }
-  if (new Set(levels.map(({ name }) => name)).size < levels.length)
-    throw new TypeError('rateLimit: two of "levels" have the same "name"; they would count as one')
-  if (!(Number.isInteger(windowMs) && windowMs >= 1 && windowMs <= MAX_WAIT_MS))
-    throw new TypeError('rateLimit: "windowMs" must be whole milliseconds between 1 and 60000')
-  if (onStoreError !== 'local' && onStoreError !== 'refuse')
-    throw new TypeError('rateLimit: "onStoreError" must be "local" or "refuse"')
-  if (store !== undefined && typeof store.admit !== 'function')
-    throw new TypeError('rateLimit: "store" must be a LimitStore, such as new RedisLimitStore({ redis })')
-  const named = levels.map((level) => ({ level: { ...level }, subjects: new SubjectsOfLevel(level.name) }))
-  return { levels: named, tokens, windowMs }
 }

@@ -1,7 +1,7 @@
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import type { HeldBody } from '../../core/body-budget/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import type { HeldBody } from './body-budget.ts'
 
 /** Hands over the bytes of a body; empty when there is none. */
 export type BytesReceiver = (error: unknown, bytes?: Buffer) => void

@@ -1,11 +1,11 @@
-import { isUtf8 } from 'node:buffer'
+import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage } from 'node:http'
 import type { Request } from 'express'
+import { type BudgetBounds, HeldBody } from '../../core/body-budget/index.ts'
 import type { Call, RequestBody } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { isJsonObject, jsonExcess } from '../../core/json/index.ts'
+import { isJsonObject, JsonFault, parseUnambiguous, withoutLoneSurrogates } from '../../core/json/index.ts'
 import { MAX_BYTES_AT_ONCE, takeTurn } from '../../core/turns/index.ts'
-import { type BudgetBounds, HeldBody } from './body-budget.ts'
 import { decompress, decompressorOf } from './decompress.ts'
 import { isForm, readForm } from './read-form.ts'
 
@@ -19,10 +19,9 @@ export type BodyReader = (req: Request, call: Call, forms: boolean, receive: Bod
  * Returns a reader of bodies: at most `limit` bytes after decompression, in UTF-8, with a JSON object at the top. If
  * another parser has read the body, its result is used.
  *
- * @param perProcess the most bytes of unfinished bodies in this process.
+ * @param bounds those of unfinished bodies.
  */
-export function bodyReader(limit: number, perProcess: number): BodyReader {
-  const bounds: BudgetBounds = { perKey: 2 * limit, perProcess }
+export function bodyReader(limit: number, bounds: BudgetBounds): BodyReader {
   return function readBody(req, call, forms, receive) {
     const { 'content-type': type, 'content-encoding': encoding } = req.headers
     const form = forms && isForm(type) ? type : undefined
@@ -43,7 +42,9 @@ export function bodyReader(limit: number, perProcess: number): BodyReader {
       )
       return
     }
-    receiveBody(req, call, limit, bounds, (error, bytes, held) => {
+    // Bodies come with events of the connection, which know nothing of the app's AsyncLocalStorage.
+    const context = new AsyncResource('readRequest')
+    const take: HeldReceiver = (error, bytes, held) => {
       if (error) receive(error)
       else if (decompressor && bytes?.length) {
         const holding = held ?? new HeldBody(call, bounds, receive)
@@ -52,7 +53,8 @@ export function bodyReader(limit: number, perProcess: number): BodyReader {
           else parse(whole, form, call, releasing(holding, receive))
         })
       } else parse(bytes, form, call, held ? releasing(held, receive) : receive)
-    })
+    }
+    receiveBody(req, call, limit, bounds, (...received) => context.runInAsyncScope(take, null, ...received))
   }
 }
 
@@ -183,21 +185,21 @@ function parseNow(
     return
   }
   const read = readObject(raw)
-  if (typeof read === 'string') receive(call.refuse('invalid_request', { message: read }))
+  if (read instanceof JsonFault)
+    receive(call.refuse('invalid_request', { ...read.named, message: read.message }))
   else receive(undefined, read)
 }
 
-/** Returns the body, or a message that says what is wrong with it. */
-function readObject(raw: Buffer | undefined): RequestBody | string {
-  if (!Buffer.isBuffer(raw) || raw.length === 0) return 'The request has no body; a JSON object is needed.'
-  if (!isUtf8(raw)) return 'The request body is not valid UTF-8.'
-  const excess = jsonExcess(raw)
-  if (excess !== undefined) return excess
-  let json: unknown
+/** Returns the body, or what is wrong with it. */
+function readObject(raw: Buffer | undefined): RequestBody | JsonFault {
+  if (!Buffer.isBuffer(raw) || raw.length === 0)
+    return new JsonFault('The request has no body; a JSON object is needed.')
   try {
-    json = JSON.parse(raw.toString())
-  } catch {
-    return 'The request body is not valid JSON.'
+    const parsed = parseUnambiguous(raw)
+    const json = raw.length > MAX_BYTES_AT_ONCE ? withoutLoneSurrogates(parsed, raw) : parsed
+    return isJsonObject(json) ? { raw, json } : new JsonFault('The request body must be a JSON object.')
+  } catch (fault) {
+    if (fault instanceof JsonFault) return fault
+    throw fault
   }
-  return isJsonObject(json) ? { raw, json } : 'The request body must be a JSON object.'
 }

@@ -1,7 +1,8 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { budgetOf } from '../../core/body-budget/index.ts'
 import { type Call, callOf, type EarlyRefuser, type RequestBody } from '../../core/call/index.ts'
 import { type Catalog, type Feature, type Model, windowNeeded, windowOn } from '../../core/catalog/index.ts'
-import { type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
+import { type CatalogSource, catalogFrom, neededCatalog } from '../../core/catalog-source/index.ts'
 import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
 import {
   ENDPOINT_BY_KIND,
@@ -14,10 +15,13 @@ import {
   type TokenEstimator,
   variantIn,
 } from '../../core/operations/index.ts'
+import { aFunction, aNumber, checkOptions, type OptionRules } from '../../core/options/index.ts'
+import { errorOf, settled } from '../../core/own-functions/index.ts'
 import { MAX_BYTES_AT_ONCE, takeTurn } from '../../core/turns/index.ts'
 import { describeIssue, describeVariant } from './describe-issue.ts'
 import { factsInTurns } from './facts-in-turns.ts'
 import { constraintOf, givenConstraint } from './given-constraint.ts'
+import { ownEstimator, ownOperation } from './own-options.ts'
 import { bodyReader } from './read-body.ts'
 
 /** Options of {@link readRequest}. */
@@ -47,6 +51,22 @@ export interface ReadRequestOptions {
   estimateTokens?: TokenEstimator
 }
 
+const RULES: OptionRules<ReadRequestOptions> = {
+  catalog: neededCatalog,
+  operation: {
+    be: 'an operation of express-model-gateway/operations, or a function of the request that returns one',
+    accepts: (value) => typeof value === 'function' || typeof (value as Operation | null)?.path === 'string',
+  },
+  bodyLimitBytes: aNumber('a positive number of bytes', Number.MIN_VALUE),
+  bodyBudgetBytes: aNumber('a positive number of bytes', Number.MIN_VALUE),
+  before: {
+    be: 'an array of middlewares with refuseEarly, such as [rateLimit()]',
+    accepts: (value) =>
+      Array.isArray(value) && value.every((each) => typeof each?.refuseEarly === 'function'),
+  },
+  estimateTokens: aFunction('a function of a text that returns its tokens'),
+}
+
 /**
  * Reads and validates the body, and writes `call.request`. Refuses with `invalid_request` (naming the member in
  * `error.param`), `request_too_large`, `model_not_found`, `model_not_allowed`, `unsupported_feature` or
@@ -57,18 +77,13 @@ export interface ReadRequestOptions {
  * app.post('/v1/chat/completions', readRequest({ catalog }), route({ catalog }))
  */
 export function readRequest(options: ReadRequestOptions): RequestHandler {
-  const { catalog, bodyLimitBytes = 20 * 1024 * 1024, estimateTokens: estimate = estimateTokens } = options
-  const catalogOf = catalogFrom('readRequest', catalog)
-  if (!(bodyLimitBytes > 0))
-    throw new TypeError('readRequest: "bodyLimitBytes" must be a positive number of bytes')
-  const {
-    operation: given,
-    before = [],
-    bodyBudgetBytes = Math.max(DEFAULT_BUDGET, bodyLimitBytes),
-  } = options
-  if (!(bodyBudgetBytes >= bodyLimitBytes))
-    throw new TypeError('readRequest: "bodyBudgetBytes" must be at least "bodyLimitBytes"')
-  const readBody = bodyReader(bodyLimitBytes, bodyBudgetBytes)
+  checkOptions('readRequest', options, RULES)
+  const { catalog, bodyLimitBytes = 20 * 1024 * 1024 } = options
+  const estimate = options.estimateTokens ? ownEstimator(options.estimateTokens) : estimateTokens
+  const catalogOf = catalogFrom(catalog)
+  const { before = [], bodyBudgetBytes } = options
+  const given = typeof options.operation === 'function' ? ownOperation(options.operation) : options.operation
+  const readBody = bodyReader(bodyLimitBytes, budgetOf('readRequest', bodyLimitBytes, bodyBudgetBytes))
 
   return function readRequest(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
@@ -86,12 +101,13 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     let refusal: unknown
     try {
       for (const refuser of before) {
-        refusal = await refuser.refuseEarly(req, call, operation)
-        if (refusal) break
+        refusal = await settled('"refuseEarly"', refuser.refuseEarly(req, call, operation))
+        if (refusal instanceof Error) break
+        if (refusal !== undefined) throw new TypeError(`"refuseEarly" must return an error, or undefined`)
       }
       if (call.left) refusal = call.refuse('client_closed_request')
     } catch (error) {
-      refusal = error
+      refusal = errorOf('"refuseEarly"', error)
     }
     if (refusal) next(refusal)
     else read(req, call, operation, next)
@@ -179,8 +195,6 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     requireWindow(known, model, facts)
   }
 }
-
-const DEFAULT_BUDGET = 256 * 1024 * 1024
 
 function refuseWith(call: Call, next: NextFunction): (refusal: unknown) => void {
   return (refusal) => next(refusal instanceof GatewayError ? call.stamp(refusal) : refusal)

@@ -1,5 +1,6 @@
 export {
   type KeptName,
+  type KeptPage,
   type KeptStore,
   type KeptThing,
   KeptThings,

@@ -1,7 +1,8 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallRequest, callOf, type KeptAnswer } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { KeptThings, type MadeThing } from '../../core/kept/index.ts'
+import { aKeptThings, type KeptThings, type MadeThing } from '../../core/kept/index.ts'
+import { checkOptions, required } from '../../core/options/index.ts'
 
 /** Options of {@link references}. */
 export interface ReferencesOptions {
@@ -23,9 +24,9 @@ export interface ReferencesOptions {
  * const kept = new KeptThings()
  * app.post('/v1/responses', readRequest({ catalog }), references({ kept }), rateLimit(), route({ catalog }))
  */
-export function references({ kept }: ReferencesOptions): RequestHandler {
-  if (!(kept instanceof KeptThings))
-    throw new TypeError('references: "kept" must be a KeptThings, such as new KeptThings()')
+export function references(options: ReferencesOptions): RequestHandler {
+  checkOptions('references', options, { kept: required(aKeptThings) })
+  const { kept } = options
 
   return function references(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)

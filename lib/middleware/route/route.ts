@@ -1,8 +1,13 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallRequest, callOf } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
+import { aNumber, checkOptions, type OptionRules, oneOf } from '../../core/options/index.ts'
 import { CandidateTable } from '../../routing/candidates/candidate.ts'
-import { type RoutingOptions, validateRouting } from '../../routing/candidates/routing-options.ts'
+import {
+  ROUTING_RULES,
+  type RoutingOptions,
+  routingSettings,
+} from '../../routing/candidates/routing-options.ts'
 import { LineRegistry } from '../../routing/lines/line-registry.ts'
 import { newTrace, tryCandidates } from '../../routing/try-candidates.ts'
 import { RoutedCall } from './routed-call.ts'
@@ -13,6 +18,12 @@ export interface RouteOptions extends RoutingOptions {
   onDisconnect?: 'abort' | 'drain'
   /** How long `drain` reads on, in milliseconds. Defaults to 10000. */
   drainMs?: number
+}
+
+const RULES: OptionRules<RouteOptions> = {
+  ...ROUTING_RULES,
+  onDisconnect: oneOf('abort', 'drain'),
+  drainMs: aNumber('a positive number of milliseconds', Number.MIN_VALUE),
 }
 
 /**
@@ -81,11 +92,7 @@ function refuseUnpinned({ references }: CallRequest): never {
 }
 
 function validate(options: RouteOptions) {
+  checkOptions('route', options, RULES)
   const { drainMs = 10_000, onDisconnect = 'abort', lines = new LineRegistry() } = options
-  const routing = validateRouting('route', options)
-  if (!(drainMs > 0)) throw new TypeError('route: "drainMs" must be a positive number of milliseconds')
-  if (onDisconnect !== 'abort' && onDisconnect !== 'drain') {
-    throw new TypeError('route: "onDisconnect" must be "abort" or "drain"')
-  }
-  return { ...routing, lines, drainMs, onDisconnect }
+  return { ...routingSettings(options), lines, drainMs, onDisconnect }
 }

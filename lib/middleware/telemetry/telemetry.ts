@@ -1,6 +1,8 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { callOf } from '../../core/call/index.ts'
 import type { Catalog } from '../../core/catalog/index.ts'
+import { aCatalog, catalogFrom } from '../../core/catalog-source/index.ts'
+import { anObject, checkOptions, type OptionRules } from '../../core/options/index.ts'
 import { knownModel, labelsOf } from './call-labels.ts'
 import { callMetricsOn } from './call-metrics.ts'
 import { CallTrace, keepsContext } from './call-trace.ts'
@@ -16,6 +18,11 @@ export interface TelemetryOptions {
   catalog?: Catalog | (() => Catalog)
   /** The states to report when metrics are collected. Defaults to none. */
   states?: GatewayStates
+}
+
+const RULES: OptionRules<TelemetryOptions> = {
+  catalog: aCatalog,
+  states: anObject('an object of states, such as { lines }'),
 }
 
 /**
@@ -41,12 +48,23 @@ export function telemetry(options: TelemetryOptions = {}): RequestHandler {
   const tracer = registeredTracer()
 
   return function telemetry(req: Request, _res: Response, next: NextFunction): void {
+    let active: CallTrace | undefined
+    try {
+      active = record(req)
+    } catch (error) {
+      // An SDK that fails costs its figures, and no call.
+      const call = callOf(req)
+      call.logger.error({ err: error, requestId: call.id }, 'telemetry: a call is not recorded')
+    }
+    if (active) active.run(next)
+    else next()
+  }
+
+  /** Records a call. Returns its trace if it has to be active while the call runs. */
+  function record(req: Request): CallTrace | undefined {
     const metricsNow = metrics.current
     const tracerNow = tracer.current
-    if (!metricsNow && !tracerNow) {
-      next()
-      return
-    }
+    if (!metricsNow && !tracerNow) return undefined
     const call = callOf(req)
     const beganAt = performance.now()
     // Without a context manager no code can ask for the active span, so the span is made at the end, when a sampler
@@ -59,19 +77,17 @@ export function telemetry(options: TelemetryOptions = {}): RequestHandler {
       const trace = active ?? (tracerNow && new CallTrace(tracerNow, call, req))
       trace?.end(call, labels)
     })
-    if (active) active.run(next)
-    else next()
+    return active
   }
 }
 
-function validate({ catalog, states = {} }: TelemetryOptions) {
-  if (catalog !== undefined && typeof catalog !== 'function' && typeof catalog?.models?.has !== 'function') {
-    throw new TypeError('telemetry: "catalog" must be a catalogue, such as loadConfig(json).catalog')
-  }
+function validate(options: TelemetryOptions) {
+  checkOptions('telemetry', options, RULES)
+  const { catalog, states = {} } = options
   for (const [name, store] of Object.entries(states.stores ?? {})) {
     if (typeof store?.outages !== 'number')
       throw new TypeError(`telemetry: "states.stores.${name}" must tell outages, as new StoreWatch() does`)
   }
-  const catalogNow = typeof catalog === 'function' ? catalog : (): Catalog | undefined => catalog
+  const catalogNow = catalog ? catalogFrom(catalog) : (): Catalog | undefined => undefined
   return { catalogNow, states }
 }

@@ -76,7 +76,7 @@ export class LineSend implements ResponseHandler<SendEnd> {
   finish(): SendEnd {
     const status = this.#exchange.status ?? 0
     const body = this.#body.take()
-    const json = parseJson(body.toString())
+    const json = parseJson(body.toString(), body)
     if (status >= 300) return this.#refused(status, failureOfStatus(status, this.#headers, json), body)
     const error = withoutId(json) ? errorInPlaceOf(json) : undefined
     if (error !== undefined)
@@ -130,12 +130,18 @@ function onlyFresh(pool: Wire): Wire {
 
 function optionsOf(
   { line }: ExchangeTarget,
-  { method, path, body }: LineRequest,
+  { method, path, body, inbound = {} }: LineRequest,
 ): Dispatcher.DispatchOptions {
+  const { 'openai-beta': beta } = inbound
+  const given = {
+    accept: 'application/json',
+    ...(body && { 'content-type': body.type }),
+    ...(beta !== undefined && { 'openai-beta': String(beta) }),
+  }
   return {
     method,
     path: line.basePath + path,
-    headers: lineHeaders(line, { accept: 'application/json', ...(body && { 'content-type': body.type }) }),
+    headers: lineHeaders(line, given, inbound),
     body: body?.bytes ?? null,
     idempotent: false,
   }

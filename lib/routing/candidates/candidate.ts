@@ -6,7 +6,8 @@ import {
   priceOn,
   windowOn,
 } from '../../core/catalog/index.ts'
-import { type Operation, servesNatively } from '../../core/operations/index.ts'
+import { servesNatively } from '../../core/operations/native-lines.ts'
+import type { Operation } from '../../core/operations/operation.ts'
 import { type Translation, translationsOf } from '../../core/translate/index.ts'
 import { missingEndpoint } from '../lines/endpoint-fit.ts'
 import type { LineRegistry } from '../lines/line-registry.ts'

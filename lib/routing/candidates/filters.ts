@@ -116,8 +116,7 @@ export function unavailable(
   account: string,
 ): Elimination | undefined {
   const { restMs } = modelState
-  if (restMs > 0)
-    return removal(line, 'resting', `asked to be left alone for another ${Math.ceil(restMs)} ms`)
+  if (restMs > 0) return removal(line, 'resting', `asked to be left alone for another ${restMs} ms`)
   if (!state.circuit.admits(account))
     return removal(line, 'circuit_open', `${shutDetail(state.circuit, account)}, for all models`)
   if (modelState.circuit.admits(account)) return undefined

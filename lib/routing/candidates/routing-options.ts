@@ -1,6 +1,9 @@
 import type { Call } from '../../core/call/index.ts'
 import type { Catalog } from '../../core/catalog/index.ts'
+import { catalogFrom, neededCatalog } from '../../core/catalog-source/index.ts'
+import { anObjectWith, aString, aWholeNumber, type OptionRules } from '../../core/options/index.ts'
 import type { LineRegistry } from '../lines/line-registry.ts'
+import { ownStrategy } from './own-strategy.ts'
 import { STRATEGIES, type Strategy, type StrategyName } from './strategies.ts'
 
 /** The options that `route`, `forward` and `LineAccess` share. */
@@ -28,24 +31,28 @@ export interface RoutingSettings {
   readonly region: string
 }
 
-/** Checks the shared routing options and fills in the defaults. */
-export function validateRouting(
-  name: string,
+/** The rules of the shared options. */
+export const ROUTING_RULES: OptionRules<RoutingOptions> = {
+  catalog: neededCatalog,
+  strategy: {
+    be: `a function or one of ${Object.keys(STRATEGIES).join(', ')}`,
+    accepts: (value) =>
+      typeof value === 'function' || (typeof value === 'string' && Object.hasOwn(STRATEGIES, value)),
+  },
+  maxAttempts: aWholeNumber('at least 1', 1),
+  region: aString(),
+  lines: anObjectWith('a LineRegistry, such as new LineRegistry()', 'stateOf'),
+}
+
+/** Fills in the defaults of the shared routing options, which have been checked. */
+export function routingSettings(
   options: RoutingOptions,
 ): RoutingSettings & { readonly catalog: (call?: Call) => Catalog } {
   const { catalog, strategy = 'priority', maxAttempts = 3, region = 'local' } = options
-  if (!catalog) throw new TypeError(`${name}: "catalog" is needed; loadConfig(json).catalog is one`)
-  if (typeof strategy !== 'function' && !Object.hasOwn(STRATEGIES, strategy)) {
-    throw new TypeError(
-      `${name}: "strategy" must be a function or one of ${Object.keys(STRATEGIES).join(', ')}`,
-    )
-  }
-  if (!(Number.isInteger(maxAttempts) && maxAttempts >= 1))
-    throw new TypeError(`${name}: "maxAttempts" must be at least 1`)
   return {
-    catalog: typeof catalog === 'function' ? catalog : () => catalog,
+    catalog: catalogFrom(catalog),
     strategyName: typeof strategy === 'string' ? strategy : strategy.name || 'custom',
-    strategy: typeof strategy === 'string' ? STRATEGIES[strategy] : strategy,
+    strategy: typeof strategy === 'string' ? STRATEGIES[strategy] : ownStrategy(strategy),
     maxAttempts,
     region,
   }

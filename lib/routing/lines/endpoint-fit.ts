@@ -1,5 +1,6 @@
 import type { Line } from '../../core/catalog/index.ts'
-import { endpointOf, type Operation, servesNatively } from '../../core/operations/index.ts'
+import { endpointOf, servesNatively } from '../../core/operations/native-lines.ts'
+import type { Operation } from '../../core/operations/operation.ts'
 import { translationOf, translationsOf } from '../../core/translate/index.ts'
 
 /** Returns why a line cannot serve an operation, with the endpoints that it would need; undefined if it can. */

@@ -147,7 +147,7 @@ function openCircuits({ circuit, models }: LineState): readonly OpenCircuit[] {
 
 function restsOf({ models }: LineState): readonly ModelRest[] {
   return [...models].flatMap(([id, { restMs }]) =>
-    restMs > 0 ? [{ model: id === '' ? null : id, rest_ms: Math.ceil(restMs) }] : [],
+    restMs > 0 ? [{ model: id === '' ? null : id, rest_ms: restMs }] : [],
   )
 }
 

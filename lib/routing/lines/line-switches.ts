@@ -1,16 +1,18 @@
 import type { Logger } from '../../core/call/index.ts'
-import { consoleLogger } from '../../core/call/index.ts'
+import { quietLogger } from '../../core/call/index.ts'
 import { StoreGuard } from '../../core/store-guard/index.ts'
 import type { LineRegistry } from './line-registry.ts'
 
 /** Options of {@link LineSwitches}. */
 export interface LineSwitchesOptions {
-  /** The store of the switches: a `MemoryLineSwitchStore`, a `SqlLineSwitchStore`, or an object with this method. */
+  /** The store of the switches: a `MemoryLineSwitchStore`, a `SqlLineSwitchStore`, or an object with these methods. */
   store: {
     /** Returns whether each line that operators have switched is on. */
     all(): Promise<ReadonlyMap<string, boolean>>
+    /** Returns how often operators have lifted the rests of each line. */
+    lifts(): Promise<ReadonlyMap<string, number>>
   }
-  /** The registry of `route`, whose lines are switched. */
+  /** The registry of `route`, whose lines are switched, and whose rests are lifted. */
   lines: LineRegistry
   /** How often the store is read, in milliseconds; at most 4000: changes take effect within 5 s. Defaults to 2000. */
   pollMs?: number
@@ -23,8 +25,8 @@ export interface LineSwitchesOptions {
 const STORE_TIMEOUT_MS = 1000
 
 /**
- * Applies the switches of a shared store to the lines of this process. During an outage of the store lines stay as
- * they are.
+ * Applies the switches of a shared store to the lines of this process, and lifts rests as the store says. During an
+ * outage of the store lines stay as they are.
  *
  * @throws TypeError at construction when an option is unusable.
  * @example
@@ -37,14 +39,16 @@ export class LineSwitches {
   readonly #lines: LineRegistry
   readonly #pollMs: number
   readonly #guard: StoreGuard
+  #lifts: ReadonlyMap<string, number> = new Map()
   #timer: NodeJS.Timeout | undefined
   #asked = 0
   #applied = 0
   #closed = false
 
   constructor(options: LineSwitchesOptions) {
-    const { store, lines, pollMs = 2000, logger = consoleLogger, onStoreChange } = options
-    if (typeof store?.all !== 'function')
+    const { store, lines, pollMs = 2000, onStoreChange } = options
+    const logger = quietLogger(options.logger)
+    if (typeof store?.all !== 'function' || typeof store.lifts !== 'function')
       throw new TypeError('LineSwitches: "store" must be a LineSwitchStore, such as a MemoryLineSwitchStore')
     if (!lines) throw new TypeError('LineSwitches: "lines" must be the LineRegistry that route has')
     if (!(pollMs > 0 && pollMs <= 4000))
@@ -68,11 +72,14 @@ export class LineSwitches {
    */
   async refresh(): Promise<void> {
     const turn = ++this.#asked
-    const switches = await this.#guard.insist(() => this.#store.all())
-    // The answer to an earlier read may be older than the switches in force.
+    const read = () => Promise.all([this.#store.all(), this.#store.lifts()])
+    const [switches, lifts] = await this.#guard.insist(read)
+    // The answer to an earlier read may be older than what is in force.
     if (turn < this.#applied || this.#closed) return
     this.#applied = turn
     this.#lines.applySwitches(switches)
+    for (const [line, count] of lifts) if (count !== this.#lifts.get(line)) this.#lines.liftRests(line)
+    this.#lifts = lifts
   }
 
   close(): void {

@@ -6,6 +6,7 @@ const MAX_REST_MS = 60_000
 /** The rests after answers that do not say how long: the first, and the longest. */
 const FIRST_REST_MS = 2000
 const LONGEST_UNSAID_MS = 30_000
+const CLOCK_ERROR_MS = 0.001
 
 /** The state of one model on a line in this process: its circuit, and its rest after a 429. */
 export class ModelState {
@@ -18,9 +19,11 @@ export class ModelState {
     this.circuit = new Circuit(settings)
   }
 
-  /** Milliseconds until the rest ends; 0 if there is none. */
+  /** Whole milliseconds until the rest ends; 0 if there is none. */
   get restMs(): number {
-    return this.#restUntil === 0 ? 0 : Math.max(0, this.#restUntil - performance.now())
+    if (this.#restUntil === 0) return 0
+    // Without it, the error of the clock's fractions would make a rest of 60 s one of 61.
+    return Math.max(0, Math.ceil(this.#restUntil - performance.now() - CLOCK_ERROR_MS))
   }
 
   /** Whether the model has answered nothing but 429 since its last rest began. */
@@ -38,14 +41,14 @@ export class ModelState {
   rest(saidMs: number | undefined): number {
     const now = performance.now()
     if (saidMs !== undefined) this.#restUntil = Math.max(this.#restUntil, now + Math.min(MAX_REST_MS, saidMs))
-    else if (this.#restUntil <= now) {
+    else if (this.restMs === 0) {
       // Calls that ran at the same time have begun the rest already.
       const goesOn = now - this.#restUntil < LONGEST_UNSAID_MS
       this.#unsaidMs =
         goesOn && this.#unsaidMs > 0 ? Math.min(LONGEST_UNSAID_MS, 2 * this.#unsaidMs) : FIRST_REST_MS
       this.#restUntil = now + this.#unsaidMs
     }
-    return Math.ceil(this.restMs)
+    return this.restMs
   }
 
   /** Notes an answer: the next rest is a first one again. A call that began before the rest says nothing about it. */

@@ -1,6 +1,7 @@
 import {
   GRACE_MS,
   MAX_WAIT_MS,
+  MAX_WINDOW_MS,
   PARDON_MS,
   PENALTY_MS,
   SLOT_WAIT_MS,
@@ -75,7 +76,7 @@ for _ = 1, asked[at] do
   at = at + 2
   local noted = waitOf(k) or {}
   local since, told, till, pardons, earlyAt = noted[1], noted[2], noted[3], noted[4] or 0, noted[6]
-  if told and now >= since + ${PARDON_MS} and now < told and till - now <= ${MAX_WAIT_MS} then
+  if told and now >= since + ${PARDON_MS} and now < told and till - now <= ${MAX_WINDOW_MS} then
     if earlyAt and now - earlyAt <= ${PARDON_LATE_MS} then
       redis.call('HSET', KEYS[k], 'until', math.max(told, till - ${PENALTY_MS}))
       redis.call('HDEL', KEYS[k], 'earlyAt')
@@ -83,6 +84,11 @@ for _ = 1, asked[at] do
     end
     redis.call('HSET', KEYS[k], 'pardons', pardons + calls)
   end
+end
+
+-- Returns the end of a wait after an early retry. No penalty reaches further than this from now, and none shortens.
+local function prolonged(till)
+  return math.max(till, math.min(till + ${PENALTY_MS}, now + ${MAX_WAIT_MS}))
 end
 
 local used, left, begun, added, waitless = {}, {}, {}, {}, {}
@@ -154,7 +160,7 @@ for _ = 1, demands do
     end
     local since, told, till = noted[1], noted[2], noted[3]
     -- A wait that seems longer than any may be is from before the clock was set back.
-    local waiting = told ~= nil and now < till and till - now <= ${MAX_WAIT_MS}
+    local waiting = told ~= nil and now < till and till - now <= math.max(${MAX_WAIT_MS}, window)
     waitless[sender] = not waiting
     -- A wait belongs to the limit that refused, and concerns no demand without it.
     local waitsFor = 0
@@ -171,18 +177,22 @@ for _ = 1, demands do
     local owed = waiting and noted[8] == '1'
     if owed then
       refusedBy = waitsFor
-      if early then till = math.min(till + ${PENALTY_MS}, now + ${MAX_WAIT_MS}) end
+      if early then till = prolonged(till) end
       wait = till - now
     elseif refusedBy > 0 and not fault then
       local due = now + wait
       if waiting and now < told then told = math.min(told, due) else since, told, pardons = now, due, 0 end
-      if early then due = math.min(math.max(due, till) + ${PENALTY_MS}, now + ${MAX_WAIT_MS}) end
+      if early then
+        local latest = math.max(due, till)
+        owed = prolonged(latest) > latest
+        if owed then due = prolonged(latest) end
+      end
       till, wait = due, due - now
     end
     if refusedBy > 0 and not fault then
       redis.call('HSET', waitKey, 'since', since, 'told', told, 'until', till,
         'by', KEYS[asked[costs + 3 * refusedBy - 3]],
-        'prolonged', (owed or early) and '1' or '0', 'pardons', math.max(pardons - 1, 0))
+        'prolonged', owed and '1' or '0', 'pardons', math.max(pardons - 1, 0))
       if early then redis.call('HSET', waitKey, 'earlyAt', now) end
       redis.call('PEXPIRE', waitKey, wait)
       waitless[sender] = false

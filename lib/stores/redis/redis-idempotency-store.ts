@@ -48,7 +48,7 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   async claim({ id, owner, fingerprint, now, leaseUntil }: ClaimRequest) {
     const life = lifeOf(leaseUntil - now)
     const reply = await this.#claim([this.#key(id)], [owner, fingerprint, now, leaseUntil, life])
-    return reply === null ? undefined : toRecord(reply as string[])
+    return reply === null ? undefined : toRecord(reply as (string | null)[])
   }
 
   async renew(claims: readonly IdempotencyClaim[], leaseUntil: number): Promise<boolean[]> {
@@ -59,8 +59,9 @@ export class RedisIdempotencyStore implements IdempotencyStore {
     return (await Promise.all(replies)).map(isOne)
   }
 
-  async complete({ id, owner }: IdempotencyClaim, keepUntil: number): Promise<boolean> {
-    return isOne(await this.#complete([this.#key(id)], [owner, keepUntil, lifeOf(keepUntil - Date.now())]))
+  async complete({ id, owner }: IdempotencyClaim, keepUntil: number, answer?: string): Promise<boolean> {
+    const given = [owner, keepUntil, lifeOf(keepUntil - Date.now())]
+    return isOne(await this.#complete([this.#key(id)], answer === undefined ? given : [...given, answer]))
   }
 
   async release({ id, owner }: IdempotencyClaim): Promise<void> {
@@ -105,11 +106,12 @@ function lifeOf(ms: number): number {
   return Math.max(0, Math.ceil(ms)) + SPARE_MS
 }
 
-function toRecord([owner = '', fingerprint = '', state, expires]: string[]): IdempotencyRecord {
+function toRecord([owner, fingerprint, state, expires, answer]: (string | null)[]): IdempotencyRecord {
   return {
-    owner,
-    fingerprint,
+    owner: owner ?? '',
+    fingerprint: fingerprint ?? '',
     state: state === 'completed' ? 'completed' : 'running',
     expiresAt: Number(expires),
+    ...(typeof answer === 'string' && { answer }),
   }
 }

@@ -1,4 +1,4 @@
-import { consoleLogger, type Logger } from '../../core/call/index.ts'
+import { type Logger, quietLogger } from '../../core/call/index.ts'
 import { StoreAway, StoreGuard } from '../../core/store-guard/index.ts'
 import type { Count, Demand, LimitStore, Verdict } from '../../middleware/rate-limit/index.ts'
 import { askSafely } from './cluster-asking.ts'
@@ -21,7 +21,7 @@ export interface RedisLimitStoreOptions {
   timeoutMs?: number
   /** Receives the beginning and the end of each outage. Defaults to the console. */
   logger?: Logger
-  /** Runs when an outage begins and when it ends, for metrics. */
+  /** Runs when an outage begins and when it ends, for metrics. Defaults to nothing. */
   onChange?: (away: boolean) => void
   /** Milliseconds since the epoch. Defaults to Redis's own clock, which all processes share. */
   now?: () => number
@@ -54,7 +54,7 @@ export class RedisLimitStore implements LimitStore {
 
   constructor(options: RedisLimitStoreOptions) {
     const { redis, prefix = 'gateway:{limits}', leaseMs = 25_000, timeoutMs } = options
-    const { logger = consoleLogger } = options
+    const logger = quietLogger(options.logger)
     if (typeof redis?.sendCommand !== 'function')
       throw new TypeError('RedisLimitStore: "redis" must be a client of ioredis, such as new Redis(url)')
     if (!(Number.isInteger(leaseMs) && leaseMs >= 1000 && leaseMs <= 30_000))

@@ -10,6 +10,7 @@ const KINDS = [
   'container',
   'thread',
   'assistant',
+  'message_batch',
   'batch',
   'upload',
   'skill',

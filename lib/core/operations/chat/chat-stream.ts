@@ -1,3 +1,4 @@
+import { parseJson } from '../../json/index.ts'
 import type { StreamEvent } from '../../protocols/index.ts'
 import {
   type FrameReading,
@@ -85,7 +86,7 @@ export class ChatStreamReader implements StreamReader {
     const reading = newReading()
     if (data === '') return reading
     if (data.trim() === '[DONE]') return { ...reading, last: true }
-    const chunk = JSON.parse(data) as ChatChunk | null
+    const chunk = parseJson(data) as ChatChunk | null
     if (typeof chunk !== 'object' || chunk === null) throw new SyntaxError('a stream event is not an object')
     reading.json = chunk
     // Some upstreams name the event or the object `error` instead of wrapping the error in a member.

@@ -1,3 +1,4 @@
+import { parseJson } from '../../json/index.ts'
 import type { StreamEvent } from '../../protocols/index.ts'
 import {
   type FrameReading,
@@ -68,7 +69,7 @@ export class MessageStreamReader implements StreamReader {
     const reading = newReading()
     reading.finished = this.#finished
     if (data === '') return reading
-    const event = JSON.parse(data) as MessageEvent | null
+    const event = parseJson(data) as MessageEvent | null
     if (typeof event !== 'object' || event === null) throw new SyntaxError('a stream event is not an object')
     reading.json = event
     switch (event.type) {

@@ -1,6 +1,6 @@
 import type { Feature } from '../../catalog/index.ts'
 import { GatewayError } from '../../errors/index.ts'
-import { MemberCursor, memberText } from '../body/json-members.ts'
+import { memberText } from '../body/json-members.ts'
 import type { RequestFacts, TokenEstimator } from '../operation.ts'
 import {
   jsonText,
@@ -18,7 +18,6 @@ import type { ResponsesBody, ResponsesItem } from './responses-schema.ts'
  *   if it is ambiguous.
  */
 export function responsesFacts(body: ResponsesBody, raw: Buffer, estimate: TokenEstimator): RequestFacts {
-  refuseRepeated(raw)
   refuseBackground(body)
   const featureParams = new Map<Feature, string>()
   const count = new InputCount(estimate)
@@ -52,28 +51,6 @@ export function responsesFacts(body: ResponsesBody, raw: Buffer, estimate: Token
     messages: count.messages,
     tools: body.tools?.length ?? 0,
     images: count.images,
-  }
-}
-
-/** Members that decide which response is continued and what is stored. */
-const JUDGED: ReadonlySet<string> = new Set([
-  'previous_response_id',
-  'input',
-  'conversation',
-  'prompt',
-  'background',
-  'store',
-])
-
-/** Refuses a member that occurs twice, because the upstream may read the occurrence that was not checked. */
-function refuseRepeated(raw: Buffer): void {
-  const seen = new Set<string>()
-  const member = new MemberCursor(raw)
-  while (member.next()) {
-    const { key } = member
-    if (seen.has(key) && JUDGED.has(key))
-      throw new GatewayError('invalid_request', { param: key, message: `"${key}" stands twice in the body.` })
-    seen.add(key)
   }
 }
 

@@ -1,4 +1,4 @@
-import { objectsIn } from '../../json/index.ts'
+import { objectsIn, parseJson } from '../../json/index.ts'
 import type { StreamEvent } from '../../protocols/index.ts'
 import {
   type FrameReading,
@@ -81,7 +81,7 @@ export class ResponseStreamReader implements StreamReader {
     const reading = newReading()
     if (data === '') return reading
     if (data.trim() === '[DONE]') return { ...reading, last: true }
-    const event = JSON.parse(data) as ResponseEvent | null
+    const event = parseJson(data) as ResponseEvent | null
     if (typeof event !== 'object' || event === null) throw new SyntaxError('a stream event is not an object')
     const type = typeof event.type === 'string' ? event.type : name
     // Some upstreams put the error into the event, some into a member, some without a type.

@@ -81,6 +81,9 @@ export function adminAccountRoutes({ accounts, ledger, actor }: AdminAccountRout
           reference,
           created_at: new Date(outcome.at).toISOString(),
         })
+        return
+      default:
+        throw new TypeError('the store of accounts did not say what became of a deposit')
     }
   }
 

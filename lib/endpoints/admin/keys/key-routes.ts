@@ -70,6 +70,8 @@ export function keyRoutes({ keys, ledger, actor }: KeyRoutesOptions): Router {
           param: 'account',
           message: 'account: there is no account with this id. Create it first.',
         })
+      default:
+        throw new TypeError('the store of keys did not say whether it made a key')
     }
   }
 

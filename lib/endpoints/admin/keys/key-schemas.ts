@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { isAddressOrBlock, isAmount, keyMembers, parseAmount } from '../../../core/catalog/index.ts'
+import { isAddressOrBlock, isAmount, parseAmount } from '../../../core/catalog/index.ts'
+import { keyMembers } from '../../../core/config/index.ts'
 import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { id, limit } from '../accounts/account-schemas.ts'
 

@@ -14,15 +14,15 @@ export interface AdminLines {
   list(): readonly ListedLine[] | Promise<readonly ListedLine[]>
   /** The store of the switches. */
   readonly store: LineSwitchStore
-  /** Applies the switches of the store in this process; `LineSwitches.refresh`. */
+  /** Applies the switches of the store in this process, and what it says of rests; `LineSwitches.refresh`. */
   refresh(): Promise<void>
-  /** Ends the rests of a line in this process; `LineRegistry.liftRests`. If absent, `rests` has no effect. */
-  liftRests?(line: string): void
 }
 
 interface ListedLine {
   readonly id: string
   readonly enabled: boolean
+  /** What of it rests. */
+  readonly rests: readonly object[]
 }
 
 /** Options of {@link lineRoutes}. */
@@ -36,23 +36,19 @@ export interface LineRoutesOptions {
 export const lineChangeSchema = z
   .strictObject({
     enabled: z.boolean().nullable().optional().describe('null: as the config says.'),
-    rests: z
-      .array(z.string())
-      .max(0)
-      .optional()
-      .describe('[]: ends the rests after 429s in the process that answers.'),
+    rests: z.array(z.string()).max(0).optional().describe('[]: ends the rests after 429s in all processes.'),
   })
-  .refine(({ enabled, rests }) => enabled !== undefined || rests !== undefined, {
+  .refine(({ enabled, rests }) => (enabled === undefined) !== (rests === undefined), {
     path: ['enabled'],
-    error: 'or "rests" is needed',
+    error: 'or "rests" is needed, one of them',
   })
 
-/** Returns the routes of `/lines`: the status of lines, and switching them on or off in all processes. */
+/** Returns the routes of `/lines`: the status of lines, and switching them and lifting their rests in all processes. */
 export function lineRoutes({ lines, actor }: LineRoutesOptions): Router {
   const router = Router()
   router.get('/lines', listLines)
   router.get('/lines/:id', showLine)
-  router.patch('/lines/:id', jsonBody, switchLine)
+  router.patch('/lines/:id', jsonBody, changeLine)
   return router
 
   async function listLines(req: Request, res: Response): Promise<void> {
@@ -68,14 +64,13 @@ export function lineRoutes({ lines, actor }: LineRoutesOptions): Router {
     res.json(describeLine(line, await lines.store.all()))
   }
 
-  async function switchLine(req: Request, res: Response): Promise<void> {
-    const { id } = await lineIn(req)
-    const { enabled, rests } = readBody(req, lineChangeSchema)
-    if (rests) lines.liftRests?.(id)
-    if (enabled !== undefined) {
-      await lines.store.set(id, enabled, changeOrigin(req, actor))
-      await lines.refresh()
-    }
+  async function changeLine(req: Request, res: Response): Promise<void> {
+    const { id, rests } = await lineIn(req)
+    const { enabled } = readBody(req, lineChangeSchema)
+    const origin = changeOrigin(req, actor)
+    if (enabled === undefined) await lines.store.lift(id, rests, origin)
+    else await lines.store.set(id, enabled, origin)
+    await lines.refresh()
     res.json(describeLine(await lineIn(req), await lines.store.all()))
   }
 

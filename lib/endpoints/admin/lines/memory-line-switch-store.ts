@@ -1,5 +1,5 @@
 import { type ChangeOrigin, MemoryChangeLog } from '../../../core/change-log/index.ts'
-import { type LineSwitchStore, lineSwitch } from './line-switch-store.ts'
+import { type LineSwitchStore, lineSwitch, restLift } from './line-switch-store.ts'
 
 /**
  * A line switch store in this process's memory.
@@ -9,6 +9,7 @@ import { type LineSwitchStore, lineSwitch } from './line-switch-store.ts'
  */
 export class MemoryLineSwitchStore implements LineSwitchStore {
   readonly #switches = new Map<string, boolean>()
+  readonly #lifts = new Map<string, number>()
   readonly #changes: MemoryChangeLog
 
   /** @param options.changes where changes are recorded. Defaults to a log of its own. */
@@ -26,5 +27,14 @@ export class MemoryLineSwitchStore implements LineSwitchStore {
     if (enabled === null) this.#switches.delete(line)
     else this.#switches.set(line, enabled)
     this.#changes.add(lineSwitch(line, before, enabled, origin))
+  }
+
+  async lifts(): Promise<ReadonlyMap<string, number>> {
+    return new Map(this.#lifts)
+  }
+
+  async lift(line: string, rests: readonly object[], origin: ChangeOrigin): Promise<void> {
+    this.#lifts.set(line, (this.#lifts.get(line) ?? 0) + 1)
+    this.#changes.add(restLift(line, rests, origin))
   }
 }

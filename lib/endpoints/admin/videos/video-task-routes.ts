@@ -57,6 +57,9 @@ export function videoTaskRoutes({ tasks, actor }: VideoTaskRoutesOptions): Route
         })
       case 'resolved':
         res.json(describeTask(task))
+        return
+      default:
+        throw new TypeError('the store of video tasks did not say whether it resolved a task')
     }
   }
 }

@@ -78,6 +78,8 @@ export class CreateRecord {
       case 'claim_lost':
         this.#intent = undefined
         throw call.refuse('idempotency_key_in_use')
+      default:
+        throw new TypeError('the store of video tasks did not say whether it holds the money of a create')
     }
   }
 

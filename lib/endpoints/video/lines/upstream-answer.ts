@@ -1,6 +1,6 @@
 import type { LineResult } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
-import { isJsonObject, type JsonObject } from '../../../core/json/index.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../../../core/json/index.ts'
 import type { CancelOutcome, CreateOutcome, KnownObservation, ReadOutcome } from '../tasks/line-client.ts'
 import type { ObservedState, TaskError } from '../tasks/task.ts'
 
@@ -102,12 +102,8 @@ function readAs<Good extends object, Bad>(
 }
 
 function membersOf(body: Buffer): JsonObject {
-  let json: unknown
-  try {
-    json = JSON.parse(body.toString())
-  } catch {
-    throw new SyntaxError('the answer is not JSON')
-  }
+  const json = parseJson(body.toString(), body)
+  if (json === undefined) throw new SyntaxError('the answer is not JSON, or too large to be read')
   if (!isJsonObject(json)) throw new SyntaxError('the answer is not a JSON object')
   return json
 }

@@ -1,3 +1,4 @@
+import { fitting } from '../../../core/json-api/index.ts'
 import type { TaskState, VideoTask } from '../tasks/task.ts'
 
 /** The status of each state. The protocol has one status for all videos that were not made. */
@@ -44,13 +45,18 @@ export function inSeconds(ms: number): number {
   return Math.floor(ms / 1000)
 }
 
-/** Returns a page of a list. */
-export function toVideoList(tasks: readonly VideoTask[], hasMore: boolean): object {
+/**
+ * Returns a page of a list: up to `limit` tasks, and fewer if they are large.
+ *
+ * @param found up to `limit` + 1 tasks; the last one shows that there is a next page.
+ */
+export function toVideoList(found: readonly VideoTask[], limit: number): object {
+  const data = fitting(found.slice(0, limit), toVideo)
   return {
     object: 'list',
-    data: tasks.map(toVideo),
-    first_id: tasks[0]?.id ?? null,
-    last_id: tasks.at(-1)?.id ?? null,
-    has_more: hasMore,
+    data,
+    first_id: found[0]?.id ?? null,
+    last_id: found[data.length - 1]?.id ?? null,
+    has_more: data.length < found.length,
   }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { consoleLogger, type Logger } from '../../../core/call/index.ts'
+import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { within } from '../../../core/time-limit/index.ts'
 
 /** Options of {@link RecordKeeper}. Times are milliseconds. */
@@ -28,10 +28,10 @@ export class RecordKeeper {
   readonly #open = new Map<Promise<unknown>, { readonly what: string; readonly task: string }>()
   readonly #closing = new AbortController()
 
-  constructor({ waitMs = 1500, retryMs = 1000, logger = consoleLogger }: RecordKeeperOptions = {}) {
+  constructor({ waitMs = 1500, retryMs = 1000, logger }: RecordKeeperOptions = {}) {
     this.#waitMs = waitMs
     this.#retryMs = retryMs
-    this.#logger = logger
+    this.#logger = quietLogger(logger)
   }
 
   /**

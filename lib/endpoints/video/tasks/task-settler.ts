@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { consoleLogger, type Logger } from '../../../core/call/index.ts'
+import { type Logger, quietLogger } from '../../../core/call/index.ts'
+import { boundedStore } from '../../../core/store-guard/index.ts'
 import type { LineClients, ReadOutcome } from './line-client.ts'
 import { FIRST_POLL_MS, KEPT_KEY_MS } from './new-task.ts'
 import { MAX_HOLD_MS, type VideoTask } from './task.ts'
@@ -62,10 +63,10 @@ export class TaskSettler {
   #away = false
 
   constructor(options: TaskSettlerOptions) {
-    this.#store = options.store
-    this.#clients = options.clients
-    this.#logger = options.logger ?? consoleLogger
     this.#settings = validate(options)
+    this.#store = boundedStore('video tasks', options.store)
+    this.#clients = options.clients
+    this.#logger = quietLogger(options.logger)
     this.#scheduleRound(0)
   }
 

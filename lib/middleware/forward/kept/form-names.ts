@@ -1,5 +1,5 @@
 import { GatewayError } from '../../../core/errors/index.ts'
-import { kindOfField } from '../../../core/operations/index.ts'
+import { kindOfField } from '../../../core/operations/body/references.ts'
 
 /** A longer head of a part is refused: it must be read whole. */
 const MAX_HEAD_BYTES = 16 * 1024

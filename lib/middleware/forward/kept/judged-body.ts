@@ -1,12 +1,13 @@
-import { isUtf8 } from 'node:buffer'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+import type { Call } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
-import { isJsonObject, jsonExcess } from '../../../core/json/index.ts'
-import { kindOfField, type Reference, referencesIn } from '../../../core/operations/index.ts'
+import { isJsonObject, JsonFault, parseUnambiguous } from '../../../core/json/index.ts'
+import { kindOfField, type Reference, referencesIn } from '../../../core/operations/body/references.ts'
 import { hasBody } from '../relay-headers.ts'
 import { FormNames, notInForms } from './form-names.ts'
+import { type BodyBounds, receiveWhole } from './receive-whole.ts'
 
 /** The body of a request, once it is known what it names. */
 export interface JudgedBody {
@@ -30,9 +31,16 @@ const BINARY =
  * Judges the body of a request. Binary bodies pass unread, and forms as streams whose names are read. Anything that an
  * upstream could read as JSON is read whole, whatever its type says.
  *
- * @throws {GatewayError} `invalid_request` for JSON or a form that cannot be read, `request_too_large`.
+ * @param signal aborted, with the reason, when the call must end.
+ * @throws {GatewayError} `invalid_request` for JSON or a form that cannot be read; `request_too_large`,
+ * `concurrency_limited` or `upstream_overloaded` for want of room; the reason of the signal.
  */
-export async function judgeBody(req: IncomingMessage, limitBytes: number): Promise<JudgedBody> {
+export async function judgeBody(
+  call: Call,
+  req: IncomingMessage,
+  { bodyLimitBytes, budget }: BodyBounds,
+  signal: AbortSignal,
+): Promise<JudgedBody> {
   const unread = { references: [], source: req, watch: undefined, bytes: 0 }
   const type = req.headers['content-type'] ?? ''
   if (!hasBody(req) || BINARY.test(type)) return unread
@@ -51,8 +59,8 @@ export async function judgeBody(req: IncomingMessage, limitBytes: number): Promi
     return { ...unread, watch: (piece) => names.read(piece) }
   }
   const isForm = URL_ENCODED.test(type)
-  if (!isForm && !JSON_TYPE.test(type) && !(await beginsAsJson(req))) return unread
-  const raw = await readWhole(req, limitBytes)
+  if (!isForm && !JSON_TYPE.test(type) && !(await beginsAsJson(req, signal))) return unread
+  const raw = await receiveWhole(call, req, { bodyLimitBytes, budget }, signal)
   const source = Readable.from([raw])
   return {
     references: isForm ? namedInForm(raw) : namedInJson(raw),
@@ -69,19 +77,36 @@ function namedInForm(raw: Buffer): readonly Reference[] {
 }
 
 function namedInJson(raw: Buffer): readonly Reference[] {
-  const excess = isUtf8(raw) ? jsonExcess(raw) : 'The body is not valid UTF-8.'
-  if (excess !== undefined) throw invalid(excess)
-  let json: unknown
   try {
-    json = JSON.parse(raw.toString().replace(/^\uFEFF/, ''))
-  } catch {
-    throw invalid('The body is not valid JSON.')
+    const json = parseUnambiguous(withoutMark(raw))
+    return referencesIn(isJsonObject(json) ? json : { items: json })
+  } catch (fault) {
+    if (!(fault instanceof JsonFault)) throw fault
+    throw new GatewayError('invalid_request', { ...fault.named, message: fault.message })
   }
-  return referencesIn(isJsonObject(json) ? json : { items: json })
+}
+
+/** Returns a text without its byte order mark. */
+function withoutMark(raw: Buffer): Buffer {
+  return raw[0] === 0xef && raw[1] === 0xbb && raw[2] === 0xbf ? raw.subarray(3) : raw
+}
+
+/** Waits for bytes, or for the end. */
+async function nextOf(req: IncomingMessage, signal: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  const either = { signal: AbortSignal.any([signal, over.signal]) }
+  try {
+    await Promise.race([once(req, 'readable', either), once(req, 'close', either)])
+  } catch (error) {
+    signal.throwIfAborted()
+    throw new GatewayError('client_closed_request', { cause: error })
+  } finally {
+    over.abort()
+  }
 }
 
 /** Whether the first byte of a body that is no white space could begin JSON. The body stays unread. */
-async function beginsAsJson(req: IncomingMessage): Promise<boolean> {
+async function beginsAsJson(req: IncomingMessage, signal: AbortSignal): Promise<boolean> {
   for (;;) {
     const piece = req.read() as Buffer | null
     if (piece !== null) {
@@ -90,28 +115,8 @@ async function beginsAsJson(req: IncomingMessage): Promise<boolean> {
       return first === undefined || first === '{' || first === '['
     }
     if (req.readableEnded || req.destroyed) return false
-    await Promise.race([once(req, 'readable'), once(req, 'close')])
+    await nextOf(req, signal)
   }
-}
-
-async function readWhole(req: IncomingMessage, limitBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of req.iterator({ destroyOnReturn: false })) {
-      chunks.push(chunk as Buffer)
-      bytes += (chunk as Buffer).length
-      if (bytes > limitBytes) break
-    }
-  } catch (cause) {
-    throw new GatewayError('client_closed_request', { cause })
-  }
-  if (bytes > limitBytes) throw new GatewayError('request_too_large')
-  // Not of the pool: the buffer is freed once it is sent.
-  const whole = Buffer.from(new ArrayBuffer(bytes))
-  let at = 0
-  for (const chunk of chunks) at += chunk.copy(whole, at)
-  return whole
 }
 
 function invalid(message: string): GatewayError {

@@ -1,11 +1,11 @@
 import { GatewayError } from '../../../core/errors/index.ts'
 
-/** Where upstreams keep what: the kind of the things that are below a path. In lower case. */
+/** Where upstreams keep what: the kind of the things that are below a path. */
 const COLLECTIONS: Readonly<Record<string, string>> = {
   agents: 'agent',
   assistants: 'assistant',
   batches: 'batch',
-  cachedcontents: 'cached_content',
+  cachedContents: 'cached_content',
   'chat/completions': 'chat_completion',
   containers: 'container',
   conversations: 'conversation',
@@ -13,7 +13,7 @@ const COLLECTIONS: Readonly<Record<string, string>> = {
   evals: 'eval',
   files: 'file',
   'fine_tuning/jobs': 'fine_tuning_job',
-  'messages/batches': 'batch',
+  'messages/batches': 'message_batch',
   sessions: 'session',
   skills: 'skill',
   threads: 'thread',
@@ -21,12 +21,19 @@ const COLLECTIONS: Readonly<Record<string, string>> = {
   vector_stores: 'vector_store',
 }
 
+/** The collections by their paths in lower case. */
+const BY_PATH: ReadonlyMap<string, DeclaredCollection> = new Map(
+  Object.entries(COLLECTIONS).map(([path, kind]) => [path.toLowerCase(), { path, kind }]),
+)
+
 /** Segments behind a collection that are no id, because a request to them makes something of it. */
 const MAKING: ReadonlySet<string> = new Set(['thread runs'])
 
 /** What a request's path names. */
 export interface KeptResource {
   readonly kind: string
+  /** The path of the collection as upstreams write it, such as `files`. */
+  readonly collection: string
   /** Undefined if the path is that of the collection. */
   readonly id: string | undefined
   /** Whether the path ends with the id, or with the collection. */
@@ -46,7 +53,7 @@ export function declaredCollection(
 ): DeclaredCollection | undefined {
   if (rulePath === undefined || kind === undefined) return undefined
   const path = rulePath.replace(/^\/(?:v1|api\/v3)\//, '').replace(/\/?[:*].*$/, '')
-  return { path: path.toLowerCase(), kind }
+  return { path, kind }
 }
 
 /**
@@ -61,18 +68,15 @@ export function keptResource(path: string, declared?: DeclaredCollection): KeptR
   for (const length of [1, 2, 3]) {
     if (segments.length < length) return undefined
     const begin = segments.slice(0, length).map(withoutParameters).join('/').toLowerCase()
-    const kind = begin === declared?.path ? declared.kind : kindOf(begin)
-    if (kind === undefined) continue
+    const known = begin === declared?.path.toLowerCase() ? declared : BY_PATH.get(begin)
+    if (known === undefined) continue
+    const { kind, path: collection } = known
     const [id, ...rest] = segments.slice(length)
     if (id !== undefined && MAKING.has(`${kind} ${id.toLowerCase()}`))
-      return { kind, id: undefined, whole: true }
-    return { kind, id, whole: rest.length === 0 }
+      return { kind, collection, id: undefined, whole: true }
+    return { kind, collection, id, whole: rest.length === 0 }
   }
   return undefined
-}
-
-function kindOf(begin: string): string | undefined {
-  return Object.hasOwn(COLLECTIONS, begin) ? COLLECTIONS[begin] : undefined
 }
 
 function withoutParameters(segment: string): string {

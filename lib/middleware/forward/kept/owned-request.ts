@@ -1,12 +1,15 @@
 import type { IncomingMessage } from 'node:http'
+import type { BudgetBounds } from '../../../core/body-budget/index.ts'
 import type { Call } from '../../../core/call/index.ts'
-import { GatewayError } from '../../../core/errors/index.ts'
-import { isJsonObject } from '../../../core/json/index.ts'
-import { type KeptThings, type MadeThing, plainId } from '../../../core/kept/index.ts'
-import { type Reference, referencesInQuery } from '../../../core/operations/index.ts'
+import { upgradeOf } from '../../../core/call/index.ts'
+import { parseJson } from '../../../core/json/index.ts'
+import type { KeptThings, MadeThing } from '../../../core/kept/index.ts'
+import { type Reference, referencesInQuery } from '../../../core/operations/body/references.ts'
 import { type JudgedBody, judgeBody } from './judged-body.ts'
-import { idOf, listIn, madeBy, shortened, yieldedBy, yieldsThings } from './kept-answer.ts'
+import { madeBy, yieldedBy, yieldsThings } from './kept-answer.ts'
 import { type DeclaredCollection, type KeptResource, keptResource } from './kept-resource.ts'
+import { isCursor } from './list-query.ts'
+import { type ListedLines, OwnList } from './own-list.ts'
 
 /** What the requests of a rule share. */
 export interface OwnedRule {
@@ -14,12 +17,18 @@ export interface OwnedRule {
   readonly declared: DeclaredCollection | undefined
   /** The largest JSON body. */
   readonly bodyLimitBytes: number
+  readonly budget: BudgetBounds
 }
 
-/** Parameters of lists that name the thing where a page begins. */
-const CURSORS: ReadonlySet<string> = new Set(['after', 'after_id', 'before', 'before_id'])
-
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i
+
+/** A request, once it is known what it names. */
+interface JudgedRequest {
+  readonly resource: KeptResource | undefined
+  readonly query: URLSearchParams
+  readonly req: IncomingMessage
+  readonly body: JudgedBody
+}
 
 /** A forwarded request that can only use what its account owns. */
 export class OwnedRequest {
@@ -27,40 +36,58 @@ export class OwnedRequest {
   readonly #call: Call
   readonly #rule: OwnedRule
   readonly #resource: KeptResource | undefined
+  readonly #query: URLSearchParams
   readonly #method: string
+  readonly #isUpgrade: boolean
 
   /**
    * Judges a request, and pins it to the line that keeps what it names.
    *
    * @param path the path behind `/v1`, with its query.
+   * @param signal aborted, with the reason, when the call must end.
    * @throws {GatewayError} `not_found` for what the account does not own; `invalid_request`, `unsupported_feature` or
    * `request_too_large` for a body that cannot be judged; `internal_error` while the store is away.
    */
-  static async judge(call: Call, req: IncomingMessage, path: string, rule: OwnedRule): Promise<OwnedRequest> {
+  static async judge(
+    call: Call,
+    req: IncomingMessage,
+    path: string,
+    rule: OwnedRule,
+    signal: AbortSignal,
+  ): Promise<OwnedRequest> {
     const resource = keptResource(path, rule.declared)
-    const named = [...namedByPath(resource), ...namedByQuery(path, resource)]
+    const query = new URLSearchParams(path.includes('?') ? path.slice(path.indexOf('?')) : '')
+    const named = [...namedByPath(resource), ...namedByQuery(query)]
     // A path of another account is refused before the body is read.
     if (named.length > 0) await rule.kept.pin(call, named)
-    const body = await judgeBody(req, rule.bodyLimitBytes)
+    const body = await judgeBody(call, req, rule, signal)
     if (body.references.length > 0) await rule.kept.pin(call, body.references)
-    const owned = new OwnedRequest(call, rule, resource, req.method ?? 'GET', body)
+    const owned = new OwnedRequest(call, rule, { resource, query, req, body })
     // Refuse now, not after a line has made something that cannot be recorded.
     if (owned.#makes) await rule.kept.ready(call)
     return owned
   }
 
-  private constructor(
-    call: Call,
-    rule: OwnedRule,
-    resource: KeptResource | undefined,
-    method: string,
-    body: JudgedBody,
-  ) {
+  private constructor(call: Call, rule: OwnedRule, { resource, query, req, body }: JudgedRequest) {
     this.#call = call
     this.#rule = rule
     this.#resource = resource
-    this.#method = method
+    this.#query = query
+    this.#method = req.method ?? 'GET'
+    this.#isUpgrade = upgradeOf(req) !== undefined
     this.body = body
+  }
+
+  /**
+   * Returns the list that the request asks for; undefined if it asks for something else.
+   *
+   * @throws {GatewayError} `invalid_request` for a query that cannot be read.
+   */
+  listOn(lines: ListedLines): OwnList | undefined {
+    const resource = this.#resource
+    const reads = this.#method === 'GET' || this.#method === 'HEAD'
+    if (!resource || resource.id !== undefined || !reads || this.#isUpgrade) return undefined
+    return new OwnList(this.#call, this.#rule.kept, resource, this.#query, lines)
   }
 
   /** Headers of the request to the line: an answer that is read must not be compressed. */
@@ -70,20 +97,17 @@ export class OwnedRequest {
 
   /** Whether the body of a successful answer must be read before it is sent. */
   mustRead(type: string | undefined): boolean {
-    return this.#lists || (this.#readsAnswer && JSON_TYPE.test(type ?? ''))
+    return this.#readsAnswer && JSON_TYPE.test(type ?? '')
   }
 
   /**
-   * Records what an answer says its line keeps, and removes from a list what is another account's.
+   * Records what an answer says its line keeps.
    *
-   * @returns the body to send.
-   * @throws {GatewayError} `internal_error` if the store did not confirm the records; `upstream_error` for a list that
-   * cannot be read.
+   * @throws {GatewayError} `internal_error` if the store did not confirm the records.
    */
-  async read(line: string, body: Buffer): Promise<Buffer> {
-    const json = parsed(body)
+  async read(line: string, body: Buffer): Promise<void> {
+    const json = parseJson(body.toString())
     const { kind = '' } = this.#resource ?? {}
-    if (this.#lists) return this.#ownOf(json, kind)
     const made: MadeThing[] = this.#makes ? madeBy(json, kind) : yieldedBy(json, kind)
     const tokens = kind === 'conversation' ? Math.ceil(this.body.bytes / BYTES_PER_TOKEN) : 0
     await this.#rule.kept.remember(
@@ -91,7 +115,6 @@ export class OwnedRequest {
       line,
       made.map((thing) => ({ ...thing, tokens })),
     )
-    return body
   }
 
   /** Forgets what a successful request has deleted. A failure does no harm: the line no longer has it. */
@@ -101,10 +124,6 @@ export class OwnedRequest {
     await this.#rule.kept.forget(this.#call, { kind, id }).catch(() => {})
   }
 
-  get #lists(): boolean {
-    return this.#resource?.id === undefined && this.#resource !== undefined && this.#method === 'GET'
-  }
-
   get #makes(): boolean {
     const adds = this.#method === 'POST' || this.#method === 'PUT'
     return this.#resource !== undefined && this.#resource.id === undefined && adds
@@ -112,19 +131,9 @@ export class OwnedRequest {
 
   get #readsAnswer(): boolean {
     const { kind = '', id, whole } = this.#resource ?? {}
-    if (this.#lists || this.#makes) return true
+    if (this.#makes) return true
     // What is below a thing may be what a caller wrote: a file's content, or an item.
     return id !== undefined && yieldsThings(kind) && (whole === true || this.#method === 'POST')
-  }
-
-  async #ownOf(json: unknown, kind: string): Promise<Buffer> {
-    const list = listIn(json)
-    if (!list) throw new GatewayError('upstream_error')
-    const names = list.items.map((item) => ({ kind, id: idOf(item) ?? '' }))
-    const found = await this.#rule.kept.find(this.#call, names)
-    const own = new Set(found.map(({ id }) => id))
-    const items = list.items.filter((item) => own.has(plainId(idOf(item) ?? '')))
-    return Buffer.from(JSON.stringify(shortened(list, items)))
   }
 }
 
@@ -136,21 +145,7 @@ function namedByPath(resource: KeptResource | undefined): Reference[] {
   return [{ kind: resource.kind, id: resource.id, place: () => '' }]
 }
 
-function namedByQuery(path: string, resource: KeptResource | undefined): Reference[] {
-  const query = new URLSearchParams(path.includes('?') ? path.slice(path.indexOf('?')) : '')
-  const named = referencesInQuery(query).filter(({ place }) => !CURSORS.has(place()))
-  // The things below an own one are own, too.
-  if (resource?.id !== undefined || !resource) return named
-  for (const [name, id] of query)
-    if (CURSORS.has(name)) named.push({ kind: resource.kind, id, place: () => name })
-  return named
-}
-
-function parsed(body: Buffer): unknown {
-  try {
-    const json: unknown = JSON.parse(body.toString('utf8'))
-    return isJsonObject(json) ? json : undefined
-  } catch {
-    return undefined
-  }
+/** What a list begins at is looked up when it is read. The things below an own one are own, too. */
+function namedByQuery(query: URLSearchParams): readonly Reference[] {
+  return referencesInQuery(query).filter(({ place }) => !isCursor(place()))
 }

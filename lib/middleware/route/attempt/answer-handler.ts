@@ -27,6 +27,7 @@ import { isConvertible, looksLikeStream, readEvents } from './other-form.ts'
 
 /** A longer error body is read only up to this. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024
+const UNREADABLE = 'the answer is not JSON, or has too many values, members or levels'
 
 /** Reads the response to a routed request: an error body, a whole answer, or a stream that is relayed. */
 export class AnswerHandler implements ResponseHandler<AnswerEnd> {
@@ -172,9 +173,10 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     const isData = collected instanceof DataCollector
     const body = isData ? collected.chunks : collected.take()
     const text = isData ? collected.digest : body.toString()
-    const json = parseJson(text)
-    if (json === undefined) return this.#answeredAsStream(text)
-    return this.#read(json, body, text)
+    if (looksLikeStream(text)) return this.#answeredAsStream(text)
+    const json = parseJson(text, isData ? undefined : (body as Buffer))
+    if (json === undefined) return this.#failed(malformed(UNREADABLE))
+    return this.#read(json, body)
   }
 
   /**
@@ -182,7 +184,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
    *
    * @param body its bytes, in the pieces in which it is sent on.
    */
-  #read(json: unknown, body: AnswerBytes, text: string): AnswerEnd {
+  #read(json: unknown, body: AnswerBytes): AnswerEnd {
     const { operation, translation } = this.#adapted
     const inPlace = errorInPlaceOf(json)
     if (inPlace !== undefined) return this.#failed(failureOfError(inPlace, this.#headers))
@@ -199,21 +201,19 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     if (reading.substance === 'empty' && this.#request.maxOutputTokens !== 0)
       return this.#failed(emptyAnswer())
     if (reading.substance === 'filtered') return this.#failed(filteredAnswer())
-    if (translation) return this.#translated(translation, text, reading)
+    if (translation) return this.#translated(translation, json, reading)
     return { kind: 'served', unsent: body, reading }
   }
 
   /** Reads the answer to a plain call that came as a stream. */
   #answeredAsStream(text: string): AnswerEnd {
     const { answerForm } = this.#adapted.operation
-    if (!answerForm || this.#request.stream || !looksLikeStream(text))
-      return this.#failed(malformed('the answer is not JSON'))
+    if (!answerForm || this.#request.stream) return this.#failed(malformed(UNREADABLE))
     try {
       const { events, error } = readEvents(text, this.#newReader())
       if (error !== undefined) return this.#failed(failureOfError({ error }, this.#headers))
       const answer = answerForm.fromStream(events)
-      const whole = JSON.stringify(answer)
-      return this.#read(answer, whole, whole)
+      return this.#read(answer, JSON.stringify(answer))
     } catch (error) {
       return this.#failed(unreadable(error))
     }
@@ -231,10 +231,10 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     }
   }
 
-  #translated(translation: Translation, text: string, reading: AnswerReading): AnswerEnd {
+  #translated(translation: Translation, json: unknown, reading: AnswerReading): AnswerEnd {
     const usage = usageOfAnswer(this.#request, reading, this.#price)
     try {
-      const { body, skipped } = translation.answer(JSON.parse(text), usage, this.#answerContext)
+      const { body, skipped } = translation.answer(json as JsonObject, usage, this.#answerContext)
       this.#skipped = skipped
       return { kind: 'served', unsent: JSON.stringify(body), reading }
     } catch (error) {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
 import type { LineSwitchStore } from '../../../endpoints/admin/index.ts'
-import { lineSwitch } from '../../../endpoints/admin/lines/line-switch-store.ts'
+import { lineSwitch, restLift } from '../../../endpoints/admin/lines/line-switch-store.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
 import { recordChange } from './sql-change-log.ts'
@@ -54,6 +54,22 @@ export class SqlLineSwitchStore implements LineSwitchStore {
           .onConflict((conflict) => conflict.column('line').doUpdateSet({ enabled: Number(enabled) }))
           .execute()
       await recordChange(trx, lineSwitch(line, before, enabled, origin))
+    })
+  }
+
+  async lifts(): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.#lookUps.selectFrom('rest_lifts').selectAll().execute()
+    return new Map(rows.map(({ line, lifts }) => [line, lifts]))
+  }
+
+  async lift(line: string, rests: readonly object[], origin: ChangeOrigin): Promise<void> {
+    await this.#db.transaction().execute(async (trx) => {
+      await trx
+        .insertInto('rest_lifts')
+        .values({ line, lifts: 1 })
+        .onConflict((conflict) => conflict.column('line').doUpdateSet({ lifts: sql`rest_lifts.lifts + 1` }))
+        .execute()
+      await recordChange(trx, restLift(line, rests, origin))
     })
   }
 }

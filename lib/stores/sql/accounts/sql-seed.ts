@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { consoleLogger, type Logger } from '../../../core/call/index.ts'
+import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { parseAmount } from '../../../core/catalog/index.ts'
 import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { hashSecret, type KeySeed } from '../../../middleware/authenticate/index.ts'
@@ -35,7 +35,7 @@ export async function seedAccountsAndKeys(
   config: KeySeed,
   options: { logger?: Logger } = {},
 ): Promise<Seeded> {
-  const { logger = consoleLogger } = options
+  const logger = quietLogger(options.logger)
   return db.transaction().execute(async (trx) => {
     // Processes that start at once wait for each other, as long as a statement may take.
     if (isPostgres(trx)) await sql`set local lock_timeout = 0`.execute(trx)

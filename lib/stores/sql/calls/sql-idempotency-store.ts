@@ -39,7 +39,10 @@ export class SqlIdempotencyStore implements IdempotencyStore {
     this.#completeQuery = completeQuery(db).compile()
   }
 
-  claim(request: ClaimRequest): Promise<IdempotencyRecord | undefined> {
+  async claim(request: ClaimRequest): Promise<IdempotencyRecord | undefined> {
+    // SQLite has one writer at a time, for whom charges would wait: a key that is taken is only read.
+    const taken = isPostgres(this.#db) ? undefined : await find(this.#db, request.id)
+    if (taken && taken.expiresAt > request.now && taken.owner !== request.owner) return taken
     return this.#writes.run(request.id, async (db) => {
       for (;;) {
         try {
@@ -93,8 +96,10 @@ export class SqlIdempotencyStore implements IdempotencyStore {
     return claims.map((claim) => held.has(nameOf(claim)) || (unknown.has(nameOf(claim)) ? undefined : false))
   }
 
-  complete(claim: IdempotencyClaim, keepUntil: number): Promise<boolean> {
-    return this.#writes.run(claim.id, (db) => this.completeWithin(db, claim, keepUntil)).catch(busyIfLocked)
+  complete(claim: IdempotencyClaim, keepUntil: number, answer?: string): Promise<boolean> {
+    return this.#writes
+      .run(claim.id, (db) => this.completeWithin(db, claim, keepUntil, answer))
+      .catch(busyIfLocked)
   }
 
   /**
@@ -107,8 +112,13 @@ export class SqlIdempotencyStore implements IdempotencyStore {
    *   await writeCharge(trx)
    * })
    */
-  async completeWithin(trx: Database, { id, owner }: IdempotencyClaim, keepUntil: number): Promise<boolean> {
-    const parameters = ['completed', BigInt(keepUntil), id, owner]
+  async completeWithin(
+    trx: Database,
+    { id, owner }: IdempotencyClaim,
+    keepUntil: number,
+    answer: string | null = null,
+  ): Promise<boolean> {
+    const parameters = ['completed', BigInt(keepUntil), answer, id, owner]
     const { numAffectedRows = 0n } = await trx.executeQuery({ ...this.#completeQuery, parameters })
     return numAffectedRows > 0n
   }
@@ -165,6 +175,8 @@ function takeQuery(db: Database) {
           fingerprint: ref('excluded.fingerprint'),
           state: ref('excluded.state'),
           expires_at: ref('excluded.expires_at'),
+          // A new record has none.
+          answer: ref('excluded.answer'),
         }))
         .where(({ and, eb, or, ref }) =>
           or([
@@ -179,11 +191,11 @@ function takeQuery(db: Database) {
     .returning('id')
 }
 
-/** Compiles the completion. Parameters: state, expiry, id, owner. */
+/** Compiles the completion. Parameters: state, expiry, answer, id, owner. */
 function completeQuery(db: Database) {
   return db
     .updateTable('idempotency')
-    .set({ state: 'completed', expires_at: 0n })
+    .set({ state: 'completed', expires_at: 0n, answer: '' })
     .where('id', '=', '')
     .where('owner', '=', '')
 }
@@ -208,10 +220,10 @@ function busyIfLocked(error: unknown): never {
 async function find(db: Database, id: string): Promise<IdempotencyRecord | undefined> {
   const row = await db
     .selectFrom('idempotency')
-    .select(['owner', 'fingerprint', 'state', 'expires_at'])
+    .select(['owner', 'fingerprint', 'state', 'expires_at', 'answer'])
     .where('id', '=', id)
     .executeTakeFirst()
   if (!row) return undefined
-  const { owner, fingerprint, state, expires_at } = row
-  return { owner, fingerprint, state, expiresAt: Number(expires_at) }
+  const { owner, fingerprint, state, expires_at, answer } = row
+  return { owner, fingerprint, state, expiresAt: Number(expires_at), ...(answer !== null && { answer }) }
 }

@@ -1,5 +1,6 @@
 import {
   type KeptName,
+  type KeptPage,
   type KeptStore,
   type KeptThing,
   ownThing,
@@ -37,7 +38,6 @@ export class SqlKeptStore implements KeptStore {
             line: ref('excluded.line'),
             model: ref('excluded.model'),
             tokens: ref('excluded.tokens'),
-            created_at: ref('excluded.created_at'),
             expires_at: ref('excluded.expires_at'),
           })),
         )
@@ -62,6 +62,43 @@ export class SqlKeptStore implements KeptStore {
       }
     }
     return found
+  }
+
+  async list(account: string, kind: string, page: KeptPage): Promise<KeptThing[]> {
+    const { lines, order, after, aliveAt, limit } = page
+    if (lines.length === 0) return []
+    const newest = order === 'newest'
+    let things = this.#db
+      .selectFrom('kept_things as own')
+      .selectAll('own')
+      .where('own.account', '=', account)
+      .where('own.kind', '=', kind)
+      .where('own.line', 'in', [...lines])
+      .where(({ eb, or }) =>
+        or([eb('own.expires_at', 'is', null), eb('own.expires_at', '>', BigInt(aliveAt))]),
+      )
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('kept_things as other')
+              .select('other.id')
+              .whereRef('other.kind', '=', 'own.kind')
+              .whereRef('other.id', '=', 'own.id')
+              .whereRef('other.account', '<>', 'own.account')
+              .whereRef('other.line', '=', 'own.line'),
+          ),
+        ),
+      )
+      .orderBy('own.created_at', newest ? 'desc' : 'asc')
+      .orderBy('own.id', newest ? 'desc' : 'asc')
+      .limit(limit)
+    if (after) {
+      const place = [BigInt(after.createdAt), after.id] as const
+      things = things.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple('own.created_at', 'own.id'), newest ? '<' : '>', tuple(...place)),
+      )
+    }
+    return (await things.execute()).map(thingOf)
   }
 
   async forget(account: string, { kind, id }: KeptName): Promise<void> {

@@ -9,6 +9,9 @@ import { up as lineSwitchesTickets } from './migrations/0008-line-switches-ticke
 import { up as failedCalls } from './migrations/0009-failed-calls.ts'
 import { up as answers } from './migrations/0011-answers.ts'
 import { up as keptThings } from './migrations/0012-kept-things.ts'
+import { up as restLifts } from './migrations/0013-rest-lifts.ts'
+import { up as keptLists } from './migrations/0014-kept-lists.ts'
+import { up as replayedAnswers } from './migrations/0015-replayed-answers.ts'
 import type { Database } from './tables.ts'
 
 /** All migrations, in the order of their names. A released migration is never edited: the next change is a new one. */
@@ -23,6 +26,9 @@ const MIGRATIONS: Record<string, Migration> = {
   '0009-failed-calls': { up: failedCalls },
   '0011-answers': { up: answers },
   '0012-kept-things': { up: keptThings },
+  '0013-rest-lifts': { up: restLifts },
+  '0014-kept-lists': { up: keptLists },
+  '0015-replayed-answers': { up: replayedAnswers },
 }
 
 /**

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { Kysely, sql } from 'kysely'
-import { consoleLogger, type Logger } from '../../../core/call/index.ts'
+import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { migrate } from './migrate.ts'
 import { openPostgres } from './postgres/open-postgres.ts'
 import { SqliteClient } from './sqlite/sqlite-client.ts'
@@ -67,7 +67,8 @@ const MAX_STATEMENTS = 256
  */
 export async function openDatabase(url: string, options: OpenDatabaseOptions = {}): Promise<Database> {
   if (/^postgres(ql)?:\/\//.test(url)) {
-    const { logger = consoleLogger, readOnly = false, poolSize = 10 } = options
+    const { readOnly = false, poolSize = 10 } = options
+    const logger = quietLogger(options.logger)
     const { connectTimeoutMs = 2000, statementTimeoutMs = 5000, lockTimeoutMs = 1000 } = options
     const timeouts = { connectTimeoutMs, statementTimeoutMs, lockTimeoutMs }
     return openPostgres({ url, logger, readOnly, size: poolSize, ...timeouts })
@@ -76,7 +77,8 @@ export async function openDatabase(url: string, options: OpenDatabaseOptions = {
 }
 
 async function openSqlite(path: string, options: OpenDatabaseOptions): Promise<Database> {
-  const { logger = consoleLogger, readOnly = false, busyTimeoutMs = 5000 } = options
+  const { readOnly = false, busyTimeoutMs = 5000 } = options
+  const logger = quietLogger(options.logger)
   const file = resolve(path)
   if (!readOnly) await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const client = await SqliteClient.open({ file, readOnly, busyTimeoutMs, maxStatements: MAX_STATEMENTS })

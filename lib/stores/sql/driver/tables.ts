@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import type { ColumnType, Kysely } from 'kysely'
 import type { ChangeAction } from '../../../core/change-log/index.ts'
 import type { TicketStatus } from '../../../endpoints/tickets/index.ts'
 import type { TaskState, VideoTask } from '../../../endpoints/video/index.ts'
@@ -52,6 +52,8 @@ export interface IdempotencyTable {
   state: 'running' | 'completed'
   /** While running: the end of the lease; after that: when the record is deleted. */
   expires_at: bigint
+  /** The answer for repetitions; null if there is none. */
+  answer: ColumnType<string | null, string | null | undefined, string | null>
 }
 
 /** The parts of the answers of calls with an Idempotency-Key. */
@@ -183,6 +185,12 @@ export interface LineSwitchesTable {
   enabled: number
 }
 
+/** How often operators have lifted the rests of lines. */
+export interface RestLiftsTable {
+  line: string
+  lifts: number
+}
+
 export interface TicketsTable {
   id: string
   account: string
@@ -214,6 +222,7 @@ export interface Tables {
   admin_changes: AdminChangesTable
   kept_things: KeptThingsTable
   line_switches: LineSwitchesTable
+  rest_lifts: RestLiftsTable
   tickets: TicketsTable
 }
 

@@ -3,66 +3,97 @@ import { WalletsHeldUp } from '../../../ledger/held-up.ts'
 import type { LeaseChange, Settlement, WalletId } from '../../../ledger/index.ts'
 import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
+import { connectionsOf } from '../driver/postgres/postgres-pool.ts'
 import type { Database, Tables } from '../driver/tables.ts'
 
 /*
- * Which wallets somebody else holds up, once an operation on many has waited for a lock in vain. Postgres does not tell
- * which row that was.
+ * Which wallets another transaction holds up, once an operation on many has waited for a lock in vain, and whose that is.
+ * Postgres does not tell which row that was.
  */
 
-/** Returns what the ledger throws for a failure of lease changes. */
-export async function heldUpChanges(
-  db: Database,
-  changes: readonly LeaseChange[],
-  error: unknown,
-): Promise<unknown> {
-  if (!isLocked(error)) return error
-  const wallets = new Map(changes.map(({ wallet }) => [wallet, wallet]))
-  const leases = new Map(changes.map(({ lease, wallet }) => [lease, wallet]))
-  const held = await lockedAmong(db, { wallets, leases })
-  return held.size > 0 ? new WalletsHeldUp(held, { cause: error }) : error
-}
+/** As long as another operation of this process may hold a lock: Postgres ends it then. */
+const OWN_MS = 5000
 
-/** Returns what the ledger throws for a failure of settlements. A locked row holds up the account of its settlement. */
-export async function heldUpSettlements(
-  db: Database,
-  settlements: readonly Settlement[],
-  error: unknown,
-): Promise<unknown> {
-  if (!isLocked(error)) return error
-  const wallets: Owners = new Map()
-  const [leases, claims, calls] = [new Map(), new Map(), new Map()] as [Owners, Owners, Owners]
-  for (const { requestId, account, key, draws, claim } of settlements) {
-    const own = accountWallet(account)
-    wallets.set(own, own)
-    if (key !== null) wallets.set(keyWallet(key), own)
-    for (const { lease } of draws) leases.set(lease, own)
-    if (claim) claims.set(claim.id, own)
-    calls.set(requestId, own)
-  }
-  const held = await lockedAmong(db, { wallets, leases, idempotency: claims, calls })
-  return held.size > 0 ? new WalletsHeldUp(held, { cause: error }) : error
-}
-
-/** Whose the rows of a table are, by their ids. */
-type Owners = Map<string, WalletId>
+/** Whose the rows of each table are, by their ids. */
+export type RowsOf = Partial<Record<keyof Tables, Map<string, WalletId>>>
 
 /**
- * Returns whose rows are locked. It asks for all tables in one round trip, because others wait for the answer, and shares the
- * rows that are free with whoever asks at the same time.
+ * Runs an operation on many wallets. Repeats it if nothing is locked any more when it has waited for a lock in vain.
+ *
+ * @param rows returns the rows that it locks.
+ * @throws {WalletsHeldUp} if some of them are locked.
+ */
+export async function unlessHeldUp<T>(
+  db: Database,
+  rows: () => RowsOf,
+  operate: () => Promise<T>,
+): Promise<T> {
+  const until = performance.now() + OWN_MS
+  for (;;) {
+    try {
+      return await operate()
+    } catch (error) {
+      if (!isLocked(error)) throw error
+      for (const lock of ['share', 'no key update'] as const) {
+        const { wallets, own } = await lockedAmong(db, rows(), lock)
+        if (wallets.size > 0) throw new WalletsHeldUp(wallets, { cause: error, own })
+      }
+      if (performance.now() >= until) throw error
+    }
+  }
+}
+
+/** Returns the rows of lease changes. */
+export function rowsOfChanges(changes: readonly LeaseChange[]): RowsOf {
+  const wallets = new Map(changes.map(({ wallet }) => [wallet, wallet]))
+  const leases = new Map(changes.map(({ lease, wallet }) => [lease, wallet]))
+  return { wallets, leases }
+}
+
+/** Returns the rows of settlements. A locked row holds up the account of its settlement. */
+export function rowsOfSettlements(settlements: readonly Settlement[]): RowsOf {
+  const rows = { wallets: new Map(), leases: new Map(), idempotency: new Map(), calls: new Map() }
+  for (const { requestId, account, key, draws, claim } of settlements) {
+    const own = accountWallet(account)
+    rows.wallets.set(own, own)
+    if (key !== null) rows.wallets.set(keyWallet(key), own)
+    for (const { lease } of draws) rows.leases.set(lease, own)
+    if (claim) rows.idempotency.set(claim.id, own)
+    rows.calls.set(requestId, own)
+  }
+  return rows
+}
+
+/**
+ * Returns whose rows are locked, and whether all of them by connections of this process. It asks for all tables in one round
+ * trip, because others wait for the answer.
+ *
+ * A row names the transaction that has locked it, and Postgres which process runs that. A row that several share names no
+ * transaction: somebody else is among them, because this process shares rows for a moment only.
+ *
+ * @param lock `share` lets others ask at the same time, and does not find rows that somebody else shares.
  */
 async function lockedAmong(
   db: Database,
-  tables: Partial<Record<keyof Tables, Owners>>,
-): Promise<Set<WalletId>> {
-  const asked = Object.entries(tables).map(([name, owners]) => {
+  rows: RowsOf,
+  lock: 'share' | 'no key update',
+): Promise<{ wallets: Set<WalletId>; own: boolean }> {
+  const free = sql.raw(`for ${lock} skip locked`)
+  const asked = Object.entries(rows).map(([name, owners]) => {
     const [table, ids] = [sql.table(name), sql`${[...owners.keys()]}::text[]`]
-    return sql`select ${sql.lit(name)} as name, id from ${table} where id = any(${ids}) and id not in
-      (select id from (select id from ${table} where id = any(${ids}) for share skip locked) as free)`
+    return sql`select ${sql.lit(name)} as name, id, (select pid from pg_locks
+        where locktype = 'transactionid' and granted and transactionid = xmax) as backend
+      from ${table} where id = any(${ids}) and id not in
+      (select id from (select id from ${table} where id = any(${ids}) ${free}) as free)`
   })
-  const { rows } = await sql<{
+  const locked = await sql<{
     name: keyof Tables
     id: string
+    backend: number | null
   }>`${sql.join(asked, sql` union all `)}`.execute(db)
-  return new Set(rows.map(({ name, id }) => tables[name]?.get(id) as WalletId))
+  const own = new Set(connectionsOf(db).backends)
+  return {
+    wallets: new Set(locked.rows.map(({ name, id }) => rows[name]?.get(id) as WalletId)),
+    own: locked.rows.every(({ backend }) => backend !== null && own.has(backend)),
+  }
 }

@@ -13,7 +13,7 @@ import type {
   WalletStatement,
 } from '../../../ledger/index.ts'
 import type { Database } from '../driver/tables.ts'
-import { heldUpChanges, heldUpSettlements } from './sql-held-up.ts'
+import { rowsOfChanges, rowsOfSettlements, unlessHeldUp } from './sql-held-up.ts'
 import { deposit, setLimit, statementsOf } from './sql-ledger-books.ts'
 import { checkLedger } from './sql-ledger-check.ts'
 import { Leasing } from './sql-ledger-leases.ts'
@@ -55,11 +55,8 @@ export class SqlLedger implements Ledger, LedgerBooks {
   async change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]> {
     changes.forEach(assertChange)
     if (changes.length === 0) return []
-    try {
-      return await this.#db.transaction().execute((trx) => this.#leasing.change(trx, owner, changes))
-    } catch (error) {
-      throw await heldUpChanges(this.#db, changes, error)
-    }
+    const change = () => this.#db.transaction().execute((trx) => this.#leasing.change(trx, owner, changes))
+    return unlessHeldUp(this.#db, () => rowsOfChanges(changes), change)
   }
 
   renew(leases: readonly string[], at: number): Promise<ReadonlySet<string>> {
@@ -69,11 +66,8 @@ export class SqlLedger implements Ledger, LedgerBooks {
   async settle(settlements: readonly Settlement[]): Promise<readonly SettlementResult[]> {
     settlements.forEach(assertSettlement)
     if (settlements.length === 0) return []
-    try {
-      return await settleAll(this.#db, settlements)
-    } catch (error) {
-      throw await heldUpSettlements(this.#db, settlements, error)
-    }
+    const settle = () => settleAll(this.#db, settlements)
+    return unlessHeldUp(this.#db, () => rowsOfSettlements(settlements), settle)
   }
 
   leases(): Promise<readonly OpenLease[]> {

@@ -40,6 +40,7 @@ export class PostgresConnections implements PostgresPool {
   readonly #pool: Pg.Pool
   readonly #timeoutMs: number
   readonly #statements = new PostgresStatements()
+  readonly #backends = new Set<number>()
   /** Kysely, too, identifies a connection by its object. */
   readonly #clients = new WeakMap<Pg.PoolClient, PostgresClient>()
 
@@ -47,7 +48,11 @@ export class PostgresConnections implements PostgresPool {
     this.#pool = pool
     this.#timeoutMs = statementTimeoutMs + GRACE_MS
     // A connection in use may break while its transaction is idle; the next statement fails then.
-    pool.on('connect', (client) => client.on('error', () => {}))
+    pool.on('connect', (client) => {
+      client.on('error', () => {})
+      this.#backends.add(backendOf(client))
+    })
+    pool.on('remove', (client) => this.#backends.delete(backendOf(client)))
     // An idle connection broke: nothing waits for it, and the pool opens another one when it is needed.
     pool.on('error', (error) => logger.info({ err: error }, 'an idle connection to the database was lost'))
   }
@@ -77,6 +82,11 @@ export class PostgresConnections implements PostgresPool {
 
   get options(): object {
     return this.#pool.options
+  }
+
+  /** The ids of the server's processes behind these connections. */
+  get backends(): readonly number[] {
+    return [...this.#backends]
   }
 
   async connect(): Promise<PostgresClient> {
@@ -127,6 +137,10 @@ export function connectionsOf(db: Database): PostgresConnections {
   const { adapter } = db.getExecutor()
   if (adapter instanceof PooledPostgresAdapter) return adapter.connections
   throw new TypeError('the database must be one that openDatabase has opened')
+}
+
+function backendOf(client: Pg.PoolClient): number {
+  return (client as Pg.PoolClient & { readonly processID: number }).processID
 }
 
 /** Adds settings of the session to the URL, behind its own. `pg` says what is wrong with an unusable one. */

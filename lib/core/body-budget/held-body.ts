@@ -1,5 +1,5 @@
-import type { Call } from '../../core/call/index.ts'
-import { GatewayError } from '../../core/errors/index.ts'
+import type { Call } from '../call/index.ts'
+import { GatewayError } from '../errors/index.ts'
 
 /** The bounds of the memory for bodies that have not come whole. */
 export interface BudgetBounds {
@@ -7,6 +7,25 @@ export interface BudgetBounds {
   readonly perKey: number
   /** The most bytes for all bodies of the process. */
   readonly perProcess: number
+}
+
+const DEFAULT_BUDGET = 256 * 1024 * 1024
+
+/**
+ * Returns the bounds for bodies of at most so many bytes.
+ *
+ * @param perProcess defaults to 256 MiB, or to one body if that is more.
+ * @throws TypeError if a number is unusable.
+ */
+export function budgetOf(
+  of: string,
+  bodyLimitBytes: number,
+  perProcess = Math.max(DEFAULT_BUDGET, bodyLimitBytes),
+): BudgetBounds {
+  if (!(bodyLimitBytes > 0)) throw new TypeError(`${of}: "bodyLimitBytes" must be a positive number of bytes`)
+  if (!(perProcess >= bodyLimitBytes))
+    throw new TypeError(`${of}: "bodyBudgetBytes" must be at least "bodyLimitBytes"`)
+  return { perKey: 2 * bodyLimitBytes, perProcess }
 }
 
 /** The bodies of one key. */
@@ -20,13 +39,17 @@ interface Share {
 /** Small pieces are copied together: each alone would cost far more memory than its bytes. */
 const FIRST_CAPACITY = 1024
 
+/** A body may come in so many pieces, whatever their size; in more only if they hold so many bytes each, on average. */
+const FREE_PIECES = 4096
+const MIN_PIECE_BYTES = 32
+
 const shares = new Map<string | undefined, Share>()
 let processBytes = 0
 
 /**
  * A body that is being received, and the memory that it takes. What counts are bytes that came, not those that a header
  * announces. When the process has no room left, the account that holds most gives way, so that slow senders cannot
- * take the memory from others.
+ * take the memory from others. It gives way, too, when its key ends.
  */
 export class HeldBody {
   readonly #share: Share
@@ -34,10 +57,12 @@ export class HeldBody {
   #refuse: (error: GatewayError) => void
   #bytes = Buffer.alloc(0)
   #size = 0
+  #pieces = 0
   #counted = 0
 
   /** @param refuse is called when the body must be given up; its memory is free by then. */
-  constructor({ principal }: Call, bounds: BudgetBounds, refuse: (error: GatewayError) => void) {
+  constructor(call: Call, bounds: BudgetBounds, refuse: (error: GatewayError) => void) {
+    const { principal, keyWatch } = call
     const key = principal?.keyId
     const share = shares.get(key) ?? { key, account: principal?.accountId, bytes: 0, bodies: new Set() }
     shares.set(key, share)
@@ -45,6 +70,9 @@ export class HeldBody {
     this.#share = share
     this.#bounds = bounds
     this.#refuse = refuse
+    keyWatch?.follow(call, (error) => {
+      if (share.bodies.has(this)) this.#giveWay(error)
+    })
   }
 
   /** Adds a piece. The body may be refused because of it. */
@@ -58,7 +86,8 @@ export class HeldBody {
     }
     piece.copy(this.#bytes, this.#size)
     this.#size = size
-    this.count(this.#bytes.length - this.#counted)
+    if (++this.#pieces > FREE_PIECES && size < this.#pieces * MIN_PIECE_BYTES) this.#giveWay(tooManyPieces())
+    else this.count(this.#bytes.length - this.#counted)
   }
 
   /** Counts memory that the body takes elsewhere, as while it is decompressed. */
@@ -127,6 +156,13 @@ function heaviestAccount(): string | undefined {
 }
 
 const RETRY_AFTER_MS = 1000
+
+/** Each piece takes a microsecond or more of everybody's time. */
+function tooManyPieces(): GatewayError {
+  return new GatewayError('invalid_request', {
+    message: `The body comes in too many pieces. Send at least ${MIN_PIECE_BYTES} bytes in each chunk.`,
+  })
+}
 
 function keyHoldsTooMuch(): GatewayError {
   return new GatewayError('concurrency_limited', {

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { ENDPOINTS_BY_PROTOCOL } from './endpoints.ts'
-import { isAmount } from './money.ts'
+import { ENDPOINTS_BY_PROTOCOL, isAmount } from '../catalog/index.ts'
 
 const id = z
   .string()
@@ -176,6 +175,21 @@ export const configSchema = z.strictObject({
     .default(false)
     .describe("Express's setting: false, a number of hops, or addresses."),
   urlSigningSecret: z.string().min(16).optional(),
+  cors: z
+    .strictObject({
+      origins: z
+        .array(
+          z
+            .string()
+            .regex(
+              /^(\*|https?:\/\/[^/?#@\s]+)$/,
+              'must be an origin such as "https://app.example.com", or "*"',
+            ),
+        )
+        .min(1),
+    })
+    .optional()
+    .describe('The origins whose pages may call the gateway. Absent: none.'),
   passThrough: z.array(passThrough).default([]),
 })
 
@@ -185,3 +199,4 @@ export type ParsedAccount = ParsedConfig['accounts'][number]
 export type ParsedKey = ParsedConfig['keys'][number]
 export type ParsedModel = ParsedConfig['models'][number]
 export type ParsedLine = ParsedConfig['lines'][number]
+export type ParsedRule = ParsedConfig['passThrough'][number]

@@ -1,6 +1,14 @@
 import type { z } from 'zod'
+import {
+  type Catalog,
+  createCatalog,
+  FREE,
+  type Line,
+  type Model,
+  type Price,
+  parseAmount,
+} from '../catalog/index.ts'
 import { isJsonObject, type JsonObject } from '../json/index.ts'
-import { type Catalog, createCatalog, FREE, type Line, type Model, type Price } from './catalog.ts'
 import { crossFaults, formatPath } from './config-faults.ts'
 import {
   configSchema,
@@ -10,7 +18,7 @@ import {
   type ParsedLine,
   type ParsedModel,
 } from './config-schema.ts'
-import { parseAmount } from './money.ts'
+import { validParts } from './valid-parts.ts'
 
 /** Thrown if a config is not valid. The message has one line per fault, which names the path. */
 export class ConfigError extends Error {
@@ -55,8 +63,9 @@ export function loadConfig(
 ): GatewayConfig {
   const { value, faults: secretFaults } = withSecrets(source, env)
   const parsed = configSchema.safeParse(value)
-  const shapeFaults = parsed.success ? crossFaults(parsed.data) : parsed.error.issues.flatMap(describeIssue)
-  const faults = [...shapeFaults, ...secretFaults]
+  const shapeFaults = parsed.success ? [] : parsed.error.issues.flatMap(describeIssue)
+  const parts = parsed.success ? parsed.data : (validParts(configSchema, value) ?? {})
+  const faults = [...shapeFaults, ...crossFaults(parts), ...secretFaults]
   if (!parsed.success || faults.length > 0) throw new ConfigError(faults)
   const { models, lines, $schema: _, ...rest } = parsed.data
   return { ...rest, catalog: createCatalog(models.map(toModel), lines.map(toLine)) }

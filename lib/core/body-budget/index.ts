@@ -1,0 +1,1 @@
+export { type BudgetBounds, budgetOf, HeldBody } from './held-body.ts'

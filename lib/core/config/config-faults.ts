@@ -1,0 +1,163 @@
+import { ENDPOINTS_BY_PROTOCOL, isAddressOrBlock } from '../catalog/index.ts'
+import type { ParsedConfig, ParsedKey, ParsedLine, ParsedRule } from './config-schema.ts'
+import { pathFault } from './pass-through-path.ts'
+import type { Parts } from './valid-parts.ts'
+
+/** Formats a path: `lines[2].baseUrl`. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  let text = ''
+  for (const part of path) {
+    if (typeof part === 'number') text += `[${part}]`
+    else text += text === '' ? String(part) : `.${String(part)}`
+  }
+  return text === '' ? '(top level)' : text
+}
+
+/** A config, or what is valid in one with faults. */
+export type ConfigParts = Parts<ParsedConfig>
+
+/** Whether a list of the config has an id. */
+type Has = (id: string) => boolean
+type Known = Readonly<Record<'accounts' | 'models' | 'lines', Has>>
+
+/**
+ * Returns the faults that the schema cannot find: names that must exist or be unique, addresses, headers, and URLs with
+ * more than an origin and a path.
+ */
+export function crossFaults(config: ConfigParts): string[] {
+  const { accounts = [], keys = [], models = [], lines = [], passThrough = [] } = config
+  const known = {
+    accounts: hasId(config.accounts),
+    models: hasId(config.models, 1),
+    lines: hasId(config.lines, 1),
+  }
+  return [
+    ...duplicates('accounts', accounts, 'id'),
+    ...duplicates('keys', keys, 'id'),
+    ...duplicates('keys', keys, 'secret'),
+    ...duplicates('models', models, 'id'),
+    ...duplicates('lines', lines, 'id'),
+    ...duplicates('passThrough', passThrough, 'path'),
+    ...keys.flatMap((key, i) => keyFaults(`keys[${i}]`, key ?? {}, known)),
+    ...lines.flatMap((line, i) => lineFaults(`lines[${i}]`, line ?? {}, known)),
+    ...proxyFaults(config.trustProxy),
+    ...budgetFaults(config),
+    ...passThrough.flatMap((rule, i) => ruleFaults(`passThrough[${i}]`, rule ?? {}, known)),
+  ]
+}
+
+/** Where the list itself has a fault, or an id of it, nobody knows what is missing: it counts as there. */
+function hasId(
+  items: readonly ({ readonly id?: string | undefined } | undefined)[] | undefined,
+  least = 0,
+): Has {
+  const ids = new Set(items?.map((item) => item?.id))
+  if (items === undefined || items.length < least || ids.has(undefined)) return () => true
+  return (id) => ids.has(id)
+}
+
+function keyFaults(path: string, { account, allowIps = [] }: Parts<ParsedKey>, known: Known): string[] {
+  const faults = allowIps.flatMap((entry, i) =>
+    entry === undefined || isAddressOrBlock(entry)
+      ? []
+      : [`${path}.allowIps[${i}]: "${entry}" is neither an address nor a CIDR block`],
+  )
+  if (account !== undefined && !known.accounts(account))
+    faults.unshift(`${path}.account: there is no account "${account}"`)
+  return faults
+}
+
+function lineFaults(path: string, line: Parts<ParsedLine>, known: Known): string[] {
+  const { baseUrl, protocol, endpoints = [], models = {}, headers = {}, apiKey = '' } = line
+  const faults: string[] = []
+  if (baseUrl !== undefined) {
+    const { search, hash, username, password } = new URL(baseUrl)
+    if (search + hash + username + password !== '')
+      faults.push(`${path}.baseUrl: must not have a query, a fragment or credentials`)
+  }
+  if (protocol !== undefined) {
+    const own: readonly string[] = ENDPOINTS_BY_PROTOCOL[protocol]
+    for (const [i, name] of endpoints.entries()) {
+      if (name !== undefined && !own.includes(name))
+        faults.push(
+          `${path}.endpoints[${i}]: no "${protocol}" line has "${name}"; it can have ${own.join(', ')}`,
+        )
+    }
+  }
+  for (const model of Object.keys(models)) {
+    if (!known.models(model)) faults.push(`${path}.models.${model}: there is no model "${model}"`)
+  }
+  for (const [name, value = ''] of Object.entries(headers)) {
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) faults.push(`${path}.headers.${name}: is not a header name`)
+    if (CONNECTION_HEADERS.has(name.toLowerCase()))
+      faults.push(`${path}.headers.${name}: belongs to the connection and cannot be set`)
+    if (INVALID_IN_HEADER.test(value)) faults.push(`${path}.headers.${name}: is not a header value`)
+  }
+  if (INVALID_IN_HEADER.test(apiKey))
+    faults.push(`${path}.apiKey: has characters that a header cannot hold, such as a line break`)
+  return faults
+}
+
+function ruleFaults(path: string, rule: Parts<ParsedRule>, known: Known): string[] {
+  const faults: string[] = []
+  const fault = rule.path === undefined ? undefined : pathFault(rule.path)
+  if (fault !== undefined) faults.push(`${path}.path: ${fault}`)
+  if (rule.path !== undefined && (rule.lines === undefined) === (rule.model === undefined))
+    faults.push(`${path}: needs either "lines" or "model"`)
+  for (const [i, name] of (rule.lines ?? []).entries()) {
+    if (name !== undefined && !known.lines(name))
+      faults.push(`${path}.lines[${i}]: there is no line "${name}"`)
+  }
+  if (rule.model !== undefined && !known.models(rule.model))
+    faults.push(`${path}.model: there is no model "${rule.model}"`)
+  return faults
+}
+
+function budgetFaults({ bodyBudgetBytes, bodyLimitBytes }: ConfigParts): string[] {
+  if (bodyBudgetBytes === undefined || bodyLimitBytes === undefined || bodyBudgetBytes >= bodyLimitBytes)
+    return []
+  return ['bodyBudgetBytes: must be at least bodyLimitBytes']
+}
+
+/** The headers that the HTTP client writes itself. If the config set one, requests would fail or be corrupted. */
+const CONNECTION_HEADERS = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+const INVALID_IN_HEADER = /[^\t\x20-\x7e\x80-\xff]/
+
+function duplicates<Member extends string>(
+  list: string,
+  items: readonly ({ readonly [name in Member]?: string | undefined } | undefined)[],
+  member: Member,
+): string[] {
+  const seen = new Map<string, number>()
+  const faults: string[] = []
+  for (const [i, item] of items.entries()) {
+    const value = item?.[member]
+    if (value === undefined) continue
+    const first = seen.get(value)
+    if (first === undefined) seen.set(value, i)
+    else faults.push(`${list}[${i}].${member}: is the same as that of ${list}[${first}]`)
+  }
+  return faults
+}
+
+/** Express's names for ranges of addresses. */
+const EXPRESS_RANGES = new Set(['loopback', 'linklocal', 'uniquelocal'])
+
+function proxyFaults(trustProxy: ConfigParts['trustProxy']): string[] {
+  const text = typeof trustProxy === 'string' ? trustProxy.split(',') : trustProxy
+  if (!Array.isArray(text)) return []
+  const entries = text.map((entry) => String(entry).trim())
+  return entries
+    .filter((entry) => !EXPRESS_RANGES.has(entry) && !isAddressOrBlock(entry))
+    .map((entry) => `trustProxy: "${entry}" is neither an address nor a CIDR block`)
+}

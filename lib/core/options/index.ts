@@ -1,0 +1,16 @@
+export { checkOptions, type OptionRules } from './check-options.ts'
+export {
+  aFunction,
+  aLogger,
+  aNumber,
+  anArray,
+  anObject,
+  anObjectWith,
+  aString,
+  aWholeNumber,
+  kindOf,
+  type OptionRule,
+  oneOf,
+  required,
+  someMilliseconds,
+} from './option-rules.ts'

@@ -1,0 +1,84 @@
+/** What one option must be. */
+export interface OptionRule {
+  /** Completes the sentence `"name" must be …`, so that whoever reads it knows how to mend the option. */
+  readonly be: string
+  readonly isNeeded?: boolean
+  accepts(value: unknown): boolean
+}
+
+/** An option that cannot be left out. */
+export function required(rule: OptionRule): OptionRule {
+  return { ...rule, isNeeded: true }
+}
+
+export function aFunction(be = 'a function'): OptionRule {
+  return { be, accepts: isFunction }
+}
+
+/** An object, or one of its class, that has these methods. */
+export function anObjectWith(be: string, ...methods: readonly [string, ...string[]]): OptionRule {
+  return {
+    be,
+    accepts: (value) =>
+      typeof value === 'object' &&
+      value !== null &&
+      methods.every((method) => isFunction((value as Record<string, unknown>)[method])),
+  }
+}
+
+export function oneOf(...values: readonly (string | boolean)[]): OptionRule {
+  const named = values.map((value) => JSON.stringify(value))
+  const last = named.pop()
+  const be = named.length === 0 ? `${last}` : `${named.join(', ')} or ${last}`
+  return { be, accepts: (value) => values.some((each) => each === value) }
+}
+
+export function aString(be = 'a string that is not empty'): OptionRule {
+  return { be, accepts: (value) => typeof value === 'string' && value !== '' }
+}
+
+export function anArray(be: string): OptionRule {
+  return { be, accepts: Array.isArray }
+}
+
+/** An object that is no array. */
+export function anObject(be: string): OptionRule {
+  return { be, accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value) }
+}
+
+export const aLogger = anObjectWith(
+  'a logger with "info", "warn" and "error", such as pino()',
+  'info',
+  'warn',
+  'error',
+)
+
+/** A number of milliseconds that is not zero. */
+export const someMilliseconds = aWholeNumber('a positive whole number of milliseconds', 1)
+
+/** A number from `least` to `most`, both included. */
+export function aNumber(be: string, least: number, most = Number.POSITIVE_INFINITY): OptionRule {
+  return { be, accepts: (value) => typeof value === 'number' && value >= least && value <= most }
+}
+
+/** A whole number from `least` to `most`, both included. */
+export function aWholeNumber(be: string, least: number, most = Number.MAX_SAFE_INTEGER): OptionRule {
+  return {
+    be,
+    accepts: (value) =>
+      Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most,
+  }
+}
+
+/** Names what a value is, and shows no text of it, which may be a secret. */
+export function kindOf(value: unknown): string {
+  if (value === null || value === undefined || typeof value === 'boolean') return String(value)
+  if (typeof value === 'number') return `the number ${value}`
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'object') return value instanceof Promise ? 'a promise: await it first' : 'an object'
+  return `a ${typeof value}`
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function'
+}

@@ -1,0 +1,66 @@
+import type { LeaseAnswer, LeaseChange, Ledger, OpenLease, Settlement, SettlementResult } from '../ledger.ts'
+import type { Clock } from './clock.ts'
+
+/** More than a ledger of the toolkit waits for a connection and a statement. */
+const SETTLES_MS = 8000
+
+/** Says that a ledger has not answered. What it was asked may have happened, or happen later. */
+export class LedgerLate extends Error {
+  override readonly name = 'LedgerLate'
+}
+
+/** A ledger whose operations always settle: one without an answer in time rejects, and may be repeated like any that fails. */
+export class TimelyLedger implements Ledger {
+  readonly #ledger: Ledger
+  readonly #clock: Clock
+
+  constructor(ledger: Ledger, clock: Clock) {
+    this.#ledger = ledger
+    this.#clock = clock
+  }
+
+  get settlesRecords(): boolean {
+    return this.#ledger.settlesRecords
+  }
+
+  get gathers(): boolean {
+    return this.#ledger.gathers ?? false
+  }
+
+  async change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]> {
+    const answers = await this.#inTime(this.#ledger.change(owner, changes))
+    if (Array.isArray(answers) && answers.every(isAnswer)) return answers
+    throw new TypeError('the ledger answered a change with something else')
+  }
+
+  renew(leases: readonly string[], at: number): Promise<ReadonlySet<string>> {
+    return this.#inTime(this.#ledger.renew(leases, at))
+  }
+
+  settle(
+    settlements: readonly Settlement[],
+  ): readonly SettlementResult[] | Promise<readonly SettlementResult[]> {
+    const results = this.#ledger.settle(settlements)
+    return 'then' in results ? this.#inTime(results) : results
+  }
+
+  leases(): Promise<readonly OpenLease[]> {
+    return this.#inTime(this.#ledger.leases())
+  }
+
+  sweep(lease: string, beats: number): Promise<boolean> {
+    return this.#inTime(this.#ledger.sweep(lease, beats))
+  }
+
+  #inTime<T>(answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const late = () => reject(new LedgerLate(`the ledger did not answer in ${SETTLES_MS} ms`))
+      const onTime = this.#clock.after(SETTLES_MS, late, true)
+      Promise.resolve(answer).finally(onTime).then(resolve, reject)
+    })
+  }
+}
+
+function isAnswer({ moved, lost, open }: Partial<LeaseAnswer>): boolean {
+  return typeof moved === 'bigint' && typeof lost === 'boolean' && typeof open === 'boolean'
+}

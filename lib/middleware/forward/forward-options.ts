@@ -1,0 +1,163 @@
+import { budgetOf } from '../../core/body-budget/index.ts'
+import type { Call } from '../../core/call/index.ts'
+import { type Catalog, FREE, type Line, type Price, parseAmount } from '../../core/catalog/index.ts'
+import { aKeptThings, type KeptThings } from '../../core/kept/index.ts'
+import {
+  aNumber,
+  anArray,
+  anObject,
+  aString,
+  checkOptions,
+  type OptionRules,
+  required,
+} from '../../core/options/index.ts'
+import { type Candidate, type CandidateList, RetryBudget } from '../../routing/candidates/candidate.ts'
+import {
+  ROUTING_RULES,
+  type RoutingOptions,
+  routingSettings,
+} from '../../routing/candidates/routing-options.ts'
+import { LineRegistry } from '../../routing/lines/line-registry.ts'
+import { declaredCollection } from './kept/kept-resource.ts'
+
+/** A rule of the config's `passThrough`: the lines that requests of a path go to, and their price. */
+export interface ForwardRule {
+  /** The ids of lines that can serve any request of the path. Name several only if any of them may answer. */
+  lines?: readonly string[] | undefined
+  /** Replaces `lines`: all lines of this model. Only keys that may use the model may call the path. */
+  model?: string | undefined
+  /**
+   * The price of each successful answer, and of each begun minute that the answer or WebSocket takes, as decimal strings.
+   * Hold at least the two for each request. Default to free.
+   */
+  price?: { perRequest?: string | undefined; perMinute?: string | undefined }
+  /** The longest time of one answer or WebSocket, upload included, in milliseconds. Defaults to an hour. */
+  sessionMs?: number | undefined
+  /** The methods that are passed on; any other is `not_found`. `GET` includes `HEAD`. Defaults to all. */
+  methods?: readonly ForwardMethod[] | undefined
+  /** The path of the rule, as Express matches it; needed with `keeps`. */
+  path?: string | undefined
+  /**
+   * The kind of things that the upstream keeps below the path, such as `voice`: a `POST` to the begin of the path makes
+   * one, the segment behind it is the id of one, and a member `voice_id` names one. What OpenAI and Anthropic keep is
+   * known without it.
+   */
+  keeps?: string | undefined
+}
+
+/** A method that a rule can name. */
+export type ForwardMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** Options of {@link forward}. Pass the `lines` of `route` to share circuits and rests with it. */
+export interface ForwardOptions extends RoutingOptions {
+  /** The lines that requests go to, and their price. */
+  rule: ForwardRule
+  /**
+   * Which line keeps what for whom: the same as that of `references`. Without it, ids are passed on unchecked, and all
+   * callers share what the lines keep.
+   */
+  kept?: KeptThings
+  /** The largest JSON body in bytes. With `kept`, JSON is read before it is passed on. Defaults to 20 MiB. */
+  bodyLimitBytes?: number
+  /** The most bytes of JSON bodies that have not come whole, as with `readRequest`, which they share it with. Defaults to 256 MiB. */
+  bodyBudgetBytes?: number | undefined
+}
+
+/** Longer than a realtime session of the providers. */
+export const SESSION_MS = 3_600_000
+
+/** The methods that are passed on. TRACE would show the line's key to the caller. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
+
+const RULES: OptionRules<ForwardOptions> = {
+  ...ROUTING_RULES,
+  rule: required(anObject("a rule, such as { lines: ['openai-us'] }")),
+  kept: aKeptThings,
+  bodyLimitBytes: aNumber('a positive number of bytes', Number.MIN_VALUE),
+  bodyBudgetBytes: aNumber('a positive number of bytes', Number.MIN_VALUE),
+}
+
+const RULE_RULES: OptionRules<ForwardRule> = {
+  lines: anArray('an array of ids of lines'),
+  model: aString(),
+  price: anObject("amounts, such as { perRequest: '0.01' }"),
+  sessionMs: aNumber('above 0 and at most a day, in milliseconds', Number.MIN_VALUE, 86_400_000),
+  methods: anArray("an array of methods, such as ['GET', 'POST']"),
+  path: aString(),
+  keeps: aString(),
+}
+
+/** @throws TypeError when an option is unusable. */
+export function validateForward(options: ForwardOptions) {
+  checkOptions('forward', options, RULES)
+  checkOptions('forward: the rule', options.rule, RULE_RULES)
+  const { rule, lines = new LineRegistry(), kept, bodyLimitBytes = 20 * 1024 * 1024 } = options
+  const now = typeof options.catalog === 'function' ? options.catalog() : options.catalog
+  if (typeof now?.linesOf !== 'function')
+    throw new TypeError('forward: "catalog" must return a catalogue, such as loadConfig(json).catalog')
+  const { catalog, ...settings } = routingSettings(options)
+  if ((rule.lines === undefined) === (rule.model === undefined))
+    throw new TypeError('forward: "rule" needs either "lines" or "model"')
+  const budget = budgetOf('forward', bodyLimitBytes, options.bodyBudgetBytes)
+  if (rule.keeps !== undefined && rule.path === undefined)
+    throw new TypeError('forward: "keeps" of the rule needs its "path"')
+  const retries = new RetryBudget()
+  const known = new WeakMap<Catalog, CandidateList>()
+  const listFor = (call?: Call): CandidateList => {
+    const current = catalog(call)
+    const list = known.get(current) ?? {
+      candidates: candidatesOf(current, rule, lines),
+      budget: retries,
+      translations: [],
+    }
+    known.set(current, list)
+    return list
+  }
+  listFor()
+  const { perRequest = '0', perMinute = '0' } = rule.price ?? {}
+  const price: Price = { ...FREE, perRequest: parseAmount(perRequest), perMinute: parseAmount(perMinute) }
+  const { sessionMs = SESSION_MS } = rule
+  const owned = kept && { kept, bodyLimitBytes, budget, declared: declaredCollection(rule.path, rule.keeps) }
+  return { ...settings, modelId: rule.model, price, sessionMs, listFor, methods: methodsOf(rule), owned }
+}
+
+function methodsOf({ methods }: ForwardRule): ReadonlySet<string> {
+  if (!methods) return METHODS
+  const unknown = methods.find((method) => !METHODS.has(method))
+  if (unknown !== undefined) throw new TypeError(`forward: "${unknown}" is no method that can be passed on`)
+  const named = new Set<string>(methods)
+  return named.has('GET') ? named.add('HEAD') : named
+}
+
+/** Returns the candidates by priority, then by weight, then in the order of the rule. */
+function candidatesOf(
+  catalog: Catalog,
+  { lines: ids, model }: ForwardRule,
+  registry: LineRegistry,
+): readonly Candidate[] {
+  const lines = ids
+    ? ids.map((id) => {
+        const line = catalog.lines.find((line) => line.id === id)
+        if (!line) throw new TypeError(`forward: there is no line "${id}"`)
+        return line
+      })
+    : catalog.linesOf(model ?? '')
+  return lines
+    .map((line) => candidateOf(line, registry, model))
+    .sort((a, b) => a.line.priority - b.line.priority || b.line.weight - a.line.weight)
+}
+
+export function candidateOf(line: Line, registry: LineRegistry, model?: string): Candidate {
+  const state = registry.stateOf(line)
+  return {
+    line,
+    // The body is not changed; a rule with `lines` names no model.
+    upstreamModel: model === undefined ? '' : (line.models.get(model) ?? model),
+    price: FREE,
+    contextWindow: line.contextWindow,
+    state,
+    modelState: state.modelState(model ?? ''),
+    native: true,
+    missing: undefined,
+  }
+}

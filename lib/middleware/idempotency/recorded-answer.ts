@@ -1,0 +1,117 @@
+import { isUtf8 } from 'node:buffer'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { IdempotencyRecord } from './idempotency-store.ts'
+
+/** An answer as a store keeps it, as JSON. */
+interface KeptAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | number | readonly string[]>>
+  readonly body: string
+  readonly encoding: 'utf8' | 'base64'
+}
+
+/** Headers of one exchange, and cookies, which are for the caller of one request. */
+const NOT_KEPT: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'date',
+  'keep-alive',
+  'set-cookie',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Statuses whose answers have no body. */
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304])
+
+/**
+ * Records an answer as the handler gives it: what middlewares in front of `idempotency` have set before, or change on the way
+ * out, such as the encoding of `compression`, is theirs again at a repetition.
+ */
+export class RecordedAnswer {
+  readonly #res: ServerResponse
+  readonly #limit: number
+  readonly #before: OutgoingHttpHeaders
+  #head: Pick<KeptAnswer, 'status' | 'headers'> | undefined
+  #chunks: Buffer[] = []
+  #bytes = 0
+
+  /** @param limit the largest body to keep, in bytes. */
+  constructor(res: ServerResponse, limit: number) {
+    this.#res = res
+    this.#limit = limit
+    this.#before = res.getHeaders()
+    const { writeHead } = res
+    const recordingHead = (...given: unknown[]): ServerResponse => {
+      this.#noteHead(given)
+      return (writeHead as (...all: unknown[]) => ServerResponse).apply(res, given)
+    }
+    res.writeHead = recordingHead as ServerResponse['writeHead']
+  }
+
+  /** Adds what was passed to `write` or `end`. Copies it, because a handler may use its buffers again. */
+  add(chunk: unknown, encoding: unknown): void {
+    this.#noteHead([])
+    const isText = typeof chunk === 'string'
+    if (!isText && !(chunk instanceof Uint8Array)) return
+    const isNamed = typeof encoding === 'string' && Buffer.isEncoding(encoding)
+    const bytes = isText ? Buffer.from(chunk, isNamed ? encoding : 'utf8') : Buffer.from(chunk)
+    this.#bytes += bytes.byteLength
+    if (this.#bytes <= this.#limit) this.#chunks.push(bytes)
+    else this.#chunks = []
+  }
+
+  /** Returns the answer; undefined if it is too large. */
+  encode(): string | undefined {
+    this.#noteHead([])
+    if (this.#bytes > this.#limit || !this.#head) return undefined
+    const body = Buffer.concat(this.#chunks)
+    const encoding = isUtf8(body) ? 'utf8' : 'base64'
+    return JSON.stringify({ ...this.#head, body: body.toString(encoding), encoding } satisfies KeptAnswer)
+  }
+
+  /** @param given the arguments of `writeHead`. */
+  #noteHead(given: readonly unknown[]): void {
+    if (this.#head) return
+    const status = typeof given[0] === 'number' ? given[0] : this.#res.statusCode
+    const all = { ...this.#res.getHeaders(), ...headersIn(given.at(-1)) }
+    const headers: Record<string, string | number | readonly string[]> = {}
+    for (const [name, value] of Object.entries(all)) {
+      if (value === undefined || NOT_KEPT.has(name) || String(value) === String(this.#before[name])) continue
+      headers[name] = value
+    }
+    this.#head = { status, headers }
+  }
+}
+
+function headersIn(given: unknown): OutgoingHttpHeaders {
+  if (typeof given !== 'object' || given === null) return {}
+  const pairs = Array.isArray(given) ? pairsOf(given) : Object.entries(given)
+  return Object.fromEntries(pairs.map(([name, value]) => [String(name).toLowerCase(), value]))
+}
+
+/** Returns the headers of a list: of pairs, or of names and values in turn. */
+function pairsOf(list: readonly unknown[]): [unknown, unknown][] {
+  if (Array.isArray(list[0])) return list as [unknown, unknown][]
+  return Array.from({ length: list.length / 2 }, (_, i) => [list[2 * i], list[2 * i + 1]])
+}
+
+/**
+ * Answers a repetition as the first request was answered.
+ *
+ * @returns whether it did: not if the first is still running, had other content, or its answer was not kept.
+ */
+export function sendAgain(record: IdempotencyRecord, fingerprint: string, res: ServerResponse): boolean {
+  if (record.state !== 'completed' || record.fingerprint !== fingerprint || record.answer === undefined)
+    return false
+  const { status, headers, body, encoding } = JSON.parse(record.answer) as KeptAnswer
+  res.statusCode = status
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+  res.setHeader('idempotent-replayed', 'true')
+  res.setHeader('x-original-request-id', record.owner)
+  const bytes = Buffer.from(body, encoding)
+  if (!BODILESS.has(status)) res.setHeader('content-length', bytes.byteLength)
+  res.end(bytes)
+  return true
+}

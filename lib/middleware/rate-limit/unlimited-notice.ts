@@ -1,0 +1,30 @@
+import { type Call, quietLogger } from '../../core/call/index.ts'
+import type { RateLimitOptions } from './rate-limit-plan.ts'
+
+/** So many requests in a row without a limit are no coincidence, such as visitors that have not logged in. */
+const MANY = 100
+
+/** Tells the operator once that a `rateLimit` has limited nothing so far. */
+export class UnlimitedNotice {
+  isNeeded = true
+  readonly #options: RateLimitOptions
+  #requests = 0
+
+  constructor(options: RateLimitOptions) {
+    this.#options = options
+  }
+
+  /** Notes a request to which no level applies. */
+  unlimited(call: Call): void {
+    if (!this.isNeeded) return
+    const { levels, logger = call.logger } = this.#options
+    if (!levels && call.principal) return
+    this.#requests++
+    if (levels && this.#requests < MANY) return
+    this.isNeeded = false
+    const mend = levels
+      ? `no level has applied to the first ${MANY} requests: check that "by" returns the subject, and the limits a number`
+      : 'nobody is authenticated: mount authenticate before it, or give "levels"'
+    quietLogger(logger).warn({ requestId: call.id }, `rateLimit: nothing is limited; ${mend}`)
+  }
+}

@@ -1,0 +1,24 @@
+import type { Request } from 'express'
+import type { Operation, TokenEstimator } from '../../core/operations/index.ts'
+import { checkedFunction } from '../../core/own-functions/index.ts'
+
+const AN_ESTIMATE = {
+  be: 'a number from 0 up',
+  accepts: (value: unknown) => typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY,
+}
+
+const AN_OPERATION = {
+  be: 'an operation, or undefined for that of the path',
+  accepts: (value: unknown) =>
+    value === undefined || typeof (value as Partial<Operation> | null)?.facts === 'function',
+}
+
+/** Returns an estimator of the app whose every answer counts. */
+export function ownEstimator(own: TokenEstimator): TokenEstimator {
+  return checkedFunction('readRequest: "estimateTokens"', AN_ESTIMATE, own)
+}
+
+/** Returns a function of the app that names the endpoint of a request. */
+export function ownOperation(own: (req: Request) => Operation | undefined) {
+  return checkedFunction('readRequest: "operation"', AN_OPERATION, own)
+}

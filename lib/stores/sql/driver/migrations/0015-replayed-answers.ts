@@ -1,0 +1,7 @@
+import type { Kysely } from 'kysely'
+import { byteText } from '../byte-text.ts'
+
+/** Answers for repetitions of a request with an Idempotency-Key. */
+export async function up(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('idempotency').addColumn('answer', byteText(db)).execute()
+}
