@@ -38,29 +38,27 @@ import {
   videoEndpoints,
 } from 'express-model-gateway'
 import { SharedEntries } from 'express-model-gateway/call-log'
-import { openApiDocument } from 'express-model-gateway/openapi'
 import { OPERATIONS } from 'express-model-gateway/operations'
-import manifest from 'express-model-gateway/package.json' with { type: 'json' }
 import type { LineFigures } from 'express-model-gateway/route'
 import { accessLog } from './access-log.ts'
-import { consolePage } from './console-page.ts'
+import { browserAccess } from './browser-access.ts'
 import { ledgerServes } from './ledger-readiness.ts'
+import type { LimitStores } from './limit-stores.ts'
 import { LiveConfig } from './live-config.ts'
 import { LOOKUP_PATHS, limitLookups, unlessLookup } from './look-ups.ts'
 import { mergeWorkerLines } from './merged-lines.ts'
-import { noBody } from './no-body.ts'
-import { ofMemory } from './of-memory.ts'
 import { OpenCalls } from './open-calls.ts'
+import { mountOpenPages } from './open-pages.ts'
 import { passThrough } from './pass-through.ts'
 import type { Peers } from './peers.ts'
 import type { Readiness } from './readiness.ts'
-import type { DurableStores, LimitStores } from './stores.ts'
+import type { DurableStores } from './stores.ts'
 import { watchStores } from './watched-stores.ts'
 
 /** What the gateway is put together from. */
 export interface GatewayParts {
   readonly config: GatewayConfig
-  readonly stores: DurableStores & Pick<LimitStores, 'limits'>
+  readonly stores: DurableStores & Pick<LimitStores, 'limits' | 'state'>
   readonly logger: Logger
   readonly readiness: Readiness
   /** What opens the admin API; undefined = there is none. */
@@ -72,7 +70,7 @@ export interface GatewayParts {
 }
 
 /** The gateway as an Express app, and how to end what it keeps open. */
-export interface Gateway {
+export interface Assembly {
   readonly app: Express
   /** Answers what is no valid HTTP. */
   readonly refused: Express
@@ -91,8 +89,11 @@ export interface Gateway {
 /** For calls whose caller has left and whose upstream is drained. */
 const CALLS_END_WITHIN_MS = 30_000
 
+/** What callers with a key use. */
+const CALLERS_PATHS = ['/v1', '/api/v3']
+
 /** Puts the middlewares into their order. */
-export function createGateway({
+export function assemble({
   config,
   stores: plain,
   logger,
@@ -100,7 +101,7 @@ export function createGateway({
   adminToken,
   metricsPage,
   peers,
-}: GatewayParts): Gateway {
+}: GatewayParts): Assembly {
   const { region, bodyLimitBytes, bodyBudgetBytes } = config
   const { stores, states: told, guarded } = watchStores(plain)
   const live = new LiveConfig(config)
@@ -158,28 +159,28 @@ export function createGateway({
   })
   const bill = billingGuard({ pool, catalog })
   const read = readRequest({ ...bodies, before: [limit, bill] })
+  if (config.cors) {
+    const access = browserAccess(config.cors)
+    // A preflight has no key, and is answered here.
+    app.options(
+      CALLERS_PATHS.map((path) => `${path}/*rest`),
+      begin,
+      access,
+    )
+    app.use(CALLERS_PATHS, access)
+  }
   // Most calls are these. They come first, because every layer that stands before a route costs each of its calls 1 KB.
   const paths = OPERATIONS.map(({ path }) => path)
   const own = references({ kept })
   app.post(paths, begin, observe, log, identify, read, once, own, limit, bill, toLine)
 
   app.use(begin)
-  app.use(['/healthz', '/readyz', '/openapi.json', '/console', '/metrics'], noBody)
-  app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
-  app.get('/readyz', readiness.handler())
-  const describe = (rules: GatewayConfig['passThrough']): RequestHandler => {
-    const { version } = manifest
-    const document = openApiDocument({ version, operations: OPERATIONS, passThrough: rules })
-    return ofMemory(document)
-  }
-  app.get('/openapi.json', live.following('passThrough', describe))
-  app.use('/console', consolePage())
-  if (metricsPage) app.get('/metrics', metricsPage)
+  mountOpenPages(app, { readiness, live, metricsPage })
 
-  app.use(['/v1', '/api/v3'], observe, log)
+  app.use(CALLERS_PATHS, observe, log)
   // A signed address stands for a key.
   app.get('/v1/videos/:id/content', video.signedContent)
-  app.use(['/v1', '/api/v3'], identify)
+  app.use(CALLERS_PATHS, identify)
   app.use(LOOKUP_PATHS, lookups)
   app.all(STORED_RESPONSE_PATH, limitCalls, storedResponse({ kept, catalog }), toLine)
   app.post(
@@ -199,7 +200,7 @@ export function createGateway({
   app.use('/v1', ticketRoutes({ store: stores.tickets, calls: stores.calls }))
   app.use(
     live.following('passThrough', (rules, routing) =>
-      passThrough(rules, { routing, catalog, lines, region, pool, limits: limit, kept, bodyLimitBytes }),
+      passThrough(rules, { routing, lines, region, pool, limits: limit, kept, ...bodies }),
     ),
   )
   app.use(
@@ -213,7 +214,6 @@ export function createGateway({
         list: async () => (peers ? mergeWorkerLines(lineFigures(), await peers.ask('lines')) : lineFigures()),
         store: stores.lineSwitches,
         refresh: () => switches.refresh(),
-        liftRests: (line) => lines.liftRests(line),
       },
       videoTasks: stores.tasks,
       changes: stores.changes,

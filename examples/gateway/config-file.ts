@@ -1,37 +1,59 @@
-import { type FSWatcher, watch } from 'node:fs'
-import { basename, dirname } from 'node:path'
-import type { Logger } from 'express-model-gateway'
-
-/** The quiet time after which a change counts as complete: editors write a file in several steps. */
-const QUIET_MS = 150
-/** The link that Kubernetes switches when it updates a mounted configuration. */
-const MOUNTED = '..data'
+import { readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
+import { ConfigError } from 'express-model-gateway'
 
 /**
- * Calls back when a file changes. Watches the folder of the file, because editors replace a file by a new one, which a
- * watch on the file itself would not notice.
+ * Reads a config file: YAML if its name ends in `.yaml` or `.yml`, else JSON.
+ *
+ * @throws {ConfigError} if it cannot be read or holds no object. The fault names the line, and quotes nothing, because
+ * the file may hold secrets.
  */
-export function watchFile(path: string, logger: Logger, onEvent: () => void): { close(): void } {
-  let timer: NodeJS.Timeout | undefined
-  const name = basename(path)
-  const onChange = (_event: string, changed: string | null): void => {
-    if (changed !== null && changed !== name && changed !== MOUNTED) return
-    clearTimeout(timer)
-    timer = setTimeout(onEvent, QUIET_MS)
-  }
-  const onError = (error: unknown): void => {
-    logger.warn({ err: error }, 'the config file is not watched: send SIGHUP when it has changed')
-  }
-  let watcher: FSWatcher | undefined
+export async function readConfigFile(path: string): Promise<object> {
+  let text: string
   try {
-    watcher = watch(dirname(path), onChange).on('error', onError)
+    text = await readFile(path, 'utf8')
   } catch (error) {
-    onError(error)
+    throw fault(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }
-  return {
-    close() {
-      clearTimeout(timer)
-      watcher?.close()
-    },
+  const isYaml = ['.yaml', '.yml'].includes(extname(path).toLowerCase())
+  const value = isYaml ? await parseYaml(text, path) : parseJson(text, path)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  throw fault(`${path} must hold a ${isYaml ? 'mapping' : 'JSON object'}`)
+}
+
+function fault(text: string): ConfigError {
+  return new ConfigError([`GATEWAY_CONFIG: ${text}`])
+}
+
+function parseJson(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw fault(`${path} is not valid JSON${lineOf(error as Error, text)}`)
+  }
+}
+
+/** Returns the line of a JSON error. The error's message is not shown, because it quotes the text. */
+function lineOf({ message }: Error, text: string): string {
+  const quoted = /, (\.\.\.)?"(.*)"(?:\.\.\.)? is not valid JSON$/s.exec(message)
+  // V8's quote begins ten characters before the error, unless it begins with the text.
+  const quotedAt = quoted?.[1] ? text.indexOf(quoted[2] as string) + 10 : undefined
+  const position = /at position (\d+)/.exec(message)?.[1]
+  const at = position === undefined ? quotedAt : Number(position)
+  return at === undefined ? '' : `: look at line ${text.slice(0, at).split('\n').length}`
+}
+
+async function parseYaml(text: string, path: string): Promise<unknown> {
+  const { LineCounter, parseDocument } = await import('yaml')
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+  const [error] = [...document.errors, ...document.warnings]
+  if (error) {
+    throw fault(`${path} is not valid YAML (${error.code}): look at line ${lines.linePos(error.pos[0]).line}`)
+  }
+  try {
+    return document.toJS({ maxAliasCount: 100 })
+  } catch {
+    throw fault(`${path} is not valid YAML: it has an alias without an anchor, or too many of them`)
   }
 }

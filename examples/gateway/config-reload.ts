@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
-import { watchFile } from './config-file.ts'
+import { readConfigFile } from './config-file.ts'
 import { needsRestart } from './live-config.ts'
-import { configOf, readConfigFile, type Settings } from './settings.ts'
+import { configOf, type Settings } from './settings.ts'
+import { watchFile } from './watch-file.ts'
 
 /** Options of {@link ConfigReload}. */
 export interface ConfigReloadOptions {

@@ -34,6 +34,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.js': 'text/javascript; charset=utf-8',
   '.ts': 'text/javascript; charset=utf-8',
 }
 
@@ -47,7 +48,7 @@ interface PageFile {
  * Serves the console, a page for operators and holders of keys. Mount it under `/console`. The page calls the gateway's
  * endpoints with the key or token that its user enters; the files themselves need no credential.
  *
- * Browsers get the TypeScript of `console/` without its types. All files are read once, at the first request, so that no
+ * Browsers get the TypeScript of `console/` without its types; the package has it compiled. All files are read once, at the first request, so that no
  * path of a request becomes a path of the disk.
  */
 export function consolePage(): RequestHandler {
@@ -65,14 +66,18 @@ export function consolePage(): RequestHandler {
 }
 
 async function readPageFiles(): Promise<ReadonlyMap<string, PageFile>> {
-  const { transformSync } = await import('amaro')
   const names = await readdir(FOLDER, { recursive: true })
   const files = names.map(async (name): Promise<[string, PageFile][]> => {
     const type = TYPES[extname(name)]
     if (type === undefined) return []
     const source = await readFile(`${FOLDER}${name}`, 'utf8')
-    const text = name.endsWith('.ts') ? transformSync(source, { mode: 'strip-only' }).code : source
+    const text = name.endsWith('.ts') ? await withoutTypes(source) : source
     return [[name.replaceAll('\\', '/'), { type, text, etag: `"${hash('sha256', text)}"` }]]
   })
   return new Map((await Promise.all(files)).flat())
+}
+
+async function withoutTypes(source: string): Promise<string> {
+  const { transformSync } = await import('amaro')
+  return transformSync(source, { mode: 'strip-only' }).code
 }

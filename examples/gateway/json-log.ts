@@ -1,10 +1,21 @@
 import { hostname } from 'node:os'
 import { inspect } from 'node:util'
 import type { Logger } from 'express-model-gateway'
-import { destination, levels, stdSerializers } from 'pino'
+import { err as serializedError } from 'pino-std-serializers'
+import sonicBoom from 'sonic-boom'
 
 /** Control, format and separator characters: they could command a terminal or break lines, and JSON leaves many as they are. */
 const NOT_TEXT = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--\n]/gv
+
+/** Of pino, so that its tools read these lines. */
+const LEVELS: Readonly<Record<string, number>> = {
+  trace: 10,
+  debug: 20,
+  info: 30,
+  warn: 40,
+  error: 50,
+  fatal: 60,
+}
 
 /** How long lines of the level `info` wait for others, so that one system call writes them all. */
 const GATHER_MS = 10
@@ -19,10 +30,10 @@ const MAX_GATHERED_LENGTH = 16_384
  */
 export function jsonLog(level: string): Logger {
   const write = gatheredOutput()
-  const least = levels.values[level] ?? Number.POSITIVE_INFINITY
+  const least = LEVELS[level] ?? Number.POSITIVE_INFINITY
   const source = `"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`
   const logAt = (name: keyof Logger): Logger[typeof name] => {
-    const severity = levels.values[name] as number
+    const severity = LEVELS[name] as number
     if (severity < least) return () => {}
     return (fields, message) => {
       const begin = `{"level":${severity},"time":${Date.now()},${source}`
@@ -38,17 +49,23 @@ export function jsonLog(level: string): Logger {
  * wait when the process exits are written then.
  */
 function gatheredOutput(): (line: string, atOnce: boolean) => void {
-  const output = destination(1)
+  const output = new sonicBoom.SonicBoom({ fd: 1 })
+  let readable = true
+  output.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    // Nobody reads the log any more, which is no reason to end.
+    readable = false
+  })
   let lines = ''
   const flush = (): void => {
     if (lines === '') return
     const text = lines.replace(NOT_TEXT, escaped)
     lines = ''
-    output.write(text)
+    if (readable) output.write(text)
   }
   process.on('exit', () => {
     flush()
-    output.flushSync()
+    if (readable) output.flushSync()
   })
   return (line, atOnce) => {
     if (lines === '' && !atOnce) setTimeout(flush, GATHER_MS).unref()
@@ -62,7 +79,7 @@ function membersOf(fields: object & { err?: unknown }): string {
   let json: string
   try {
     json = JSON.stringify(
-      fields.err instanceof Error ? { ...fields, err: stdSerializers.err(fields.err) } : fields,
+      fields.err instanceof Error ? { ...fields, err: serializedError(fields.err) } : fields,
     )
   } catch {
     json = JSON.stringify({ fields: inspect(fields) })

@@ -16,6 +16,7 @@ const RESTART_MEMBERS = [
   'onLedgerAway',
   'trustProxy',
   'urlSigningSecret',
+  'cors',
 ] as const satisfies readonly (keyof GatewayConfig)[]
 
 /** Returns the members that have changed since the start and need a restart. */

@@ -11,17 +11,8 @@ import {
 import { MeterProvider } from '@opentelemetry/sdk-metrics'
 import type { Logger } from 'express-model-gateway'
 import { AggregatedHistograms } from './aggregated-histograms.ts'
-import { registerTraces, type TraceSettings } from './traces.ts'
-
-/** The settings of metrics and traces. */
-export interface ObservabilitySettings {
-  /**
-   * Whether to send metrics and traces to a collector over OTLP. The exporters read its address and protocol from the
-   * environment, such as `OTEL_EXPORTER_OTLP_ENDPOINT`.
-   */
-  readonly toCollector: boolean
-  readonly traces: TraceSettings
-}
+import type { ObservabilitySettings } from './observability-settings.ts'
+import { registerTraces } from './traces.ts'
 
 /** The registered OpenTelemetry SDK. */
 export interface Observability {

@@ -21,12 +21,13 @@ export interface PassThroughParts {
   readonly limits: RequestHandler
   readonly kept: KeptThings
   readonly bodyLimitBytes: number
+  readonly bodyBudgetBytes?: number | undefined
 }
 
 /** Returns the routes of the config's pass-through rules. Requests are limited, billed per request, and passed on unread. */
 export function passThrough(
   rules: GatewayConfig['passThrough'],
-  { routing, region, catalog, lines, pool, limits, kept, bodyLimitBytes }: PassThroughParts,
+  { routing, region, catalog, lines, pool, limits, kept, bodyLimitBytes, bodyBudgetBytes }: PassThroughParts,
 ): Router {
   const { strategy, maxAttempts } = routing
   const router = Router()
@@ -43,7 +44,7 @@ export function passThrough(
       },
       limits,
       billingGuard({ pool, reserve: () => most }),
-      forward({ catalog, rule, lines, region, strategy, maxAttempts, kept, bodyLimitBytes }),
+      forward({ catalog, rule, lines, region, strategy, maxAttempts, kept, bodyLimitBytes, bodyBudgetBytes }),
     )
   }
   return router

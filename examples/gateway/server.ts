@@ -2,15 +2,16 @@ import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import type { GatewayConfig, Logger } from 'express-model-gateway'
+import { readConfigFile } from './config-file.ts'
 import { ConfigReload } from './config-reload.ts'
 import { demoConfig } from './demo-config.ts'
 import { startDemoModels } from './demo-models/server.ts'
 import { exitWithErrors } from './exit-with-errors.ts'
 import { jsonLog } from './json-log.ts'
+import { openLimitStores } from './limit-stores.ts'
 import { printReadyMessage } from './ready-message.ts'
 import { startServing } from './serving.ts'
-import { configOf, readConfigFile, readSettings, type Settings } from './settings.ts'
-import { openLimitStores } from './stores.ts'
+import { configOf, readSettings, type Settings } from './settings.ts'
 import { runWorker } from './worker.ts'
 import { Workers } from './workers.ts'
 
@@ -45,7 +46,7 @@ async function openConfigSource({ configFile }: Settings): Promise<ConfigSource>
 }
 
 async function runSingle(settings: Settings, config: GatewayConfig, logger: Logger): Promise<Running> {
-  const limits = openLimitStores(settings.redisUrl, logger)
+  const limits = await openLimitStores(settings.redisUrl, logger)
   const serving = await startServing({ settings, config, limits, logger })
   return {
     address: serving.address,

@@ -1,16 +1,12 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
-import { createGateway } from './app.ts'
-import { errorText } from './error-text.ts'
 import { httpServer } from './http-server.ts'
-import { metricsPage } from './metrics-page.ts'
-import { startObservability } from './observability.ts'
+import type { LimitStores } from './limit-stores.ts'
+import { openGateway } from './open-gateway.ts'
 import type { Peers } from './peers.ts'
-import { Readiness } from './readiness.ts'
 import type { Settings } from './settings.ts'
 import { drainServer, retireServer } from './shutdown.ts'
-import { type LimitStores, openDurableStores } from './stores.ts'
 
 /** A gateway that listens on its port. */
 export interface Serving {
@@ -45,63 +41,22 @@ export async function startServing({
   logger,
   peers,
 }: ServingOptions): Promise<Serving> {
-  const durable = await openDurableStores(settings.databaseUrl, config, logger).catch((error: unknown) => {
-    throw new ConfigError([`DATABASE_URL: the database cannot be opened (${errorText(error)})`])
-  })
-  const readiness = new Readiness(async () => {
-    await durable.ping()
-    // Without local counting, all limited calls are refused while the limit store is away.
-    if (config.onStoreError === 'refuse') await limits.ping()
-  })
-  const observability = startObservability(settings.observability, logger)
-  const gateway = createGateway({
-    config,
-    stores: { ...durable, limits: limits.limits },
-    logger,
-    readiness,
-    adminToken: settings.adminToken,
-    metricsPage: metricsPage(observability.metricsText, peers),
-    peers,
-  })
-  peers?.reportFrom({ metrics: observability.metricsText, lines: gateway.lineFigures })
-  const { upgrades } = gateway
+  const gateway = await openGateway({ ...settings, config, limits, logger, peers })
   const { server, connections } = httpServer(gateway.app, gateway.refused)
-  server.on('upgrade', upgrades.handle)
-  const draining = {
-    server,
-    connections,
-    upgrades,
-    readiness,
-    noticeMs: settings.noticeMs,
-    logger,
-  }
-  await gateway.ready
-  await limits.tried
+  server.on('upgrade', gateway.upgrades.handle)
+  const { upgrades, readiness } = gateway
+  const draining = { server, connections, upgrades, readiness, noticeMs: settings.noticeMs, logger }
   await listen(server, settings)
 
   let ended: Promise<void> | undefined
-  const end = async (): Promise<void> => {
-    await gateway.close()
-    await observability.close()
-    await limits.close()
-    await durable.close()
-  }
   const endAfter = async (drained: Promise<unknown>): Promise<void> => {
     await drained
-    ended ??= end()
+    ended ??= gateway.close()
     await ended
   }
   return {
     address: server.address() as AddressInfo,
-    async reload(next) {
-      gateway.adopt(next)
-      await durable.seed(next).catch((error: unknown) => {
-        logger.error(
-          { reason: errorText(error) },
-          'new accounts and keys of the config are not in the database: send SIGHUP to try again',
-        )
-      })
-    },
+    reload: (next) => gateway.reload(next),
     stop: () => endAfter(drainServer(draining)),
     retire: () => endAfter(retireServer(draining)),
   }

@@ -1,9 +1,7 @@
-import { readFile } from 'node:fs/promises'
 import { isIPv4 } from 'node:net'
 import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway'
-import type { ObservabilitySettings } from './observability.ts'
-import { redisUrlFault } from './redis-client.ts'
-import { SAMPLERS, type SamplerName, type TraceSettings } from './traces.ts'
+import { type ObservabilitySettings, readObservability } from './observability-settings.ts'
+import { redisUrlFault } from './redis-url.ts'
 
 /** The settings from the environment. */
 export interface Settings {
@@ -26,7 +24,8 @@ export interface Settings {
   readonly workers: number | undefined
 }
 
-const DATABASE = 'sqlite:.data/gateway.db'
+/** The database without DATABASE_URL. */
+export const DATABASE = 'sqlite:.data/gateway.db'
 /** A separate database: the demo's key is public, and a key stays valid in the database that it was added to. */
 const DEMO_DATABASE = 'sqlite:.data/demo.db'
 
@@ -36,9 +35,6 @@ const MAX_WORKERS = 256
 /** Longer than a balancer needs to notice that checks of /readyz fail. */
 const NOTICE_MS = 5000
 const MAX_NOTICE_MS = 120_000
-
-/** The default share of traced calls: a trace takes several times as long as all metrics of a call. */
-const TRACE_SHARE = 0.01
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
@@ -59,18 +55,15 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
   if (!LOG_LEVELS.includes(logLevel)) faults.push(`LOG_LEVEL: must be one of ${LOG_LEVELS.join(', ')}`)
   const configFile = env.GATEWAY_CONFIG
   const databaseUrl = env.DATABASE_URL ?? (configFile === undefined ? DEMO_DATABASE : DATABASE)
-  if (databaseUrl !== 'memory:' && !/^(sqlite:|postgres(ql)?:\/\/)./.test(databaseUrl)) {
-    // Without the value, because a URL may hold a password.
-    faults.push('DATABASE_URL: must be "sqlite:<path>", "postgres://…" or "memory:"')
-  }
+  const databaseFault = databaseUrlFault(databaseUrl)
+  if (databaseFault) faults.push(`DATABASE_URL: ${databaseFault}`)
   const redisUrl = env.REDIS_URL || undefined
   const redisFault = redisUrl && redisUrlFault(redisUrl)
   if (redisFault) faults.push(`REDIS_URL: ${redisFault}`)
   const adminToken = env.ADMIN_TOKEN || undefined
   const observability = readObservability(env, faults)
-  if (adminToken !== undefined && !/^[\x21-\x7e]+$/.test(adminToken)) {
-    faults.push('ADMIN_TOKEN: must be printable ASCII without spaces')
-  }
+  const tokenFault = adminToken && adminTokenFault(adminToken)
+  if (tokenFault) faults.push(`ADMIN_TOKEN: ${tokenFault}`)
   const host = env.HOST ?? '127.0.0.1'
   if (adminToken !== undefined && adminToken.length < MIN_ADMIN_TOKEN && !isLoopback(host)) {
     faults.push(
@@ -101,31 +94,19 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
   }
 }
 
+/** Returns what is wrong with a DATABASE_URL, without the URL, which may hold a password. */
+export function databaseUrlFault(url: string): string | undefined {
+  if (url === 'memory:' || /^(sqlite:|postgres(ql)?:\/\/)./.test(url)) return undefined
+  return 'must be "sqlite:<path>", "postgres://…" or "memory:"'
+}
+
+/** Returns what is wrong with an ADMIN_TOKEN. */
+export function adminTokenFault(token: string): string | undefined {
+  return /^[\x21-\x7e]+$/.test(token) ? undefined : 'must be printable ASCII without spaces'
+}
+
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
-}
-
-function readObservability(env: NodeJS.ProcessEnv, faults: string[]): ObservabilitySettings {
-  const collector = env.OTEL_EXPORTER_OTLP_ENDPOINT || undefined
-  // Without the value, because a URL may hold a password.
-  if (collector !== undefined && !/^https?:\/\/./.test(collector))
-    faults.push('OTEL_EXPORTER_OTLP_ENDPOINT: must be "http://…" or "https://…"')
-  return { toCollector: collector !== undefined, traces: readTraces(env, faults) }
-}
-
-function readTraces(env: NodeJS.ProcessEnv, faults: string[]): TraceSettings {
-  const sampler = env.OTEL_TRACES_SAMPLER || undefined
-  // With a configured sampler, the default is that of OpenTelemetry.
-  const share = Number(env.OTEL_TRACES_SAMPLER_ARG || (sampler === undefined ? TRACE_SHARE : 1))
-  if (!(share >= 0 && share <= 1))
-    faults.push(`OTEL_TRACES_SAMPLER_ARG: must be a share from 0 to 1, such as ${TRACE_SHARE}`)
-  if (sampler === undefined || isSampler(sampler)) return { sampler, share }
-  faults.push(`OTEL_TRACES_SAMPLER: must be one of ${Object.keys(SAMPLERS).join(', ')}`)
-  return { sampler: undefined, share }
-}
-
-function isSampler(name: string): name is SamplerName {
-  return Object.hasOwn(SAMPLERS, name)
 }
 
 /**
@@ -133,43 +114,6 @@ function isSampler(name: string): name is SamplerName {
  *
  * @throws {ConfigError} naming all faults.
  */
-export function configOf(source: object, { region }: Settings): GatewayConfig {
+export function configOf(source: object, { region }: Pick<Settings, 'region'>): GatewayConfig {
   return loadConfig({ ...source, ...(region !== undefined && { region }) }, process.env)
-}
-
-/**
- * Reads a config file.
- *
- * @throws {ConfigError} if it cannot be read or is not a JSON object.
- */
-export async function readConfigFile(path: string): Promise<object> {
-  let text: string
-  try {
-    text = await readFile(path, 'utf8')
-  } catch (error) {
-    throw new ConfigError([
-      `GATEWAY_CONFIG: ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`,
-    ])
-  }
-  try {
-    return asObject(JSON.parse(text), path)
-  } catch (error) {
-    if (error instanceof ConfigError) throw error
-    throw new ConfigError([`GATEWAY_CONFIG: ${path} is not valid JSON${lineOf(error as Error, text)}`])
-  }
-}
-
-function asObject(json: unknown, path: string): object {
-  if (typeof json === 'object' && json !== null && !Array.isArray(json)) return json
-  throw new ConfigError([`GATEWAY_CONFIG: ${path} must hold a JSON object`])
-}
-
-/** Returns the line of a JSON error. The error's message is not shown, because it quotes text that may be a secret. */
-function lineOf({ message }: Error, text: string): string {
-  const quoted = /, (\.\.\.)?"(.*)"(?:\.\.\.)? is not valid JSON$/s.exec(message)
-  // V8's quote begins ten characters before the error, unless it begins with the text.
-  const quotedAt = quoted?.[1] ? text.indexOf(quoted[2] as string) + 10 : undefined
-  const position = /at position (\d+)/.exec(message)?.[1]
-  const at = position === undefined ? quotedAt : Number(position)
-  return at === undefined ? '' : `: look at line ${text.slice(0, at).split('\n').length}`
 }

@@ -5,7 +5,6 @@ import {
   type KeyStore,
   type Ledger,
   type LedgerBooks,
-  type LimitStore,
   type LineSwitchStore,
   type Logger,
   MemoryAccountStore,
@@ -15,7 +14,6 @@ import {
   MemoryKeptStore,
   MemoryKeyStore,
   MemoryLedger,
-  MemoryLimitStore,
   MemoryLineSwitchStore,
   MemoryTaskStore,
   MemoryTicketStore,
@@ -24,9 +22,8 @@ import {
   type TicketStore,
 } from 'express-model-gateway'
 import type { CallStore } from 'express-model-gateway/call-log'
-import type { GatewayConfig } from 'express-model-gateway/catalog'
+import type { GatewayConfig } from 'express-model-gateway/config'
 import type { AnswerStore, IdempotencyStore } from 'express-model-gateway/idempotency'
-import { RedisLimitStore } from 'express-model-gateway/redis'
 import type { KeptStore } from 'express-model-gateway/references'
 import {
   openDatabase,
@@ -44,7 +41,6 @@ import {
   SqlTicketStore,
   seedAccountsAndKeys,
 } from 'express-model-gateway/sql'
-import { redisClient, watchConnection } from './redis-client.ts'
 
 /** What has to last. */
 export interface DurableStores {
@@ -74,16 +70,6 @@ export interface DurableStores {
   write(): Promise<void>
   /** Adds accounts and keys of a config that were never added before; rejects while the database cannot be reached. */
   seed(config: GatewayConfig): Promise<void>
-  close(): Promise<void>
-}
-
-/** What may be lost with Redis, or with the process. */
-export interface LimitStores {
-  readonly limits: LimitStore
-  /** Resolves once it is known, and logged otherwise, whether they can be reached. */
-  readonly tried: Promise<void>
-  /** Rejects while they cannot be reached. */
-  ping(): Promise<void>
   close(): Promise<void>
 }
 
@@ -180,29 +166,4 @@ function warnOfUnseeded(started: GatewayConfig, next: GatewayConfig, logger: Log
   const left = [...next.accounts, ...next.keys].map(({ id }) => id).filter((id) => !known.has(id))
   if (left.length > 0)
     logger.warn({ left }, 'accounts and keys added to the config need a restart with "memory:"')
-}
-
-/** Counts in Redis when there is one, so that limits hold over all processes; else in this process. */
-export function openLimitStores(url: string | undefined, logger: Logger): LimitStores {
-  const nothing = async (): Promise<void> => {}
-  if (url === undefined)
-    return { limits: new MemoryLimitStore(), tried: nothing(), ping: nothing, close: nothing }
-  const redis = redisClient(url)
-  const connection = watchConnection(redis, url)
-  // The store says when Redis goes away and when it is back; each try to reconnect need not be told.
-  const error: Logger['error'] = (fields, message) => {
-    const { address, fault } = connection
-    logger.error({ ...fields, address, ...(fault !== undefined && { reason: fault }) }, message)
-  }
-  const limits = new RedisLimitStore({ redis, logger: { ...logger, error } })
-  return {
-    limits,
-    // The store logs that it is away.
-    tried: connection.tried.then(() => limits.ping()).catch(() => {}),
-    ping: () => limits.ping(),
-    async close() {
-      await limits.close()
-      redis.disconnect()
-    },
-  }
 }

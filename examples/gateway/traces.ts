@@ -21,20 +21,10 @@ import {
   TracerProvider as SdkTracerProvider,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace'
-
-/** The settings of traces. */
-export interface TraceSettings {
-  /**
-   * One of {@link SAMPLERS}, as OpenTelemetry defines it. Undefined: calls that the caller traces, and a share of all others
-   * without a trace context, at most 100 per second.
-   */
-  readonly sampler: SamplerName | undefined
-  /** The share of traced calls, from 0 to 1, for samplers that take one. */
-  readonly share: number
-}
+import type { SamplerName, TraceSettings } from './observability-settings.ts'
 
 /** The values of `OTEL_TRACES_SAMPLER`, and the sampler of each. */
-export const SAMPLERS = {
+const SAMPLERS = {
   always_on: () => new AlwaysOnSampler(),
   always_off: () => new AlwaysOffSampler(),
   traceidratio: (share: number) => new TraceIdRatioBasedSampler(share),
@@ -42,9 +32,7 @@ export const SAMPLERS = {
   parentbased_always_off: () => new ParentBasedSampler({ root: new AlwaysOffSampler() }),
   parentbased_traceidratio: (share: number) =>
     new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(share) }),
-} as const satisfies Record<string, (share: number) => Sampler>
-
-export type SamplerName = keyof typeof SAMPLERS
+} as const satisfies Record<SamplerName, (share: number) => Sampler>
 
 /** A trace takes about 50 µs, so that this many take 0.5 % of a core, whatever callers request. */
 const MAX_TRACES_PER_SECOND = 100

@@ -1,9 +1,8 @@
 import { StoreWatch, type TelemetryOptions, VideoCharges } from 'express-model-gateway'
-import { RedisLimitStore } from 'express-model-gateway/redis'
-import { SharedLimitStore } from './shared-limits.ts'
-import type { DurableStores, LimitStores } from './stores.ts'
+import type { LimitStores } from './limit-stores.ts'
+import type { DurableStores } from './stores.ts'
 
-type Stores = DurableStores & Pick<LimitStores, 'limits'>
+type Stores = DurableStores & Pick<LimitStores, 'limits' | 'state'>
 
 /** The stores of a gateway, and their states for metrics. */
 export interface WatchedStores {
@@ -27,8 +26,6 @@ export function watchStores(stores: Stores): WatchedStores {
     new StoreWatch(),
   ]
   const videos = new VideoCharges()
-  const { limits } = stores
-  const shared = limits instanceof RedisLimitStore || limits instanceof SharedLimitStore ? { limits } : {}
   return {
     stores: {
       ...stores,
@@ -46,7 +43,7 @@ export function watchStores(stores: Stores): WatchedStores {
         video_tasks: tasks,
         tickets,
         changes,
-        ...shared,
+        ...(stores.state && { limits: stores.state }),
       },
       videos,
     },

@@ -1,11 +1,11 @@
 import cluster from 'node:cluster'
 import type { Logger } from 'express-model-gateway'
 import { exitWithErrors } from './exit-with-errors.ts'
+import { openLimitStores } from './limit-stores.ts'
 import { Peers } from './peers.ts'
 import { type Serving, startServing } from './serving.ts'
 import { configOf, type Settings } from './settings.ts'
 import { SharedLimitStore } from './shared-limits.ts'
-import { openLimitStores } from './stores.ts'
 import type { FromWorker, ToWorker } from './worker-messages.ts'
 
 /** Runs a worker: serves the port, and follows the messages of the primary process. */
@@ -18,8 +18,14 @@ export async function runWorker(settings: Settings, logger: Logger): Promise<voi
   const start = async ({ source, port, worker }: Extract<ToWorker, { kind: 'start' }>): Promise<void> => {
     const limits =
       settings.redisUrl === undefined
-        ? { limits: shared, tried: Promise.resolve(), ping: async () => {}, close: async () => {} }
-        : openLimitStores(settings.redisUrl, logger)
+        ? {
+            limits: shared,
+            state: shared,
+            tried: Promise.resolve(),
+            ping: async () => {},
+            close: async () => {},
+          }
+        : await openLimitStores(settings.redisUrl, logger)
     const config = configOf(source, settings)
     peers = new Peers(sendToPrimary, worker)
     serving = await startServing({ settings: { ...settings, port }, config, limits, logger, peers })

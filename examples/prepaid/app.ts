@@ -18,7 +18,7 @@ import {
 } from 'express-model-gateway'
 import { formatAmount, isAmount, parseAmount } from 'express-model-gateway/catalog'
 import { accountWallet } from 'express-model-gateway/ledger'
-import { encodePng } from './png.ts'
+import { encodePng } from '../gateway/demo-models/png.ts'
 import { drawTile, mostSteps, readTile, TILE_SIZE } from './tile.ts'
 
 /** Options of {@link createApp}. */

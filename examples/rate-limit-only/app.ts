@@ -4,7 +4,7 @@
  */
 
 import express, { type Express, type Request } from 'express'
-import { errorEnvelope, type LimitStore, rateLimit } from 'express-model-gateway'
+import { errorEnvelope, ipSubject, type LimitStore, rateLimit } from 'express-model-gateway'
 
 /** Options of {@link createApp}. */
 export interface AppOptions {
@@ -27,7 +27,7 @@ export function createApp({ store }: AppOptions): Express {
   const limits = rateLimit({
     store,
     levels: [
-      { name: 'ip', by: (req) => req.ip, rpm: 20 },
+      { name: 'ip', by: ipSubject(), rpm: 20 },
       // Visitors without a user are limited by their address only.
       { name: 'user', by: userOf, rpm: (req) => (isCustomer(req) ? 10 : 5), concurrency: 2 },
     ],

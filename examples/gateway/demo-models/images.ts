@@ -1,6 +1,6 @@
-import { encodePng } from '../../prepaid/png.ts'
 import type { DataEndpoint } from './data-endpoint.ts'
 import { readText } from './data-endpoint.ts'
+import { encodePng } from './png.ts'
 import { readCount } from './prompt.ts'
 import { countTokens } from './tokens.ts'
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { loadOptional } from '../optional-packages.ts'
 import { writeAnswers } from './answer.ts'
 import { serveAudio } from './audio.ts'
 import { chatCompletions } from './chat-completions.ts'
@@ -17,7 +18,6 @@ import { getModel, listModels } from './model-list.ts'
 import type { DemoModel } from './models.ts'
 import { demoModel } from './models.ts'
 import { readBody } from './read-body.ts'
-import { DemoRealtime } from './realtime.ts'
 import { rerank } from './rerank.ts'
 import { responses } from './responses.ts'
 import { sendAnswer } from './send-answer.ts'
@@ -87,7 +87,9 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
   const stored = new StoredResponses()
   const wires = new Map([...TEXT_ENDPOINTS, ['/v1/responses', responses(stored)]])
   const files = new DemoFiles(bodyLimitBytes)
-  const realtime = new DemoRealtime()
+  // Without the package that it needs, there is no such path.
+  const module = await loadOptional(() => import('./realtime.ts'))
+  const realtime = module && new module.DemoRealtime()
   const videos = new VideoServer(videoPace, bodyLimitBytes)
 
   async function respond(req: IncomingMessage, res: ServerResponse, left: AbortSignal): Promise<void> {
@@ -132,25 +134,28 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
     await sendAnswer(res, { stream: false, model, rendering }, { paceMs, slowMs }, left)
   }
 
-  const server = createServer({ shouldUpgradeCallback: beginsRealtime }, (req, res) => {
-    const left = new AbortController()
-    res.once('close', () => left.abort())
-    const provider = providerOf(req)
-    const requestId = newId('req_demo_')
-    res.setHeader(provider === 'openai' ? 'x-request-id' : 'request-id', requestId)
-    respond(req, res, left.signal).catch((error: unknown) => {
-      if (left.signal.aborted || req.errored !== null) return // the caller has left
-      if (!(error instanceof Fault)) process.emitWarning(error instanceof Error ? error : String(error))
-      if (res.headersSent) return void res.destroy()
-      const fault = error instanceof Fault ? error : new Fault('server_error')
-      const { status, headers, body } = faultResponse(fault, provider, requestId)
-      sendJson(res, body, status, headers)
-    })
-  })
+  const server = createServer(
+    { shouldUpgradeCallback: (req) => realtime !== undefined && beginsRealtime(req) },
+    (req, res) => {
+      const left = new AbortController()
+      res.once('close', () => left.abort())
+      const provider = providerOf(req)
+      const requestId = newId('req_demo_')
+      res.setHeader(provider === 'openai' ? 'x-request-id' : 'request-id', requestId)
+      respond(req, res, left.signal).catch((error: unknown) => {
+        if (left.signal.aborted || req.errored !== null) return // the caller has left
+        if (!(error instanceof Fault)) process.emitWarning(error instanceof Error ? error : String(error))
+        if (res.headersSent) return void res.destroy()
+        const fault = error instanceof Fault ? error : new Fault('server_error')
+        const { status, headers, body } = faultResponse(fault, provider, requestId)
+        sendJson(res, body, status, headers)
+      })
+    },
+  )
   server.on('upgrade', (req, socket, head) => {
     try {
       requireKey(req, apiKey)
-      realtime.accept(req, socket, head)
+      realtime?.accept(req, socket, head)
     } catch {
       socket.end('HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
     }
@@ -165,7 +170,7 @@ export async function startDemoModels(options: DemoModelsOptions = {}): Promise<
       new Promise((resolve, reject) => {
         server.close((error) => (error === undefined ? resolve() : reject(error)))
         server.closeAllConnections()
-        realtime.close()
+        realtime?.close()
       }),
   }
 }

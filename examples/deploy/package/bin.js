@@ -1,0 +1,2 @@
+#!/usr/bin/env node
+import 'express-model-gateway/gateway/bin'

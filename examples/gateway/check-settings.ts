@@ -1,0 +1,30 @@
+import { ConfigError } from 'express-model-gateway'
+import { readConfigFile } from './config-file.ts'
+import { configOf, readSettings } from './settings.ts'
+
+/** Prints each fault of the environment and of the config that it names, or that there is none. Returns the exit code. */
+export async function printFaults(env: NodeJS.ProcessEnv): Promise<number> {
+  const faults: string[] = []
+  const settings = collect(faults, () => readSettings(env))
+  const configFile = env.GATEWAY_CONFIG
+  if (configFile !== undefined) {
+    const source = await readConfigFile(configFile).catch((error: unknown) => note(faults, error))
+    if (source) collect(faults, () => configOf(source, settings ?? { region: env.GATEWAY_REGION }))
+  }
+  for (const fault of faults) console.error(fault)
+  if (faults.length === 0) console.log(`${configFile ?? 'the demo config'} is valid`)
+  return faults.length === 0 ? 0 : 1
+}
+
+function collect<Value>(faults: string[], read: () => Value): Value | undefined {
+  try {
+    return read()
+  } catch (error) {
+    return note(faults, error)
+  }
+}
+
+function note(faults: string[], error: unknown): undefined {
+  if (!(error instanceof ConfigError)) throw error
+  faults.push(...error.faults)
+}

@@ -1,0 +1,10 @@
+/** Copies what the console has beside its scripts into the build, whose scripts are named `.js`. */
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { extname } from 'node:path'
+
+const FROM = new URL('console/', import.meta.url)
+const TO = new URL('../../dist/gateway/console/', import.meta.url)
+
+cpSync(FROM, TO, { recursive: true, filter: (path) => !['.ts', '.json'].includes(extname(path)) })
+const page = new URL('index.html', TO)
+writeFileSync(page, readFileSync(page, 'utf8').replaceAll(/(src="[^"]+)\.ts"/g, '$1.js"'))

@@ -1,0 +1,134 @@
+import type { IncomingMessage, Server } from 'node:http'
+import type { ListenOptions } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Express } from 'express'
+import { ConfigError, type Logger, loadConfig } from 'express-model-gateway'
+import type { Connections } from './connections.ts'
+import { httpServer } from './http-server.ts'
+import { jsonLog } from './json-log.ts'
+import { openLimitStores } from './limit-stores.ts'
+import { readObservability } from './observability-settings.ts'
+import { openGateway } from './open-gateway.ts'
+import { redisUrlFault } from './redis-url.ts'
+import { adminTokenFault, DATABASE, databaseUrlFault } from './settings.ts'
+import { drainServer } from './shutdown.ts'
+
+/** Options of {@link createGateway}. */
+export interface GatewayOptions {
+  /**
+   * Where accounts, keys, charges and the call log are kept: `sqlite:<path>`, `postgres://…` (needs the package `pg`) or
+   * `memory:`, which forgets all at the end. Defaults to `sqlite:.data/gateway.db`.
+   */
+  readonly databaseUrl?: string
+  /**
+   * The Redis that counts limits for several processes: `redis://…`, `rediss://…`, `redis+cluster://…` or
+   * `redis+sentinel://…` (needs the package `ioredis`). Defaults to none: limits are counted in this process.
+   */
+  readonly redisUrl?: string
+  /** The token of the admin API. Defaults to none: there is no admin API. */
+  readonly adminToken?: string
+  /** Takes the log. Defaults to JSON lines on the standard output, from level `info` on. */
+  readonly logger?: Logger
+  /**
+   * Whether to register OpenTelemetry's SDK for the whole process and to answer `GET /metrics`. Defaults to false:
+   * measurements go to the providers that your app has registered.
+   */
+  readonly metrics?: boolean
+  /** Where `env:NAME` in the config is looked up. Defaults to `process.env`. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+/**
+ * The gateway as an Express app. You can `listen` on it or mount it in another app. Its own `listen` also serves
+ * WebSockets and answers broken requests with an envelope.
+ */
+export interface Gateway extends Express {
+  /** Serves WebSockets where another server has the port: `server.on('upgrade', gateway.upgrade)`. */
+  readonly upgrade: (req: IncomingMessage, socket: Duplex, head: Buffer) => void
+  /**
+   * Applies the models, lines, prices and rules of another config; calls that run keep the one they began with.
+   *
+   * @throws {ConfigError} naming all faults; nothing has changed then.
+   */
+  reload(config: object): Promise<void>
+  /**
+   * Ends the gateway: stops the servers of its own `listen`, lets running calls end (up to 30 s), writes their charges and
+   * closes the stores. Where another server has the port, close that server first. A second call waits for the first.
+   */
+  close(): Promise<void>
+}
+
+/**
+ * Creates the assembled gateway.
+ *
+ * @param config the content of a config file.
+ * @throws {ConfigError} naming all faults of the config and the options, or if the database cannot be opened.
+ * @example
+ * const gateway = await createGateway(JSON.parse(await readFile('gateway.json', 'utf8')), { databaseUrl: 'memory:' })
+ * gateway.listen(8787)
+ * process.once('SIGTERM', () => gateway.close())
+ */
+export async function createGateway(config: object, options: GatewayOptions = {}): Promise<Gateway> {
+  const { env, logger, databaseUrl, redisUrl, adminToken, metrics } = validate(options)
+  const valid = loadConfig(config, env)
+  const limits = await openLimitStores(redisUrl, logger)
+  const observability = metrics ? readObservability(env, []) : undefined
+  const opened = await openGateway({ config: valid, databaseUrl, limits, adminToken, observability, logger })
+  const { app, refused, upgrades, readiness } = opened
+  const servers: { readonly server: Server; readonly connections: Connections }[] = []
+  let closed: Promise<void> | undefined
+
+  async function end(): Promise<void> {
+    const draining = servers.map((bounded) =>
+      drainServer({ ...bounded, upgrades, readiness, noticeMs: 0, logger }),
+    )
+    readiness.drain()
+    await Promise.all(draining)
+    upgrades.cutOff()
+    await opened.close()
+  }
+
+  return Object.assign(app, {
+    listen(...listenOn: [ListenOptions?]): Server {
+      const bounded = httpServer(app, refused)
+      servers.push(bounded)
+      return bounded.server.on('upgrade', upgrades.handle).listen(...listenOn)
+    },
+    upgrade: upgrades.handle,
+    reload: async (next: object) => opened.reload(loadConfig(next, env)),
+    close: () => (closed ??= end()),
+  })
+}
+
+const DEFAULTS = {
+  databaseUrl: DATABASE,
+  redisUrl: undefined,
+  adminToken: undefined,
+  logger: undefined,
+  metrics: false,
+  env: undefined,
+} satisfies Record<keyof GatewayOptions, unknown>
+
+/** @throws {ConfigError} naming all faults. */
+function validate(options: GatewayOptions) {
+  const { databaseUrl, redisUrl, adminToken, logger, metrics, env } = { ...DEFAULTS, ...options }
+  const unknown = Object.keys(options).filter((name) => !Object.hasOwn(DEFAULTS, name))
+  const faults = unknown.map(
+    (name) => `createGateway: there is no option "${name}"; there are ${Object.keys(DEFAULTS).join(', ')}`,
+  )
+  const check = (name: string, fault: string | undefined | ''): void => {
+    if (fault) faults.push(`createGateway: ${name} ${fault}`)
+  }
+  check('databaseUrl', databaseUrlFault(databaseUrl))
+  check('redisUrl', redisUrl && redisUrlFault(redisUrl))
+  check('adminToken', adminToken && adminTokenFault(adminToken))
+  if (faults.length > 0) throw new ConfigError(faults)
+  return {
+    databaseUrl,
+    redisUrl,
+    adminToken,
+    metrics,
+    logger: logger ?? jsonLog('info'),
+    env: env ?? process.env,
+  }
+}

@@ -1,0 +1,32 @@
+import type { Express, RequestHandler } from 'express'
+import type { GatewayConfig } from 'express-model-gateway'
+import { openApiDocument } from 'express-model-gateway/openapi'
+import { OPERATIONS } from 'express-model-gateway/operations'
+import manifest from 'express-model-gateway/package.json' with { type: 'json' }
+import { consolePage } from './console-page.ts'
+import type { LiveConfig } from './live-config.ts'
+import { noBody } from './no-body.ts'
+import { ofMemory } from './of-memory.ts'
+import type { Readiness } from './readiness.ts'
+
+/** What the pages without a key need. */
+export interface OpenPages {
+  readonly readiness: Readiness
+  readonly live: LiveConfig
+  /** Answers `GET /metrics`; undefined = there is none. */
+  readonly metricsPage: RequestHandler | undefined
+}
+
+/** Mounts the pages that need no key. */
+export function mountOpenPages(app: Express, { readiness, live, metricsPage }: OpenPages): void {
+  app.use(['/healthz', '/readyz', '/openapi.json', '/console', '/metrics'], noBody)
+  app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
+  app.get('/readyz', readiness.handler())
+  app.get('/openapi.json', live.following('passThrough', describe))
+  app.use('/console', consolePage())
+  if (metricsPage) app.get('/metrics', metricsPage)
+}
+
+function describe(passThrough: GatewayConfig['passThrough']): RequestHandler {
+  return ofMemory(openApiDocument({ version: manifest.version, operations: OPERATIONS, passThrough }))
+}
