@@ -12,7 +12,7 @@ import { context, diag, metrics, propagation, trace } from '@opentelemetry/api'
 import express, { type RequestHandler } from 'express'
 import { Pool } from 'undici'
 import { startObservability } from '../../examples/gateway/observability.ts'
-import type { TraceSettings } from '../../examples/gateway/traces.ts'
+import type { TraceSettings } from '../../examples/gateway/observability-settings.ts'
 import {
   authenticate,
   beginCall,

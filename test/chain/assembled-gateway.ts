@@ -3,10 +3,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createGateway } from '../../examples/gateway/app.ts'
+import { assemble } from '../../examples/gateway/app.ts'
+import { openLimitStores } from '../../examples/gateway/limit-stores.ts'
 import { Readiness } from '../../examples/gateway/readiness.ts'
-import { openDurableStores, openLimitStores } from '../../examples/gateway/stores.ts'
-import { loadConfig } from '../../lib/core/catalog/index.ts'
+import { openDurableStores } from '../../examples/gateway/stores.ts'
+import { loadConfig } from '../../lib/core/config/index.ts'
 import type { ProtocolName } from '../../lib/core/protocols/index.ts'
 import type { CallLogEntry } from '../../lib/middleware/call-log/index.ts'
 import { recordingLogger } from '../support/app-server.ts'
@@ -60,8 +61,8 @@ export async function startAssembled(
       : [],
   })
   const durable = await openDurableStores('memory:', config, logger)
-  const { limits } = openLimitStores(undefined, logger)
-  const gateway = createGateway({
+  const { limits } = await openLimitStores(undefined, logger)
+  const gateway = assemble({
     config,
     stores: { ...durable, limits },
     logger,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { loadConfig } from '../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../lib/core/config/index.ts'
 import { LeasePool, MemoryLedger } from '../../lib/ledger/index.ts'
 import { billingGuard } from '../../lib/middleware/billing-guard/index.ts'
 import { errorEnvelope } from '../../lib/middleware/error-envelope/index.ts'

@@ -52,6 +52,21 @@ export function idempotencyStoreContract(
       })
     })
 
+    it('returns the answer that a completion brought, until the record is over, and none of an earlier record', async () => {
+      const id = freshId()
+      const answer = JSON.stringify({ body: 'ümlaut \u0000 😀 '.repeat(1000) })
+      await claim(id, 'a')
+      assert.equal((await claim(id, 'b'))?.answer, undefined)
+      assert.equal(await store.complete({ id, owner: 'a' }, START + KEEP, answer), true)
+      assert.equal((await claim(id, 'b'))?.answer, answer)
+      assert.equal(await store.complete({ id, owner: 'b' }, START + KEEP, 'of another'), false)
+      assert.equal((await claim(id, 'b'))?.answer, answer)
+      assert.equal(await claim(id, 'b', START + KEEP), undefined)
+      assert.equal((await claim(id, 'c', START + KEEP))?.answer, undefined)
+      assert.equal(await store.complete({ id, owner: 'b' }, START + 2 * KEEP), true)
+      assert.equal((await claim(id, 'c', START + KEEP))?.answer, undefined)
+    })
+
     it('gives a record of which many want the same to one of them', async () => {
       const id = freshId()
       const all = await Promise.all(

@@ -41,6 +41,27 @@ export function limitWaitContract(
       assert.ok(await admitted([rpm], subject))
     })
 
+    it('tells the true wait of a long window, prolongs it in its last minute alone, and forgets it with a higher limit', async () => {
+      const subject = fresh()
+      const windowMs = 31 * 86_400_000
+      const HOUR = 3_600_000
+      const askFor = async (max: number): Promise<Verdict> =>
+        opened.store.admit(demand([limit('rpm', subject, max)], { sender: subject, windowMs }))
+      await askFor(1)
+      await opened.advance(HOUR)
+      about((await askFor(1)).waitMs, windowMs - HOUR)
+      await opened.advance(HOUR)
+      about((await askFor(1)).waitMs, windowMs - 2 * HOUR)
+      assert.equal((await askFor(2)).refusedBy, undefined)
+      about((await askFor(2)).waitMs, windowMs - 2 * HOUR)
+      await opened.advance(windowMs - 2 * HOUR - 20_000)
+      about((await askFor(2)).waitMs, 21_000)
+      await opened.advance(20_500)
+      assert.ok((await askFor(2)).refusedBy)
+      await opened.advance(1000)
+      assert.equal((await askFor(2)).refusedBy, undefined)
+    })
+
     it('prolongs the wait by a second for each request sent before its time', async () => {
       const subject = fresh()
       const rpm = limit('rpm', subject, 1)

@@ -53,6 +53,32 @@ export function lineSwitchContract(
       assert.deepEqual([last?.before, last?.after], [{ enabled: false }, { enabled: null }])
     })
 
+    it('count how often rests were lifted, and record what rested', async () => {
+      const [one, other] = opened.stores
+      assert.deepEqual(await one.lifts(), new Map())
+      const origin = originOf('ada')
+      const rests = [{ model: 'm', rest_ms: 1500 }]
+      await one.lift('a', rests, origin)
+      assert.deepEqual(await other.lifts(), new Map([['a', 1]]))
+      await other.lift('b', [], originOf())
+      await other.set('b', false, originOf())
+      await Promise.all([one, other, one].map((store) => store.lift('a', [], originOf())))
+      assert.deepEqual([...(await one.lifts())].sort(), [
+        ['a', 4],
+        ['b', 1],
+      ])
+      assert.deepEqual([...(await one.all())], [['b', false]], 'no switch')
+      const changes = await opened.changes.list({ subject: 'a', limit: 10 })
+      assert.equal(changes.length, 4)
+      assert.deepEqual(changes.at(-1), {
+        ...origin,
+        action: 'line.rests_lifted',
+        subject: 'a',
+        before: { rests },
+        after: { rests: [] },
+      })
+    })
+
     it('of switches at once each counts, and is recorded as it came', async () => {
       const [one, other] = opened.stores
       const asked = Array.from({ length: 10 }, (_, i) =>

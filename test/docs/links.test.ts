@@ -4,7 +4,12 @@ import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { ROOT } from './pages.ts'
 
-const pages = globSync(['*.md', 'lib/**/*.md', 'examples/**/*.md', 'test/**/*.md'], { cwd: ROOT }).sort()
+const pages = globSync(['*.md', 'docs/*.md', 'lib/**/*.md', 'examples/**/*.md', 'test/**/*.md'], {
+  cwd: ROOT,
+}).sort()
+
+/** What the package holds of the repository: a link out of it leads nowhere for whoever has installed it. */
+const PACKAGED = /^(?:README\.md|CHANGELOG\.md|LICENSE|docs\/.*|lib\/.*)$/
 
 /** A page without its blocks of code, in which nothing is a link or a heading. */
 function textOf(page: string): string {
@@ -18,9 +23,12 @@ function anchorsOf(page: string): ReadonlySet<string> {
   return new Set(words.map((title) => title.replace(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(' ', '-')))
 }
 
+function linksOf(page: string): string[] {
+  return [...textOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
+}
+
 function brokenLinksOf(page: string): string[] {
-  const targets = [...textOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
-  return targets.filter((target) => {
+  return linksOf(page).filter((target) => {
     if (/^https?:/.test(target)) return false
     const [file = '', anchor] = target.split('#')
     const linked = file === '' ? page : join(dirname(page), file)
@@ -34,5 +42,16 @@ describe('links between the pages', () => {
 
   for (const page of pages) {
     it(`${page} leads to what is there`, () => assert.deepEqual(brokenLinksOf(page), []))
+  }
+
+  for (const page of pages.filter((page) => PACKAGED.test(page))) {
+    it(`${page} leads to nothing that the package does not hold`, () => {
+      const files = linksOf(page).map((target) => target.split('#')[0] ?? '')
+      const local = files.filter((file) => file !== '' && !/^https?:/.test(file))
+      assert.deepEqual(
+        local.filter((file) => !PACKAGED.test(join(dirname(page), file))),
+        [],
+      )
+    })
   }
 })

@@ -9,7 +9,7 @@ const WITHIN = ['HeldEndOptions', 'StreamReaderOptions', 'RecordKeeperOptions']
 
 interface Options {
   readonly name: string
-  readonly members: readonly string[]
+  readonly body: string
 }
 
 const sources = globSync('lib/**/*.ts', { cwd: ROOT }).map((file) => readFileSync(join(ROOT, file), 'utf8'))
@@ -21,35 +21,30 @@ function optionsOf(slice: string): Options[] {
     ...source.matchAll(/^export interface (\w+(?:Options|Level))\b[^{]*\{\n(.*?)^\}/gms),
   ])
   return declared
-    .map(([, name = '', body = '']) => ({ name, members: wordsOf(body, /^ {2}(\w+)\??:/gm) }))
+    .map(([, name = '', body = '']) => ({ name, body }))
     .filter(({ name }) => new RegExp(`\\b${name}\\b`).test(face) && !WITHIN.includes(name))
 }
 
-function wordsOf(text: string, pattern: RegExp): string[] {
-  return [...text.matchAll(pattern)].map(([, word = '']) => word)
-}
-
-/** What the first cells of the tables on a slice's pages name, such as `store` and, of `states.lines`, `states`. */
-function namedOn(slice: string): ReadonlySet<string> {
-  const pages = globSync(`${slice}/*.md`, { cwd: ROOT }).map((page) => readFileSync(join(ROOT, page), 'utf8'))
-  const cells = pages.flatMap((page) => wordsOf(page, /^\| (.*?) \|/gm))
-  return new Set(cells.flatMap((cell) => wordsOf(cell, /`(\w+)[^`]*`/g)))
+/** What the reference would not say of the members: what one does, and what holds without it. */
+function unsaid(body: string): string[] {
+  const members = body.matchAll(/(\/\*\*(?:(?!\*\/).)*\*\/\s*)?^ {2}(?:readonly )?(\w+)(\??):/gms)
+  return [...members].flatMap(([, comment = '', member = '', optional]) => {
+    if (comment === '') return [`${member} has no doc comment`]
+    const words = comment.replaceAll(/\s+(?:\* )?/g, ' ')
+    return optional && !/\b(?:[Dd]efaults? to|[Ww]ithout)\b/.test(words) ? [`${member} says no default`] : []
+  })
 }
 
 const slices = [...SLICES.values()]
 
-describe('the pages of the slices name every option', () => {
+describe('the reference says of every option what it does and its default', () => {
   it('are found', () => assert.ok(slices.flatMap(optionsOf).length > 30))
 
   for (const slice of slices.sort()) {
-    const named = namedOn(slice)
-    for (const { name, members } of optionsOf(slice)) {
+    for (const { name, body } of optionsOf(slice)) {
       it(`${slice}: ${name}`, () => {
-        assert.ok(members.length > 0)
-        assert.deepEqual(
-          members.filter((member) => !named.has(member)),
-          [],
-        )
+        assert.match(body, /^ {2}(?:readonly )?\w+\??:/m)
+        assert.deepEqual(unsaid(body), [])
       })
     }
   }

@@ -7,14 +7,15 @@ import { ERROR_CODES } from '../../lib/core/errors/index.ts'
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
-  exports: Readonly<Record<string, { default: string }>>
+  exports: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 }
 
 /** The folder of `lib` behind each public subpath, such as `lib/middleware/route` behind `route`. */
 export const SLICES: ReadonlyMap<string, string> = new Map(
   Object.entries(manifest.exports).flatMap(([subpath, entry]) => {
-    const folder = /^\.\/dist\/(.+)\/index\.js$/.exec(entry.default ?? '')?.[1]
-    return folder === undefined ? [] : [[subpath.slice(2), `lib/${folder}`] as const]
+    const source = String(entry['@express-model-gateway/source'])
+    const folder = /^\.\/(lib\/.+)\/index\.ts$/.exec(source)?.[1]
+    return folder === undefined ? [] : [[subpath.slice(2), folder] as const]
   }),
 )
 

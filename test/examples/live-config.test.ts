@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { createGateway } from '../../examples/gateway/app.ts'
+import { assemble } from '../../examples/gateway/app.ts'
 import { Readiness } from '../../examples/gateway/readiness.ts'
 import { openDurableStores } from '../../examples/gateway/stores.ts'
-import { loadConfig } from '../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../lib/core/config/index.ts'
 import { type LimitStore, MemoryLimitStore } from '../../lib/middleware/rate-limit/index.ts'
 import { recordingLogger, serveApp } from '../support/app-server.ts'
 import { type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
@@ -37,7 +37,7 @@ async function gatewayOf(t: TestContext, source: object, limits: LimitStore) {
   const config = loadConfig(source)
   const logger = recordingLogger()
   const durable = await openDurableStores('memory:', config, logger)
-  const gateway = createGateway({
+  const gateway = assemble({
     config,
     stores: { ...durable, limits },
     logger,

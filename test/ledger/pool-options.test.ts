@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { consoleLogger } from '../../lib/core/call/index.ts'
+import { consoleLogger, quietLogger } from '../../lib/core/call/index.ts'
 import { systemClock } from '../../lib/ledger/pool/clock.ts'
 import { type LeasePoolOptions, withDefaults } from '../../lib/ledger/pool/lease-pool-options.ts'
 import { ledgerOf } from './faulty-ledger.ts'
@@ -30,7 +30,7 @@ describe('the options of a pool', () => {
   })
 
   it('are taken as they are given', () => {
-    const logger = { info: () => {}, warn: () => {}, error: () => {} }
+    const logger = quietLogger({ info: () => {}, warn: () => {}, error: () => {} })
     const clock = { ...systemClock }
     const times = { admissionMs: 0.5, stallMs: 2, confirmMs: 3 }
     const given = {

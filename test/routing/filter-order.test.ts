@@ -160,7 +160,7 @@ describe('a filter', () => {
   })
 
   it('says of a line that is not to be asked now for how long, and whether its probe is taken', () => {
-    assert.deepEqual(removedBy({ state: { restMs: 1.2 } }), [
+    assert.deepEqual(removedBy({ state: { restMs: 2 } }), [
       'resting',
       'asked to be left alone for another 2 ms',
     ])

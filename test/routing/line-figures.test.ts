@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, it } from 'node:test'
-import { loadConfig } from '../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../lib/core/config/index.ts'
 import { errorEnvelope } from '../../lib/middleware/error-envelope/index.ts'
 import { forward } from '../../lib/middleware/forward/index.ts'
 import { LineAccess, LineRegistry } from '../../lib/middleware/route/index.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { loadConfig } from '../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../lib/core/config/index.ts'
 import { LineRegistry, LineSwitches } from '../../lib/middleware/route/index.ts'
 import { eventually, recordingLogger } from '../support/app-server.ts'
 
@@ -19,12 +19,15 @@ afterEach(async () => {
 })
 
 const isOn = () => lines.status(line).enabled
+/** How long the model rests. */
+const restMs = () => lines.status(line).rest_ms
+const noLifts = async () => new Map<string, number>()
 
 describe('the switches of lines', () => {
   it('are asked for again and again, and hold for lines made later', async () => {
     lines = new LineRegistry()
     const kept = new Map([['l', false]])
-    switches = new LineSwitches({ store: { all: async () => kept }, lines, pollMs: 1 })
+    switches = new LineSwitches({ store: { all: async () => kept, lifts: noLifts }, lines, pollMs: 1 })
     await switches.refresh()
     assert.equal(isOn(), false, 'made after the answer')
     kept.delete('l')
@@ -41,7 +44,7 @@ describe('the switches of lines', () => {
       if (away) throw new Error('connection refused')
       return new Map([['l', false]])
     }
-    switches = new LineSwitches({ store: { all }, lines, pollMs: 1, logger })
+    switches = new LineSwitches({ store: { all, lifts: noLifts }, lines, pollMs: 1, logger })
     await switches.refresh()
     away = true
     const before = asked
@@ -59,7 +62,7 @@ describe('the switches of lines', () => {
     lines = new LineRegistry()
     const answers: ((switches: Map<string, boolean>) => void)[] = []
     const all = () => new Promise<Map<string, boolean>>((resolve) => answers.push(resolve))
-    switches = new LineSwitches({ store: { all }, lines, pollMs: 4000 })
+    switches = new LineSwitches({ store: { all, lifts: noLifts }, lines, pollMs: 4000 })
     const slow = switches.refresh()
     const quick = switches.refresh()
     answers[1]?.(new Map([['l', false]]))
@@ -69,9 +72,37 @@ describe('the switches of lines', () => {
     assert.equal(isOn(), false)
   })
 
+  it('lift rests once for each time that the store tells of, and of no other line', async () => {
+    lines = new LineRegistry()
+    const lifts = new Map([['other', 1]])
+    switches = new LineSwitches({
+      store: { all: async () => new Map(), lifts: async () => new Map(lifts) },
+      lines,
+      pollMs: 4000,
+    })
+    await switches.refresh()
+    const rest = () => lines.stateOf(line).modelState('m').rest(20_000)
+    for (const times of [1, 2]) {
+      rest()
+      lifts.set('other', 1 + times)
+      await switches.refresh()
+      assert.ok(restMs() > 0, 'nobody has lifted it')
+      lifts.set('l', times)
+      await switches.refresh()
+      assert.equal(restMs(), 0)
+      rest()
+      await switches.refresh()
+      assert.ok(restMs() > 0, 'a later rest is not lifted')
+    }
+  })
+
   it('must reach every process within 5 s', () => {
     lines = new LineRegistry()
-    const store = { all: async () => new Map<string, boolean>() }
+    const store = { all: async () => new Map<string, boolean>(), lifts: noLifts }
+    assert.throws(
+      () => new LineSwitches({ store: { all: store.all } as never, lines }),
+      /LineSwitches: "store"/,
+    )
     for (const pollMs of [0, 4001, Number.NaN])
       assert.throws(() => new LineSwitches({ store, lines, pollMs }), /LineSwitches: "pollMs"/)
   })

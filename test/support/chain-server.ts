@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { Express } from 'express'
 import type { Call } from '../../lib/core/call/index.ts'
-import type { GatewayConfig } from '../../lib/core/catalog/index.ts'
+import type { GatewayConfig } from '../../lib/core/config/index.ts'
 import { authenticate, memoryKeyDirectory } from '../../lib/middleware/authenticate/index.ts'
 import { beginCall } from '../../lib/middleware/begin-call/index.ts'
 import {

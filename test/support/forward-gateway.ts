@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
-import { formatAmount, loadConfig, parseAmount } from '../../lib/core/catalog/index.ts'
+import { formatAmount, parseAmount } from '../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../lib/core/config/index.ts'
 import {
   accountWallet,
   LeasePool,
@@ -12,7 +13,7 @@ import {
 import { type UpgradeHandler, upgradeHandler } from '../../lib/middleware/begin-call/index.ts'
 import { billingGuard } from '../../lib/middleware/billing-guard/index.ts'
 import { errorEnvelope, unknownPath } from '../../lib/middleware/error-envelope/index.ts'
-import { type ForwardRule, forward } from '../../lib/middleware/forward/index.ts'
+import { type ForwardOptions, type ForwardRule, forward } from '../../lib/middleware/forward/index.ts'
 import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
 import type { KeptThings } from '../../lib/middleware/references/index.ts'
 import { type ChainServer, serveChain } from './chain-server.ts'
@@ -38,6 +39,8 @@ export interface ForwardGatewayOptions {
   ledger?: Ledger & LedgerBooks
   /** Which line keeps what for whom; ids pass unchecked without it. */
   kept?: KeptThings
+  /** The bounds of JSON bodies. */
+  bodies?: Pick<ForwardOptions, 'bodyLimitBytes' | 'bodyBudgetBytes'>
 }
 
 /** The chain of a pass-through, with WebSockets, on memory stores. */
@@ -59,7 +62,7 @@ const FILE_RULES: readonly RuleSeed[] = ['/v1/files', '/v1/files/*rest'].map((pa
 /** Starts one that is closed at the end of the test. */
 export async function forwardGateway(
   t: TestContext,
-  { lines: seeds, rules = FILE_RULES, account, key, ledger: given, kept }: ForwardGatewayOptions,
+  { lines: seeds, rules = FILE_RULES, account, key, ledger: given, kept, bodies }: ForwardGatewayOptions,
 ): Promise<ForwardGateway> {
   const config = loadConfig({
     accounts: [{ id: 'acme', ...account }, { id: 'globex' }],
@@ -103,7 +106,7 @@ export async function forwardGateway(
         rule.path,
         limits,
         billingGuard({ pool, reserve }),
-        forward({ catalog, rule, lines, region, ...(kept && { kept }) }),
+        forward({ catalog, rule, lines, region, ...(kept && { kept }), ...bodies }),
       )
     }
     app.use(unknownPath(), errorEnvelope({ logger }))

@@ -14,6 +14,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const NODE_OPTIONS: readonly string[] = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   .scripts.start.split(' ')
   .slice('exec node'.split(' ').length, -1)
+const GATEWAY: readonly string[] = [process.execPath, ...NODE_OPTIONS, SERVER]
 const STARTS_WITHIN_MS = 100_000
 /** With Node's compile cache, where the tests have one, a start takes half the time. */
 const { PATH, NODE_COMPILE_CACHE } = process.env
@@ -60,7 +61,16 @@ export async function startGatewayProcess(
   env: Environment = {},
   through: readonly string[] = [],
 ): Promise<GatewayProcess> {
-  const running = run(env, through)
+  return startProgram([...through, ...GATEWAY], ROOT, env)
+}
+
+/** Starts the gateway by a command of its own, in a folder, and waits until it says that it is ready. */
+export async function startProgram(
+  command: readonly string[],
+  cwd: string,
+  env: Environment = {},
+): Promise<GatewayProcess> {
+  const running = run(command, cwd, env)
   const ready = await Promise.race([running.ready, running.exited])
   if (typeof ready !== 'string') throw new Error(`the gateway ended with ${ready.code}: ${ready.stderr}`)
   const { port } = new URL(ready)
@@ -91,14 +101,18 @@ export async function startGatewayProcess(
 
 /** Runs a gateway that is expected to end by itself. */
 export function runToExit(env: Environment, through: readonly string[] = []): Promise<Exit> {
-  return run(env, through).exited
+  return runProgram([...through, ...GATEWAY], ROOT, env)
 }
 
-function run(env: Environment, through: readonly string[]) {
-  const gateway = [process.execPath, ...NODE_OPTIONS, SERVER]
-  const [program, ...given] = [...through, ...gateway] as [string, ...string[]]
+/** Runs a command that is expected to end by itself, in a folder. */
+export function runProgram(command: readonly string[], cwd: string, env: Environment = {}): Promise<Exit> {
+  return run(command, cwd, env).exited
+}
+
+function run(command: readonly string[], cwd: string, env: Environment) {
+  const [program, ...given] = command as [string, ...string[]]
   const child: ChildProcess = spawn(program, given, {
-    cwd: ROOT,
+    cwd,
     env: { PATH, NODE_COMPILE_CACHE, PORT: '0', DATABASE_URL: 'memory:', SHUTDOWN_NOTICE_MS: '250', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import type { Express } from 'express'
-import { type GatewayConfig, loadConfig } from '../../lib/core/catalog/index.ts'
+import { type GatewayConfig, loadConfig } from '../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../lib/core/operations/index.ts'
 import { callLogRoutes } from '../../lib/endpoints/calls/index.ts'
 import { modelRoutes } from '../../lib/endpoints/models/index.ts'

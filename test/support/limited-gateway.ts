@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { loadConfig } from '../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../lib/core/operations/index.ts'
 import { errorEnvelope, unknownPath } from '../../lib/middleware/error-envelope/index.ts'
 import { type IdempotencyStore, idempotency } from '../../lib/middleware/idempotency/index.ts'

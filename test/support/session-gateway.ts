@@ -3,7 +3,8 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { WebSocket } from 'ws'
 import type { Call } from '../../lib/core/call/index.ts'
-import { type GatewayConfig, hashSecret, loadConfig, parseAmount } from '../../lib/core/catalog/index.ts'
+import { hashSecret, parseAmount } from '../../lib/core/catalog/index.ts'
+import { type GatewayConfig, loadConfig } from '../../lib/core/config/index.ts'
 import { LeasePool, MemoryLedger } from '../../lib/ledger/index.ts'
 import { authenticate, type KeyDirectory } from '../../lib/middleware/authenticate/index.ts'
 import {
@@ -23,6 +24,7 @@ import { errorEnvelope, unknownPath } from '../../lib/middleware/error-envelope/
 import { forward } from '../../lib/middleware/forward/index.ts'
 import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
 import { readRequest } from '../../lib/middleware/read-request/index.ts'
+import type { KeptThings } from '../../lib/middleware/references/index.ts'
 import { LineRegistry, route } from '../../lib/middleware/route/index.ts'
 import { type RawClient, rawClient, recordingLogger, serveApp } from './app-server.ts'
 import type { CleanUp } from './clean-up.ts'
@@ -41,6 +43,8 @@ export interface SessionGatewayOptions {
   keys(config: GatewayConfig): KeyDirectory
   /** When callers that take nothing are cut, in milliseconds. */
   stalledMs?: number
+  /** Which line keeps what for whom, on paths that are passed on. */
+  kept?: KeptThings
   /** The balance of each account. */
   balance?: string
 }
@@ -62,7 +66,7 @@ const PRICE = { perRequest: '0.01' }
 
 export async function sessionGateway(
   cleanUp: CleanUp,
-  { config: members, upstream, keys, stalledMs, balance = '10' }: SessionGatewayOptions,
+  { config: members, upstream, keys, stalledMs, kept, balance = '10' }: SessionGatewayOptions,
 ): Promise<SessionGateway> {
   const config = loadConfig({
     models: [{ id: 'chat', kind: 'chat', price: { inputPerMillion: '1', outputPerMillion: '1' } }],
@@ -114,7 +118,7 @@ export async function sessionGateway(
         pool,
         reserve: () => parseAmount(rule.price.perRequest ?? '0') + parseAmount(rule.price.perMinute ?? '0'),
       })
-      app.all(rule.path, limits, bill, forward({ catalog, rule, lines, region }))
+      app.all(rule.path, limits, bill, forward({ catalog, rule, lines, region, ...(kept && { kept }) }))
     }
     app.use(unknownPath(), errorEnvelope({ logger }))
     handler = upgradeHandler(app)

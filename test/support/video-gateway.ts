@@ -1,7 +1,8 @@
 import type { TestContext } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import OpenAI from 'openai'
-import { loadConfig } from '../../lib/core/catalog/index.ts'
+import type { Catalog } from '../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../lib/core/operations/index.ts'
 import {
   MemoryTaskStore,
@@ -43,6 +44,8 @@ export interface VideoGateway {
   entry(response: Response | string): Promise<CallLogEntry>
   readonly ledger: MemoryLedger
   readonly tasks: MemoryTaskStore
+  readonly catalog: Catalog
+  readonly lines: LineRegistry
   readonly sdk: OpenAI
   /** Makes a request with a key. */
   send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>
@@ -140,6 +143,8 @@ export async function startVideoGateway(t: TestContext, options: VideoGatewayOpt
     },
     ledger,
     tasks,
+    catalog,
+    lines,
     sdk: new OpenAI({ apiKey: KEY, baseURL: `${url}/v1`, maxRetries: 0 }),
     send: (method, path, body, headers = {}) =>
       fetch(url + path, {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { loadConfig } from '../../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
 import { endpointOf, OPERATIONS, servesNatively } from '../../../lib/core/operations/index.ts'
-import { configWith, LINE } from './config.ts'
+import { configWith, LINE } from '../config/config.ts'
 
 const lineOf = (extra: object) => {
   const [line] = loadConfig(configWith({ lines: [{ ...LINE, ...extra }] })).catalog.lines

@@ -35,25 +35,3 @@ it('the protocols that share a column word their errors alike', () => {
 it('the README says how many codes there are', () => {
   assert.match(readme, new RegExp(`\\b${ERROR_CODE_NAMES.length} codes\\b`))
 })
-
-const TIERS: readonly (readonly [label: string, tier: string])[] = [
-  ['do not retry', 'never'],
-  ['after `Retry-After`', 'after_wait'],
-  ['with backoff', 'backoff'],
-  ['in no tier', 'unstated'],
-]
-
-it('the first page has every code in its tier, with its status', () => {
-  const page = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8')
-  for (const [label, tier] of TIERS) {
-    const row = page.split('\n').find((line) => line.startsWith(`| ${label}`)) ?? ''
-    const written = [...row.matchAll(/`(\w+)` (\d{3})/g)].map(([, code, status]) => `\`${code}\` ${status}`)
-    const codes = ERROR_CODE_NAMES.filter((code) => errorRow(code).tier === tier)
-    const expected = codes.map((code) => `\`${code}\` ${errorRow(code).status}`)
-    assert.deepEqual(
-      written.sort(),
-      expected.sort(),
-      `README.md must hold under "${label}": ${expected.join(', ')}`,
-    )
-  }
-})

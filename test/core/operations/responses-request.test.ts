@@ -59,17 +59,6 @@ describe('a request for a response', () => {
     })
   }
 
-  it('that can be read in two ways is refused', () => {
-    for (const member of ['previous_response_id', 'input', 'background', 'store']) {
-      const raw = Buffer.from(`{"model":"chat","input":"hi","${member}":false,"${member}":null,"input":"hi"}`)
-      assert.throws(
-        () => responses.facts({ model: 'chat', input: 'hi' }, raw, estimateTokens),
-        (error) =>
-          error instanceof GatewayError && error.code === 'invalid_request' && error.param === member,
-      )
-    }
-  })
-
   it('may say that it wants none of them', () => {
     factsOf({ input: 'hi', background: false, conversation: null, prompt: null })
   })

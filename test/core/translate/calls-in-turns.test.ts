@@ -91,7 +91,7 @@ describe('arguments nested too deep to be written again', () => {
     it(`break the stream ${where}`, () => {
       const { end, detail } = relayTranslated('anthropic', events.join(''))
       assert.equal(end, 'failed')
-      assert.match(detail ?? '', /cannot be translated/)
+      assert.match(detail ?? '', /is not valid JSON/)
     })
   }
 })

@@ -125,8 +125,9 @@ export async function serveAdmin(
   stores: AdminStores,
   token: string | undefined = TOKEN,
 ): Promise<AdminServer> {
+  const { directory: _directory, close: _close, ...administered } = stores
   const server = await serveApp((app) => {
-    app.use('/admin', adminAccess({ token }), adminRoutes(stores))
+    app.use('/admin', adminAccess({ token }), adminRoutes(administered))
     app.get('/v1/me', authenticate({ keys: stores.directory, region: 'local', cacheMs: 0 }), (req, res) => {
       res.json(callOf(req).principal?.accountLimits)
     })

@@ -9,7 +9,7 @@ import { envelopeOf, jsonOf } from '../../support/answer-bodies.ts'
 import { type AppServer, serveApp } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { chatBody, startGateway, type TestGateway } from '../../support/gateway.ts'
-import { type ScriptedUpstream, startUpstream } from '../../support/scripted-upstream.ts'
+import { chatAnswer, type ScriptedUpstream, startUpstream } from '../../support/scripted-upstream.ts'
 
 interface Line {
   readonly id: string
@@ -140,10 +140,40 @@ describe('lines over the admin API', () => {
     )
   })
 
+  it('are called again once their rests are lifted, which is recorded with what rested', async () => {
+    upstream.script = (res) => void res.writeHead(429, { 'retry-after': '30' }).end('{}')
+    assert.equal(await call(), 429)
+    upstream.script = (res) => chatAnswer(res)
+    const asked = upstream.requests.length
+    assert.equal(await call(), 429, 'it rests')
+    assert.equal(upstream.requests.length, asked)
+    assert.deepEqual((await jsonOf<Line>(await patch('spare', { rests: [] }))).rests, [])
+    assert.equal(await call(), 429, 'another line’s')
+
+    const lifted = await patch('line-0', { rests: [] })
+    assert.equal(lifted.status, 200)
+    const line = await jsonOf<Line>(lifted)
+    assert.deepEqual([line.rests, line.rest_ms, line.enabled, line.switched], [[], 0, true, null])
+    assert.equal(await call(), 200)
+    const [other, own, ...more] = changes.all
+    assert.deepEqual(more, [])
+    assert.deepEqual([other?.subject, other?.before], ['spare', { rests: [] }])
+    assert.ok(own)
+    const { rests } = own.before as { rests: { model: string; rest_ms: number }[] }
+    assert.deepEqual(
+      [own.action, own.actor, own.subject, own.after, rests.map(({ model }) => model)],
+      ['line.rests_lifted', 'Ada', 'line-0', { rests: [] }, ['chat']],
+    )
+    assert.ok(rests.every(({ rest_ms }) => rest_ms > 25_000 && rest_ms <= 30_000))
+  })
+
   for (const [body, param] of [
     [{}, 'enabled'],
     [{ enabled: 'no' }, 'enabled'],
     [{ enabled: 0 }, 'enabled'],
+    [{ enabled: true, rests: [] }, 'enabled'],
+    [{ rests: ['chat'] }, 'rests'],
+    [{ rests: null }, 'rests'],
     [{ enabled: true, weight: 2 }, 'weight'],
   ] as const) {
     it(`take nothing else: ${JSON.stringify(body)}`, async () => {

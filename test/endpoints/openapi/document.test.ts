@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import express from 'express'
-import { createGateway } from '../../../examples/gateway/app.ts'
+import { assemble } from '../../../examples/gateway/app.ts'
+import { openLimitStores } from '../../../examples/gateway/limit-stores.ts'
 import { passThrough as passThroughRoutes } from '../../../examples/gateway/pass-through.ts'
 import { Readiness } from '../../../examples/gateway/readiness.ts'
-import { openDurableStores, openLimitStores } from '../../../examples/gateway/stores.ts'
-import { loadConfig } from '../../../lib/core/catalog/index.ts'
+import { openDurableStores } from '../../../examples/gateway/stores.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
 import { openApiDocument } from '../../../lib/endpoints/openapi/index.ts'
 import { LeasePool, MemoryLedger } from '../../../lib/ledger/index.ts'
@@ -34,9 +35,9 @@ const operations = Object.entries(document.paths as Record<string, object>).flat
 async function gateway() {
   const logger = recordingLogger()
   const durable = await openDurableStores('memory:', config, logger)
-  const stores = { ...durable, limits: openLimitStores(undefined, logger).limits }
+  const stores = { ...durable, limits: (await openLimitStores(undefined, logger)).limits }
   const readiness = new Readiness(durable.ping)
-  return createGateway({ config, stores, logger, readiness, adminToken: 'some-admin-token' })
+  return assemble({ config, stores, logger, readiness, adminToken: 'some-admin-token' })
 }
 
 /** Made anew whenever the config changes, these are no part of the app's own routes. */

@@ -238,6 +238,7 @@ function listening(store: KeptStore, onRemember: (record: { id: string }) => voi
       return store.remember(things)
     },
     find: (account, names) => store.find(account, names),
+    list: (account, kind, page) => store.list(account, kind, page),
     forget: (account, name) => store.forget(account, name),
     prune: (before, limit) => store.prune(before, limit),
   }

@@ -58,6 +58,34 @@ describe('the task-style list', () => {
     })
   }
 
+  it('has pages of about 1 MiB at most, as the OpenAI-style one has', async (t) => {
+    const upstream = await videoUpstreamFor(t)
+    const gateway = await startVideoGateway(t, { lines: [{ kind: 'ark', url: upstream.url }] })
+    const made: string[] = []
+    for (let i = 0; i < 5; i++) made.unshift(await createTask(gateway, ARK_VIDEO))
+    const stored = gateway.tasks.list.bind(gateway.tasks)
+    gateway.tasks.list = async (...asked) =>
+      (await stored(...asked)).map((task) => ({ ...task, model: 'm'.repeat(400_000) }))
+    const error = await errorOf(await gateway.send('GET', TASKS))
+    assert.deepEqual([error.code, error.param], ['invalid_request', 'page_size'])
+    const page = (await (await gateway.send('GET', `${TASKS}?page_size=2&page_num=2`)).json()) as TaskList
+    assert.deepEqual(
+      page.items.map(({ id }) => id),
+      made.slice(2, 4),
+    )
+    const seen: string[] = []
+    for (let more = true, query = ''; more; ) {
+      const answer = await gateway.send('GET', `/v1/videos${query}`)
+      const list = (await answer.json()) as { data: { id: string }[]; last_id: string; has_more: boolean }
+      assert.ok(list.data.length > 0 && list.data.length <= 2)
+      assert.equal(list.last_id, list.data.at(-1)?.id)
+      seen.push(...list.data.map(({ id }) => id))
+      more = list.has_more
+      query = `?after=${list.last_id}`
+    }
+    assert.deepEqual(seen, made)
+  })
+
   it('so does the OpenAI-style one', async (t) => {
     const upstream = await videoUpstreamFor(t)
     const gateway = await startVideoGateway(t, { lines: [{ kind: 'openai', url: upstream.url }] })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { CallLogEntry } from '../../../lib/core/call/index.ts'
-import { formatAmount, loadConfig } from '../../../lib/core/catalog/index.ts'
+import { formatAmount } from '../../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
 import {
   accountWallet,

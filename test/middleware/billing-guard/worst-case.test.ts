@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { CallRequest, Principal } from '../../../lib/core/call/index.ts'
-import { type Catalog, formatAmount, loadConfig, type Model } from '../../../lib/core/catalog/index.ts'
+import { type Catalog, formatAmount, type Model } from '../../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
 import { WorstCase } from '../../../lib/middleware/billing-guard/worst-case.ts'
-import { configWith, LINE } from '../../core/catalog/config.ts'
+import { configWith, LINE } from '../../core/config/config.ts'
 
 const PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60' }
 

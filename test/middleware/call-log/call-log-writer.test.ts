@@ -86,11 +86,9 @@ describe('the call log writer', () => {
     store.failing = false
     await pass(t, 1000)
     await pass(t, 50)
-    assert.deepEqual(
-      store.batches.at(-1),
-      all.map(({ id }) => id),
-    )
-    await pass(t, 5000)
+    assert.equal(store.batches.at(-1)?.length, 1, 'fewer at a time')
+    for (let i = 0; i < 5; i++) await pass(t, 1000)
+    for (const { id } of all) assert.ok(await store.find(id))
     assert.deepEqual(messages().slice(1), ['warn: call log: entries are written again'])
     assert.deepEqual([writer.queued, writer.dropped], [0, 0])
   })

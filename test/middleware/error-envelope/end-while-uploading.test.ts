@@ -77,13 +77,20 @@ describe('an upload that is refused before it has ended', () => {
 
   it('is read no further than 64 MiB', (t) => {
     const { req, log, send } = uploading(t)
-    send(MOST_BYTES - 1)
-    send(1)
+    send(MOST_BYTES)
     assert.deepEqual(log, [])
     send(1)
     assert.deepEqual(log, ['end'])
     send(1)
     req.emit('end')
+    assert.deepEqual(log, ['end'])
+  })
+
+  it('is read no further than its pieces are worth, of which each counts for 4 KiB at least', (t) => {
+    const { log, send } = uploading(t)
+    for (let i = 0; i < MOST_BYTES / 4096; i++) send(1)
+    assert.deepEqual(log, [])
+    send(1)
     assert.deepEqual(log, ['end'])
   })
 

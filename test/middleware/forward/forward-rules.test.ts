@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import express from 'express'
-import { loadConfig } from '../../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { forward } from '../../../lib/middleware/forward/index.ts'
 import { envelopeIn, envelopeOf } from '../../support/answer-bodies.ts'

@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
 import type { RequestHandler } from 'express'
-import { loadConfig } from '../../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
 import { callLogRoutes } from '../../../lib/endpoints/calls/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import { Cooldowns } from '../../../lib/middleware/rate-limit/cooldowns.ts'
-import { limit as limitOf } from './demands.ts'
+import { demand, limit as limitOf } from './demands.ts'
 
 /** When the first refusal comes. */
 const START = 1_000_000
@@ -16,9 +16,10 @@ beforeEach(() => {
 
 /** What a sender is told that a limit refuses `ms` after the start, where the window ends `START + 60 s`. */
 const refused = (ms: number, { sender = 'key', limit = RPM, waitMs = 60_000 - ms } = {}) =>
-  cooldowns.refused(sender, limit, LIMITS, waitMs, START + ms)
-const owed = (ms: number, sender = 'key', limits = LIMITS) => cooldowns.owed(sender, limits, START + ms)
-const admitted = (ms: number, sender = 'key') => cooldowns.admitted(sender, LIMITS, START + ms)
+  cooldowns.refused(sender, limit, demand(LIMITS), waitMs, START + ms)
+const owed = (ms: number, sender = 'key', limits = LIMITS) =>
+  cooldowns.owed(sender, demand(limits), START + ms)
+const admitted = (ms: number, sender = 'key') => cooldowns.admitted(sender, demand(LIMITS), START + ms)
 const ended = (ms: number, sender = 'key') => cooldowns.ended(sender, START + ms)
 const slotRefused = (ms: number, sender = 'key') => cooldowns.slotRefused(sender, START + ms)
 
@@ -102,7 +103,7 @@ describe('a refused sender that asks again', () => {
     refused(0)
     refused(2000)
     assert.equal(owed(2001, 'key', [TPM]), undefined)
-    assert.equal(cooldowns.refused('key', TPM, [TPM], 9000, START + 3000), 9000)
+    assert.equal(cooldowns.refused('key', TPM, demand([TPM]), 9000, START + 3000), 9000)
     assert.equal(owed(3001, 'key', [RPM]), undefined)
   })
 

@@ -173,13 +173,13 @@ describe('the headers of limits', () => {
   ]
 
   const headersOf = (
-    protocol: 'openai' | 'anthropic' | 'ark',
+    style: 'openai' | 'anthropic' | 'ietf' | 'none',
     used: number[],
     refusedBy?: (typeof charges)[number],
   ) => {
     const set: Record<string, string> = {}
     const verdict = { refusedBy, waitMs: 0, counts: counts(...used) }
-    setLimitHeaders(protocol, demand(charges), verdict, { setHeader: (name, value) => (set[name] = value) })
+    setLimitHeaders(style, demand(charges), verdict, { setHeader: (name, value) => (set[name] = value) })
     return set
   }
 
@@ -190,7 +190,7 @@ describe('the headers of limits', () => {
     const least = headersOf('openai', [3, 10, 14, 20])
     assert.deepEqual(told(least, 'requests'), ['20', '6', '3s'])
     assert.deepEqual(told(least, 'tokens'), ['50', '30', '4s'])
-    const refused = headersOf('ark', [3, 10, 14, 20.5], charges[0])
+    const refused = headersOf('openai', [3, 10, 14, 20.5], charges[0])
     assert.deepEqual(told(refused, 'requests'), ['10', '7', '1s'])
     assert.deepEqual(told(refused, 'tokens'), ['50', '29', '4s'])
     const same = headersOf('openai', [3, 60, 13, 60])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Cooldowns } from '../../../lib/middleware/rate-limit/cooldowns.ts'
 import { ExpiringMap } from '../../../lib/middleware/rate-limit/expiring-map.ts'
-import { limit } from './demands.ts'
+import { demand, limit } from './demands.ts'
 
 interface Ending {
   endsAt: number
@@ -64,9 +64,10 @@ describe('a map whose values end', () => {
 it('waits that are over are forgotten, and those that are not are kept, however many senders come', () => {
   const cooldowns = new Cooldowns()
   const rpm = limit('rpm', 's', 1)
-  cooldowns.refused('key', rpm, [rpm], 5000, 0)
-  cooldowns.refused('key', rpm, [rpm], 3000, 2000)
-  for (let i = 0; i < 2000; i++) cooldowns.refused(`other ${i}`, rpm, [rpm], 1000, 5999)
+  const asked = demand([rpm])
+  cooldowns.refused('key', rpm, asked, 5000, 0)
+  cooldowns.refused('key', rpm, asked, 3000, 2000)
+  for (let i = 0; i < 2000; i++) cooldowns.refused(`other ${i}`, rpm, asked, 1000, 5999)
   // 5 s, and one more for the early retry.
-  assert.equal(cooldowns.owed('key', [rpm], 5999)?.waitMs, 1)
+  assert.equal(cooldowns.owed('key', asked, 5999)?.waitMs, 1)
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import type { Command, Redis } from 'ioredis'
-import { openLimitStores } from '../../../examples/gateway/stores.ts'
+import { openLimitStores } from '../../../examples/gateway/limit-stores.ts'
 import { StoreAway } from '../../../lib/core/store-guard/index.ts'
 import { RedisLimitStore } from '../../../lib/stores/redis/index.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
@@ -67,7 +67,10 @@ describe('limits on a Redis that is replaced', { skip: WITHOUT_REDIS }, () => {
       socket.pipe(peer).pipe(socket)
     })
     await new Promise<void>((resolve) => address.listen(0, '127.0.0.1', resolve))
-    const stores = openLimitStores(`redis://127.0.0.1:${(address.address() as AddressInfo).port}`, silent)
+    const stores = await openLimitStores(
+      `redis://127.0.0.1:${(address.address() as AddressInfo).port}`,
+      silent,
+    )
     t.after(async () => {
       await stores.close()
       address.close()

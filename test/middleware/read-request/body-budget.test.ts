@@ -57,6 +57,40 @@ describe('the budget of bodies that have not come whole', async () => {
   }
   const settled = () => new Promise((resolve) => setTimeout(resolve, 100))
 
+  /** Sends a valid body of so many bytes in chunks of so many. */
+  const inChunks = async (bytes: number, size: number) => {
+    const body = bodyOf(bytes)
+    let chunks = ''
+    for (let at = 0; at < bytes; at += size) {
+      const chunk = body.slice(at, at + size)
+      chunks += `${chunk.length.toString(16)}\r\n${chunk}\r\n`
+    }
+    return client(`${head('a1', 'transfer-encoding: chunked')}${chunks}0\r\n\r\n`).end()
+  }
+
+  for (const [bytes, size] of [
+    [4000, 1],
+    [LIMIT, 40],
+    [LIMIT, 1000],
+  ] as const) {
+    it(`takes a body of ${bytes} bytes in chunks of ${size}`, async () => {
+      assert.equal(statusOf(await inChunks(bytes, size)), 200)
+    })
+  }
+
+  for (const [bytes, size] of [
+    [10_000, 1],
+    [LIMIT, 8],
+  ] as const) {
+    it(`refuses a body of ${bytes} bytes in chunks of ${size}, which take more work than bytes`, async () => {
+      const received = await inChunks(bytes, size)
+      assert.equal(statusOf(received), 400)
+      assert.match(received, /too many pieces/)
+      await allOver()
+      assert.equal(await fits('a1'), 200, 'what it held is free')
+    })
+  }
+
   it('refuses a key whose slow uploads hold twice the limit, and no other key', async () => {
     const slow = [upload('a1', LIMIT - 1), upload('a1', LIMIT - 1)]
     await settled()
@@ -80,8 +114,8 @@ describe('the budget of bodies that have not come whole', async () => {
 
   it('does not count what is only announced', async () => {
     const announced = Array.from({ length: 50 }, () => upload('a1', 10))
+    await until(() => gateway.openCalls.size === 50, 'all calls')
     await settled()
-    assert.equal(gateway.openCalls.size, 50)
     assert.equal(await fits('a1', bodyOf(LIMIT / 2)), 200)
     await cut(announced)
   })

@@ -152,14 +152,11 @@ describe('the request body', async () => {
     assert.equal(upstream.requests.length, before)
   })
 
-  it('__proto__, constructor and duplicated keys change nothing but what they say', async () => {
-    const hostile = `{"__proto__":{"stream":true,"model":"nope"},"constructor":{"prototype":{"n":9}},"model":"nope",${VALID.slice(1, -1)},"toString":1}`
+  it('__proto__ and constructor change nothing but what they say', async () => {
+    const hostile = `{"__proto__":{"stream":true,"model":"nope"},"constructor":{"prototype":{"n":9}},${VALID.slice(1, -1)},"toString":1}`
     assert.equal((await send(hostile)).status, 200)
     const { raw } = upstream.requests.at(-1)!
-    assert.equal(
-      raw.toString(),
-      hostile.replace('"model":"nope",', '"model":"upstream-chat-0",').replace('"chat"', '"upstream-chat-0"'),
-    )
+    assert.equal(raw.toString(), hostile.replace('"chat"', '"upstream-chat-0"'))
     assert.equal(({} as Record<string, unknown>).n, undefined)
   })
 

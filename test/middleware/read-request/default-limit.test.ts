@@ -3,11 +3,11 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import type { Request, Response } from 'express'
-import { loadConfig } from '../../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { chatCompletions } from '../../../lib/core/operations/index.ts'
 import { readRequest } from '../../../lib/middleware/read-request/index.ts'
-import { configWith } from '../../core/catalog/config.ts'
+import { configWith } from '../../core/config/config.ts'
 
 const { catalog } = loadConfig(configWith())
 
@@ -42,6 +42,6 @@ describe('the longest body', () => {
         /"bodyLimitBytes" must be a positive number/,
       )
     assert.doesNotThrow(() => readRequest({ catalog, bodyLimitBytes: 1 }))
-    assert.throws(() => readRequest({} as never), /"catalog" is needed/)
+    assert.throws(() => readRequest({} as never), /"catalog" must be a catalogue/)
   })
 })

@@ -74,13 +74,6 @@ describe("the bytes that go upstream are the caller's, except where they must di
     assert.equal(await chat(plain), plain)
   })
 
-  it('a member that stands twice is changed twice', async () => {
-    assert.equal(
-      await chat(`{"model":"same","provider":{},"model":"chat","provider":{},${MESSAGES}}`),
-      `{"model":"upstream \\"chat\\"","model":"upstream \\"chat\\"",${MESSAGES}}`,
-    )
-  })
-
   it('an Anthropic-style message keeps everything but the model and the constraint', async () => {
     const head = '{"system":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}],'
     const body = `${head} "provider":{}, "model": "message","max_tokens":5 ,${MESSAGES.replace('\\ud83d', '')}}`

@@ -92,7 +92,7 @@ describe('a whole answer', () => {
   it('fails where it is none, names an error, or says nothing', () => {
     assert.deepEqual(failureOf(wholeAnswer('{"choices":')), [
       'upstream_error',
-      'the answer is not JSON',
+      'the answer is not JSON, or has too many values, members or levels',
       true,
       true,
       false,

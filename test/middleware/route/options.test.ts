@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { loadConfig } from '../../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
 import { route } from '../../../lib/middleware/route/index.ts'
-import { configWith } from '../../core/catalog/config.ts'
+import { configWith } from '../../core/config/config.ts'
 
 const { catalog } = loadConfig(configWith())
 

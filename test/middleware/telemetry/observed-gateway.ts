@@ -4,13 +4,14 @@ import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { context, diag, metrics, propagation, trace } from '@opentelemetry/api'
-import { createGateway } from '../../../examples/gateway/app.ts'
+import { assemble } from '../../../examples/gateway/app.ts'
+import { openLimitStores } from '../../../examples/gateway/limit-stores.ts'
 import { metricsPage } from '../../../examples/gateway/metrics-page.ts'
 import { startObservability } from '../../../examples/gateway/observability.ts'
+import type { TraceSettings } from '../../../examples/gateway/observability-settings.ts'
 import { Readiness } from '../../../examples/gateway/readiness.ts'
-import { type DurableStores, openDurableStores, openLimitStores } from '../../../examples/gateway/stores.ts'
-import type { TraceSettings } from '../../../examples/gateway/traces.ts'
-import { loadConfig } from '../../../lib/core/catalog/index.ts'
+import { type DurableStores, openDurableStores } from '../../../examples/gateway/stores.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { Scrape } from './scrape.ts'
 
@@ -72,8 +73,8 @@ export async function startObserved(t: TestContext, options: ObservedOptions): P
   })
   const memory = await openDurableStores('memory:', config, logger)
   const durable = { ...memory, ...(typeof stores === 'function' ? stores(memory) : stores) }
-  const { limits } = openLimitStores(undefined, logger)
-  const gateway = createGateway({
+  const { limits } = await openLimitStores(undefined, logger)
+  const gateway = assemble({
     config,
     stores: { ...durable, limits },
     logger,

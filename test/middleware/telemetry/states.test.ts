@@ -59,9 +59,11 @@ test('a store that goes away and comes back: whether it is away, and how often i
   let key = 0
   const keyed = () => gateway.post(CHAT, chatBody(), { 'idempotency-key': `k${key++}` })
   assert.equal((await keyed()).status, 500)
-  const away = await gateway.scrape()
-  assert.deepEqual(told(away), [1, 1])
-  assert.equal(away.sum('model_gateway_idempotency_total', { model_gateway_outcome: 'unclaimed' }), 1)
+  const failed = await gateway.scrape()
+  assert.deepEqual(told(failed), [0, 0], 'one key that fails')
+  assert.equal(failed.sum('model_gateway_idempotency_total', { model_gateway_outcome: 'unclaimed' }), 1)
+  while (told(await gateway.scrape())[0] === 0) assert.equal((await keyed()).status, 500)
+  assert.deepEqual(told(await gateway.scrape()), [1, 1], 'all have failed for a while')
   claims.faults.clear()
   while ((await keyed()).status !== 200);
   assert.deepEqual(told(await gateway.scrape()), [0, 1])

@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { describe, it } from 'node:test'
-import { type Dialect, Kysely, PostgresDialect, sql } from 'kysely'
-import { Migrator } from 'kysely/migration'
-import { Pool } from 'pg'
+import { sql } from 'kysely'
 import { up as accountsKeysCalls } from '../../../lib/stores/sql/driver/migrations/0001-accounts-keys-calls.ts'
 import { up as idempotency } from '../../../lib/stores/sql/driver/migrations/0002-idempotency.ts'
-import { SqliteClient } from '../../../lib/stores/sql/driver/sqlite/sqlite-client.ts'
-import { NodeSqliteDialect } from '../../../lib/stores/sql/driver/sqlite/sqlite-dialect.ts'
 import { SqlLedger, seedAccountsAndKeys } from '../../../lib/stores/sql/index.ts'
+import { olderDatabase } from './older-database.ts'
 import { BACKENDS } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
 
@@ -18,19 +13,9 @@ const OLDER = {
   '0002-idempotency': { up: idempotency },
 }
 
-async function dialectOf(url: string): Promise<Dialect> {
-  if (!url.startsWith('sqlite:')) return new PostgresDialect({ pool: new Pool({ connectionString: url }) })
-  const file = url.slice('sqlite:'.length)
-  await mkdir(dirname(file), { recursive: true })
-  const options = { file, readOnly: false, busyTimeoutMs: 1000, maxStatements: 10 }
-  return new NodeSqliteDialect(await SqliteClient.open(options))
-}
-
 /** A database as it was before there was a ledger, with two accounts and two keys. */
 async function writeOlder(url: string): Promise<void> {
-  const db = new Kysely<unknown>({ dialect: await dialectOf(url) })
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => OLDER } })
-  assert.equal((await migrator.migrateToLatest()).error, undefined)
+  const db = await olderDatabase(url, OLDER)
   await sql`
     insert into accounts (id, balance, created_at)
     values ('acme', 25000000001, 7), ('globex', null, 8), ('debtor', -5, 9)`.execute(db)

@@ -8,7 +8,7 @@ const DOCUMENTED = 'http://127.0.0.1:8787'
 const ADMIN_TOKEN = 'change-me-0123456789'
 
 /** The requests to paste to the gateway that `npm start` runs. */
-const lines = blocksOf(['README.md', 'lib/**/*.md', 'examples/**/*.md'])
+const lines = blocksOf(['README.md', 'docs/*.md', 'lib/**/*.md', 'examples/**/*.md'])
   .filter(({ language }) => language === 'sh')
   .flatMap((block) => curlLinesOf(block, DOCUMENTED))
   // Its own config has other keys.
@@ -24,7 +24,7 @@ describe('the requests to paste', () => {
 
   it('are found', () => {
     const pages = new Set(lines.map(({ page }) => page))
-    for (const page of ['README.md', 'lib/core/operations/text.md', 'examples/gateway/TROUBLESHOOTING.md']) {
+    for (const page of ['README.md', 'docs/endpoints.md', 'docs/troubleshooting.md']) {
       assert.ok(pages.has(page), page)
     }
   })

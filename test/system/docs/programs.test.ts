@@ -21,7 +21,7 @@ interface Program extends Block {
 /** What a page says behind one program and in front of the next is said of that one. */
 function programsOf(): Program[] {
   const programs: (Block & { requests: CurlLine[] })[] = []
-  for (const block of blocksOf(['README.md', 'lib/**/*.md'])) {
+  for (const block of blocksOf(['README.md', 'docs/*.md', 'lib/**/*.md'])) {
     const last = programs.at(-1)
     if (block.language === 'ts' && /^(?:const \w+ = )?app\.listen\(/m.test(block.code))
       programs.push({ ...block, requests: [] })

@@ -15,7 +15,7 @@ interface Sample {
   readonly code: string
 }
 
-const samples: readonly Sample[] = blocksOf(['README.md', 'lib/**/*.md', 'examples/**/*.md'])
+const samples: readonly Sample[] = blocksOf(['README.md', 'docs/*.md', 'lib/**/*.md', 'examples/**/*.md'])
   .filter(({ language }) => language === 'ts')
   .map(({ page, line, code }) => ({ readme: page, line, code }))
 

@@ -11,7 +11,7 @@ import {
   startGatewayProcess,
 } from '../../support/gateway-process.ts'
 
-const PAGE = 'examples/gateway/TROUBLESHOOTING.md'
+const PAGE = 'docs/troubleshooting.md'
 
 /** The parts of an entry that the page shows: they stand there without the braces around them. */
 const shown = blocksOf([PAGE])

@@ -59,6 +59,7 @@ describe('a gateway that cannot start says why, one line for each fault, and exi
       /^models\[0\]\.price\.inputPerMillion: /,
       /^lines\[0\]\.baseUrl: /,
       /^lines\[1\]\.wieght: /,
+      /^keys\[0\]\.account: there is no account "nobody"/,
     ])
   })
 

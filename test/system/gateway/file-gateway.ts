@@ -40,8 +40,16 @@ export interface Config {
   readonly lines: readonly object[]
 }
 
-/** Answers at once, a stream with some pauses. */
-export async function startFileGateway(t: CleanUp, env: Environment = {}): Promise<FileGateway> {
+/**
+ * Answers at once, a stream with some pauses.
+ *
+ * @param members of the config, beside accounts, keys, models and lines.
+ */
+export async function startFileGateway(
+  t: CleanUp,
+  env: Environment = {},
+  members: object = {},
+): Promise<FileGateway> {
   const folder = await temporaryFolder()
   t.after(() => folder.remove())
   const upstream = await startUpstream((res, { json }) =>
@@ -61,6 +69,7 @@ export async function startFileGateway(t: CleanUp, env: Environment = {}): Promi
         models: { 'chat-small': 'u' },
       },
     ],
+    ...members,
   }
   const file = join(folder.path, 'gateway.json')
   const write = async (next: object | string): Promise<void> => {

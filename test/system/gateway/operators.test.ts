@@ -13,7 +13,12 @@ import {
   temporaryFolder,
 } from '../../support/gateway-process.ts'
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { type ScriptedUpstream, startUpstream } from '../../support/scripted-upstream.ts'
+import {
+  answerJson,
+  chatAnswer,
+  type ScriptedUpstream,
+  startUpstream,
+} from '../../support/scripted-upstream.ts'
 
 const TOKEN = 'admin-token-of-this-test'
 /** What a change may take to reach every process. */
@@ -137,6 +142,23 @@ describe('operators of several processes', () => {
       await becomes(other, rotated, ({ line }) => line === 'two', 'the line is off')
       await ask(other, 'PATCH', '/lines/one', { enabled: null })
       await becomes(one, rotated, ({ line }) => line === 'one', 'the line is as configured')
+
+      upstream.script = (res, { json }) =>
+        json.model === 'one' ? answerJson(res, 429, {}, { 'retry-after': '60' }) : chatAnswer(res)
+      for (const gateway of [one, other]) {
+        assert.equal((await call(gateway, rotated)).line, 'two', 'the first line rests')
+        assert.ok(((await ask(gateway, 'GET', '/lines/one')).body.rest_ms as number) > 50_000)
+      }
+      upstream.script = (res) => chatAnswer(res)
+      assert.equal((await call(other, rotated)).line, 'two')
+      await ask(one, 'PATCH', '/lines/one', { rests: [] })
+      assert.equal((await call(one, rotated)).line, 'one', 'at once where it was told')
+      await becomes(other, rotated, ({ line }) => line === 'one', 'its rest is lifted')
+      const { data } = (await ask(other, 'GET', '/changes?subject=one&limit=1')).body
+      assert.deepEqual(
+        [data[0]?.action, data[0]?.actor, data[0]?.after],
+        ['line.rests_lifted', 'admin', { rests: [] }],
+      )
 
       await ask(other, 'DELETE', '/keys/k')
       await becomes(one, rotated, ({ status }) => status === 401, 'the key is deleted')

@@ -7,12 +7,38 @@ const response = (items: string): string =>
 /** Bodies that are translated for their line. */
 export const TRANSLATIONS: readonly Row[] = [
   // Translated.
-  ...(['\\n', '\\u0001', '漢', 'aB3xZ9'] as const).flatMap((unit): Row[] => [
+  ...(
+    [
+      '\\n',
+      '\\u0001',
+      '\\"',
+      '\\u0041',
+      '\\ud800',
+      '\\udc00\\ud83d',
+      '\\ud83d\\ude00',
+      '漢',
+      'aB3xZ9',
+    ] as const
+  ).flatMap((unit): Row[] => [
     [`20 MiB of ${unit}, translated`, () => prompt(filled(unit)).replace('"chat"', '"message"')],
     [
       `20 MiB of ${unit}, translated from messages`,
       () => prompt(filled(unit)).replace('"chat"', '"completion"'),
       MESSAGES,
+    ],
+  ]),
+  ...(['\\ud800', '\\ud83d\\ude00', '\\n'] as const).flatMap((unit): Row[] => [
+    [
+      `20 MiB of ${unit} as a response's input, translated`,
+      () => `{"model":"message","input":"${filled(unit)}"}`,
+      RESPONSES,
+    ],
+    [
+      `20 MiB of ${unit} in the arguments of a tool, translated`,
+      () =>
+        translated(
+          `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\\"a\\":\\"${filled(unit.replaceAll('\\', '\\\\'))}\\"}"}}]}`,
+        ),
     ],
   ]),
   [

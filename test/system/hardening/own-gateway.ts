@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach } from 'node:test'
-import { createGateway } from '../../../examples/gateway/app.ts'
+import { assemble } from '../../../examples/gateway/app.ts'
+import { openLimitStores } from '../../../examples/gateway/limit-stores.ts'
 import { Readiness } from '../../../examples/gateway/readiness.ts'
-import { openDurableStores, openLimitStores } from '../../../examples/gateway/stores.ts'
-import { loadConfig } from '../../../lib/core/catalog/index.ts'
+import { openDurableStores } from '../../../examples/gateway/stores.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import {
@@ -40,9 +41,9 @@ export async function ownGateway(): Promise<OwnGateway> {
     lines: ['openai', 'anthropic'].map((protocol) => ({ ...line, id: protocol, protocol })),
   })
   const stores = await openDurableStores('memory:', config, logger)
-  const gateway = createGateway({
+  const gateway = assemble({
     config,
-    stores: { ...stores, limits: openLimitStores(undefined, logger).limits },
+    stores: { ...stores, limits: (await openLimitStores(undefined, logger)).limits },
     logger,
     readiness: new Readiness(async () => {}),
     adminToken: ADMIN_TOKEN,

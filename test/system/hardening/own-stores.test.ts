@@ -1,40 +1,16 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express, { type RequestHandler } from 'express'
 import { hashSecret } from '../../../lib/core/catalog/index.ts'
-import { StoreAway } from '../../../lib/core/store-guard/index.ts'
 import { authenticate, memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { idempotency, MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
 import { MemoryLimitStore, rateLimit } from '../../../lib/middleware/rate-limit/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
-
-const LATE_MS = 400
-
-/** What an operation of a store of the app may do in place of its work. */
-const FAULTS: Record<string, () => unknown> = {
-  throws: () => {
-    throw new Error('the store is down')
-  },
-  'throws no error': () => {
-    throw undefined
-  },
-  'throws that it is away': () => {
-    throw new StoreAway('away')
-  },
-  rejects: () => Promise.reject(new Error('the store is down')),
-  'rejects late': () => sleep(LATE_MS).then(() => Promise.reject(new Error('the store was down'))),
-  'never settles': () => new Promise(() => {}),
-  'answers null': () => null,
-  'answers a text': () => 'yes',
-  'answers a number': () => Number.NaN,
-  'answers an empty object': async () => ({}),
-  'answers a list': async () => ['x'],
-  'answers true late': () => sleep(LATE_MS, true),
-}
+import { FAULTS, LATE_MS, nothingUnhandled } from './own-store-faults.ts'
 
 /** The same store, one of whose operations goes wrong while `fault` is set, for the calls that `concerns` it. */
 function faulty<Store extends object>(
@@ -96,13 +72,7 @@ const STORES: Record<
 }
 
 describe('a store of the app', { concurrency: 24 }, () => {
-  const unhandled: unknown[] = []
-  const note = (error: unknown) => void unhandled.push(error)
-  before(() => void process.on('unhandledRejection', note))
-  after(() => {
-    process.off('unhandledRejection', note)
-    assert.deepEqual(unhandled, [])
-  })
+  nothingUnhandled()
 
   for (const [store, { operations, mount }] of Object.entries(STORES)) {
     for (const operation of operations) {

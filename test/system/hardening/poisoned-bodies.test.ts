@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { ConfigError, loadConfig } from '../../../lib/core/catalog/index.ts'
+import { ConfigError, loadConfig } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
 import { ADMIN_BODIES, ownGateway } from './own-gateway.ts'
 

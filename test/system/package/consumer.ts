@@ -1,35 +1,43 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import {
+  type Environment,
+  type Exit,
+  type GatewayProcess,
+  runProgram,
+  startProgram,
+} from '../../support/gateway-process.ts'
+import { manifestOf, npm, PATH, type PackageName, pack, ROOT, run } from './packages.ts'
 
-const root = fileURLToPath(new URL('../../../', import.meta.url))
+const { name, exports, devDependencies } = manifestOf('toolkit')
 
-type Manifest = { name: string; exports: Record<string, unknown>; devDependencies: Record<string, string> }
-const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
+/** Subpaths that nobody imports for what they export: the manifest, and the program behind the commands. */
+const NOT_IMPORTED = ['./package.json', './gateway/bin']
 
 /** What a program imports: `express-model-gateway`, `express-model-gateway/route`, … */
-export const specifiers = Object.keys(manifest.exports)
-  .filter((subpath) => subpath !== './package.json')
-  .map((subpath) => manifest.name + subpath.slice(1))
+export const specifiers = Object.keys(exports)
+  .filter((subpath) => !NOT_IMPORTED.includes(subpath))
+  .map((subpath) => name + subpath.slice(1))
 
-/** Somebody else's project, in an empty folder far from this one, with the packed tarball installed. */
+/** Somebody else's project, in an empty folder far from this one, with packed tarballs installed and what they depend on. */
 export class Consumer {
   readonly folder = mkdtempSync(join(tmpdir(), 'consumer-'))
-  readonly installed = join(this.folder, 'node_modules', manifest.name)
+  readonly installed = join(this.folder, 'node_modules', name)
 
-  constructor() {
-    // --ignore-scripts: the caller has just built, and the tarball must hold that build.
-    const pack = ['pack', '--json', '--ignore-scripts', '--pack-destination', this.folder]
-    const [tarball] = JSON.parse(npm(root, pack)) as [{ filename: string }]
+  /** @param others further packages, in the versions of this repository. */
+  constructor(packages: readonly PackageName[] = ['toolkit'], others: readonly string[] = []) {
+    const tarballs = pack(packages, this.folder)
     this.write('package.json', JSON.stringify({ name: 'consumer', private: true, type: 'module' }))
-    // ioredis: only who imports ./redis needs it, and this project imports everything. pg: only who opens a Postgres.
-    const others = ['express', 'ioredis', '@types/express', '@types/node'].map(
-      (name) => `${name}@${manifest.devDependencies[name]}`,
-    )
-    const quiet = ['--prefer-offline', '--ignore-scripts', '--loglevel=error', '--strict-peer-deps']
-    npm(this.folder, ['install', ...quiet, `./${tarball.filename}`, ...others])
+    const flags = [
+      '--omit=dev',
+      '--prefer-offline',
+      '--ignore-scripts',
+      '--loglevel=error',
+      '--strict-peer-deps',
+    ]
+    const versions = others.map((other) => `${other}@${devDependencies[other]}`)
+    npm(this.folder, ['install', ...flags, ...tarballs, ...versions])
   }
 
   write(file: string, text: string) {
@@ -42,23 +50,25 @@ export class Consumer {
   }
 
   typecheck(...args: string[]) {
-    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc')
+    const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
     return this.node([tsc, '--noEmit', '--pretty', 'false', ...args])
+  }
+
+  /** Starts a command that a package brings, as npx does, and waits until the gateway is ready. */
+  start(command: string, args: readonly string[] = [], env: Environment = {}): Promise<GatewayProcess> {
+    return startProgram([this.command(command), ...args], this.folder, { PATH, ...env })
+  }
+
+  /** Runs a command that a package brings, and which ends by itself. */
+  run(command: string, args: readonly string[] = [], env: Environment = {}): Promise<Exit> {
+    return runProgram([this.command(command), ...args], this.folder, { PATH, ...env })
+  }
+
+  command(name: string): string {
+    return join(this.folder, 'node_modules', '.bin', name)
   }
 
   remove() {
     rmSync(this.folder, { recursive: true, force: true })
-  }
-}
-
-const npm = (cwd: string, args: string[]) => run(cwd, 'npm', ['--prefix', cwd, ...args])
-
-/** The output of a command; what it printed is in the error when it fails. */
-function run(cwd: string, command: string, args: string[]) {
-  try {
-    return execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
-  } catch (cause) {
-    const { stdout, stderr } = cause as { stdout?: string; stderr?: string }
-    throw new Error(`${command} ${args.join(' ')}\n${stdout ?? ''}${stderr ?? ''}`, { cause })
   }
 }

@@ -5,12 +5,17 @@ import { test } from 'node:test'
 
 const root = new URL('../../../', import.meta.url)
 const manifest = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as { exports: object }
-const { './package.json': _, ...subpaths } = manifest.exports as Record<string, unknown>
+const {
+  './package.json': _,
+  './gateway': assembled,
+  './gateway/bin': program,
+  ...subpaths
+} = manifest.exports as Record<string, unknown>
 
 const source = '@express-model-gateway/source'
 
 /** Rooms of `core` that apps need; the others are plumbing, and nobody's API. */
-const OF_CORE = ['errors', 'catalog', 'operations']
+const OF_CORE = ['errors', 'catalog', 'config', 'operations']
 
 /** Folder of `lib` behind each public subpath. */
 const PUBLIC: ReadonlyMap<string, string> = new Map<string, string>([
@@ -20,7 +25,7 @@ const PUBLIC: ReadonlyMap<string, string> = new Map<string, string>([
   ...OF_CORE.map((room) => [`./${room}`, `core/${room}`] as const),
 ])
 
-test('every middleware, endpoint and store is a subpath of the package, with the ledger, the client and three rooms of core', () => {
+test('every middleware, endpoint and store is a subpath of the package, with the ledger, the client and four rooms of core', () => {
   assert.deepEqual(Object.keys(subpaths).sort(), ['.', ...PUBLIC.keys()].sort())
 })
 
@@ -34,5 +39,17 @@ test('every subpath offers the source to this repository and the build to everyo
     }
     // Text, not objects: the order of the conditions decides which of them wins.
     assert.equal(JSON.stringify(entry), JSON.stringify(expected), subpath)
+  }
+})
+
+test('the assembled gateway and its program are subpaths too, of which this repository has the source in examples', () => {
+  for (const [name, entry] of Object.entries({ index: assembled, bin: program })) {
+    const file = `./examples/gateway/${name}.ts`
+    const expected = {
+      types: { [source]: file, default: `./dist/gateway/${name}.d.ts` },
+      [source]: file,
+      default: `./dist/gateway/${name}.js`,
+    }
+    assert.equal(JSON.stringify(entry), JSON.stringify(expected))
   }
 })

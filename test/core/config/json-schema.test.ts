@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { z } from 'zod'
-import { configJsonSchema, loadConfig } from '../../../lib/core/catalog/index.ts'
+import { configJsonSchema, loadConfig } from '../../../lib/core/config/index.ts'
 import { configWith, KEY, LINE } from './config.ts'
 
 const full = configWith({
@@ -100,7 +100,7 @@ describe('the JSON Schema of the config', () => {
   })
 
   it('is printed by the script behind "npm run schema"', async () => {
-    const script = new URL('../../../lib/core/catalog/emit-schema.ts', import.meta.url).pathname
+    const script = new URL('../../../lib/core/config/emit-schema.ts', import.meta.url).pathname
     const { stdout } = await promisify(execFile)(process.execPath, [script])
     assert.deepEqual(JSON.parse(stdout), JSON.parse(JSON.stringify(configJsonSchema())))
   })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ConfigError, loadConfig } from '../../../lib/core/catalog/index.ts'
+import { ConfigError, loadConfig } from '../../../lib/core/config/index.ts'
 import { ACCOUNT, configWith, KEY, LINE, MODEL } from './config.ts'
 
 function faultsOf(source: unknown, env: Record<string, string> = {}): readonly string[] {
@@ -136,6 +136,39 @@ describe('a fault of the config', () => {
       'lines[0].extra',
       'lines[0].weight',
       'shape',
+    ])
+  })
+
+  it('of the schema hides none of names that refer to nothing, at any place of the same config', () => {
+    const source = configWith({
+      keys: [
+        { ...KEY, account: 'nobody', allowIps: [7, 'nowhere'] },
+        { ...KEY, colour: 'red' },
+      ],
+      models: [MODEL, { ...MODEL, kind: 'none' }],
+      lines: [
+        { ...LINE, weight: -1, models: { nothing: 'up', [MODEL.id]: 7 }, headers: { host: 1, te: 'x' } },
+      ],
+      passThrough: [{ path: '/v1/x', lines: ['gone', 1], colour: 'red' }],
+    })
+    const paths = faultsOf(source).map((fault) => fault.slice(0, fault.indexOf(':')))
+    assert.deepEqual(paths.sort(), [
+      'keys[0].account',
+      'keys[0].allowIps[0]',
+      'keys[0].allowIps[1]',
+      'keys[1].colour',
+      'keys[1].id',
+      'keys[1].secret',
+      'lines[0].headers.host',
+      'lines[0].headers.te',
+      `lines[0].models.${MODEL.id}`,
+      'lines[0].models.nothing',
+      'lines[0].weight',
+      'models[1].id',
+      'models[1].kind',
+      'passThrough[0].colour',
+      'passThrough[0].lines[0]',
+      'passThrough[0].lines[1]',
     ])
   })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ConfigError, loadConfig } from '../../../lib/core/catalog/index.ts'
+import { ConfigError, loadConfig } from '../../../lib/core/config/index.ts'
 import { ACCOUNT, configWith, KEY, LINE, MODEL } from './config.ts'
 
 function faultsOf(source: unknown, env: Record<string, string> = {}): readonly string[] {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { formatAmount, loadConfig, priceOn } from '../../../lib/core/catalog/index.ts'
+import { formatAmount, priceOn } from '../../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
 import { configWith, LINE, MODEL } from './config.ts'
 
 const PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60' }

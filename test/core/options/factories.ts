@@ -1,0 +1,172 @@
+import * as toolkit from '../../../lib/index.ts'
+
+const { catalog } = toolkit.loadConfig({
+  accounts: [],
+  keys: [],
+  models: [{ id: 'chat', kind: 'chat' }],
+  lines: [
+    {
+      id: 'l1',
+      provider: 'p',
+      protocol: 'openai',
+      baseUrl: 'http://127.0.0.1:9/v1',
+      apiKey: 'k',
+      models: { chat: 'm' },
+    },
+  ],
+})
+const keys = toolkit.memoryKeyDirectory({ accounts: [], keys: [] })
+const ledger = new toolkit.MemoryLedger()
+const calls = new toolkit.MemoryCallStore()
+const tickets = new toolkit.MemoryTicketStore()
+const levels = [{ name: 'all', by: () => 'all', rpm: 1 }]
+
+/** What each factory needs, and for each option one value that it takes. */
+export const FACTORIES: Record<string, { needs: object; takes: object; beside?: Record<string, object> }> = {
+  beginCall: { needs: {}, takes: { protocol: () => ({}), logger: console, onBegin: () => {} } },
+  telemetry: { needs: {}, takes: { catalog, states: {} } },
+  callLog: { needs: { writer: { add() {} } }, takes: { writer: { add() {} }, settledBy: 'ledger' } },
+  authenticate: {
+    needs: { keys },
+    takes: { keys, region: 'eu', cacheMs: 1, cacheEntries: 1, staleMs: 1, lookupMs: 1 },
+  },
+  readRequest: {
+    needs: { catalog },
+    takes: {
+      catalog,
+      operation: () => ({}),
+      bodyLimitBytes: 1,
+      bodyBudgetBytes: 1e9,
+      before: [toolkit.rateLimit()],
+      estimateTokens: () => 1,
+    },
+  },
+  idempotency: {
+    needs: {},
+    // Options that go with others only.
+    beside: { keepWhen: { replay: true } },
+    takes: {
+      store: new toolkit.MemoryIdempotencyStore(),
+      scope: () => '',
+      keepMs: 1,
+      leaseMs: 400,
+      answerLimitBytes: 0,
+      answers: { write() {}, drop() {} },
+      replay: true,
+      keepWhen: () => true,
+      handlerMs: 1,
+      completedBy: 'ledger',
+      storeTimeoutMs: 1,
+      onStoreChange: () => {},
+      logger: console,
+    },
+  },
+  references: { needs: { kept: new toolkit.KeptThings() }, takes: { kept: new toolkit.KeptThings() } },
+  rateLimit: {
+    needs: {},
+    takes: {
+      levels,
+      tokens: () => 1,
+      skip: () => false,
+      store: new toolkit.MemoryLimitStore(),
+      onStoreError: 'refuse',
+      windowMs: 2_678_400_000,
+      headers: 'ietf',
+      logger: console,
+    },
+  },
+  ipSubject: { needs: {}, takes: { ipv6Prefix: 64 } },
+  billingGuard: {
+    needs: { reserve: () => '1' },
+    takes: {
+      pool: new toolkit.LeasePool({ ledger }),
+      catalog,
+      reserve: () => '1',
+      account: () => 'a',
+      key: () => null,
+      handlerMs: 1,
+    },
+  },
+  route: {
+    needs: { catalog },
+    takes: {
+      catalog,
+      strategy: 'latency',
+      maxAttempts: 1,
+      region: 'eu',
+      lines: new toolkit.LineRegistry(),
+      onDisconnect: 'drain',
+      drainMs: 1,
+    },
+  },
+  forward: {
+    needs: { catalog, rule: { lines: [] } },
+    takes: {
+      catalog,
+      rule: { lines: [] },
+      strategy: 'latency',
+      maxAttempts: 1,
+      region: 'eu',
+      lines: new toolkit.LineRegistry(),
+      kept: new toolkit.KeptThings(),
+      bodyLimitBytes: 1,
+      bodyBudgetBytes: 1e9,
+    },
+  },
+  forwardTo: { needs: {}, takes: { lines: new toolkit.LineRegistry(), region: 'eu' } },
+  errorEnvelope: { needs: {}, takes: { logger: console } },
+  unknownPath: { needs: {}, takes: {} },
+  modelRoutes: { needs: { catalog }, takes: { catalog, lineStatus: () => ({}) } },
+  accountRoutes: { needs: { ledger }, takes: { ledger } },
+  callLogRoutes: { needs: { store: calls }, takes: { store: calls, account: 'all' } },
+  storedResponse: {
+    needs: { kept: new toolkit.KeptThings(), catalog },
+    takes: { kept: new toolkit.KeptThings(), catalog },
+  },
+  ticketRoutes: {
+    needs: { store: tickets, calls },
+    takes: { store: tickets, calls, account: () => 'a', entryWithinMs: 0 },
+  },
+  adminTicketRoutes: {
+    needs: { store: tickets, calls },
+    takes: { store: tickets, calls, actor: () => 'a' },
+  },
+  adminAccess: { needs: {}, takes: { token: 'secret' } },
+  adminRoutes: {
+    needs: { accounts: { deposit() {} }, ledger },
+    takes: {
+      accounts: { deposit() {} },
+      ledger,
+      videoTasks: {},
+      keys: {},
+      lines: { list() {}, refresh() {}, store: {} },
+      changes: {},
+      actor: () => 'a',
+    },
+  },
+  videoEndpoints: {
+    needs: { tasks: { intend() {} }, lines: { place() {} } },
+    takes: {
+      tasks: { intend() {} },
+      lines: { place() {} },
+      urlSigningSecret: 'x'.repeat(16),
+      signedForMs: 1000,
+      publicOrigin: 'https://models.example.com',
+      logger: console,
+    },
+  },
+}
+
+/** Exported functions that make nothing to be mounted. */
+export const NOT_MOUNTED = new Set([
+  'callOf',
+  'cutStalledCallers',
+  'isWebSocketRequest',
+  'loadConfig',
+  'memoryKeyDirectory',
+  'messageClassesOf',
+  'openCall',
+  'refuseUnparsed',
+  'serverRefusals',
+  'upgradeHandler',
+])

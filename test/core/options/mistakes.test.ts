@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { RequestHandler } from 'express'
+import * as toolkit from '../../../lib/index.ts'
+import { envelopeIn } from '../../support/answer-bodies.ts'
+import { recordingLogger, serveApp } from '../../support/app-server.ts'
+import { FACTORIES, NOT_MOUNTED } from './factories.ts'
+
+type Factory = (options?: unknown) => unknown
+
+/** Values of every kind. Most of them are wrong for any option. */
+const WRONG: readonly unknown[] = [
+  null,
+  true,
+  '7',
+  'sk-secret-text',
+  -1,
+  1.5,
+  Number.NaN,
+  [],
+  [7],
+  {},
+  Promise.resolve({}),
+  () => {},
+  Symbol('x'),
+]
+
+function made(name: string, options: unknown): Error | undefined {
+  try {
+    ;(toolkit as unknown as Record<string, Factory>)[name]?.(options)
+    return undefined
+  } catch (error) {
+    assert.ok(error instanceof Error)
+    return error
+  }
+}
+
+/** The message is one line that names the owner and the option, says what to write, and shows nothing of the value. */
+function assertLine(error: Error | undefined, begin: string, what: string): void {
+  assert.ok(error, `${what} is taken`)
+  assert.ok(error instanceof TypeError, `${what}: ${error.stack}`)
+  assert.ok(error.message.startsWith(begin), `${what}: ${error.message}`)
+  assert.doesNotMatch(error.message, /\n|sk-secret-text|undefined is not|of undefined|of null/, what)
+}
+
+it('the table has every exported function that makes something to be mounted', () => {
+  const functions = Object.entries(toolkit)
+    .filter(([name, value]) => typeof value === 'function' && /^[a-z]/.test(name) && !NOT_MOUNTED.has(name))
+    .map(([name]) => name)
+  assert.deepEqual(functions.sort(), Object.keys(FACTORIES).sort())
+})
+
+for (const [name, { needs, takes, beside = {} }] of Object.entries(FACTORIES)) {
+  describe(name, () => {
+    it('takes what it needs, and each option', () => {
+      assert.equal(made(name, needs), undefined)
+      for (const [option, value] of Object.entries(takes))
+        assert.equal(made(name, { ...needs, ...beside[option], [option]: value }), undefined, option)
+    })
+
+    it('names its options where it is given one that it does not have, and the one that was meant', () => {
+      const error = made(name, { ...needs, unheardOf: 1 })
+      assertLine(error, `${name}: `, 'an unknown option')
+      const listed = /its options are (.*)$/.exec(error?.message ?? '')?.[1]?.split(', ') ?? []
+      assert.deepEqual(listed.sort(), Object.keys(takes).sort())
+      for (const option of listed) {
+        for (const misspelt of [option.toUpperCase(), `${option}s`, option.slice(0, -1), swapped(option)]) {
+          if (misspelt === option) continue
+          const told = made(name, { ...needs, [misspelt]: 1 })
+          assertLine(told, `${name}: there is no option "${misspelt}"`, misspelt)
+          assert.match(told?.message ?? '', /did you mean "\w+"\?/, misspelt)
+        }
+      }
+    })
+
+    it('says what is wrong with an option of any other kind', () => {
+      for (const option of Object.keys(takes)) {
+        let refused = 0
+        for (const value of WRONG) {
+          const error = made(name, { ...needs, ...beside[option], [option]: value })
+          if (!error) continue
+          refused++
+          assertLine(error, `${name}: `, `${option}: ${String(value)}`)
+          assert.match(error.message, new RegExp(`"${option}|the rule`), `${option}: ${String(value)}`)
+        }
+        assert.ok(refused >= 8, `${option} takes nearly anything`)
+      }
+    })
+
+    it('wants an object of options, and what it needs in it', () => {
+      for (const value of [null, 'x', 7, [], true]) {
+        assertLine(made(name, value), `${name}: `, String(value))
+      }
+      const missing = made(name, undefined)
+      if (Object.keys(needs).length > 0) assertLine(missing, `${name}: `, 'no options')
+      else assert.equal(missing, undefined)
+    })
+
+    it('says that it was mounted without being called, in the log and with a 500, and lets no request through', async (t) => {
+      const logger = recordingLogger()
+      let behind = 0
+      const app = await serveApp((app) => {
+        app.use((toolkit as unknown as Record<string, RequestHandler>)[name] as RequestHandler)
+        app.use((_req, res) => {
+          behind++
+          res.end()
+        })
+        app.use(toolkit.errorEnvelope({ logger }))
+      })
+      t.after(app.close)
+      const res = await fetch(app.url, { signal: AbortSignal.timeout(5000) })
+      assert.equal(res.status, 500)
+      const { error } = envelopeIn(await res.json())
+      assert.equal(error.code, 'internal_error')
+      assert.doesNotMatch(error.message, new RegExp(name))
+      assert.equal(behind, 0)
+      const logged = logger.lines.map(({ fields }) => (fields as { err: Error }).err.message)
+      assert.equal(logged.length, 1)
+      assert.match(String(logged), new RegExp(`^${name}: .*call it: app\\.use\\(${name}\\(\\)\\)`))
+    })
+  })
+}
+
+function swapped(name: string): string {
+  return name.slice(0, -2) + [...name.slice(-2)].reverse().join('')
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { boundedStore, StoreAway } from '../../../lib/core/store-guard/index.ts'
+
+class Store {
+  readonly name = 'rows'
+  #rows = new Map([['a', 1]])
+  async find(id: string) {
+    return this.#rows.get(id)
+  }
+  async never(): Promise<number> {
+    return new Promise(() => {})
+  }
+  throws(): Promise<number> {
+    throw new Error('at once')
+  }
+  async rejects(): Promise<number> {
+    throw new Error('rejected')
+  }
+  async rejectsLate(): Promise<number> {
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    throw new Error('late')
+  }
+  plain(): Promise<number> {
+    return 7 as unknown as Promise<number>
+  }
+}
+
+describe('a store with a bound', () => {
+  const unhandled: unknown[] = []
+  const note = (error: unknown) => void unhandled.push(error)
+  before(() => void process.on('unhandledRejection', note))
+  after(() => {
+    process.off('unhandledRejection', note)
+    assert.deepEqual(unhandled, [])
+  })
+  const limits = { never: 30, rejectsLate: 30 }
+  const store = boundedStore('rows', new Store(), limits)
+
+  it('answers as it does without, also if it answers no promise', async () => {
+    assert.equal(await store.find('a'), 1)
+    assert.equal(await store.plain(), 7)
+    assert.equal(store.name, 'rows')
+    assert.ok(store instanceof Store)
+  })
+
+  it('rejects what throws, and passes on what rejects', async () => {
+    const thrown = store.throws()
+    await assert.rejects(thrown, /at once/)
+    await assert.rejects(store.rejects(), /rejected/)
+  })
+
+  it('rejects what has no answer in time, and drops what becomes of it', async () => {
+    const late = { name: 'StoreAway', message: 'rows: "never" was not answered in 30 ms' }
+    await assert.rejects(store.never(), late)
+    await assert.rejects(store.rejectsLate(), StoreAway)
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    assert.deepEqual(unhandled, [])
+  })
+})

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { beforeEach, describe, it, type TestContext } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { CallLogWriter, type CallLogWriterOptions } from '../../../lib/middleware/call-log/index.ts'
+import { entryAt } from '../../contracts/call-store.ts'
+import { RecordingStore, recordingLogger } from './recording-store.ts'
+
+const NOW = Date.parse('2026-01-31T12:00:00Z')
+
+let store: RecordingStore
+let logger: ReturnType<typeof recordingLogger>
+
+beforeEach((t) => {
+  store = new RecordingStore()
+  logger = recordingLogger()
+  ;(t as TestContext).mock.timers.enable({ apis: ['setTimeout', 'Date'], now: NOW })
+})
+
+function writerOf(options: Partial<CallLogWriterOptions> = {}): CallLogWriter {
+  return new CallLogWriter({ store, logger, ...options })
+}
+
+function entries(count: number) {
+  return Array.from({ length: count }, (_, i) => entryAt(NOW + i))
+}
+
+async function pass(t: TestContext, ms: number): Promise<void> {
+  t.mock.timers.tick(ms)
+  for (let i = 0; i < 5; i++) await turn()
+}
+
+describe('an entry that is not written', () => {
+  it('parts an entry that the store refuses from the others, and drops it when it was refused again and again', async (t) => {
+    const writer = writerOf()
+    const [first, broken, ...others] = entries(40)
+    assert.ok(first && broken)
+    const append = store.append.bind(store)
+    store.append = async (batch) => {
+      if (batch.some(({ id }) => id === broken.id)) throw new Error('no such column')
+      return append(batch)
+    }
+    for (const entry of [first, broken, ...others]) writer.add(entry)
+    for (let i = 0; i < 40; i++) await pass(t, 1000)
+    for (const { id } of [first, ...others]) assert.ok(await store.find(id), 'others are written')
+    const later = Array.from({ length: 4 }, (_, i) => entryAt(NOW + 1000 + i))
+    for (const entry of later) {
+      writer.add(entry)
+      for (let i = 0; i < 10; i++) await pass(t, 1000)
+      assert.ok(await store.find(entry.id))
+    }
+    assert.deepEqual([writer.dropped, writer.queued], [1, 0])
+    const refused = logger.lines.find(({ message }) => message === 'call log: the store refuses an entry')
+    assert.deepEqual(refused?.fields, { err: new Error('no such column'), requestId: broken.id })
+  })
+
+  it('tries again when the store has not answered for ten seconds', async (t) => {
+    const writer = writerOf()
+    const [entry] = entries(1)
+    assert.ok(entry)
+    store.hanging = true
+    writer.add(entry)
+    await pass(t, 60)
+    assert.equal(store.batches.length, 1)
+    store.hanging = false
+    for (let i = 0; i < 12; i++) await pass(t, 1000)
+    assert.ok(await store.find(entry.id))
+  })
+})

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it, mock } from 'node:test'
+import { shop } from './shop-app.ts'
+
+describe('long windows', () => {
+  beforeEach(() => mock.timers.enable({ apis: ['Date'], now: Date.parse('2026-01-01T00:00:00Z') }))
+  afterEach(() => mock.timers.reset())
+  const pass = (ms: number) => mock.timers.setTime(Date.now() + ms)
+  const HOUR = 3_600_000
+  const DAY = 24 * HOUR
+
+  for (const windowMs of [HOUR, DAY, 31 * DAY]) {
+    it(`of ${windowMs / HOUR} h tell the true wait, which retries do not prolong, and end`, async (t) => {
+      const app = await shop(t, { windowMs, levels: [{ name: 'all', by: () => 'all', rpm: 1 }] })
+      assert.equal((await app.ask()).status, 200)
+      pass(HOUR / 2)
+      const told = async () => {
+        const res = await app.ask()
+        assert.equal(res.status, 429)
+        return Number(res.headers.get('retry-after'))
+      }
+      const wait = (windowMs - HOUR / 2) / 1000
+      assert.equal(await told(), wait)
+      pass(10_000)
+      assert.equal(await told(), wait - 10)
+      assert.equal(await told(), wait - 10)
+      // Within the last minute early retries prolong as in a short window.
+      pass((wait - 20) * 1000)
+      assert.equal(await told(), 11)
+      assert.equal(app.handled, 1)
+      pass(11_000)
+      assert.equal((await app.ask()).status, 200)
+      assert.equal(app.handled, 2)
+    })
+  }
+
+  it('forget a refusal when the limit is raised', async (t) => {
+    let rpm = 1
+    const app = await shop(t, { windowMs: DAY, levels: [{ name: 'all', by: () => 'all', rpm: () => rpm }] })
+    await app.ask()
+    await app.ask()
+    pass(5000)
+    assert.equal((await app.ask()).status, 429)
+    rpm = 2
+    pass(5000)
+    assert.equal((await app.ask()).status, 200)
+  })
+})

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { recordingLogger } from '../../support/app-server.ts'
+import { shop } from './shop-app.ts'
+
+describe('a limit that never applies', () => {
+  it('is told once at the first request where nobody is authenticated', async (t) => {
+    const logger = recordingLogger()
+    const app = await shop(t, { logger })
+    for (let i = 0; i < 3; i++) assert.equal((await app.ask()).status, 200)
+    assert.deepEqual(
+      logger.lines.map(({ level, message }) => [level, message]),
+      [
+        [
+          'warn',
+          'rateLimit: nothing is limited; nobody is authenticated: mount authenticate before it, or give "levels"',
+        ],
+      ],
+    )
+  })
+
+  it('is told once after a hundred requests where own levels have none', async (t) => {
+    const logger = recordingLogger()
+    const app = await shop(t, { logger, levels: [{ name: 'user', by: () => undefined, rpm: 1 }] })
+    for (let i = 0; i < 99; i++) await app.ask()
+    assert.deepEqual(logger.lines, [])
+    for (let i = 0; i < 102; i++) await app.ask()
+    assert.equal(logger.lines.length, 1)
+    assert.match(
+      String(logger.lines.map(({ message }) => message)),
+      /^rateLimit: nothing is limited; no level has applied .* "by"/,
+    )
+  })
+
+  it('is not told where a level has applied before', async (t) => {
+    const logger = recordingLogger()
+    const app = await shop(t, { logger, levels: [{ name: 'user', by: (req) => req.get('x-user'), rpm: 9 }] })
+    await app.ask({ 'x-user': 'ann' })
+    for (let i = 0; i < 120; i++) await app.ask()
+    assert.deepEqual(logger.lines, [])
+  })
+})

@@ -1,0 +1,78 @@
+import type { ErrorCode } from '../../lib/core/errors/index.ts'
+
+/** Whose fault it is: the line's, for all its models, the model's on the line, or nobody's. */
+export type Fault = 'line' | 'model' | 'none'
+/** Status, error, and what it comes to. */
+export type FaultRow = readonly [
+  what: string,
+  status: number,
+  error: unknown,
+  code: ErrorCode,
+  fault: Fault,
+  next: boolean,
+  headers?: Record<string, string>,
+  restMs?: number,
+]
+
+const says = (message: string, more: object = {}) => ({ message, ...more })
+const REQUEST = ['invalid_request', 'none', false] as const
+const FILTERED = ['content_filtered', 'none', false] as const
+const OURS = ['upstream_error', 'line', true] as const
+const MODEL = ['upstream_error', 'model', true] as const
+const BUSY = ['upstream_overloaded', 'model', true] as const
+const LIMITED = ['upstream_rate_limited', 'none', true] as const
+
+/** What a line can refuse with. */
+export const TABLE: readonly FaultRow[] = [
+  ['no words', 401, {}, ...OURS],
+  ['no words', 402, {}, ...OURS],
+  ['our balance', 402, says('Your credit balance is too low'), ...OURS],
+  ['our key', 403, says('Incorrect API key'), ...OURS],
+  ['our account', 403, says('Your account is not active'), ...OURS],
+  ['our account and a policy', 403, says('Your account was disabled for policy violations'), ...OURS],
+  ['permission, by its type', 403, { type: 'permission_error' }, ...OURS],
+  ['permission, by its code', 403, { code: 'access_denied' }, ...OURS],
+  ['flagged', 403, says('Your input was flagged'), ...FILTERED],
+  ['moderation', 403, says('Your chosen model requires moderation'), ...FILTERED],
+  ['policy', 403, says('Not allowed by our usage policies'), ...FILTERED],
+  ['policy, by its code', 403, { code: 'content_policy_violation' }, ...FILTERED],
+  ['nothing of ours', 403, says('No.'), ...REQUEST],
+  ['nothing', 404, {}, ...MODEL],
+  ['the model', 404, says('The model `gpt-x` does not exist', { code: 'model_not_found' }), ...MODEL],
+  ['the model, as Anthropic does', 404, { type: 'not_found_error', message: 'model: claude-x' }, ...MODEL],
+  ['a file', 404, says('No such File object: file-abc'), ...REQUEST],
+  ['a vector store', 404, says('Vector store vs_1 not found'), ...REQUEST],
+  ['a thread', 404, { code: 'thread_not_found' }, ...REQUEST],
+  ['a container', 404, says('Container cntr_1 not found'), ...REQUEST],
+  ['an item', 404, says("Item with id 'rs_1' not found"), ...REQUEST],
+  ['a param', 404, says('Not found', { param: 'messages[0].file_id' }), ...REQUEST],
+  ['an unknown model', 400, { code: 'model_not_found' }, ...MODEL],
+  ['an unknown model, in words', 400, says('The model `gpt-x` does not exist'), ...MODEL],
+  ['a model that lacks a feature', 400, says('This model does not support image input'), ...REQUEST],
+  ['context', 400, { code: 'context_length_exceeded' }, 'context_too_long', 'none', false],
+  ['context', 413, { code: 'context_length_exceeded' }, 'context_too_long', 'none', false],
+  ['size', 413, {}, 'request_too_large', 'none', false],
+  ['policy', 400, says('Output blocked by content filtering policy'), ...FILTERED],
+  ...[400, 405, 409, 410, 415, 418, 422, 424, 431, 451, 499].map(
+    (status): FaultRow => ['anything', status, says('No.'), ...REQUEST],
+  ),
+  ...[500, 501, 502, 504, 520, 599].map((status): FaultRow => ['anything', status, {}, ...MODEL]),
+  ...[503, 529].map((status): FaultRow => ['anything', status, {}, ...BUSY]),
+  ['no wait', 429, {}, ...LIMITED, {}, 2000],
+  ['our quota', 429, { code: 'insufficient_quota' }, ...LIMITED, {}, 2000],
+  ['a wait', 429, {}, ...LIMITED, { 'retry-after': '7' }, 7000],
+  ['a long wait', 429, {}, ...LIMITED, { 'retry-after': '86400' }, 60_000],
+  ['an endless wait', 429, {}, ...LIMITED, { 'retry-after': '1e999' }, 60_000],
+  ...['0', '-3', 'soon', 'Thu, 01 Jan 1970 00:00:00 GMT', 'NaN', '0.0'].flatMap((wait): FaultRow[] => [
+    [`a wait of ${wait}`, 429, {}, ...LIMITED, { 'retry-after': wait }, 1000],
+    [`a wait of ${wait} ms`, 429, {}, ...LIMITED, { 'retry-after-ms': wait }, 1000],
+  ]),
+]
+
+/** The errors that name their status under status 200. */
+export const NAMED: readonly FaultRow[] = TABLE.filter(([, status]) => status !== 499 && status < 520).map(
+  ([what, status, error, ...rest]) => [what, status, { ...(error as object), status }, ...rest],
+)
+
+/** One of them for each status. */
+export const NAMED_ONCE: readonly FaultRow[] = [...new Map(NAMED.map((row) => [row[1], row])).values()]

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { accountWallet } from '../../../lib/ledger/index.ts'
+import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { charge, figuresOf, prepaid, take } from '../../contracts/ledger-money.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { postgresUrl } from './postgres-database.ts'
+
+async function openLedger(t: TestContext) {
+  const url = await postgresUrl()
+  const db = await openDatabase(url, { poolSize: 4, lockTimeoutMs: 100 })
+  const operator = new Client({ connectionString: url })
+  await operator.connect()
+  t.after(() => Promise.all([db.destroy(), operator.end()]))
+  const ledger = new SqlLedger(db)
+  /** Runs `run` while a transaction of this process has a wallet, as a slow one of the pool would. */
+  const whileOwn = (account: string, run: () => Promise<void>) =>
+    db.transaction().execute(async (trx) => {
+      await trx
+        .selectFrom('wallets')
+        .selectAll()
+        .where('id', '=', accountWallet(account))
+        .forUpdate()
+        .execute()
+      await run()
+    })
+  const whileForeign = async (account: string, run: () => Promise<void>, lock = 'for update') => {
+    await operator.query('begin')
+    await operator.query(`select 1 from wallets where id = $1 ${lock}`, [accountWallet(account)])
+    await run()
+    await operator.query('rollback')
+  }
+  const heldUp = (accounts: readonly string[], own: boolean) => ({
+    name: 'WalletsHeldUp',
+    wallets: new Set(accounts.map(accountWallet)),
+    own,
+  })
+  return { ledger, operator, whileOwn, whileForeign, heldUp }
+}
+
+describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES }, () => {
+  it('by another transaction of this process are told from those of somebody else', async (t) => {
+    const { ledger, whileOwn, whileForeign, heldUp } = await openLedger(t)
+    const [ours, theirs, free] = await Promise.all([1, 2, 3].map(() => prepaid(ledger, 1000n)))
+    assert.ok(ours && theirs && free)
+    const changed = (account: string) =>
+      ledger.change('p', [take(`l-${account}`, accountWallet(account), 1n)])
+    await whileOwn(ours, async () => {
+      await assert.rejects(ledger.settle([charge(free, 1n), charge(ours, 1n)]), heldUp([ours], true))
+      await assert.rejects(changed(ours), heldUp([ours], true))
+      await whileForeign(theirs, async () => {
+        const both = [charge(theirs, 1n), charge(ours, 1n), charge(free, 1n)]
+        await assert.rejects(ledger.settle(both), heldUp([theirs, ours], false))
+      })
+    })
+    for (const lock of ['for update', 'for no key update', 'for share'])
+      await whileForeign(
+        theirs,
+        async () => {
+          const batch = [charge(free, 1n), charge(theirs, 1n)]
+          await assert.rejects(ledger.settle(batch), heldUp([theirs], false), lock)
+          await assert.rejects(changed(theirs), heldUp([theirs], false), lock)
+        },
+        lock,
+      )
+    assert.deepEqual(await figuresOf(ledger, accountWallet(free)), [1000n, 0n, 0n, 0n])
+    assert.deepEqual(await ledger.settle([charge(ours, 1n), charge(theirs, 1n), charge(free, 1n)]), [
+      'written',
+      'written',
+      'written',
+    ])
+  })
+
+  it('and free again before anybody can be told of are waited for once more', async (t) => {
+    const { ledger, operator } = await openLedger(t)
+    const account = await prepaid(ledger, 1000n)
+    // A lock that is gone at each look: what waits for it has waited in vain, and nobody has it.
+    const settling: Promise<unknown>[] = []
+    for (let i = 0; i < 5; i++) {
+      await operator.query('begin')
+      await operator.query('select 1 from wallets where id = $1 for update', [accountWallet(account)])
+      settling.push(ledger.settle([charge(account, 1n)]).catch((error: Error) => error.name))
+      await sleep(95)
+      await operator.query('rollback')
+    }
+    for (const outcome of await Promise.all(settling))
+      assert.ok(Array.isArray(outcome) || outcome === 'WalletsHeldUp', `${outcome}`)
+    assert.deepEqual((await ledger.check()).violations, [])
+  })
+})
