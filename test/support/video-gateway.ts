@@ -13,7 +13,11 @@ import {
   videoEndpoints,
 } from '../../lib/endpoints/video/index.ts'
 import { accountWallet, MemoryLedger } from '../../lib/ledger/index.ts'
-import { authenticate, memoryKeyDirectory } from '../../lib/middleware/authenticate/index.ts'
+import {
+  authenticate,
+  type MemoryKeyDirectory,
+  memoryKeyDirectory,
+} from '../../lib/middleware/authenticate/index.ts'
 import { beginCall } from '../../lib/middleware/begin-call/index.ts'
 import {
   type CallLogEntry,
@@ -44,6 +48,7 @@ export interface VideoGateway {
   entry(response: Response | string): Promise<CallLogEntry>
   readonly ledger: MemoryLedger
   readonly tasks: MemoryTaskStore
+  readonly keys: MemoryKeyDirectory
   readonly catalog: Catalog
   readonly lines: LineRegistry
   readonly sdk: OpenAI
@@ -94,6 +99,7 @@ export async function startVideoGateway(t: TestContext, options: VideoGatewayOpt
   const tasks = new MemoryTaskStore({ money: ledger.holds, claims, calls: store })
   const logger = recordingLogger()
   const lines = new LineRegistry()
+  const keys = memoryKeyDirectory(config)
   const access = new LineAccess({ catalog, lines, region, ...routing })
   const video = videoEndpoints({ tasks, lines: access, logger, ...options.video })
   const settler = options.settles
@@ -103,7 +109,7 @@ export async function startVideoGateway(t: TestContext, options: VideoGatewayOpt
     app.set('trust proxy', config.trustProxy)
     app.use(beginCall({ logger }), callLog({ writer }))
     app.get('/v1/videos/:id/content', video.signedContent)
-    app.use(authenticate({ keys: memoryKeyDirectory(config), region }))
+    app.use(authenticate({ keys, region }))
     app.post(
       OPERATIONS.map(({ path }) => path),
       readRequest({ catalog, bodyLimitBytes }),
@@ -143,6 +149,7 @@ export async function startVideoGateway(t: TestContext, options: VideoGatewayOpt
     },
     ledger,
     tasks,
+    keys,
     catalog,
     lines,
     sdk: new OpenAI({ apiKey: KEY, baseURL: `${url}/v1`, maxRetries: 0 }),

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Request, Response } from 'express'
 import { type AttemptNote, type Call, freeSpent } from '../../../core/call/index.ts'
 import type { Line } from '../../../core/catalog/index.ts'
-import type { ErrorCode, GatewayError } from '../../../core/errors/index.ts'
+import type { ErrorCode } from '../../../core/errors/index.ts'
 import { setNoStore } from '../../../core/json-api/index.ts'
 import { DispatchExchange, type ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
 import type { ExchangeEnd } from '../../../routing/attempt/exchange.ts'
@@ -16,6 +16,8 @@ export interface DownloadSource {
   readonly line: Line
   /** Receives the record of the exchange. */
   readonly note: AttemptNote
+  /** Aborted when the download must end: the caller has left, or its key has ended. */
+  readonly signal: AbortSignal
 }
 
 const MAX_REDIRECTS = 5
@@ -34,7 +36,7 @@ const MEDIA = /^(?:(?:video|audio)\/[\w.+-]+|image\/(?!svg)[\w.-]+|application\/
 
 /**
  * Streams a file from an upstream to the caller at the caller's speed: only a few chunks are in memory, however large
- * the file is. The upstream answers ranges and conditions. The download ends when the caller leaves.
+ * the file is. The upstream answers ranges and conditions.
  *
  * @throws {GatewayError} if the download fails; after the first byte, the answer must be broken off.
  */
@@ -48,16 +50,10 @@ export async function sendDownload(
   const callerHeaders = Object.fromEntries(REQUEST_HEADERS.flatMap((name) => headerOf(req, name)))
   const download = new Download(req, res, downloads, { ...source, callerHeaders })
   const leave = (): void => download.leave()
-  call.onLeave(leave)
-  let keyEnd: GatewayError | undefined
-  call.keyWatch?.follow(call, (error) => {
-    keyEnd = error
-    leave()
-  })
+  source.signal.addEventListener('abort', leave)
   const release = call.hold()
   try {
     const failure = await download.run(source.note)
-    if (keyEnd && !res.writableEnded && !call.left) throw keyEnd
     if (!failure || call.left) return
     const { code, detail } = failure
     if (detail !== null)
@@ -67,7 +63,7 @@ export async function sendDownload(
       )
     throw call.refuse(code)
   } finally {
-    call.offLeave(leave)
+    source.signal.removeEventListener('abort', leave)
     release()
   }
 }
@@ -104,7 +100,7 @@ class Download implements ResponseHandler<ExchangeEnd> {
     return end.kind === 'failed' ? end.failure : undefined
   }
 
-  /** Ends the download because the caller left. */
+  /** Ends the download, because nobody may have the rest. */
   leave(): void {
     this.#exchange.abandon()
   }

@@ -1,5 +1,6 @@
 import type { NextFunction, Request, Response } from 'express'
 import { type Call, callOf } from '../../../core/call/index.ts'
+import { GatewayError } from '../../../core/errors/index.ts'
 import type { VideoLines } from '../lines/video-lines.ts'
 import type { VideoTask } from '../tasks/task.ts'
 import type { TaskService } from '../tasks/task-service.ts'
@@ -85,17 +86,24 @@ export class VideoContent {
         param: 'variant',
         message: 'Of this video there is nothing but the video itself. Leave "variant" out.',
       })
-    const leaving = new AbortController()
-    const leave = (): void => leaving.abort()
-    call.onLeave(leave)
-    const content = client.content(task, variant, leaving.signal)
-    const source = await content.finally(() => call.offLeave(leave))
+    const ending = new AbortController()
+    call.onLeave(() => ending.abort())
+    call.keyWatch?.follow(call, (error) => ending.abort(error))
+    const { signal } = ending
+    const source = await client.content(task, variant, signal)
+    if (call.left) return
+    throwKeyEnd(signal)
     if (source.kind === 'missing') throw call.refuse('not_found')
     if (source.kind === 'away') throw call.refuse(source.code)
     const { url, headers } = source
     const note = service.noteFor([call], task)
-    await sendDownload(req, res, call, downloads, { url, headers, line, note })
+    await sendDownload(req, res, call, downloads, { url, headers, line, note, signal })
+    if (!res.writableEnded && !call.left) throwKeyEnd(signal)
   }
+}
+
+function throwKeyEnd({ reason }: AbortSignal): void {
+  if (reason instanceof GatewayError) throw reason
 }
 
 const EXPIRED = 'This address has expired. Read the task again for a new one.'
