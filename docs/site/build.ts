@@ -1,9 +1,9 @@
 /** Builds the documentation as a static site: `npm run docs -- [folder]`, by default into `.data/docs`. */
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Application, Converter, type ProjectReflection, ReflectionKind, Renderer } from 'typedoc'
 import { brokenLinks } from './broken-links.ts'
-import { writeLlmsText } from './llms-text.ts'
+import { llmsFullText, llmsText } from './llms-text.ts'
 import { pagesOfPackage, ROOT } from './pages.ts'
 
 const out = resolve(process.argv[2] ?? join(ROOT, '.data/docs'))
@@ -70,7 +70,9 @@ app.renderer.on(Renderer.EVENT_BEGIN, () => {
   }
 })
 await app.generateDocs(project, out)
-writeLlmsText(out, [...pages.values()], ({ path }) => urls.get(join(ROOT, path)) ?? path)
+const urlOf = ({ path }: { path: string }) => urls.get(join(ROOT, path)) ?? path
+writeFileSync(join(out, 'llms.txt'), llmsText([...pages.values()], urlOf))
+writeFileSync(join(out, 'llms-full.txt'), llmsFullText([...pages.values()]))
 const broken = brokenLinks(out)
 if (broken.length > 0) throw new Error(`links that lead nowhere:\n${broken.join('\n')}`)
 console.log(out)

@@ -14,22 +14,32 @@ describe('the packed tarball, installed in an empty project', () => {
 
   test('holds the build, its sources, the documentation, LICENSE and CHANGELOG, and nothing else', () => {
     const top = globSync('*', { cwd: consumer.installed }).sort()
-    assert.deepEqual(top, ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'docs', 'lib', 'package.json'])
+    const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'docs', 'llms.txt']
+    assert.deepEqual(top, [...documents, 'dist', 'lib', 'package.json'].sort())
   })
 
   test('every link of its pages leads to what it holds, or to an address', () => {
-    const pages = globSync('**/*.md', { cwd: consumer.installed })
+    const pages = globSync(['**/*.md', 'llms.txt'], { cwd: consumer.installed })
     assert.ok(pages.length > 30, `${pages.length} pages`)
-    const broken = pages.flatMap((page) => {
-      const text = readFileSync(join(consumer.installed, page), 'utf8').replace(/^```.*?^```$/gms, '')
-      return [...text.matchAll(/\]\(([^)\s#]+)(#[^)\s]*)?\)/g)]
-        .map(([, target = '']) => target)
-        .filter((target) => !/^https?:/.test(target))
+    const broken = pages.flatMap((page) =>
+      linksOf(page)
         .filter((target) => !existsSync(join(consumer.installed, dirname(page), target)))
-        .map((target) => `${page}: ${target}`)
-    })
+        .map((target) => `${page}: ${target}`),
+    )
     assert.deepEqual(broken, [])
   })
+
+  test('llms.txt leads to every page that it holds', () => {
+    const pages = globSync(['docs/*.md', 'lib/**/*.md'], { cwd: consumer.installed })
+    assert.deepEqual(linksOf('llms.txt').sort(), pages.sort())
+  })
+
+  /** The files that a page links to, without links in its code. */
+  function linksOf(page: string): string[] {
+    const text = readFileSync(join(consumer.installed, page), 'utf8').replace(/^```.*?^```$/gms, '')
+    const targets = [...text.matchAll(/\]\(([^)\s#]+)(#[^)\s]*)?\)/g)].map(([, target = '']) => target)
+    return targets.filter((target) => !/^https?:/.test(target))
+  }
 
   test('every source map leads to a source that is there', () => {
     const maps = globSync('dist/**/*.map', { cwd: consumer.installed })
