@@ -17,8 +17,15 @@ function tableIn(section: string, head: string): string | undefined {
   return start < 0 ? undefined : /^(?:\|.*\n?)*/.exec(text.slice(start))?.[0].trim()
 }
 
+/** One row for all members of the same effect, where the first of them stands. */
 function memberTable(rules: MemberRules): string {
-  const rows = Object.entries(rules).map(([member, { effect }]) => `| \`${member}\` | ${effect} |`)
+  const members = Object.entries(rules).map(([member, { effect }]) => {
+    const name = `\`${member}\``
+    return { name, becomes: effect === name ? 'the same member' : effect }
+  })
+  const rows = Object.entries(Object.groupBy(members, ({ becomes }) => becomes)).map(
+    ([becomes, alike = []]) => `| ${alike.map(({ name }) => name).join(', ')} | ${becomes} |`,
+  )
   return ['| member | becomes |', '| --- | --- |', ...rows].join('\n')
 }
 
