@@ -44,7 +44,7 @@ export class Cooldowns {
     { charges: limits, windowMs }: Demand,
     now: number,
   ): { refusedBy: Limit; waitMs: number } | undefined {
-    const cooldown = this.#running(sender, now, windowMs)
+    const cooldown = this.running(sender, now, windowMs)
     if (!cooldown?.isPenalized) return undefined
     const refusedBy = limitOf(cooldown, limits)
     if (!refusedBy) return undefined
@@ -62,7 +62,7 @@ export class Cooldowns {
     waitMs: number,
     now: number,
   ): number {
-    const cooldown = this.#running(sender, now, windowMs)
+    const cooldown = this.running(sender, now, windowMs)
     const limitEnd = now + waitMs
     if (cooldown === undefined || now >= cooldown.announcedEnd || !limitOf(cooldown, limits)) {
       const begun = { startedAt: now, announcedEnd: limitEnd, endsAt: limitEnd }
@@ -89,7 +89,7 @@ export class Cooldowns {
    * @returns what is left of the sender's cooldown as it was announced first, in milliseconds; 0 without one.
    */
   admitted(sender: string, { charges: limits, windowMs }: Demand, now: number): number {
-    const cooldown = this.#running(sender, now, windowMs)
+    const cooldown = this.running(sender, now, windowMs)
     if (!cooldown || !limitOf(cooldown, limits)) return 0
     if (cooldown.pardons > 0) this.#bySender.set(sender, usePardon(cooldown), now)
     return Math.max(0, cooldown.announcedEnd - now)
@@ -97,13 +97,13 @@ export class Cooldowns {
 
   /** Notes the end of a call. During a cooldown this gives a pardon: its caller did not know of the refusal. */
   ended(sender: string, now: number): void {
-    const cooldown = this.#running(sender, now, MAX_WINDOW_MS)
+    const cooldown = this.running(sender, now, MAX_WINDOW_MS)
     if (cooldown && now >= cooldown.startedAt + PARDON_MS && now < cooldown.announcedEnd)
       this.#bySender.set(sender, { ...cooldown, pardons: cooldown.pardons + 1 }, now)
   }
 
   /** Returns the sender's cooldown. One that seems longer than any may be is from before the clock was set back. */
-  #running(sender: string, now: number, windowMs: number): Cooldown | undefined {
+  running(sender: string, now: number, windowMs: number): Cooldown | undefined {
     const cooldown = this.#bySender.get(sender)
     if (!cooldown || now >= cooldown.endsAt) return undefined
     return cooldown.endsAt - now <= Math.max(MAX_WAIT_MS, windowMs) ? cooldown : undefined

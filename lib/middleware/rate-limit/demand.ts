@@ -53,6 +53,11 @@ export interface DemandPlan {
   readonly windowMs: number
 }
 
+/** The tokens of a request that `readRequest` has read. */
+export function estimatedTokens(_req: Request, call: Call): number {
+  return call.request?.estimatedInputTokens ?? 0
+}
+
 const NO_SLOTS: readonly Limit[] = []
 
 /** Stands for a demand that {@link demandLater} returns, because a function of the plan has returned a promise. */
@@ -112,8 +117,8 @@ export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | u
     if (tpm !== undefined) {
       if (tokens === undefined) {
         const told = plan.tokens(req, call)
-        if (isPromise(told)) return LATER
-        tokens = whole(told)
+        if (typeof told !== 'number' && isPromise(told)) return LATER
+        tokens = Number.isSafeInteger(told) && told >= 0 ? told : whole(told)
       }
       charges[charged++] = subject.limit('tpm', tpm, tokens)
     }

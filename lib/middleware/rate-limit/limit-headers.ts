@@ -1,5 +1,4 @@
 import type { Count, Demand, Limit, Verdict } from './limit-store.ts'
-import { type HeaderTarget, leftOf, setPolicyHeaders } from './policy-headers.ts'
 
 /** The form of the limit headers: that of a provider's API, of draft-ietf-httpapi-ratelimit-headers-11, or no headers. */
 export type HeaderStyle = 'openai' | 'anthropic' | 'ietf' | 'none'
@@ -46,7 +45,10 @@ const ANTHROPIC: Format = {
   resetText: (resetMs) => timeText(Date.now() + resetMs),
 }
 
-const KINDS = ['rpm', 'tpm'] as const
+/** A response, or the headers of an error. */
+export interface HeaderTarget {
+  setHeader(name: string, value: string): unknown
+}
 
 /**
  * Sets the limit headers. In the form of a provider they describe, of several limits of a kind, the one that refused the
@@ -58,47 +60,41 @@ export function setLimitHeaders(
   verdict: Verdict,
   target: HeaderTarget,
 ): void {
-  if (style === 'ietf') setPolicyHeaders(demand, verdict, target)
-  else if (style !== 'none') setFamilies(style === 'anthropic' ? ANTHROPIC : OPENAI, demand, verdict, target)
+  if (style === 'none') return
+  if (style === 'ietf') {
+    setPolicyHeaders(demand, verdict, target)
+    return
+  }
+  const format = style === 'anthropic' ? ANTHROPIC : OPENAI
+  setFamily('rpm', format.requests, format, demand, verdict, target)
+  setFamily('tpm', format.tokens, format, demand, verdict, target)
 }
 
-function setFamilies(
+function setFamily(
+  kind: 'rpm' | 'tpm',
+  family: Family,
   format: Format,
   { charges }: Demand,
   { counts, refusedBy }: Verdict,
   target: HeaderTarget,
 ): void {
-  for (const kind of KINDS) {
-    const tightest = tightestOf(kind, charges, counts, refusedBy)
-    if (tightest < 0) continue
-    const { max } = charges[tightest] as Limit
-    const { used, resetMs } = counts[tightest] as Count
-    const family = kind === 'rpm' ? format.requests : format.tokens
-    target.setHeader(family.limit, String(max))
-    target.setHeader(family.remaining, String(leftOf(max, used)))
-    target.setHeader(family.reset, format.resetText(resetMs))
-  }
-}
-
-function tightestOf(
-  kind: 'rpm' | 'tpm',
-  charges: readonly Limit[],
-  counts: readonly Count[],
-  refusedBy: Limit | undefined,
-): number {
-  let tightest = -1
-  let least = Number.POSITIVE_INFINITY
+  let tightest: Limit | undefined
+  let left = Number.POSITIVE_INFINITY
+  let resetMs = 0
   for (let i = 0; i < charges.length; i++) {
     const charge = charges[i] as Limit
     if (charge.kind !== kind) continue
-    if (charge === refusedBy) return i
-    const left = charge.max - (counts[i] as Count).used
-    if (left < least) {
-      least = left
-      tightest = i
-    }
+    const count = counts[i] as Count
+    if (charge !== refusedBy && charge.max - count.used >= left) continue
+    tightest = charge
+    left = charge.max - count.used
+    resetMs = count.resetMs
+    if (charge === refusedBy) break
   }
-  return tightest
+  if (!tightest) return
+  target.setHeader(family.limit, String(tightest.max))
+  target.setHeader(family.remaining, String(Math.max(0, Math.floor(left))))
+  target.setHeader(family.reset, format.resetText(resetMs))
 }
 
 /** The texts of 0 to 60 seconds, made once. */
@@ -129,4 +125,39 @@ export function timeText(time: number): string {
     lastText = `${new Date(second * 1000).toISOString().slice(0, 19)}Z`
   }
   return lastText
+}
+
+/** Sets `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11, with one member for each limit. */
+function setPolicyHeaders({ charges, windowMs }: Demand, { counts }: Verdict, target: HeaderTarget): void {
+  if (charges.length === 0) return
+  const window = wholeSeconds(windowMs)
+  const policies: string[] = []
+  const states: string[] = []
+  for (let i = 0; i < charges.length; i++) {
+    const { kind, level, max } = charges[i] as Limit
+    const { used, resetMs } = counts[i] as Count
+    const name = kind === 'rpm' ? quoted(level) : quoted(`${level}-tokens`)
+    const unit = kind === 'rpm' ? '' : ';qu="tokens"'
+    policies.push(`${name};q=${wholeQuota(max)}${unit};w=${window}`)
+    states.push(`${name};r=${wholeQuota(Math.max(0, max - used))};t=${wholeSeconds(resetMs)}`)
+  }
+  target.setHeader('RateLimit-Policy', policies.join(', '))
+  target.setHeader('RateLimit', states.join(', '))
+}
+
+/** The largest integer of a structured field. */
+const MAX_INTEGER = 999_999_999_999_999
+
+function wholeQuota(max: number): number {
+  return Math.min(Math.floor(max), MAX_INTEGER)
+}
+
+/** Rounds up, so that a caller never comes too early. */
+function wholeSeconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000))
+}
+
+/** Returns a string of a structured field. */
+function quoted(name: string): string {
+  return `"${name.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`
 }

@@ -12,6 +12,9 @@ import {
 /** How many sets of slots are kept even while empty: most of them fill again. */
 const MAX_KEPT_SETS = 20_000
 
+/** In every set of slots: V8 allocates a set anew each time it becomes empty. */
+const NOBODY = ''
+
 /** What is used of a window, and when it ends, in milliseconds since the epoch. */
 interface Window {
   used: number
@@ -57,12 +60,11 @@ export class MemoryLimitStore implements LimitStore {
       refusedBy = charge
       waitMs = resetMs
     }
-    if (charges.length > 0) {
-      const owed = this.#cooldowns.owed(sender, demand, now)
-      if (owed) return { ...owed, counts }
-      if (refusedBy)
-        return { refusedBy, waitMs: this.#cooldowns.refused(sender, refusedBy, demand, waitMs, now), counts }
-    }
+    const cooldown = charges.length > 0 ? this.#cooldowns.running(sender, now, windowMs) : undefined
+    const owed = cooldown && this.#cooldowns.owed(sender, demand, now)
+    if (owed) return { ...owed, counts }
+    if (refusedBy)
+      return { refusedBy, waitMs: this.#cooldowns.refused(sender, refusedBy, demand, waitMs, now), counts }
     const full = this.fullSlot(demand)
     if (full) {
       if (charges.length > 0) this.#cooldowns.slotRefused(sender, now)
@@ -70,7 +72,8 @@ export class MemoryLimitStore implements LimitStore {
     }
     this.hold(demand)
     for (let i = 0; i < charges.length; i++) this.#charge(charges[i] as Limit, counts[i] as Count, now)
-    return { refusedBy: undefined, waitMs: this.#cooldowns.admitted(sender, demand, now), counts }
+    waitMs = cooldown ? this.#cooldowns.admitted(sender, demand, now) : 0
+    return { refusedBy: undefined, waitMs, counts }
   }
 
   hold({ id, slots }: Demand): void {
@@ -78,7 +81,7 @@ export class MemoryLimitStore implements LimitStore {
       const { key } = slots[i] as Limit
       const held = this.#slots.get(key)
       if (held) held.add(id)
-      else this.#slots.set(key, new Set([id]))
+      else this.#slots.set(key, new Set([NOBODY, id]))
     }
   }
 
@@ -86,7 +89,7 @@ export class MemoryLimitStore implements LimitStore {
     for (let i = 0; i < slots.length; i++) {
       const { key } = slots[i] as Limit
       const held = this.#slots.get(key)
-      if (held?.delete(id) && held.size === 0 && this.#slots.size > MAX_KEPT_SETS) this.#slots.delete(key)
+      if (held?.delete(id) && held.size === 1 && this.#slots.size > MAX_KEPT_SETS) this.#slots.delete(key)
     }
   }
 
@@ -99,7 +102,7 @@ export class MemoryLimitStore implements LimitStore {
     for (let i = 0; i < slots.length; i++) {
       const slot = slots[i] as Limit
       const held = this.#slots.get(slot.key)
-      if (held !== undefined && held.size >= slot.max && !held.has(id)) return slot
+      if (held !== undefined && held.size > slot.max && !held.has(id)) return slot
     }
     return undefined
   }

@@ -13,7 +13,7 @@ import {
   oneOf,
   required,
 } from '../../core/options/index.ts'
-import { accountLevel, type DemandPlan, keyLevel, type LimitLevel } from './demand.ts'
+import { accountLevel, type DemandPlan, estimatedTokens, keyLevel, type LimitLevel } from './demand.ts'
 import type { HeaderStyle } from './limit-headers.ts'
 import { type LimitStore, MAX_WAIT_MS, MAX_WINDOW_MS } from './limit-store.ts'
 import { SubjectsOfLevel } from './subjects.ts'
@@ -101,8 +101,4 @@ function checkLevel(level: unknown, owner: string): void {
   const { rpm, tpm, concurrency } = level as LimitLevel
   if (rpm === undefined && tpm === undefined && concurrency === undefined)
     throw new TypeError(`${owner} limits nothing; give it "rpm", "tpm" or "concurrency"`)
-}
-
-function estimatedTokens(_req: Request, call: Call): number {
-  return call.request?.estimatedInputTokens ?? 0
 }
