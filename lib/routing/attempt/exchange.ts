@@ -160,7 +160,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     if (this.end) return false
     this.end = end
     this.durationMs = performance.now() - this.startedAt
-    this.stopClocks()
+    unwatch(this)
     const { state } = this.target
     if (state) {
       state.inFlight--
@@ -184,9 +184,9 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
       upstreamStatus: this.status,
       outcome: end.kind === 'failed' ? end.failure.code : end.kind === 'served' ? 'completed' : 'abandoned',
       timeoutPhase: failure?.timeoutPhase ?? null,
-      detail: this.#detailOf(failure?.detail ?? '', failure?.unknownPath),
-      connectMs: rounded(this.connectMs),
-      firstByteMs: rounded(this.firstByteMs),
+      detail: failure || this.resent ? this.#detailOf(failure?.detail ?? '', failure?.unknownPath) : null,
+      connectMs: this.connectMs && Math.round(this.connectMs),
+      firstByteMs: this.firstByteMs && Math.round(this.firstByteMs),
       durationMs: Math.round(this.durationMs),
       skipped: this.skipped,
     }
@@ -202,8 +202,4 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     ]
     return notes.filter((note) => note !== '').join(' ')
   }
-}
-
-function rounded(ms: number | null): number | null {
-  return ms === null ? null : Math.round(ms)
 }

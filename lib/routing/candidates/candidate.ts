@@ -11,8 +11,7 @@ import type { Operation } from '../../core/operations/operation.ts'
 import { type Translation, translationsOf } from '../../core/translate/index.ts'
 import { missingEndpoint } from '../lines/endpoint-fit.ts'
 import type { LineRegistry } from '../lines/line-registry.ts'
-import type { LineState } from '../lines/line-state.ts'
-import type { ModelState } from '../lines/model-state.ts'
+import type { LineState, ModelState } from '../lines/line-state.ts'
 import { RollingCounts } from '../lines/rolling-counts.ts'
 
 /** A line that may serve a call. Strategies order candidates. */

@@ -1,7 +1,6 @@
 import type { Fault } from '../attempt/failure.ts'
 import type { Ticket } from './circuit.ts'
-import type { LineState } from './line-state.ts'
-import type { ModelState } from './model-state.ts'
+import type { LineState, ModelState } from './line-state.ts'
 
 /** An attempt's permission to go through the circuits of its line and model, and the means to report its result. */
 export class AttemptPass {

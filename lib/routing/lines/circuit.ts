@@ -87,6 +87,7 @@ export class Circuit {
 
   /** Returns whether an attempt of an account would be let through now. */
   admits(account: string): boolean {
+    if (!this.#breaker) return true
     const { state } = this
     if (state === 'closed') return true
     if (this.#isOther(account))
@@ -102,6 +103,7 @@ export class Circuit {
 
   /** Lets an attempt through, for which `admits` has just returned true. */
   enter(account: string): Ticket {
+    if (!this.#breaker) return this.#epoch
     const state = this.stateFor(account)
     if (state !== 'half_open' || this.#last) return this.#epoch
     const probe = new Probe(account)
@@ -115,7 +117,8 @@ export class Circuit {
   /** Counts an attempt that the line answered well, up to its first output. */
   succeed(ticket: Ticket): void {
     if (typeof ticket === 'number') {
-      if (ticket === this.#epoch && this.state === 'closed') this.#counts.count(1, 0)
+      const isClosed = !this.#breaker || this.state === 'closed'
+      if (isClosed && ticket === this.#epoch) this.#counts.count(1, 0)
     } else if (this.#decides(ticket)) this.#close()
   }
 

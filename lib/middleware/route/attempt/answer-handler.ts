@@ -173,7 +173,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     const isData = collected instanceof DataCollector
     const body = isData ? collected.chunks : collected.take()
     const text = isData ? collected.digest : body.toString()
-    if (looksLikeStream(text)) return this.#answeredAsStream(text)
+    if (!text.startsWith('{') && looksLikeStream(text)) return this.#answeredAsStream(text)
     const json = parseJson(text, isData ? undefined : (body as Buffer))
     if (json === undefined) return this.#failed(malformed(UNREADABLE))
     return this.#read(json, body)
