@@ -11,9 +11,9 @@ export {
   type Price,
   priceOn,
   type Timeouts,
+  windowNeeded,
+  windowOn,
 } from './catalog.ts'
-export { windowNeeded, windowOn } from './context-window.ts'
 export { ENDPOINTS_BY_PROTOCOL, hasEndpoint, type LineEndpoints } from './endpoints.ts'
+export { compileAllowList, hashSecret } from './keys.ts'
 export { formatAmount, isAmount, NANOS_PER_UNIT, parseAmount } from './money.ts'
-export { hashSecret } from './secret-hash.ts'
-export { compileAllowList } from './wildcard.ts'

@@ -1,4 +1,4 @@
-export { type JsonTally, jsonExcess, newTally } from './json-bounds.ts'
+export { endOfString, type JsonTally, jsonExcess, newTally } from './json-bounds.ts'
 export {
   isJsonObject,
   type JsonObject,
@@ -8,6 +8,5 @@ export {
   parseJsonObject,
   tokenCount,
 } from './json-object.ts'
-export { endOfString } from './json-text.ts'
 export { JsonFault, parseUnambiguous } from './unambiguous-json.ts'
 export { withoutLoneSurrogates } from './well-formed.ts'

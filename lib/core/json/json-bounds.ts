@@ -1,5 +1,4 @@
 import { Buffer } from 'node:buffer'
-import { endOfString } from './json-text.ts'
 
 const OPEN_BRACE = 0x7b
 
@@ -66,7 +65,12 @@ export function jsonExcess(raw: Buffer, tally?: JsonTally): string | undefined {
   for (let at = 0; at < raw.length; ) {
     const byte = raw[at] as number
     const kind = KIND[byte] as number
-    at = kind === TEXT ? endOfString(raw, at) : kind < TEXT ? endOfStretch(raw, at, kind) : at + 1
+    if (kind === TEXT) at = endOfString(raw, at)
+    else {
+      at++
+      // A stretch of bytes of one of these kinds counts as one.
+      if (kind < TEXT) while (at < raw.length && KIND[raw[at] as number] === kind) at++
+    }
     if (kind === SPACE) continue
     if (fresh && kind !== CLOSE) {
       values++
@@ -98,9 +102,28 @@ export function jsonExcess(raw: Buffer, tally?: JsonTally): string | undefined {
   return undefined
 }
 
-/** Returns the offset behind the bytes of one kind that begin at `start`. */
-function endOfStretch(raw: Buffer, start: number, kind: number): number {
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+/** A string is read byte by byte for so long at first, and is searched natively from there on. */
+const NEAR = 48
+
+/** Returns the offset behind the string that begins at `start`; the length of the text if the string does not end. */
+export function endOfString(raw: Buffer, start: number): number {
   let at = start + 1
-  while (at < raw.length && KIND[raw[at] as number] === kind) at++
-  return at
+  for (let stretch = NEAR; ; stretch *= 2) {
+    const near = Math.min(raw.length, at + stretch)
+    while (at < near) {
+      const byte = raw[at]
+      if (byte === QUOTE) return at + 1
+      at += byte === BACKSLASH ? 2 : 1
+    }
+    if (at >= raw.length) return raw.length
+    const quote = raw.indexOf(QUOTE, at)
+    if (quote < 0) return raw.length
+    let backslashes = 0
+    while (quote - 1 - backslashes >= at && raw[quote - 1 - backslashes] === BACKSLASH) backslashes++
+    at = quote + 1
+    if (backslashes % 2 === 0) return at
+    // An escaped quote. More of them may follow, and each would cost a native search.
+  }
 }

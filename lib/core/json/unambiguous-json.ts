@@ -1,6 +1,5 @@
 import { type Buffer, isUtf8 } from 'node:buffer'
-import { jsonExcess, newTally } from './json-bounds.ts'
-import { endOfString } from './json-text.ts'
+import { endOfString, jsonExcess, newTally } from './json-bounds.ts'
 
 /** What is wrong with a body, in words for its caller. */
 export class JsonFault extends Error {

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { endOfString } from './json-text.ts'
+import { endOfString } from './json-bounds.ts'
 
 const QUOTE = 0x22
 const COLON = 0x3a

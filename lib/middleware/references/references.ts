@@ -31,23 +31,20 @@ export function references(options: ReferencesOptions): RequestHandler {
   return function references(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
     const { request } = call
-    const checking = request && check(call, request)
+    const keeps = request?.operation.keeps?.(request.body.json) === true
+    if (!request || !(keeps || request.references.length > 0)) {
+      next()
+      return
+    }
+    if (keeps) call.keepAnswer = recorder(call, request)
+    // Refuse now, not after a line has made something that cannot be recorded.
+    const checking = request.references.length > 0 ? pin(call, request) : kept.ready(call)
     if (!checking) next()
     else
       checking.then(
         () => next(),
         (error: unknown) => next(error instanceof GatewayError ? call.stamp(error) : error),
       )
-  }
-
-  /** Pins the call. Returns undefined if there is nothing to wait for. */
-  function check(call: Call, request: CallRequest): Promise<void> | undefined {
-    const { operation, body } = request
-    const keeps = operation.keeps?.(body.json) === true
-    if (keeps) call.keepAnswer = recorder(call, request)
-    if (request.references.length > 0) return pin(call, request)
-    // Refuse now, not after a line has made something that cannot be recorded.
-    return keeps ? kept.ready(call) : undefined
   }
 
   async function pin(call: Call, request: CallRequest): Promise<void> {

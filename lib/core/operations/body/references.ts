@@ -60,6 +60,9 @@ const WHOLE_CALLS: ReadonlySet<string> = new Set([
   'shell_call',
 ])
 
+/** What is to be looked at. It is shared, because a scan is never interrupted: an array that grows takes 17 elements. */
+const ahead: object[] = []
+
 /**
  * Returns the things kept by an upstream that a JSON body names, without recursion. These name one:
  *
@@ -72,8 +75,9 @@ const WHOLE_CALLS: ReadonlySet<string> = new Set([
  */
 export function referencesIn(body: JsonObject): readonly Reference[] {
   let found: BodyReferences | undefined
-  const ahead: object[] = [body]
-  for (let value = ahead.pop(); value !== undefined; value = ahead.pop()) {
+  // A scan that failed has left something.
+  if (ahead.length > 0) ahead.length = 0
+  for (let value: object | undefined = body; value !== undefined; value = ahead.pop()) {
     if (Array.isArray(value)) {
       for (let i = 0; i < value.length; i++) {
         const item: unknown = value[i]

@@ -26,7 +26,7 @@ const ruleOfSchema = new WeakMap<z.ZodType, Rule>()
  * cost. If it returns false, call `safeParse`: the schema may refuse the value, or be of a kind unknown here.
  */
 export function surelyAccepts(schema: z.ZodType, value: unknown): boolean {
-  return accepts(compiled(schema), value)
+  return accepts(ruleOfSchema.get(schema) ?? compiled(schema), value)
 }
 
 /**
@@ -35,15 +35,12 @@ export function surelyAccepts(schema: z.ZodType, value: unknown): boolean {
  * one that was judged. {@link surelyAccepts} accepts no value that has one.
  */
 export function variantIn(schema: z.ZodType, value: unknown): PropertyKey[] | undefined {
-  return variantBelow(compiled(schema), value)
+  return variantBelow(ruleOfSchema.get(schema) ?? compiled(schema), value)
 }
 
 function compiled(schema: z.ZodType): Rule {
-  let rule = ruleOfSchema.get(schema)
-  if (!rule) {
-    rule = ruleOf(schema)
-    ruleOfSchema.set(schema, rule)
-  }
+  const rule = ruleOf(schema)
+  ruleOfSchema.set(schema, rule)
   return rule
 }
 

@@ -60,7 +60,8 @@ export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
   let removedEnd = -1
   const member = new MemberCursor(raw)
   while (member.next()) {
-    const name = nameOf(member, edits)
+    let name: string | undefined
+    for (const edited in edits) if (member.is(edited)) name = edited
     const text = name === undefined ? undefined : edits[name]
     if (text === null) {
       if (removedStart < 0) removedStart = member.keyStart
@@ -85,11 +86,6 @@ export function editMembers(raw: Buffer, edits: MemberEdits): Buffer {
     keptEnd = Math.max(keptEnd, 0)
   }
   return cuts.length === 0 ? raw : patched(raw, cuts)
-}
-
-function nameOf(member: MemberCursor, edits: MemberEdits): string | undefined {
-  for (const name in edits) if (member.is(name)) return name
-  return undefined
 }
 
 /** A piece of a text that is taken out, and what takes its place. */

@@ -110,7 +110,7 @@ class ChoicesReading implements AnswerReading {
 function weightier(before: Substance, choice: ChatChoice, form: ChoiceForm): Substance {
   if (before === 'refusal') return before
   const output = form.output(choice)
-  if (hasRefusal(output)) return 'refusal'
+  if (isText(output.refusal)) return 'refusal'
   if (before === 'output' || hasOutput(output)) return 'output'
   return choice.finish_reason === 'content_filter' ? 'filtered' : before
 }

@@ -66,7 +66,7 @@ export const chatCompletions: StreamingOperation = {
   keeps: ({ modalities }) => Array.isArray(modalities) && modalities.includes('audio'),
   upstreamBody: meteredBody,
   answerForm: chatForm,
-  readAnswer: (json, request) => readChoices(json, request),
+  readAnswer: readChoices,
   streamTerminator: 'data: [DONE]\n\n',
   streamReader: ({ json, answers }) =>
     new ChatStreamReader({ answers, relayUsage: asksForUsage(json), request: json }),
@@ -120,7 +120,8 @@ function chatFacts(
     features: asked === NOTHING_ASKED ? NO_FEATURES : new Set(asked.keys()),
     featureParams: asked,
     estimatedInputTokens: tokens,
-    maxOutputTokens: largestOf(body.max_completion_tokens ?? undefined, body.max_tokens ?? undefined),
+    // Upstreams differ in which of the two members they read. Neither may be 0.
+    maxOutputTokens: Math.max(body.max_completion_tokens ?? 0, body.max_tokens ?? 0) || undefined,
     answers: body.n ?? 1,
     messages: body.messages.length,
     tools,
@@ -141,11 +142,6 @@ const COUNTED_AS_WRITTEN = ['tools', 'functions', 'prediction']
 
 /** Members of a message that have their own way of counting, or are not counted. */
 const COUNTED: ReadonlySet<string> = new Set(['role', 'content', 'tool_calls', 'tool_call_id'])
-
-/** Upstreams differ in which of the two members they read. */
-function largestOf(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other)
-}
 
 /** Returns name and arguments of an earlier tool call, which are part of the prompt. */
 function callText(call: Readonly<Record<string, unknown>>): string {

@@ -1,3 +1,10 @@
+import { hash } from 'node:crypto'
+
+/** Returns the SHA-256 of a key's secret, hexadecimal. Stores hold and look up this hash, not the secret. */
+export function hashSecret(secret: string): string {
+  return hash('sha256', secret)
+}
+
 /**
  * Compiles an allow-list of names with `*` wildcards (`["chat-small", "claude-*"]`) into a predicate. `undefined` allows
  * all names, an empty list none.
