@@ -55,14 +55,14 @@ export class SettlementQueue {
       ledger: deps.ledger,
       clock: deps.clock,
       progress: this.#progress,
-      onResult: (charge, result) => this.#conclude(charge, result),
+      onResult: this.#conclude,
     }
     const lateMs = deps.stallMs / 2
-    this.#held = new HeldAccounts({ ...deps, ...shared, lateMs, onConcluded: () => this.#concluded() })
+    this.#held = new HeldAccounts({ ...deps, ...shared, lateMs, onConcluded: this.#concluded })
     this.#main = new SettlementLane({
       ...shared,
       mayHand: () => true,
-      onHanded: () => this.#concluded(),
+      onHanded: this.#concluded,
       onFailed: (batch, error) => (error instanceof WalletsHeldUp ? this.#part(batch, error) : undefined),
       onAtFault: (charge, error) => {
         this.#held.take(
@@ -215,7 +215,7 @@ export class SettlementQueue {
     return batch.filter((charge) => !isHeld(charge))
   }
 
-  #conclude(charge: Charge, result: SettlementResult): void {
+  readonly #conclude = (charge: Charge, result: SettlementResult): void => {
     charge.result = result
     const { confirm } = charge
     if (confirm) this.#unconfirmed.delete(charge)
@@ -224,7 +224,7 @@ export class SettlementQueue {
     confirm?.(result)
   }
 
-  #concluded(): void {
+  readonly #concluded = (): void => {
     if (this.#stall.stalled) this.#stall.passed()
     if (this.#silence.stalled) this.#silence.passed()
     if (this.#drained.length === 0 || this.size > 0) return

@@ -1,5 +1,5 @@
 import { type CallLogEntry, type Logger, quietLogger } from '../../core/call/index.ts'
-import type { CallStore } from '../../core/call-store/index.ts'
+import { type CallStore, MemoryCallStore } from '../../core/call-store/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import { within } from '../../core/time-limit/index.ts'
 import { Retention } from './retention.ts'
@@ -86,7 +86,9 @@ export class CallLogWriter {
     if (!(flushMs >= 0 && flushMs <= 1000))
       throw new TypeError('CallLogWriter: "flushMs" must be between 0 and 1000')
     const store = boundedStore('call log', options.store)
-    this.#store = store
+    // The toolkit's own store in memory always answers.
+    const isOfMemory = options.store.append === MemoryCallStore.prototype.append
+    this.#store = isOfMemory ? options.store : store
     this.#logger = logger
     this.#maxQueue = maxQueue
     this.#maxQueueBytes = maxQueueBytes
