@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { inspect } from 'node:util'
-import type { Logger } from 'express-model-gateway'
+import type { Call, Logger } from 'express-model-gateway'
 import { err as serializedError } from 'pino-std-serializers'
 import sonicBoom from 'sonic-boom'
 
@@ -31,17 +31,39 @@ const MAX_GATHERED_LENGTH = 16_384
 export function jsonLog(level: string): Logger {
   const write = gatheredOutput()
   const least = LEVELS[level] ?? Number.POSITIVE_INFINITY
-  const source = `"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`
+  const source = `,"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`
   const logAt = (name: keyof Logger): Logger[typeof name] => {
     const severity = LEVELS[name] as number
     if (severity < least) return () => {}
+    const begin = `{"level":${severity},"time":`
     return (fields, message) => {
-      const begin = `{"level":${severity},"time":${Date.now()},${source}`
-      const line = `${begin}${membersOf(fields)},"msg":${JSON.stringify(message)}}\n`
+      const line = `${begin}${Date.now()}${source}${membersOf(fields)},"msg":${JSON.stringify(message)}}\n`
       write(line, name !== 'info')
     }
   }
   return { info: logAt('info'), warn: logAt('warn'), error: logAt('error') }
+}
+
+/** Returns a function that logs one line at the end of a call, without secrets and prompts. */
+export function accessLog(logger: Logger): (call: Call) => void {
+  return (call) => {
+    const { outcome, principal, routing } = call
+    const fields = {
+      requestId: call.id,
+      method: call.method,
+      path: call.shortPath,
+      status: outcome?.status,
+      code: outcome?.errorCode ?? undefined,
+      outcome: outcome?.finish,
+      ms: Date.now() - call.startedAt,
+      account: principal?.accountId,
+      key: principal?.keyId,
+      model: call.model ?? undefined,
+      line: routing?.attempts.at(-1)?.line,
+      attempts: routing?.attempts.length,
+    }
+    logger.info(fields, 'call')
+  }
 }
 
 /**
