@@ -1,9 +1,8 @@
 import type { BatchObservableResult, Meter, ObservableUpDownCounter } from '@opentelemetry/api'
 import type { AttemptRecord, Call, Usage } from '../../core/call/index.ts'
 import { ATTRIBUTE } from './attributes.ts'
-import { CallFacts } from './call-facts.ts'
+import { CallFacts, type CallLabels } from './call-facts.ts'
 import { callHistograms } from './call-histograms.ts'
-import type { CallLabels } from './call-labels.ts'
 import { callTallies } from './call-tallies.ts'
 import type { Labelled } from './labelled.ts'
 

@@ -40,13 +40,10 @@ export class PerProvider<P, T> {
 
 /** Makes a value for the registered meter; undefined while there is none. */
 export function perMeter<T>(make: (meter: Meter) => T): PerProvider<MeterProvider, T | undefined> {
-  return new PerProvider(
-    () => metrics.getMeterProvider(),
-    (provider) => {
-      const meter = provider.getMeter(SCOPE)
-      return meter === NO_METRICS ? undefined : make(meter)
-    },
-  )
+  return new PerProvider(metrics.getMeterProvider.bind(metrics), (provider) => {
+    const meter = provider.getMeter(SCOPE)
+    return meter === NO_METRICS ? undefined : make(meter)
+  })
 }
 
 /** Returns the registered tracer; undefined while there is none. */
