@@ -1,8 +1,7 @@
 import type { AuditedHold } from '../audit.ts'
 import { closeHold, type Hold, type HoldRefusal, type HoldWallets, judgeHold } from '../hold.ts'
 import { accountWallet, keyWallet } from '../wallet.ts'
-import type { MemoryCharges } from './memory-charges.ts'
-import type { MemoryWallet, MemoryWallets } from './memory-wallets.ts'
+import type { MemoryCharges, MemoryWallet, MemoryWallets } from './memory-records.ts'
 
 /** Holds in this process's memory, for work that lasts longer than a call, such as a video task. */
 export class MemoryHolds {

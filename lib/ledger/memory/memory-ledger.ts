@@ -16,9 +16,8 @@ import type {
 } from '../ledger.ts'
 import { type SettlementRecords, settle } from '../settlement.ts'
 import type { WalletId } from '../wallet.ts'
-import { MemoryCharges } from './memory-charges.ts'
 import { MemoryHolds } from './memory-holds.ts'
-import { MemoryWallets } from './memory-wallets.ts'
+import { MemoryCharges, MemoryWallets } from './memory-records.ts'
 
 /** Options of {@link MemoryLedger}. `loadConfig` returns accounts and keys in this form. */
 export interface MemoryLedgerOptions {

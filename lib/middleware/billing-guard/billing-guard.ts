@@ -10,7 +10,7 @@ import { MemoryLedger } from '../../ledger/memory/memory-ledger.ts'
 import { LeasePool, type ReserveRefusal } from '../../ledger/pool/lease-pool.ts'
 import { Reservation } from '../../ledger/pool/reservation.ts'
 import { BilledCall } from './billed-call.ts'
-import { WorstCase } from './worst-case.ts'
+import { WorstCase } from './cost.ts'
 
 /** Options of {@link billingGuard}. */
 export interface BillingGuardOptions {

@@ -1,0 +1,152 @@
+import { assertFigure } from '../amounts.ts'
+import type { AuditedCharges, AuditedDeposit, AuditedVoid, AuditedWallet } from '../audit.ts'
+import { stateOf, type WalletFigures } from '../lease.ts'
+import type { ChargeRecord, DepositResult, WalletStatement } from '../ledger.ts'
+import type { SpentWallets, Standing, StandingCharges } from '../settlement.ts'
+import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
+
+/** A wallet in this process's memory. */
+export interface MemoryWallet extends WalletFigures {
+  readonly id: WalletId
+  /** Amounts by their reference. */
+  readonly deposits: Map<string, bigint>
+}
+
+/** All wallets of a ledger in memory. */
+export class MemoryWallets implements SpentWallets {
+  readonly #byId = new Map<WalletId, MemoryWallet>()
+  /** The same wallets by the ids that settlements have, so that a charge need not build wallet names. */
+  readonly #accounts = new Map<string, MemoryWallet>()
+  readonly #keys = new Map<string, MemoryWallet>()
+
+  get(id: WalletId): MemoryWallet | undefined {
+    return this.#byId.get(id)
+  }
+
+  /** @param limited whether a missing wallet is opened with a limit. */
+  account(id: string, limited = false): MemoryWallet {
+    return this.#accounts.get(id) ?? this.#open(accountWallet(id), limited)
+  }
+
+  key(id: string, limited = false): MemoryWallet {
+    return this.#keys.get(id) ?? this.#open(keyWallet(id), limited)
+  }
+
+  deposit(account: string, amount: bigint, reference: string, limited: boolean): DepositResult {
+    const wallet = this.#accounts.get(account)
+    const standing = wallet?.deposits.get(reference)
+    if (standing !== undefined) return standing === amount ? 'known' : 'conflict'
+    assertFigure(amount, `deposit "${reference}"`)
+    const funds = assertFigure((wallet?.funds ?? 0n) + amount, `funds of "${account}"`)
+    const opened = wallet ?? this.account(account, limited)
+    opened.funds = funds
+    opened.deposits.set(reference, amount)
+    return 'deposited'
+  }
+
+  setLimit(id: WalletId, { limited, quota }: { limited: boolean; quota?: bigint }): void {
+    const wallet = this.#byId.get(id) ?? this.#open(id, limited)
+    wallet.limited = limited
+    if (quota !== undefined) wallet.funds = quota
+  }
+
+  statement(id: WalletId): WalletStatement | undefined {
+    const wallet = this.#byId.get(id)
+    return wallet && { wallet: id, ...stateOf(wallet), overrun: wallet.overrun }
+  }
+
+  deposits(): AuditedDeposit[] {
+    return [...this.#accounts].flatMap(([account, { deposits }]) =>
+      [...deposits.values()].map((amount) => ({ account, amount })),
+    )
+  }
+
+  all(): AuditedWallet[] {
+    return Array.from(this.#byId.values(), (wallet) => ({ ...wallet }))
+  }
+
+  #open(id: WalletId, limited: boolean): MemoryWallet {
+    const figures = { limited, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }
+    const wallet: MemoryWallet = { id, ...figures, deposits: new Map() }
+    this.#byId.set(id, wallet)
+    const bare = id.slice(id.indexOf(':') + 1)
+    if (id.startsWith('account:')) this.#accounts.set(bare, wallet)
+    else this.#keys.set(bare, wallet)
+    return wallet
+  }
+}
+
+interface KeptCharge extends Standing {
+  voided: boolean
+}
+
+/** The sum of the older charges of one account and key. */
+interface FoldedCharges extends AuditedCharges {
+  amount: bigint
+  count: number
+}
+
+/** Charges and voids by their request id. If there are too many, the oldest are merged into sums. */
+export class MemoryCharges implements StandingCharges {
+  readonly #most: number
+  readonly #byRequest = new Map<string, KeptCharge>()
+  /** One iterator for all deletions: a new one would skip all deleted entries each time. */
+  readonly #oldest = this.#byRequest.entries()
+  /** By account, then by key. */
+  readonly #folded = new Map<string, Map<string | null, FoldedCharges>>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  find(requestId: string): Standing | undefined {
+    return this.#byRequest.get(requestId)
+  }
+
+  add({ requestId, account, key, amount }: Omit<ChargeRecord, 'at' | 'basis'>): void {
+    this.#byRequest.set(requestId, { account, key, amount, voided: false })
+    if (this.#byRequest.size > this.#most) this.#foldOldest()
+  }
+
+  /** Undoes a charge, or prevents one that arrives later. */
+  void({ requestId }: Pick<ChargeRecord, 'requestId'>): void {
+    const kept = this.#byRequest.get(requestId)
+    if (kept) {
+      kept.voided = true
+      return
+    }
+    this.#byRequest.set(requestId, { account: null, key: null, amount: 0n, voided: true })
+    if (this.#byRequest.size > this.#most) this.#foldOldest()
+  }
+
+  charges(): AuditedCharges[] {
+    const charges: AuditedCharges[] = [...this.#folded.values()].flatMap((byKey) => [...byKey.values()])
+    for (const { account, key, amount } of this.#byRequest.values()) {
+      if (account !== null) charges.push({ account, key, amount, count: 1 })
+    }
+    return charges
+  }
+
+  voids(): AuditedVoid[] {
+    const voids: AuditedVoid[] = []
+    for (const [requestId, { account, key, amount, voided }] of this.#byRequest) {
+      if (!voided || account === null) continue
+      voids.push({ requestId, account, key, amount, charge: { account, key, amount } })
+    }
+    return voids
+  }
+
+  #foldOldest(): void {
+    const oldest = this.#oldest.next().value
+    if (!oldest) return
+    const [requestId, { account, key, amount, voided }] = oldest
+    this.#byRequest.delete(requestId)
+    if (account === null) return
+    const byKey = this.#folded.get(account) ?? new Map<string | null, FoldedCharges>()
+    this.#folded.set(account, byKey)
+    const sum = byKey.get(key) ?? { account, key, amount: 0n, count: 0 }
+    byKey.set(key, sum)
+    sum.count++
+    if (!voided) sum.amount += amount
+  }
+}
