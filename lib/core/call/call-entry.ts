@@ -3,7 +3,7 @@ import type { ErrorCode } from '../errors/index.ts'
 import type { BillingTrace, ChargeItem } from './billing-trace.ts'
 import type { Call } from './call.ts'
 import type { CallEnding, Finish, IdempotencyTrace } from './parts.ts'
-import { boundedTrace, type RoutingSummary } from './routing-summary.ts'
+import { type RoutingSummary, routingOf } from './routing-summary.ts'
 
 /** A call in the call log, as `GET /v1/calls/{request_id}` returns it. Times are milliseconds. */
 export interface CallLogEntry {
@@ -122,23 +122,17 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
       estimated_input_tokens: request.estimatedInputTokens,
       provider: request.provider ?? null,
     },
-    routing: routing && {
-      region: routing.region,
-      strategy: routing.strategy,
-      ...boundedTrace(routing),
-      ...(routing.retryBudgetSpent && { retry_budget_spent: true }),
-      ...(routing.disconnect && { disconnect: routing.disconnect }),
-    },
+    routing: routing && routingOf(routing),
     usage: usage && {
       input_tokens: usage.inputTokens,
       cached_input_tokens: usage.cachedInputTokens,
       cache_write_tokens: usage.cacheWriteTokens,
       output_tokens: usage.outputTokens,
+      source: usage.source,
       ...(usage.images !== undefined && { images: usage.images }),
       ...(usage.seconds !== undefined && { seconds: usage.seconds }),
       ...(usage.searchUnits !== undefined && { search_units: usage.searchUnits }),
       ...(usage.minutes !== undefined && { minutes: usage.minutes }),
-      source: usage.source,
     },
     billing: call.billing && billingOf(call.billing),
     limit: call.limit && {

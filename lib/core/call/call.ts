@@ -49,6 +49,8 @@ export class Call extends Lifecycle {
   readonly method: string
   /** The path without the query, as the caller sent it. */
   readonly path: string
+  /** The path as logs and traces keep it: at most 500 characters. */
+  readonly shortPath: string
   /** The address that Express determines under the app's own `trust proxy` setting. */
   readonly clientIp: string | null
   /** The caller's own `X-Request-Id`. It is logged and never used as the id. */
@@ -109,19 +111,16 @@ export class Call extends Lifecycle {
     this.id = newRequestId(this.startedAt)
     this.method = req.method ?? 'GET'
     this.path = pathOf(req)
+    this.shortPath = this.path.slice(0, 500)
     this.protocol = (options.protocol ?? protocolByPath)(this.path)
     this.clientIp = clientIpOf(req)
-    this.clientRequestId = clientRequestIdOf(req)
+    const given = req.headers['x-request-id']
+    this.clientRequestId = typeof given === 'string' && given !== '' ? printable(given) : null
     this.logger = options.logger ?? consoleLogger
     this.#response = 'setHeader' in target ? target : undefined
     if (this.#response?.headersSent === false) {
       for (const name of this.protocol.requestIdHeaders) this.#response.setHeader(name, this.id)
     }
-  }
-
-  /** The path as logs and traces keep it: at most 500 characters. */
-  get shortPath(): string {
-    return this.path.slice(0, 500)
   }
 
   /** Registers durable work that must be done before the last event of an answer is sent. */
@@ -279,9 +278,7 @@ function clientIpOf(req: IncomingMessage): string | null {
   return ip.startsWith('::ffff:') && ip.includes('.') ? ip.slice(7) : ip
 }
 
-/** Returns the caller's request id, shortened and printable, because it is logged. */
-function clientRequestIdOf(req: IncomingMessage): string | null {
-  const value = req.headers['x-request-id']
-  if (typeof value !== 'string' || value === '') return null
+/** Returns a text of the caller, shortened and printable, because it is logged. */
+function printable(value: string): string {
   return value.replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
 }

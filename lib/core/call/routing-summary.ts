@@ -34,23 +34,23 @@ const MAX_TRACE_BYTES = 6 * 1024
 /** The most bytes of them that the attempts take. */
 const MAX_ATTEMPTS_BYTES = 4 * 1024
 
-type BoundedTrace = Pick<
-  RoutingSummary,
-  'eliminated' | 'eliminated_omitted' | 'attempts' | 'attempts_omitted'
->
-
 /** Returns the first eliminated lines and the first attempts, and how many are left out. */
-export function boundedTrace(routing: RoutingTrace): BoundedTrace {
+export function routingOf(routing: RoutingTrace): RoutingSummary {
+  const { region, strategy, eliminated, retryBudgetSpent, disconnect } = routing
   const attempts = routing.attempts.map(attemptOf)
-  const { eliminated } = routing
-  if (eliminated.length === 0 && attempts.length <= 1) return { eliminated, attempts }
+  if (eliminated.length === 0 && attempts.length <= 1 && !retryBudgetSpent && !disconnect)
+    return { region, strategy, eliminated, attempts }
   const [tried, triedBytes] = fitting(attempts, MAX_ATTEMPTS_BYTES)
   const [told] = fitting(eliminated, MAX_TRACE_BYTES - triedBytes)
   return {
+    region,
+    strategy,
     eliminated: eliminated.slice(0, told),
     ...(told < eliminated.length && { eliminated_omitted: eliminated.length - told }),
     attempts: attempts.slice(0, tried),
     ...(tried < attempts.length && { attempts_omitted: attempts.length - tried }),
+    ...(retryBudgetSpent && { retry_budget_spent: true }),
+    ...(disconnect && { disconnect }),
   }
 }
 

@@ -164,30 +164,29 @@ function bytesOf(parsed: unknown): Buffer | undefined {
   }
 }
 
-/** @param form the content type of a form; undefined for JSON. */
-function parse(raw: Buffer | undefined, form: string | undefined, call: Call, receive: BodyReceiver): void {
-  if (!raw || raw.length <= MAX_BYTES_AT_ONCE) parseNow(raw, form, call, receive)
-  else
-    takeTurn(call.principal?.accountId, () => {
-      if (call.left) receive(call.refuse('client_closed_request'))
-      else parseNow(raw, form, call, receive)
-    })
-}
-
-function parseNow(
+/**
+ * @param form the content type of a form; undefined for JSON.
+ * @param inTurn whether a large body may be read now.
+ */
+function parse(
   raw: Buffer | undefined,
   form: string | undefined,
   call: Call,
   receive: BodyReceiver,
+  inTurn = false,
 ): void {
-  if (form !== undefined) {
-    parseForm(form, raw, call, receive)
-    return
+  if (raw && raw.length > MAX_BYTES_AT_ONCE && !inTurn) {
+    takeTurn(call.principal?.accountId, () => {
+      if (call.left) receive(call.refuse('client_closed_request'))
+      else parse(raw, form, call, receive, true)
+    })
+  } else if (form !== undefined) parseForm(form, raw, call, receive)
+  else {
+    const read = readObject(raw)
+    if (read instanceof JsonFault)
+      receive(call.refuse('invalid_request', { ...read.named, message: read.message }))
+    else receive(undefined, read)
   }
-  const read = readObject(raw)
-  if (read instanceof JsonFault)
-    receive(call.refuse('invalid_request', { ...read.named, message: read.message }))
-  else receive(undefined, read)
 }
 
 /** Returns the body, or what is wrong with it. */

@@ -169,7 +169,9 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     const { provider } = body.json
     const header = headers['x-gateway-provider']
     call.model = facts.model.slice(0, 200)
-    const model = modelOf(known, facts, call)
+    const model = known.models.get(facts.model)
+    if (!model) throw new GatewayError('model_not_found')
+    if (call.principal && !call.principal.mayUseModel(model.id)) throw new GatewayError('model_not_allowed')
     const isConstrained = header !== undefined || (provider ?? undefined) !== undefined
     const given = isConstrained ? givenConstraint(provider, header) : undefined
     call.request = {
@@ -227,13 +229,6 @@ function refuseOtherKind(catalog: Catalog, operation: Operation, id: unknown, ca
     param: 'model',
     message: `The model is of the kind "${model.kind}" and is not served here: use ${ENDPOINT_BY_KIND[model.kind]}.`,
   })
-}
-
-function modelOf(catalog: Catalog, facts: RequestFacts, call: Call): Model {
-  const model = catalog.models.get(facts.model)
-  if (!model) throw new GatewayError('model_not_found')
-  if (call.principal && !call.principal.mayUseModel(model.id)) throw new GatewayError('model_not_allowed')
-  return model
 }
 
 function doesNotStream({ featureParams }: RequestFacts): GatewayError {
