@@ -2,13 +2,18 @@ import { ConfigError } from 'express-model-gateway'
 import { readConfigFile } from './config-file.ts'
 import { configOf, readSettings } from './settings.ts'
 
-/** Prints each fault of the environment and of the config that it names, or that there is none. Returns the exit code. */
-export async function printFaults(env: NodeJS.ProcessEnv): Promise<number> {
+/**
+ * Prints each fault of the environment and of the config, or that there is none. Returns the exit code.
+ *
+ * @param configOption the value of `--config`, which replaces GATEWAY_CONFIG.
+ */
+export async function printFaults(env: NodeJS.ProcessEnv, configOption?: string): Promise<number> {
   const faults: string[] = []
-  const settings = collect(faults, () => readSettings(env))
-  const configFile = env.GATEWAY_CONFIG
+  const settings = collect(faults, () => readSettings(env, configOption))
+  const configFile = configOption ?? env.GATEWAY_CONFIG
   if (configFile !== undefined) {
-    const source = await readConfigFile(configFile).catch((error: unknown) => note(faults, error))
+    const origin = configOption === undefined ? 'GATEWAY_CONFIG' : '--config'
+    const source = await readConfigFile(configFile, origin).catch((error: unknown) => note(faults, error))
     if (source) collect(faults, () => configOf(source, settings ?? { region: env.GATEWAY_REGION }))
   }
   for (const fault of faults) console.error(fault)

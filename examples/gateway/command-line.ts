@@ -1,14 +1,16 @@
 import { parseArgs } from 'node:util'
 import { ConfigError } from 'express-model-gateway'
 
-/** What the command is asked to do. */
-export interface CommandLine {
-  readonly action: 'run' | 'check' | 'schema' | 'version' | 'help'
-  /** The path of the config file. */
-  readonly config: string | undefined
-}
+/** What the command is asked to do; `config` is the path of the config file, `source` that of the file to convert. */
+export type CommandLine =
+  | {
+      readonly action: 'run' | 'check' | 'schema' | 'version' | 'help'
+      readonly config: string | undefined
+    }
+  | { readonly action: 'convert'; readonly config: undefined; readonly source: string }
 
 export const USAGE = `Usage: express-model-gateway [options]
+       express-model-gateway convert litellm FILE
 
 Without a config it runs a demo, whose models answer by rule and are no AI.
 
@@ -17,6 +19,8 @@ Without a config it runs a demo, whose models answer by rule and are no AI.
   --schema        print the JSON Schema of the config
   --version       print the version
   --help          print this
+
+convert litellm prints the config.yaml of a LiteLLM proxy as a config, and to stderr what it cannot carry over.
 
 Environment: PORT (8787), HOST (127.0.0.1), GATEWAY_CONFIG (as --config), DATABASE_URL, REDIS_URL, ADMIN_TOKEN,
 WORKERS, LOG_LEVEL and others; see the README of the package.`
@@ -35,15 +39,26 @@ const OPTIONS = {
  * @throws {ConfigError} if there is an argument that the command does not have.
  */
 export function readCommandLine(args: readonly string[]): CommandLine {
-  const values = parse(args)
-  const action = (['help', 'version', 'schema', 'check'] as const).find((name) => values[name]) ?? 'run'
-  return { action, config: values.config }
+  const { values, positionals } = parse(args)
+  const { config } = values
+  const asked = (['help', 'version', 'schema', 'check'] as const).find((name) => values[name])
+  const [command, ...rest] = positionals
+  if (asked === 'help' || command === undefined) return { action: asked ?? 'run', config }
+  if (command !== 'convert') throw misuse(`Unexpected argument '${command}'`)
+  const [format, source, ...more] = rest
+  if (format !== 'litellm' || source === undefined || more.length > 0 || Object.keys(values).length > 0)
+    throw misuse('convert takes "litellm" and the path of one file, and no option')
+  return { action: 'convert', config: undefined, source }
 }
 
 function parse(args: readonly string[]) {
   try {
-    return parseArgs({ args: [...args], options: OPTIONS }).values
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
   } catch (error) {
-    throw new ConfigError([`${(error as Error).message.split('\n')[0]}; see express-model-gateway --help`])
+    throw misuse(`${(error as Error).message.split('\n')[0]}`)
   }
+}
+
+function misuse(text: string): ConfigError {
+  return new ConfigError([`${text}; see express-model-gateway --help`])
 }

@@ -6,8 +6,7 @@ import { exitWithErrors } from './exit-with-errors.ts'
 
 try {
   const command = readCommandLine(process.argv.slice(2))
-  if (command.config !== undefined) process.env.GATEWAY_CONFIG = command.config
-  loadEnvironment(process.env.GATEWAY_CONFIG)
+  loadEnvironment(command.config ?? process.env.GATEWAY_CONFIG)
   switch (command.action) {
     case 'help':
       console.log(USAGE)
@@ -25,8 +24,13 @@ try {
       break
     }
     case 'check':
-      process.exitCode = await printFaults(process.env)
+      process.exitCode = await printFaults(process.env, command.config)
       break
+    case 'convert': {
+      const { printConverted } = await import('./convert/print-converted.ts')
+      process.exitCode = await printConverted(command.source, process.env)
+      break
+    }
     default:
       await import('./server.ts')
   }

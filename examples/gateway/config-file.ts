@@ -1,6 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { ConfigError } from 'express-model-gateway'
+import { errorText } from './error-text.ts'
+import { parseYaml } from './parse-yaml.ts'
+
+/** Who named the config file: the option of the command, or the variable. */
+export type ConfigOrigin = '--config' | 'GATEWAY_CONFIG'
 
 /**
  * Reads a config file: YAML if its name ends in `.yaml` or `.yml`, else JSON.
@@ -8,28 +13,36 @@ import { ConfigError } from 'express-model-gateway'
  * @throws {ConfigError} if it cannot be read or holds no object. The fault names the line, and quotes nothing, because
  * the file may hold secrets.
  */
-export async function readConfigFile(path: string): Promise<object> {
-  let text: string
+export async function readConfigFile(path: string, origin: ConfigOrigin): Promise<object> {
   try {
-    text = await readFile(path, 'utf8')
+    return await readMapping(path)
   } catch (error) {
-    throw fault(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+    throw new ConfigError([`${origin}: ${errorText(error)}`])
   }
-  const isYaml = ['.yaml', '.yml'].includes(extname(path).toLowerCase())
-  const value = isYaml ? await parseYaml(text, path) : parseJson(text, path)
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
-  throw fault(`${path} must hold a ${isYaml ? 'mapping' : 'JSON object'}`)
 }
 
-function fault(text: string): ConfigError {
-  return new ConfigError([`GATEWAY_CONFIG: ${text}`])
+async function readMapping(path: string): Promise<object> {
+  const isYaml = ['.yaml', '.yml'].includes(extname(path).toLowerCase())
+  const text = await readText(path)
+  const value = isYaml ? await parseYaml(text, path) : parseJson(text, path)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  throw new Error(`${path} must hold a ${isYaml ? 'mapping' : 'JSON object'}`)
+}
+
+/** @throws {Error} that names the file and why it cannot be read. */
+export async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw new Error(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
 }
 
 function parseJson(text: string, path: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw fault(`${path} is not valid JSON${lineOf(error as Error, text)}`)
+    throw new Error(`${path} is not valid JSON${lineOf(error as Error, text)}`)
   }
 }
 
@@ -41,19 +54,4 @@ function lineOf({ message }: Error, text: string): string {
   const position = /at position (\d+)/.exec(message)?.[1]
   const at = position === undefined ? quotedAt : Number(position)
   return at === undefined ? '' : `: look at line ${text.slice(0, at).split('\n').length}`
-}
-
-async function parseYaml(text: string, path: string): Promise<unknown> {
-  const { LineCounter, parseDocument } = await import('yaml')
-  const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
-  const [error] = [...document.errors, ...document.warnings]
-  if (error) {
-    throw fault(`${path} is not valid YAML (${error.code}): look at line ${lines.linePos(error.pos[0]).line}`)
-  }
-  try {
-    return document.toJS({ maxAliasCount: 100 })
-  } catch {
-    throw fault(`${path} is not valid YAML: it has an alias without an anchor, or too many of them`)
-  }
 }

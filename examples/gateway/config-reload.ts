@@ -85,7 +85,7 @@ export class ConfigReload {
   async #read(): Promise<Content> {
     const { file, settings } = this.#options
     try {
-      const source = await readConfigFile(file)
+      const source = await readConfigFile(file, settings.configOrigin)
       configOf(source, settings)
       return { source }
     } catch (error) {

@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import type { GatewayConfig, Logger } from 'express-model-gateway'
+import { readCommandLine } from './command-line.ts'
 import { readConfigFile } from './config-file.ts'
 import { ConfigReload } from './config-reload.ts'
 import { demoConfig } from './demo-config.ts'
@@ -38,8 +39,9 @@ interface ConfigSource {
   close(): Promise<void>
 }
 
-async function openConfigSource({ configFile }: Settings): Promise<ConfigSource> {
-  if (configFile !== undefined) return { source: await readConfigFile(configFile), close: async () => {} }
+async function openConfigSource({ configFile, configOrigin }: Settings): Promise<ConfigSource> {
+  if (configFile !== undefined)
+    return { source: await readConfigFile(configFile, configOrigin), close: async () => {} }
   const apiKey = randomUUID()
   const demo = await startDemoModels({ apiKey })
   return { source: demoConfig(demo.url, apiKey), close: () => demo.close() }
@@ -77,7 +79,7 @@ async function runWorkers(
 }
 
 async function main(): Promise<void> {
-  const settings = readSettings(process.env)
+  const settings = readSettings(process.env, readCommandLine(process.argv.slice(2)).config)
   const logger = jsonLog(settings.logLevel)
   // The last net: whatever forgets a rejection must not end everybody's calls.
   process.on('unhandledRejection', (error) => logger.error({ err: error }, 'a rejection went unhandled'))

@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net'
 import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway'
+import type { ConfigOrigin } from './config-file.ts'
 import { type ObservabilitySettings, readObservability } from './observability-settings.ts'
 import { redisUrlFault } from './redis-url.ts'
 
@@ -9,6 +10,7 @@ export interface Settings {
   readonly host: string
   /** Path of the config file; undefined = the demo config. */
   readonly configFile: string | undefined
+  readonly configOrigin: ConfigOrigin
   readonly databaseUrl: string
   /** The Redis that counts limits for several processes; undefined = limits are counted in this process. */
   readonly redisUrl: string | undefined
@@ -44,16 +46,17 @@ const MIN_ADMIN_TOKEN = 16
 /**
  * Reads the settings from the environment.
  *
+ * @param configOption the value of `--config`, which replaces GATEWAY_CONFIG.
  * @throws {ConfigError} with one fault per invalid variable.
  */
-export function readSettings(env: NodeJS.ProcessEnv): Settings {
+export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Settings {
   const faults: string[] = []
   const port = Number(env.PORT ?? 8787)
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     faults.push(`PORT: "${env.PORT}" is not a port number`)
   const logLevel = env.LOG_LEVEL ?? 'info'
   if (!LOG_LEVELS.includes(logLevel)) faults.push(`LOG_LEVEL: must be one of ${LOG_LEVELS.join(', ')}`)
-  const configFile = env.GATEWAY_CONFIG
+  const configFile = configOption ?? env.GATEWAY_CONFIG
   const databaseUrl = env.DATABASE_URL ?? (configFile === undefined ? DEMO_DATABASE : DATABASE)
   const databaseFault = databaseUrlFault(databaseUrl)
   if (databaseFault) faults.push(`DATABASE_URL: ${databaseFault}`)
@@ -83,6 +86,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     port,
     host,
     configFile,
+    configOrigin: configOption === undefined ? 'GATEWAY_CONFIG' : '--config',
     databaseUrl,
     redisUrl,
     adminToken,

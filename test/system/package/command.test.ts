@@ -127,11 +127,28 @@ lines: [{ id: only, provider: other, protocol: openai, baseUrl: 'http://127.0.0.
       assert.ok(stdout.includes(`  ${option}`), option)
   })
 
+  test('convert prints the config of another gateway as one of this', async () => {
+    project.write(
+      'litellm.yaml',
+      'model_list: [{ model_name: chat, litellm_params: { model: openai/x, api_key: k } }]',
+    )
+    const { code, stdout } = await project.run(COMMAND, ['convert', 'litellm', 'litellm.yaml'])
+    assert.equal(code, 0)
+    project.write('converted.yaml', stdout)
+    const check = await project.run(COMMAND, ['--check', '--config', 'converted.yaml'])
+    assert.deepEqual([check.code, check.stderr], [0, ''])
+  })
+
   const REFUSED: readonly [what: string, args: string[], env: Record<string, string>, line: RegExp][] = [
     ['an unknown option', ['--chekc'], {}, /'--chekc'.*express-model-gateway --help/],
     ['an argument without an option', ['gateway.yaml'], {}, /'gateway\.yaml'.*express-model-gateway --help/],
     ['an option without its value', ['--config'], {}, /--config.*express-model-gateway --help/],
-    ['a config that is not there', ['--config', 'none.yaml'], {}, /none\.yaml cannot be read \(ENOENT\)/],
+    [
+      'a config that is not there',
+      ['--config', 'none.yaml'],
+      {},
+      /^--config: none\.yaml cannot be read \(ENOENT\)/,
+    ],
     [
       'a Redis without its client',
       [],

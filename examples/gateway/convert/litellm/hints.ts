@@ -1,0 +1,104 @@
+/** What to do instead of what has no counterpart. */
+export const NO_COUNTERPART = 'has no counterpart here'
+
+const LIMIT = 'a line has no limit of its own: it rests after a 429 of the provider'
+const CALLERS = 'is not added to requests here: callers send it'
+const RETRIES = 'is one number for all models here: routing.maxAttempts'
+const TAGS = 'lines are not chosen by tags: give each group a model of its own'
+const BUDGET = 'there are no budgets by period: give keys a quota, and accounts a balance'
+const NOTHING_DROPPED = 'nothing is dropped: a line of the same protocol gets requests as they are'
+const REDIS = 'set REDIS_URL to count limits of callers for several machines'
+const CACHE = 'answers are not cached'
+const TELEMETRY =
+  'metrics and traces go to OTEL_EXPORTER_OTLP_ENDPOINT, or are at /metrics; each call is in the call log'
+const OTHER_MODELS = 'a call falls back to the lines of its model: give the model a line of the other one'
+const OWN_DATABASE = 'is not read: this gateway has a database of its own, of which DATABASE_URL tells'
+
+/** By member of `litellm_params`. */
+export const PARAM_HINTS: Readonly<Record<string, string>> = {
+  rpm: LIMIT,
+  tpm: LIMIT,
+  max_parallel_requests: LIMIT,
+  api_version: "is not needed at Azure's /openai/v1, which the line uses",
+  num_retries: RETRIES,
+  max_retries: RETRIES,
+  drop_params: NOTHING_DROPPED,
+  tags: TAGS,
+  max_budget: BUDGET,
+  budget_duration: BUDGET,
+  temperature: CALLERS,
+  top_p: CALLERS,
+  seed: CALLERS,
+  stop: CALLERS,
+  stream: CALLERS,
+  thinking: CALLERS,
+  reasoning_effort: CALLERS,
+  extra_body: CALLERS,
+}
+
+/** By member of an entry of `model_list`. */
+export const DEPLOYMENT_HINTS: Readonly<Record<string, string>> = { rpm: LIMIT, tpm: LIMIT }
+
+/** By member of `router_settings`. */
+export const ROUTER_HINTS: Readonly<Record<string, string>> = {
+  redis_host: REDIS,
+  redis_port: REDIS,
+  redis_password: REDIS,
+  redis_url: REDIS,
+  enable_pre_call_checks: 'is always on: lines whose contextWindow is too small are left out',
+  enable_pre_call_check: 'is always on: lines whose contextWindow is too small are left out',
+  context_window_fallbacks: `${OTHER_MODELS}, with its contextWindow: lines that are too small are left out`,
+  content_policy_fallbacks: 'a refusal of the provider goes to the caller',
+  retry_policy: 'the outcome of an attempt decides whether another line is tried',
+  model_group_retry_policy: 'the outcome of an attempt decides whether another line is tried',
+  allowed_fails_policy: "a line's circuit counts failures of the line, whatever they are",
+  disable_cooldowns: "circuits cannot be switched off: set errorPercent of a line's circuit to 100",
+  enable_tag_filtering: TAGS,
+  provider_budget_config: BUDGET,
+  retry_after: 'the next line is tried at once; a line that says 429 rests as long as it asks',
+  cache_responses: CACHE,
+}
+
+/** By member of `litellm_settings`. */
+export const MODULE_HINTS: Readonly<Record<string, string>> = {
+  ...ROUTER_HINTS,
+  drop_params: NOTHING_DROPPED,
+  cache: CACHE,
+  cache_params: CACHE,
+  callbacks: TELEMETRY,
+  success_callback: TELEMETRY,
+  failure_callback: TELEMETRY,
+  service_callback: TELEMETRY,
+  service_callbacks: TELEMETRY,
+  max_budget: BUDGET,
+  budget_duration: BUDGET,
+  set_verbose: 'set LOG_LEVEL',
+  json_logs: 'is always on: logs are JSON',
+}
+
+/** By member of `general_settings`. */
+export const GENERAL_HINTS: Readonly<Record<string, string>> = {
+  database_url: 'set DATABASE_URL, to a new database: that of LiteLLM cannot be read',
+  database_connection_pool_limit: OWN_DATABASE,
+  database_connection_timeout: OWN_DATABASE,
+  store_model_in_db: 'models in the database are not in the file: add them to the config',
+  custom_auth: 'issue keys here, or mount the middlewares behind an authentication of your own',
+  max_parallel_requests: 'give accounts limits.concurrency',
+  global_max_parallel_requests: 'give accounts limits.concurrency',
+  use_x_forwarded_for: 'set trustProxy to the addresses of your proxies',
+  max_budget: BUDGET,
+  budget_duration: BUDGET,
+  allow_requests_on_db_unavailable: 'see onLedgerAway and onStoreError',
+  pass_through_endpoints: 'add a rule of passThrough for each path',
+  alerting: 'alerts are for what reads the metrics',
+  forward_client_headers_to_llm_api: 'headers of callers are not forwarded: give the line headers',
+}
+
+/** By member of the file. */
+export const TOP_HINTS: Readonly<Record<string, string>> = {
+  include: 'other files are not read: convert one file that has everything',
+  guardrails: 'there are no guardrails: put a middleware of yours before the gateway',
+  callback_settings: TELEMETRY,
+  files_settings: 'add a rule of passThrough for /v1/files, with the line that keeps them',
+  finetune_settings: 'add a rule of passThrough for /v1/fine_tuning, with the line that runs them',
+}

@@ -1,0 +1,65 @@
+import { formatAmount, isAmount } from 'express-model-gateway/catalog'
+import type { Members } from './members.ts'
+
+/** Prices as the config has them, decimal strings by name. */
+export type Prices = Readonly<Record<string, string>>
+
+interface Rule {
+  readonly price: string
+  /** The power of ten between LiteLLM's unit and this gateway's. */
+  readonly shift: number
+  /** The kind of model for which LiteLLM means this price; all without it. */
+  readonly kind?: string
+}
+
+const RULES: Readonly<Record<string, Rule>> = {
+  input_cost_per_token: { price: 'inputPerMillion', shift: 6 },
+  output_cost_per_token: { price: 'outputPerMillion', shift: 6 },
+  cache_read_input_token_cost: { price: 'cachedInputPerMillion', shift: 6 },
+  cache_creation_input_token_cost: { price: 'cacheWritePerMillion', shift: 6 },
+  input_cost_per_request: { price: 'perRequest', shift: 0 },
+  input_cost_per_query: { price: 'perSearchUnit', shift: 0, kind: 'rerank' },
+  output_cost_per_image: { price: 'perImage', shift: 0, kind: 'image' },
+  output_cost_per_second: { price: 'perSecond', shift: 0, kind: 'video' },
+  output_cost_per_video_per_second: { price: 'perSecond', shift: 0, kind: 'video' },
+}
+
+/** Reads the prices of a deployment. LiteLLM has them in `litellm_params`, which count first, and in `model_info`. */
+export function readPrices(params: Members, info: Members, kind: string): Prices {
+  const prices: Record<string, string> = {}
+  for (const [name, rule] of Object.entries(RULES)) {
+    if (rule.kind !== undefined && rule.kind !== kind) continue
+    for (const members of [params, info]) {
+      const cost = members.number(name)
+      if (cost === undefined || rule.price in prices) continue
+      const price = shifted(cost, rule.shift)
+      if (price === undefined) {
+        members.note(name, 'is more than a price can be; left out')
+        continue
+      }
+      if (price.isRounded) members.note(name, 'has more than 9 decimal places here; rounded up')
+      prices[rule.price] = price.text
+    }
+  }
+  return prices
+}
+
+/**
+ * Multiplies a number with a power of ten exactly, as a decimal string of at most 9 places; undefined if it has more than 12
+ * digits before the point. The digits are the shortest that stand for the number, which are those of the file.
+ */
+export function shifted(value: number, shift: number): { text: string; isRounded: boolean } | undefined {
+  const [digits = '', exponent = '0'] = String(value).split('e')
+  const [whole = '', fraction = ''] = digits.split('.')
+  const places = Number(exponent) + shift - fraction.length + 9
+  let nanos = BigInt(whole + fraction)
+  let isRounded = false
+  if (places >= 0) nanos *= 10n ** BigInt(places)
+  else {
+    const unit = 10n ** BigInt(-places)
+    isRounded = nanos % unit !== 0n
+    nanos = nanos / unit + (isRounded ? 1n : 0n)
+  }
+  const text = formatAmount(nanos)
+  return isAmount(text) ? { text, isRounded } : undefined
+}

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { readCommandLine, USAGE } from '../../examples/gateway/command-line.ts'
+import { readConfigFile } from '../../examples/gateway/config-file.ts'
+import { readSettings } from '../../examples/gateway/settings.ts'
+
+describe('the command line', () => {
+  const READ: readonly [args: string[], expected: object][] = [
+    [[], { action: 'run', config: undefined }],
+    [['--config', 'a.yaml'], { action: 'run', config: 'a.yaml' }],
+    [['--check', '--config=a.yaml'], { action: 'check', config: 'a.yaml' }],
+    [['-h'], { action: 'help', config: undefined }],
+    [['convert', '--help'], { action: 'help', config: undefined }],
+    [['convert', 'litellm', 'a.yaml'], { action: 'convert', config: undefined, source: 'a.yaml' }],
+  ]
+  for (const [args, expected] of READ)
+    test(`is read: ${args.join(' ')}`, () => assert.deepEqual(readCommandLine(args), expected))
+
+  const REFUSED: readonly [args: string[], why: RegExp][] = [
+    [['--chekc'], /'--chekc'/],
+    [['--config'], /'--config/],
+    [['gateway.yaml'], /'gateway\.yaml'/],
+    [['covnert', 'litellm', 'a.yaml'], /'covnert'/],
+    [['--check', 'gateway.yaml'], /'gateway\.yaml'/],
+    [['convert'], /convert takes/],
+    [['convert', 'litellm'], /convert takes/],
+    [['convert', 'portkey', 'a.yaml'], /convert takes "litellm"/],
+    [['convert', 'litellm', 'a.yaml', 'b.yaml'], /convert takes/],
+    [['convert', 'litellm', 'a.yaml', '--check'], /convert takes/],
+  ]
+  for (const [args, why] of REFUSED)
+    test(`is refused in one line: ${args.join(' ')}`, () => {
+      assert.throws(
+        () => readCommandLine(args),
+        ({ message }: Error) =>
+          why.test(message) && /^[^\n]*; see express-model-gateway --help$/.test(message),
+      )
+    })
+
+  test('is told by --help', () => {
+    for (const word of ['--config', '--check', '--schema', '--version', '--help', 'convert litellm FILE'])
+      assert.ok(USAGE.includes(word), word)
+  })
+
+  test('a config that cannot be read is told with who named it', async () => {
+    for (const [option, origin] of [
+      ['missing.yaml', '--config'],
+      [undefined, 'GATEWAY_CONFIG'],
+    ] as const) {
+      const { configFile = '', configOrigin } = readSettings({ GATEWAY_CONFIG: 'missing.yaml' }, option)
+      await assert.rejects(readConfigFile(configFile, configOrigin), {
+        message: `${origin}: missing.yaml cannot be read (ENOENT)`,
+      })
+    }
+  })
+})
