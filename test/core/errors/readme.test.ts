@@ -11,10 +11,18 @@ const HEAD = [
   `|${' --- |'.repeat(6)}`,
 ]
 
-function rowOf(code: ErrorCode): string {
+/** One row for all codes that are answered alike, where the first of them stands. */
+function rows(): string[] {
+  const alike = Map.groupBy(ERROR_CODE_NAMES, answerOf)
+  return [...alike].map(
+    ([answer, codes]) => `| ${codes.map((code) => `\`${code}\``).join(', ')} | ${answer} |`,
+  )
+}
+
+function answerOf(code: ErrorCode): string {
   const { status, tier } = errorRow(code)
   const shouldRetry = new GatewayError(code).headers['x-should-retry'] ?? '–'
-  return `| \`${code}\` | ${status} | ${tier} | ${shouldRetry} | ${typeOf('openai', code)} | ${typeOf('anthropic', code)} |`
+  return [status, tier, shouldRetry, typeOf('openai', code), typeOf('anthropic', code)].join(' | ')
 }
 
 function typeOf(protocol: ProtocolName, code: ErrorCode): string {
@@ -23,7 +31,7 @@ function typeOf(protocol: ProtocolName, code: ErrorCode): string {
 }
 
 it('the table of the README is that of the code', () => {
-  const expected = [...HEAD, ...ERROR_CODE_NAMES.map(rowOf)].join('\n')
+  const expected = [...HEAD, ...rows()].join('\n')
   const written = /^\| code \|.*(?:\n\|.*)*/m.exec(readme)?.[0]
   assert.equal(written, expected, `lib/core/errors/README.md must hold this table:\n${expected}\n`)
 })

@@ -21,7 +21,9 @@ function tableIn(section: string, head: string): string | undefined {
 function memberTable(rules: MemberRules): string {
   const members = Object.entries(rules).map(([member, { effect }]) => {
     const name = `\`${member}\``
-    return { name, becomes: effect === name ? 'the same member' : effect }
+    // Why one can be left out is said in the code.
+    const said = effect.startsWith('dropped: ') ? 'dropped' : effect
+    return { name, becomes: said === name ? 'the same member' : said }
   })
   const rows = Object.entries(Object.groupBy(members, ({ becomes }) => becomes)).map(
     ([becomes, alike = []]) => `| ${alike.map(({ name }) => name).join(', ')} | ${becomes} |`,

@@ -93,7 +93,7 @@ test('the dashboard asks for nothing that a scrape does not tell, and the README
     const readme = await readFile('lib/middleware/telemetry/README.md', 'utf8')
     const rows = [
       ...readme.matchAll(
-        /^\| `((?:gen_ai|model_gateway)\.[\w.]+)` \| ((?:histogram|counter|gauge|up-down)[^|]*) \|/gm,
+        /^- `((?:gen_ai|model_gateway)\.[\w.]+)` \(((?:histogram|counter|gauge|up-down)[^)]*)\):/gm,
       ),
     ]
     const described = rows.map(([, metric = '', kind = '']) => exported(metric, kind))
