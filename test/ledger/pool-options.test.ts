@@ -21,6 +21,7 @@ describe('the options of a pool', () => {
       admissionMs: 1000,
       stallMs: 500,
       confirmMs: 1500,
+      maxQueueBytes: 64 * 1024 * 1024,
       logger: consoleLogger,
       clock: systemClock,
     })
@@ -37,6 +38,7 @@ describe('the options of a pool', () => {
       ledger,
       owner: 'p',
       onLedgerAway: 'deliver',
+      maxQueueBytes: 1,
       onAwayChange: () => {},
       logger,
       clock,
@@ -48,6 +50,8 @@ describe('the options of a pool', () => {
     for (const wrong of [undefined, null, {}, { settle: true }])
       refused({ ledger: wrong }, /"ledger" must be a ledger/)
     refused({ onLedgerAway: 'drop' }, /"onLedgerAway" must be "hold" or "deliver"/)
+    for (const maxQueueBytes of [0, Number.NaN])
+      refused({ maxQueueBytes }, /"maxQueueBytes" must be at least 1/)
     for (const name of ['admissionMs', 'stallMs', 'confirmMs']) {
       for (const ms of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
         refused({ [name]: ms }, new RegExp(`"${name}" must be milliseconds above 0`))

@@ -5,7 +5,7 @@ import { WaitingCharges } from '../../lib/ledger/settling/waiting-charges.ts'
 
 /** A charge as its place in the queue has it. */
 function charge(name: string, members: Partial<Charge> = {}): Charge {
-  const place = { since: 0, failures: 0, settledBefore: 0, retryAt: 0 }
+  const place = { since: 0, bytes: 2048, failures: 0, settledBefore: 0, retryAt: 0 }
   return { requestId: name, ...place, ...members } as Charge
 }
 
@@ -38,6 +38,20 @@ describe('charges that wait', () => {
     assert.deepEqual(names(taken.flat()), names(many(1001)))
     assert.equal(waiting.size, 0)
     assert.equal(lineOf(...many(500)).take(0).length, 500)
+  })
+
+  it('go with eight mebibytes at once at most, and one that is larger alone', () => {
+    const MiB = 1024 * 1024
+    const waiting = lineOf(
+      charge('small'),
+      charge('half', { bytes: 4 * MiB }),
+      charge('rest', { bytes: 4 * MiB - 2048 }),
+      charge('next'),
+      charge('large', { bytes: 9 * MiB }),
+      charge('last'),
+    )
+    const taken = Array.from({ length: 5 }, () => names(waiting.take(0)))
+    assert.deepEqual(taken, [['small', 'half', 'rest'], ['next'], ['large'], ['last'], []])
   })
 
   it('may be taken out, where they are there', () => {

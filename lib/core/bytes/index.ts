@@ -1,1 +1,2 @@
 export { BodyCollector } from './body-collector.ts'
+export { SharedBytes } from './shared-bytes.ts'

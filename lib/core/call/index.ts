@@ -11,6 +11,7 @@ export {
 } from './call-entry.ts'
 export { callOf, openCall } from './call-of.ts'
 export type { EarlyRefuser } from './early-refuser.ts'
+export { bytesOfEntry, bytesOfEntryOf } from './entry-bytes.ts'
 export { freeSpent } from './free-spent.ts'
 export { holdEnd, holdLastByte, holdLastByteOf, isHeldBack } from './hold-end.ts'
 export { withLateCharge } from './late-charge.ts'

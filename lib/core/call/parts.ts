@@ -206,6 +206,8 @@ export interface IdempotencyTrace {
   readonly completedByLedger: boolean
   /** Returns the body that has been sent so far, followed by what is still to be sent. */
   bodyWith(unsent: AnswerBytes | null): string | null
+  /** Returns how many bytes of that body the entry has; 0 if it is kept apart. */
+  bytesWith(unsent: AnswerBytes | null): number
   /** In how many parts the body is kept apart from the entry; 0 if the entry has it. */
   readonly partsApart: number
   /**

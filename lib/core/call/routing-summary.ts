@@ -30,7 +30,7 @@ export interface AttemptSummary {
 }
 
 /** The most bytes of an entry that its attempts and eliminated lines take, as JSON. There may be hundreds of lines. */
-const MAX_TRACE_BYTES = 6 * 1024
+export const MAX_TRACE_BYTES = 6 * 1024
 /** The most bytes of them that the attempts take. */
 const MAX_ATTEMPTS_BYTES = 4 * 1024
 

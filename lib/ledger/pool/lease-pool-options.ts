@@ -21,6 +21,11 @@ export interface LeasePoolOptions {
   stallMs?: number
   /** How long a call waits for its charge to be confirmed. Defaults to 1500. */
   confirmMs?: number
+  /**
+   * About the most bytes of charges that the ledger has not confirmed; an account may have a fourth of what is free. No
+   * call is admitted beyond that, because no charge is dropped. Defaults to 64 MiB.
+   */
+  maxQueueBytes?: number
   /** Called when the ledger goes away and when it is back, for metrics. Defaults to nothing. */
   onAwayChange?: (away: boolean) => void
   /** The clock, for tests. Defaults to the machine's. */
@@ -45,9 +50,12 @@ export function withDefaults(options: LeasePoolOptions): Required<LeasePoolOptio
     if (!(ms > 0 && Number.isFinite(ms)))
       throw new TypeError(`LeasePool: "${name}" must be milliseconds above 0`)
   }
+  const { maxQueueBytes = 64 * 1024 * 1024 } = options
+  if (!(maxQueueBytes >= 1)) throw new TypeError('LeasePool: "maxQueueBytes" must be at least 1')
   return {
     ledger,
     onLedgerAway,
+    maxQueueBytes,
     ...times,
     logger: quietLogger(options.logger),
     owner: options.owner ?? `process-${crypto.randomUUID()}`,

@@ -21,6 +21,8 @@ export interface LeasePoolStats {
   readonly outages: number
   /** Settlements that the ledger has not confirmed. */
   readonly queued: number
+  /** About how many bytes all of these take, with those set aside. */
+  readonly queuedBytes: number
   /** Settlements that fail while others are written. Each has been logged. */
   readonly setAside: number
   /** Accounts whose charges wait apart, because they cannot be written while others are. */
@@ -138,6 +140,7 @@ export class LeasePool {
     return {
       outages: this.#health.outages,
       queued: this.#settlements.size,
+      queuedBytes: this.#settlements.bytes,
       setAside: this.#settlements.setAside,
       heldUp: this.#settlements.heldUp,
       waiting: admissions.size,

@@ -1,11 +1,6 @@
 import type { CallLogEntry } from '../../core/call/index.ts'
-import {
-  type Bill,
-  Charge,
-  type ChargeDeps,
-  type ChargeOutcome,
-  type SettleOutcome,
-} from '../settling/charge.ts'
+import type { Bill, ChargeOutcome, SettleOutcome } from '../settling/bill.ts'
+import { Charge, type ChargeDeps } from '../settling/charge.ts'
 import type { HeldLease } from './held-lease.ts'
 import type { HeldDraw, WalletLease } from './wallet-lease.ts'
 
@@ -120,6 +115,11 @@ export class Reservation {
    */
   revoke(entry: (() => CallLogEntry) | null): 'queued' | 'dropped' {
     return this.#charge?.revoke(entry) ?? 'dropped'
+  }
+
+  /** Has the charge read another bill of the same from now on, such as one that keeps less in memory. */
+  replaceBill(bill: Bill): void {
+    this.#charge?.replaceBill(bill)
   }
 
   /** Holds money for more of the same call, for the same account and key. */

@@ -3,31 +3,10 @@ import { formatAmount } from '../../core/catalog/index.ts'
 import type { Settlement, SettlementResult } from '../ledger.ts'
 import type { HeldDraw, WalletLease } from '../pool/wallet-lease.ts'
 import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
+import type { Bill, ChargeOutcome, SettleOutcome } from './bill.ts'
 import type { Awaited } from './deadlines.ts'
 
-/** The outcome for the call. `unconfirmed`: it was not known in time whether the charge is stored; it stays queued. */
-export type SettleOutcome = 'confirmed' | 'fenced' | 'unconfirmed'
-
-/** The final outcome of a charge. `fenced`: the claim belongs to a later call, and nothing was charged. */
-export type ChargeOutcome = 'confirmed' | 'fenced' | 'voided'
-
-/** The bill of a call. Its functions are called when the ledger reads it, possibly several times. */
-export interface Bill {
-  /** The id under which the call is charged once. */
-  readonly requestId: string
-  /** The actual cost, in nano-units. */
-  readonly amount: bigint
-  /** Milliseconds since the epoch. */
-  readonly at: number
-  /** Returns how the amount was computed, as JSON; the same each time. */
-  basis(): string
-  /** The claim to complete with the charge, on a ledger that settles records. */
-  readonly claim: Settlement['claim']
-  /** Returns the log entry to write with the charge, as of now. */
-  readonly entry: ((this: Bill) => CallLogEntry | null) | null
-  /** Called once with the outcome, possibly long after the call; called again only if a stored charge is revoked. */
-  onResolved?(outcome: ChargeOutcome): void
-}
+const PLAIN_BYTES = 2048
 
 /** The settlements of a pool that a charge uses. */
 interface Settlements {
@@ -54,6 +33,8 @@ export class Charge implements Settlement, Awaited<Charge> {
   readonly amount: bigint
   readonly at: number
   readonly claim: Settlement['claim']
+  /** About how many bytes it takes, here and in the ledger's hands. */
+  readonly bytes: number
   /** What the leases of the two wallets pay. */
   draws: readonly HeldDraw[]
   /** When it entered the queue, in milliseconds of the clock. */
@@ -73,14 +54,14 @@ export class Charge implements Settlement, Awaited<Charge> {
   deadline: Awaited<Charge>['deadline']
   /** Resolves the promise of the waiting call. */
   confirm: ((result: SettlementResult | 'late') => void) | undefined
-  readonly #bill: Bill
+  #bill: Bill
   readonly #accountLease: WalletLease
   readonly #keyLease: WalletLease | undefined
   readonly #deps: ChargeDeps
   /** `handed`: the ledger may have it. */
   #state: 'waiting' | 'handed' | 'stands' | 'over' = 'waiting'
   /** The log entry of a call that is not charged after all. */
-  #revoked: { readonly entry: (() => CallLogEntry) | null } | undefined
+  #revoked: { readonly entry: (() => CallLogEntry | null) | null } | undefined
   #isAside = false
 
   constructor(
@@ -96,6 +77,7 @@ export class Charge implements Settlement, Awaited<Charge> {
     this.amount = bill.amount
     this.at = bill.at
     this.claim = bill.claim
+    this.bytes = bill.bytes ?? PLAIN_BYTES
     this.#bill = bill
     this.#accountLease = account
     this.#keyLease = key
@@ -113,6 +95,12 @@ export class Charge implements Settlement, Awaited<Charge> {
   get entry(): CallLogEntry | null {
     const { entry } = (this.kind === 'void' && this.#revoked) || this.#bill
     return entry && this.#evaluate(entry)
+  }
+
+  /** Reads another bill of the same from now on. */
+  replaceBill(bill: Bill): void {
+    this.#bill = bill
+    if (this.#revoked?.entry) this.#revoked = { entry: bill.entry?.bind(bill) ?? null }
   }
 
   /** Whether it changes one of these wallets. */

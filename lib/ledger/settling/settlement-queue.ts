@@ -1,9 +1,11 @@
+import { SharedBytes } from '../../core/bytes/index.ts'
 import type { Logger } from '../../core/call/index.ts'
 import { WalletsHeldUp } from '../held-up.ts'
 import type { Ledger, SettlementResult } from '../ledger.ts'
 import type { Clock } from '../pool/clock.ts'
 import type { LedgerHealth } from '../pool/ledger-health.ts'
-import type { Charge, SettleOutcome } from './charge.ts'
+import type { SettleOutcome } from './bill.ts'
+import type { Charge } from './charge.ts'
 import { Deadlines, earliest } from './deadlines.ts'
 import { HeldAccounts } from './held-accounts.ts'
 import { SettlementLane, type SettlementLaneDeps } from './settlement-lane.ts'
@@ -20,6 +22,8 @@ export interface SettlementQueueDeps {
   readonly stallMs: number
   /** How long a call waits for its charge. */
   readonly confirmMs: number
+  /** About the most bytes of charges that are not settled. */
+  readonly maxQueueBytes: number
 }
 
 /** While only suspect charges are left, one new call per this time tests whether others are written. */
@@ -42,6 +46,7 @@ export class SettlementQueue {
   readonly #stall: StallWatch
   readonly #silence: StallWatch
   readonly #progress: Progress = { settled: 0 }
+  readonly #bytes: SharedBytes
   /** The oldest of what others have gone around, and how many were settled by then. */
   #around: { readonly since: number; readonly settled: number } | undefined
   #triedAt = Number.NEGATIVE_INFINITY
@@ -50,6 +55,7 @@ export class SettlementQueue {
   constructor(deps: SettlementQueueDeps) {
     this.#deps = deps
     this.settlesRecords = deps.ledger.settlesRecords
+    this.#bytes = new SharedBytes(deps.maxQueueBytes)
     this.#unconfirmed = new Deadlines(deps.clock, deps.confirmMs, (charge) => charge.confirm?.('late'))
     const shared: Pick<SettlementLaneDeps, 'ledger' | 'clock' | 'progress' | 'onResult'> = {
       ledger: deps.ledger,
@@ -99,6 +105,11 @@ export class SettlementQueue {
     return this.#main.size + this.#held.size
   }
 
+  /** About how many bytes the charges take that are not settled, with those set aside. */
+  get bytes(): number {
+    return this.#bytes.size
+  }
+
   /** The number of charges that are set aside. */
   get setAside(): number {
     return this.#held.setAsideCount
@@ -114,8 +125,9 @@ export class SettlementQueue {
     return this.#main.waiting.areSuspect(this.#main.flying)
   }
 
-  /** Whether the charge of a new call of an account can be expected to be settled. */
+  /** Whether the charge of a new call of an account has room here, and can be expected to be settled. */
   admits(account: string): boolean {
+    if (!this.#bytes.hasRoom(account)) return false
     if (this.#held.accounts > 0 && !this.#held.admits(account)) return false
     if (!this.#stall.stalled) return true
     if (!this.onTrial) return false
@@ -128,6 +140,7 @@ export class SettlementQueue {
   /** Queues a charge or void. Returns at once if the ledger does; the result is `unconfirmed` if it is not known in time. */
   put(charge: Charge): SettleOutcome | Promise<SettleOutcome> {
     charge.enter(this.#deps.clock.now())
+    this.#bytes.add(charge.account, charge.bytes)
     const lane = (this.#held.accounts > 0 && this.#held.laneOf(charge.account)) || this.#main
     lane.put(charge)
     return charge.result ? charge.outcomeOf(charge.result) : this.#await(charge)
@@ -147,6 +160,7 @@ export class SettlementQueue {
   /** Removes a charge that was never handed to the ledger. */
   drop(charge: Charge): void {
     if (!this.#main.waiting.remove(charge) && !this.#held.remove(charge)) return
+    this.#bytes.remove(charge.account, charge.bytes)
     this.#unconfirmed.delete(charge)
     charge.confirm?.('late')
     this.#concluded()
@@ -217,6 +231,7 @@ export class SettlementQueue {
 
   readonly #conclude = (charge: Charge, result: SettlementResult): void => {
     charge.result = result
+    this.#bytes.remove(charge.account, charge.bytes)
     const { confirm } = charge
     if (confirm) this.#unconfirmed.delete(charge)
     // The waiting call is told last, after everything that follows from the result.

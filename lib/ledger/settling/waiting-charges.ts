@@ -2,6 +2,8 @@ import type { Charge } from './charge.ts'
 import { earliest } from './deadlines.ts'
 
 const AT_ONCE = 500
+/** As many take hardly longer than one; much larger operations would hold up the charges that come meanwhile. */
+const MAX_BYTES_AT_ONCE = 8 * 1024 * 1024
 const RETRY_MS = [50, 100, 200, 400, 500] as const
 const SET_ASIDE_RETRY_MS = 30_000
 /** A charge that failed alone this often, while others were settled, is at fault itself. */
@@ -78,7 +80,8 @@ export class WaitingCharges {
     this.#suspectsTurn = !this.#suspectsTurn || this.#line.length === 0
     if (this.#suspectsTurn && suspect && suspect.retryAt <= now) return this.#suspects.splice(0, 1)
     if (this.#line.length > 0) {
-      if (this.#line.length > this.#atOnce) return this.#line.splice(0, this.#atOnce)
+      const count = this.#fitting()
+      if (count < this.#line.length) return this.#line.splice(0, count)
       const all = this.#line
       this.#line = []
       return all
@@ -89,6 +92,18 @@ export class WaitingCharges {
       return [charge]
     }
     return []
+  }
+
+  /** Returns how many of the line go together: at least one. */
+  #fitting(): number {
+    let count = 0
+    let bytes = 0
+    for (const charge of this.#line) {
+      bytes += charge.bytes
+      if (count === this.#atOnce || (count > 0 && bytes > MAX_BYTES_AT_ONCE)) break
+      count++
+    }
+    return count
   }
 
   /** When the next charge is due, if none is due now. */

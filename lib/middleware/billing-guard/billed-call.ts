@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import {
   type AnswerBytes,
+  bytesOfEntryOf,
   type Call,
   type CallEnding,
   type CallLogEntry,
@@ -14,6 +15,7 @@ import type { Settlement } from '../../ledger/ledger.ts'
 import type { Bill, ChargeOutcome, Reservation, SettleOutcome } from '../../ledger/pool/reservation.ts'
 import { holdPart, type PartsOf } from './billed-part.ts'
 import { type Cost, costOf } from './cost.ts'
+import { concludeClaim, keptBill } from './kept-bill.ts'
 
 const NO_ITEMS: readonly ChargeItem[] = []
 
@@ -33,6 +35,7 @@ export class BilledCall implements Bill, PartsOf {
   amount = 0n
   at = 0
   claim: Settlement['claim'] = null
+  bytes = 0
   readonly #call: Call
   readonly #res: ServerResponse
   readonly #reservation: Reservation
@@ -40,6 +43,7 @@ export class BilledCall implements Bill, PartsOf {
   /** How the call was to end, where the ledger writes the log entry. */
   #ending: CallEnding | undefined
   #settled = false
+  #resolved = false
   #answered = false
   #handlerTimer: NodeJS.Timeout | undefined
 
@@ -147,6 +151,7 @@ export class BilledCall implements Bill, PartsOf {
     this.at = Date.now()
     if (call.idempotency?.claim) this.claim = this.#claimToSettle()
     const keeping = call.idempotency?.keepApart(unsent)
+    this.bytes = bytesOfEntryOf(call, unsent)
     return keeping ? this.#chargeKept(keeping) : this.#reservation.settle(this)
   }
 
@@ -188,16 +193,11 @@ export class BilledCall implements Bill, PartsOf {
 
   /** Handles the ledger's answer, which may come long after the call. */
   onResolved(outcome: ChargeOutcome): void {
-    const claim = this.#call.idempotency?.claim
-    const settling = claim?.state === 'settling'
-    if (outcome === 'confirmed') {
-      if (settling) claim.state = 'completed'
-      return
-    }
+    this.#resolved = true
+    concludeClaim(this.#call.idempotency?.claim, outcome)
+    if (outcome === 'confirmed') return
     this.charged = null
-    if (settling && outcome === 'fenced') claim.state = 'lost'
     if (outcome === 'fenced' && !this.#res.headersSent) this.#call.idempotency?.discard()
-    if (settling && outcome === 'voided') claim.state = 'released'
     // The call log writes the entry that the ledger did not write with the charge.
     if (outcome === 'fenced' && this.#call.entryBy === 'written') this.#call.entryBy = 'ledger'
   }
@@ -228,7 +228,10 @@ export class BilledCall implements Bill, PartsOf {
 
   /** Charges what the call used, however it ended, or releases the reservation. */
   #end(): void {
-    if (this.#settled) return
+    if (this.#settled) {
+      if (!this.#resolved) void this.#letGo()
+      return
+    }
     if (!this.#mayStillRun) {
       this.#giveBack()
       return
@@ -236,6 +239,18 @@ export class BilledCall implements Bill, PartsOf {
     this.#handlerTimer = setTimeout(() => this.#giveBack(), this.#handlerMs).unref()
     // A handler that has thrown does not go on.
     this.#call.onFail(() => this.#giveBack())
+  }
+
+  /** Takes the call away from a charge that still waits. */
+  async #letGo(): Promise<void> {
+    const call = this.#call
+    try {
+      // All that the end of the call does has been done then, and the answer is kept that the entry points at.
+      await call.idempotency?.keepApart(null)
+      if (!this.#resolved) this.#reservation.replaceBill(keptBill(this, call, this.#res.headersSent))
+    } catch (error) {
+      call.logger.error({ err: error, requestId: call.id }, 'a charge that waits keeps its call')
+    }
   }
 
   /**
@@ -253,7 +268,9 @@ export class BilledCall implements Bill, PartsOf {
     const { outcome } = this.#call
     const ending = outcome && { outcome, unsent: null }
     const cost = ending && !this.#settled ? this.#costOf(ending) : undefined
-    if (ending && cost && (cost.amount > 0n || !this.#isFree())) void this.#charge(cost, ending, null)
-    else this.#reservation.release()
+    if (ending && cost && (cost.amount > 0n || !this.#isFree())) {
+      void this.#charge(cost, ending, null)
+      void this.#letGo()
+    } else this.#reservation.release()
   }
 }

@@ -1,4 +1,4 @@
-import { type CallLogEntry, type Logger, quietLogger } from '../../core/call/index.ts'
+import { bytesOfEntry, type CallLogEntry, type Logger, quietLogger } from '../../core/call/index.ts'
 import { type CallStore, MemoryCallStore } from '../../core/call-store/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import { within } from '../../core/time-limit/index.ts'
@@ -29,12 +29,6 @@ const THIRTY_DAYS_MS = 30 * 86_400_000
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 /** How often an entry may fail alone while others are written. */
 const MAX_FAILURES = 3
-
-/** About how much memory an entry takes: to measure it exactly would cost as much as to write it. */
-function bytesOf({ response_body: body, routing, request }: CallLogEntry): number {
-  const trace = routing ? 200 * (routing.eliminated.length + 2 * routing.attempts.length) : 0
-  return 2048 + (body?.length ?? 0) + trace + (request?.provider ? 2048 : 0)
-}
 
 /**
  * Writes call log entries in batches, off the path of requests. While the store fails, queued entries are kept and
@@ -110,7 +104,7 @@ export class CallLogWriter {
 
   /** Queues an entry, which is visible in the store within a second. Never throws, never waits. */
   add(entry: CallLogEntry): void {
-    const bytes = bytesOf(entry)
+    const bytes = bytesOfEntry(entry)
     const isFull = this.#queue.length >= this.#maxQueue || this.#queuedBytes + bytes > this.#maxQueueBytes
     if (this.#closed || isFull) {
       if (!this.#closed)
@@ -174,7 +168,7 @@ export class CallLogWriter {
       await this.#store.append(batch)
       // The queue is empty by now if `close` timed out.
       if (this.#queue[0] === batch[0]) {
-        for (const entry of this.#queue.splice(0, batch.length)) this.#queuedBytes -= bytesOf(entry)
+        for (const entry of this.#queue.splice(0, batch.length)) this.#queuedBytes -= bytesOfEntry(entry)
         this.#written += batch.length
       }
       this.#retryMs = 0
@@ -195,7 +189,7 @@ export class CallLogWriter {
     let bytes = 0
     let count = 0
     for (const entry of this.#queue) {
-      bytes += bytesOf(entry)
+      bytes += bytesOfEntry(entry)
       if (count === this.#atOnce || (count > 0 && bytes > MAX_BATCH_BYTES)) break
       // One that has failed alone goes alone.
       const isSuspect = this.#failures.has(entry)
@@ -218,7 +212,7 @@ export class CallLogWriter {
       this.#queue.push(entry)
       return
     }
-    this.#queuedBytes -= bytesOf(entry)
+    this.#queuedBytes -= bytesOfEntry(entry)
     this.#written++
     this.#dropped++
     this.#logger.error({ err: error, requestId: entry.id }, 'call log: the store refuses an entry')

@@ -55,6 +55,12 @@ export class AnswerBody {
     return this.#cut ? `${text}\n[cut after ${this.#limit} bytes]` : text + decoder.end()
   }
 
+  /** Returns about how many bytes {@link text} has. */
+  bytesWith(toCome: AnswerBytes | null): number {
+    const whole = toCome === null ? this : this.#and(toCome)
+    return Math.min(whole.#bytes, whole.#limit)
+  }
+
   /**
    * Returns the bytes of {@link text}, by reference; undefined if there are at most `most`.
    *

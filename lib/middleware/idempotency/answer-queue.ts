@@ -1,3 +1,4 @@
+import { SharedBytes } from '../../core/bytes/index.ts'
 import type { Logger } from '../../core/call/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import { timeLimit } from '../../core/time-limit/index.ts'
@@ -5,8 +6,6 @@ import type { AnswerStore } from './answer-store.ts'
 
 /** The largest number of bytes that wait. */
 const MAX_BYTES = 256 * 1024 * 1024
-/** An account may have this share of the bytes that are free, so that there is always room for another. */
-const SHARE = 4
 /** Parts written at the same time. */
 const LANES = 2
 /** How long the store may write nothing before answers count as lost. */
@@ -18,7 +17,6 @@ const MAX_PAUSE_MS = 5
 
 interface Waiting {
   readonly requestId: string
-  readonly bytes: number
   /** Ends the wait. Later calls do nothing. */
   readonly end: (kept: boolean) => void
   readonly pieces: readonly Uint8Array[]
@@ -38,8 +36,7 @@ export class AnswerQueue {
   readonly #logger: Logger
   /** By account, in the order of their turns. */
   readonly #waiting = new Map<string, Waiting[]>()
-  readonly #bytesOf = new Map<string, number>()
-  #bytes = 0
+  readonly #bytes = new SharedBytes(MAX_BYTES)
   #lanes = 0
   #wroteAt = Number.NEGATIVE_INFINITY
   #failing = false
@@ -51,7 +48,7 @@ export class AnswerQueue {
 
   /** The number of bytes that wait to be written. */
   get bytes(): number {
-    return this.#bytes
+    return this.#bytes.size
   }
 
   /** Returns in how many parts an answer is kept. */
@@ -69,16 +66,13 @@ export class AnswerQueue {
   /** Writes an answer. Resolves to whether it is kept; false also if the account has too much waiting. Never rejects. */
   keep(account: string, requestId: string, pieces: readonly Uint8Array[]): Promise<boolean> {
     const bytes = sizeOf(pieces)
-    const ofAccount = (this.#bytesOf.get(account) ?? 0) + bytes
-    if (ofAccount > (MAX_BYTES - this.#bytes) / SHARE) return Promise.resolve(false)
-    this.#bytesOf.set(account, ofAccount)
-    this.#bytes += bytes
+    if (!this.#bytes.hasRoom(account, bytes)) return Promise.resolve(false)
+    this.#bytes.add(account, bytes)
     return new Promise((resolve) => {
       const since = performance.now()
       let cancel = (): void => {}
       const waiting: Waiting = {
         requestId,
-        bytes,
         pieces,
         piece: 0,
         at: 0,
@@ -88,7 +82,7 @@ export class AnswerQueue {
           if (waiting.over) return
           waiting.over = true
           cancel()
-          this.#leave(account, waiting)
+          this.#bytes.remove(account, bytes)
           resolve(kept)
         },
       }
@@ -139,13 +133,6 @@ export class AnswerQueue {
     const left = [...queue, ...others].filter(({ over }) => !over)
     this.#waiting.delete(account)
     if (left.length > 0) this.#waiting.set(account, left)
-  }
-
-  #leave(account: string, { bytes }: Waiting): void {
-    this.#bytes -= bytes
-    const ofAccount = (this.#bytesOf.get(account) ?? 0) - bytes
-    if (ofAccount > 0) this.#bytesOf.set(account, ofAccount)
-    else this.#bytesOf.delete(account)
   }
 }
 

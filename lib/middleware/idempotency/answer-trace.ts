@@ -36,6 +36,10 @@ export class AnswerTrace implements IdempotencyTrace {
     return this.#options.body.text(unsent)
   }
 
+  bytesWith(unsent: AnswerBytes | null): number {
+    return this.partsApart > 0 ? 0 : this.#options.body.bytesWith(unsent)
+  }
+
   keepApart(unsent: AnswerBytes | null): Promise<boolean> | undefined {
     const { answers, body, account, requestId } = this.#options
     if (this.#keeping) return this.#keeping

@@ -70,6 +70,7 @@ export function billedCall({
       completedByLedger: true,
       discard: () => void log.push('discard'),
       bodyWith: () => null,
+      bytesWith: () => 0,
       keepApart: () => undefined,
     } as unknown as NonNullable<typeof call.idempotency>
   }

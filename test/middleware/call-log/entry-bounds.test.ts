@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import express from 'express'
 import fc from 'fast-check'
 import request from 'supertest'
+import { type AttemptRecord, callOf } from '../../../lib/core/call/index.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { type CallLogEntry, callLog } from '../../../lib/middleware/call-log/index.ts'
@@ -28,10 +29,39 @@ const { catalog } = loadConfig(
   {},
 )
 
+/** More attempts than any config may ask for. */
+const MANY = 10_000
+
+const attempt = (i: number): AttemptRecord => ({
+  line: `line-${i}`,
+  protocol: 'openai',
+  provider: 'p',
+  startedAt: 0,
+  upstreamModel: 'm',
+  upstreamStatus: 500,
+  outcome: 'upstream_error',
+  timeoutPhase: null,
+  detail: '"'.repeat(200),
+  connectMs: 1,
+  firstByteMs: 1,
+  durationMs: 1,
+  skipped: 0,
+})
+
 const entries: CallLogEntry[] = []
 const app = express()
 app.use(beginCall(), callLog({ writer: { add: (entry) => void entries.push(entry) } }))
 app.post('/v1/chat/completions', readRequest({ catalog }), route({ catalog }))
+app.get('/many', (req, _res, next) => {
+  const call = callOf(req)
+  call.routing = {
+    region: 'here',
+    strategy: 'priority',
+    eliminated: [{ line: 'line-x', reason: 'region', detail: '' }],
+    attempts: Array.from({ length: MANY }, (_, i) => attempt(i)),
+  }
+  next(call.refuse('all_candidates_failed'))
+})
 app.use(errorEnvelope())
 
 async function entryOfCall(provider: unknown, headers: Record<string, string> = {}, path = '') {
@@ -76,6 +106,18 @@ describe('the log entry of a refused call', () => {
     assert.equal(eliminated.length + omitted, LINES)
     assert.equal(eliminated[0]?.line, 'line-0')
     assert.ok(eliminated.every(({ detail }) => detail.length <= 200))
+  })
+
+  it('tells the first of very many attempts, and how many there are besides, beside what was eliminated', async () => {
+    const { headers } = await request(app).get('/many')
+    const entry = entries.find(({ id }) => id === headers['x-request-id']) as CallLogEntry
+    const { attempts = [], attempts_omitted: omitted = 0, eliminated } = entry.routing ?? {}
+    assert.ok(attempts.length >= 5)
+    assert.equal(attempts.length + omitted, MANY)
+    assert.deepEqual([attempts[0]?.line, attempts.at(-1)?.line], ['line-0', `line-${attempts.length - 1}`])
+    assert.equal(eliminated?.length, 1, 'they leave room for eliminated lines')
+    const bytes = Buffer.byteLength(JSON.stringify(entry))
+    assert.ok(bytes <= MAX_ENTRY_BYTES, `${bytes} bytes`)
   })
 
   it('leaves nothing out where there is room', async () => {

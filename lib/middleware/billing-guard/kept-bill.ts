@@ -1,0 +1,36 @@
+import type { Call, RunningClaim } from '../../core/call/index.ts'
+import type { Bill, ChargeOutcome } from '../../ledger/pool/reservation.ts'
+
+/**
+ * Returns the bill of a call that has ended, without the call: a charge may wait for hours, and must not keep the
+ * request and the answer, which take megabytes.
+ *
+ * @param sent whether a part of the answer was sent.
+ */
+export function keptBill(bill: Bill, { idempotency }: Call, sent: boolean): Bill {
+  const { requestId, amount, at, claim, bytes } = bill
+  const basis = bill.basis()
+  const entry = bill.entry?.() ?? null
+  const running = idempotency?.claim
+  const discard = sent ? undefined : idempotency?.discard.bind(idempotency)
+  return {
+    requestId,
+    amount,
+    at,
+    claim,
+    bytes: bytes ?? 0,
+    basis: () => basis,
+    entry: entry && (() => entry),
+    onResolved: (outcome) => {
+      concludeClaim(running, outcome)
+      if (outcome === 'fenced') discard?.()
+    },
+  }
+}
+
+/** Tells a claim that the ledger completes how its charge ended. */
+export function concludeClaim(claim: RunningClaim | null | undefined, outcome: ChargeOutcome): void {
+  if (claim?.state === 'settling') claim.state = STATES[outcome]
+}
+
+const STATES = { confirmed: 'completed', fenced: 'lost', voided: 'released' } as const
