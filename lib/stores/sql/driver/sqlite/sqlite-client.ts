@@ -33,10 +33,8 @@ interface Waiting {
 
 type Work<T = SqliteRequest> = T extends SqliteRequest ? Omit<T, 'id'> : never
 
-/** The ending of this file shows whether it runs from source or from the built package. */
-const WORKER = import.meta.url.endsWith('.ts')
-  ? new URL('./sqlite-worker.ts', import.meta.url)
-  : new URL('./sqlite-worker.js', import.meta.url)
+/** The package says where the worker is: its source here, its build elsewhere. */
+const WORKER = new URL(import.meta.resolve('#sqlite-worker'))
 
 /** Sends statements to a database in a worker thread. */
 export class SqliteClient {

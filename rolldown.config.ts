@@ -1,0 +1,29 @@
+/**
+ * Builds `dist` from `lib`: a file for each public subpath, and what they share in `dist/shared`. A package of few
+ * files loads in half the time of one with a file for each source. The types come from `tsc`.
+ */
+import { readFileSync } from 'node:fs'
+import { defineConfig } from 'rolldown'
+
+const SOURCE = '@express-model-gateway/source'
+const { exports, imports } = JSON.parse(
+  readFileSync(new URL('package.json', import.meta.url), 'utf8'),
+) as Record<'exports' | 'imports', Record<string, Record<string, string>>>
+
+const sources = [...Object.values(exports), ...Object.values(imports)]
+  .map((conditions) => conditions[SOURCE] ?? '')
+  .filter((file) => file.startsWith('./lib/'))
+
+export default defineConfig({
+  input: Object.fromEntries(sources.map((file) => [file.slice('./lib/'.length, -'.ts'.length), file])),
+  platform: 'node',
+  // Packages, which whoever installs this one has, and this package's own names.
+  external: /^[^./]/,
+  output: {
+    dir: 'dist',
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: 'shared/[name]-[hash].js',
+    sourcemap: true,
+  },
+})
