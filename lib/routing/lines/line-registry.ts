@@ -12,6 +12,7 @@ import {
   readingOf,
   statusOf,
 } from './line-status.ts'
+import { loadUndici } from './upstream-pool.ts'
 
 const UNUSED: LineReading = {
   inFlight: 0,
@@ -35,6 +36,11 @@ export class LineRegistry {
   readonly #inUse = new Set<LineState>()
   readonly #retiring = new Set<LineState>()
   #switches: ReadonlyMap<string, boolean> = new Map()
+
+  constructor() {
+    // A failure is told by the requests that need it.
+    loadUndici().catch(() => {})
+  }
 
   /** Returns the state of a line, and makes it if there is none yet. */
   stateOf(line: Line): LineState {

@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher } from 'undici'
+import type { Agent, Dispatcher } from 'undici'
 import type { Line } from '../../../core/catalog/index.ts'
 import type { Wire } from '../../../routing/lines/upstream-pool.ts'
 import { isPrivateHost, lookupPublic } from './public-address.ts'
@@ -22,6 +22,16 @@ export interface DownloadRequest {
   readonly wire: Wire
 }
 
+/** The connections to lines, and those to other hosts, which must be public. */
+type Agents = Record<'own' | 'foreign', Agent>
+
+async function openAgents(): Promise<Agents> {
+  const { Agent } = await import('undici')
+  // The exchange has its own clocks; undici's would end a long download.
+  const common: Agent.Options = { allowH2: false, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }
+  return { own: new Agent(common), foreign: new Agent({ ...common, connect: { lookup: lookupPublic } }) }
+}
+
 /** An address that must not be fetched. The message says why and does not repeat the address. */
 class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
@@ -32,10 +42,7 @@ class RefusedAddress extends Error {
  * on the line's own origin, or a public one over https. The same holds for redirects.
  */
 export class Downloads {
-  // The exchange has its own clocks; undici's would end a long download.
-  readonly #common: Agent.Options = { allowH2: false, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }
-  readonly #own = new Agent(this.#common)
-  readonly #foreign = new Agent({ ...this.#common, connect: { lookup: lookupPublic } })
+  #opened: Promise<Agents> | undefined
 
   /** @param from the address that redirected to this one. */
   requestFor(order: DownloadTarget, from?: URL): DownloadRequest {
@@ -51,16 +58,21 @@ export class Downloads {
 
   /** Ends all running downloads. */
   async close(): Promise<void> {
-    await Promise.all([this.#own.destroy(), this.#foreign.destroy()])
+    const { own, foreign } = (await this.#opened) ?? {}
+    await Promise.all([own?.destroy(), foreign?.destroy()])
   }
 
   #requestFor({ headers, callerHeaders, line }: DownloadTarget, at: URL): DownloadRequest {
     const isOwn = at.origin === line.origin
     if (!isOwn) refuseUnlessPublic(at)
-    const agent = isOwn ? this.#own : this.#foreign
     const { origin } = at
-    const dispatch: Wire['dispatch'] = (request, handler) =>
-      void agent.dispatch({ ...request, origin }, handler)
+    this.#opened ??= openAgents()
+    const opened = this.#opened
+    const dispatch: Wire['dispatch'] = (request, handler) => {
+      opened
+        .then((agents) => agents[isOwn ? 'own' : 'foreign'].dispatch({ ...request, origin }, handler))
+        .catch((error: Error) => handler.onResponseError(null, error))
+    }
     return {
       at,
       request: {
