@@ -23,7 +23,7 @@ function memberTable(rules: MemberRules): string {
     const name = `\`${member}\``
     // Why one can be left out is said in the code.
     const said = effect.startsWith('dropped: ') ? 'dropped' : effect
-    return { name, becomes: said === name ? 'the same member' : said }
+    return { name, becomes: said.startsWith(name) ? said.replace(name, 'the same member') : said }
   })
   const rows = Object.entries(Object.groupBy(members, ({ becomes }) => becomes)).map(
     ([becomes, alike = []]) => `| ${alike.map(({ name }) => name).join(', ')} | ${becomes} |`,
