@@ -21,6 +21,11 @@ const WARM_UP_CALLS = 300
 const ROUNDS = 9
 /** Entries of the call log are written 50 ms after the call. */
 const TRAILING_WORK_MS = 250
+/**
+ * Before a round. Rounds are no simple part of a second apart: with half a second, what runs every second would be in every
+ * other one.
+ */
+const PAUSE_MS = 410
 
 /** The functions of ours that one call runs through, its trailing work included: those of most of several single calls. */
 export async function functionsOfOneCall(
@@ -31,7 +36,7 @@ export async function functionsOfOneCall(
   await caller.calls(WARM_UP_CALLS)
   const rounds = new Map<string, { readonly fn: RunFunction; seen: number }>()
   for (let round = 0; round < ROUNDS; round++) {
-    await wait(TRAILING_WORK_MS)
+    await wait(PAUSE_MS)
     await gateway.ask('takeCoverage')
     await caller.calls(1)
     await wait(TRAILING_WORK_MS)
