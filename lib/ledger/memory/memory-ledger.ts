@@ -111,7 +111,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
   }
 
   settle(settlements: readonly Settlement[]): readonly SettlementResult[] {
-    for (const settlement of settlements) assertSettlement(settlement)
+    settlements.forEach(assertSettlement)
     // At its length from the start: an array that grows reserves room for sixteen more elements.
     const results = new Array<SettlementResult>(settlements.length)
     for (let i = 0; i < results.length; i++) results[i] = settle(settlements[i] as Settlement, this.#records)

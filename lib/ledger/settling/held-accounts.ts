@@ -29,6 +29,8 @@ interface HeldAccount {
 
 /** The accounts whose charges cannot be written while others are, each with a lane of its own. */
 export class HeldAccounts {
+  /** The number of accounts. */
+  accounts = 0
   readonly #deps: HeldAccountsDeps
   readonly #held = new Map<string, HeldAccount>()
   /** Lanes whose turn it is not yet. */
@@ -37,11 +39,6 @@ export class HeldAccounts {
 
   constructor(deps: HeldAccountsDeps) {
     this.#deps = deps
-  }
-
-  /** The number of accounts. */
-  get accounts(): number {
-    return this.#held.size
   }
 
   /** The number of charges that are not settled, without those set aside. */
@@ -148,6 +145,7 @@ export class HeldAccounts {
     })
     const held = { lane, since: clock.now(), isLogged: false }
     this.#held.set(account, held)
+    this.accounts = this.#held.size
     return held
   }
 
@@ -184,6 +182,7 @@ export class HeldAccounts {
     const held = this.#held.get(account)
     if (held && held.lane.size === 0 && held.lane.waiting.setAside === 0) {
       this.#held.delete(account)
+      this.accounts = this.#held.size
       if (held.isLogged) {
         const forMs = Math.round(this.#deps.clock.now() - held.since)
         this.#deps.logger.warn({ account, forMs }, 'the charges of an account are written again')

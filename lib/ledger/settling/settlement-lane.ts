@@ -140,7 +140,7 @@ export class SettlementLane {
     this.#flying = batch
     this.#handedAt = this.#deps.clock.now()
     try {
-      for (const charge of batch) charge.hand()
+      for (let i = 0; i < batch.length; i++) batch[i]?.hand()
       const answer = this.#deps.ledger.settle(batch)
       if ('then' in answer) this.#concludeLater(batch, answer)
       else this.#succeeded(batch, answer)
@@ -166,9 +166,9 @@ export class SettlementLane {
   #succeeded(batch: readonly Charge[], results: readonly SettlementResult[]): void {
     this.#flying = NOTHING
     this.waiting.settled(batch.length)
-    let i = 0
-    for (const charge of batch) {
-      const result = results[i++]
+    for (let i = 0; i < batch.length; i++) {
+      const charge = batch[i] as Charge
+      const result = results[i]
       if (result && RESULTS.has(result)) this.#deps.onResult(charge, result)
       else this.#failed([charge], new Error('the ledger did not answer every settlement'))
     }

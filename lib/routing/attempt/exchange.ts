@@ -67,11 +67,9 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   protected resent = false
   /** How the exchange ended; undefined while it runs. */
   end: End | undefined
-  #resolve: ((end: End) => void) | undefined
   /** Resolves when the exchange has ended. Never rejects. */
-  readonly ended = new Promise<End>((resolve) => {
-    this.#resolve = resolve
-  })
+  readonly ended: Promise<End>
+  readonly #resolve: (end: End) => void
 
   /**
    * Starts the clocks.
@@ -79,6 +77,9 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
    * @param deadline when all attempts of the call must have ended, on the monotonic clock.
    */
   constructor(target: ExchangeTarget, timeouts: Timeouts, deadline: number) {
+    const { promise, resolve } = Promise.withResolvers<End>()
+    this.ended = promise
+    this.#resolve = resolve
     this.target = target
     this.#timeouts = timeouts
     this.#totalEnd = Math.min(this.startedAt + timeouts.totalMs, deadline)
@@ -166,7 +167,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
       state.inFlight--
       if (end.kind !== 'abandoned') state.recent.count(1, end.kind === 'failed' && end.lineFault ? 1 : 0)
     }
-    this.#resolve?.(end)
+    this.#resolve(end)
     return true
   }
 
