@@ -119,7 +119,8 @@ export class Call extends Lifecycle {
     this.logger = options.logger ?? consoleLogger
     this.#response = 'setHeader' in target ? target : undefined
     if (this.#response?.headersSent === false) {
-      for (const name of this.protocol.requestIdHeaders) this.#response.setHeader(name, this.id)
+      const { requestIdHeaders: names } = this.protocol
+      for (let i = 0; i < names.length; i++) this.#response.setHeader(names[i] as string, this.id)
     }
   }
 
@@ -233,12 +234,13 @@ export class Call extends Lifecycle {
 
   #noteFailure(error: GatewayError): void {
     if (this.outcome) return
-    const sent = this.#response?.headersSent === true
+    const response = this.#response
+    const sent = response?.headersSent === true
     const interrupted = sent || error.code === 'client_closed_request'
     const tried = this.routing !== null && this.routing.attempts.length > 0
     const failed = tried || error.code === 'internal_error'
     const finish: Finish = interrupted ? 'interrupted' : failed ? 'failed' : 'refused'
-    this.outcome = { status: sent ? this.#status : error.status, errorCode: error.code, finish }
+    this.outcome = { status: sent ? response.statusCode : error.status, errorCode: error.code, finish }
   }
 
   protected fault(error: unknown, name: string): void {
@@ -247,14 +249,10 @@ export class Call extends Lifecycle {
 
   protected conclude(whole: boolean): void {
     if (this.outcome) return
-    const status = this.#status
+    const status = this.#response?.statusCode ?? 101
     this.outcome = whole
       ? { status, errorCode: null, finish: status < 400 ? 'completed' : 'refused' }
       : { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
-  }
-
-  get #status(): number {
-    return this.#response ? this.#response.statusCode : 101
   }
 }
 

@@ -1,12 +1,13 @@
 export { endOfString, type JsonTally, jsonExcess, newTally } from './json-bounds.ts'
 export {
   isJsonObject,
+  JsonFault,
   type JsonObject,
   nonEmptyString,
   objectsIn,
   parseJson,
   parseJsonObject,
+  parseUnambiguous,
   tokenCount,
 } from './json-object.ts'
-export { JsonFault, parseUnambiguous } from './unambiguous-json.ts'
 export { withoutLoneSurrogates } from './well-formed.ts'

@@ -122,7 +122,10 @@ export class CallLogWriter {
   async flush(): Promise<void> {
     const target = this.#accepted
     this.#retryNow?.()
-    while (this.#written < target) await this.#writeBatch()
+    while (this.#written < target) {
+      this.#writing ??= this.#writeBatch()
+      await this.#writing
+    }
   }
 
   /**
@@ -148,21 +151,19 @@ export class CallLogWriter {
 
   #schedule(): void {
     if (this.#writing || this.#closed) return
-    if (this.#queue.length >= this.#batchSize) void this.#writeBatch()
-    else this.#timer ??= setTimeout(() => void this.#writeBatch(), this.#flushMs).unref()
+    if (this.#queue.length >= this.#batchSize) this.#writing = this.#writeBatch()
+    else
+      this.#timer ??= setTimeout(() => {
+        this.#writing ??= this.#writeBatch()
+      }, this.#flushMs).unref()
   }
 
   /**
    * Writes one batch. A failed batch stays queued, and the promise includes the pause before a retry. Never rejects.
    */
-  #writeBatch(): Promise<void> {
+  async #writeBatch(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#writing ??= this.#tryBatch()
-    return this.#writing
-  }
-
-  async #tryBatch(): Promise<void> {
     const batch = this.#nextBatch()
     try {
       await this.#store.append(batch)

@@ -54,9 +54,12 @@ export function bodyReader(limit: number, bounds: BudgetBounds): BodyReader {
         })
       } else parse(bytes, form, call, held ? releasing(held, receive) : receive)
     }
-    receiveBody(req, call, limit, bounds, (...received) => context.runInAsyncScope(take, null, ...received))
+    receiveBody(req, call, limit, bounds, context.runInAsyncScope.bind(context, take as Runnable, null))
   }
 }
+
+/** As `bind` of a method with type parameters needs it. */
+type Runnable = (...given: unknown[]) => void
 
 /** Returns a receiver that first gives back the memory of what was received. */
 function releasing(held: HeldBody, receive: BodyReceiver): BodyReceiver {

@@ -84,8 +84,10 @@ class ChoicesReading implements AnswerReading {
     this.#choices = choices
     this.#form = form
     let substance: Substance = 'empty'
-    for (const choice of choices) {
-      if (!isObject(choice)) continue
+    for (let i = 0; i < choices.length; i++) {
+      const choice = choices[i]
+      // An upstream can send anything.
+      if (typeof choice !== 'object' || choice === null) continue
       substance = weightier(substance, choice, form)
       // The answer broke off behind the upstream.
       if (choice.finish_reason === 'error') this.error ??= choice.error ?? {}
