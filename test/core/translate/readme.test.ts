@@ -31,12 +31,12 @@ function memberTable(rules: MemberRules): string {
   return ['| member | becomes |', '| --- | --- |', ...rows].join('\n')
 }
 
-/** The words in backquotes in the first column. */
-function named(table: string | undefined): string[] {
-  return (table ?? '').split('\n').flatMap((row) => {
-    const [, first = ''] = row.split('|')
-    return [...first.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
-  })
+/** The words in backquotes in front of the colon, of each item of the list that follows on a text. */
+function namedBehind(text: string): string[] {
+  const list = readme.slice(readme.indexOf(text) + text.length).split('\n\n')[1] ?? ''
+  return [...list.matchAll(/^- ([^:]+):/gm)].flatMap(([, first = '']) =>
+    [...first.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+  )
 }
 
 describe('the README', () => {
@@ -54,11 +54,11 @@ describe('the README', () => {
   }
 
   it('names every content part of a chat that is translated', () => {
-    assert.deepEqual(named(tableIn('Chat completions on', '| part | becomes |')), Object.keys(CHAT_PARTS))
+    assert.deepEqual(namedBehind('Content parts become'), Object.keys(CHAT_PARTS))
   })
 
   it('names every block of a user that is translated', () => {
-    const blocks = named(tableIn('Messages on', '| block | becomes |'))
+    const blocks = namedBehind('Blocks become')
     assert.deepEqual(
       Object.keys(USER_BLOCKS).filter((type) => !blocks.includes(type)),
       [],
