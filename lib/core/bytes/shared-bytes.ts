@@ -3,32 +3,28 @@ const SHARE = 4
 
 /** Memory that waits for a store, and how much of it each account has. */
 export class SharedBytes {
+  /** The number of bytes of all accounts. */
+  size = 0
   readonly #most: number
   readonly #bytesOf = new Map<string, number>()
-  #size = 0
 
   /** @param most the largest number of bytes of all accounts together. */
   constructor(most: number) {
     this.#most = most
   }
 
-  /** The number of bytes of all accounts. */
-  get size(): number {
-    return this.#size
-  }
-
   /** Whether an account may have so many bytes more. */
   hasRoom(account: string, bytes = 0): boolean {
-    return (this.#bytesOf.get(account) ?? 0) + bytes <= (this.#most - this.#size) / SHARE
+    return (this.#bytesOf.get(account) ?? 0) + bytes <= (this.#most - this.size) / SHARE
   }
 
   add(account: string, bytes: number): void {
-    this.#size += bytes
+    this.size += bytes
     this.#bytesOf.set(account, (this.#bytesOf.get(account) ?? 0) + bytes)
   }
 
   remove(account: string, bytes: number): void {
-    this.#size -= bytes
+    this.size -= bytes
     const left = (this.#bytesOf.get(account) ?? 0) - bytes
     if (left > 0) this.#bytesOf.set(account, left)
     else this.#bytesOf.delete(account)

@@ -127,7 +127,7 @@ export class SettlementQueue {
 
   /** Whether the charge of a new call of an account has room here, and can be expected to be settled. */
   admits(account: string): boolean {
-    if (!this.#bytes.hasRoom(account)) return false
+    if (this.#bytes.size > 0 && !this.#bytes.hasRoom(account)) return false
     if (this.#held.accounts > 0 && !this.#held.admits(account)) return false
     if (!this.#stall.stalled) return true
     if (!this.onTrial) return false
@@ -140,7 +140,6 @@ export class SettlementQueue {
   /** Queues a charge or void. Returns at once if the ledger does; the result is `unconfirmed` if it is not known in time. */
   put(charge: Charge): SettleOutcome | Promise<SettleOutcome> {
     charge.enter(this.#deps.clock.now())
-    this.#bytes.add(charge.account, charge.bytes)
     const lane = (this.#held.accounts > 0 && this.#held.laneOf(charge.account)) || this.#main
     lane.put(charge)
     return charge.result ? charge.outcomeOf(charge.result) : this.#await(charge)
@@ -150,6 +149,7 @@ export class SettlementQueue {
     this.#stall.begin()
     this.#silence.begin()
     this.#unconfirmed.add(charge)
+    this.#bytes.add(charge.account, charge.bytes)
     const confirmed = new Promise<SettlementResult | 'late'>((resolve) => {
       // Not a literal: V8 would allocate that as an old object, which keeps the whole call alive until a full collection.
       charge.confirm = resolve
@@ -231,9 +231,12 @@ export class SettlementQueue {
 
   readonly #conclude = (charge: Charge, result: SettlementResult): void => {
     charge.result = result
-    this.#bytes.remove(charge.account, charge.bytes)
     const { confirm } = charge
-    if (confirm) this.#unconfirmed.delete(charge)
+    // Otherwise it was settled at once, and has waited for nothing.
+    if (confirm) {
+      this.#unconfirmed.delete(charge)
+      this.#bytes.remove(charge.account, charge.bytes)
+    }
     // The waiting call is told last, after everything that follows from the result.
     charge.settled(result, charge.unanswered > 0)
     confirm?.(result)

@@ -194,7 +194,8 @@ export class BilledCall implements Bill, PartsOf {
   /** Handles the ledger's answer, which may come long after the call. */
   onResolved(outcome: ChargeOutcome): void {
     this.#resolved = true
-    concludeClaim(this.#call.idempotency?.claim, outcome)
+    const claim = this.#call.idempotency?.claim
+    if (claim) concludeClaim(claim, outcome)
     if (outcome === 'confirmed') return
     this.charged = null
     if (outcome === 'fenced' && !this.#res.headersSent) this.#call.idempotency?.discard()

@@ -22,15 +22,15 @@ export function keptBill(bill: Bill, { idempotency }: Call, sent: boolean): Bill
     basis: () => basis,
     entry: entry && (() => entry),
     onResolved: (outcome) => {
-      concludeClaim(running, outcome)
+      if (running) concludeClaim(running, outcome)
       if (outcome === 'fenced') discard?.()
     },
   }
 }
 
 /** Tells a claim that the ledger completes how its charge ended. */
-export function concludeClaim(claim: RunningClaim | null | undefined, outcome: ChargeOutcome): void {
-  if (claim?.state === 'settling') claim.state = STATES[outcome]
+export function concludeClaim(claim: RunningClaim, outcome: ChargeOutcome): void {
+  if (claim.state === 'settling') claim.state = STATES[outcome]
 }
 
 const STATES = { confirmed: 'completed', fenced: 'lost', voided: 'released' } as const
