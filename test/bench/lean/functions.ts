@@ -17,17 +17,14 @@ export interface RunFunction {
 
 /** Without its optimised code the process has to look up properties of each kind once more. */
 const WARM_UP_CALLS = 300
-/** What runs for its own reasons, such as a timer of a minute, is in a few of the rounds only. */
+/** What runs for its own reasons, such as a timer of a second, is in some of the rounds only. */
 const ROUNDS = 9
+/** Rounds begin half a second apart: a timer of a second is in about half of them. */
+const RUN_BY_A_CALL = 0.75 * ROUNDS
 /** Entries of the call log are written 50 ms after the call. */
 const TRAILING_WORK_MS = 250
-/**
- * Before a round. Rounds are no simple part of a second apart: with half a second, what runs every second would be in every
- * other one.
- */
-const PAUSE_MS = 410
 
-/** The functions of ours that one call runs through, its trailing work included: those of most of several single calls. */
+/** The functions of ours that one call runs through, its trailing work included: those of nearly all of several single calls. */
 export async function functionsOfOneCall(
   gateway: ProbedProcess,
   caller: OneConnection,
@@ -36,7 +33,7 @@ export async function functionsOfOneCall(
   await caller.calls(WARM_UP_CALLS)
   const rounds = new Map<string, { readonly fn: RunFunction; seen: number }>()
   for (let round = 0; round < ROUNDS; round++) {
-    await wait(PAUSE_MS)
+    await wait(TRAILING_WORK_MS)
     await gateway.ask('takeCoverage')
     await caller.calls(1)
     await wait(TRAILING_WORK_MS)
@@ -47,7 +44,7 @@ export async function functionsOfOneCall(
     }
   }
   return [...rounds.values()]
-    .filter(({ seen }) => seen > ROUNDS / 2)
+    .filter(({ seen }) => seen > RUN_BY_A_CALL)
     .map(({ fn }) => fn)
     .sort((a, b) => a.path.localeCompare(b.path) || a.line - b.line)
 }
