@@ -1,4 +1,4 @@
-import type { Price } from '../catalog/index.ts'
+import { formatAmount, type Price } from '../catalog/index.ts'
 import type { GatewayError } from '../errors/index.ts'
 
 /** The line whose answer the usage belongs to, and the price on it. Written by `route`. */
@@ -68,3 +68,50 @@ const TOKEN_UNITS: ReadonlySet<ChargeItem['unit']> = new Set([
   'cache_write',
   'output',
 ])
+
+/** Amounts are decimal strings. */
+export interface BillingSummary {
+  readonly currency: string
+  readonly reserved: string | null
+  readonly charged: string | null
+  readonly required: string | null
+  readonly available: string | null
+  /** The terms of the charge; they add up to it before rounding. */
+  readonly items: readonly ChargeItemSummary[]
+}
+
+export interface ChargeItemSummary {
+  readonly unit: ChargeItem['unit']
+  readonly quantity: number
+  /** Per million for tokens, else for one. */
+  readonly price: string
+}
+
+/** The currency of all amounts. */
+export const CURRENCY = 'USD'
+
+/** The billing of a call as the log keeps it. */
+export function billingOf({ reserved, charged, required, available, items }: BillingTrace): BillingSummary {
+  return {
+    currency: CURRENCY,
+    reserved: reserved === null ? null : formatAmount(reserved),
+    charged: charged === null ? null : formatAmount(charged),
+    required: required === null ? null : formatAmount(required),
+    available: available === null ? null : formatAmount(available),
+    items: items.map(itemOf),
+  }
+}
+
+/** Prices as they are written: they are few, and each call has some. */
+const priceTexts = new Map<bigint, string>()
+
+/** An item as log and ledger keep it. */
+export function itemOf({ unit, quantity, price }: ChargeItem): ChargeItemSummary {
+  let text = priceTexts.get(price)
+  if (text === undefined) {
+    text = formatAmount(price)
+    // What a handler charges by itself can be anything.
+    if (unit !== 'own') priceTexts.set(price, text)
+  }
+  return { unit, quantity, price: text }
+}

@@ -1,9 +1,8 @@
-import { formatAmount } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
-import type { BillingTrace, ChargeItem } from './billing-trace.ts'
+import { type BillingSummary, billingOf } from './billing-trace.ts'
 import type { Call } from './call.ts'
-import type { CallEnding, Finish, IdempotencyTrace } from './parts.ts'
-import { type RoutingSummary, routingOf } from './routing-summary.ts'
+import type { AnswerBytes, CallEnding, Finish, IdempotencyTrace } from './parts.ts'
+import { MAX_TRACE_BYTES, type RoutingSummary, routingOf } from './routing-summary.ts'
 
 /** A call in the call log, as `GET /v1/calls/{request_id}` returns it. Times are milliseconds. */
 export interface CallLogEntry {
@@ -60,24 +59,6 @@ export interface UsageSummary {
   readonly search_units?: number
   readonly minutes?: number
   readonly source: 'measured' | 'estimated'
-}
-
-/** Amounts are decimal strings. */
-export interface BillingSummary {
-  readonly currency: string
-  readonly reserved: string | null
-  readonly charged: string | null
-  readonly required: string | null
-  readonly available: string | null
-  /** The terms of the charge; they add up to it before rounding. */
-  readonly items: readonly ChargeItemSummary[]
-}
-
-export interface ChargeItemSummary {
-  readonly unit: ChargeItem['unit']
-  readonly quantity: number
-  /** Per million for tokens, else for one. */
-  readonly price: string
 }
 
 /** The limit that refused a call. */
@@ -154,34 +135,6 @@ function bodyOf(idempotency: IdempotencyTrace, ending: CallEnding | undefined): 
   return ending ? idempotency.bodyWith(ending.unsent) : idempotency.responseBody
 }
 
-/** The currency of all amounts. */
-export const CURRENCY = 'USD'
-
-function billingOf({ reserved, charged, required, available, items }: BillingTrace): BillingSummary {
-  return {
-    currency: CURRENCY,
-    reserved: reserved === null ? null : formatAmount(reserved),
-    charged: charged === null ? null : formatAmount(charged),
-    required: required === null ? null : formatAmount(required),
-    available: available === null ? null : formatAmount(available),
-    items: items.map(itemOf),
-  }
-}
-
-/** Prices as they are written: they are few, and each call has some. */
-const priceTexts = new Map<bigint, string>()
-
-/** An item as log and ledger keep it. */
-export function itemOf({ unit, quantity, price }: ChargeItem): ChargeItemSummary {
-  let text = priceTexts.get(price)
-  if (text === undefined) {
-    text = formatAmount(price)
-    // What a handler charges by itself can be anything.
-    if (unit !== 'own') priceTexts.set(price, text)
-  }
-  return { unit, quantity, price: text }
-}
-
 let lastSecond = -1
 let lastText = ''
 
@@ -193,4 +146,28 @@ function isoTime(time: number): string {
     lastText = new Date(second * 1000).toISOString().slice(0, -4)
   }
   return `${lastText}${String(time - second * 1000).padStart(3, '0')}Z`
+}
+
+/** About how much memory an entry takes: to measure it exactly would cost as much as to write it. */
+export function bytesOfEntry({ response_body: body, routing, request }: CallLogEntry): number {
+  return roughly(body?.length ?? 0, routing, request?.provider)
+}
+
+/**
+ * The same, of an entry that is not made yet.
+ *
+ * @param unsent what its answer still lacks.
+ */
+export function bytesOfEntryOf({ idempotency, routing, request }: Call, unsent: AnswerBytes | null): number {
+  return roughly(idempotency?.bytesWith(unsent) ?? 0, routing, request?.provider)
+}
+
+interface Trace {
+  readonly eliminated: readonly unknown[]
+  readonly attempts: readonly unknown[]
+}
+
+function roughly(body: number, routing: Trace | null, provider: unknown): number {
+  const trace = routing ? 200 * (routing.eliminated.length + 2 * routing.attempts.length) : 0
+  return 2048 + body + Math.min(trace, MAX_TRACE_BYTES) + (provider ? 2048 : 0)
 }

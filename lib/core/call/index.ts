@@ -1,17 +1,23 @@
-export { amountOf, type BillingTrace, type ChargeItem, type HeldPart } from './billing-trace.ts'
+export {
+  amountOf,
+  type BillingSummary,
+  type BillingTrace,
+  type ChargeItem,
+  type HeldPart,
+  itemOf,
+} from './billing-trace.ts'
 export { Call, type CallOptions, type KeyWatch } from './call.ts'
 export {
-  type BillingSummary,
+  bytesOfEntry,
+  bytesOfEntryOf,
   type CallLogEntry,
   entryOf,
-  itemOf,
   type LimitSummary,
   type RequestSummary,
   type UsageSummary,
 } from './call-entry.ts'
 export { callOf, openCall } from './call-of.ts'
 export type { EarlyRefuser } from './early-refuser.ts'
-export { bytesOfEntry, bytesOfEntryOf } from './entry-bytes.ts'
 export { freeSpent } from './free-spent.ts'
 export { holdEnd, holdLastByte, holdLastByteOf, isHeldBack } from './hold-end.ts'
 export { withLateCharge } from './late-charge.ts'
