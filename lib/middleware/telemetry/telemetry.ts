@@ -48,36 +48,32 @@ export function telemetry(options: TelemetryOptions = {}): RequestHandler {
   const tracer = registeredTracer()
 
   return function telemetry(req: Request, _res: Response, next: NextFunction): void {
+    const call = callOf(req)
+    /** The trace of the call, if it has to be active while the call runs. */
     let active: CallTrace | undefined
     try {
-      active = record(req)
+      const metricsNow = metrics.current
+      const tracerNow = tracer.current
+      // Without a context manager no code can ask for the active span, so the span is made at the end, when a sampler
+      // can already see the result.
+      if (tracerNow && keepsContext()) active = new CallTrace(tracerNow, call, req)
+      if (metricsNow || tracerNow) {
+        const beganAt = performance.now()
+        metricsNow?.begin()
+        call.onEnd('telemetry', () => {
+          const labels = labelsOf(call, catalogNow())
+          metricsNow?.end(call, labels, performance.now() - beganAt)
+          const trace = active ?? (tracerNow && new CallTrace(tracerNow, call, req))
+          trace?.end(call, labels)
+        })
+      }
     } catch (error) {
       // An SDK that fails costs its figures, and no call.
-      const call = callOf(req)
+      active = undefined
       call.logger.error({ err: error, requestId: call.id }, 'telemetry: a call is not recorded')
     }
     if (active) active.run(next)
     else next()
-  }
-
-  /** Records a call. Returns its trace if it has to be active while the call runs. */
-  function record(req: Request): CallTrace | undefined {
-    const metricsNow = metrics.current
-    const tracerNow = tracer.current
-    if (!metricsNow && !tracerNow) return undefined
-    const call = callOf(req)
-    const beganAt = performance.now()
-    // Without a context manager no code can ask for the active span, so the span is made at the end, when a sampler
-    // can already see the result.
-    const active = tracerNow && keepsContext() ? new CallTrace(tracerNow, call, req) : undefined
-    metricsNow?.begin()
-    call.onEnd('telemetry', () => {
-      const labels = labelsOf(call, catalogNow())
-      metricsNow?.end(call, labels, performance.now() - beganAt)
-      const trace = active ?? (tracerNow && new CallTrace(tracerNow, call, req))
-      trace?.end(call, labels)
-    })
-    return active
   }
 }
 
