@@ -1,5 +1,6 @@
 import type { Call } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
+import { PieceCount } from './piece-count.ts'
 
 /** The bounds of the memory for bodies that have not come whole. */
 export interface BudgetBounds {
@@ -39,10 +40,6 @@ interface Share {
 /** Small pieces are copied together: each alone would cost far more memory than its bytes. */
 const FIRST_CAPACITY = 1024
 
-/** A body may come in so many pieces, whatever their size; in more only if they hold so many bytes each, on average. */
-const FREE_PIECES = 4096
-const MIN_PIECE_BYTES = 32
-
 const shares = new Map<string | undefined, Share>()
 let processBytes = 0
 
@@ -57,7 +54,7 @@ export class HeldBody {
   #refuse: (error: GatewayError) => void
   #bytes = Buffer.alloc(0)
   #size = 0
-  #pieces = 0
+  readonly #pieces = new PieceCount()
   #counted = 0
 
   /** @param refuse is called when the body must be given up; its memory is free by then. */
@@ -86,7 +83,8 @@ export class HeldBody {
     }
     piece.copy(this.#bytes, this.#size)
     this.#size = size
-    if (++this.#pieces > FREE_PIECES && size < this.#pieces * MIN_PIECE_BYTES) this.#giveWay(tooManyPieces())
+    const refusal = this.#pieces.add(piece.length)
+    if (refusal) this.#giveWay(refusal)
     else this.count(this.#bytes.length - this.#counted)
   }
 
@@ -156,13 +154,6 @@ function heaviestAccount(): string | undefined {
 }
 
 const RETRY_AFTER_MS = 1000
-
-/** Each piece takes a microsecond or more of everybody's time. */
-function tooManyPieces(): GatewayError {
-  return new GatewayError('invalid_request', {
-    message: `The body comes in too many pieces. Send at least ${MIN_PIECE_BYTES} bytes in each chunk.`,
-  })
-}
 
 function keyHoldsTooMuch(): GatewayError {
   return new GatewayError('concurrency_limited', {

@@ -1,1 +1,2 @@
 export { type BudgetBounds, budgetOf, HeldBody } from './held-body.ts'
+export { PieceCount } from './piece-count.ts'

@@ -90,8 +90,9 @@ class ChainedStream implements StreamTranslator {
     for (const frame of chat.split('\n\n')) {
       if (frame === '') continue
       const { data } = readFrame(frame)
-      const chunk = parseJsonObject(data)
-      // `[DONE]` is left out: `end` writes the last event. A comment is passed on to keep the connection alive.
+      // A comment is passed on to keep the connection alive. It is no JSON, and a parser that throws is slow.
+      const chunk = data === '' ? undefined : parseJsonObject(data)
+      // `[DONE]` is left out: `end` writes the last event.
       if (chunk || data === '') events += this.#outer.push(chunk)
     }
     return events

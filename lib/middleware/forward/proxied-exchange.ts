@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { type Duplex, PassThrough, type Readable } from 'node:stream'
 import { TLSSocket } from 'node:tls'
+import { PieceCount } from '../../core/body-budget/index.ts'
 import { Exchange, type ExchangeEnd } from '../../routing/attempt/exchange.ts'
 import { connectionFailure, type Failure } from '../../routing/attempt/failure.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
@@ -9,6 +10,9 @@ import { hasBody } from './relay-headers.ts'
 import { readError } from './relayed-answer.ts'
 import { SpentPieces, SpentReads } from './spent-pieces.ts'
 import { sendUpstream, type UpstreamEvents, type UpstreamTarget, upgradeUpstream } from './upstream-proxy.ts'
+
+/** Smaller pieces that come in one turn of the event loop are sent together: a write costs more than they do. */
+const SENT_ALONE_BYTES = 4096
 
 /** The first response of the line. */
 export type Opening =
@@ -33,6 +37,9 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     () => this.#body.writableLength + this.#body.readableLength + (this.#request?.writableLength ?? 0),
   )
   readonly #reads = new SpentReads()
+  readonly #pieces = new PieceCount()
+  /** The small pieces of this turn. */
+  #turn: Buffer[] = []
   readonly #opening = Promise.withResolvers<Opening>()
   /** Whether the call handles the end itself: the caller has a head, or gets an error of the gateway. */
   committed = false
@@ -177,20 +184,43 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
   }
 
   readonly #onPiece = (piece: Buffer): void => {
+    const refusal = this.#pieces.add(piece.length)
+    if (refusal) this.#refuse(refusal)
+    else if (piece.length >= SENT_ALONE_BYTES) {
+      this.#passTurn()
+      this.#pass(piece)
+    } else if (this.#turn.push(piece) === 1) setImmediate(() => this.#passTurn())
+  }
+
+  #passTurn(): void {
+    const pieces = this.#turn
+    if (pieces.length === 0) return
+    this.#turn = []
+    this.#pass(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces))
+  }
+
+  #pass(bytes: Buffer): void {
+    if (this.end) return
     try {
-      this.#watch?.(piece)
+      this.#watch?.(bytes)
     } catch (error) {
-      this.refusal = error
-      this.abandon()
+      this.#refuse(error)
       return
     }
-    this.#sent.add(piece)
-    if (this.#body.write(piece)) return
+    this.#sent.add(bytes)
+    if (this.#body.write(bytes)) return
     this.#source.pause()
     this.#waitFor('line')
   }
 
+  #refuse(error: unknown): void {
+    this.refusal = error
+    this.abandon()
+  }
+
   readonly #onLastPiece = (): void => {
+    this.#passTurn()
+    if (this.end) return
     this.#body.end()
     this.#waitFor('line')
   }

@@ -45,6 +45,27 @@ describe('what a line sends before anything can be passed on', () => {
   })
 })
 
+describe('very many small events', () => {
+  const comment = `:${'x'.repeat(10)}\n\n`
+
+  it('before the first output go out in few writes', () => {
+    const { push, written } = relay()
+    assert.equal(push(comment.repeat(100_000)), undefined)
+    push(event({ content: 'a' }))
+    assert.equal(written.join(''), comment.repeat(100_000) + event({ content: 'a' }))
+    assert.ok(written.length < 50, `${written.length} writes`)
+  })
+
+  it('of less than 8 bytes on average are a fault of the line, before its output and behind it', () => {
+    assert.equal(relay().push(':\n\n'.repeat(4096)), undefined)
+    assert.equal(detailOf(relay().push(':\n\n'.repeat(4097))), 'the stream consists of empty events')
+    const flowing = relay()
+    flowing.push(event({ content: 'a' }))
+    assert.equal(detailOf(flowing.push('\n\n'.repeat(5000))), 'the stream consists of empty events')
+    assert.equal(relay().push(':xxxxx\n\n'.repeat(100_000)), undefined)
+  })
+})
+
 describe('a stream that is over', () => {
   it('is whole once its finish reason has come, and ends as its protocol wants', () => {
     const { stream, push, written } = relay()

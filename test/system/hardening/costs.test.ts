@@ -2,17 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import fc from 'fast-check'
-import { loopFigures, WITH_LOOP_FIGURES } from '../../support/loop-figures.ts'
+import { WITH_LOOP_FIGURES } from '../../support/loop-figures.ts'
 import type { UpstreamScript } from '../../support/scripted-upstream.ts'
-import { guardedGateway, KEY } from './guarded-gateway.ts'
+import { costOf, judge } from './cost-meter.ts'
+import { ADMIN_TOKEN, guardedGateway, KEY } from './guarded-gateway.ts'
 import { filled, prompt, said } from './hostile-rows.ts'
 
-const MAX_NANOS_A_BYTE = 50
-/** What a call may cost however small it is, garbage collection and timers included. */
-const ALLOWED_MICROS = 15_000
 const ALLOWED_MICROS_OF_A_HUNDRED = 60_000
-/** What the calibration takes on the machine that the limit was set on. Slower ones may take longer. */
-const CALIBRATED_MICROS = 12_000
 const SIZE = 3 * 1024 * 1024
 const SEED = Number(process.env.SEED ?? 20260101)
 
@@ -73,27 +69,6 @@ describe('no input costs more than its bytes are worth', async () => {
   const { gateway } = await guardedGateway(WITH_LOOP_FIGURES, (...call) => script(...call))
   const authorization = `Bearer ${KEY}`
 
-  async function costOf(
-    bytes: number,
-    act: () => Promise<unknown>,
-    what: string,
-    allowed = ALLOWED_MICROS,
-  ): Promise<[number, string]> {
-    const { calibrationMicros } = await loopFigures(gateway)
-    await act()
-    const { cpuMicros } = await loopFigures(gateway)
-    const slowness = Math.max(1, calibrationMicros / CALIBRATED_MICROS)
-    const nanos = ((cpuMicros - allowed * slowness) * 1000) / bytes / slowness
-    return [nanos, what.slice(0, 160)]
-  }
-
-  function judge(costs: [number, string][]): void {
-    const [worst] = costs.sort(([one], [other]) => other - one)
-    assert.ok(worst)
-    console.log(`the worst: ${worst[0].toFixed(1)} ns a byte: ${worst[1]}`)
-    assert.ok(worst[0] < MAX_NANOS_A_BYTE, `${worst}`)
-  }
-
   const post = async (sent: string): Promise<void> => {
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
@@ -107,7 +82,7 @@ describe('no input costs more than its bytes are worth', async () => {
   it('bodies', async () => {
     const costs = []
     for (const sent of sample(body, 24))
-      costs.push(await costOf(Buffer.byteLength(sent), () => post(sent), sent))
+      costs.push(await costOf(gateway, Buffer.byteLength(sent), () => post(sent), sent))
     judge(costs)
   })
 
@@ -138,7 +113,43 @@ describe('no input costs more than its bytes are worth', async () => {
             })
           ).text()
       }
-      costs.push(await costOf(1_000_000, act, `${name}: ${value}`, ALLOWED_MICROS_OF_A_HUNDRED))
+      costs.push(await costOf(gateway, 1_000_000, act, `${name}: ${value}`, ALLOWED_MICROS_OF_A_HUNDRED))
+    }
+    judge(costs)
+  })
+
+  it('cursors of lists, a hundred at a time', async () => {
+    const lists: readonly (readonly [path: string, secret: string, ...members: string[]])[] = [
+      ['/v1/calls', KEY, 'cursor', 'model'],
+      ['/v1/videos', KEY, 'after', 'limit', 'order'],
+      ['/api/v3/contents/generations/tasks', KEY, 'page_num', 'filter.task_ids', 'filter.status'],
+      ['/admin/calls', ADMIN_TOKEN, 'cursor', 'account'],
+      ['/admin/tickets', ADMIN_TOKEN, 'cursor', 'account', 'status'],
+      ['/admin/video-tasks', ADMIN_TOKEN, 'cursor', 'account', 'status'],
+    ]
+    const values = [
+      Buffer.from('\u6f22'.repeat(3000)).toString('base64url'),
+      Buffer.from(`req_${'0'.repeat(26)}`).toString('base64url'),
+      '9'.repeat(10_000),
+      'task-1,'.repeat(1500),
+      '%00'.repeat(3000),
+    ]
+    const costs = []
+    for (const [path, secret, ...members] of lists) {
+      for (const member of members) {
+        for (const value of values) {
+          const url = `${gateway.url}${path}?${member}=${value}`.slice(0, 14_000)
+          const act = async (): Promise<void> => {
+            for (let i = 0; i < 100; i++) {
+              const response = await fetch(url, { headers: { authorization: `Bearer ${secret}` } })
+              await response.text()
+              assert.ok(response.status < 500, `${path}: ${response.status}`)
+            }
+          }
+          const what = `${path}?${member}=${value}`
+          costs.push(await costOf(gateway, 100 * url.length, act, what, ALLOWED_MICROS_OF_A_HUNDRED))
+        }
+      }
     }
     judge(costs)
   })
@@ -160,7 +171,12 @@ describe('no input costs more than its bytes are worth', async () => {
         }
         const sent = `{"model":"chat","stream":${isStream},${said}}`
         costs.push(
-          await costOf(bytes.length, () => post(sent), `${pieces} pieces: ${bytes.toString('utf8', 0, 150)}`),
+          await costOf(
+            gateway,
+            bytes.length,
+            () => post(sent),
+            `${pieces} pieces: ${bytes.toString('utf8', 0, 150)}`,
+          ),
         )
       }
     }

@@ -2,6 +2,9 @@ import type { JsonObject } from '../../json/index.ts'
 import type { ReasoningMember } from '../parts/reasoning-details.ts'
 import { encodeReasoning } from './encrypted-content.ts'
 
+/** Each item costs far more than the few bytes of a line's stream that can begin it. */
+const MAX_ITEMS = 10_000
+
 /** The types of content parts that hold text. */
 export type PartType = 'output_text' | 'refusal' | 'reasoning_text'
 
@@ -102,7 +105,7 @@ export class OutputItems {
     let events = ''
     if (call.index < 0) {
       events += this.#closeItem()
-      call.index = this.#items++
+      call.index = this.#nextIndex()
       events += this.#added(call.index, callItem(call, 'in_progress'))
     }
     if (text === '') return events
@@ -130,10 +133,16 @@ export class OutputItems {
     return events
   }
 
+  /** @throws RangeError if there are too many items. */
+  #nextIndex(): number {
+    if (this.#items === MAX_ITEMS) throw new RangeError(`the answer has more than ${MAX_ITEMS} items`)
+    return this.#items++
+  }
+
   #openItem(type: TextItem['type']): string {
     if (this.#open?.type === type) return ''
     const closed = this.#closeItem()
-    const index = this.#items++
+    const index = this.#nextIndex()
     const prefix = type === 'message' ? 'msg' : 'rs'
     this.#open = {
       type,

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { BodyCollector } from '../../../core/bytes/index.ts'
 import type { FrameReading, StreamReader } from '../../../core/operations/index.ts'
 import { endOfFrame, endOfLastFrame, readFrame } from '../../../core/protocols/index.ts'
 import {
@@ -15,6 +16,10 @@ import type { TranslatedEvents } from './translated-events.ts'
 
 /** The limit of one event, and of all bytes before the first output. A longer stream is taken for broken. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024
+
+/** A stream may have so many events, whatever their size; more only if they have so many bytes each, on average. */
+const FREE_EVENTS = 4096
+const MIN_EVENT_BYTES = 8
 
 /** The destination of relayed bytes. */
 export interface RelaySink {
@@ -50,8 +55,10 @@ export class StreamRelay {
   readonly #translated: TranslatedEvents | undefined
   #state: 'waiting' | 'flowing' | 'holding' | 'ended' = 'waiting'
   readonly #partial = new PartialEvent()
-  #held: Buffer[] = []
-  #heldBytes = 0
+  /** Copied together: thousands of small events would take far more memory than their bytes, and a write each. */
+  #held = new BodyCollector(MAX_HELD_BYTES)
+  #events = 0
+  #eventBytes = 0
   #committed = false
   #sawLast = false
   #end: RelayEnd | undefined
@@ -153,6 +160,11 @@ export class StreamRelay {
 
   /** Parses one event. Returns true if it goes out right away. */
   #relayEvent(frame: Buffer, text: string): boolean {
+    this.#eventBytes += frame.length
+    if (++this.#events > FREE_EVENTS && this.#eventBytes < this.#events * MIN_EVENT_BYTES) {
+      this.#fail(malformed('the stream consists of empty events'))
+      return false
+    }
     let reading: FrameReading
     try {
       reading = this.#reader.read(readFrame(frame.toString()))
@@ -224,20 +236,17 @@ export class StreamRelay {
   }
 
   #hold(frame: Buffer): void {
-    this.#heldBytes += frame.length
-    if (this.#heldBytes > MAX_HELD_BYTES) this.#fail(malformed('the stream sends much and no output'))
-    else this.#held.push(frame)
+    if (!this.#held.push(frame)) this.#fail(malformed('the stream sends much and no output'))
   }
 
-  #takeHeld(): Buffer[] {
-    const held = this.#held
-    this.#held = []
-    this.#heldBytes = 0
-    return held
+  #takeHeld(): readonly Buffer[] {
+    const { chunks } = this.#held
+    this.#held = new BodyCollector(MAX_HELD_BYTES)
+    return chunks
   }
 
   #complete(): RelayEnd {
-    const held = this.#takeHeld()
+    const held = [...this.#takeHeld()]
     const translated = this.#translated
     if (translated) {
       const end = this.#guarded(() => translated.end())

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { describe, it } from 'node:test'
+import { WITH_LOOP_FIGURES } from '../../support/loop-figures.ts'
+import { chatEvents, messageEvents, type UpstreamScript } from '../../support/scripted-upstream.ts'
+import { type Cost, costOf, judge } from './cost-meter.ts'
+import { guardedGateway, KEY } from './guarded-gateway.ts'
+import { CHAT, filled, MESSAGES, RESPONSES } from './hostile-rows.ts'
+
+const SIZE = 2 * 1024 * 1024
+const WRITTEN_AT_ONCE = 64 * 1024
+/** A circuit stands by line and model, and some of these streams count against their line. */
+const MODELS = 40
+
+type Protocol = 'openai' | 'anthropic'
+
+/** What stands in a stream again and again, and what comes once before and after. */
+interface Repeated {
+  readonly unit: string
+  readonly before?: string
+  readonly after?: string
+}
+
+/** Events as small as they can be. */
+const TINY: readonly string[] = [
+  ':\n\n',
+  '\n',
+  '\r\n',
+  'data:\n\n',
+  'id:1\n\n',
+  'data: {}\n\n',
+  'data:{}\r\n\r\n',
+  'event:x\ndata:{}\n\n',
+  'data:{"a":[]}\n\n',
+]
+
+const event = (data: object): string => `data:${JSON.stringify(data)}\n\n`
+const delta = (of: object): string => event({ choices: [{ delta: of }] })
+const toolDelta = (of: object, more: object = {}): string =>
+  delta({ tool_calls: [{ index: 0, ...more, function: of }] })
+const block = (of: object, index = 1): string =>
+  event({ type: 'content_block_start', index, content_block: of })
+const blockDelta = (of: object, index = 1): string => event({ type: 'content_block_delta', index, delta: of })
+const blockEnd = event({ type: 'content_block_stop', index: 1 })
+
+/** Pieces of JSON in the arguments of a tool. */
+const PIECES = ['1', '[', '{"', '\\', '"', ' ', '\u0000', '漢', '{"a":1,']
+
+/** Output in very many pieces. */
+const OUTPUT: Readonly<Record<Protocol, readonly Repeated[]>> = {
+  openai: [
+    ...PIECES.map((piece) => ({
+      before: toolDelta({ name: 'f', arguments: '' }, { id: 'call_1' }),
+      unit: toolDelta({ arguments: piece }),
+    })),
+    { unit: toolDelta({ name: 'f', arguments: '{}' }, { id: 'call_1' }) },
+    { unit: delta({ content: 'a' }) },
+    { unit: delta({ content: 'a', reasoning: 'b' }) },
+    { unit: delta({ reasoning_content: 'a' }) },
+    { unit: delta({ content: 'a' }) + delta({ reasoning_content: 'a' }) },
+    { unit: event({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } }) },
+  ],
+  anthropic: [
+    ...PIECES.map((piece) => ({
+      before: block({ type: 'tool_use', id: 'toolu_1', name: 'f', input: {} }),
+      unit: blockDelta({ type: 'input_json_delta', partial_json: piece }),
+      after: blockEnd,
+    })),
+    { unit: block({ type: 'tool_use', id: 'toolu_1', name: 'f', input: {} }) + blockEnd },
+    { unit: block({ type: 'text', text: '' }) + blockEnd },
+    { unit: blockDelta({ type: 'text_delta', text: 'a' }, 0) },
+    {
+      before: block({ type: 'thinking', thinking: '', signature: '' }),
+      unit: blockDelta({ type: 'thinking_delta', thinking: 'a' }),
+      after: blockEnd,
+    },
+    {
+      before: block({ type: 'thinking', thinking: '', signature: '' }),
+      unit: blockDelta({ type: 'signature_delta', signature: 'a' }),
+      after: blockEnd,
+    },
+    { unit: event({ type: 'ping' }) },
+  ],
+}
+
+describe('no stream of a line costs more than its bytes are worth', async () => {
+  let script: UpstreamScript = (res) => void res.end()
+  let made = 0
+  const { gateway } = await guardedGateway(
+    WITH_LOOP_FIGURES,
+    (...call) => script(...call),
+    (url) => {
+      const models = (protocol: Protocol) => Array.from({ length: MODELS }, (_, i) => `${protocol}-${i}`)
+      return {
+        models: [...models('openai'), ...models('anthropic')].map((id) => ({ id, kind: 'chat' })),
+        lines: (['openai', 'anthropic'] as const).map((protocol) => ({
+          id: `line-${protocol}`,
+          provider: 'p',
+          protocol,
+          baseUrl: `${url}/v1`,
+          models: Object.fromEntries(models(protocol).map((id) => [id, 'u'])),
+          ...(protocol === 'openai' && { endpoints: ['chat/completions'] }),
+        })),
+      }
+    },
+  )
+
+  async function ask(path: string, protocol: Protocol): Promise<void> {
+    const said = [{ role: 'user', content: 'hi' }]
+    const model = `${protocol}-${made++ % MODELS}`
+    const most = path === CHAT ? { max_completion_tokens: 5 } : { max_tokens: 5 }
+    const body = path === RESPONSES ? { input: said } : { messages: said, ...most }
+    const response = await fetch(gateway.url + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model, stream: true, ...body }),
+    })
+    assert.ok([200, 502, 503].includes(response.status), `${response.status}`)
+    await response.text().catch(() => {})
+  }
+
+  async function cost(path: string, protocol: Protocol, repeated: Repeated, at: number): Promise<Cost> {
+    const { before = '', unit, after = '' } = repeated
+    const events = protocol === 'openai' ? chatEvents(['Hi']) : messageEvents(['Hi'])
+    const bytes = Buffer.from(events.toSpliced(at, 0, before + filled(unit, SIZE) + after).join(''))
+    script = async (res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
+      for (let from = 0; from < bytes.length && !res.destroyed; from += WRITTEN_AT_ONCE)
+        if (!res.write(bytes.subarray(from, from + WRITTEN_AT_ONCE))) await drained(res)
+      res.end()
+    }
+    const what = `${path} on ${protocol}, event ${at}: ${JSON.stringify(unit)}`
+    return costOf(gateway, bytes.length, () => ask(path, protocol), what)
+  }
+
+  for (const protocol of ['openai', 'anthropic'] as const) {
+    /** Behind the first output. */
+    const middle = protocol === 'openai' ? 2 : 4
+    for (const path of [CHAT, MESSAGES, RESPONSES]) {
+      it(`of tiny events: ${path} on ${protocol}`, async () => {
+        const costs: Cost[] = []
+        for (const unit of TINY)
+          for (const at of [0, middle]) costs.push(await cost(path, protocol, { unit }, at))
+        judge(costs)
+      })
+
+      it(`of output in very many pieces: ${path} on ${protocol}`, async () => {
+        const costs: Cost[] = []
+        for (const repeated of OUTPUT[protocol])
+          costs.push(await cost(path, protocol, repeated, protocol === 'openai' ? 2 : 5))
+        judge(costs)
+      })
+    }
+  }
+})
+
+/** Waits for room. A listener for each wait would stay. */
+async function drained(res: ServerResponse): Promise<void> {
+  const over = new AbortController()
+  const { signal } = over
+  await Promise.race([once(res, 'drain', { signal }), once(res, 'close', { signal })]).catch(() => {})
+  over.abort()
+}
