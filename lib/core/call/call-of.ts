@@ -6,6 +6,12 @@ import { UPGRADE, type Upgrade } from './upgraded.ts'
 /** Of the whole process: two copies of this package share the call of a request. */
 const CALL = Symbol.for('express-model-gateway call')
 
+/** On a request whose call something asked for before it was opened. */
+export const UNASKED = Symbol('a call that nobody had opened')
+
+/** A request, with the mark of a call that nobody had opened. */
+export type Unasked = IncomingMessage & { [UNASKED]?: true }
+
 type CallCarrier = IncomingMessage & { [CALL]?: Call; [UPGRADE]?: Upgrade; res?: ServerResponse }
 
 /**
@@ -36,5 +42,6 @@ export function callOf(req: IncomingMessage): Call {
   if (carrier[CALL]) return carrier[CALL]
   if (!carrier.res)
     throw new TypeError('callOf(req) needs a request of an Express app, or openCall(req, res) before it')
+  ;(req as Unasked)[UNASKED] = true
   return openCall(req, carrier.res)
 }

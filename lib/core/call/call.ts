@@ -21,6 +21,7 @@ import type {
 } from './parts.ts'
 import { newRequestId } from './request-id.ts'
 import { type Settler, type SettlingTrace, settleOn } from './settlers.ts'
+import { tellUnreadEnvelope } from './unread-envelope.ts'
 
 /** Follows the keys of calls that take long. */
 export interface KeyWatch {
@@ -250,6 +251,8 @@ export class Call extends Lifecycle {
   protected conclude(whole: boolean): void {
     if (this.outcome) return
     const status = this.#response?.statusCode ?? 101
+    if (this.refusal !== null && this.#response !== undefined && whole)
+      tellUnreadEnvelope(this.#response, this.path, this.id, this.logger)
     this.outcome = whole
       ? { status, errorCode: null, finish: status < 400 ? 'completed' : 'refused' }
       : { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }

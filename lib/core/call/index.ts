@@ -16,7 +16,7 @@ export {
   type RequestSummary,
   type UsageSummary,
 } from './call-entry.ts'
-export { callOf, openCall } from './call-of.ts'
+export { callOf, openCall, UNASKED, type Unasked } from './call-of.ts'
 export type { EarlyRefuser } from './early-refuser.ts'
 export { freeSpent } from './free-spent.ts'
 export { holdEnd, holdLastByte, holdLastByteOf, isHeldBack } from './hold-end.ts'
@@ -26,4 +26,5 @@ export { consoleLogger, type Logger, quietLogger } from './logger.ts'
 export type * from './parts.ts'
 export { isRequestId, newRequestId } from './request-id.ts'
 export type { AttemptSummary, RoutingSummary } from './routing-summary.ts'
+export { noteEnvelope } from './unread-envelope.ts'
 export { noteUpgrade, type Upgrade, type UpgradedSession, upgradeOf } from './upgraded.ts'

@@ -1,5 +1,12 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, type CallOptions, openCall, quietLogger } from '../../core/call/index.ts'
+import {
+  type Call,
+  type CallOptions,
+  openCall,
+  quietLogger,
+  UNASKED,
+  type Unasked,
+} from '../../core/call/index.ts'
 import { aFunction, aLogger, checkOptions, type OptionRules } from '../../core/options/index.ts'
 import { checkedFunction, dropFailure, errorOf } from '../../core/own-functions/index.ts'
 import type { Protocol } from '../../core/protocols/index.ts'
@@ -15,6 +22,9 @@ const RULES: OptionRules<BeginCallOptions> = {
   logger: aLogger,
   onBegin: aFunction('a function of the call'),
 }
+
+const TOO_LATE =
+  'beginCall: a middleware mounted before it has begun the call already, without its options; mount beginCall first'
 
 const A_PROTOCOL = {
   be: 'a protocol, such as protocolByPath(path)',
@@ -36,8 +46,14 @@ export function beginCall(options: BeginCallOptions = {}): RequestHandler {
     logger: quietLogger(options.logger),
     protocol: protocol && checkedFunction('beginCall: "protocol"', A_PROTOCOL, protocol),
   }
+  // Without options, a call that began before is no other than one that begins here.
+  let isWatched = Object.keys(options).length > 0
   return function beginCall(req: Request, res: Response, next: NextFunction): void {
     const call = openCall(req, res, opening)
+    if (isWatched && (req as Unasked)[UNASKED]) {
+      isWatched = false
+      opening.logger?.warn({ requestId: call.id }, TOO_LATE)
+    }
     let told: unknown
     try {
       told = onBegin?.(call, req)

@@ -1,6 +1,13 @@
 import type { Socket } from 'node:net'
 import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, isHeldBack, type Logger, quietLogger } from '../../core/call/index.ts'
+import {
+  type Call,
+  callOf,
+  isHeldBack,
+  type Logger,
+  noteEnvelope,
+  quietLogger,
+} from '../../core/call/index.ts'
 import { type GatewayError, isUnforeseen, toGatewayError } from '../../core/errors/index.ts'
 import { aLogger, checkOptions } from '../../core/options/index.ts'
 import { endWhileUploading, KNOWN_CALLER, UNKNOWN_CALLER } from './end-while-uploading.ts'
@@ -23,7 +30,7 @@ export interface ErrorEnvelopeOptions {
 export function errorEnvelope(options: ErrorEnvelopeOptions = {}): ErrorRequestHandler {
   checkOptions('errorEnvelope', options, { logger: aLogger })
   const own = options.logger && quietLogger(options.logger)
-  return function errorEnvelope(thrown: unknown, req: Request, res: Response, _next: NextFunction): void {
+  const handler: ErrorRequestHandler = function errorEnvelope(thrown, req, res, _next): void {
     const call = callOf(req)
     const error = call.stamp(toGatewayError(thrown))
     // A 5xx of another library is unforeseen, too, whatever its status.
@@ -44,6 +51,8 @@ export function errorEnvelope(options: ErrorEnvelopeOptions = {}): ErrorRequestH
       else endBroken(res, call, error)
     }
   }
+  noteEnvelope(handler)
+  return handler
 }
 
 /**
