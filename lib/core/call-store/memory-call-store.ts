@@ -1,4 +1,5 @@
 import type { CallLogEntry } from '../call/index.ts'
+import { aNumber, checkOptions } from '../options/index.ts'
 import type { CallQuery, CallStore } from './call-store.ts'
 
 /** Options of {@link MemoryCallStore}. */
@@ -27,8 +28,8 @@ export class MemoryCallStore implements CallStore {
   readonly #pendingChanges = new Map<string, EntryChange>()
 
   constructor(options: MemoryCallStoreOptions = {}) {
+    checkOptions<MemoryCallStoreOptions>('MemoryCallStore', options, { maxEntries: aNumber('at least 1', 1) })
     const { maxEntries = 20_000 } = options
-    if (!(maxEntries >= 1)) throw new TypeError('MemoryCallStore: "maxEntries" must be at least 1')
     this.#maxEntries = maxEntries
   }
 

@@ -2,6 +2,14 @@ import { type Call, type Logger, quietLogger } from '../call/index.ts'
 import { GatewayError } from '../errors/index.ts'
 import type { Reference } from '../operations/index.ts'
 import type { OptionRule } from '../options/index.ts'
+import {
+  aFunction,
+  aLogger,
+  anObjectWith,
+  checkOptions,
+  type OptionRules,
+  someMilliseconds,
+} from '../options/index.ts'
 import { StoreAway, StoreGuard } from '../store-guard/index.ts'
 import type { KeptName, KeptPage, KeptStore, KeptThing } from './kept-store.ts'
 import { MemoryKeptStore } from './memory-kept-store.ts'
@@ -21,6 +29,14 @@ export interface KeptThingsOptions {
   logger?: Logger
   /** Called when the store goes away and when it is back, for metrics. Defaults to nothing. */
   onStoreChange?: (away: boolean) => void
+}
+
+const RULES: OptionRules<KeptThingsOptions> = {
+  store: anObjectWith('a KeptStore, such as new MemoryKeptStore()', 'remember'),
+  keepMs: someMilliseconds,
+  storeTimeoutMs: someMilliseconds,
+  logger: aLogger,
+  onStoreChange: aFunction(),
 }
 
 /** What a line has just made, or named in an answer. */
@@ -60,16 +76,10 @@ export class KeptThings {
   #closed = false
 
   constructor(options: KeptThingsOptions = {}) {
+    checkOptions('KeptThings', options, RULES)
     const { store = new MemoryKeptStore(), keepMs = 30 * 86_400_000, storeTimeoutMs = 1500 } = options
     const { onStoreChange } = options
     const logger = quietLogger(options.logger)
-    if (typeof store?.remember !== 'function') {
-      throw new TypeError('KeptThings: "store" must be a KeptStore, such as new MemoryKeptStore()')
-    }
-    for (const [name, ms] of Object.entries({ keepMs, storeTimeoutMs })) {
-      if (!(Number.isSafeInteger(ms) && ms > 0))
-        throw new TypeError(`KeptThings: "${name}" must be a positive whole number of milliseconds`)
-    }
     this.#store = store
     this.#keepMs = keepMs
     this.#guard = new StoreGuard({

@@ -1,3 +1,4 @@
+import { aNumber, checkOptions } from '../options/index.ts'
 import { type KeptName, type KeptPage, type KeptStore, type KeptThing, ownThing } from './kept-store.ts'
 
 /** Options of {@link MemoryKeptStore}. */
@@ -23,8 +24,8 @@ export class MemoryKeptStore implements KeptStore {
   readonly #oldest = this.#byName.keys()
 
   constructor(options: MemoryKeptStoreOptions = {}) {
+    checkOptions<MemoryKeptStoreOptions>('MemoryKeptStore', options, { maxIds: aNumber('at least 1', 1) })
     const { maxIds = 100_000 } = options
-    if (!(maxIds >= 1)) throw new TypeError('MemoryKeptStore: "maxIds" must be at least 1')
     this.#maxIds = maxIds
   }
 

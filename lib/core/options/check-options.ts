@@ -4,10 +4,11 @@ import { kindOf, type OptionRule } from './option-rules.ts'
 export type OptionRules<Options> = { readonly [Name in keyof Options]-?: OptionRule }
 
 /**
- * Checks the options of a middleware when it is made, so that a mistake stops the start of the app and not a request. Each
+ * Checks the options of a middleware or a class when it is made, so that a mistake stops the start of the app and not a request. Each
  * message is one line that names the middleware, the option, and what to write instead.
  *
- * @param owner the name of the middleware, or of the member that has these options, such as `rateLimit`.
+ * @param owner the name of the middleware or class, or of the member that has these options, such as `rateLimit`.
+ * @param others `ignored`: other names are no mistakes, as long as they are not like one of the rules.
  * @throws TypeError if they are unusable, have a name that is not known, or are the request of a factory that was mounted
  *   itself.
  */
@@ -15,6 +16,7 @@ export function checkOptions<Options extends object>(
   owner: string,
   options: { readonly [Name in keyof Options]: Options[Name] | undefined } | undefined,
   rules: OptionRules<Options>,
+  { others = 'refused' }: { others?: 'refused' | 'ignored' } = {},
 ): void {
   const given: unknown = options === undefined ? {} : options
   if (isRequest(given))
@@ -28,9 +30,11 @@ export function checkOptions<Options extends object>(
   const names = Object.keys(rules)
   for (const name of Object.keys(given)) {
     if (names.length === 0) throw new TypeError(`${owner}: it has no options; leave out "${name}"`)
-    if (!Object.hasOwn(rules, name))
+    if (Object.hasOwn(rules, name)) continue
+    const hint = hintAt(name, names)
+    if (others === 'refused' || hint !== '')
       throw new TypeError(
-        `${owner}: there is no option "${name}"${hintAt(name, names)}; its options are ${names.join(', ')}`,
+        `${owner}: there is no option "${name}"${hint}; its options are ${names.join(', ')}`,
       )
   }
   for (const name of names) {

@@ -1,6 +1,7 @@
 export { checkOptions, type OptionRules } from './check-options.ts'
 export {
   aFunction,
+  aListOf,
   aLogger,
   aNumber,
   anArray,

@@ -41,6 +41,15 @@ export function anArray(be: string): OptionRule {
   return { be, accepts: Array.isArray }
 }
 
+/** A list of objects that have these members as strings. */
+export function aListOf(be: string, ...members: readonly string[]): OptionRule {
+  const fits = (item: unknown): boolean =>
+    typeof item === 'object' &&
+    item !== null &&
+    members.every((name) => typeof (item as Record<string, unknown>)[name] === 'string')
+  return { be, accepts: (value) => Array.isArray(value) && value.every(fits) }
+}
+
 /** An object that is no array. */
 export function anObject(be: string): OptionRule {
   return { be, accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value) }

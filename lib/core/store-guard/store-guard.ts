@@ -1,4 +1,15 @@
 import { type Logger, quietLogger } from '../call/index.ts'
+import {
+  aFunction,
+  aLogger,
+  aNumber,
+  aString,
+  checkOptions,
+  type OptionRules,
+  oneOf,
+  required,
+  someMilliseconds,
+} from '../options/index.ts'
 import { tellListener } from '../own-functions/index.ts'
 
 /** Says that a store failed or did not answer in time. What was asked may have happened nevertheless. */
@@ -40,6 +51,15 @@ export interface StoreGuardOptions {
   onChange?: (away: boolean) => void
 }
 
+const RULES: OptionRules<StoreGuardOptions> = {
+  name: required(aString()),
+  logger: aLogger,
+  timeoutMs: someMilliseconds,
+  probeMs: aNumber('milliseconds from 0 on', 0),
+  rejectsAlone: oneOf(true, false),
+  onChange: aFunction(),
+}
+
 /**
  * Keeps calls from waiting for a store that is away: no operation takes longer than its time limit, and during an outage
  * only one in `probeMs` is tried. Logs one line when an outage begins and one when it ends.
@@ -69,6 +89,7 @@ export class StoreGuard {
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: StoreGuardOptions) {
+    checkOptions('StoreGuard', options, RULES)
     this.#name = options.name
     this.#logger = quietLogger(options.logger)
     this.#timeoutMs = options.timeoutMs ?? 250

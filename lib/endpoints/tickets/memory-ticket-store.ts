@@ -1,4 +1,5 @@
-import { type ChangeOrigin, MemoryChangeLog } from '../../core/change-log/index.ts'
+import { aChangeLog, type ChangeOrigin, MemoryChangeLog } from '../../core/change-log/index.ts'
+import { aNumber, checkOptions } from '../../core/options/index.ts'
 import {
   handled,
   type Ticket,
@@ -27,8 +28,12 @@ export class MemoryTicketStore implements TicketStore {
   readonly #changes: MemoryChangeLog
   readonly #tickets = new Map<string, Ticket>()
 
-  constructor({ maxTickets = 10_000, changes }: MemoryTicketStoreOptions = {}) {
-    if (!(maxTickets >= 1)) throw new TypeError('MemoryTicketStore: "maxTickets" must be at least 1')
+  constructor(options: MemoryTicketStoreOptions = {}) {
+    checkOptions<MemoryTicketStoreOptions>('MemoryTicketStore', options, {
+      maxTickets: aNumber('at least 1', 1),
+      changes: aChangeLog,
+    })
+    const { maxTickets = 10_000, changes } = options
     this.#maxTickets = maxTickets
     this.#changes = changes ?? new MemoryChangeLog()
   }

@@ -1,4 +1,5 @@
 import { parseAmount } from '../../core/catalog/index.ts'
+import { aListOf, aNumber, checkOptions, type OptionRules, oneOf } from '../../core/options/index.ts'
 import { assertChange, assertLimit, assertSettlement } from '../amounts.ts'
 import { auditLedger } from '../audit.ts'
 import { changeLease, ENDED_KEPT_MS, type LeaseRecord, sweepLease, type WalletFigures } from '../lease.ts'
@@ -37,6 +38,13 @@ export interface MemoryLedgerOptions {
   maxCharges?: number
 }
 
+const RULES: OptionRules<MemoryLedgerOptions> = {
+  accounts: aListOf('a list of accounts, each with its "id"', 'id'),
+  keys: aListOf('a list of keys, each with its "id"', 'id'),
+  unknownAccounts: oneOf('refuse', 'postpaid'),
+  maxCharges: aNumber('at least 1', 1),
+}
+
 /**
  * A ledger in this process's memory. It serves one process and ends with it. Charges are stored at once.
  *
@@ -59,11 +67,9 @@ export class MemoryLedger implements Ledger, LedgerBooks {
   readonly #records: SettlementRecords
 
   constructor(options: MemoryLedgerOptions = {}) {
+    // It takes a whole config, too.
+    checkOptions('MemoryLedger', options, RULES, { others: 'ignored' })
     const { accounts = [], keys = [], unknownAccounts = 'refuse', maxCharges = 200_000 } = options
-    if (!(maxCharges >= 1)) throw new TypeError('MemoryLedger: "maxCharges" must be at least 1')
-    if (unknownAccounts !== 'refuse' && unknownAccounts !== 'postpaid') {
-      throw new TypeError('MemoryLedger: "unknownAccounts" must be "refuse" or "postpaid"')
-    }
     this.#postpaid = unknownAccounts === 'postpaid'
     this.#charges = new MemoryCharges(maxCharges)
     this.#records = {

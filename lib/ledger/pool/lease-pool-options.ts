@@ -1,4 +1,16 @@
 import { type Logger, quietLogger } from '../../core/call/index.ts'
+import {
+  aFunction,
+  aLogger,
+  aNumber,
+  anObjectWith,
+  aString,
+  checkOptions,
+  type OptionRule,
+  type OptionRules,
+  oneOf,
+  required,
+} from '../../core/options/index.ts'
 import type { Ledger } from '../ledger.ts'
 import { type Clock, systemClock } from './clock.ts'
 
@@ -32,31 +44,33 @@ export interface LeasePoolOptions {
   clock?: Clock
 }
 
+const aTime: OptionRule = {
+  be: 'milliseconds above 0',
+  accepts: (value) => Number.isFinite(value) && (value as number) > 0,
+}
+const RULES: OptionRules<LeasePoolOptions> = {
+  ledger: required(anObjectWith('a ledger, such as new MemoryLedger()', 'settle')),
+  logger: aLogger,
+  owner: aString(),
+  onLedgerAway: oneOf('hold', 'deliver'),
+  admissionMs: aTime,
+  stallMs: aTime,
+  confirmMs: aTime,
+  maxQueueBytes: aNumber('at least 1', 1),
+  onAwayChange: aFunction(),
+  clock: anObjectWith('a clock', 'now', 'after'),
+}
+
 /** @throws TypeError if an option is invalid. */
 export function withDefaults(options: LeasePoolOptions): Required<LeasePoolOptions> {
-  const { ledger, onLedgerAway = 'hold' } = options
-  if (typeof ledger?.settle !== 'function') {
-    throw new TypeError('LeasePool: "ledger" must be a ledger, such as new MemoryLedger()')
-  }
-  if (onLedgerAway !== 'hold' && onLedgerAway !== 'deliver') {
-    throw new TypeError('LeasePool: "onLedgerAway" must be "hold" or "deliver"')
-  }
-  const times = {
+  checkOptions('LeasePool', options, RULES)
+  return {
+    ledger: options.ledger,
+    onLedgerAway: options.onLedgerAway ?? 'hold',
     admissionMs: options.admissionMs ?? 1000,
     stallMs: options.stallMs ?? 500,
     confirmMs: options.confirmMs ?? 1500,
-  }
-  for (const [name, ms] of Object.entries(times)) {
-    if (!(ms > 0 && Number.isFinite(ms)))
-      throw new TypeError(`LeasePool: "${name}" must be milliseconds above 0`)
-  }
-  const { maxQueueBytes = 64 * 1024 * 1024 } = options
-  if (!(maxQueueBytes >= 1)) throw new TypeError('LeasePool: "maxQueueBytes" must be at least 1')
-  return {
-    ledger,
-    onLedgerAway,
-    maxQueueBytes,
-    ...times,
+    maxQueueBytes: options.maxQueueBytes ?? 64 * 1024 * 1024,
     logger: quietLogger(options.logger),
     owner: options.owner ?? `process-${crypto.randomUUID()}`,
     onAwayChange: options.onAwayChange ?? (() => {}),

@@ -1,5 +1,13 @@
 import { bytesOfEntry, type CallLogEntry, type Logger, quietLogger } from '../../core/call/index.ts'
 import { type CallStore, MemoryCallStore } from '../../core/call-store/index.ts'
+import {
+  aLogger,
+  aNumber,
+  anObjectWith,
+  checkOptions,
+  type OptionRules,
+  required,
+} from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import { within } from '../../core/time-limit/index.ts'
 import { Retention } from './retention.ts'
@@ -20,6 +28,20 @@ export interface CallLogWriterOptions {
   flushMs?: number
   /** How long entries are kept, in milliseconds; null keeps them for ever. Defaults to 30 days. */
   retentionMs?: number | null
+}
+
+const atLeast1 = aNumber('at least 1', 1)
+const RULES: OptionRules<CallLogWriterOptions> = {
+  store: required(anObjectWith('a CallStore, such as new MemoryCallStore()', 'append')),
+  logger: aLogger,
+  maxQueue: atLeast1,
+  maxQueueBytes: atLeast1,
+  batchSize: atLeast1,
+  flushMs: aNumber('between 0 and 1000', 0, 1000),
+  retentionMs: {
+    be: 'a number of milliseconds, or null',
+    accepts: (value) => value === null || typeof value === 'number',
+  },
 }
 
 const FIRST_RETRY_MS = 100
@@ -69,16 +91,10 @@ export class CallLogWriter {
   #closed = false
 
   constructor(options: CallLogWriterOptions) {
+    checkOptions('CallLogWriter', options, RULES)
     const { maxQueue = 10_000, batchSize = 500, flushMs = 50 } = options
     const logger = quietLogger(options.logger)
     const { retentionMs = THIRTY_DAYS_MS, maxQueueBytes = 64 * 1024 * 1024 } = options
-    if (typeof options.store?.append !== 'function')
-      throw new TypeError('CallLogWriter: "store" must be a CallStore')
-    if (!(maxQueue >= 1)) throw new TypeError('CallLogWriter: "maxQueue" must be at least 1')
-    if (!(maxQueueBytes >= 1)) throw new TypeError('CallLogWriter: "maxQueueBytes" must be at least 1')
-    if (!(batchSize >= 1)) throw new TypeError('CallLogWriter: "batchSize" must be at least 1')
-    if (!(flushMs >= 0 && flushMs <= 1000))
-      throw new TypeError('CallLogWriter: "flushMs" must be between 0 and 1000')
     const store = boundedStore('call log', options.store)
     // The toolkit's own store in memory always answers.
     const isOfMemory = options.store.append === MemoryCallStore.prototype.append

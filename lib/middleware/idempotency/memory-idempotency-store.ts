@@ -1,4 +1,5 @@
 import type { IdempotencyClaim } from '../../core/call/index.ts'
+import { aNumber, checkOptions } from '../../core/options/index.ts'
 import {
   type ClaimRequest,
   type IdempotencyRecord,
@@ -40,12 +41,11 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly #oldest = this.#completed.keys()
 
   constructor(options: MemoryIdempotencyStoreOptions = {}) {
+    checkOptions<MemoryIdempotencyStoreOptions>('MemoryIdempotencyStore', options, {
+      maxCompleted: aNumber('at least 1', 1),
+      maxAnswerLength: aNumber('a number of characters from 0 up', 0),
+    })
     const { maxCompleted = 200_000, maxAnswerLength = 64 * 1024 * 1024 } = options
-    if (!(maxCompleted >= 1)) throw new TypeError('MemoryIdempotencyStore: "maxCompleted" must be at least 1')
-    if (!(maxAnswerLength >= 0))
-      throw new TypeError(
-        'MemoryIdempotencyStore: "maxAnswerLength" must be a number of characters from 0 up',
-      )
     this.#maxCompleted = maxCompleted
     this.#maxAnswerLength = maxAnswerLength
   }

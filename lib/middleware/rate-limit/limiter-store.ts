@@ -1,5 +1,6 @@
 import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Logger } from '../../core/call/index.ts'
+import { aLogger, checkOptions, someMilliseconds } from '../../core/options/index.ts'
 import { StoreGuard } from '../../core/store-guard/index.ts'
 import type { Demand, Limit, LimitStore, Verdict } from './limit-store.ts'
 
@@ -42,6 +43,10 @@ export class LimiterStore implements LimitStore {
       )
     if (limiter.blockDuration > 0 || limiter.execEvenly)
       throw new TypeError('LimiterStore: leave "blockDuration" and "execEvenly" out of the limiter')
+    checkOptions<LimiterStoreOptions>('LimiterStore', options, {
+      timeoutMs: someMilliseconds,
+      logger: aLogger,
+    })
     this.#limiter = limiter
     this.#guard = new StoreGuard({ name: 'limiter', ...options })
   }

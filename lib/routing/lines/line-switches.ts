@@ -1,5 +1,13 @@
 import type { Logger } from '../../core/call/index.ts'
 import { quietLogger } from '../../core/call/index.ts'
+import {
+  aFunction,
+  aLogger,
+  anObjectWith,
+  checkOptions,
+  type OptionRules,
+  required,
+} from '../../core/options/index.ts'
 import { StoreGuard } from '../../core/store-guard/index.ts'
 import type { LineRegistry } from './line-registry.ts'
 
@@ -20,6 +28,17 @@ export interface LineSwitchesOptions {
   logger?: Logger
   /** Called when an outage of the store begins and ends, for metrics. Defaults to nothing. */
   onStoreChange?: (away: boolean) => void
+}
+
+const RULES: OptionRules<LineSwitchesOptions> = {
+  store: required(anObjectWith('a LineSwitchStore, such as a MemoryLineSwitchStore', 'all', 'lifts')),
+  lines: required(anObjectWith('the LineRegistry that route has', 'liftRests')),
+  pollMs: {
+    be: 'above 0 and at most 4000',
+    accepts: (value) => typeof value === 'number' && value > 0 && value <= 4000,
+  },
+  logger: aLogger,
+  onStoreChange: aFunction(),
 }
 
 const STORE_TIMEOUT_MS = 1000
@@ -46,13 +65,9 @@ export class LineSwitches {
   #closed = false
 
   constructor(options: LineSwitchesOptions) {
+    checkOptions('LineSwitches', options, RULES)
     const { store, lines, pollMs = 2000, onStoreChange } = options
     const logger = quietLogger(options.logger)
-    if (typeof store?.all !== 'function' || typeof store.lifts !== 'function')
-      throw new TypeError('LineSwitches: "store" must be a LineSwitchStore, such as a MemoryLineSwitchStore')
-    if (!lines) throw new TypeError('LineSwitches: "lines" must be the LineRegistry that route has')
-    if (!(pollMs > 0 && pollMs <= 4000))
-      throw new TypeError('LineSwitches: "pollMs" must be above 0 and at most 4000')
     this.#store = store
     this.#lines = lines
     this.#pollMs = pollMs

@@ -1,9 +1,10 @@
 import type { IdempotencyClaim } from '../../core/call/index.ts'
+import { checkOptions } from '../../core/options/index.ts'
 import { BrokenRecord } from '../../core/store-guard/index.ts'
 import type { ClaimRequest, IdempotencyRecord, IdempotencyStore } from '../../middleware/idempotency/index.ts'
 import { askSafely } from './cluster-asking.ts'
 import { CLAIM, COMPLETE, RELEASE, RENEW_CLAIM } from './idempotency-scripts.ts'
-import { type RedisClient, type RedisScript, redisScript } from './redis-script.ts'
+import { aPrefix, aRedisClient, type RedisClient, type RedisScript, redisScript } from './redis-script.ts'
 
 /** Options of {@link RedisIdempotencyStore}. */
 export interface RedisIdempotencyStoreOptions {
@@ -32,11 +33,9 @@ export class RedisIdempotencyStore implements IdempotencyStore {
   readonly #complete: RedisScript
   readonly #release: RedisScript
 
-  constructor({ redis, prefix = 'gateway:idempotency:' }: RedisIdempotencyStoreOptions) {
-    if (typeof redis?.defineCommand !== 'function')
-      throw new TypeError(
-        'RedisIdempotencyStore: "redis" must be a client of ioredis, such as new Redis(url)',
-      )
+  constructor(options: RedisIdempotencyStoreOptions) {
+    checkOptions('RedisIdempotencyStore', options, { redis: aRedisClient('defineCommand'), prefix: aPrefix })
+    const { redis, prefix = 'gateway:idempotency:' } = options
     askSafely(redis)
     this.#prefix = prefix
     this.#claim = ofOneRecord(redisScript(redis, 'gatewayIdempotencyClaim', CLAIM))

@@ -1,4 +1,12 @@
 import { type Logger, quietLogger } from '../../core/call/index.ts'
+import {
+  aFunction,
+  aLogger,
+  aWholeNumber,
+  checkOptions,
+  type OptionRules,
+  someMilliseconds,
+} from '../../core/options/index.ts'
 import { StoreAway, StoreGuard } from '../../core/store-guard/index.ts'
 import type { Count, Demand, LimitStore, Verdict } from '../../middleware/rate-limit/index.ts'
 import { askSafely } from './cluster-asking.ts'
@@ -6,7 +14,7 @@ import { DECIDE } from './decide-script.ts'
 import { type BatchReply, LimitBatch } from './limit-batch.ts'
 import { LimitBatches } from './limit-batches.ts'
 import { REFUND, RENEW } from './limit-scripts.ts'
-import { promptScript, type RedisClient, type RedisScript } from './redis-script.ts'
+import { aPrefix, aRedisClient, promptScript, type RedisClient, type RedisScript } from './redis-script.ts'
 import { SlotLeases } from './slot-leases.ts'
 
 /** Options of {@link RedisLimitStore}. */
@@ -25,6 +33,16 @@ export interface RedisLimitStoreOptions {
   onChange?: (away: boolean) => void
   /** Milliseconds since the epoch. Defaults to Redis's own clock, which all processes share. */
   now?: () => number
+}
+
+const RULES: OptionRules<RedisLimitStoreOptions> = {
+  redis: aRedisClient('sendCommand'),
+  prefix: aPrefix,
+  leaseMs: aWholeNumber('whole milliseconds between 1000 and 30000', 1000, 30_000),
+  timeoutMs: someMilliseconds,
+  logger: aLogger,
+  onChange: aFunction(),
+  now: aFunction(),
 }
 
 /**
@@ -53,14 +71,9 @@ export class RedisLimitStore implements LimitStore {
   readonly #unanswered = new WeakMap<Demand, 'undecided' | 'runs' | 'refused' | 'answered'>()
 
   constructor(options: RedisLimitStoreOptions) {
+    checkOptions('RedisLimitStore', options, RULES)
     const { redis, prefix = 'gateway:{limits}', leaseMs = 25_000, timeoutMs } = options
     const logger = quietLogger(options.logger)
-    if (typeof redis?.sendCommand !== 'function')
-      throw new TypeError('RedisLimitStore: "redis" must be a client of ioredis, such as new Redis(url)')
-    if (!(Number.isInteger(leaseMs) && leaseMs >= 1000 && leaseMs <= 30_000))
-      throw new TypeError('RedisLimitStore: "leaseMs" must be whole milliseconds between 1000 and 30000')
-    if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && timeoutMs > 0))
-      throw new TypeError('RedisLimitStore: "timeoutMs" must be a positive whole number of milliseconds')
     if (redis.isCluster && !/^[^{]*\{[^}]+\}/.test(prefix))
       throw new TypeError(
         'RedisLimitStore: on a cluster "prefix" needs a hash tag, such as "gateway:{limits}": one script uses several keys',

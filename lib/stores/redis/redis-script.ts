@@ -1,8 +1,17 @@
 import { createHash } from 'node:crypto'
 import { type Cluster, Command, type Redis } from 'ioredis'
+import { anObjectWith, type OptionRule, required } from '../../core/options/index.ts'
 
 /** A client that the app made, of one server or of a cluster. */
 export type RedisClient = Redis | Cluster
+
+/** A client as an option of a store, and the method that the store calls. */
+export function aRedisClient(method: 'sendCommand' | 'defineCommand'): OptionRule {
+  return required(anObjectWith('a client of ioredis, such as new Redis(url)', method))
+}
+
+/** What the keys of a store begin with, as an option of it. */
+export const aPrefix: OptionRule = { be: 'a string', accepts: (value) => typeof value === 'string' }
 
 /** A Lua script as a function of its keys and arguments. */
 export type RedisScript = (keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>

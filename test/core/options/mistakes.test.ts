@@ -5,25 +5,9 @@ import * as toolkit from '../../../lib/index.ts'
 import { envelopeIn } from '../../support/answer-bodies.ts'
 import { recordingLogger, serveApp } from '../../support/app-server.ts'
 import { FACTORIES, NOT_MOUNTED } from './factories.ts'
+import { assertLine, misspellings, WRONG } from './mistakes.ts'
 
 type Factory = (options?: unknown) => unknown
-
-/** Values of every kind. Most of them are wrong for any option. */
-const WRONG: readonly unknown[] = [
-  null,
-  true,
-  '7',
-  'sk-secret-text',
-  -1,
-  1.5,
-  Number.NaN,
-  [],
-  [7],
-  {},
-  Promise.resolve({}),
-  () => {},
-  Symbol('x'),
-]
 
 function made(name: string, options: unknown): Error | undefined {
   try {
@@ -33,14 +17,6 @@ function made(name: string, options: unknown): Error | undefined {
     assert.ok(error instanceof Error)
     return error
   }
-}
-
-/** The message is one line that names the owner and the option, says what to write, and shows nothing of the value. */
-function assertLine(error: Error | undefined, begin: string, what: string): void {
-  assert.ok(error, `${what} is taken`)
-  assert.ok(error instanceof TypeError, `${what}: ${error.stack}`)
-  assert.ok(error.message.startsWith(begin), `${what}: ${error.message}`)
-  assert.doesNotMatch(error.message, /\n|sk-secret-text|undefined is not|of undefined|of null/, what)
 }
 
 it('the table has every exported function that makes something to be mounted', () => {
@@ -64,8 +40,7 @@ for (const [name, { needs, takes, beside = {} }] of Object.entries(FACTORIES)) {
       const listed = /its options are (.*)$/.exec(error?.message ?? '')?.[1]?.split(', ') ?? []
       assert.deepEqual(listed.sort(), Object.keys(takes).sort())
       for (const option of listed) {
-        for (const misspelt of [option.toUpperCase(), `${option}s`, option.slice(0, -1), swapped(option)]) {
-          if (misspelt === option) continue
+        for (const misspelt of misspellings(option)) {
           const told = made(name, { ...needs, [misspelt]: 1 })
           assertLine(told, `${name}: there is no option "${misspelt}"`, misspelt)
           assert.match(told?.message ?? '', /did you mean "\w+"\?/, misspelt)
@@ -119,8 +94,4 @@ for (const [name, { needs, takes, beside = {} }] of Object.entries(FACTORIES)) {
       assert.match(String(logged), new RegExp(`^${name}: .*call it: app\\.use\\(${name}\\(\\)\\)`))
     })
   })
-}
-
-function swapped(name: string): string {
-  return name.slice(0, -2) + [...name.slice(-2)].reverse().join('')
 }

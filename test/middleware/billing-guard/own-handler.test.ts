@@ -9,8 +9,10 @@ import { type PaidApp, type PaidAppOptions, servePaid } from './paid-app.ts'
 
 const cleanUp = cleaningUp()
 
-async function serve(options: Omit<PaidAppOptions, 'ledger'> & { balance?: string }): Promise<PaidApp> {
-  const { balance = '10' } = options
+async function serve({
+  balance = '10',
+  ...options
+}: Omit<PaidAppOptions, 'ledger'> & { balance?: string }): Promise<PaidApp> {
   const ledger = new MemoryLedger({
     accounts: [{ id: 'acme', balance }],
     keys: [{ id: 'small', quota: '2' }],

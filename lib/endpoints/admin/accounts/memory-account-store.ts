@@ -1,5 +1,17 @@
 import type { AccountLimits } from '../../../core/call/index.ts'
-import { type ChangeOrigin, MemoryChangeLog, type RecordedChange } from '../../../core/change-log/index.ts'
+import {
+  aChangeLog,
+  type ChangeOrigin,
+  MemoryChangeLog,
+  type RecordedChange,
+} from '../../../core/change-log/index.ts'
+import {
+  aListOf,
+  anObjectWith,
+  checkOptions,
+  type OptionRules,
+  required,
+} from '../../../core/options/index.ts'
 import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { depositChange, settingsChange } from '../recorded-change.ts'
 import { SerialQueue } from '../serial-queue.ts'
@@ -37,6 +49,13 @@ export interface MemoryAccountStoreOptions {
   changes?: MemoryChangeLog
 }
 
+const RULES: OptionRules<MemoryAccountStoreOptions> = {
+  ledger: required(anObjectWith('the ledger that the billing guard uses', 'deposit', 'setLimit', 'wallets')),
+  keys: anObjectWith('the directory that authenticate asks', 'setAccount'),
+  accounts: aListOf('a list of accounts, each with its "id"', 'id'),
+  changes: aChangeLog,
+}
+
 interface Deposit {
   readonly amount: bigint
   readonly at: number
@@ -58,9 +77,9 @@ export class MemoryAccountStore implements AccountStore {
   /** Runs one change at a time. */
   readonly #queue = new SerialQueue()
 
-  constructor({ ledger, keys, accounts = [], changes }: MemoryAccountStoreOptions) {
-    if (typeof ledger?.deposit !== 'function')
-      throw new TypeError('MemoryAccountStore: "ledger" must be the ledger that the billing guard uses')
+  constructor(options: MemoryAccountStoreOptions) {
+    checkOptions('MemoryAccountStore', options, RULES)
+    const { ledger, keys, accounts = [], changes } = options
     this.#ledger = ledger
     this.#keys = keys
     this.#changes = changes ?? new MemoryChangeLog()

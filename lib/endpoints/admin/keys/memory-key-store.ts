@@ -1,6 +1,18 @@
 import type { AccountLimits } from '../../../core/call/index.ts'
 import { hashSecret, parseAmount } from '../../../core/catalog/index.ts'
-import { type ChangeOrigin, MemoryChangeLog, type RecordedChange } from '../../../core/change-log/index.ts'
+import {
+  aChangeLog,
+  type ChangeOrigin,
+  MemoryChangeLog,
+  type RecordedChange,
+} from '../../../core/change-log/index.ts'
+import {
+  aListOf,
+  anObjectWith,
+  checkOptions,
+  type OptionRules,
+  required,
+} from '../../../core/options/index.ts'
 import { SerialQueue } from '../serial-queue.ts'
 import { keyChange, keySettingsChange } from './key-change.ts'
 import type { Key, KeyCreation, KeyQuery, KeySettings, KeyStore, NewKey } from './key-store.ts'
@@ -49,6 +61,14 @@ export interface MemoryKeyStoreOptions {
   changes?: MemoryChangeLog
 }
 
+const RULES: OptionRules<MemoryKeyStoreOptions> = {
+  ledger: required(anObjectWith('the ledger that the billing guard uses', 'setLimit', 'wallets')),
+  directory: required(anObjectWith('the one that authenticate asks', 'set', 'delete')),
+  accounts: required(anObjectWith('a MemoryAccountStore', 'get')),
+  keys: aListOf('a list of keys, each with its "id" and "secret"', 'id', 'secret'),
+  changes: aChangeLog,
+}
+
 interface KeyRecord {
   readonly key: Key
   readonly secretHash: string
@@ -70,13 +90,9 @@ export class MemoryKeyStore implements KeyStore {
   /** Runs one change at a time. */
   readonly #queue = new SerialQueue()
 
-  constructor({ ledger, directory, accounts, keys = [], changes }: MemoryKeyStoreOptions) {
-    if (typeof ledger?.setLimit !== 'function')
-      throw new TypeError('MemoryKeyStore: "ledger" must be the ledger that the billing guard uses')
-    if (typeof directory?.set !== 'function')
-      throw new TypeError('MemoryKeyStore: "directory" must be the one that authenticate asks')
-    if (typeof accounts?.get !== 'function')
-      throw new TypeError('MemoryKeyStore: "accounts" must be a MemoryAccountStore')
+  constructor(options: MemoryKeyStoreOptions) {
+    checkOptions('MemoryKeyStore', options, RULES)
+    const { ledger, directory, accounts, keys = [], changes } = options
     this.#ledger = ledger
     this.#directory = directory
     this.#accounts = accounts

@@ -1,4 +1,5 @@
-import { type ChangeOrigin, MemoryChangeLog } from '../../../core/change-log/index.ts'
+import { aChangeLog, type ChangeOrigin, MemoryChangeLog } from '../../../core/change-log/index.ts'
+import { checkOptions } from '../../../core/options/index.ts'
 import { type LineSwitchStore, lineSwitch, restLift } from './line-switch-store.ts'
 
 /**
@@ -14,6 +15,7 @@ export class MemoryLineSwitchStore implements LineSwitchStore {
 
   /** @param options.changes where changes are recorded. Defaults to a log of its own. */
   constructor(options: { changes?: MemoryChangeLog } = {}) {
+    checkOptions<{ changes?: MemoryChangeLog }>('MemoryLineSwitchStore', options, { changes: aChangeLog })
     this.#changes = options.changes ?? new MemoryChangeLog()
   }
 

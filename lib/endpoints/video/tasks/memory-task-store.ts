@@ -1,5 +1,12 @@
 import type { CallLogEntry, IdempotencyClaim } from '../../../core/call/index.ts'
-import type { ChangeOrigin, MemoryChangeLog } from '../../../core/change-log/index.ts'
+import { aChangeLog, type ChangeOrigin, type MemoryChangeLog } from '../../../core/change-log/index.ts'
+import {
+  aNumber,
+  anObjectWith,
+  checkOptions,
+  type OptionRules,
+  required,
+} from '../../../core/options/index.ts'
 import { FIRST_POLL_MS, intendedTask, KEPT_KEY_MS, takenTask } from './new-task.ts'
 import { isFinished, type Observation, type TaskIntent, type VideoTask } from './task.ts'
 import { chargedEntry } from './task-charge.ts'
@@ -63,6 +70,16 @@ export interface MemoryTaskStoreOptions {
   maxFinished?: number
 }
 
+const RULES: OptionRules<MemoryTaskStoreOptions> = {
+  money: required(
+    anObjectWith('the holds of a ledger, such as MemoryLedger.holds', 'open', 'charge', 'release'),
+  ),
+  claims: anObjectWith('the store of idempotency, such as a MemoryIdempotencyStore', 'pin', 'free'),
+  calls: anObjectWith('the store of the call log, such as a MemoryCallStore', 'amend'),
+  changes: aChangeLog,
+  maxFinished: aNumber('at least 1', 1),
+}
+
 /**
  * A task store in this process's memory. It serves one process and ends with it; tasks that are still running then are
  * not charged.
@@ -82,12 +99,8 @@ export class MemoryTaskStore implements TaskStore {
   readonly #kept: TaskTable
 
   constructor(options: MemoryTaskStoreOptions) {
+    checkOptions('MemoryTaskStore', options, RULES)
     const { money, claims, calls, changes, maxFinished = 20_000 } = options
-    if (typeof money?.open !== 'function')
-      throw new TypeError(
-        'MemoryTaskStore: "money" must be the holds of a ledger, such as MemoryLedger.holds',
-      )
-    if (!(maxFinished >= 1)) throw new TypeError('MemoryTaskStore: "maxFinished" must be at least 1')
     this.#money = money
     this.#claims = claims
     this.#calls = calls

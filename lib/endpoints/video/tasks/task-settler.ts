@@ -1,5 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
+import {
+  aFunction,
+  aLogger,
+  anObjectWith,
+  aString,
+  aWholeNumber,
+  checkOptions,
+  type OptionRules,
+  required,
+} from '../../../core/options/index.ts'
 import { boundedStore } from '../../../core/store-guard/index.ts'
 import type { LineClients, ReadOutcome } from './line-client.ts'
 import { FIRST_POLL_MS, KEPT_KEY_MS } from './new-task.ts'
@@ -32,6 +42,21 @@ export interface TaskSettlerOptions {
   logger?: Logger
 }
 
+const aNumberFrom1 = aWholeNumber('a positive whole number', 1)
+const RULES: OptionRules<TaskSettlerOptions> = {
+  store: required(anObjectWith('a TaskStore, such as a MemoryTaskStore', 'claimDue')),
+  clients: required(aFunction('a function that answers the client of a line')),
+  owner: aString(),
+  concurrency: aNumberFrom1,
+  shortestPollMs: aNumberFrom1,
+  longestPollMs: aNumberFrom1,
+  readMs: aNumberFrom1,
+  roundMs: aNumberFrom1,
+  retainMs: aNumberFrom1,
+  keepMs: aNumberFrom1,
+  logger: aLogger,
+}
+
 /** The time that a claim lasts beyond a poll, to write the result. If the process dies, another one polls soon. */
 const CLAIM_SPARE_MS = 20_000
 /** How often unresolved and expired tasks are looked for. */
@@ -52,7 +77,7 @@ const UPKEEP_TASKS = 100
 export class TaskSettler {
   readonly #store: TaskStore
   readonly #clients: LineClients
-  readonly #settings: ReturnType<typeof validate>
+  readonly #settings: ReturnType<typeof withDefaults>
   readonly #logger: Logger
   readonly #closing = new AbortController()
   readonly #polls = new Set<Promise<void>>()
@@ -63,7 +88,8 @@ export class TaskSettler {
   #away = false
 
   constructor(options: TaskSettlerOptions) {
-    this.#settings = validate(options)
+    checkOptions('TaskSettler', options, RULES)
+    this.#settings = withDefaults(options)
     this.#store = boundedStore('video tasks', options.store)
     this.#clients = options.clients
     this.#logger = quietLogger(options.logger)
@@ -187,18 +213,10 @@ export class TaskSettler {
   }
 }
 
-function validate(options: TaskSettlerOptions) {
-  const { store, clients, owner = randomUUID(), concurrency = 8, keepMs = KEPT_KEY_MS } = options
+function withDefaults(options: TaskSettlerOptions) {
+  const { owner = randomUUID(), concurrency = 8, keepMs = KEPT_KEY_MS } = options
   const { shortestPollMs = FIRST_POLL_MS, longestPollMs = 60_000, readMs = 10_000, roundMs = 1000 } = options
   const { retainMs = 30 * 86_400_000 } = options
-  if (typeof store?.claimDue !== 'function')
-    throw new TypeError('TaskSettler: "store" must be a TaskStore, such as a MemoryTaskStore')
-  if (typeof clients !== 'function')
-    throw new TypeError('TaskSettler: "clients" must be a function that answers the client of a line')
   const numbers = { concurrency, shortestPollMs, longestPollMs, readMs, roundMs, retainMs, keepMs }
-  for (const [name, value] of Object.entries(numbers)) {
-    if (!(Number.isSafeInteger(value) && value > 0))
-      throw new TypeError(`TaskSettler: "${name}" must be a positive whole number`)
-  }
   return { owner, ...numbers, claimMs: readMs + CLAIM_SPARE_MS }
 }

@@ -8,6 +8,7 @@ import type {
 import { depositChange, settingsChange } from '../../../endpoints/admin/recorded-change.ts'
 import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { accountWallet } from '../../../ledger/index.ts'
+import { checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
 import { deposit, setLimit } from '../ledger/sql-ledger-books.ts'
@@ -26,6 +27,7 @@ export class SqlAccountStore implements AccountStore {
   readonly #db: Database
 
   constructor(db: Database) {
+    checkDatabase('SqlAccountStore', db)
     this.#db = db
   }
 

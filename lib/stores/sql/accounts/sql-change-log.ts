@@ -1,4 +1,5 @@
 import type { ChangeLog, ChangeQuery, RecordedChange } from '../../../core/change-log/index.ts'
+import { checkDatabase } from '../driver/check-database.ts'
 import type { AdminChangesTable, Database } from '../driver/tables.ts'
 
 /**
@@ -11,6 +12,7 @@ export class SqlChangeLog implements ChangeLog {
   readonly #db: Database
 
   constructor(db: Database) {
+    checkDatabase('SqlChangeLog', db)
     this.#db = db
   }
 

@@ -1,4 +1,5 @@
 import type { KeyDirectory, KeyRecord } from '../../../middleware/authenticate/index.ts'
+import { checkDatabase } from '../driver/check-database.ts'
 import { toList, toNumber } from '../driver/nullable-cells.ts'
 import type { Database } from '../driver/tables.ts'
 
@@ -15,6 +16,7 @@ export class SqlKeyDirectory implements KeyDirectory {
   readonly #bySecretHash: ReturnType<typeof compileLookup>
 
   constructor(db: Database) {
+    checkDatabase('SqlKeyDirectory', db)
     this.#db = db
     this.#bySecretHash = compileLookup(db)
   }

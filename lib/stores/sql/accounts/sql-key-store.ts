@@ -9,6 +9,7 @@ import type {
 } from '../../../endpoints/admin/index.ts'
 import { keyChange, keySettingsChange } from '../../../endpoints/admin/keys/key-change.ts'
 import { keyWallet } from '../../../ledger/index.ts'
+import { checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
 import { setLimit } from '../ledger/sql-ledger-books.ts'
@@ -26,6 +27,7 @@ export class SqlKeyStore implements KeyStore {
   readonly #db: Database
 
   constructor(db: Database) {
+    checkDatabase('SqlKeyStore', db)
     this.#db = db
   }
 

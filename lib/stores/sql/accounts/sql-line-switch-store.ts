@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
+import { checkOptions } from '../../../core/options/index.ts'
 import type { LineSwitchStore } from '../../../endpoints/admin/index.ts'
 import { lineSwitch, restLift } from '../../../endpoints/admin/lines/line-switch-store.ts'
+import { aDatabase, checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
 import { recordChange } from './sql-change-log.ts'
@@ -26,6 +28,8 @@ export class SqlLineSwitchStore implements LineSwitchStore {
   readonly #lookUps: Database
 
   constructor(db: Database, options: SqlLineSwitchStoreOptions = {}) {
+    checkDatabase('SqlLineSwitchStore', db)
+    checkOptions<SqlLineSwitchStoreOptions>('SqlLineSwitchStore', options, { lookUps: aDatabase })
     this.#db = db
     this.#lookUps = options.lookUps ?? db
   }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { AnswerStore } from '../../../middleware/idempotency/index.ts'
+import { checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
 
@@ -22,6 +23,7 @@ export class SqlAnswerStore implements AnswerStore {
   readonly #db: Database
 
   constructor(db: Database) {
+    checkDatabase('SqlAnswerStore', db)
     this.#db = db
     // A round trip for each part; SQLite has but one writer, for which others wait.
     this.partBytes = isPostgres(db) ? 1024 * 1024 : 128 * 1024

@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import { newRequestId } from '../../../core/call/index.ts'
+import { checkOptions } from '../../../core/options/index.ts'
 import type { CallLogEntry, CallQuery, CallStore } from '../../../middleware/call-log/index.ts'
+import { aDatabase, checkDatabase } from '../driver/check-database.ts'
 import { cellsOf, typesOf } from '../driver/columns.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import { RowStatement } from '../driver/row-statement.ts'
@@ -44,6 +46,8 @@ export class SqlCallStore implements CallStore {
   readonly #searches: Database
 
   constructor(db: Database, options: SqlCallStoreOptions = {}) {
+    checkDatabase('SqlCallStore', db)
+    checkOptions<SqlCallStoreOptions>('SqlCallStore', options, { searches: aDatabase })
     this.#db = db
     this.#searches = options.searches ?? db
   }

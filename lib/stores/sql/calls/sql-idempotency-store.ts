@@ -7,6 +7,7 @@ import type {
   IdempotencyRecord,
   IdempotencyStore,
 } from '../../../middleware/idempotency/index.ts'
+import { checkDatabase } from '../driver/check-database.ts'
 import { GroupedWrites } from '../driver/grouped-writes.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
@@ -33,6 +34,7 @@ export class SqlIdempotencyStore implements IdempotencyStore {
   readonly #completeQuery: CompiledQuery<UpdateResult>
 
   constructor(db: Database) {
+    checkDatabase('SqlIdempotencyStore', db)
     this.#db = db
     this.#writes = new GroupedWrites(db)
     this.#takeQuery = takeQuery(db).compile()

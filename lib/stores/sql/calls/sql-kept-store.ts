@@ -5,6 +5,7 @@ import {
   type KeptThing,
   ownThing,
 } from '../../../middleware/references/index.ts'
+import { checkDatabase } from '../driver/check-database.ts'
 import { GroupedWrites } from '../driver/grouped-writes.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database, KeptThingsTable } from '../driver/tables.ts'
@@ -20,6 +21,7 @@ export class SqlKeptStore implements KeptStore {
   readonly #writes: GroupedWrites
 
   constructor(db: Database) {
+    checkDatabase('SqlKeptStore', db)
     this.#db = db
     this.#writes = new GroupedWrites(db)
   }

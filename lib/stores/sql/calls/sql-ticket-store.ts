@@ -7,6 +7,7 @@ import {
   type TicketStore,
 } from '../../../endpoints/tickets/index.ts'
 import { recordChange } from '../accounts/sql-change-log.ts'
+import { checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database, TicketsTable } from '../driver/tables.ts'
 
@@ -21,6 +22,7 @@ export class SqlTicketStore implements TicketStore {
   readonly #db: Database
 
   constructor(db: Database) {
+    checkDatabase('SqlTicketStore', db)
     this.#db = db
   }
 

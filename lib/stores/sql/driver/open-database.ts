@@ -2,6 +2,14 @@ import { mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { Kysely, sql } from 'kysely'
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
+import {
+  aLogger,
+  aWholeNumber,
+  checkOptions,
+  kindOf,
+  type OptionRules,
+  oneOf,
+} from '../../../core/options/index.ts'
 import { migrate } from './migrate.ts'
 import { openPostgres } from './postgres/open-postgres.ts'
 import { SqliteClient } from './sqlite/sqlite-client.ts'
@@ -43,6 +51,17 @@ export interface OpenDatabaseOptions {
 
 const MAX_STATEMENTS = 256
 
+const someTime = aWholeNumber('whole milliseconds from 0 on', 0)
+const RULES: OptionRules<OpenDatabaseOptions> = {
+  logger: aLogger,
+  readOnly: oneOf(true, false),
+  busyTimeoutMs: someTime,
+  poolSize: aWholeNumber('a whole number from 1 on', 1),
+  connectTimeoutMs: someTime,
+  statementTimeoutMs: someTime,
+  lockTimeoutMs: someTime,
+}
+
 /**
  * Opens a database and migrates its tables. Close it with `await db.destroy()`.
  *
@@ -66,6 +85,11 @@ const MAX_STATEMENTS = 256
  * const db = await openDatabase('postgres://gateway:secret@db.internal/gateway', { poolSize: 20 })
  */
 export async function openDatabase(url: string, options: OpenDatabaseOptions = {}): Promise<Database> {
+  if (typeof url !== 'string')
+    throw new TypeError(
+      `openDatabase: its URL must be a string, such as "sqlite:gateway.db", not ${kindOf(url)}`,
+    )
+  checkOptions('openDatabase', options, RULES)
   if (/^postgres(ql)?:\/\//.test(url)) {
     const { readOnly = false, poolSize = 10 } = options
     const logger = quietLogger(options.logger)

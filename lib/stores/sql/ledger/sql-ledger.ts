@@ -1,3 +1,4 @@
+import { checkOptions } from '../../../core/options/index.ts'
 import { assertChange, assertFigure, assertLimit, assertSettlement } from '../../../ledger/amounts.ts'
 import type {
   DepositResult,
@@ -12,6 +13,7 @@ import type {
   WalletId,
   WalletStatement,
 } from '../../../ledger/index.ts'
+import { aDatabase, checkDatabase } from '../driver/check-database.ts'
 import type { Database } from '../driver/tables.ts'
 import { rowsOfChanges, rowsOfSettlements, unlessHeldUp } from './sql-held-up.ts'
 import { deposit, setLimit, statementsOf } from './sql-ledger-books.ts'
@@ -48,6 +50,8 @@ export class SqlLedger implements Ledger, LedgerBooks {
   readonly #leasing = new Leasing()
 
   constructor(db: Database, options: SqlLedgerOptions = {}) {
+    checkDatabase('SqlLedger', db)
+    checkOptions<SqlLedgerOptions>('SqlLedger', options, { checks: aDatabase })
     this.#db = db
     this.#checks = options.checks ?? db
   }

@@ -14,6 +14,7 @@ import type {
   TaskStore,
   VideoTask,
 } from '../../../endpoints/video/index.ts'
+import { checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
 import { TaskCreates } from './sql-task-creates.ts'
@@ -38,6 +39,7 @@ export class SqlTaskStore implements TaskStore {
   readonly #polls: TaskPolls
 
   constructor(db: Database) {
+    checkDatabase('SqlTaskStore', db)
     const rows = new TaskRows(db)
     this.#db = db
     this.#rows = rows

@@ -1,0 +1,10 @@
+import { anObjectWith, kindOf } from '../../../core/options/index.ts'
+
+/** A database as an option of a store. */
+export const aDatabase = anObjectWith('a database, as openDatabase returns it', 'selectFrom', 'executeQuery')
+
+/** @throws TypeError if the database of a store is none, such as a promise of one. */
+export function checkDatabase(store: string, db: unknown): void {
+  if (!aDatabase.accepts(db))
+    throw new TypeError(`${store}: its first argument must be ${aDatabase.be}, not ${kindOf(db)}`)
+}

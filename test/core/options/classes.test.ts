@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { MemoryLedger } from '../../../lib/index.ts'
+import * as sql from '../../../lib/stores/sql/index.ts'
+import { openDatabase } from '../../../lib/stores/sql/index.ts'
+import { CLASSES, type Optional, WITHOUT_OPTIONS } from './classes.ts'
+import { assertLine, misspellings, WRONG } from './mistakes.ts'
+
+function faultOf(make: Optional['make'], options: unknown): Error | undefined {
+  try {
+    make(options)
+    return undefined
+  } catch (error) {
+    assert.ok(error instanceof Error)
+    return error
+  }
+}
+
+it('the table has every public class that takes options', async () => {
+  const root = new URL('../../../', import.meta.url)
+  const { exports } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8')) as {
+    exports: Record<string, { '@express-model-gateway/source'?: string } | string>
+  }
+  const classes = new Set<string>()
+  for (const [subpath, target] of Object.entries(exports)) {
+    const source = typeof target === 'object' ? target['@express-model-gateway/source'] : undefined
+    if (!source?.startsWith('./lib/') || subpath === './package.json') continue
+    const names = Object.entries(await import(new URL(source, root).href))
+    for (const [name, value] of names)
+      if (typeof value === 'function' && /^[A-Z]/.test(name)) classes.add(name)
+  }
+  const known = new Set([...Object.keys(CLASSES), ...WITHOUT_OPTIONS])
+  const onlyDatabase = Object.keys(sql).filter((name) => /^Sql[A-Z]/.test(name))
+  assert.deepEqual(
+    [...classes].filter((name) => !known.has(name) && !onlyDatabase.includes(name)),
+    [],
+  )
+})
+
+for (const [name, { make, needs, takes, takesOthers }] of Object.entries(CLASSES)) {
+  describe(`new ${name}`, () => {
+    it('takes what it needs, and each option', () => {
+      assert.equal(faultOf(make, needs), undefined)
+      for (const [option, value] of Object.entries(takes))
+        assert.equal(faultOf(make, { ...needs, [option]: value }), undefined, option)
+    })
+
+    it('names the option that was meant by one that it does not have', () => {
+      const error = faultOf(make, { ...needs, unheardOf: 1 })
+      if (takesOthers) assert.equal(error, undefined)
+      else assertLine(error, `${name}: there is no option "unheardOf"`, 'an unknown option')
+      for (const option of Object.keys(takes))
+        for (const misspelt of misspellings(option)) {
+          const told = faultOf(make, { ...needs, [misspelt]: 1 })
+          assertLine(told, `${name}: there is no option "${misspelt}"`, misspelt)
+          assert.match(told?.message ?? '', /did you mean "\w+"\?/, misspelt)
+        }
+    })
+
+    it('says what is wrong with an option of any other kind', () => {
+      for (const option of Object.keys(takes)) {
+        let refused = 0
+        for (const value of WRONG) {
+          const error = faultOf(make, { ...needs, [option]: value })
+          if (!error) continue
+          refused++
+          assertLine(error, `${name}: "${option}" must be `, `${option}: ${String(value)}`)
+        }
+        assert.ok(refused >= 8, `${option} takes nearly anything`)
+      }
+    })
+
+    it('wants an object of options, and what it needs in it', () => {
+      for (const value of [null, 'x', 7, [], true])
+        assertLine(faultOf(make, value), `${name}: its options must be an object`, String(value))
+      const missing = faultOf(make, undefined)
+      const needed = Object.keys(needs)[0]
+      if (needed === undefined) assert.equal(missing, undefined)
+      else assertLine(missing, `${name}: "${needed}" must be `, 'no options')
+    })
+  })
+}
+
+describe('a store on a database', () => {
+  for (const [name, Class] of Object.entries(sql)) {
+    if (!/^Sql[A-Z]/.test(name)) continue
+    it(`says that ${name} was given none, such as one that is still being opened`, () => {
+      const make = (db: unknown): unknown => Reflect.construct(Class as new () => unknown, [db])
+      for (const [db, kind] of [
+        [undefined, 'undefined'],
+        [Promise.resolve({}), 'a promise: await it first'],
+        ['sqlite:gateway.db', 'a string'],
+        [{}, 'an object'],
+      ] as const) {
+        const line = `${name}: its first argument must be a database, as openDatabase returns it, not ${kind}`
+        assertLine(faultOf(make, db), line, kind)
+      }
+    })
+  }
+
+  it('says what openDatabase cannot use', async () => {
+    const open = (url: unknown, options?: unknown): Promise<unknown> =>
+      openDatabase(url as string, options as object).then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+    const line = async (promise: Promise<unknown>, begin: string): Promise<void> =>
+      assertLine((await promise) as Error, begin, begin)
+    await line(open(undefined), 'openDatabase: its URL must be a string')
+    await line(open('sqlite:x.db', 7), 'openDatabase: its options must be an object')
+    await line(
+      open('sqlite:x.db', { poolsize: 1 }),
+      'openDatabase: there is no option "poolsize"; did you mean "poolSize"?',
+    )
+    await line(
+      open('sqlite:x.db', { poolSize: 0 }),
+      'openDatabase: "poolSize" must be a whole number from 1 on',
+    )
+    await line(open('sqlite:x.db', { readOnly: 'yes' }), 'openDatabase: "readOnly" must be true or false')
+  })
+})
+
+it('a ledger takes a whole config', () => {
+  assert.ok(new MemoryLedger({ region: 'eu', accounts: [], keys: [], routing: {}, catalog: {} } as object))
+})

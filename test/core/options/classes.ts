@@ -1,0 +1,178 @@
+import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { StoreGuard } from '../../../lib/core/store-guard/index.ts'
+import * as toolkit from '../../../lib/index.ts'
+import { LimiterStore } from '../../../lib/middleware/rate-limit/index.ts'
+import { RedisIdempotencyStore, RedisLimitStore } from '../../../lib/stores/redis/index.ts'
+import * as sql from '../../../lib/stores/sql/index.ts'
+
+/** A database that is never asked. */
+const db = new Kysely<sql.Tables>({
+  dialect: {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (database) => new SqliteIntrospector(database),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  },
+})
+const ledger = new toolkit.MemoryLedger()
+const directory = toolkit.memoryKeyDirectory({ accounts: [], keys: [] })
+const accounts = new toolkit.MemoryAccountStore({ ledger })
+const changes = new toolkit.MemoryChangeLog()
+const redis = { options: {}, sendCommand() {}, defineCommand() {} }
+const onChange = (): void => {}
+const limiter = new RateLimiterMemory({ points: 1, duration: 1 })
+
+/** A class with options. */
+export interface Optional {
+  readonly make: (options: unknown) => unknown
+  readonly needs: object
+  /** For each option one value that it takes. */
+  readonly takes: object
+  /** Whether other members are let through, because a whole config can be given. */
+  readonly takesOthers?: true
+}
+
+type AnyClass = new (...args: never[]) => unknown
+
+function made(Class: AnyClass, ...before: unknown[]): Optional['make'] {
+  return (options) => Reflect.construct(Class, options === undefined ? before : [...before, options])
+}
+
+/** Every public class that takes options. */
+export const CLASSES: Record<string, Optional> = {
+  CallLogWriter: {
+    make: made(toolkit.CallLogWriter),
+    needs: { store: new toolkit.MemoryCallStore() },
+    takes: {
+      store: new toolkit.MemoryCallStore(),
+      logger: console,
+      maxQueue: 1,
+      maxQueueBytes: 1,
+      batchSize: 1,
+      flushMs: 0,
+      retentionMs: null,
+    },
+  },
+  KeptThings: {
+    make: made(toolkit.KeptThings),
+    needs: {},
+    takes: {
+      store: new toolkit.MemoryKeptStore(),
+      keepMs: 1,
+      storeTimeoutMs: 1,
+      logger: console,
+      onStoreChange: onChange,
+    },
+  },
+  LeasePool: {
+    make: made(toolkit.LeasePool),
+    needs: { ledger },
+    takes: {
+      ledger,
+      logger: console,
+      owner: 'me',
+      onLedgerAway: 'deliver',
+      admissionMs: 1,
+      stallMs: 1,
+      confirmMs: 1,
+      maxQueueBytes: 1,
+      onAwayChange: onChange,
+      clock: { now: () => 0, after: () => () => {} },
+    },
+  },
+  LimiterStore: { make: made(LimiterStore, limiter), needs: {}, takes: { timeoutMs: 1, logger: console } },
+  LineSwitches: {
+    make: made(toolkit.LineSwitches),
+    needs: { store: new toolkit.MemoryLineSwitchStore(), lines: new toolkit.LineRegistry() },
+    takes: {
+      store: new toolkit.MemoryLineSwitchStore(),
+      lines: new toolkit.LineRegistry(),
+      pollMs: 1,
+      logger: console,
+      onStoreChange: onChange,
+    },
+  },
+  MemoryAccountStore: {
+    make: made(toolkit.MemoryAccountStore),
+    needs: { ledger },
+    takes: { ledger, keys: directory, accounts: [], changes },
+  },
+  MemoryCallStore: { make: made(toolkit.MemoryCallStore), needs: {}, takes: { maxEntries: 1 } },
+  MemoryIdempotencyStore: {
+    make: made(toolkit.MemoryIdempotencyStore),
+    needs: {},
+    takes: { maxCompleted: 1, maxAnswerLength: 0 },
+  },
+  MemoryKeptStore: { make: made(toolkit.MemoryKeptStore), needs: {}, takes: { maxIds: 1 } },
+  MemoryKeyStore: {
+    make: made(toolkit.MemoryKeyStore),
+    needs: { ledger, directory, accounts },
+    takes: { ledger, directory, accounts, keys: [], changes },
+  },
+  MemoryLedger: {
+    make: made(toolkit.MemoryLedger),
+    needs: {},
+    takes: { accounts: [], keys: [], unknownAccounts: 'postpaid', maxCharges: 1 },
+    takesOthers: true,
+  },
+  MemoryLineSwitchStore: { make: made(toolkit.MemoryLineSwitchStore), needs: {}, takes: { changes } },
+  MemoryTaskStore: {
+    make: made(toolkit.MemoryTaskStore),
+    needs: { money: ledger.holds },
+    takes: {
+      money: ledger.holds,
+      claims: new toolkit.MemoryIdempotencyStore(),
+      calls: new toolkit.MemoryCallStore(),
+      changes,
+      maxFinished: 1,
+    },
+  },
+  MemoryTicketStore: {
+    make: made(toolkit.MemoryTicketStore),
+    needs: {},
+    takes: { maxTickets: 1, changes },
+  },
+  RedisIdempotencyStore: {
+    make: made(RedisIdempotencyStore),
+    needs: { redis },
+    takes: { redis, prefix: '' },
+  },
+  RedisLimitStore: {
+    make: made(RedisLimitStore),
+    needs: { redis },
+    takes: { redis, prefix: 'p', leaseMs: 1000, timeoutMs: 1, logger: console, onChange, now: () => 0 },
+  },
+  SqlCallStore: { make: made(sql.SqlCallStore, db), needs: {}, takes: { searches: db } },
+  SqlLedger: { make: made(sql.SqlLedger, db), needs: {}, takes: { checks: db } },
+  SqlLineSwitchStore: { make: made(sql.SqlLineSwitchStore, db), needs: {}, takes: { lookUps: db } },
+  StoreGuard: {
+    make: made(StoreGuard),
+    needs: { name: 'mine' },
+    takes: { name: 'mine', logger: console, timeoutMs: 1, probeMs: 0, rejectsAlone: true, onChange },
+  },
+}
+
+/** Classes whose options other tests give, and those that are not made by users, or take no options. */
+export const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
+  'ConfigError',
+  'DatabaseTimeout',
+  'FormFile',
+  'GatewayError',
+  // It has the options of `route`.
+  'LineAccess',
+  'LineRegistry',
+  'MemoryChangeLog',
+  'MemoryKeyDirectory',
+  'MemoryLimitStore',
+  'RecordKeeper',
+  'ReplayError',
+  'SharedEntries',
+  'SqliteError',
+  'StoreAway',
+  'StoreWatch',
+  // It polls as soon as it is made.
+  'TaskSettler',
+  'VideoCharges',
+  'WalletsHeldUp',
+])
