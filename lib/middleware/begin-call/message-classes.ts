@@ -1,5 +1,6 @@
-import { IncomingMessage, type ServerOptions, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerOptions } from 'node:http'
 import type { Express } from 'express'
+import { http } from '../../core/call/node-http.ts'
 
 /**
  * Returns classes for `http.createServer` whose instances have the prototypes of an Express app from the start.
@@ -18,8 +19,8 @@ export function messageClassesOf(
   app: Express,
 ): Required<Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>> {
   // Derived classes rather than functions: V8 then allocates Node's own members at once.
-  class AppRequest extends IncomingMessage {}
-  class AppResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
+  class AppRequest extends http.IncomingMessage {}
+  class AppResponse<Request extends IncomingMessage = IncomingMessage> extends http.ServerResponse<Request> {}
   app.request = copyInto(app.request, AppRequest.prototype)
   app.response = copyInto(app.response, AppResponse.prototype)
   return { IncomingMessage: AppRequest, ServerResponse: AppResponse }

@@ -1,8 +1,9 @@
-import { IncomingMessage, METHODS, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { callOf } from '../../core/call/index.ts'
+import { http } from '../../core/call/node-http.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { continueOnRead } from './continue-on-read.ts'
 import { responseOn } from './upgrade-handler.ts'
@@ -142,8 +143,8 @@ const REQUEST_LINE = /^([A-Z-]{3,20}) (\/[^\s?]{0,500})/
 function requestOf(socket: Socket, packet: unknown): IncomingMessage {
   const begin = packet instanceof Uint8Array ? Buffer.from(packet.subarray(0, 600)).toString('latin1') : ''
   const [, method = '', path = '/'] = REQUEST_LINE.exec(begin) ?? []
-  const req = new IncomingMessage(socket)
-  req.method = METHODS.includes(method) ? method : 'GET'
+  const req = new http.IncomingMessage(socket)
+  req.method = http.METHODS.includes(method) ? method : 'GET'
   req.url = path
   req.httpVersionMajor = 1
   req.httpVersionMinor = 1

@@ -1,7 +1,8 @@
-import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { noteUpgrade, openCall, type Upgrade } from '../../core/call/index.ts'
+import { http } from '../../core/call/node-http.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { writeRefusal } from './write-refusal.ts'
 
@@ -79,7 +80,7 @@ export function upgradeHandler(app: (req: IncomingMessage, res: ServerResponse) 
 
 /** Makes a response on the socket. The server no longer manages the socket, so drain and close are handled here. */
 export function responseOn(socket: Socket, req: IncomingMessage): ServerResponse {
-  const res = new ServerResponse(req)
+  const res = new http.ServerResponse(req)
   res.shouldKeepAlive = false
   res.assignSocket(socket)
   const onDrain = (): void => void res.emit('drain')

@@ -1,4 +1,4 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
   type AttemptRecord,
   type Call,
@@ -6,6 +6,7 @@ import {
   type Upgrade,
   upgradeOf,
 } from '../../core/call/index.ts'
+import { http } from '../../core/call/node-http.ts'
 import type { Line } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { Departure } from '../../routing/attempt/departure.ts'
@@ -194,7 +195,7 @@ export class ForwardedCall implements AttemptPolicy {
       if (status !== 304) kept['content-length'] = '0'
     }
     if (read) describeRead(kept, read)
-    this.#res.writeHead(status, STATUS_CODES[status], kept)
+    this.#res.writeHead(status, http.STATUS_CODES[status], kept)
     // Without a body the head is the whole answer, which its end sends.
     if (withBody && kept['content-length'] !== '0') this.#res.flushHeaders()
   }

@@ -1,6 +1,5 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { type Duplex, PassThrough, type Readable } from 'node:stream'
-import { TLSSocket } from 'node:tls'
 import { PieceCount } from '../../core/body-budget/index.ts'
 import { Exchange, type ExchangeEnd } from '../../routing/attempt/exchange.ts'
 import { connectionFailure, type Failure } from '../../routing/attempt/failure.ts'
@@ -157,7 +156,7 @@ export class ProxiedExchange extends Exchange<ExchangeEnd> implements UpstreamEv
     const { socket } = request
     if (socket) this.#reads.watch(socket)
     if (socket?.connecting) {
-      socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', () => this.#connected())
+      socket.once('encrypted' in socket ? 'secureConnect' : 'connect', () => this.#connected())
     } else this.#connected()
   }
 

@@ -1,8 +1,8 @@
-import { type ClientRequest, Agent as HttpAgent, IncomingMessage, ServerResponse } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import type { RequestHandler as ProxyHandler } from 'http-proxy-middleware'
+import { http } from '../../core/call/node-http.ts'
 
 /** Events of one exchange. They may come after the exchange has ended. */
 export interface UpstreamEvents {
@@ -35,7 +35,7 @@ export interface UpstreamTarget {
  * - The proxy destroys its response when the upstream breaks off, even with `selfHandleResponse`, before an error
  * could be sent.
  */
-class OutboundRequest extends IncomingMessage {
+class OutboundRequest extends http.IncomingMessage {
   readonly target: UpstreamTarget
   readonly events: UpstreamEvents
   readonly body: Readable | undefined
@@ -65,16 +65,16 @@ class DiscardingSocket extends Socket {
   }
 }
 
-/** Opens a connection for each exchange: a kept-alive one may be dead, and a partly sent body cannot be sent again. */
-const HTTP_AGENT = new HttpAgent({ keepAlive: false })
-const HTTPS_AGENT = new HttpsAgent({ keepAlive: false })
-
 /**
  * http-proxy-middleware sends the request, with the gateway's headers over the caller's, and the body as fast as the
  * upstream takes it. It neither answers nor upgrades by itself.
  */
 async function createProxy(): Promise<ProxyHandler<OutboundRequest, ServerResponse>> {
   const { createProxyMiddleware } = await import('http-proxy-middleware')
+  const https = await import('node:https')
+  // A connection for each exchange: a kept-alive one may be dead, and a partly sent body cannot be sent again.
+  const plainAgent = new http.Agent({ keepAlive: false })
+  const tlsAgent = new https.Agent({ keepAlive: false })
   return createProxyMiddleware<OutboundRequest, ServerResponse>({
     ws: false,
     selfHandleResponse: true,
@@ -83,7 +83,7 @@ async function createProxy(): Promise<ProxyHandler<OutboundRequest, ServerRespon
     router: ({ target, body }, _res, options) => {
       // Not in `proxyReq`, which is not emitted for a request with "Expect".
       options.headers = target.lineHeaders
-      options.agent = target.origin.startsWith('https:') ? HTTPS_AGENT : HTTP_AGENT
+      options.agent = target.origin.startsWith('https:') ? tlsAgent : plainAgent
       if (body) options.buffer = body
       return target.origin
     },
@@ -137,7 +137,7 @@ export function sendUpstream(
   const req = new OutboundRequest(caller.socket, target, events, body)
   const failed = (error: unknown): void => events.failed(asError(error))
   proxy()
-    .then((send) => send(req, new ServerResponse(req), failed))
+    .then((send) => send(req, new http.ServerResponse(req), failed))
     .catch(failed)
 }
 
