@@ -1,10 +1,4 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerOptions,
-} from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Express } from 'express'
 import {
@@ -56,10 +50,8 @@ export function httpServer(
     shouldUpgradeCallback: isWebSocketRequest,
   })
   const connections = new Connections(server)
-  const serve: RequestListener = (req, res) => {
-    if (connections.admits(req)) app(req, res)
-  }
-  for (const [event, listener] of Object.entries(serverRefusals(serve, refused))) server.on(event, listener)
+  const listeners = serverRefusals(connections.guarding(app), refused)
+  for (const [event, listener] of Object.entries(listeners)) server.on(event, listener)
   // By default Node silently drops headers beyond a number. Here only maxHeaderSize limits them.
   server.maxHeadersCount = 0
   cutStalledCallers(server)
@@ -106,14 +98,15 @@ export class Connections {
   }
 
   /**
-   * Returns false for a request on a connection that has too many unanswered ones. The connection is cut: no answer could
-   * overtake theirs.
+   * Returns a listener for requests, which cuts a connection that has too many unanswered ones: no answer could overtake
+   * theirs.
    */
-  admits({ socket }: IncomingMessage): boolean {
-    const use = this.#uses.get(socket)
-    if (use === undefined || use.open <= MAX_UNANSWERED) return true
-    socket.destroy()
-    return false
+  guarding(app: RequestListener): RequestListener {
+    return (req, res) => {
+      const use = this.#uses.get(req.socket)
+      if (use !== undefined && use.open > MAX_UNANSWERED) req.socket.destroy()
+      else app(req, res)
+    }
   }
 
   /**
