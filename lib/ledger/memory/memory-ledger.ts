@@ -75,7 +75,7 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     this.#records = {
       wallets: this.#wallets,
       charges: this.#charges,
-      lease: (id) => this.#leases.get(id),
+      lease: this.#leases.get.bind(this.#leases),
       // Claims and log entries are stored elsewhere.
       completeClaim: () => true,
       freeClaim: () => {},

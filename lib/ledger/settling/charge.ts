@@ -109,16 +109,6 @@ export class Charge implements Settlement, Awaited<Charge> {
     return this.key !== null && wallets.has(keyWallet(this.key))
   }
 
-  /** Enters the queue. */
-  enter(now: number): void {
-    this.since = now
-    this.unanswered = 0
-    this.failures = 0
-    this.isLogged = false
-    this.result = undefined
-    this.confirm = undefined
-  }
-
   /** Converts the result of the settlement to the outcome for the call. */
   outcomeOf(result: SettlementResult | 'late'): SettleOutcome {
     if (result === 'late' || this.#revoked) return 'unconfirmed'
@@ -203,6 +193,11 @@ export class Charge implements Settlement, Awaited<Charge> {
   /** Undoes a stored charge by a void. */
   #undo(): void {
     this.#becomeVoid()
+    this.unanswered = 0
+    this.failures = 0
+    this.isLogged = false
+    this.result = undefined
+    this.confirm = undefined
     void this.#deps.settlements.put(this)
   }
 

@@ -139,7 +139,7 @@ export class SettlementQueue {
 
   /** Queues a charge or void. Returns at once if the ledger does; the result is `unconfirmed` if it is not known in time. */
   put(charge: Charge): SettleOutcome | Promise<SettleOutcome> {
-    charge.enter(this.#deps.clock.now())
+    charge.since = this.#deps.clock.now()
     const lane = (this.#held.accounts > 0 && this.#held.laneOf(charge.account)) || this.#main
     lane.put(charge)
     return charge.result ? charge.outcomeOf(charge.result) : this.#await(charge)
