@@ -18,7 +18,7 @@ export interface Config {
 }
 
 /** An environment in which every variable is set. */
-export const EVERYTHING_SET = new Proxy({}, { get: () => 'sk-of-the-environment' })
+const EVERYTHING_SET = new Proxy({}, { get: () => 'sk-of-the-environment' })
 
 /** Converts a file of LiteLLM's; what comes of it must be a valid config. */
 export function convert(yaml: string, env: Record<string, string> = {}) {

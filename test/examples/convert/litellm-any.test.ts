@@ -95,20 +95,24 @@ describe('any file of LiteLLM', () => {
 
   test('loses no member without a word', () => {
     const unknown = fc.stringMatching(/^[a-z_]{1,10}$/).map((name) => `other_${name}`)
-    const places = [
-      ['model_list[0].litellm_params', (name: string) => `{ model: openai/x, ${name}: 1 }`, '{}', '{}'],
-      ['model_list[0].model_info', () => '{ model: openai/x }', (name: string) => `{ ${name}: 1 }`, '{}'],
-      ['router_settings', () => '{ model: openai/x }', '{}', (name: string) => `{ ${name}: 1 }`],
-    ] as const
-    const made = (part: string | ((name: string) => string), name: string): string =>
-      typeof part === 'string' ? part : part(name)
     fc.assert(
-      fc.property(unknown, fc.constantFrom(...places), (name, [path, params, info, router]) => {
-        const { notes } = convert(
-          `model_list: [{ model_name: a, litellm_params: ${made(params, name)}, model_info: ${made(info, name)} }]
-router_settings: ${made(router, name)}`,
-        )
-        assert.equal(notes.filter((note) => note.startsWith(`${path}.${name}: `)).length, 1)
+      fc.property(unknown, (name) => {
+        const { notes } = convert(`model_list:
+  - { model_name: a, ${name}: 1, litellm_params: { model: openai/x, ${name}: 1 }, model_info: { ${name}: 1, also: 1 } }
+router_settings: { ${name}: 1 }
+litellm_settings: { ${name}: 1 }
+general_settings: { ${name}: 1 }
+${name}: 1`)
+        for (const path of [
+          'model_list[0].',
+          'model_list[0].litellm_params.',
+          'router_settings.',
+          'litellm_settings.',
+          'general_settings.',
+          '',
+        ])
+          assert.equal(notes.filter((note) => note.startsWith(`${path}${name}: `)).length, 1, path)
+        assert.ok(notes.includes(`model_list[0].model_info: has no counterpart here: ${name}, also`))
       }),
     )
   })

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { shifted } from '../../../examples/gateway/convert/litellm/prices.ts'
 import { convert, convertOne, notesOn } from './converted.ts'
 
 describe('a deployment of LiteLLM as a line', () => {
@@ -170,8 +169,20 @@ model_list:
     test(`${name} ${info} is ${kind}${isGuess ? ', and the guess is told' : ''}`, () => {
       const { model, line, notes } = convertOne(`{ model: ${name} }`, info)
       assert.deepEqual([model?.kind, line?.endpoints], [kind, [endpoint]])
-      assert.equal(notesOn(notes, 'model_list[0].model_info.mode').length, isGuess ? 1 : 0)
+      assert.equal(
+        /taken from the name/.test(notesOn(notes, 'model_list[0].model_info.mode').join()),
+        isGuess,
+      )
     })
+
+  test('a route of LiteLLM is no part of the name, and Responses are told', () => {
+    const address = 'api_base: "https://r.openai.azure.com"'
+    const { line, notes } = convertOne(`{ model: azure/responses/eu-o3, ${address} }`)
+    assert.deepEqual([line?.models.chat, line?.endpoints], ['eu-o3', ['responses']])
+    assert.match(notesOn(notes, 'model_list[0].model_info.mode').join(), /callers use \/v1\/responses/)
+    const series = convertOne(`{ model: azure/o_series/eu, ${address} }`)
+    assert.deepEqual([series.line?.models.chat, series.line?.endpoints], ['eu', ['chat/completions']])
+  })
 
   test('what no model can do is left out, with the way around', () => {
     for (const [name, info] of [
@@ -205,43 +216,6 @@ model_list:
     assert.equal(anthropic.model?.maxOutputTokens, 256)
     assert.deepEqual(notesOn(anthropic.notes, 'model_list[0].litellm_params.max_tokens'), [])
   })
-
-  test('prices are per million tokens, exactly; those of litellm_params count first', () => {
-    const { model } = convertOne(
-      '{ model: openai/x, input_cost_per_token: 0.00000015, output_cost_per_token: "6e-07" }',
-      '{ input_cost_per_token: 1, cache_read_input_token_cost: 7.5e-08, cache_creation_input_token_cost: 0 }',
-    )
-    assert.deepEqual(model?.price, {
-      inputPerMillion: '0.15',
-      outputPerMillion: '0.6',
-      cachedInputPerMillion: '0.075',
-      cacheWritePerMillion: '0',
-    })
-    const image = convertOne('{ model: openai/dall-e-3 }', '{ output_cost_per_image: 0.04 }')
-    assert.deepEqual(image.model?.price, { perImage: '0.04' })
-    const rerank = convertOne('{ model: cohere/rerank-v3.5 }', '{ input_cost_per_query: 0.002 }')
-    assert.deepEqual(rerank.model?.price, { perSearchUnit: '0.002' })
-  })
-
-  const SHIFTED: readonly [value: number, shift: number, text: string | undefined, isRounded: boolean][] = [
-    [0, 6, '0', false],
-    [1.5e-7, 6, '0.15', false],
-    [0.0000025, 6, '2.5', false],
-    [3e-6, 6, '3', false],
-    [0.1, 6, '100000', false],
-    [1, 0, '1', false],
-    [1.2345678901e-7, 6, '0.123456790', true],
-    [1e-300, 6, '0.000000001', true],
-    [1e300, 6, undefined, false],
-  ]
-  for (const [value, shift, text, isRounded] of SHIFTED)
-    test(`${value} × 10^${shift} is ${text}`, () => {
-      const expected = text?.replace(/(\.\d*?)0+$/, '$1')
-      assert.deepEqual(
-        shifted(value, shift),
-        expected === undefined ? undefined : { text: expected, isRounded },
-      )
-    })
 
   test('a name that can be no id is mended or left out, and told', () => {
     const { config, notes } = convert(`model_list:

@@ -46,6 +46,9 @@ export interface Deployment {
   readonly order: number | undefined
 }
 
+/** What LiteLLM writes between the provider and the model to choose an API or to say the family of an Azure deployment. */
+const ROUTE = /^(responses|o_series|gpt5_series)\/(.+)$/
+
 /** What deployments take from elsewhere in the file. */
 export interface Defaults extends LineDefaults {
   readonly credentials: readonly unknown[]
@@ -74,8 +77,8 @@ export function readDeployment(
 
   const upstream = readUpstream(params)
   if (!upstream) return undefined
-  const { name, provider, upstreamModel } = upstream
-  const served = readServed(info, name, [upstreamModel, info.text('base_model') ?? ''])
+  const { name, provider, upstreamModel, routeMode } = upstream
+  const served = readServed(info, routeMode, [upstreamModel, info.text('base_model') ?? ''])
   const address = served && readAddress(params, name, provider, served.kind === 'rerank', context)
   if (!address) return undefined
   const { protocol } = provider
@@ -101,7 +104,7 @@ export function readDeployment(
     order: params.number('order'),
   }
   params.tellRest(PARAM_HINTS, NO_COUNTERPART)
-  info.tellRest({}, NO_COUNTERPART)
+  info.tellRestAtOnce(NO_COUNTERPART)
   whole.tellRest(DEPLOYMENT_HINTS, NO_COUNTERPART)
   return deployment
 }
@@ -125,11 +128,11 @@ function readModel(whole: Members): string | undefined {
 }
 
 function readUpstream(params: Members) {
-  const route = params.text('model')
-  if (route === undefined) return void params.note('model', 'is needed; the deployment is left out')
-  const slash = route.indexOf('/')
-  const prefix = slash > 0 ? route.slice(0, slash) : undefined
-  const name = params.text('custom_llm_provider') ?? prefix ?? providerByName(route)
+  const full = params.text('model')
+  if (full === undefined) return void params.note('model', 'is needed; the deployment is left out')
+  const slash = full.indexOf('/')
+  const prefix = slash > 0 ? full.slice(0, slash) : undefined
+  const name = params.text('custom_llm_provider') ?? prefix ?? providerByName(full)
   if (name === undefined)
     return void params.note(
       'model',
@@ -137,12 +140,15 @@ function readUpstream(params: Members) {
     )
   const provider = PROVIDERS.get(name)
   if (!provider) return void params.note('model', `no line can be made for ${name}/: ${wayOut(name)}`)
-  const short = prefix === name ? route.slice(slash + 1) : route
+  const short = prefix === name ? full.slice(slash + 1) : full
   if (short === '' || short.includes('*'))
     return void params.note('model', 'must name one model; the deployment is left out')
   if (params.has('mock_response'))
     return void params.note('mock_response', 'lines call real upstreams; the deployment is left out')
-  return { name, provider, upstreamModel: provider.fullName?.(short) ?? short }
+  const [, route, bare = short] = ROUTE.exec(short) ?? []
+  const routeMode =
+    name === 'text-completion-openai' ? 'completion' : route === 'responses' ? route : undefined
+  return { name, provider, upstreamModel: provider.fullName?.(bare) ?? bare, routeMode }
 }
 
 function readShares(params: Members): Deployment['shares'] {

@@ -119,6 +119,6 @@ function without(shared: Facts, { price, contextWindow, features }: Facts): Fact
   }
 }
 
-export function isSame(one: unknown, other: unknown): boolean {
+function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }

@@ -18,6 +18,8 @@ const OWN_DATABASE = 'is not read: this gateway has a database of its own, of wh
 export const PARAM_HINTS: Readonly<Record<string, string>> = {
   rpm: LIMIT,
   tpm: LIMIT,
+  rpm_limit: LIMIT,
+  tpm_limit: LIMIT,
   max_parallel_requests: LIMIT,
   api_version: "is not needed at Azure's /openai/v1, which the line uses",
   num_retries: RETRIES,

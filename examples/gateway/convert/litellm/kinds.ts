@@ -38,24 +38,33 @@ const BY_NAME: readonly (readonly [name: RegExp, mode: string])[] = [
 /**
  * Returns what a deployment serves, by its `mode` or else its names; undefined if that has no model here, which is noted.
  *
+ * @param routeMode the mode that the route says, such as that of `azure/responses/…`.
  * @param names the provider's name of the model and its `base_model`.
  */
-export function readServed(info: Members, provider: string, names: readonly string[]): Served | undefined {
+export function readServed(
+  info: Members,
+  routeMode: string | undefined,
+  names: readonly string[],
+): Served | undefined {
   const given = info.text('mode')
   const guessed = BY_NAME.find(([name]) => names.some((text) => name.test(text.toLowerCase())))?.[1]
-  const usual = provider === 'text-completion-openai' ? 'completion' : 'chat'
-  const mode = given ?? guessed ?? usual
+  const mode = given ?? routeMode ?? guessed ?? 'chat'
   const served = MODES.get(mode)
   if (!served) {
     info.note(
       'mode',
       `${given ? 'has' : 'is not set, but the name has it:'} ${mode}, which no model here has; the deployment is left out: add a line without models and a rule of passThrough for its path`,
     )
-  } else if (given === undefined && guessed !== undefined) {
+  } else if (mode === guessed && given === undefined) {
     info.note(
       'mode',
       `is not set; "${served.kind}" was taken from the name: see whether the model's kind is right`,
     )
   }
+  if (served?.endpoint === 'responses')
+    info.note(
+      'mode',
+      'responses: chat calls are not translated to it, so callers use /v1/responses; if the provider has the model at chat/completions, add that to the endpoints of the line',
+    )
   return served
 }

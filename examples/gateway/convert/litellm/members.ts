@@ -116,10 +116,15 @@ export class Members {
   /** Names the members that are left, but for those that are off or empty. */
   tellRest(hints: Readonly<Record<string, string>>, otherwise: string): void {
     for (const [name, value] of this.#left) {
-      const isOff = value === false || value === null || value === '' || value === undefined
-      if (!isOff && !isEmpty(value))
-        this.note(name, Object.hasOwn(hints, name) ? (hints[name] as string) : otherwise)
+      if (!isOff(value)) this.note(name, Object.hasOwn(hints, name) ? (hints[name] as string) : otherwise)
     }
+    this.#left.clear()
+  }
+
+  /** Names the members that are left in one note: for a mapping that holds members of the user's own. */
+  tellRestAtOnce(text: string): void {
+    const names = [...this.#left].filter(([, value]) => !isOff(value)).map(([name]) => name)
+    if (names.length > 0) this.note(undefined, `${text}: ${names.join(', ')}`)
     this.#left.clear()
   }
 
@@ -134,8 +139,8 @@ export class Members {
   }
 }
 
-function isEmpty(value: unknown): boolean {
-  return (
-    typeof value === 'object' && value !== null && !(value instanceof Date) && Object.keys(value).length === 0
-  )
+/** Whether a member has no effect: it is off, or empty. */
+function isOff(value: unknown): boolean {
+  if (value === false || value === null || value === '' || value === undefined) return true
+  return typeof value === 'object' && !(value instanceof Date) && Object.keys(value).length === 0
 }
