@@ -1,3 +1,3 @@
 export { keyMembers, type ParsedAccount, type ParsedKey } from './config-schema.ts'
-export { configJsonSchema } from './emit-schema.ts'
+export { configJsonSchema } from './json-schema.ts'
 export { ConfigError, type GatewayConfig, loadConfig } from './load-config.ts'

@@ -33,9 +33,6 @@ interface Waiting {
 
 type Work<T = SqliteRequest> = T extends SqliteRequest ? Omit<T, 'id'> : never
 
-/** The package says where the worker is: its source here, its build elsewhere. */
-const WORKER = new URL(import.meta.resolve('#sqlite-worker'))
-
 /** Sends statements to a database in a worker thread. */
 export class SqliteClient {
   readonly #worker: Worker
@@ -46,7 +43,11 @@ export class SqliteClient {
   #begin: 'begin' | 'begin immediate' | undefined
 
   private constructor(options: SqliteWorkerOptions) {
-    this.#worker = new Worker(WORKER, { workerData: options, name: 'sqlite' })
+    // The package says where the worker is: its source here, its build elsewhere.
+    this.#worker = new Worker(new URL(import.meta.resolve('#sqlite-worker')), {
+      workerData: options,
+      name: 'sqlite',
+    })
     this.#worker.on('message', (response: SqliteResponse) => this.#settle(response))
     this.#worker.on('error', (error: Error) => this.#lose(error.message))
     this.#worker.on('exit', (code) => this.#lose(`exit code ${code}`))

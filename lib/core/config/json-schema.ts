@@ -3,10 +3,8 @@ import { configSchema } from './config-schema.ts'
 
 /**
  * Returns the JSON Schema of the config file. Set `"$schema"` of the file to the path of a copy, and your editor checks
- * the file. `npm run schema` prints the schema.
+ * the file. `npx express-model-gateway --schema` prints it.
  */
 export function configJsonSchema(): object {
   return { title: 'express-model-gateway config', ...z.toJSONSchema(configSchema, { io: 'input' }) }
 }
-
-if (import.meta.main) process.stdout.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
