@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { MemoryLedger } from '../../../lib/index.ts'
+import { MemoryLedger, MemoryTaskStore, TaskSettler } from '../../../lib/index.ts'
 import * as sql from '../../../lib/stores/sql/index.ts'
 import { openDatabase } from '../../../lib/stores/sql/index.ts'
 import { CLASSES, type Optional, WITHOUT_OPTIONS } from './classes.ts'
@@ -119,6 +119,16 @@ describe('a store on a database', () => {
     )
     await line(open('sqlite:x.db', { readOnly: 'yes' }), 'openDatabase: "readOnly" must be true or false')
   })
+})
+
+it('a settler of tasks says what is wrong before it polls', () => {
+  const needs = { store: new MemoryTaskStore({ money: new MemoryLedger().holds }), clients: () => undefined }
+  const fault = (options: object): Error | undefined =>
+    faultOf((given) => Reflect.construct(TaskSettler, [given]), { ...needs, ...options })
+  assertLine(fault({ store: undefined }), 'TaskSettler: "store" must be a TaskStore', 'no store')
+  assertLine(fault({ readMs: 0 }), 'TaskSettler: "readMs" must be a positive whole number', 'readMs')
+  const misspelt = 'TaskSettler: there is no option "concurency"; did you mean "concurrency"?'
+  assertLine(fault({ concurency: 1 }), misspelt, 'concurency')
 })
 
 it('a ledger takes a whole config', () => {
