@@ -53,9 +53,9 @@ class FileLine {
     return this
   }
 
-  #make(body: object) {
-    const id = `file-${this.#name}/${String(++this.#made.count).padStart(4, '0')}`
-    const file = { id, object: 'file', line: this.#name, ...body }
+  #make(body: { id?: string }) {
+    const { id = `file-${this.#name}/${String(++this.#made.count).padStart(4, '0')}` } = body
+    const file = { object: 'file', line: this.#name, ...body, id }
     this.files.set(id, file)
     return file
   }

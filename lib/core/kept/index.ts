@@ -4,7 +4,6 @@ export {
   KeptThings,
   type KeptThingsOptions,
   type MadeThing,
-  notFound,
   plainId,
 } from './kept-things.ts'
 export { MemoryKeptStore, type MemoryKeptStoreOptions } from './memory-kept-store.ts'

@@ -11,6 +11,8 @@ import {
   someMilliseconds,
 } from '../options/index.ts'
 import { StoreAway, StoreGuard } from '../store-guard/index.ts'
+import { GoneThings } from './gone-things.ts'
+import { elsewhere, notFound, words } from './kept-refusals.ts'
 import type { KeptName, KeptPage, KeptStore, KeptThing } from './kept-store.ts'
 import { MemoryKeptStore } from './memory-kept-store.ts'
 
@@ -69,6 +71,7 @@ const BATCH_SIZE = 500
  * app.post('/v1/responses', readRequest({ catalog }), references({ kept }), route({ catalog }))
  */
 export class KeptThings {
+  readonly #gone = new GoneThings()
   readonly #store: KeptStore
   readonly #guard: StoreGuard
   readonly #keepMs: number
@@ -116,6 +119,7 @@ export class KeptThings {
     const now = Date.now()
     const things = made.filter(({ id }) => isUsable(id)).map((thing) => this.#record(call, line, thing, now))
     if (things.length === 0) return
+    for (const thing of things) this.#gone.delete(thing)
     await this.#guard.run(() => this.#store.remember(things)).catch((error) => refuseAway(call, error))
   }
 
@@ -125,14 +129,36 @@ export class KeptThings {
    * @throws {GatewayError} `internal_error` while the store is away.
    */
   async find(call: Call, names: readonly KeptName[]): Promise<readonly KeptThing[]> {
+    const now = Date.now()
+    const found = await this.#records(call, names)
+    return found.filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+  }
+
+  /**
+   * Returns the record of a thing that is or lately was the account's, as a place in its lists; undefined if there is none.
+   *
+   * @throws {GatewayError} `internal_error` while the store is away.
+   */
+  async place(call: Call, name: KeptName): Promise<KeptThing | undefined> {
+    const [thing] = await this.#records(call, [name])
+    return thing ?? this.#gone.find({ account: accountOf(call), kind: name.kind, id: plainId(name.id) })
+  }
+
+  /** Whether the line of a thing has said lately that it no longer has it. */
+  isGone(thing: KeptThing): boolean {
+    return this.#gone.find(thing)?.line === thing.line
+  }
+
+  /** Records that the line of a thing no longer has it. The record stays: a line may be wrong for a while. */
+  noteGone(thing: KeptThing): void {
+    this.#gone.add(thing)
+  }
+
+  async #records(call: Call, names: readonly KeptName[]): Promise<readonly KeptThing[]> {
     const usable = names.flatMap(({ kind, id }) => (isUsable(id) ? [{ kind, id: plainId(id) }] : []))
     if (usable.length === 0) return []
     const account = accountOf(call)
-    const found = await this.#guard
-      .run(() => this.#store.find(account, usable))
-      .catch((error) => refuseAway(call, error))
-    const now = Date.now()
-    return found.filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+    return this.#guard.run(() => this.#store.find(account, usable)).catch((error) => refuseAway(call, error))
   }
 
   /**
@@ -167,8 +193,14 @@ export class KeptThings {
   }
 
   /** @throws {StoreAway} if the store did not confirm the deletion. */
-  forget(call: Call, name: KeptName): Promise<void> {
-    return this.#guard.run(() => this.#store.forget(accountOf(call), name))
+  forget(call: Call, { kind, id }: KeptName): Promise<void> {
+    const account = accountOf(call)
+    const name = { kind, id: plainId(id) }
+    return this.#guard.run(async () => {
+      const [thing] = await this.#store.find(account, [name])
+      await this.#store.forget(account, name)
+      if (thing) this.#gone.add(thing)
+    })
   }
 
   /** Stops deleting expired records. */
@@ -224,27 +256,6 @@ function refuseAway(call: Call, error: unknown): never {
     message: 'What upstreams keep cannot be looked up or recorded at the moment. Retry.',
     cause: error,
     foreseen: error instanceof StoreAway,
-  })
-}
-
-function words(kind: string): string {
-  return kind.replaceAll('_', ' ')
-}
-
-/** The refusal of a request that names something the account does not have. */
-export function notFound({ kind, place }: Pick<Reference, 'kind' | 'place'>): GatewayError {
-  const named = place()
-  const at = named === '' ? '' : ` (${named})`
-  const instead = kind === 'response' ? ' Send the conversation as input instead.' : ''
-  return new GatewayError('not_found', {
-    message: `There is no stored ${words(kind)} with this id${at}, or it has expired.${instead}`,
-  })
-}
-
-function elsewhere({ place }: Reference): GatewayError {
-  return new GatewayError('invalid_request', {
-    param: place(),
-    message: 'The things that the request names are kept in different places. Name only those of one place.',
   })
 }
 

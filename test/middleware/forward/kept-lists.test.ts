@@ -124,7 +124,7 @@ describe('a list of what lines keep', () => {
     assert.deepEqual(await files.gateway.books(), { spent: '0.01', charges: 1 })
   })
 
-  it('ends at 200 things in a row that do not match or are gone, and says so', async (t) => {
+  it('ends at 200 things in a row that do not match, and says so', async (t) => {
     const files = await new KeptFiles().start(t)
     const batch = await files.make('acme', 0, { purpose: 'batch', metadata: { team: 'red' } })
     for (let i = 0; i < 199; i++) await files.make('acme', 0, { purpose: 'vision' })
@@ -137,9 +137,48 @@ describe('a list of what lines keep', () => {
     assert.deepEqual([refused.error.code, refused.error.param], ['invalid_request', 'purpose'])
     assert.equal(files.asked.length, 200)
     assert.deepEqual(ids(await files.list('acme', '?purpose=batch&order=asc&limit=1')), [batch])
-    files.one.files.clear()
-    const gone = await envelopeOf(await files.as('acme', 'GET', '/v1/files'))
-    assert.equal(gone.error.code, 'upstream_error')
+  })
+
+  it('goes on behind what is gone from its line, which is asked for once', async (t) => {
+    const files = await new KeptFiles().start(t)
+    const kept = await files.make('acme', 0)
+    for (let i = 0; i < 250; i++) files.one.files.delete(await files.make('acme', 0))
+    const others = await files.make('globex', 0)
+    files.reset()
+    assert.deepEqual(ids(await files.list('acme')), [kept])
+    assert.equal(files.asked.length, 251)
+    files.reset()
+    assert.deepEqual(ids(await files.list('acme')), [kept])
+    assert.deepEqual(files.asked, [`/v1/files/${encodeURIComponent(kept)}`])
+    assert.deepEqual(ids(await files.list('globex')), [others])
+  })
+
+  it('ends at 1000 things in a row that are gone, and the next request goes on', async (t) => {
+    const files = await new KeptFiles().start(t)
+    const kept = await files.make('acme', 0)
+    for (let i = 0; i < 1100; i++) files.one.files.delete(await files.make('acme', 0))
+    const refused = await envelopeOf(await files.as('acme', 'GET', '/v1/files'))
+    assert.equal(refused.error.code, 'upstream_error')
+    assert.deepEqual(ids(await files.list('acme')), [kept])
+  })
+
+  it('goes on behind a thing that was deleted since, wherever the page began', async (t) => {
+    const files = await new KeptFiles().start(t)
+    const own: string[] = []
+    for (let i = 0; i < 5; i++) own.unshift(await files.make('acme', 0, { id: `file-${i}` }))
+    const others = await files.make('globex', 0)
+    const page = await files.list('acme', '?limit=2')
+    for (const id of ids(page)) {
+      const deleted = await files.as('acme', 'DELETE', `/v1/files/${id}`)
+      assert.equal(deleted.status, 200)
+      assert.equal((await files.as('acme', 'GET', `/v1/files/${id}`)).status, 404)
+    }
+    const after = encodeURIComponent(page.last_id ?? '')
+    assert.deepEqual(ids(await files.list('acme', `?after=${after}`)), own.slice(2))
+    assert.deepEqual(ids(await files.list('acme')), own.slice(2))
+    const foreign = await files.as('globex', 'GET', `/v1/files?after=${after}`)
+    assert.equal((await envelopeOf(foreign)).error.code, 'invalid_request')
+    assert.deepEqual(ids(await files.list('globex')), [others])
   })
 
   it('refuses a query that cannot be read, and cursors of others', async (t) => {
@@ -155,8 +194,8 @@ describe('a list of what lines keep', () => {
       ['?order=up', 400, 'order'],
       ['?after=a&before=b', 400, 'before'],
       ['?after=a&after=b', 400, 'after'],
-      [`?after=${encodeURIComponent(others)}`, 404, undefined],
-      ['?before=file-none', 404, undefined],
+      [`?after=${encodeURIComponent(others)}`, 400, 'after'],
+      ['?before=file-none', 400, 'before'],
       ['?vector_store_id=vs_foreign', 404, undefined],
     ]
     for (const [query, status, param] of rows) {

@@ -116,7 +116,7 @@ describe('a thing that a line keeps', () => {
         `${path}/`,
       ])
         assert.equal((await as('acme', 'GET', `${odd}/${others}`)).status, 404, odd)
-      assert.equal((await as('acme', 'GET', `${path}?after=${others}`)).status, 404)
+      assert.equal((await as('acme', 'GET', `${path}?after=${others}`)).status, 400)
       assert.equal(one.requests.length + two.requests.length, 0, 'no line was asked')
 
       assert.equal((await as('acme', 'GET', `${path}/${own}/content`)).status, 200)

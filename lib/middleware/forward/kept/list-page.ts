@@ -20,8 +20,10 @@ export interface ThingPage {
 
 /** How many things lines are asked for at the same time. */
 const AT_A_TIME = 8
-/** The most things that lines are asked for in one request. */
+/** The most things that lines have and are asked for in one request. */
 const MAX_LOOKS = 200
+/** The most things that lines are asked for in one request and no longer have. The next request goes on behind them. */
+const MAX_GONE = 1000
 /** About the most bytes of a page. The first thing is in the page however large it is. */
 const MAX_PAGE_BYTES = 1024 * 1024
 
@@ -39,10 +41,14 @@ export async function collectPage(
   const items: JsonObject[] = []
   let bytes = 0
   let after = start
-  for (let looks = 0; ; looks += AT_A_TIME) {
+  let looks = 0
+  let gone = 0
+  for (;;) {
     const records = await source.records(after, AT_A_TIME + 1)
     const batch = records.slice(0, Math.min(AT_A_TIME, limit - items.length))
     for (const item of await source.look(batch)) {
+      if (item) looks++
+      else gone++
       if (!item || !matches(item, filters)) continue
       bytes += Buffer.byteLength(JSON.stringify(item))
       if (bytes > MAX_PAGE_BYTES && items.length > 0) return { items, hasMore: true }
@@ -50,8 +56,8 @@ export async function collectPage(
     }
     const hasMore = records.length > batch.length
     if (!hasMore || items.length === limit) return { items, hasMore }
-    if (looks + AT_A_TIME >= MAX_LOOKS) {
-      if (items.length === 0) throw nothingFound(filters)
+    if (looks >= MAX_LOOKS || gone >= MAX_GONE) {
+      if (items.length === 0) throw looks >= MAX_LOOKS ? noMatch(filters) : allGone()
       return { items, hasMore }
     }
     after = batch.at(-1)
@@ -74,13 +80,14 @@ export function pageBody(kind: string, { items, hasMore }: ThingPage): JsonObjec
   }
 }
 
-function nothingFound([filter]: ListQuery['filters']): GatewayError {
-  if (filter) {
-    const [param] = filter
-    const message = `None of ${MAX_LOOKS} things matches "${param}". List them without it, and choose yourself.`
-    return new GatewayError('invalid_request', { param, message })
-  }
+function noMatch([filter]: ListQuery['filters']): GatewayError {
+  const [param = ''] = filter ?? []
+  const message = `None of ${MAX_LOOKS} things matches "${param}". List them without it, and choose yourself.`
+  return new GatewayError('invalid_request', { param, message })
+}
+
+function allGone(): GatewayError {
   return new GatewayError('upstream_error', {
-    message: `The upstream no longer has ${MAX_LOOKS} things of this list in a row.`,
+    message: `The upstream no longer has ${MAX_GONE} things of this list in a row. Retry to go on behind them.`,
   })
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Call } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import type { JsonObject } from '../../../core/json/index.ts'
-import { type KeptThing, type KeptThings, notFound } from '../../../core/kept/index.ts'
+import type { KeptThing, KeptThings } from '../../../core/kept/index.ts'
 import type { CandidateList } from '../../../routing/candidates/candidate.ts'
 import type { RoutingSettings } from '../../../routing/candidates/routing-options.ts'
 import { tryCandidates } from '../../../routing/try-candidates.ts'
@@ -11,6 +11,9 @@ import type { KeptResource } from './kept-resource.ts'
 import { collectPage, type ListSource, pageBody } from './list-page.ts'
 import { type ListQuery, readListQuery } from './list-query.ts'
 import { LookUps } from './look-ups.ts'
+
+/** How many records are read at a time where lines no longer have those that were read before. */
+const RECORDS_AT_A_TIME = 100
 
 /** Where a list can be read. */
 export interface ListedLines {
@@ -49,23 +52,30 @@ export class OwnList implements ListSource {
   /**
    * Returns the body of the answer.
    *
-   * @throws {GatewayError} `not_found` if the account does not have the thing where the page begins; the verdict if a
+   * @throws {GatewayError} `invalid_request` if the cursor is no thing that the account has, or had lately; the verdict if a
    * line cannot be asked: a list that lacks things would be taken for the whole.
    */
   async body(): Promise<JsonObject> {
     const { cursor, backwards } = this.#query
     const { kind } = this.#resource
-    const [start] = cursor ? await this.#kept.find(this.#call, [{ kind, id: cursor.id }]) : []
-    if (cursor && !start) throw notFound({ kind, place: () => cursor.param })
+    const start = cursor && (await this.#kept.place(this.#call, { kind, id: cursor.id }))
+    if (cursor && !start) throw noPlace(cursor.param)
     const page = await collectPage(this, this.#query, start)
     return pageBody(kind, backwards ? { ...page, items: page.items.toReversed() } : page)
   }
 
-  records(after: KeptThing | undefined, limit: number): Promise<readonly KeptThing[]> {
+  async records(after: KeptThing | undefined, limit: number): Promise<readonly KeptThing[]> {
     const { order, backwards } = this.#query
     const flipped = order === 'newest' ? 'oldest' : 'newest'
-    const page = { lines: this.#lineIds, order: backwards ? flipped : order, after, limit }
-    return this.#kept.list(this.#call, this.#resource.kind, page)
+    const lines = { lines: this.#lineIds, order: backwards ? flipped : order } as const
+    const found: KeptThing[] = []
+    for (let size = limit, last = after; ; size = RECORDS_AT_A_TIME) {
+      const page = { ...lines, after: last, limit: size }
+      const read = await this.#kept.list(this.#call, this.#resource.kind, page)
+      found.push(...read.filter((thing) => !this.#kept.isGone(thing)))
+      if (found.length >= limit || read.length < size) return found.slice(0, limit)
+      last = read.at(-1)
+    }
   }
 
   async look(things: readonly KeptThing[]): Promise<readonly (JsonObject | undefined)[]> {
@@ -74,6 +84,7 @@ export class OwnList implements ListSource {
       const answers = await this.#ask(line, own)
       own.forEach((thing, i) => {
         found.set(thing, answers[i])
+        if (!answers[i]) this.#kept.noteGone(thing)
       })
     }
     return things.map((thing) => found.get(thing))
@@ -97,4 +108,11 @@ export class OwnList implements ListSource {
     }
     return lookUps.found
   }
+}
+
+function noPlace(param: string): GatewayError {
+  return new GatewayError('invalid_request', {
+    param,
+    message: `The query parameter "${param}" names nothing of this list, or what was deleted long ago. List from the begin.`,
+  })
 }

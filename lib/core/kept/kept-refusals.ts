@@ -1,0 +1,25 @@
+import { GatewayError } from '../errors/index.ts'
+import type { Reference } from '../operations/index.ts'
+
+/** A kind as a sentence says it. */
+export function words(kind: string): string {
+  return kind.replaceAll('_', ' ')
+}
+
+/** The refusal of a request that names something the account does not have. */
+export function notFound({ kind, place }: Pick<Reference, 'kind' | 'place'>): GatewayError {
+  const named = place()
+  const at = named === '' ? '' : ` (${named})`
+  const instead = kind === 'response' ? ' Send the conversation as input instead.' : ''
+  return new GatewayError('not_found', {
+    message: `There is no stored ${words(kind)} with this id${at}, or it has expired.${instead}`,
+  })
+}
+
+/** The refusal of a request whose things no single line has. */
+export function elsewhere({ place }: Reference): GatewayError {
+  return new GatewayError('invalid_request', {
+    param: place(),
+    message: 'The things that the request names are kept in different places. Name only those of one place.',
+  })
+}
