@@ -6,7 +6,8 @@ import { exitWithErrors } from './exit-with-errors.ts'
 
 try {
   const command = readCommandLine(process.argv.slice(2))
-  loadEnvironment(command.config ?? process.env.GATEWAY_CONFIG)
+  const file = command.action === 'convert' ? command.source : command.config
+  loadEnvironment(file ?? process.env.GATEWAY_CONFIG)
   switch (command.action) {
     case 'help':
       console.log(USAGE)
@@ -38,10 +39,10 @@ try {
   exitWithErrors(error)
 }
 
-/** Reads the `.env` beside the config, or of the current folder. A variable that is set already stays as it is. */
-function loadEnvironment(configFile: string | undefined): void {
+/** Reads the `.env` beside a config, or of the current folder. A variable that is set already stays as it is. */
+function loadEnvironment(file: string | undefined): void {
   try {
-    loadEnvFile(join(configFile === undefined ? '.' : dirname(configFile), '.env'))
+    loadEnvFile(join(file === undefined ? '.' : dirname(file), '.env'))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
@@ -41,6 +41,17 @@ describe('convert litellm', { timeout: 100_000 }, () => {
     write('gateway.yaml', stdout)
     const check = await run(['--check', '--config', 'gateway.yaml'], { OPENAI_API_KEY: 'sk-1' })
     assert.deepEqual([check.code, check.stdout, check.stderr], [0, 'gateway.yaml is valid\n', ''])
+  })
+
+  test('reads the .env beside the file', async () => {
+    mkdirSync(join(folder, 'proxy'))
+    write('proxy/.env', 'BASE=http://models.internal/v1')
+    write(
+      'proxy/config.yaml',
+      'model_list: [{ model_name: a, litellm_params: { model: openai/x, api_base: os.environ/BASE } }]',
+    )
+    const { stdout } = await run(['convert', 'litellm', 'proxy/config.yaml'])
+    assert.match(stdout, /baseUrl: http:\/\/models\.internal\/v1\n/)
   })
 
   test('of which nothing is left prints no config', async () => {

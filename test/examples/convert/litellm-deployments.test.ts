@@ -88,6 +88,11 @@ describe('a deployment of LiteLLM as a line', () => {
     ['{ model: replicate/x }', 'model', /replicate.*OpenAI-style endpoint/],
     ['{ model: my-own-model }', 'model', /names no provider/],
     ['{ model: openai/* }', 'model', /one model/],
+    [
+      '{ model: os.environ/NOWHERE }',
+      'model',
+      /^the variable NOWHERE is not set; the deployment is left out/,
+    ],
     ['{ model: hosted_vllm/x }', 'api_base', /is needed/],
     ['{ model: openai/x, api_base: os.environ/NOWHERE }', 'api_base', /NOWHERE is not set.*convert again/],
     ['{ model: openai/x, api_base: "<your base>" }', 'api_base', /no http\(s\) URL/],

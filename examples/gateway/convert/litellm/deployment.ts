@@ -128,8 +128,9 @@ function readModel(whole: Members): string | undefined {
 }
 
 function readUpstream(params: Members) {
-  const full = params.text('model')
-  if (full === undefined) return void params.note('model', 'is needed; the deployment is left out')
+  if (!params.has('model')) return void params.note('model', 'is needed; the deployment is left out')
+  const full = params.text('model', 'the deployment is left out')
+  if (full === undefined) return undefined
   const slash = full.indexOf('/')
   const prefix = slash > 0 ? full.slice(0, slash) : undefined
   const name = params.text('custom_llm_provider') ?? prefix ?? providerByName(full)

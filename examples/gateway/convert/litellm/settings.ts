@@ -81,9 +81,10 @@ export class Settings {
       bodyLimitBytes: Math.max(1024, Math.round(megabytes * 1_048_576)),
     }
     if (secret === undefined || /[^\x21-\x7e]/.test(secret)) {
+      const why = secret === undefined ? 'is not set' : 'has characters that no key can have'
       general.note(
         'master_key',
-        'is no key here, and each call needs one: add an account and a key to the config',
+        `${why}, and here each call needs a key: add an account and a key to the config`,
       )
       if (allowIps.length > 0) general.note('allowed_ips', 'is allowIps of a key here')
       return { ...limit }
