@@ -186,7 +186,7 @@ export function assemble({
   app.post(
     VIDEO_CREATE_PATHS,
     video.findSource,
-    readRequest({ ...bodies, operation: video.operationOf, before: [limit] }),
+    readRequest({ ...bodies, operation: video.operationOf, before: [limit, bill] }),
     once,
     own,
     limit,

@@ -50,7 +50,7 @@ export function httpServer(
     shouldUpgradeCallback: isWebSocketRequest,
   })
   const connections = new Connections(server)
-  const listeners = serverRefusals(connections.guarding(app), refused)
+  const listeners = serverRefusals(connections.guarding(app), connections.guarding(refused))
   for (const [event, listener] of Object.entries(listeners)) server.on(event, listener)
   // By default Node silently drops headers beyond a number. Here only maxHeaderSize limits them.
   server.maxHeadersCount = 0
@@ -89,12 +89,15 @@ export class Connections {
       this.#uses.set(socket, use)
       socket.once('close', () => this.#uses.delete(socket))
     })
-    server.prependListener('request', (req, res) => {
+    const begin: RequestListener = (req, res) => {
       const use = this.#uses.get(req.socket)
       if (!use) return
       use.open++
       res.on('close', use.end)
-    })
+    }
+    server.prependListener('request', begin)
+    // A request with another `Expect` than `100-continue` is no event `request`.
+    server.prependListener('checkExpectation', begin)
   }
 
   /**

@@ -44,10 +44,11 @@ export class AdmissionQueue implements Admissions {
     return this.#deps.health.mayAsk() ? this.#wait(key, amount) : unavailable(amount)
   }
 
-  /** Whether nothing could be spent when the ledger last told of the account and the key. */
-  seemsEmpty(keyId: string | null): boolean {
-    const key = keyId === null ? undefined : this.#keys.get(keyId)
-    return [key, this.account].some((wallet) => wallet?.snapshot.isEmpty(wallet.unhanded))
+  /** Whether nothing could be spent when the ledger last told of the account and the key; undefined if it has not. */
+  seemsEmpty(keyId: string | null): boolean | undefined {
+    const wallets = keyId === null ? [this.account] : [this.#keys.get(keyId), this.account]
+    if (wallets.some((wallet) => wallet?.snapshot.isEmpty(wallet.unhanded))) return true
+    return wallets.every((wallet) => wallet?.snapshot.limited !== undefined) ? false : undefined
   }
 
   amountsFor(wallet: WalletLease): readonly bigint[] {

@@ -115,11 +115,11 @@ export class LeasePool {
   }
 
   /**
-   * Whether nothing could be spent when the ledger last told of the account and the key. It asks no ledger, so that a
-   * deposit since is unknown.
+   * Whether nothing could be spent when the ledger last told of the account and the key; undefined if it has not told of
+   * them. It asks no ledger, so that a deposit since is unknown.
    */
-  seemsEmpty({ account, key }: Pick<ReserveClaim, 'account' | 'key'>): boolean {
-    return this.#queues.get(account)?.seemsEmpty(key) ?? false
+  seemsEmpty({ account, key }: Pick<ReserveClaim, 'account' | 'key'>): boolean | undefined {
+    return this.#queues.get(account)?.seemsEmpty(key)
   }
 
   /** Whether charges have waited for too long, or the ledger does not answer lease changes. */

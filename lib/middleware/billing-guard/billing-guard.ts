@@ -1,6 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type EarlyRefuser, holdEnd } from '../../core/call/index.ts'
-import { type Catalog, parseAmount, priceOn } from '../../core/catalog/index.ts'
+import { type Catalog, type Price, parseAmount, priceOn } from '../../core/catalog/index.ts'
 import { aCatalog, type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import type { Operation } from '../../core/operations/index.ts'
@@ -96,7 +96,10 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
 
   return Object.assign(guard, { refuseEarly })
 
-  /** Where nothing seems to be left, the ledger is asked whether it still is so. */
+  /**
+   * Where nothing seems to be left, the ledger is asked whether it still is so; and where nothing is known yet, if the
+   * caller waits for a 100 anyway.
+   */
   async function refuseEarly(
     req: Request,
     call: Call,
@@ -105,7 +108,9 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
     if (!catalogOf || mayBeFree(catalogOf(call), operation)) return undefined
     const payer = account ? account(req, call) : call.principal?.accountId
     const keyId = key ? key(req, call) : (call.principal?.keyId ?? null)
-    if (payer === undefined || !pool.seemsEmpty({ account: payer, key: keyId })) return undefined
+    if (payer === undefined) return undefined
+    const isEmpty = pool.seemsEmpty({ account: payer, key: keyId }) ?? req.headers.expect !== undefined
+    if (!isEmpty) return undefined
     const held = await pool.reserve({ account: payer, key: keyId, amount: 1n })
     if (!(held instanceof Reservation)) return refuse(call, held)
     held.release()
@@ -151,10 +156,14 @@ function mayBeFree(catalog: Catalog, { kind, priceUnit }: Operation): boolean {
     if (model.kind !== kind) continue
     const prices = catalog.linesOf(model.id).map((line) => priceOn(model, line))
     if (prices.length === 0) prices.push(model.price)
-    // The input of a call has tokens; what else it has is unknown.
-    if (prices.every(({ inputPerMillion, perRequest }) => inputPerMillion + perRequest === 0n)) return true
+    if (prices.every((price) => leastOf(price, priceUnit) === 0n)) return true
   }
   return false
+}
+
+/** Sums the prices of what each call has: its input, and seconds if it makes a video. What else it has is unknown. */
+function leastOf({ inputPerMillion, perRequest, perSecond }: Price, unit: Operation['priceUnit']): bigint {
+  return inputPerMillion + perRequest + (unit === 'seconds' ? perSecond : 0n)
 }
 
 /** The answer of the pool. */

@@ -22,6 +22,12 @@ const PATHS: Readonly<Record<string, readonly [type: string, body: string]>> = {
   '/v1/bytes': ['application/octet-stream', long()],
   '/v1/assistants': ['application/json', JSON.stringify({ text: long() })],
 }
+/** Stands for the key of an account of its own, which has no money. */
+const FRESH = 'fresh'
+/** As many as there are requests of such accounts. */
+const fresh = Array.from({ length: 3 * Object.keys(PATHS).length }, (_, i) => `fresh-${i}`)
+let freshTaken = 0
+
 /** What each key is answered; undefined: it is served. */
 const KEYS: Readonly<Record<string, readonly [header: string, status: number | undefined]>> = {
   none: ['', 401],
@@ -29,6 +35,7 @@ const KEYS: Readonly<Record<string, readonly [header: string, status: number | u
   malformed: ['authorization: Basic eA==\r\n', 401],
   disabled: ['authorization: Bearer sk-disabled\r\n', 403],
   'without money': ['authorization: Bearer sk-poor\r\n', 402],
+  'of an account that was not looked up': [FRESH, 402],
   valid: ['authorization: Bearer sk-valid\r\n', undefined],
 }
 /** A refused caller sends its body at once or never. */
@@ -54,11 +61,13 @@ describe('Expect: 100-continue', { concurrency: 40 }, async () => {
       accounts: [
         { id: 'rich', balance: '100' },
         { id: 'poor', balance: '0' },
+        ...fresh.map((id) => ({ id, balance: '0' })),
       ],
       keys: [
         { id: 'valid', account: 'rich', secret: 'sk-valid' },
         { id: 'disabled', account: 'rich', secret: 'sk-disabled', enabled: false },
         { id: 'poor', account: 'poor', secret: 'sk-poor' },
+        ...fresh.map((id) => ({ id, account: id, secret: `sk-${id}` })),
       ],
       models: [
         { id: 'chat', kind: 'chat', price },
@@ -93,14 +102,14 @@ describe('Expect: 100-continue', { concurrency: 40 }, async () => {
 
   function ask(path: string, key: string) {
     const [type = '', body = ''] = PATHS[path] ?? []
-    const head = `POST ${path} HTTP/1.1\r\nhost: x\r\n${KEYS[key]?.[0]}expect: 100-continue\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n`
+    const [given = ''] = KEYS[key] ?? []
+    const header = given === FRESH ? `authorization: Bearer sk-${fresh[freshTaken++]}\r\n` : given
+    const head = `POST ${path} HTTP/1.1\r\nhost: x\r\n${header}expect: 100-continue\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\n\r\n`
     return { head, body }
   }
 
   for (const path of Object.keys(PATHS)) {
     for (const [key, [, refused]] of Object.entries(KEYS)) {
-      // What a video costs stands in its body.
-      if (path === '/v1/videos' && key === 'without money') continue
       for (const sending of SENDINGS) {
         const does = refused === undefined ? 'the body is asked for' : `${refused} in place of a 100`
         it(`${path}, key: ${key}, body: ${sending}: ${does}`, async () => {
