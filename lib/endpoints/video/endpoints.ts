@@ -16,6 +16,7 @@ import { Downloads } from './content/downloads.ts'
 import { UrlSigner } from './content/signed-url.ts'
 import { VideoContent } from './content/video-content.ts'
 import { CreateCall, type CreateDeps } from './creates/create-call.ts'
+import { IntentGate } from './creates/intent-gate.ts'
 import { VideoLineClients } from './lines/line-clients.ts'
 import type { VideoLines } from './lines/video-lines.ts'
 import { toVideo } from './protocols/openai-video.ts'
@@ -92,7 +93,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
   const { tasks, lines, logger, signer, publicOrigin } = validate(options)
   const clients = new VideoLineClients(lines, logger)
   const records = new RecordKeeper({ logger })
-  const deps: CreateDeps = { tasks, records, lines, clients }
+  const deps: CreateDeps = { tasks, records, gate: new IntentGate(), lines, clients }
   const newTrace = () => lines.pinnedTrace()
   const service = new TaskService({ tasks, clients: clients.of, newTrace, logger })
   const downloads = new Downloads()

@@ -10,6 +10,7 @@ import { type TaskIntent, taskIdOf, type VideoTask } from '../tasks/task.ts'
 import { mostItCosts } from '../tasks/task-cost.ts'
 import type { TaskStore } from '../tasks/task-store.ts'
 import { CreateRecord, type CreateTarget } from './create-record.ts'
+import type { IntentGate } from './intent-gate.ts'
 import { requestedFacts } from './requested-facts.ts'
 
 /** The parts that {@link CreateCall} works with. */
@@ -17,6 +18,7 @@ export interface CreateDeps {
   readonly tasks: TaskStore
   /** Writes the results of creates. */
   readonly records: RecordKeeper
+  readonly gate: IntentGate
   readonly lines: VideoLines
   readonly clients: VideoLineClients
 }
@@ -46,7 +48,7 @@ export class CreateCall {
     this.#request = request
     this.#deps = deps
     this.#source = source
-    this.#record = new CreateRecord(call, deps.tasks, deps.records)
+    this.#record = new CreateRecord(call, deps.tasks, deps.records, deps.gate)
     const { operation, body } = request
     this.#order = { operation, body, remixOf: source?.upstreamId ?? null }
   }

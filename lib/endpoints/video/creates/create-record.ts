@@ -6,6 +6,7 @@ import type { RecordKeeper } from '../tasks/record-keeper.ts'
 import { inTime } from '../tasks/store-wait.ts'
 import type { TaskIntent, VideoTask } from '../tasks/task.ts'
 import type { CreatedTask, Intended, TaskStore } from '../tasks/task-store.ts'
+import { type IntentGate, NotBegun } from './intent-gate.ts'
 
 /** The line that a create is sent to next. */
 export type CreateTarget = Pick<TaskIntent, 'line' | 'upstreamModel' | 'price' | 'answerBy'>
@@ -18,6 +19,7 @@ export class CreateRecord {
   readonly #call: Call
   readonly #tasks: TaskStore
   readonly #records: RecordKeeper
+  readonly #gate: IntentGate
   /** Set while the store may have a row for it. */
   #intent: TaskIntent | undefined
   /** Whether the store has confirmed the row. */
@@ -25,10 +27,11 @@ export class CreateRecord {
   /** Resolves when the store has answered the intent or has failed; the call may have ended before. */
   #intended: Promise<void> = Promise.resolve()
 
-  constructor(call: Call, tasks: TaskStore, records: RecordKeeper) {
+  constructor(call: Call, tasks: TaskStore, records: RecordKeeper, gate: IntentGate) {
     this.#call = call
     this.#tasks = tasks
     this.#records = records
+    this.#gate = gate
   }
 
   /**
@@ -44,10 +47,13 @@ export class CreateRecord {
       return
     }
     this.#intent = intentFor()
-    const intending = this.#tasks.intend(this.#intent)
+    const intent = this.#intent
+    const intending = this.#gate.run(intent.account, () => this.#tasks.intend(intent))
     this.#intended = intending.then(
       () => {},
-      () => {},
+      (error) => {
+        if (error instanceof NotBegun) this.#intent = undefined
+      },
     )
     this.#judge(await this.#orAway(intending))
   }

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { cleaningUp } from '../../support/clean-up.ts'
+import { startGatewayProcess, temporaryFolder } from '../../support/gateway-process.ts'
+import { watchHeldUp } from '../../support/held-up.ts'
+import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { answerJson, chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
+import { booksOf, shutDown } from './paid-gateways.ts'
+
+const LOCKED_MS = 5000
+/** Creates of the locked account that are under way at a time. */
+const FLOOD = 40
+const ADMIN_TOKEN = 'admin-token-0123456789'
+
+interface Answered {
+  readonly status: number
+  readonly code: string | undefined
+  readonly ms: number
+}
+
+describe('an account whose rows somebody has locked', { skip: WITHOUT_POSTGRES, timeout: 120_000 }, () => {
+  let postgres: PostgresServer
+  const cleanUp = cleaningUp()
+  before(async () => {
+    postgres = await startPostgres()
+    cleanUp.after(() => postgres.close())
+  })
+
+  it('waits with its videos and deposits alone, and each of them has an answer in time', async (t) => {
+    const heldUp = watchHeldUp(t)
+    const url = await postgres.createDatabase()
+    const folder = await temporaryFolder()
+    t.after(folder.remove)
+    let made = 0
+    const upstream = await startUpstream((res, { path }) => {
+      if (!path.startsWith('/v1/videos')) return chatAnswer(res)
+      answerJson(res, 200, {
+        id: `v-${++made}`,
+        object: 'video',
+        status: 'queued',
+        progress: 0,
+        seconds: '4',
+      })
+    })
+    t.after(() => upstream.close())
+    const config = join(folder.path, 'config.json')
+    const accounts = ['locked', 'steady']
+    await writeFile(
+      config,
+      JSON.stringify({
+        accounts: accounts.map((id) => ({ id, balance: '100000' })),
+        keys: accounts.map((id) => ({ id, account: id, secret: `sk-${id}`, quota: '50000' })),
+        models: [
+          { id: 'chat', kind: 'chat', price: { perRequest: '0.01' } },
+          { id: 'video', kind: 'video', price: { perSecond: '0.01' } },
+        ],
+        lines: [
+          {
+            ...{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: `${upstream.url}/v1` },
+            models: { chat: 'c', video: 'v' },
+          },
+        ],
+      }),
+    )
+    const env = { DATABASE_URL: url, GATEWAY_CONFIG: config, ADMIN_TOKEN, LOG_LEVEL: 'warn' }
+    const gateway = await startGatewayProcess(env)
+    t.after(() => gateway.stop())
+
+    async function post(path: string, secret: string, body: object): Promise<Answered> {
+      const startedAt = performance.now()
+      const answer = await fetch(gateway.url + path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+      const code = /"code":\s*"(\w+)"/.exec(await answer.text())?.[1]
+      return { status: answer.status, code, ms: performance.now() - startedAt }
+    }
+    const create = (account: string) =>
+      post('/v1/videos', `sk-${account}`, { model: 'video', prompt: 'waves', seconds: '4' })
+    const ask = (account: string) =>
+      post('/v1/chat/completions', `sk-${account}`, {
+        model: 'chat',
+        messages: [{ role: 'user', content: 'hi' }],
+      })
+    let deposits = 0
+    const deposit = (account: string) =>
+      post(`/admin/accounts/${account}/deposits`, ADMIN_TOKEN, {
+        amount: '1',
+        reference: `deposit-${++deposits}`,
+      })
+    async function again(during: Promise<unknown>, act: () => Promise<Answered>, pauseMs = 0) {
+      const all: Answered[] = []
+      let over = false
+      void during.then(() => {
+        over = true
+      })
+      while (!over) {
+        all.push(await act())
+        await sleep(pauseMs)
+      }
+      return all
+    }
+    const worst = (all: readonly Answered[]) => Math.max(...all.map(({ ms }) => ms))
+
+    for (const account of accounts)
+      for (const act of [create, ask, deposit]) {
+        const { status, code } = await act(account)
+        assert.ok(status < 300, `${status} ${code}`)
+      }
+    const alone = sleep(1500)
+    const [videosAlone, asksAlone] = await Promise.all([
+      again(alone, () => create('steady'), 20),
+      again(alone, () => ask('steady'), 20),
+    ])
+
+    const operator = new Client({ connectionString: url })
+    await operator.connect()
+    t.after(() => operator.end())
+    await operator.query('begin')
+    await operator.query("select 1 from wallets where id in ('account:locked', 'key:locked') for update")
+    const locked = sleep(LOCKED_MS)
+    const [videos, asks, ofSteady, ofLocked, ...flood] = await Promise.all([
+      again(locked, () => create('steady'), 20),
+      again(locked, () => ask('steady'), 20),
+      again(locked, () => deposit('steady'), 50),
+      again(locked, () => deposit('locked')),
+      ...Array.from({ length: FLOOD }, () => again(locked, () => create('locked'))),
+    ])
+    await operator.query('rollback')
+    const own = flood.flat()
+    t.diagnostic(
+      `alone ${worst(videosAlone).toFixed()} and ${worst(asksAlone).toFixed()} ms; beside ${worst(videos).toFixed()}, ${worst(asks).toFixed()}, deposits ${worst(ofSteady).toFixed()} ms; ${own.length} of its own, ${worst(own).toFixed()} ms; ${ofLocked.length} deposits, ${worst(ofLocked).toFixed()} ms`,
+    )
+    const faults = (all: readonly Answered[]) => all.filter(({ status }) => status >= 300)
+    assert.deepEqual([faults(videos), faults(asks), faults(ofSteady)], [[], [], []])
+    const allowed = 500 + 2 * heldUp()
+    assert.ok(worst(videos) < worst(videosAlone) + allowed)
+    assert.ok(worst(asks) < worst(asksAlone) + allowed)
+    for (const { status, code, ms } of own) {
+      assert.deepEqual([status, code], [503, 'billing_unavailable'])
+      assert.ok(ms < 2000 + 2 * heldUp(), `${ms} ms`)
+    }
+    for (const { status, ms } of ofLocked) {
+      assert.ok(status >= 500, `${status}`)
+      assert.ok(ms < 5000 + 2 * heldUp(), `${ms} ms`)
+    }
+    for (const act of [create, deposit]) assert.ok((await act('locked')).status < 300)
+    await shutDown([gateway])
+    assert.deepEqual((await booksOf(url)).violations, [])
+  })
+})
