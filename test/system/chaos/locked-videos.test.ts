@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { before, describe, it } from 'node:test'
+import { before, describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { cleaningUp } from '../../support/clean-up.ts'
@@ -9,11 +9,16 @@ import { startGatewayProcess, temporaryFolder } from '../../support/gateway-proc
 import { watchHeldUp } from '../../support/held-up.ts'
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { answerJson, chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
+import { untilAsync } from '../../support/until.ts'
 import { booksOf, shutDown } from './paid-gateways.ts'
 
 const LOCKED_MS = 5000
 /** Creates of the locked account that are under way at a time. */
 const FLOOD = 40
+const SILENT_MS = 8000
+/** Within this calls have an answer, and operators, whose operations have more time. */
+const CALL_MS = 3000
+const OPERATOR_MS = 8000
 const ADMIN_TOKEN = 'admin-token-0123456789'
 
 interface Answered {
@@ -22,16 +27,36 @@ interface Answered {
   readonly ms: number
 }
 
+async function again(during: Promise<unknown>, act: () => Promise<Answered>, pauseMs = 0) {
+  const all: Answered[] = []
+  let over = false
+  void during.then(() => {
+    over = true
+  })
+  while (!over) {
+    all.push(await act())
+    await sleep(pauseMs)
+  }
+  return all
+}
+
+const worst = (all: readonly Answered[]) => Math.max(...all.map(({ ms }) => ms))
+
 describe('an account whose rows somebody has locked', { skip: WITHOUT_POSTGRES, timeout: 120_000 }, () => {
   let postgres: PostgresServer
   const cleanUp = cleaningUp()
   before(async () => {
     postgres = await startPostgres()
-    cleanUp.after(() => postgres.close())
+    cleanUp.after(() => {
+      postgres.thaw()
+      return postgres.close()
+    })
   })
 
-  it('waits with its videos and deposits alone, and each of them has an answer in time', async (t) => {
-    const heldUp = watchHeldUp(t)
+  const accounts = ['locked', 'steady']
+
+  /** A gateway with two tenants, and what they and their operator do. */
+  async function world(t: TestContext) {
     const url = await postgres.createDatabase()
     const folder = await temporaryFolder()
     t.after(folder.remove)
@@ -48,7 +73,6 @@ describe('an account whose rows somebody has locked', { skip: WITHOUT_POSTGRES, 
     })
     t.after(() => upstream.close())
     const config = join(folder.path, 'config.json')
-    const accounts = ['locked', 'steady']
     await writeFile(
       config,
       JSON.stringify({
@@ -93,20 +117,12 @@ describe('an account whose rows somebody has locked', { skip: WITHOUT_POSTGRES, 
         amount: '1',
         reference: `deposit-${++deposits}`,
       })
-    async function again(during: Promise<unknown>, act: () => Promise<Answered>, pauseMs = 0) {
-      const all: Answered[] = []
-      let over = false
-      void during.then(() => {
-        over = true
-      })
-      while (!over) {
-        all.push(await act())
-        await sleep(pauseMs)
-      }
-      return all
-    }
-    const worst = (all: readonly Answered[]) => Math.max(...all.map(({ ms }) => ms))
+    return { gateway, url, create, ask, deposit }
+  }
 
+  it('waits with its videos and deposits alone, and each of them has an answer in time', async (t) => {
+    const heldUp = watchHeldUp(t)
+    const { gateway, url, create, ask, deposit } = await world(t)
     for (const account of accounts)
       for (const act of [create, ask, deposit]) {
         const { status, code } = await act(account)
@@ -150,6 +166,34 @@ describe('an account whose rows somebody has locked', { skip: WITHOUT_POSTGRES, 
       assert.ok(ms < 5000 + 2 * heldUp(), `${ms} ms`)
     }
     for (const act of [create, deposit]) assert.ok((await act('locked')).status < 300)
+    await shutDown([gateway])
+    assert.deepEqual((await booksOf(url)).violations, [])
+  })
+
+  it('has its answers in time, as all have, where Postgres accepts connections and says nothing', async (t) => {
+    const heldUp = watchHeldUp(t)
+    const { gateway, url, create, ask, deposit } = await world(t)
+    for (const account of accounts)
+      for (const act of [create, ask, deposit]) assert.ok((await act(account)).status < 300)
+    postgres.freeze()
+    const silent = sleep(SILENT_MS)
+    const each = (act: (account: string) => Promise<Answered>) =>
+      Promise.all(accounts.map((account) => again(silent, () => act(account), 50)))
+    const [creates, asks, deposits] = await Promise.all([each(create), each(ask), each(deposit)])
+    for (const [what, all, bound] of [
+      ['creates', creates.flat(), CALL_MS],
+      ['calls', asks.flat(), CALL_MS],
+      ['deposits', deposits.flat(), OPERATOR_MS],
+    ] as const) {
+      t.diagnostic(`${all.length} ${what}, the slowest ${worst(all).toFixed()} ms`)
+      assert.ok(worst(all) < bound + 2 * heldUp(), `${what}: ${worst(all)} ms`)
+      for (const { status } of all) assert.ok(status >= 500 || status < 300, `${what}: ${status}`)
+    }
+    assert.equal((await fetch(`${gateway.url}/healthz`)).status, 200)
+    postgres.thaw()
+    for (const account of accounts)
+      for (const act of [create, ask, deposit])
+        await untilAsync(async () => (await act(account)).status < 300, 'an answer', 30_000)
     await shutDown([gateway])
     assert.deepEqual((await booksOf(url)).violations, [])
   })
