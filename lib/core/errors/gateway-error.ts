@@ -1,4 +1,4 @@
-import { type ErrorCode, errorRow, type RetryTier } from './codes.ts'
+import { type ErrorCode, errorRow, isErrorCode, type RetryTier } from './codes.ts'
 
 /** What one error adds to its row of the error table. */
 export interface GatewayErrorOptions {
@@ -33,6 +33,7 @@ const GATEWAY_ERROR = Symbol.for('express-model-gateway error')
  * `errorEnvelope`, Express's own error handler reads `status` and `headers`, NestJS reads `statusCode`, and a handler of your
  * own can use all of them: `res.status(error.status).set(error.headers).send(error.message)`.
  *
+ * @throws TypeError if there is no such code, or the options are no object.
  * @example
  * throw new GatewayError('invalid_request', { param: 'messages[1].role', message: 'Unknown role.' })
  */
@@ -58,6 +59,7 @@ export class GatewayError extends Error {
   }
 
   constructor(code: ErrorCode, options: GatewayErrorOptions = {}) {
+    checkArguments(code, options)
     const row = errorRow(code)
     super(options.message ?? row.message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
@@ -86,6 +88,18 @@ export class GatewayError extends Error {
   get [GATEWAY_ERROR](): true {
     return true
   }
+}
+
+/** Names the mistake of a handler in JavaScript, which would answer its own 500 for a reason that nobody can read. */
+function checkArguments(code: unknown, options: unknown): void {
+  if (!isErrorCode(code))
+    throw new TypeError(
+      `GatewayError: there is no code ${JSON.stringify(code)}; write one of the table, such as "invalid_request"`,
+    )
+  if (typeof options !== 'object' || options === null)
+    throw new TypeError(
+      'GatewayError: its options must be an object, such as { message: "text is missing." }',
+    )
 }
 
 /** The codes that can name a field. */

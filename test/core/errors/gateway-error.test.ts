@@ -56,6 +56,17 @@ describe('GatewayError', () => {
     assert.equal(new GatewayError('idempotency_key_replayed').headers['x-request-id'], undefined)
   })
 
+  it('says what is wrong with its arguments', () => {
+    for (const [wrong, told] of [
+      [[], /^GatewayError: there is no code undefined; write one of the table, such as "invalid_request"$/],
+      [['text is missing'], /^GatewayError: there is no code "text is missing"; /],
+      [['toString'], /^GatewayError: there is no code "toString"; /],
+      [['conflict', 'it is taken'], /^GatewayError: its options must be an object, such as { message: /],
+      [['conflict', null], /^GatewayError: its options must be an object/],
+    ] as const)
+      assert.throws(() => Reflect.construct(GatewayError, wrong), { name: 'TypeError', message: told })
+  })
+
   it('is an Error that keeps its cause, and has none where none was given', () => {
     const cause = new Error('inside')
     const error = new GatewayError('internal_error', { cause })
