@@ -23,11 +23,13 @@ export function checkOptions<Options extends object>(
     throw new TypeError(
       `${owner}: the function that makes the middleware was mounted; call it: app.use(${owner}()), not app.use(${owner})`,
     )
+  const names = Object.keys(rules)
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw new TypeError(
-      `${owner}: its options must be an object, such as { ${exampleOf(rules)} }, not ${kindOf(given)}`,
+      names.length === 0
+        ? `${owner}: it has no options; leave out ${kindOf(given)}`
+        : `${owner}: its options must be an object, such as { ${exampleOf(rules)} }, not ${kindOf(given)}`,
     )
-  const names = Object.keys(rules)
   for (const name of Object.keys(given)) {
     if (names.length === 0) throw new TypeError(`${owner}: it has no options; leave out "${name}"`)
     if (Object.hasOwn(rules, name)) continue

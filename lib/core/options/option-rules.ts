@@ -22,6 +22,8 @@ export function anObjectWith(be: string, ...methods: readonly [string, ...string
     accepts: (value) =>
       typeof value === 'object' &&
       value !== null &&
+      // An array has a "find" too.
+      !Array.isArray(value) &&
       methods.every((method) => isFunction((value as Record<string, unknown>)[method])),
   }
 }
@@ -83,7 +85,8 @@ export function aWholeNumber(be: string, least: number, most = Number.MAX_SAFE_I
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined || typeof value === 'boolean') return String(value)
   if (typeof value === 'number') return `the number ${value}`
-  if (Array.isArray(value)) return 'an array'
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : 'an array'
+  if (value === '') return 'an empty string'
   if (typeof value === 'object') return value instanceof Promise ? 'a promise: await it first' : 'an object'
   return `a ${typeof value}`
 }

@@ -1,11 +1,22 @@
 import { hashSecret } from '../../core/catalog/index.ts'
 import type { ParsedAccount, ParsedKey } from '../../core/config/index.ts'
+import { aListOf, checkOptions, type OptionRules, required } from '../../core/options/index.ts'
 import type { AccountRecord, KeyDirectory, KeyRecord } from './key-directory.ts'
 
 /** Keys and accounts as in a config. Members with a default may be left out. */
 export interface KeySeed {
   accounts: readonly (Pick<ParsedAccount, 'id'> & Partial<ParsedAccount>)[]
   keys: readonly (Pick<ParsedKey, 'id' | 'account' | 'secret'> & Partial<ParsedKey>)[]
+}
+
+const RULES: OptionRules<KeySeed> = {
+  accounts: required(aListOf("an array of accounts, such as [{ id: 'acme' }]", 'id')),
+  keys: required(
+    aListOf(
+      "an array of keys, such as [{ id: 'k1', account: 'acme', secret: 'sk-…' }]",
+      ...['id', 'account', 'secret'],
+    ),
+  ),
 }
 
 /** A directory in the memory of the process. */
@@ -36,18 +47,27 @@ export class MemoryKeyDirectory implements KeyDirectory {
 /**
  * Returns a {@link MemoryKeyDirectory} with the accounts and keys of a config.
  *
- * @throws TypeError if a key names an unknown account, or its expiry is not a date.
+ * @throws TypeError if a key names an unknown account, its secret is the `env:NAME` of a config that was not loaded, or its
+ *   expiry is not a date.
  * @example
  * const keys = memoryKeyDirectory({ accounts: [{ id: 'acme' }], keys: [{ id: 'k1', account: 'acme', secret: 'sk-…' }]
  * })
  */
 export function memoryKeyDirectory(seed: KeySeed): MemoryKeyDirectory {
+  checkOptions('memoryKeyDirectory', seed, RULES, { others: 'ignored' })
   const directory = new MemoryKeyDirectory()
   const accounts = new Map(seed.accounts.map((account) => [account.id, toAccountRecord(account)]))
   for (const key of seed.keys) {
     const account = accounts.get(key.account)
     if (!account)
-      throw new TypeError(`key "${key.id}" names the account "${key.account}", which is not in "accounts"`)
+      throw new TypeError(
+        `memoryKeyDirectory: the key "${key.id}" names the account "${key.account}", which is not in "accounts"`,
+      )
+    // Taken literally, it would be a secret that everyone can guess.
+    if (key.secret.startsWith('env:'))
+      throw new TypeError(
+        `memoryKeyDirectory: the "secret" of the key "${key.id}" names a variable, which only loadConfig reads; give its value`,
+      )
     directory.set(hashSecret(key.secret), toKeyRecord(key, account))
   }
   return directory
@@ -77,6 +97,7 @@ function toKeyRecord(key: KeySeed['keys'][number], account: AccountRecord): KeyR
 /** Rejects an invalid date, which would never be reached. */
 function parseExpiry(keyId: string, expiresAt: string): number {
   const time = Date.parse(expiresAt)
-  if (Number.isNaN(time)) throw new TypeError(`key "${keyId}": "expiresAt" must be a date in ISO 8601`)
+  if (Number.isNaN(time))
+    throw new TypeError(`memoryKeyDirectory: "expiresAt" of the key "${keyId}" must be a date in ISO 8601`)
   return time
 }

@@ -62,8 +62,16 @@ for (const [name, { needs, takes, beside = {} }] of Object.entries(FACTORIES)) {
       }
     })
 
+    it('takes no array for an object with methods', () => {
+      for (const [option, value] of Object.entries(takes)) {
+        if (Array.isArray(value) || typeof value !== 'object') continue
+        for (const list of [[], [value]])
+          assertLine(made(name, { ...needs, [option]: list }), `${name}: "${option}`, option)
+      }
+    })
+
     it('wants an object of options, and what it needs in it', () => {
-      for (const value of [null, 'x', 7, [], true]) {
+      for (const value of [null, 'x', '', 7, [], true]) {
         assertLine(made(name, value), `${name}: `, String(value))
       }
       const missing = made(name, undefined)

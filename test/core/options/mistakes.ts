@@ -22,7 +22,11 @@ export function assertLine(error: Error | undefined, begin: string, what: string
   assert.ok(error, `${what} is taken`)
   assert.ok(error instanceof TypeError, `${what}: ${error.stack}`)
   assert.ok(error.message.startsWith(begin), `${what}: ${error.message}`)
-  assert.doesNotMatch(error.message, /\n|sk-secret-text|undefined is not|of undefined|of null/, what)
+  assert.doesNotMatch(
+    error.message,
+    /\n|sk-secret-text|undefined is not|of undefined|of null|undefined:/,
+    what,
+  )
 }
 
 /** Ways to misspell the name of an option. */

@@ -236,6 +236,9 @@ describe('options that cannot work', () => {
       /"k".*"b"/,
     )
     const key = { id: 'k', account: 'acme', secret: 's', expiresAt: 'soon' }
-    assert.throws(() => memoryKeyDirectory({ accounts, keys: [key] }), /"k".*"expiresAt"/)
+    assert.throws(
+      () => memoryKeyDirectory({ accounts, keys: [key] }),
+      /^TypeError: memoryKeyDirectory: "expiresAt" .*"k"/,
+    )
   })
 })
