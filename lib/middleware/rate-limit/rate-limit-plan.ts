@@ -14,6 +14,7 @@ import {
   required,
 } from '../../core/options/index.ts'
 import { accountLevel, type DemandPlan, estimatedTokens, keyLevel, type LimitLevel } from './demand.ts'
+import { ipSubject } from './ip-subject.ts'
 import type { HeaderStyle } from './limit-headers.ts'
 import { type LimitStore, MAX_WAIT_MS, MAX_WINDOW_MS } from './limit-store.ts'
 import { SubjectsOfLevel } from './subjects.ts'
@@ -98,7 +99,9 @@ function checkLevel(level: unknown, owner: string): void {
       `${owner} must be a level, such as { name: 'ip', by: ipSubject(), rpm: 60 }, not ${kindOf(level)}`,
     )
   checkOptions(owner, level as LimitLevel, LEVEL_RULES)
-  const { rpm, tpm, concurrency } = level as LimitLevel
+  const { by, rpm, tpm, concurrency } = level as LimitLevel
+  if (by === (ipSubject as unknown))
+    throw new TypeError(`${owner}: "by" is ipSubject itself; call it: by: ipSubject()`)
   if (rpm === undefined && tpm === undefined && concurrency === undefined)
     throw new TypeError(`${owner} limits nothing; give it "rpm", "tpm" or "concurrency"`)
 }

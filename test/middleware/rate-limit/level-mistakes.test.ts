@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { rateLimit } from '../../../lib/middleware/rate-limit/index.ts'
+import { ipSubject, rateLimit } from '../../../lib/middleware/rate-limit/index.ts'
 
 describe('a level of rateLimit', () => {
   for (const [wrong, told] of [
@@ -9,7 +9,7 @@ describe('a level of rateLimit', () => {
       { by: () => 'x', rpm: 1 },
       /^rateLimit: "levels\[0\]": "name" must be a string that is not empty, not undefined$/,
     ],
-    [{ name: '', by: () => 'x', rpm: 1 }, /"name" must be a string that is not empty/],
+    [{ name: '', by: () => 'x', rpm: 1 }, /"name" must be a string that is not empty, not an empty string$/],
     [
       { name: 'a', rpm: 1 },
       /^rateLimit: "levels\[0\]": "by" must be a function of the request .*, not undefined$/,
@@ -17,6 +17,10 @@ describe('a level of rateLimit', () => {
     [
       { name: 'a', by: 'ip', rpm: 1 },
       /"by" must be a function of the request that returns the subject.*not a string/,
+    ],
+    [
+      { name: 'a', by: ipSubject, rpm: 1 },
+      /"levels\[0\]": "by" is ipSubject itself; call it: by: ipSubject\(\)$/,
     ],
     [{ name: 'a', by: () => 'x', rpm: '60' }, /"rpm" must be a number from 0 up, null .*, not a string$/],
     [{ name: 'a', by: () => 'x', tpm: -1 }, /"tpm" must be a number from 0 up.*, not the number -1$/],
