@@ -67,6 +67,14 @@ const RULES: OptionRules<ReadRequestOptions> = {
   estimateTokens: aFunction('a function of a text that returns its tokens'),
 }
 
+const NO_OPERATION =
+  'readRequest: the path of this route does not say which operation it is; give "operation", such as chatCompletions'
+
+/** Whether the app wrote this very path: then the caller has made no mistake. */
+function isOwnPath({ route }: Request): boolean {
+  return typeof route?.path === 'string' && !/[*:{]/.test(route.path)
+}
+
 /**
  * Reads and validates the body, and writes `call.request`. Refuses with `invalid_request` (naming the member in
  * `error.param`), `request_too_large`, `model_not_found`, `model_not_allowed`, `unsupported_feature` or
@@ -89,7 +97,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     const call = callOf(req)
     const operation = (typeof given === 'function' ? given(req) : given) ?? operationByPath(call.path)
     if (!operation) {
-      next(call.refuse('not_found'))
+      next(given === undefined && isOwnPath(req) ? new TypeError(NO_OPERATION) : call.refuse('not_found'))
       return
     }
     if (before.length > 0 && isLarge(req)) void askBefore(req, call, operation, next)
