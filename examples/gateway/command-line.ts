@@ -23,7 +23,7 @@ Without a config it runs a demo, whose models answer by rule and are no AI.
 convert litellm prints the config.yaml of a LiteLLM proxy as a config, and to stderr what it cannot carry over.
 
 Environment: PORT (8787), HOST (127.0.0.1), GATEWAY_CONFIG (as --config), DATABASE_URL, REDIS_URL, ADMIN_TOKEN,
-WORKERS, LOG_LEVEL and others; see the README of the package.`
+WORKERS, LOG_LEVEL and others: docs/run-the-gateway.md of the package express-model-gateway has them all.`
 
 const OPTIONS = {
   config: { type: 'string' },
@@ -55,7 +55,8 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true })
   } catch (error) {
-    throw misuse(`${(error as Error).message.split('\n')[0]}`)
+    // Node's second sentence explains positional arguments that start with a dash: there are none.
+    throw misuse(`${(error as Error).message.split(/\.(?:\s|$)/)[0]}`)
   }
 }
 

@@ -111,6 +111,10 @@ const DEFAULTS = {
 
 /** @throws {ConfigError} naming all faults. */
 function validate(options: GatewayOptions) {
+  if (typeof options !== 'object' || options === null)
+    throw new ConfigError([
+      "createGateway: its options must be an object, such as { databaseUrl: 'memory:' }",
+    ])
   const { databaseUrl, redisUrl, adminToken, logger, metrics, env } = { ...DEFAULTS, ...options }
   const unknown = Object.keys(options).filter((name) => !Object.hasOwn(DEFAULTS, name))
   const faults = unknown.map(

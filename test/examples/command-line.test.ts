@@ -17,8 +17,9 @@ describe('the command line', () => {
     test(`is read: ${args.join(' ')}`, () => assert.deepEqual(readCommandLine(args), expected))
 
   const REFUSED: readonly [args: string[], why: RegExp][] = [
-    [['--chekc'], /'--chekc'/],
+    [['--chekc'], /^Unknown option '--chekc';/],
     [['--config'], /'--config/],
+    [['--config', '--check'], /'--config' argument is ambiguous;|'--config.*' argument/],
     [['gateway.yaml'], /'gateway\.yaml'/],
     [['covnert', 'litellm', 'a.yaml'], /'covnert'/],
     [['--check', 'gateway.yaml'], /'gateway\.yaml'/],

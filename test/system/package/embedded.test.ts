@@ -84,17 +84,18 @@ describe('createGateway, of the installed tarball', () => {
     project.write(
       'refused.js',
       `import { createGateway } from 'express-model-gateway/gateway'
-for (const [config, options] of [[{}, { databaseURL: 'memory:' }], [{ accounts: 1, keys: 2 }, { databaseUrl: 'memory:' }]])
+for (const [config, options] of [[{}, { databaseURL: 'memory:' }], [{}, null], [{ accounts: 1, keys: 2 }, { databaseUrl: 'memory:' }]])
   await createGateway(config, options).then(() => console.log('made'), ({ name, faults }) => console.log(name, faults.length, faults.join(' ')))
 `,
     )
     const { code, stdout } = await runProgram([process.execPath, 'refused.js'], project.folder)
-    const [option, config] = stdout.trim().split('\n')
+    const [option, none, config] = stdout.trim().split('\n')
     assert.equal(code, 0)
     assert.match(
       `${option}`,
       /^ConfigError 1 createGateway: there is no option "databaseURL"; there are databaseUrl,/,
     )
+    assert.match(`${none}`, /^ConfigError 1 createGateway: its options must be an object, such as /)
     assert.match(`${config}`, /^ConfigError \d .*accounts.*keys/)
   })
 })
