@@ -93,12 +93,11 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     res: Response,
     next: NextFunction,
   ): void {
+    notice.note(call, demand)
     if (!demand) {
-      notice.unlimited(call)
       next()
       return
     }
-    notice.isNeeded = false
     const impossible = impossibleLimit(demand)
     if (impossible) {
       next(shown(res, refuseForGood(call, impossible)))

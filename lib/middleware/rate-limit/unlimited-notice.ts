@@ -1,4 +1,5 @@
 import { type Call, quietLogger } from '../../core/call/index.ts'
+import type { Demand } from './limit-store.ts'
 import type { RateLimitOptions } from './rate-limit-plan.ts'
 
 /** So many requests in a row without a limit are no coincidence, such as visitors that have not logged in. */
@@ -6,7 +7,7 @@ const MANY = 100
 
 /** Tells the operator once that a `rateLimit` has limited nothing so far. */
 export class UnlimitedNotice {
-  isNeeded = true
+  #isNeeded = true
   readonly #options: RateLimitOptions
   #requests = 0
 
@@ -14,17 +15,23 @@ export class UnlimitedNotice {
     this.#options = options
   }
 
-  /** Notes a request to which no level applies. */
-  unlimited(call: Call): void {
-    if (!this.isNeeded) return
+  /** Notes what a request counts: nothing if no level applies, or if only tokens are limited and none are known. */
+  note(call: Call, demand: Demand | undefined): void {
+    if (!this.#isNeeded) return
+    if (demand && (demand.slots.length > 0 || demand.charges.some(({ cost }) => cost > 0))) {
+      this.#isNeeded = false
+      return
+    }
     const { levels, logger = call.logger } = this.#options
     if (!levels && call.principal) return
     this.#requests++
     if (levels && this.#requests < MANY) return
-    this.isNeeded = false
-    const mend = levels
-      ? `no level has applied to the first ${MANY} requests: check that "by" returns the subject, and the limits a number`
-      : 'nobody is authenticated: mount authenticate before it, or give "levels"'
+    this.#isNeeded = false
+    const mend = demand
+      ? `no tokens were known of the first ${MANY} requests: mount readRequest before it, or give "tokens"`
+      : levels
+        ? `no level has applied to the first ${MANY} requests: check that "by" returns the subject, and the limits a number`
+        : 'nobody is authenticated: mount authenticate before it, or give "levels"'
     quietLogger(logger).warn({ requestId: call.id }, `rateLimit: nothing is limited; ${mend}`)
   }
 }

@@ -32,6 +32,31 @@ describe('a limit that never applies', () => {
     )
   })
 
+  it('is told once after a hundred requests where only tokens are limited, and nobody counts them', async (t) => {
+    const logger = recordingLogger()
+    const app = await shop(t, { logger, levels: [{ name: 'all', by: () => 'all', tpm: 1 }] })
+    for (let i = 0; i < 99; i++) await app.ask()
+    assert.deepEqual(logger.lines, [])
+    for (let i = 0; i < 102; i++) assert.equal((await app.ask()).status, 200)
+    assert.deepEqual(
+      logger.lines.map(({ message }) => message),
+      [
+        'rateLimit: nothing is limited; no tokens were known of the first 100 requests: mount readRequest before it, or give "tokens"',
+      ],
+    )
+  })
+
+  it('is not told where tokens are counted', async (t) => {
+    const logger = recordingLogger()
+    const app = await shop(t, {
+      logger,
+      tokens: () => 1,
+      levels: [{ name: 'all', by: () => 'all', tpm: 200 }],
+    })
+    for (let i = 0; i < 120; i++) await app.ask()
+    assert.deepEqual(logger.lines, [])
+  })
+
   it('is not told where a level has applied before', async (t) => {
     const logger = recordingLogger()
     const app = await shop(t, { logger, levels: [{ name: 'user', by: (req) => req.get('x-user'), rpm: 9 }] })
