@@ -73,8 +73,21 @@ export function loadConfig(
 
 /** Returns the faults of an issue; zod reports all unknown members of an object as one issue. */
 function describeIssue(issue: z.core.$ZodIssue): string[] {
-  if (issue.code !== 'unrecognized_keys') return [`${formatPath(issue.path)}: ${issue.message}`]
+  if (issue.code !== 'unrecognized_keys') return [`${formatPath(issue.path)}: ${inOurWords(issue.message)}`]
   return issue.keys.map((key) => `${formatPath([...issue.path, key])}: is not a known member`)
+}
+
+/** What zod says, in the form of the other faults: what the member must be. */
+const OUR_WORDS = [
+  [/^Invalid input: expected (\w+), received undefined$/, 'is missing; it must be of type $1'],
+  [/^Invalid input: expected (\w+), received (\w+)$/, 'must be of type $1, not $2'],
+  [/ of type record\b/, ' of type object'],
+  [/^Invalid option: expected one of /, 'must be one of '],
+  [/^Too (?:small|big): expected \w+ to /, 'must '],
+] as const
+
+function inOurWords(message: string): string {
+  return OUR_WORDS.reduce((text, [theirs, ours]) => text.replace(theirs, ours), message)
 }
 
 interface WithSecrets {

@@ -118,6 +118,7 @@ describe('a fault of the config', () => {
       assert.equal(faults.length, 1, faults.join('\n'))
       assert.ok(faults[0]?.startsWith(`${path}: `), faults[0])
       assert.ok((faults[0]?.length ?? 0) > path.length + 8, 'it says what is wrong')
+      assert.doesNotMatch(`${faults}`, /received|Too small|Too big|Invalid option/, 'words that are not ours')
     })
   }
 
