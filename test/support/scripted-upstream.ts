@@ -95,7 +95,12 @@ export function answerJson(
 
 /** A whole OpenAI-style completion. */
 export function chatAnswer(res: ServerResponse, text = 'Hello', extra: Record<string, unknown> = {}): void {
-  answerJson(res, 200, {
+  res.writeHead(200, { 'content-type': 'application/json' }).end(chatAnswerOf(text, extra))
+}
+
+/** The JSON of {@link chatAnswer}. */
+export function chatAnswerOf(text: string, extra: Record<string, unknown> = {}): string {
+  return JSON.stringify({
     id: 'chatcmpl-1',
     object: 'chat.completion',
     created: 1,

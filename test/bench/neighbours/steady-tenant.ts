@@ -28,7 +28,7 @@ async function steadyWindow(windowMs: number): Promise<Window> {
   const pending: Promise<void>[] = []
   const begun = performance.now()
   for (let due = begun; due < begun + windowMs; due += BETWEEN_CALLS_MS) {
-    await new Promise((resolve) => setTimeout(resolve, due - performance.now()))
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())))
     pending.push(
       timedCall().then(({ ms, failure }) => {
         times.push(ms)

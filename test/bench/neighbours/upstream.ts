@@ -4,14 +4,16 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort } from 'node:worker_threads'
 import { gzipSync } from 'node:zlib'
-import { answerJson, chatAnswer, chatChunk, chatEvents, stream } from '../../support/scripted-upstream.ts'
+import { answerJson, chatAnswer, chatAnswerOf, chatChunk, chatEvents, stream } from '../../support/scripted-upstream.ts'
 
 type Behaviour = (res: ServerResponse, isStream: boolean) => unknown
 
 const error = (code: string) => ({ error: { message: 'no', type: code, code } })
-const LARGE_EVENT = chatChunk({ content: 'x'.repeat(4 << 20) })
-const LARGE_TEXT = 'long answer '.repeat(500_000)
-const MANY_VALUES = `{"choices":[${'{},'.repeat(1_000_000)}{}]}`
+// As bytes: what is made anew for each answer would hold up the other tenant here, and not in the gateway.
+const LARGE_EVENT = Buffer.from(chatChunk({ content: 'x'.repeat(4 << 20) }))
+const LARGE_ANSWER = Buffer.from(chatAnswerOf('long answer '.repeat(500_000)))
+const MANY_VALUES = Buffer.from(`{"choices":[${'{},'.repeat(1_000_000)}{}]}`)
+const MANY_EVENTS = Buffer.from(chatChunk({ content: 'x' }).repeat(1000))
 const GZIP_BOMB = gzipSync(Buffer.alloc(200 << 20, ' '))
 
 const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
@@ -28,23 +30,22 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
     await stream(res, chatEvents(['a', 'b']).slice(0, 2), { end: false })
     res.destroy()
   },
-  large: (res) => chatAnswer(res, LARGE_TEXT),
+  large: (res) => res.writeHead(200, { 'content-type': 'application/json' }).end(LARGE_ANSWER),
   values: (res) => res.writeHead(200, { 'content-type': 'application/json' }).end(MANY_VALUES),
   bomb: (res) =>
     res.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(GZIP_BOMB),
   'large-event': async (res) => {
     res.writeHead(200, { 'content-type': 'text/event-stream' })
     for (let at = 0; at < LARGE_EVENT.length && !res.destroyed; at += 16_384) {
-      res.write(LARGE_EVENT.slice(at, at + 16_384))
+      res.write(LARGE_EVENT.subarray(at, at + 16_384))
       await sleep(0)
     }
     res.end(chatEvents([]).join(''))
   },
   'many-events': async (res) => {
-    const chunk = chatChunk({ content: 'x' }).repeat(1000)
     res.writeHead(200, { 'content-type': 'text/event-stream' })
     for (let i = 0; i < 200 && !res.destroyed; i++)
-      if (!res.write(chunk))
+      if (!res.write(MANY_EVENTS))
         await Promise.race([new Promise((resolve) => res.once('drain', resolve)), sleep(5000)])
     res.end(chatEvents([]).join(''))
   },
