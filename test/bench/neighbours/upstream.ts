@@ -4,7 +4,14 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parentPort } from 'node:worker_threads'
 import { gzipSync } from 'node:zlib'
-import { answerJson, chatAnswer, chatAnswerOf, chatChunk, chatEvents, stream } from '../../support/scripted-upstream.ts'
+import {
+  answerJson,
+  chatAnswer,
+  chatAnswerOf,
+  chatChunk,
+  chatEvents,
+  stream,
+} from '../../support/scripted-upstream.ts'
 
 type Behaviour = (res: ServerResponse, isStream: boolean) => unknown
 
