@@ -1,4 +1,5 @@
 export { jsonBody, readBody } from './json-body.ts'
 export { fitting, listPage, pageMembers, readQuery } from './list-page.ts'
+export { newRouter } from './new-router.ts'
 export { noStore, setNoStore } from './no-store.ts'
 export { orNotFound } from './or-not-found.ts'

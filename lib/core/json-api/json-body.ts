@@ -1,15 +1,29 @@
-import express, { type Request, type RequestHandler } from 'express'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { z } from 'zod'
 import { callOf } from '../call/index.ts'
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;|$)/i
 
+let parser: RequestHandler | undefined
+
 /** A middleware that parses JSON bodies. A body without a `Content-Type` counts as JSON. */
-export const jsonBody: RequestHandler = express.json({
-  limit: 64 * 1024,
-  strict: false,
-  type: ({ headers }) => JSON_TYPE.test(headers['content-type'] ?? 'application/json'),
-})
+export function jsonBody(req: Request, res: Response, next: NextFunction): void {
+  if (parser) parser(req, res, next)
+  else
+    loadParser()
+      .then(() => jsonBody(req, res, next))
+      .catch(next)
+}
+
+/** Loads Express, which most apps have loaded already. */
+async function loadParser(): Promise<void> {
+  const { default: express } = await import('express')
+  parser = express.json({
+    limit: 64 * 1024,
+    strict: false,
+    type: ({ headers }) => JSON_TYPE.test(headers['content-type'] ?? 'application/json'),
+  })
+}
 
 /**
  * Validates the body of a request.

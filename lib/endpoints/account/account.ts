@@ -1,7 +1,7 @@
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response, Router } from 'express'
 import { callOf } from '../../core/call/index.ts'
 import { formatAmount } from '../../core/catalog/index.ts'
-import { setNoStore } from '../../core/json-api/index.ts'
+import { newRouter, setNoStore } from '../../core/json-api/index.ts'
 import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 
@@ -41,7 +41,7 @@ export function accountRoutes(options: AccountRoutesOptions): Router {
     ledger: required(anObjectWith('the ledger that the billing guard uses', 'wallets')),
   })
   const ledger = boundedStore('ledger', options.ledger)
-  const router = Router()
+  const router = newRouter()
   router.get('/account', showAccount)
   return router
 

@@ -1,6 +1,6 @@
-import { type Request, Router } from 'express'
+import type { Request, Router } from 'express'
 import { actorFromHeader, type ChangeLog } from '../../core/change-log/index.ts'
-import { noStore } from '../../core/json-api/index.ts'
+import { newRouter, noStore } from '../../core/json-api/index.ts'
 import {
   aFunction,
   anObject,
@@ -72,7 +72,7 @@ export function adminRoutes(options: AdminRoutesOptions): Router {
   const { keys, lines, videoTasks, changes, actor = actorFromHeader } = options
   const accounts = boundedStore('accounts', options.accounts)
   const ledger = boundedStore('ledger', options.ledger, { check: CHECK_MS })
-  const router = Router()
+  const router = newRouter()
     .use(noStore)
     .use(adminAccountRoutes({ accounts, ledger, actor }))
     .use(ledgerRoutes(ledger))

@@ -1,8 +1,8 @@
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response, Router } from 'express'
 import { z } from 'zod'
 import { isRequestId } from '../../core/call/index.ts'
 import type { ChangeLog, RecordedChange } from '../../core/change-log/index.ts'
-import { listPage, pageMembers, readQuery } from '../../core/json-api/index.ts'
+import { listPage, newRouter, pageMembers, readQuery } from '../../core/json-api/index.ts'
 
 /** The query of `GET /changes`. */
 export const changeQuery = z.object({
@@ -12,7 +12,7 @@ export const changeQuery = z.object({
 
 /** Returns the route of `/changes`: the changes that operators have made, newest first. */
 export function changeRoutes(changes: ChangeLog): Router {
-  const router = Router()
+  const router = newRouter()
   router.get('/changes', listChanges)
   return router
 

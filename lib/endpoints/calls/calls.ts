@@ -1,7 +1,7 @@
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response, Router } from 'express'
 import { callOf, isRequestId } from '../../core/call/index.ts'
 import type { CallStore } from '../../core/call-store/index.ts'
-import { listPage, readQuery, setNoStore } from '../../core/json-api/index.ts'
+import { listPage, newRouter, readQuery, setNoStore } from '../../core/json-api/index.ts'
 import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import { allCallsQuerySchema, callQuerySchema } from './call-query.ts'
@@ -37,7 +37,7 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
   })
   const { account = (req: Request) => callOf(req).principal?.accountId } = options
   const store = boundedStore('call log', options.store)
-  const router = Router()
+  const router = newRouter()
   router.get('/calls', listCalls)
   router.get('/calls/:request_id', findCall)
   return router

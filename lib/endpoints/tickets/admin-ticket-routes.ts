@@ -1,8 +1,16 @@
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response, Router } from 'express'
 import type { z } from 'zod'
 import type { CallLogEntry } from '../../core/call/index.ts'
 import { actorFromHeader, changeOrigin } from '../../core/change-log/index.ts'
-import { jsonBody, listPage, noStore, orNotFound, readBody, readQuery } from '../../core/json-api/index.ts'
+import {
+  jsonBody,
+  listPage,
+  newRouter,
+  noStore,
+  orNotFound,
+  readBody,
+  readQuery,
+} from '../../core/json-api/index.ts'
 import { aFunction, anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import type { CallsView } from './calls-view.ts'
@@ -38,7 +46,7 @@ export function adminTicketRoutes(options: AdminTicketRoutesOptions): Router {
   const { actor = actorFromHeader } = options
   const store = boundedStore('tickets', options.store)
   const calls = boundedStore('call log', options.calls)
-  const router = Router()
+  const router = newRouter()
   router.get('/tickets', noStore, listTickets)
   router.get('/tickets/:id', noStore, showTicket)
   router.patch('/tickets/:id', noStore, jsonBody, handleTicket)

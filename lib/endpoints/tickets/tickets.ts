@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response, Router } from 'express'
 import { type CallLogEntry, callOf } from '../../core/call/index.ts'
-import { jsonBody, noStore, readBody } from '../../core/json-api/index.ts'
+import { jsonBody, newRouter, noStore, readBody } from '../../core/json-api/index.ts'
 import { aFunction, aNumber, anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import type { CallsView } from './calls-view.ts'
@@ -49,7 +49,7 @@ export function ticketRoutes(options: TicketRoutesOptions): Router {
   const { account = (req: Request) => callOf(req).principal?.accountId } = options
   const store = boundedStore('tickets', options.store)
   const calls = boundedStore('call log', options.calls)
-  const router = Router()
+  const router = newRouter()
   router.post('/tickets', noStore, jsonBody, createTicket)
   router.get('/tickets/:id', noStore, showTicket)
   return router

@@ -1,9 +1,16 @@
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response, Router } from 'express'
 import type { z } from 'zod'
 import { callOf } from '../../../core/call/index.ts'
 import { formatAmount } from '../../../core/catalog/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
-import { jsonBody, listPage, orNotFound, readBody, readQuery } from '../../../core/json-api/index.ts'
+import {
+  jsonBody,
+  listPage,
+  newRouter,
+  orNotFound,
+  readBody,
+  readQuery,
+} from '../../../core/json-api/index.ts'
 import type { LedgerView, WalletFigures } from '../ledger/ledger-view.ts'
 import { pageQuery } from '../page-query.ts'
 import { accountChangeSchema, depositSchema, newAccountSchema } from './account-schemas.ts'
@@ -19,7 +26,7 @@ export interface AdminAccountRoutesOptions {
 
 /** Returns the routes of `/accounts`: accounts with their balances, and deposits. */
 export function adminAccountRoutes({ accounts, ledger, actor }: AdminAccountRoutesOptions): Router {
-  const router = Router()
+  const router = newRouter()
   router.get('/accounts', listAccounts)
   router.post('/accounts', jsonBody, createAccount)
   router.get('/accounts/:id', showAccount)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response, Router } from 'express'
 import { z } from 'zod'
 import { callOf } from '../../../core/call/index.ts'
 import { formatAmount, hashSecret, parseAmount } from '../../../core/catalog/index.ts'
@@ -7,6 +7,7 @@ import { changeOrigin } from '../../../core/change-log/index.ts'
 import {
   jsonBody,
   listPage,
+  newRouter,
   orNotFound,
   pageMembers,
   readBody,
@@ -36,7 +37,7 @@ export const keyQuery = z.object({
 
 /** Returns the routes of `/keys`: API keys and what they have spent. A new secret is in the answer once, and nowhere else. */
 export function keyRoutes({ keys, ledger, actor }: KeyRoutesOptions): Router {
-  const router = Router()
+  const router = newRouter()
   router.get('/keys', listKeys)
   router.post('/keys', jsonBody, createKey)
   router.get('/keys/:id', showKey)

@@ -1,12 +1,12 @@
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response, Router } from 'express'
 import { formatAmount } from '../../../core/catalog/index.ts'
-import { listPage, readQuery } from '../../../core/json-api/index.ts'
+import { listPage, newRouter, readQuery } from '../../../core/json-api/index.ts'
 import { pageQuery } from '../page-query.ts'
 import type { LeaseFigures, LedgerView } from './ledger-view.ts'
 
 /** Returns the routes `/leases`, the open leases of all processes, and `/ledger/check`, which recomputes the ledger. */
 export function ledgerRoutes(ledger: LedgerView): Router {
-  const router = Router()
+  const router = newRouter()
   router.get('/leases', listLeases)
   router.get('/ledger/check', checkLedger)
   return router

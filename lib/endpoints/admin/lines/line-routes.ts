@@ -1,7 +1,14 @@
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response, Router } from 'express'
 import { z } from 'zod'
 import { changeOrigin } from '../../../core/change-log/index.ts'
-import { jsonBody, listPage, orNotFound, readBody, readQuery } from '../../../core/json-api/index.ts'
+import {
+  jsonBody,
+  listPage,
+  newRouter,
+  orNotFound,
+  readBody,
+  readQuery,
+} from '../../../core/json-api/index.ts'
 import { pageQuery } from '../page-query.ts'
 import type { LineSwitchStore } from './line-switch-store.ts'
 
@@ -45,7 +52,7 @@ export const lineChangeSchema = z
 
 /** Returns the routes of `/lines`: the status of lines, and switching them and lifting their rests in all processes. */
 export function lineRoutes({ lines, actor }: LineRoutesOptions): Router {
-  const router = Router()
+  const router = newRouter()
   router.get('/lines', listLines)
   router.get('/lines/:id', showLine)
   router.patch('/lines/:id', jsonBody, changeLine)

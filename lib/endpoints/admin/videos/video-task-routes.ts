@@ -1,9 +1,16 @@
-import { type Request, type Response, Router } from 'express'
+import type { Request, Response, Router } from 'express'
 import type { z } from 'zod'
 import { callOf } from '../../../core/call/index.ts'
 import { formatAmount } from '../../../core/catalog/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
-import { jsonBody, listPage, orNotFound, readBody, readQuery } from '../../../core/json-api/index.ts'
+import {
+  jsonBody,
+  listPage,
+  newRouter,
+  orNotFound,
+  readBody,
+  readQuery,
+} from '../../../core/json-api/index.ts'
 import { pageQuery } from '../page-query.ts'
 import { resolutionSchema } from './video-task-schemas.ts'
 import {
@@ -23,7 +30,7 @@ export interface VideoTaskRoutesOptions {
 
 /** Returns the routes of `/video-tasks`: the video tasks of all accounts, and resolving those whose result is unknown. */
 export function videoTaskRoutes({ tasks, actor }: VideoTaskRoutesOptions): Router {
-  const router = Router()
+  const router = newRouter()
   router.get('/video-tasks', listTasks)
   router.get('/video-tasks/:id', showTask)
   router.post('/video-tasks/:id/resolve', jsonBody, resolveTask)
