@@ -1,6 +1,11 @@
 import type { Buffer } from 'node:buffer'
 
-const ESCAPES = ['\\ud', '\\uD']
+const BACKSLASH = 0x5c
+const U = 0x75
+const D = 0x64
+const LOWER_CASE = 0x20
+/** Behind an escape, so many bytes are looked at one by one before the text is searched natively. */
+const NEAR = 64
 
 /**
  * Replaces lone surrogates in a parsed JSON text by U+FFFD, which is what their UTF-8 is. `JSON.stringify` writes each as an
@@ -9,7 +14,20 @@ const ESCAPES = ['\\ud', '\\uD']
  * @param raw the text. UTF-8 has no lone surrogates, but escapes can name them.
  */
 export function withoutLoneSurrogates(json: unknown, raw: Buffer): unknown {
-  return ESCAPES.some((begin) => raw.includes(begin)) ? wellFormed(json) : json
+  return hasSurrogateEscape(raw) ? wellFormed(json) : json
+}
+
+/** Whether a JSON text has an escape of a surrogate: `\ud8`, in either case. A native search would cost 5 ns for each backslash. */
+function hasSurrogateEscape(raw: Buffer): boolean {
+  for (let at = raw.indexOf(BACKSLASH); at >= 0; at = nextEscape(raw, at + 2))
+    if (raw[at + 1] === U && ((raw[at + 2] ?? 0) | LOWER_CASE) === D) return true
+  return false
+}
+
+function nextEscape(raw: Buffer, from: number): number {
+  const near = Math.min(raw.length, from + NEAR)
+  for (let at = from; at < near; at++) if (raw[at] === BACKSLASH) return at
+  return raw.indexOf(BACKSLASH, near)
 }
 
 function wellFormed(value: unknown): unknown {
