@@ -21,6 +21,8 @@ export async function parseYaml(
   try {
     return document.toJS({ maxAliasCount: 100 })
   } catch {
-    throw new Error(`${path} is not valid YAML: it has an alias without an anchor, or too many of them`)
+    throw new Error(
+      `${path} is not valid YAML: it has an alias without an anchor, too many aliases, or a merge of what is no mapping`,
+    )
   }
 }

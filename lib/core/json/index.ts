@@ -1,3 +1,4 @@
+export { parseExactly } from './exact-parse.ts'
 export { endOfString, type JsonTally, jsonExcess, newTally } from './json-bounds.ts'
 export {
   isJsonObject,

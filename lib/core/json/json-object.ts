@@ -1,4 +1,5 @@
 import { Buffer, isUtf8 } from 'node:buffer'
+import { parseExactly } from './exact-parse.ts'
 import { endOfString, type JsonTally, jsonExcess, newTally, SURELY_WITHIN } from './json-bounds.ts'
 import { withoutLoneSurrogates } from './well-formed.ts'
 import { withoutMember } from './without-member.ts'
@@ -70,7 +71,7 @@ export function parseJson(text: string, raw?: Buffer): unknown {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExactly(text)
   } catch {
     return undefined
   }
@@ -105,7 +106,7 @@ export function parseUnambiguous(raw: Buffer): unknown {
   const { members } = tally
   let json: unknown
   try {
-    json = JSON.parse(raw.toString())
+    json = parseExactly(raw.toString(), raw)
   } catch {
     throw new JsonFault('The request body is not valid JSON.')
   }

@@ -1,4 +1,5 @@
 import { GatewayError } from '../../core/errors/index.ts'
+import { parseExactly } from '../../core/json/index.ts'
 import {
   type ProviderConstraint,
   providerConstraintSchema,
@@ -43,7 +44,7 @@ function parseHeader(header: string | string[]): unknown {
   const text = String(header)
   if (text.length > MAX_CONSTRAINT_BYTES) throw tooLong('X-Gateway-Provider')
   try {
-    return JSON.parse(text)
+    return parseExactly(text)
   } catch {
     throw new GatewayError('invalid_request', {
       param: 'X-Gateway-Provider',

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Busboy, type BusboyInstance } from '@fastify/busboy'
 import { GatewayError } from '../../core/errors/index.ts'
-import { jsonExcess, newTally } from '../../core/json/index.ts'
+import { jsonExcess, newTally, parseExactly } from '../../core/json/index.ts'
 import { FormFile } from '../../core/operations/index.ts'
 
 /** Receives the form as JSON, or the error that refuses it. */
@@ -111,7 +111,7 @@ async function feed(parser: BusboyInstance, bytes: Buffer, isOver: () => boolean
 
 function putJson(name: string, text: string, put: (name: string, value: unknown) => void): boolean {
   try {
-    put(name, JSON.parse(text))
+    put(name, parseExactly(text))
     return true
   } catch {
     return false

@@ -88,7 +88,11 @@ describe('any file of LiteLLM', () => {
   test('becomes a config that passes the check of this gateway', () => {
     fc.assert(
       // `convert` runs the check.
-      fc.property(file, (content) => void convert(stringify(content, { version: '1.1' }))),
+      fc.property(file, (content) => {
+        // In YAML 1.1 such a member is a merge, which only a mapping can be.
+        fc.pre(!JSON.stringify(content).includes('"<<":'))
+        convert(stringify(content, { version: '1.1' }))
+      }),
       { numRuns: 500 },
     )
   })

@@ -1,0 +1,76 @@
+import { Buffer } from 'node:buffer'
+import { endOfString } from './json-bounds.ts'
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const BEGIN = Buffer.from('{"":[')
+const END = Buffer.from(']}')
+
+/**
+ * Parses JSON as `JSON.parse` should. That of Node 24 takes a name with an escape for another one, if an object of an
+ * earlier text, of anybody, had a name with a backslash at the same place: after `{"\\":1}` it reads `{"\u006e":1}` as the
+ * former. Whatever it takes has a backslash, so a text without such names was read well.
+ *
+ * @param raw the bytes of the text, if they are at hand.
+ * @throws {SyntaxError} if the text is not JSON.
+ */
+export function parseExactly(text: string, raw?: Buffer): unknown {
+  const json: unknown = JSON.parse(text)
+  if (!text.includes('\\') || !hasBackslashInName(json)) return json
+  return fromLists(JSON.parse(asLists(raw ?? Buffer.from(text)).toString()))
+}
+
+function hasBackslashInName(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (hasBackslashInName(value[i])) return true
+    return false
+  }
+  for (const name in value)
+    if (name.includes('\\') || hasBackslashInName((value as Record<string, unknown>)[name])) return true
+  return false
+}
+
+/** Writes each object of a valid text as `{"":[name, value, …]}`: names that are values are read well. */
+function asLists(raw: Buffer): Buffer {
+  let braces = 0
+  for (let at = 0; at < raw.length; at = raw[at] === QUOTE ? endOfString(raw, at) : at + 1)
+    if (raw[at] === OPEN_BRACE) braces++
+  const lists = Buffer.allocUnsafe(raw.length + braces * (BEGIN.length + END.length - 2))
+  let to = 0
+  for (let at = 0; at < raw.length; ) {
+    const byte = raw[at] as number
+    if (byte === QUOTE) {
+      const end = endOfString(raw, at)
+      to += raw.copy(lists, to, at, end)
+      at = end
+      continue
+    }
+    at++
+    if (byte === OPEN_BRACE) to += BEGIN.copy(lists, to)
+    else if (byte === CLOSE_BRACE) to += END.copy(lists, to)
+    else lists[to++] = byte === COLON ? COMMA : byte
+  }
+  return lists
+}
+
+function fromLists(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) value[i] = fromLists(value[i])
+    return value
+  }
+  const list = (value as Record<'', unknown[]>)['']
+  const object: Record<string, unknown> = {}
+  for (let i = 0; i < list.length; i += 2) setMember(object, list[i] as string, fromLists(list[i + 1]))
+  return object
+}
+
+/** Sets a member as `JSON.parse` does: an assignment to `__proto__` would change the prototype. */
+function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
+  if (name !== '__proto__') object[name] = value
+  else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
+}
