@@ -6,8 +6,10 @@ const COMMA = 0x2c
 const COLON = 0x3a
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
-const BEGIN = Buffer.from('{"":[')
-const END = Buffer.from(']}')
+const BEGIN = [...Buffer.from('{"":[')]
+const END = [...Buffer.from(']}')]
+/** A longer string is copied natively. */
+const NEAR = 48
 
 /**
  * Parses JSON as `JSON.parse` should. That of Node 24 takes a name with an escape for another one, if an object of an
@@ -37,24 +39,24 @@ function hasBackslashInName(value: unknown): boolean {
 /** Writes each object of a valid text as `{"":[name, value, …]}`: names that are values are read well. */
 function asLists(raw: Buffer): Buffer {
   let braces = 0
-  for (let at = 0; at < raw.length; at = raw[at] === QUOTE ? endOfString(raw, at) : at + 1)
-    if (raw[at] === OPEN_BRACE) braces++
+  for (let at = 0; at < raw.length; at++) if (raw[at] === OPEN_BRACE) braces++
   const lists = Buffer.allocUnsafe(raw.length + braces * (BEGIN.length + END.length - 2))
   let to = 0
   for (let at = 0; at < raw.length; ) {
     const byte = raw[at] as number
     if (byte === QUOTE) {
       const end = endOfString(raw, at)
-      to += raw.copy(lists, to, at, end)
+      if (end - at > NEAR) to += raw.copy(lists, to, at, end)
+      else for (let i = at; i < end; i++) lists[to++] = raw[i] as number
       at = end
       continue
     }
     at++
-    if (byte === OPEN_BRACE) to += BEGIN.copy(lists, to)
-    else if (byte === CLOSE_BRACE) to += END.copy(lists, to)
+    if (byte === OPEN_BRACE) for (const each of BEGIN) lists[to++] = each
+    else if (byte === CLOSE_BRACE) for (const each of END) lists[to++] = each
     else lists[to++] = byte === COLON ? COMMA : byte
   }
-  return lists
+  return lists.subarray(0, to)
 }
 
 function fromLists(value: unknown): unknown {
