@@ -25,5 +25,7 @@ export default defineConfig({
     entryFileNames: '[name].js',
     chunkFileNames: 'shared/[name]-[hash].js',
     sourcemap: true,
+    // What is built in is installed beside this package.
+    sourcemapPathTransform: (source) => source.replace('node_modules/', '../'),
   },
 })
