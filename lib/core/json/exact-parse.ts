@@ -1,11 +1,7 @@
 import { Buffer } from 'node:buffer'
+import { CLOSE_BRACE, COLON, COMMA, OPEN_BRACE, QUOTE } from './bytes.ts'
 import { endOfString } from './json-bounds.ts'
 
-const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
 const BEGIN = [...Buffer.from('{"":[')]
 const END = [...Buffer.from(']}')]
 /** A longer string is copied natively. */
@@ -21,19 +17,46 @@ const NEAR = 48
  */
 export function parseExactly(text: string, raw?: Buffer): unknown {
   const json: unknown = JSON.parse(text)
-  if (!text.includes('\\') || !hasBackslashInName(json)) return json
-  return fromLists(JSON.parse(asLists(raw ?? Buffer.from(text)).toString()))
+  if (!text.includes('\\')) return json
+  const names = { members: 0, backslash: false }
+  tallyNames(json, names, true)
+  return names.backslash ? parsedAsLists(raw ?? Buffer.from(text)) : json
 }
 
-function hasBackslashInName(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
+/** Parses as {@link parseExactly}, and counts the members of all objects: a repeated one counts once. */
+export function parseCounting(raw: Buffer): { readonly json: unknown; readonly members: number } {
+  const text = raw.toString()
+  const json: unknown = JSON.parse(text)
+  const names = { json, members: 0, backslash: false }
+  tallyNames(json, names, text.includes('\\'))
+  if (!names.backslash) return names
+  const exact = { json: parsedAsLists(raw), members: 0, backslash: false }
+  tallyNames(exact.json, exact, false)
+  return exact
+}
+
+/**
+ * Adds up the members of a value at every depth, which is bounded.
+ *
+ * @param escaped whether a name can have a backslash.
+ */
+function tallyNames(value: unknown, names: { members: number; backslash: boolean }, escaped: boolean): void {
+  if (typeof value !== 'object' || value === null) return
   if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) if (hasBackslashInName(value[i])) return true
-    return false
+    for (let i = 0; i < value.length; i++)
+      if (typeof value[i] === 'object') tallyNames(value[i], names, escaped)
+    return
   }
-  for (const name in value)
-    if (name.includes('\\') || hasBackslashInName((value as Record<string, unknown>)[name])) return true
-  return false
+  for (const name in value) {
+    names.members++
+    if (escaped && name.includes('\\')) names.backslash = true
+    const member = (value as Record<string, unknown>)[name]
+    if (typeof member === 'object') tallyNames(member, names, escaped)
+  }
+}
+
+function parsedAsLists(raw: Buffer): unknown {
+  return fromLists(JSON.parse(asLists(raw).toString()))
 }
 
 /** Writes each object of a valid text as `{"":[name, value, …]}`: names that are values are read well. */
@@ -72,7 +95,7 @@ function fromLists(value: unknown): unknown {
 }
 
 /** Sets a member as `JSON.parse` does: an assignment to `__proto__` would change the prototype. */
-function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
+export function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') object[name] = value
   else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
 }

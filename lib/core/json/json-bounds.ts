@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer'
-
-const OPEN_BRACE = 0x7b
+import { BACKSLASH, OPEN_BRACE, QUOTE } from './bytes.ts'
 
 // The kinds of bytes outside of strings.
 /** A number, a word, a colon; or what no JSON has. */
@@ -102,8 +101,6 @@ export function jsonExcess(raw: Buffer, tally?: JsonTally): string | undefined {
   return undefined
 }
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
 /** A string is read byte by byte for so long at first, and is searched natively from there on. */
 const NEAR = 48
 

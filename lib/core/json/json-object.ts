@@ -1,5 +1,6 @@
 import { Buffer, isUtf8 } from 'node:buffer'
-import { parseExactly } from './exact-parse.ts'
+import { CLOSE_BRACE, COLON, OPEN_BRACE, QUOTE } from './bytes.ts'
+import { parseCounting, parseExactly } from './exact-parse.ts'
 import { endOfString, type JsonTally, jsonExcess, newTally, SURELY_WITHIN } from './json-bounds.ts'
 import { withoutLoneSurrogates } from './well-formed.ts'
 import { withoutMember } from './without-member.ts'
@@ -103,39 +104,15 @@ export function parseUnambiguous(raw: Buffer): unknown {
   tally.members = 0
   const excess = jsonExcess(raw, tally)
   if (excess !== undefined) throw new JsonFault(excess)
-  const { members } = tally
-  let json: unknown
+  let parsed: ReturnType<typeof parseCounting>
   try {
-    json = parseExactly(raw.toString(), raw)
+    parsed = parseCounting(raw)
   } catch {
     throw new JsonFault('The request body is not valid JSON.')
   }
-  if (typeof json === 'object' && json !== null && membersIn(json) !== members) throw repeated(raw)
-  return json
+  if (parsed.members !== tally.members) throw repeated(raw)
+  return parsed.json
 }
-
-/** Returns the number of members of an object or list, at every depth. The depth is bounded. */
-function membersIn(value: object): number {
-  let members = 0
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) {
-      const item: unknown = value[i]
-      if (typeof item === 'object' && item !== null) members += membersIn(item)
-    }
-    return members
-  }
-  for (const name in value) {
-    members++
-    const member = (value as Record<string, unknown>)[name]
-    if (typeof member === 'object' && member !== null) members += membersIn(member)
-  }
-  return members
-}
-
-const COLON = 0x3a
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
-const QUOTE = 0x22
 
 /** In a larger body, the member that stands twice is not looked for. */
 const MAX_SEARCHED_BYTES = 64 * 1024

@@ -1,6 +1,7 @@
 import type { Buffer } from 'node:buffer'
+import { BACKSLASH } from './bytes.ts'
+import { setMember } from './exact-parse.ts'
 
-const BACKSLASH = 0x5c
 const U = 0x75
 const D = 0x64
 const LOWER_CASE = 0x20
@@ -42,14 +43,7 @@ function wellFormed(value: unknown): unknown {
     return Object.fromEntries(members.map(([name, member]) => [name.toWellFormed(), wellFormed(member)]))
   for (const [name, member] of members) {
     const next = wellFormed(member)
-    // An assignment to `__proto__` would change the prototype.
-    if (next !== member)
-      Object.defineProperty(value, name, {
-        value: next,
-        writable: true,
-        enumerable: true,
-        configurable: true,
-      })
+    if (next !== member) setMember(value as Record<string, unknown>, name, next)
   }
   return value
 }

@@ -1,8 +1,7 @@
 import { Buffer } from 'node:buffer'
+import { COLON, QUOTE } from './bytes.ts'
 import { endOfString } from './json-bounds.ts'
 
-const QUOTE = 0x22
-const COLON = 0x3a
 const SPACES = new Set(Buffer.from(' \t\r\n'))
 const OPENING = new Set(Buffer.from('[{'))
 const CLOSING = new Set(Buffer.from(']}'))

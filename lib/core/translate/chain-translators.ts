@@ -3,6 +3,7 @@ import { readFrame } from '../protocols/index.ts'
 import {
   type AnswerContext,
   type RequestContext,
+  refuse,
   type StreamTranslator,
   type TranslatedUsage,
   type Translator,
@@ -13,20 +14,22 @@ import {
  * Joins two translators: from an endpoint to chat completions, and from there to the line's endpoint.
  *
  * @param members the endpoint's name for each member of a chat request that a refusal may name.
+ * @param format returns the member of the chat request that answers depend on.
  */
 export function chainTranslators(
   outer: Translator,
   inner: Translator,
   members: Readonly<Record<string, string>>,
+  format: FormatOf,
 ): Translator {
   return {
     request: (json, context) => translateRequest(outer, inner, members, json, context),
     answer(json, usage, context) {
-      const chat = inner.answer(json, usage, chatContext(context))
+      const chat = inner.answer(json, usage, chatContext(context, format))
       const translated = outer.answer(chat.body, usage, context)
       return { body: translated.body, skipped: chat.skipped + translated.skipped }
     },
-    stream: (context) => new ChainedStream(outer.stream(context), inner.stream(chatContext(context))),
+    stream: (context) => new ChainedStream(outer.stream(context), inner.stream(chatContext(context, format))),
   }
 }
 
@@ -37,22 +40,32 @@ function translateRequest(
   json: JsonObject,
   context: RequestContext,
 ): JsonObject {
+  const { leaveOut = refuse } = context
   const chat = outer.request(json, context)
+  const named = (param: string): string => {
+    const [member = ''] = param.split(/[.[]/, 1)
+    return (Object.hasOwn(members, member) ? members[member] : undefined) ?? param
+  }
   try {
-    return inner.request(chat, context)
+    return inner.request(chat, {
+      ...context,
+      leaveOut: (param, what) => leaveOut(named(param), what),
+    })
   } catch (error) {
     if (!(error instanceof Untranslatable)) throw error
-    const [member = ''] = error.param.split(/[.[]/, 1)
-    const named = Object.hasOwn(members, member) ? members[member] : undefined
-    throw named === undefined ? error : new Untranslatable(named)
+    throw new Untranslatable(named(error.param), error.what, error.dispensable)
   }
 }
 
-/** Asks the inner translator for a usage chunk, which holds the number of reasoning tokens. */
-const chatContext = ({ created }: AnswerContext): AnswerContext => ({
-  created,
-  request: { stream_options: { include_usage: true } },
+/** Asks the inner translator for web searches, and for a usage chunk, which holds the number of reasoning tokens. */
+const chatContext = (context: AnswerContext, format: FormatOf): AnswerContext => ({
+  ...context,
+  tellsSearches: true,
+  request: { ...format(context.request), stream_options: { include_usage: true } },
 })
+
+/** Returns the `response_format` of the chat for a request. */
+type FormatOf = (request: JsonObject) => JsonObject
 
 /** A stream that is translated twice. */
 class ChainedStream implements StreamTranslator {

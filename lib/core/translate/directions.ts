@@ -9,7 +9,8 @@ import { messagesWithoutForeign } from './messages-as-chat/foreign-thinking.ts'
 import { messagesRequestAsChat } from './messages-as-chat/request.ts'
 import { ChatAsMessageStream } from './messages-as-chat/stream.ts'
 import { DETAIL_FORMAT, UNSIGNED } from './parts/reasoning-details.ts'
-import { ITEM_PREFIX, responsesWithoutForeign } from './responses-as-chat/foreign-reasoning.ts'
+import { SEAL } from './parts/tool-ids.ts'
+import { ITEM_MARK, responsesWithoutForeign } from './responses-as-chat/foreign-reasoning.ts'
 import { responsesAsChat, responsesAsMessages } from './responses-as-chat/index.ts'
 import type { Translation } from './translation.ts'
 
@@ -21,7 +22,7 @@ const TRANSLATIONS: readonly Translation[] = [
     request: chatRequestAsMessages,
     answer: messageAsChatAnswer,
     stream: (context) => new MessageAsChatStream(context),
-    foreign: DETAIL_FORMAT,
+    foreign: [DETAIL_FORMAT],
     withoutForeign: chatWithoutForeign,
   },
   {
@@ -30,21 +31,21 @@ const TRANSLATIONS: readonly Translation[] = [
     request: messagesRequestAsChat,
     answer: chatAnswerAsMessage,
     stream: (context) => new ChatAsMessageStream(context),
-    foreign: UNSIGNED,
+    foreign: [UNSIGNED, SEAL],
     withoutForeign: messagesWithoutForeign,
   },
   {
     from: responses,
     to: chatCompletions,
     ...responsesAsChat,
-    foreign: ITEM_PREFIX,
+    foreign: [ITEM_MARK, SEAL],
     withoutForeign: responsesWithoutForeign,
   },
   {
     from: responses,
     to: messages,
     ...responsesAsMessages,
-    foreign: ITEM_PREFIX,
+    foreign: [ITEM_MARK, SEAL],
     withoutForeign: responsesWithoutForeign,
   },
 ]

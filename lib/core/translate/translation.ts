@@ -2,10 +2,7 @@ import type { JsonObject } from '../json/index.ts'
 import type { Operation, ReportedUsage } from '../operations/index.ts'
 
 /** The token counts of an answer. Input tokens include those that were read from or written to a cache. */
-export interface TranslatedUsage extends ReportedUsage {
-  /** The part of the output tokens that was reasoning; undefined if the upstream did not report it. */
-  readonly reasoningTokens?: number | undefined
-}
+export type TranslatedUsage = ReportedUsage
 
 /** What the translation of a request depends on, beside the request. */
 export interface RequestContext {
@@ -13,6 +10,22 @@ export interface RequestContext {
   readonly upstreamModel: string
   /** The output limit for a request without one, on a line whose protocol demands one. */
   readonly defaultMaxTokens: number
+  /** What happens to members that have no counterpart. Defaults to {@link refuse}. */
+  readonly leaveOut?: LeaveOut
+}
+
+/**
+ * Called with a member that has no counterpart and that a request can do without. If it returns, the member is left out.
+ *
+ * @param param the member, in the caller's notation.
+ * @param what what it is, if its name does not say so, such as `the tool "file_search"`.
+ * @throws {Untranslatable} if the request has to be refused.
+ */
+export type LeaveOut = (param: string, what?: string) => void
+
+/** Refuses what has no counterpart. */
+export const refuse: LeaveOut = (param, what) => {
+  throw new Untranslatable(param, what, true)
 }
 
 /** What the translation of an answer depends on, beside the answer. */
@@ -21,6 +34,10 @@ export interface AnswerContext {
   readonly request: JsonObject
   /** When the answer was made, in seconds since 1970. */
   readonly created: number
+  /** The input tokens, as the gateway estimates them before the line reports them. */
+  readonly estimatedInputTokens: number
+  /** Whether a chat tells the web searches of the line, for what it is translated into. Defaults to no. */
+  readonly tellsSearches?: true
 }
 
 /** A whole answer in the caller's protocol. */
@@ -96,8 +113,8 @@ export interface Translation extends Translator {
   readonly from: Operation
   /** The endpoint that is called on the line. */
   readonly to: Operation
-  /** A text that occurs in each request whose conversation holds reasoning from a translated answer. */
-  readonly foreign: string
+  /** Texts, one of which occurs in each request whose conversation holds what only the lines of a translated answer accept. */
+  readonly foreign: readonly string[]
   /** Returns such a request, as a new object, without the reasoning that lines of the caller's own protocol refuse. */
   withoutForeign(json: JsonObject): JsonObject
 }
@@ -107,9 +124,15 @@ export class Untranslatable extends Error {
   override readonly name = 'Untranslatable'
   /** The member, in the caller's notation, such as `messages[1].content[0]`. */
   readonly param: string
+  /** What it is, if the name of the member does not say so. */
+  readonly what: string | undefined
+  /** Whether the request can do without it. */
+  readonly dispensable: boolean
 
-  constructor(param: string) {
-    super(`${param} has no counterpart`)
+  constructor(param: string, what?: string, dispensable = false) {
+    super(`${what === undefined ? param : `${what} (${param})`} has no counterpart`)
     this.param = param
+    this.what = what
+    this.dispensable = dispensable
   }
 }

@@ -9,7 +9,7 @@ const usage = { inputTokens: 10, cachedInputTokens: 4, cacheWriteTokens: 3, outp
 
 /** What a caller of messages gets of an OpenAI-style line's answer. */
 function told(message: Body, choice: Body = {}, answer: Body = {}) {
-  const context = { request: { model: 'chat' }, created: 1_700_000_000 }
+  const context = { request: { model: 'chat' }, created: 1_700_000_000, estimatedInputTokens: 9 }
   const json = {
     id: 'chatcmpl-1',
     model: 'gpt',

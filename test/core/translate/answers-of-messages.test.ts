@@ -9,7 +9,7 @@ const usage = { inputTokens: 10, cachedInputTokens: 4, cacheWriteTokens: 3, outp
 
 /** What a chat caller gets of an Anthropic-style line's answer. */
 function told(answer: Body) {
-  const context = { request: { model: 'chat' }, created: 1_700_000_000 }
+  const context = { request: { model: 'chat' }, created: 1_700_000_000, estimatedInputTokens: 9 }
   const json = {
     id: 'msg_1',
     type: 'message',

@@ -79,11 +79,11 @@ describe('a member of a chat request', () => {
     ['presence_penalty', { presence_penalty: -1 }],
     ['modalities', { modalities: ['text', 'audio'] }],
     ['audio', { audio: { voice: 'alloy', format: 'wav' } }],
-    ['web_search_options', { web_search_options: {} }],
+    ['web_search_options', { web_search_options: {}, tools: [tool('web_search')] }],
     ['functions', { functions: [{ name: 'f' }] }],
     ['function_call', { function_call: { name: 'f' } }],
     ['stop', { stop: ['\n'] }],
-    ['response_format', { response_format: { type: 'json_object' } }],
+    ['response_format', { response_format: { type: 'grammar' } }],
     ['response_format', { response_format: { type: 'json_schema', json_schema: { name: 'n' } } }],
     ['tools[1]', { tools: [tool('f'), { type: 'custom', custom: { name: 'g' } }] }],
     ['tool_choice', { tools: [tool('f')], tool_choice: { type: 'custom', custom: { name: 'g' } } }],
@@ -95,35 +95,4 @@ describe('a member of a chat request', () => {
       assert.equal(chat.refusedMember(given), member)
     })
   }
-})
-
-describe('the schema of a chat’s response format', () => {
-  it('has every object closed that does not say whether it is', () => {
-    const open = {
-      type: 'object',
-      properties: {
-        list: { type: 'array', items: { type: 'object', properties: {} } },
-        either: { anyOf: [{ type: 'object' }, { type: 'null' }] },
-        free: { type: 'object', additionalProperties: { type: 'object' } },
-        type: { $ref: '#/$defs/kind' },
-      },
-      required: ['list'],
-      $defs: { kind: { type: 'object', additionalProperties: false }, any: true },
-    }
-    const closed = { additionalProperties: false }
-    const response_format = { type: 'json_schema', json_schema: { name: 'n', schema: open } }
-    assert.deepEqual((chat.translate({ response_format }).output_config as Body).format, {
-      type: 'json_schema',
-      schema: {
-        ...open,
-        ...closed,
-        properties: {
-          list: { type: 'array', items: { type: 'object', properties: {}, ...closed } },
-          either: { anyOf: [{ type: 'object', ...closed }, { type: 'null' }] },
-          free: { type: 'object', additionalProperties: { type: 'object', ...closed } },
-          type: { $ref: '#/$defs/kind' },
-        },
-      },
-    })
-  })
 })

@@ -12,7 +12,12 @@ describe('the tools of a chat', () => {
       ],
     })
     assert.deepEqual(tools, [
-      { name: 'f', description: 'does', input_schema: parameters, strict: true },
+      {
+        name: 'f',
+        description: 'does',
+        input_schema: { ...parameters, additionalProperties: false },
+        strict: true,
+      },
       { name: 'g', input_schema: { type: 'object', properties: {} }, cache_control: { type: 'ephemeral' } },
     ])
   })

@@ -128,7 +128,7 @@ describe('a member of a message request', () => {
     ['inference_geo', { inference_geo: 'us' }],
     ['mcp_servers', { mcp_servers: [{ type: 'url', url: 'https://example.com', name: 'm' }] }],
     ['output_config.format', { output_config: { format: { type: 'grammar' } } }],
-    ['tools[0]', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
+    ['tools[0]', { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }],
     ['tools[1]', { tools: [tool('f'), { type: 'bash_20250124', name: 'bash' }] }],
     ['tool_choice', { tools: [tool('f')], tool_choice: { type: 'other' } }],
     ['frequency_penalty', { frequency_penalty: 0.5 }],

@@ -38,6 +38,7 @@ describe('the turns of a message request', () => {
       { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'notes' }, title: 'Notes' },
       { type: 'document', source: { type: 'content', content: [text('part'), image] } },
       { type: 'search_result', source: 'https://example.com', title: 'Example', content: [text('found')] },
+      { type: 'tool_reference', tool_name: 'weather' },
     ]
     assert.deepEqual(chatOf([{ role: 'user', content }]), [
       {
@@ -54,6 +55,7 @@ describe('the turns of a message request', () => {
           { type: 'image_url', image_url: { url: PNG } },
           text('Example (https://example.com)'),
           text('found'),
+          text('Tool: weather'),
         ],
       },
     ])
@@ -177,7 +179,7 @@ describe('the turns of a message request', () => {
               {
                 type: 'tool_result',
                 tool_use_id: 't',
-                content: [{ type: 'tool_reference', tool_name: 'f' }],
+                content: [{ type: 'mystery', tool_name: 'f' }],
               },
             ],
           },
@@ -191,7 +193,7 @@ describe('the turns of a message request', () => {
           ...ask,
           {
             role: 'assistant',
-            content: [{ type: 'server_tool_use', id: 's', name: 'web_search', input: {} }],
+            content: [{ type: 'server_tool_use', id: 's', name: 'code_execution', input: {} }],
           },
         ],
       },

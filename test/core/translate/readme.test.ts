@@ -5,6 +5,7 @@ import { CHAT_MEMBERS } from '../../../lib/core/translate/chat-as-messages/membe
 import { CHAT_PARTS } from '../../../lib/core/translate/chat-as-messages/parts.ts'
 import { USER_BLOCKS } from '../../../lib/core/translate/messages-as-chat/blocks.ts'
 import { MESSAGES_MEMBERS } from '../../../lib/core/translate/messages-as-chat/members.ts'
+import { HARMLESS_MEMBERS } from '../../../lib/core/translate/requests/harmless-members.ts'
 import type { MemberRules } from '../../../lib/core/translate/requests/member-rules.ts'
 import { RESPONSES_MEMBERS } from '../../../lib/core/translate/responses-as-chat/members.ts'
 
@@ -41,6 +42,7 @@ function namedBehind(text: string): string[] {
 
 describe('the README', () => {
   const DIRECTIONS = [
+    { section: 'Harmless members', rules: HARMLESS_MEMBERS },
     { section: 'Chat completions on an `anthropic` line', rules: CHAT_MEMBERS },
     { section: 'Messages on an `openai` line', rules: MESSAGES_MEMBERS },
     { section: 'Responses through a chat', rules: RESPONSES_MEMBERS },

@@ -47,7 +47,7 @@ export function relayTranslated(
   { cuts = [], careful = false, request = {}, passage = BETWEEN[line] }: RelayOptions = {},
 ): Relayed {
   const reader = readerOf(line)
-  const context = { request, created: 5 }
+  const context = { request, created: 5, estimatedInputTokens: 9 }
   const translator = passage.stream(context)
   if (careful) {
     const read = reader.read.bind(reader)

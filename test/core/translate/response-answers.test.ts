@@ -29,7 +29,7 @@ describe('a chat’s answer, as a response', () => {
         usage: { completion_tokens_details: { reasoning_tokens: 2 } },
       },
       { inputTokens: 30, cachedInputTokens: 20, outputTokens: 9 },
-      { request: { tools: [WEATHER] }, created: 5 },
+      { request: { tools: [WEATHER] }, created: 5, estimatedInputTokens: 9 },
     )
     assert.equal(skipped, 0)
     const id = 'resp_chatcmpl-1'

@@ -118,7 +118,11 @@ describe('a response request, as a chat’s', () => {
   for (const member of ['reasoning_content', 'reasoning']) {
     it(`gives a line its ${member} back in the member that it told it in`, () => {
       const answered = { choices: [{ message: { content: 'Hi', [member]: 'Hm.' }, finish_reason: 'stop' }] }
-      const { body } = responsesAsChat.answer(answered, {}, { request: {}, created: 5 })
+      const { body } = responsesAsChat.answer(
+        answered,
+        {},
+        { request: {}, created: 5, estimatedInputTokens: 9 },
+      )
       const { messages } = asChat({ input: objectsIn(body.output) })
       assert.deepEqual(messages, [{ role: 'assistant', content: 'Hi', [member]: 'Hm.' }])
     })
@@ -145,7 +149,11 @@ describe('a response request, as a chat’s', () => {
       { type: 'text', text: 'Hi' },
     ]
     const answered = { id: 'msg_1', model: 'm', content, stop_reason: 'end_turn' }
-    const { body } = responsesAsMessages.answer(answered, {}, { request: {}, created: 5 })
+    const { body } = responsesAsMessages.answer(
+      answered,
+      {},
+      { request: {}, created: 5, estimatedInputTokens: 9 },
+    )
     assert.deepEqual(asChat({ input: objectsIn(body.output) }).messages, [
       { role: 'assistant', content: 'Hi' },
     ])
@@ -189,9 +197,8 @@ describe('a response request, as a chat’s', () => {
     ['background', { background: true }],
     ['conversation', { conversation: 'conv_1' }],
     ['prompt', { prompt: { id: 'p' } }],
-    ['truncation', { truncation: 'auto' }],
-    ['include', { include: ['file_search_call.results'] }],
-    ['tools[0]', { tools: [{ type: 'web_search' }] }],
+    ['include', { include: ['message.output_text.logprobs'] }],
+    ['tools[0]', { tools: [{ type: 'file_search' }] }],
     ['tool_choice', { tools: [WEATHER], tool_choice: { type: 'web_search' } }],
     ['input[0]', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
     ['input[0].content[0]', { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] }],
@@ -210,7 +217,7 @@ describe('a response request, as a chat’s', () => {
 describe('a response request, as a message’s', () => {
   it('names what has no counterpart by the caller’s word', () => {
     assert.throws(
-      () => asMessages({ input: 'hi', text: { format: { type: 'json_object' } } }),
+      () => asMessages({ input: 'hi', text: { format: { type: 'grammar' } } }),
       (error) => error instanceof Untranslatable && error.param === 'text.format',
     )
   })
@@ -222,7 +229,11 @@ describe('a response request, as a message’s', () => {
       { type: 'tool_use', id: 'call_a', name: 'weather', input: { city: 'Rome' } },
     ]
     const answered = { id: 'msg_1', model: 'm', content, stop_reason: 'tool_use' }
-    const { body } = responsesAsMessages.answer(answered, {}, { request: {}, created: 5 })
+    const { body } = responsesAsMessages.answer(
+      answered,
+      {},
+      { request: {}, created: 5, estimatedInputTokens: 9 },
+    )
     const result = { type: 'function_call_output', call_id: 'call_a', output: 'Rain' }
     const request = asMessages({
       input: [{ role: 'user', content: 'hi' }, ...objectsIn(body.output), result],

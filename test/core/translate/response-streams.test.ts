@@ -177,7 +177,7 @@ describe('the end of a response on a line that speaks chat completions', () => {
       const { body } = responsesAsChat.answer(
         { choices: [{ message: { content: 'Hello', tool_calls }, finish_reason: finish }] },
         {},
-        { request: {}, created: 5 },
+        { request: {}, created: 5, estimatedInputTokens: 9 },
       )
       for (const output of [response.output, body.output as { status?: unknown }[]])
         assert.deepEqual(

@@ -1,4 +1,5 @@
 import { isJsonObject, nonEmptyString } from '../../json/index.ts'
+import { isModerated } from '../../operations/index.ts'
 
 /** Anthropic's `stop_reason` for each `finish_reason` of OpenAI; `end_turn` for all others. */
 const STOP_REASON_BY_FINISH_REASON: Readonly<Record<string, string>> = {
@@ -6,7 +7,6 @@ const STOP_REASON_BY_FINISH_REASON: Readonly<Record<string, string>> = {
   length: 'max_tokens',
   tool_calls: 'tool_use',
   function_call: 'tool_use',
-  content_filter: 'refusal',
 }
 
 /**
@@ -29,6 +29,7 @@ export function stopReasonOf(
   finishReason: unknown,
   content: { toolCalls: boolean; refusal: boolean },
 ): string {
+  if (isModerated(finishReason)) return 'refusal'
   const reason = STOP_REASON_BY_FINISH_REASON[String(finishReason)] ?? 'end_turn'
   if (reason !== 'end_turn' && reason !== 'tool_use') return reason
   if (content.toolCalls) return 'tool_use'

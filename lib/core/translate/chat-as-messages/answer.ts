@@ -5,14 +5,17 @@ import { encryptedDetail, type ReasoningDetail, signedDetail } from '../parts/re
 import { toolIdInAnswer } from '../parts/tool-ids.ts'
 import type { AnswerContext, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
 import { citationsOf } from './citations.ts'
+import { isPrompted } from './prompted-format.ts'
+import { unfenced } from './unfenced.ts'
+import { WebSearches } from './web-searches.ts'
 
 /** Translates an Anthropic-style message into a chat completion. */
 export function messageAsChatAnswer(
   json: JsonObject,
   usage: TranslatedUsage,
-  { created }: AnswerContext,
+  { request, created, tellsSearches }: AnswerContext,
 ): TranslatedAnswer {
-  const message = new ChatMessage(json.id)
+  const message = new ChatMessage(json.id, tellsSearches)
   for (const block of Array.isArray(json.content) ? json.content : []) message.add(block)
   const refusal = json.stop_reason === 'refusal' ? refusalText(json.stop_details) : null
   const counts = chatUsage({ ...usage, reasoningTokens: messagesReasoningTokens(json.usage) })
@@ -25,7 +28,7 @@ export function messageAsChatAnswer(
       choices: [
         {
           index: 0,
-          message: message.toJson(refusal),
+          message: message.toJson(refusal, isPrompted(request)),
           logprobs: null,
           finish_reason: finishReasonOf(json.stop_reason),
         },
@@ -44,10 +47,13 @@ class ChatMessage {
   readonly #details: ReasoningDetail[] = []
   readonly #calls: JsonObject[] = []
   readonly #annotations: JsonObject[] = []
+  readonly #searching: WebSearches | undefined
+  readonly #searches: JsonObject[] = []
   skipped = 0
 
-  constructor(answerId: unknown) {
+  constructor(answerId: unknown, tellsSearches: boolean | undefined) {
     this.#answerId = answerId
+    this.#searching = tellsSearches ? new WebSearches() : undefined
   }
 
   add(block: unknown): void {
@@ -57,19 +63,30 @@ class ChatMessage {
     else if (type === 'redacted_thinking' && typeof data === 'string')
       this.#details.push(encryptedDetail(this.#details.length, data))
     else if (type === 'tool_use' && isJsonObject(block)) this.#addCall(block)
-    else this.skipped++
+    else if (!isJsonObject(block) || !this.#addSearch(block)) this.skipped++
   }
 
-  /** @param refusal the text of the refusal. */
-  toJson(refusal: string | null): JsonObject {
+  #addSearch(block: JsonObject): boolean {
+    const search = this.#searching?.resultOf(block)
+    if (search) this.#searches.push(search)
+    return search !== undefined || this.#searching?.begin(block) !== undefined
+  }
+
+  /**
+   * @param refusal the text of the refusal.
+   * @param isJson whether the text is JSON, which may be in a code block.
+   */
+  toJson(refusal: string | null, isJson: boolean): JsonObject {
+    const text = isJson ? unfenced(this.#text) : this.#text
     return {
       role: 'assistant',
-      content: this.#text === '' ? null : this.#text,
+      content: text === '' ? null : text,
       refusal,
       ...(this.#reasoning !== '' && { reasoning_content: this.#reasoning }),
       ...(this.#details.length > 0 && { reasoning_details: this.#details }),
       ...(this.#calls.length > 0 && { tool_calls: this.#calls }),
       ...(this.#annotations.length > 0 && { annotations: this.#annotations }),
+      ...(this.#searches.length > 0 && { web_searches: this.#searches }),
     }
   }
 

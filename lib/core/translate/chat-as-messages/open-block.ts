@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../json/index.ts'
+import type { SearchBlock } from './web-searches.ts'
 
 /** A content block of the line's message that has begun and not ended. */
-export type OpenBlock = TextBlock | ThinkingBlock | ToolBlock | { readonly kind: 'skipped' }
+export type OpenBlock = TextBlock | ThinkingBlock | ToolBlock | SearchBlock | { readonly kind: 'skipped' }
 
 export interface TextBlock {
   readonly kind: 'text'

@@ -1,42 +1,43 @@
 import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
 import { type DataUrl, readDataUrl } from '../parts/data-url.ts'
-import { Untranslatable } from '../translation.ts'
+import { withoutLeftOut } from '../requests/without-left-out.ts'
+import { type LeaveOut, Untranslatable } from '../translation.ts'
 
 /** The image types that Anthropic accepts. */
 const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp'])
 
-type PartTranslator = (part: JsonObject, path: string) => JsonObject | undefined
+type PartTranslator = (part: JsonObject, path: string, leaveOut: LeaveOut) => JsonObject | undefined
 
 /** Translates content parts, by their types; undefined stands for an empty part, which is left out. */
 export const CHAT_PARTS: Readonly<Record<string, PartTranslator>> = {
   text: (part) => textBlock(part.text),
   refusal: (part) => textBlock(part.refusal),
-  image_url: (part, path) => ({ type: 'image', source: imageSource(part.image_url, `${path}.image_url`) }),
-  file: (part, path) => documentBlock(part.file, `${path}.file`),
+  image_url: (part, path, leaveOut) => imageBlock(part.image_url, `${path}.image_url`, leaveOut),
+  file: (part, path, leaveOut) => documentBlock(part.file, `${path}.file`, leaveOut),
 }
 
 /**
  * Translates the content of a chat message into content blocks, without empty texts, which Anthropic refuses.
  *
- * @throws {Untranslatable} naming the part that has no counterpart.
+ * @throws {Untranslatable} naming a part that has no counterpart, or the content if no part has one.
  */
-export function contentBlocks(content: unknown, path: string): JsonObject[] {
+export function contentBlocks(content: unknown, path: string, leaveOut: LeaveOut): JsonObject[] {
   if (typeof content === 'string') {
     const block = textBlock(content)
     return block ? [block] : []
   }
   if (!Array.isArray(content)) return []
-  return content.flatMap((part: unknown, i) => {
-    const block = blockOf(part, `${path}[${i}]`)
-    return block ? [block] : []
-  })
+  return withoutLeftOut(content, path, leaveOut, (part, at, leave) => blockOf(part, at, leave) ?? [])
 }
 
-function blockOf(part: unknown, path: string): JsonObject | undefined {
+function blockOf(part: unknown, path: string, leaveOut: LeaveOut): JsonObject | undefined {
   if (!isJsonObject(part)) throw new Untranslatable(path)
   const translate = Object.hasOwn(CHAT_PARTS, String(part.type)) ? CHAT_PARTS[String(part.type)] : undefined
-  if (!translate) throw new Untranslatable(path)
-  const block = translate(part, path)
+  if (!translate) {
+    leaveOut(path)
+    return undefined
+  }
+  const block = translate(part, path, leaveOut)
   const cacheControl = cacheControlOf(part)
   return block && cacheControl ? { ...block, cache_control: cacheControl } : block
 }
@@ -51,25 +52,32 @@ function textBlock(text: unknown): JsonObject | undefined {
   return typeof text === 'string' && text.trim() !== '' ? { type: 'text', text } : undefined
 }
 
-function imageSource(image: unknown, path: string): JsonObject {
+function imageBlock(image: unknown, path: string, leaveOut: LeaveOut): JsonObject | undefined {
   const url = isJsonObject(image) ? nonEmptyString(image.url) : undefined
   if (url === undefined) throw new Untranslatable(path)
-  if (!/^data:/i.test(url)) return { type: 'url', url }
+  if (!/^data:/i.test(url)) return { type: 'image', source: { type: 'url', url } }
   const image64 = readDataUrl(url)
-  if (!image64 || !IMAGE_TYPES.has(image64.mediaType)) throw new Untranslatable(`${path}.url`)
-  return { type: 'base64', media_type: image64.mediaType, data: image64.data }
+  if (!image64 || !IMAGE_TYPES.has(image64.mediaType)) {
+    leaveOut(`${path}.url`)
+    return undefined
+  }
+  return { type: 'image', source: { type: 'base64', media_type: image64.mediaType, data: image64.data } }
 }
 
-function documentBlock(file: unknown, path: string): JsonObject {
+function documentBlock(file: unknown, path: string, leaveOut: LeaveOut): JsonObject | undefined {
   const url = isJsonObject(file) ? nonEmptyString(file.file_data) : undefined
   const document = url === undefined ? undefined : readDataUrl(url)
-  if (!isJsonObject(file) || !document) throw new Untranslatable(path)
+  const source = document && documentSource(document)
+  if (!isJsonObject(file) || !source) {
+    leaveOut(document ? `${path}.file_data` : path)
+    return undefined
+  }
   const title = nonEmptyString(file.filename)
-  return { type: 'document', source: documentSource(document, path), ...(title !== undefined && { title }) }
+  return { type: 'document', source, ...(title !== undefined && { title }) }
 }
 
-function documentSource({ mediaType, data }: DataUrl, path: string): JsonObject {
+function documentSource({ mediaType, data }: DataUrl): JsonObject | undefined {
   if (mediaType === 'application/pdf') return { type: 'base64', media_type: mediaType, data }
-  if (!mediaType.startsWith('text/')) throw new Untranslatable(`${path}.file_data`)
+  if (!mediaType.startsWith('text/')) return undefined
   return { type: 'text', media_type: 'text/plain', data: Buffer.from(data, 'base64').toString() }
 }

@@ -1,8 +1,9 @@
 import { type JsonObject, nonEmptyString } from '../../json/index.ts'
-import { requireCounterparts } from '../requests/member-rules.ts'
-import type { RequestContext } from '../translation.ts'
+import { requireCounterparts } from '../requests/require-counterparts.ts'
+import { type RequestContext, refuse } from '../translation.ts'
 import { CHAT_MEMBERS } from './members.ts'
-import { formatOf, samplingMembers, stopMembers } from './sampling.ts'
+import { messageFormatOf } from './prompted-format.ts'
+import { samplingMembers, stopMembers } from './sampling.ts'
 import { thinkingOf } from './thinking.ts'
 import { toolMembers } from './tools.ts'
 import { conversationOf } from './turns.ts'
@@ -13,28 +14,33 @@ import { conversationOf } from './turns.ts'
  * @throws {Untranslatable} naming the member that has no counterpart.
  */
 export function chatRequestAsMessages(json: JsonObject, context: RequestContext): JsonObject {
-  requireCounterparts(json, CHAT_MEMBERS)
+  const { leaveOut = refuse } = context
+  requireCounterparts(json, CHAT_MEMBERS, leaveOut)
   const maxTokens = maxTokensOf(json) ?? context.defaultMaxTokens
-  const { system, turns } = conversationOf(json.messages)
-  const tools = toolMembers(json)
+  const { system, turns } = conversationOf(json.messages, leaveOut)
+  const tools = toolMembers(json, leaveOut)
   const thinking = thinkingOf(json.reasoning_effort, {
     upstreamModel: context.upstreamModel,
     maxTokens,
     turns,
     toolChoice: tools.tool_choice,
   })
-  const outputConfig = outputConfigOf(formatOf(json), thinking?.effort)
+  const asked = messageFormatOf(json)
+  if (!asked) leaveOut('response_format')
+  const { format, instruction } = asked ?? {}
+  const instructions = instruction === undefined ? system : [...system, { type: 'text', text: instruction }]
+  const outputConfig = outputConfigOf(format, thinking?.effort)
   const userId = nonEmptyString(json.user) ?? nonEmptyString(json.safety_identifier)
   return {
     model: json.model,
     max_tokens: maxTokens,
-    ...(system.length > 0 && { system }),
+    ...(instructions.length > 0 && { system: instructions }),
     messages: turns,
     ...tools,
     ...(thinking && { thinking: thinking.thinking }),
     ...(outputConfig && { output_config: outputConfig }),
     ...samplingMembers(json, thinking !== undefined),
-    ...stopMembers(json),
+    ...stopMembers(json, leaveOut),
     ...(userId !== undefined && { metadata: { user_id: userId } }),
     ...serviceTierOf(json),
     ...(json.cache_control ? { cache_control: json.cache_control } : {}),

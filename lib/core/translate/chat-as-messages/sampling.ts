@@ -1,6 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../json/index.ts'
-import { Untranslatable } from '../translation.ts'
-import { closedSchema } from './closed-schema.ts'
+import type { JsonObject } from '../../json/index.ts'
+import type { LeaveOut } from '../translation.ts'
 
 /** The smallest `top_p` that Anthropic accepts together with thinking. */
 const MIN_TOP_P_WHILE_THINKING = 0.95
@@ -21,20 +20,11 @@ export function samplingMembers(
   }
 }
 
-/** @throws {Untranslatable} if a sequence is blank, which Anthropic refuses. */
-export function stopMembers({ stop }: JsonObject): JsonObject {
+/** Translates `stop`. A blank sequence has no counterpart: Anthropic refuses it. */
+export function stopMembers({ stop }: JsonObject, leaveOut: LeaveOut): JsonObject {
   if (stop === undefined || stop === null) return {}
-  const sequences: unknown[] = Array.isArray(stop) ? stop : [stop]
-  if (!sequences.every((sequence) => typeof sequence === 'string' && sequence.trim() !== ''))
-    throw new Untranslatable('stop')
+  const all: unknown[] = Array.isArray(stop) ? stop : [stop]
+  const sequences = all.filter((sequence) => typeof sequence === 'string' && sequence.trim() !== '')
+  if (sequences.length < all.length) leaveOut('stop')
   return sequences.length > 0 ? { stop_sequences: sequences } : {}
-}
-
-/** @throws {Untranslatable} if the format has no schema. */
-export function formatOf({ response_format: format }: JsonObject): JsonObject | undefined {
-  if (!isJsonObject(format) || format.type === 'text') return undefined
-  const described = isJsonObject(format.json_schema) ? format.json_schema : {}
-  if (format.type !== 'json_schema' || !isJsonObject(described.schema))
-    throw new Untranslatable('response_format')
-  return { type: 'json_schema', schema: closedSchema(described.schema) }
 }

@@ -8,6 +8,9 @@ import type { AnswerContext, StreamTranslator, TranslatedUsage } from '../transl
 import { ChatChunkWriter } from './chunk-writer.ts'
 import { citationsOf } from './citations.ts'
 import type { OpenBlock, TextBlock, ThinkingBlock } from './open-block.ts'
+import { isPrompted } from './prompted-format.ts'
+import { Unfenced } from './unfenced.ts'
+import { WebSearches } from './web-searches.ts'
 
 const KNOWN_IN_DELTA: ReadonlySet<string> = new Set([
   'type',
@@ -36,10 +39,15 @@ export class MessageAsChatStream implements StreamTranslator {
   #stopReason: unknown
   #stopDetails: unknown
   #reasoningTokens: number | undefined
+  readonly #searches: WebSearches | undefined
+  /** Set if the answer is JSON that may be in a code block. */
+  readonly #unfenced: Unfenced | undefined
   textMember: string | undefined
   skipped = 0
 
-  constructor({ request, created }: AnswerContext) {
+  constructor({ request, created, tellsSearches }: AnswerContext) {
+    this.#searches = tellsSearches && new WebSearches()
+    this.#unfenced = isPrompted(request) ? new Unfenced() : undefined
     const { stream_options: options } = request
     this.#id = `chatcmpl-${created}`
     const includesUsage = isJsonObject(options) && options.include_usage === true
@@ -79,6 +87,7 @@ export class MessageAsChatStream implements StreamTranslator {
   end(usage: TranslatedUsage): string {
     let events = this.#chunks.begin()
     for (const index of [...this.#open.keys()]) events += this.#stopBlock(index)
+    if (this.#unfenced) events += this.#chunks.text('content', this.#unfenced.end())
     if (this.#stopReason === 'refusal') {
       events += this.#chunks.text('refusal', refusalText(this.#stopDetails))
     }
@@ -110,9 +119,16 @@ export class MessageAsChatStream implements StreamTranslator {
       case 'tool_use':
         return this.#startCall(index, block)
     }
-    this.skipped++
-    this.#open.set(index, { kind: 'skipped' })
-    return ''
+    return this.#startSearch(index, block)
+  }
+
+  /** Begins a search, or takes its result; any other block is left out. */
+  #startSearch(index: unknown, block: JsonObject): string {
+    const search = this.#searches?.begin(block)
+    const result = this.#searches?.resultOf(block)
+    this.#open.set(index, search ?? { kind: 'skipped' })
+    if (!search && !result) this.skipped++
+    return result ? this.#chunks.delta({ web_searches: [result] }) : ''
   }
 
   #openText(index: unknown): TextBlock {
@@ -149,6 +165,10 @@ export class MessageAsChatStream implements StreamTranslator {
       if (isJsonObject(delta.citation)) block.citations.push(delta.citation)
       return this.#text(block, delta.text)
     }
+    if (block.kind === 'search') {
+      this.#searches?.add(block, delta.partial_json)
+      return ''
+    }
     if (block.kind === 'thinking') {
       if (typeof delta.signature === 'string') block.signature = delta.signature
       return this.#thinking(block, delta.thinking)
@@ -161,6 +181,7 @@ export class MessageAsChatStream implements StreamTranslator {
 
   #text(block: TextBlock, text: unknown): string {
     if (typeof text !== 'string') return ''
+    if (this.#unfenced) return this.#chunks.text('content', this.#unfenced.push(text))
     this.textMember = 'content'
     this.#latest = block
     this.#contentUnits += text.length
@@ -183,6 +204,9 @@ export class MessageAsChatStream implements StreamTranslator {
       case 'thinking':
         if (block.signature === '') return ''
         return this.#detail(signedDetail(this.#details, block.signature, block.units))
+      case 'search':
+        this.#searches?.finish(block)
+        return ''
       case 'tool':
         return block.hasArguments ? '' : this.#chunks.arguments(block.call, inputText(block.input))
     }

@@ -1,5 +1,8 @@
 import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
-import { Untranslatable } from '../translation.ts'
+import { hostedTool } from '../requests/hosted-tool.ts'
+import { anthropicSearch, SEARCH_NAME } from '../requests/web-search.ts'
+import { type LeaveOut, Untranslatable } from '../translation.ts'
+import { fittedSchema } from './fitted-schema.ts'
 import { cacheControlOf } from './parts.ts'
 
 /**
@@ -7,30 +10,60 @@ import { cacheControlOf } from './parts.ts'
  *
  * @throws {Untranslatable} naming the tool or the choice.
  */
-export function toolMembers(json: JsonObject): JsonObject {
-  const all = objectsIn(json.tools).map((tool, i) => toolOf(tool, `tools[${i}]`))
+export function toolMembers(json: JsonObject, leaveOut: LeaveOut): JsonObject {
+  let strict = 0
+  const all = objectsIn(json.tools).flatMap<JsonObject>((tool, i) => {
+    const translated = toolOf(tool, `tools[${i}]`, strict < MAX_STRICT, leaveOut)
+    if (translated?.strict) strict++
+    return translated ?? []
+  })
+  const search = searchTool(json, all, leaveOut)
+  if (search) all.push(search)
   if (all.length === 0) return {}
-  const { tools, choice } = toolChoice(all, json.tool_choice)
+  const { tools, choice } = toolChoice(all, json.tool_choice, leaveOut)
   const serial = json.parallel_tool_calls === false && choice?.type !== 'none'
   const translated = serial ? { type: 'auto', ...choice, disable_parallel_tool_use: true } : choice
   return { tools, ...(translated && { tool_choice: translated }) }
 }
 
-function toolOf(tool: JsonObject, path: string): JsonObject {
+/** Anthropic refuses more strict tools. The others are not strict then. */
+const MAX_STRICT = 20
+
+function toolOf(
+  tool: JsonObject,
+  path: string,
+  mayBeStrict: boolean,
+  leaveOut: LeaveOut,
+): JsonObject | undefined {
   const { type, function: given } = tool
-  if (type !== 'function' || !isJsonObject(given)) throw new Untranslatable(path)
+  if (type !== 'function') return hostedTool(type, path, leaveOut)
+  if (!isJsonObject(given)) throw new Untranslatable(path)
   const description = nonEmptyString(given.description)
+  const schema = {
+    type: 'object',
+    ...(isJsonObject(given.parameters) ? given.parameters : { properties: {} }),
+  }
+  const strict = given.strict === true && mayBeStrict ? fittedSchema(schema) : undefined
   const cacheControl = cacheControlOf(tool) ?? cacheControlOf(given)
   return {
     name: given.name,
     ...(description !== undefined && { description }),
-    input_schema: {
-      type: 'object',
-      ...(isJsonObject(given.parameters) ? given.parameters : { properties: {} }),
-    },
-    ...(given.strict === true && { strict: true }),
+    input_schema: strict ?? schema,
+    ...(strict && { strict: true }),
     ...(cacheControl !== undefined && { cache_control: cacheControl }),
   }
+}
+
+/** Returns the web search that a chat asks for; undefined if it does not, or has a function of that name. */
+function searchTool(
+  { web_search_options: options }: JsonObject,
+  tools: readonly JsonObject[],
+  leaveOut: LeaveOut,
+): JsonObject | undefined {
+  if (!isJsonObject(options)) return undefined
+  if (tools.every(({ name }) => name !== SEARCH_NAME)) return anthropicSearch(options, leaveOut)
+  leaveOut('web_search_options')
+  return undefined
 }
 
 interface ToolChoice {
@@ -44,16 +77,19 @@ const CHOICES: Readonly<Record<string, JsonObject>> = {
   required: { type: 'any' },
 }
 
-function toolChoice(tools: readonly JsonObject[], choice: unknown): ToolChoice {
+function toolChoice(tools: readonly JsonObject[], choice: unknown, leaveOut: LeaveOut): ToolChoice {
   if (choice === undefined || choice === null) return { tools, choice: undefined }
   if (typeof choice === 'string' && Object.hasOwn(CHOICES, choice)) return { tools, choice: CHOICES[choice] }
   if (isJsonObject(choice)) {
     const { function: named, allowed_tools: allowed } = choice
     if (choice.type === 'function' && isJsonObject(named))
       return { tools, choice: { type: 'tool', name: named.name } }
+    if (choice.type === SEARCH_NAME && tools.some(({ name }) => name === SEARCH_NAME))
+      return { tools, choice: { type: 'tool', name: SEARCH_NAME } }
     if (choice.type === 'allowed_tools' && isJsonObject(allowed)) return onlyAllowed(tools, allowed)
   }
-  throw new Untranslatable('tool_choice')
+  leaveOut('tool_choice')
+  return { tools, choice: undefined }
 }
 
 /** Leaves out the tools that are not allowed: Anthropic has no counterpart of `allowed_tools`. */

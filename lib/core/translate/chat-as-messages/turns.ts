@@ -9,7 +9,7 @@ import {
 } from '../../json/index.ts'
 import { thinkingBlocks } from '../parts/reasoning-details.ts'
 import { toolId } from '../parts/tool-ids.ts'
-import { Untranslatable } from '../translation.ts'
+import { type LeaveOut, Untranslatable } from '../translation.ts'
 import { cacheControlOf, contentBlocks } from './parts.ts'
 
 /** A chat in Anthropic's form: the system prompt, then turns of user and assistant that alternate. */
@@ -32,7 +32,7 @@ const FIRST_USER_TEXT = '.'
  *
  * @throws {Untranslatable} naming the message, or the part of a message, that has no counterpart.
  */
-export function conversationOf(messages: unknown): Conversation {
+export function conversationOf(messages: unknown, leaveOut: LeaveOut): Conversation {
   const system: JsonObject[] = []
   const turns: Turn[] = []
   /** What the arguments of all tool calls come to. */
@@ -61,16 +61,16 @@ export function conversationOf(messages: unknown): Conversation {
     switch (message.role) {
       case 'system':
       case 'developer':
-        system.push(...withCacheControl(message, systemBlocks(message.content, `${path}.content`)))
+        system.push(...withCacheControl(message, systemBlocks(message.content, `${path}.content`, leaveOut)))
         break
       case 'user':
-        add('user', withCacheControl(message, contentBlocks(message.content, `${path}.content`)))
+        add('user', withCacheControl(message, contentBlocks(message.content, `${path}.content`, leaveOut)))
         break
       case 'assistant':
-        add('assistant', assistantBlocks(message, path, tally))
+        add('assistant', assistantBlocks(message, path, tally, leaveOut))
         break
       case 'tool':
-        addResult(withCacheControl(message, [toolResult(message, path)]))
+        addResult(withCacheControl(message, [toolResult(message, path, leaveOut)]))
         break
       default:
         throw new Untranslatable(`${path}.role`)
@@ -88,24 +88,29 @@ function withCacheControl(message: JsonObject, blocks: JsonObject[]): JsonObject
   return cacheControl && last ? [...blocks.slice(0, -1), { ...last, cache_control: cacheControl }] : blocks
 }
 
-function systemBlocks(content: unknown, path: string): JsonObject[] {
-  const blocks = contentBlocks(content, path)
+function systemBlocks(content: unknown, path: string, leaveOut: LeaveOut): JsonObject[] {
+  const blocks = contentBlocks(content, path, leaveOut)
   const other = blocks.findIndex(({ type }) => type !== 'text')
   if (other >= 0) throw new Untranslatable(path)
   return blocks
 }
 
-function assistantBlocks(message: JsonObject, path: string, tally: JsonTally): JsonObject[] {
+function assistantBlocks(
+  message: JsonObject,
+  path: string,
+  tally: JsonTally,
+  leaveOut: LeaveOut,
+): JsonObject[] {
   for (const member of ['audio', 'function_call']) {
     if (isJsonObject(message[member])) throw new Untranslatable(`${path}.${member}`)
   }
   const calls = objectsIn(message.tool_calls).map((call, i) =>
     toolUse(call, `${path}.tool_calls[${i}]`, tally),
   )
-  const content = contentBlocks(message.content, `${path}.content`)
+  const content = contentBlocks(message.content, `${path}.content`, leaveOut)
   return [
     ...thinkingBlocks(message),
-    ...withCacheControl(message, [...content, ...contentBlocks(message.refusal, path), ...calls]),
+    ...withCacheControl(message, [...content, ...contentBlocks(message.refusal, path, leaveOut), ...calls]),
   ]
 }
 
@@ -119,10 +124,10 @@ function toolUse(call: JsonObject, path: string, tally: JsonTally): JsonObject {
   return { type: 'tool_use', id: toolId(id), name: fn.name, input }
 }
 
-function toolResult(message: JsonObject, path: string): JsonObject {
+function toolResult(message: JsonObject, path: string, leaveOut: LeaveOut): JsonObject {
   const { tool_call_id: id } = message
   if (typeof id !== 'string') throw new Untranslatable(`${path}.tool_call_id`)
-  const content = contentBlocks(message.content, `${path}.content`)
+  const content = contentBlocks(message.content, `${path}.content`, leaveOut)
   const [first] = content
   const plain =
     content.length === 1 && first?.type === 'text' && !first.cache_control ? first.text : undefined

@@ -5,16 +5,11 @@ import {
   objectsIn,
   parseJsonObject,
 } from '../../json/index.ts'
+import { type ChatContent, chatContent } from '../answers/chat-content.ts'
 import { stopReasonOf } from '../answers/finish-reasons.ts'
 import { chatReasoningTokens, messagesUsage } from '../answers/usage.ts'
-import {
-  DETAIL_FORMAT,
-  reasoningIn,
-  thinkingBlocks,
-  UNSIGNED,
-  unsignedOf,
-} from '../parts/reasoning-details.ts'
-import { toolIdInAnswer } from '../parts/tool-ids.ts'
+import { DETAIL_FORMAT, thinkingBlocks, UNSIGNED, unsignedOf } from '../parts/reasoning-details.ts'
+import { sealedToolId, toolIdInAnswer } from '../parts/tool-ids.ts'
 import type { AnswerContext, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
 
 /**
@@ -31,10 +26,12 @@ export function chatAnswerAsMessage(
   const id = nonEmptyString(json.id) ?? `msg_${created}`
   const message = isJsonObject(choice.message) ? choice.message : {}
   const refusal = nonEmptyString(message.refusal)
-  const content = contentOf(message)
+  const content = chatContent(message)
   const calls = objectsIn(message.tool_calls)
   const cutOff = choice.finish_reason === 'length'
-  const uses = calls.flatMap((call, i) => toolUse(call, toolIdInAnswer(call.id, id, i), cutOff))
+  const uses = calls.flatMap((call, i) =>
+    toolUse(call, sealedToolId(toolIdInAnswer(call.id, id, i), call.extra_content), cutOff),
+  )
   const stopReason = stopReasonOf(choice.finish_reason, {
     toolCalls: uses.length > 0,
     refusal: refusal !== undefined,
@@ -48,7 +45,7 @@ export function chatAnswerAsMessage(
       role: 'assistant',
       model: json.model,
       content: [
-        ...content.thinking,
+        ...thinkingOf(message, content),
         ...(text === '' ? [] : [{ type: 'text', text, ...(citations.length > 0 && { citations }) }]),
         ...uses,
       ],
@@ -59,34 +56,15 @@ export function chatAnswerAsMessage(
       }),
       usage: messagesUsage({ ...usage, reasoningTokens: chatReasoningTokens(json.usage) }),
     },
-    skipped: others.length + content.skipped + (calls.length - uses.length) + countUntranslated(message),
+    skipped: others.length + content.skipped + (calls.length - uses.length) + countForeign(message),
   }
 }
 
-/** Text and thinking of a chat message. */
-interface MessageContent {
-  readonly thinking: readonly JsonObject[]
-  readonly text: string
-  readonly skipped: number
-}
-
-/** Reads the content of a chat message; some upstreams send it, and the reasoning, in parts. */
-function contentOf(message: JsonObject): MessageContent {
-  const { content } = message
-  const { text: reasoningText, member } = reasoningIn(message)
-  let reasoning = reasoningText
-  let text = nonEmptyString(content) ?? ''
-  let skipped = 0
-  for (const part of objectsIn(content)) {
-    if (part.type === 'text') text += nonEmptyString(part.text) ?? ''
-    else if (part.type === 'thinking')
-      for (const item of objectsIn(part.thinking)) reasoning += nonEmptyString(item.text) ?? ''
-    else skipped++
-  }
+/** Returns the thinking of a message: with its signatures, if an Anthropic-style model wrote it. */
+function thinkingOf(message: JsonObject, { reasoning, member }: ChatContent): readonly JsonObject[] {
   const signed = thinkingBlocks({ ...message, reasoning_content: reasoning })
-  const unsigned =
-    reasoning === '' ? [] : [{ type: 'thinking', thinking: reasoning, signature: unsignedOf(member) }]
-  return { thinking: signed.length > 0 ? signed : unsigned, text, skipped }
+  if (signed.length > 0 || reasoning === '') return signed
+  return [{ type: 'thinking', thinking: reasoning, signature: unsignedOf(member) }]
 }
 
 /** Translates the call of a function; returns nothing for tools of other types, which the caller cannot have. */
@@ -110,13 +88,7 @@ function citationsIn({ annotations }: JsonObject): JsonObject[] {
   })
 }
 
-/** Counts the output for which Anthropic has no block. */
-function countUntranslated({
-  audio,
-  images,
-  function_call: functionCall,
-  reasoning_details: details,
-}: JsonObject): number {
-  const filled = [audio, functionCall].filter(isJsonObject).length + objectsIn(images).length
-  return filled + objectsIn(details).filter(({ format }) => format !== DETAIL_FORMAT).length
+/** Counts the reasoning of other upstreams, for which Anthropic has no block. */
+function countForeign({ reasoning_details: details }: JsonObject): number {
+  return objectsIn(details).filter(({ format }) => format !== DETAIL_FORMAT).length
 }

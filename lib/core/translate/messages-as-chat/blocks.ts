@@ -1,16 +1,17 @@
 import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
 import { dataUrl } from '../parts/data-url.ts'
-import { Untranslatable } from '../translation.ts'
+import { withoutLeftOut } from '../requests/without-left-out.ts'
+import { type LeaveOut, Untranslatable } from '../translation.ts'
 
-type BlockTranslator = (block: JsonObject, path: string) => readonly JsonObject[]
+type BlockTranslator = (block: JsonObject, path: string, leaveOut: LeaveOut) => readonly JsonObject[]
 
 /** Translates the blocks of a user's content or of a tool's result, by their types. */
 export const USER_BLOCKS: Readonly<Record<string, BlockTranslator>> = {
   text: ({ text }) => textParts(text),
-  image: ({ source }, path) => [
-    { type: 'image_url', image_url: { url: imageUrl(source, `${path}.source`) } },
-  ],
+  image: imageParts,
   document: documentParts,
+  // A chat has all tools from the beginning, so that there is nothing to load.
+  tool_reference: ({ tool_name: name }) => textParts(`Tool: ${String(name)}`),
   search_result: ({ title, source, content }) => [
     ...textParts(`${String(title)} (${String(source)})`),
     ...objectsIn(content).flatMap(({ text }) => textParts(text)),
@@ -20,20 +21,22 @@ export const USER_BLOCKS: Readonly<Record<string, BlockTranslator>> = {
 /**
  * Translates content blocks into the parts of a chat message.
  *
- * @throws {Untranslatable} naming the block that has no counterpart.
+ * @throws {Untranslatable} naming a block that has no counterpart, or the content if no block has one.
  */
-export function contentParts(content: unknown, path: string): JsonObject[] {
+export function contentParts(content: unknown, path: string, leaveOut: LeaveOut): JsonObject[] {
   if (typeof content === 'string') return textParts(content)
   if (!Array.isArray(content)) return []
-  return content.flatMap((block: unknown, i) => partsOf(block, `${path}[${i}]`))
+  return withoutLeftOut(content, path, leaveOut, partsOf)
 }
 
-/** @throws {Untranslatable} naming the block, if it has no counterpart. */
-export function partsOf(block: unknown, path: string): readonly JsonObject[] {
-  const type = isJsonObject(block) ? String(block.type) : ''
+/** Translates one block; nothing stands for one that is left out. */
+export function partsOf(block: unknown, path: string, leaveOut: LeaveOut): readonly JsonObject[] {
+  if (!isJsonObject(block)) throw new Untranslatable(path)
+  const type = String(block.type)
   const translate = Object.hasOwn(USER_BLOCKS, type) ? USER_BLOCKS[type] : undefined
-  if (!isJsonObject(block) || !translate) throw new Untranslatable(path)
-  return translate(block, path)
+  if (translate) return translate(block, path, leaveOut)
+  leaveOut(path)
+  return []
 }
 
 /** Returns parts as the content of a chat message: a single text as a string, which every upstream accepts. */
@@ -46,29 +49,33 @@ function textParts(text: unknown): JsonObject[] {
   return typeof text === 'string' && text !== '' ? [{ type: 'text', text }] : []
 }
 
-function imageUrl(source: unknown, path: string): string {
-  if (isJsonObject(source)) {
-    const { type, url, data, media_type: mediaType } = source
-    if (type === 'url' && typeof url === 'string') return url
-    if (type === 'base64' && typeof data === 'string') return dataUrl({ mediaType: String(mediaType), data })
-  }
-  throw new Untranslatable(path)
+function imageParts({ source }: JsonObject, path: string, leaveOut: LeaveOut): readonly JsonObject[] {
+  const url = isJsonObject(source) ? imageUrl(source) : undefined
+  if (url !== undefined) return [{ type: 'image_url', image_url: { url } }]
+  leaveOut(`${path}.source`)
+  return []
+}
+
+function imageUrl({ type, url, data, media_type: mediaType }: JsonObject): string | undefined {
+  if (type === 'url' && typeof url === 'string') return url
+  if (type === 'base64' && typeof data === 'string') return dataUrl({ mediaType: String(mediaType), data })
+  return undefined
 }
 
 /** Translates a document: a PDF into a file, text into text. Title and context come before it. */
-function documentParts(block: JsonObject, path: string): readonly JsonObject[] {
+function documentParts(block: JsonObject, path: string, leaveOut: LeaveOut): readonly JsonObject[] {
   const { source, title, context, citations } = block
-  if (isJsonObject(citations) && citations.enabled === true) throw new Untranslatable(`${path}.citations`)
-  if (!isJsonObject(source)) throw new Untranslatable(`${path}.source`)
+  if (isJsonObject(citations) && citations.enabled === true) leaveOut(`${path}.citations`)
   const name = nonEmptyString(title)
   const contextParts = textParts(context)
-  const { type, data, media_type: mediaType, content } = source
+  const { type, data, media_type: mediaType, content } = isJsonObject(source) ? source : {}
   if (type === 'base64' && typeof data === 'string' && mediaType === 'application/pdf') {
     const file = { filename: name ?? 'document.pdf', file_data: dataUrl({ mediaType, data }) }
     return [...contextParts, { type: 'file', file }]
   }
   const head = [...textParts(name), ...contextParts]
   if (type === 'text') return [...head, ...textParts(data)]
-  if (type === 'content') return [...head, ...contentParts(content, `${path}.source.content`)]
-  throw new Untranslatable(`${path}.source`)
+  if (type === 'content') return [...head, ...contentParts(content, `${path}.source.content`, leaveOut)]
+  leaveOut(`${path}.source`)
+  return []
 }

@@ -1,7 +1,8 @@
 import { isJsonObject, type JsonObject } from '../../json/index.ts'
 import { memberOf, UNSIGNED } from '../parts/reasoning-details.ts'
+import { isSealed, toolId } from '../parts/tool-ids.ts'
 
-/** Removes the reasoning and the citations of OpenAI-style lines, which Anthropic-style lines refuse. */
+/** Removes the reasoning, the citations and what ids of tools hold of OpenAI-style lines, which Anthropic-style lines refuse. */
 export function messagesWithoutForeign(json: JsonObject): JsonObject {
   const { messages } = json
   if (!Array.isArray(messages)) return json
@@ -14,7 +15,13 @@ function cleanTurn(turn: JsonObject): JsonObject[] {
   const blocks = content.filter((block) => !(isJsonObject(block) && memberOf(block.signature)))
   // An empty turn is refused too.
   if (blocks.length === 0) return []
-  return [{ ...turn, content: blocks.map((block) => (isJsonObject(block) ? cleanCitations(block) : block)) }]
+  return [{ ...turn, content: blocks.map((block) => (isJsonObject(block) ? cleanBlock(block) : block)) }]
+}
+
+function cleanBlock(block: JsonObject): JsonObject {
+  const { id, tool_use_id: result } = block
+  if (isSealed(id)) return { ...block, id: toolId(id) }
+  return isSealed(result) ? { ...block, tool_use_id: toolId(result) } : cleanCitations(block)
 }
 
 function cleanCitations(block: JsonObject): JsonObject {

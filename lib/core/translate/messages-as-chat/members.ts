@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../json/index.ts'
-import { becomes, dropped, type MemberRules, refused, refusedUnless } from '../requests/member-rules.ts'
+import { alwaysRefused, becomes, type MemberRules, refused, refusedUnless } from '../requests/member-rules.ts'
 
 /** How the members of a message request are translated for an OpenAI-style line. */
 export const MESSAGES_MEMBERS: MemberRules = {
@@ -11,20 +11,19 @@ export const MESSAGES_MEMBERS: MemberRules = {
   temperature: becomes('`temperature`; dropped for OpenAI’s reasoning models, which take none'),
   top_p: becomes('`top_p`; dropped for OpenAI’s reasoning models, which take none'),
   stop_sequences: becomes('`stop`; more than four are refused'),
-  tools: becomes('`tools`; those that Anthropic runs or defines are refused'),
+  tools: becomes(
+    '`tools`, web search `web_search_options`; others that Anthropic runs or defines are refused',
+  ),
   tool_choice: becomes('`tool_choice` and `parallel_tool_calls`'),
   thinking: becomes('`reasoning_effort`'),
   output_config: becomes('`effort`: `reasoning_effort`; `format`: `response_format`'),
   output_format: becomes('`response_format`'),
   metadata: becomes('`user_id`: `user`, hashed where it is longer than 64 characters'),
   service_tier: becomes('`service_tier`: `standard_only` as `default`'),
-  provider: dropped('the gateway’s own'),
-  cache_control: dropped('OpenAI-style lines cache by themselves'),
-  context_management: dropped('shortens the prompt only'),
-  diagnostics: dropped('concerns the upstream’s cache'),
-  speed: dropped('affects the speed only'),
   top_k: refused,
   container: refusedUnless('empty', (value) => isJsonObject(value) && Object.keys(value).length === 0),
-  inference_geo: refused,
+  inference_geo: alwaysRefused,
+  // The next turn of a thread has only what is new, so that a thread left out would lose the conversation.
+  thread: alwaysRefused,
   mcp_servers: refusedUnless('empty', (value) => Array.isArray(value) && value.length === 0),
 }

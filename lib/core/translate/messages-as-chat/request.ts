@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
-import { requireCounterparts } from '../requests/member-rules.ts'
 import { commonEffort, effortOf } from '../requests/reasoning-effort.ts'
 import { isReasoningModel } from '../requests/reasoning-models.ts'
+import { requireCounterparts } from '../requests/require-counterparts.ts'
 import { samplingOf } from '../requests/sampling.ts'
-import { type RequestContext, Untranslatable } from '../translation.ts'
+import { type LeaveOut, type RequestContext, refuse, Untranslatable } from '../translation.ts'
 import { MESSAGES_MEMBERS } from './members.ts'
 import { chatMessages } from './messages.ts'
 import { responseFormatOf } from './response-format.ts'
@@ -18,20 +18,21 @@ const MAX_USER_LENGTH = 64
  *
  * @throws {Untranslatable} naming the member that has no counterpart.
  */
-export function messagesRequestAsChat(json: JsonObject, { upstreamModel }: RequestContext): JsonObject {
-  requireCounterparts(json, MESSAGES_MEMBERS)
+export function messagesRequestAsChat(json: JsonObject, context: RequestContext): JsonObject {
+  const { upstreamModel, leaveOut = refuse } = context
+  requireCounterparts(json, MESSAGES_MEMBERS, leaveOut)
   const isReasoning = isReasoningModel(upstreamModel)
   const effort = effortFor(json)
   const user = userOf(json)
   return {
     model: json.model,
-    messages: chatMessages(json),
+    messages: chatMessages(json, leaveOut),
     ...outputLimit(json, isReasoning),
-    ...toolMembers(json),
-    ...responseFormatOf(json),
+    ...toolMembers(json, context),
+    ...responseFormatOf(json, leaveOut),
     ...(effort && { reasoning_effort: effort }),
     ...(!isReasoning && samplingOf(json)),
-    ...stopOf(json),
+    ...stopOf(json, leaveOut),
     ...(user !== undefined && { user }),
     ...(typeof json.service_tier === 'string' && {
       service_tier: json.service_tier === 'standard_only' ? 'default' : 'auto',
@@ -46,10 +47,10 @@ function outputLimit({ max_tokens: limit }: JsonObject, isReasoning: boolean): J
   return isReasoning ? { max_completion_tokens: limit } : { max_tokens: limit }
 }
 
-function stopOf({ stop_sequences: sequences }: JsonObject): JsonObject {
+function stopOf({ stop_sequences: sequences }: JsonObject, leaveOut: LeaveOut): JsonObject {
   if (!Array.isArray(sequences) || sequences.length === 0) return {}
-  if (sequences.length > MAX_STOP_SEQUENCES) throw new Untranslatable('stop_sequences')
-  return { stop: sequences }
+  if (sequences.length > MAX_STOP_SEQUENCES) leaveOut('stop_sequences')
+  return { stop: sequences.slice(0, MAX_STOP_SEQUENCES) }
 }
 
 /** Returns the requested effort, or the one that matches the budget; undefined if the model shall decide itself. */

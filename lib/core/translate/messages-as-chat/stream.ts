@@ -15,12 +15,14 @@ const STOP = 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 /** Translates OpenAI-style chat completion chunks into an Anthropic-style message stream. */
 export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Block> {
   readonly #fallbackId: string
+  readonly #estimatedInput: number
   readonly #blocks = new BlockSequence()
   readonly #chunks: ChatChunkReader<Block>
   #refused = false
   textMember: string | undefined
 
-  constructor({ created }: AnswerContext) {
+  constructor({ created, estimatedInputTokens }: AnswerContext) {
+    this.#estimatedInput = estimatedInputTokens
     this.#fallbackId = `msg_${created}`
     this.#chunks = new ChatChunkReader(this, this.#fallbackId)
   }
@@ -60,8 +62,8 @@ export class ChatAsMessageStream implements StreamTranslator, ChatEventWriter<Bl
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      // Unknown before the end.
-      usage: messagesUsage({}),
+      // The true count is known at the end.
+      usage: messagesUsage({ inputTokens: this.#estimatedInput }),
     }
     return `event: message_start\ndata: ${JSON.stringify({ type: 'message_start', message })}\n\n`
   }

@@ -1,27 +1,52 @@
 import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
-import { Untranslatable } from '../translation.ts'
+import { hostedTool } from '../requests/hosted-tool.ts'
+import { isStrict } from '../requests/strict-schema.ts'
+import { isAnthropicSearch, maySearch, searchOfMessage } from '../requests/web-search.ts'
+import { type LeaveOut, type RequestContext, refuse } from '../translation.ts'
 
 /**
- * Translates Anthropic's tools and tool choice into `tools`, `tool_choice` and `parallel_tool_calls`.
+ * Translates Anthropic's tools and tool choice into `tools`, `tool_choice`, `parallel_tool_calls` and
+ * `web_search_options`.
  *
  * @throws {Untranslatable} naming the tool or the choice.
  */
-export function toolMembers(json: JsonObject): JsonObject {
-  const tools = objectsIn(json.tools).map((tool, i) => functionOf(tool, `tools[${i}]`))
-  if (tools.length === 0) return {}
-  const { tool_choice: choice } = json
-  if (!isJsonObject(choice)) return { tools }
+export function toolMembers(
+  json: JsonObject,
+  { upstreamModel, leaveOut = refuse }: RequestContext,
+): JsonObject {
+  const tools: JsonObject[] = []
+  let search: { readonly name: unknown; readonly options: JsonObject | undefined } | undefined
+  for (const [i, tool] of objectsIn(json.tools).entries()) {
+    const path = `tools[${i}]`
+    if (isAnthropicSearch(tool.type)) {
+      const isKnown = leaveOut === refuse || maySearch(upstreamModel)
+      const options = isKnown ? searchOfMessage(tool, path, leaveOut) : hostedTool(tool.type, path, leaveOut)
+      search = { name: tool.name, options }
+    } else {
+      const translated = functionOf(tool, path, leaveOut)
+      if (translated) tools.push(translated)
+    }
+  }
   return {
-    tools,
-    tool_choice: choiceOf(choice),
+    ...(tools.length > 0 && { tools, ...choiceMembers(json.tool_choice, search?.name, leaveOut) }),
+    ...(search?.options && { web_search_options: search.options }),
+  }
+}
+
+/** @param searching the name of the web search. A chat that has one searches in any case, so that it need not be chosen. */
+function choiceMembers(choice: unknown, searching: unknown, leaveOut: LeaveOut): JsonObject {
+  if (!isJsonObject(choice)) return {}
+  const chosen = choice.type === 'tool' && choice.name === searching ? undefined : choiceOf(choice, leaveOut)
+  return {
+    ...(chosen && { tool_choice: chosen }),
     ...(choice.disable_parallel_tool_use === true && { parallel_tool_calls: false }),
   }
 }
 
-/** Translates a tool into a function. Tools of other types are refused: Anthropic runs them, or only its models know them. */
-function functionOf(tool: JsonObject, path: string): JsonObject {
+/** Translates a tool into a function. Others have no counterpart: Anthropic runs them, or only its models know them. */
+function functionOf(tool: JsonObject, path: string, leaveOut: LeaveOut): JsonObject | undefined {
   const { type, name, input_schema: parameters, strict } = tool
-  if (type !== undefined && type !== null && type !== 'custom') throw new Untranslatable(path)
+  if (type !== undefined && type !== null && type !== 'custom') return hostedTool(type, path, leaveOut)
   const description = nonEmptyString(tool.description)
   return {
     type: 'function',
@@ -29,12 +54,12 @@ function functionOf(tool: JsonObject, path: string): JsonObject {
       name,
       ...(description !== undefined && { description }),
       parameters: isJsonObject(parameters) ? parameters : { type: 'object', properties: {} },
-      ...(strict === true && { strict: true }),
+      ...(strict === true && isStrict(parameters) && { strict: true }),
     },
   }
 }
 
-function choiceOf({ type, name }: JsonObject): JsonObject | string {
+function choiceOf({ type, name }: JsonObject, leaveOut: LeaveOut): JsonObject | string | undefined {
   switch (type) {
     case 'auto':
     case 'none':
@@ -44,6 +69,7 @@ function choiceOf({ type, name }: JsonObject): JsonObject | string {
     case 'tool':
       return { type: 'function', function: { name } }
     default:
-      throw new Untranslatable('tool_choice')
+      leaveOut('tool_choice')
+      return undefined
   }
 }

@@ -1,10 +1,13 @@
 import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
+import { type ChatContent, chatContent } from '../answers/chat-content.ts'
 import { chatReasoningTokens } from '../answers/usage.ts'
-import { reasoningIn } from '../parts/reasoning-details.ts'
-import { toolIdInAnswer } from '../parts/tool-ids.ts'
+import { sealedToolId, toolIdInAnswer } from '../parts/tool-ids.ts'
 import type { AnswerContext, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
 import { encodeReasoning } from './encrypted-content.ts'
+import { type NamespacedFunction, namespacedFunctions } from './namespaces.ts'
 import { endedResponse, endStatus, responseAnnotations, responseShell } from './response.ts'
+import { type ReasoningForm, reasoningForm, reasoningParts } from './text-parts.ts'
+import { webSearchItems } from './web-search-item.ts'
 
 /** Translates a chat completion into a response. */
 export function chatAnswerAsResponse(
@@ -16,34 +19,41 @@ export function chatAnswerAsResponse(
   const message = isJsonObject(choice.message) ? choice.message : {}
   const shell = responseShell(json, context)
   const counts = { ...usage, reasoningTokens: chatReasoningTokens(json.usage) }
+  const content = chatContent(message)
   const output = [
-    ...reasoningItem(message, shell.id),
-    ...messageItem(message, shell.id),
-    ...callItems(message, shell.id),
+    ...reasoningItem(message, content, shell.id, reasoningForm(context.request)),
+    ...webSearchItems(message, String(shell.id), context.request),
+    ...messageItem(message, content, shell.id),
+    ...callItems(message, shell.id, namespacedFunctions(context.request)),
   ]
   const last = output.pop()
   const ended = last ? [...output, { ...last, status: endStatus(choice.finish_reason) }] : output
-  return { body: endedResponse(shell, ended, choice.finish_reason, counts), skipped: others.length }
+  return {
+    body: endedResponse(shell, ended, choice.finish_reason, counts),
+    skipped: others.length + content.skipped,
+  }
 }
 
-function reasoningItem(message: JsonObject, id: unknown): JsonObject[] {
-  const { text, member } = reasoningIn(message)
+function reasoningItem(
+  message: JsonObject,
+  { reasoning: text, member }: ChatContent,
+  id: unknown,
+  { part: type, isSealed }: ReasoningForm,
+): JsonObject[] {
   const details = objectsIn(message.reasoning_details)
   if (text === '' && details.length === 0) return []
   return [
     {
       id: `rs_${id}`,
       type: 'reasoning',
-      summary: [],
-      ...(text !== '' && { content: [{ type: 'reasoning_text', text }] }),
-      ...encodeReasoning({ details, member }),
+      ...reasoningParts(text === '' ? [] : [{ type, text }]),
+      ...encodeReasoning({ details, member, text: isSealed ? text : '' }),
       status: 'completed',
     },
   ]
 }
 
-function messageItem(message: JsonObject, id: unknown): JsonObject[] {
-  const text = contentText(message.content)
+function messageItem(message: JsonObject, { text }: ChatContent, id: unknown): JsonObject[] {
   const refusal = nonEmptyString(message.refusal)
   const annotations = responseAnnotations(message.annotations)
   const content = [
@@ -54,16 +64,12 @@ function messageItem(message: JsonObject, id: unknown): JsonObject[] {
   return [{ id: `msg_${id}`, type: 'message', status: 'completed', role: 'assistant', content }]
 }
 
-/** Returns the text of a content, which some upstreams send in parts. */
-function contentText(content: unknown): string {
-  if (typeof content === 'string') return content
-  return objectsIn(content)
-    .map(({ text }) => nonEmptyString(text) ?? '')
-    .join('')
-}
-
-function callItems({ tool_calls: calls }: JsonObject, id: unknown): JsonObject[] {
-  return objectsIn(calls).flatMap(({ id: callId, function: fn }, i) => {
+function callItems(
+  { tool_calls: calls }: JsonObject,
+  id: unknown,
+  functions: ReadonlyMap<string, NamespacedFunction>,
+): JsonObject[] {
+  return objectsIn(calls).flatMap(({ id: callId, function: fn, extra_content: extra }, i) => {
     if (!isJsonObject(fn) || typeof fn.name !== 'string') return []
     const { name, arguments: given } = fn
     const args = typeof given === 'string' ? given : JSON.stringify(given ?? {})
@@ -72,8 +78,8 @@ function callItems({ tool_calls: calls }: JsonObject, id: unknown): JsonObject[]
         id: `fc_${id}_${i}`,
         type: 'function_call',
         status: 'completed',
-        call_id: toolIdInAnswer(callId, id, i),
-        name,
+        call_id: sealedToolId(toolIdInAnswer(callId, id, i), extra),
+        ...(functions.get(name) ?? { name }),
         arguments: args === '' ? '{}' : args,
       },
     ]

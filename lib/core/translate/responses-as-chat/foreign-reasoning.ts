@@ -1,16 +1,25 @@
 import { isJsonObject, type JsonObject } from '../../json/index.ts'
+import { isSealed, toolId } from '../parts/tool-ids.ts'
 
-/** The prefix of the ids of reasoning items that were made from a chat. */
-export const ITEM_PREFIX = 'rs_resp_'
+/** A text in the ids of items that were made from a chat. */
+export const ITEM_MARK = '_resp_'
 
-/** Removes reasoning items that were made from a chat: a line that stores responses does not know their ids. */
+/** How the ids of items begin that lines would look up, and did not make. */
+const PREFIXES = ['rs_resp_', 'ws_resp_']
+
+/** Removes the items that were made from a chat and that a line which stores responses would look up. */
 export function responsesWithoutForeign(json: JsonObject): JsonObject {
   const { input } = json
   if (!Array.isArray(input)) return json
-  return { ...json, input: input.filter((item) => !(isJsonObject(item) && isFromChat(item.id))) }
+  const own = input.filter((item) => !(isJsonObject(item) && isFromChat(item.id)))
+  return { ...json, input: own.map((item) => (isJsonObject(item) ? withPlainId(item) : item)) }
 }
 
-/** Whether a reasoning item was made from a chat, by its id. */
+function withPlainId(item: JsonObject): JsonObject {
+  return isSealed(item.call_id) ? { ...item, call_id: toolId(item.call_id) } : item
+}
+
+/** Whether reasoning or a web search was made from a chat, by its id. */
 export function isFromChat(id: unknown): boolean {
-  return typeof id === 'string' && id.startsWith(ITEM_PREFIX)
+  return typeof id === 'string' && PREFIXES.some((prefix) => id.startsWith(prefix))
 }

@@ -5,8 +5,9 @@ import { chatRequestAsMessages } from '../chat-as-messages/request.ts'
 import { MessageAsChatStream } from '../chat-as-messages/stream.ts'
 import type { Translator } from '../translation.ts'
 import { chatAnswerAsResponse } from './answer.ts'
-import { responsesRequestAsChat } from './request.ts'
+import { formatOf, responsesRequestAsChat } from './request.ts'
 import { ChatAsResponseStream } from './stream.ts'
+import { plainSearch } from './tools.ts'
 
 const responsesAsPlainChat: Translator = {
   request: responsesRequestAsChat,
@@ -17,7 +18,10 @@ const responsesAsPlainChat: Translator = {
 /** Translates `/v1/responses` for a line that has chat completions. */
 export const responsesAsChat: Translator = {
   ...responsesAsPlainChat,
-  request: (json, context) => chatWithoutForeign(responsesRequestAsChat(json, context)),
+  request(json, context) {
+    const chat = chatWithoutForeign(responsesRequestAsChat(json, context))
+    return plainSearch(json, chat, context)
+  },
 }
 
 /** Translates `/v1/responses` for a line that has messages, through a chat. */
@@ -28,5 +32,6 @@ export const responsesAsMessages: Translator = chainTranslators(
     answer: messageAsChatAnswer,
     stream: (context) => new MessageAsChatStream(context),
   },
-  { messages: 'input', response_format: 'text.format' },
+  { messages: 'input', response_format: 'text.format', web_search_options: 'tools' },
+  formatOf,
 )

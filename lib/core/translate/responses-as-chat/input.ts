@@ -1,22 +1,26 @@
 import { isJsonObject, type JsonObject, newTally, nonEmptyString, objectsIn } from '../../json/index.ts'
 import type { ReasoningMember } from '../parts/reasoning-details.ts'
-import { toolId } from '../parts/tool-ids.ts'
+import { sealOf, toolId } from '../parts/tool-ids.ts'
 import { chatToolResult } from '../parts/tool-results.ts'
-import { Untranslatable } from '../translation.ts'
+import { withoutLeftOut } from '../requests/without-left-out.ts'
+import { type LeaveOut, Untranslatable } from '../translation.ts'
 import { decodeReasoning } from './encrypted-content.ts'
 import { isFromChat } from './foreign-reasoning.ts'
+import { chatName } from './namespaces.ts'
 
 /**
  * Translates the input of a response request into the messages of a chat.
  *
  * @throws {Untranslatable} naming the item, or the part of an item, that has no counterpart.
  */
-export function inputMessages(input: unknown): readonly JsonObject[] {
+export function inputMessages(input: unknown, leaveOut: LeaveOut): readonly JsonObject[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
-  const chat = new ChatInput()
+  const chat = new ChatInput(leaveOut)
   for (const [i, item] of (Array.isArray(input) ? input : []).entries()) chat.add(item, `input[${i}]`)
   return chat.end()
 }
+
+const HOSTED_CALL = /^(?:mcp_\w+|(?:file_search|code_interpreter|image_generation|tool_search)_call)$/
 
 /** An assistant's turn, which becomes one message. */
 interface AssistantTurn {
@@ -38,6 +42,11 @@ class ChatInput {
   #attachments: JsonObject[] = []
   /** What the encoded reasoning of all items comes to. */
   readonly #tally = newTally()
+  readonly #leaveOut: LeaveOut
+
+  constructor(leaveOut: LeaveOut) {
+    this.#leaveOut = leaveOut
+  }
 
   add(item: unknown, path: string): void {
     if (!isJsonObject(item)) throw new Untranslatable(path)
@@ -56,9 +65,19 @@ class ChatInput {
       case 'reasoning':
         this.#addReasoning(item)
         break
+      case 'web_search_call':
+        // What the model made of the search is in its text.
+        break
       default:
-        throw new Untranslatable(path)
+        this.#leaveCallOut(item, path)
     }
+  }
+
+  /** Leaves out what a tool did that the upstream ran itself. All other items hold a part of the conversation. */
+  #leaveCallOut({ type }: JsonObject, path: string): void {
+    const what = `the item ${JSON.stringify(String(type).slice(0, 64))}`
+    if (!HOSTED_CALL.test(String(type))) throw new Untranslatable(path, what)
+    this.#leaveOut(path, what)
   }
 
   end(): readonly JsonObject[] {
@@ -95,7 +114,7 @@ class ChatInput {
 
   #addMessage({ role, content }: JsonObject, path: string): void {
     this.#endTurn()
-    const given = chatContent(content, `${path}.content`)
+    const given = chatContent(content, `${path}.content`, this.#leaveOut)
     const [only, ...others] = asParts(given)
     // Some upstreams accept nothing but a text. Several texts stay parts.
     const translated =
@@ -106,7 +125,7 @@ class ChatInput {
 
   #addText({ content }: JsonObject, path: string): void {
     const turn = this.#turn()
-    const parts = asParts(chatContent(content, `${path}.content`))
+    const parts = asParts(chatContent(content, `${path}.content`, this.#leaveOut))
     if (!Array.isArray(turn.content) && areTexts(parts))
       turn.content = (turn.content ?? '') + textOf(parts, '')
     else {
@@ -115,14 +134,18 @@ class ChatInput {
     }
   }
 
-  #addCall({ call_id: id, name, arguments: args }: JsonObject): void {
-    const fn = { name, arguments: typeof args === 'string' ? args : '{}' }
-    this.#turn().calls.push({ id: toolId(String(id)), type: 'function', function: fn })
+  #addCall({ call_id: id, name, namespace, arguments: args }: JsonObject): void {
+    const fn = {
+      name: namespace ? chatName(namespace, name) : name,
+      arguments: typeof args === 'string' ? args : '{}',
+    }
+    const seal = sealOf(String(id), this.#tally)
+    this.#turn().calls.push({ id: toolId(String(id)), type: 'function', function: fn, ...seal })
   }
 
   #addResult({ call_id: id, output }: JsonObject, path: string): void {
     this.#endTurn()
-    const parts = asParts(chatContent(output, `${path}.output`))
+    const parts = asParts(chatContent(output, `${path}.output`, this.#leaveOut))
     const { message, attachments } = chatToolResult(toolId(String(id)), parts)
     this.#messages.push(message)
     this.#attachments.push(...attachments)
@@ -136,9 +159,9 @@ class ChatInput {
     if (item.id !== undefined && item.id !== null && !isFromChat(item.id)) return
     const turn = this.#turn()
     const parts = objectsIn(item.content).length > 0 ? item.content : item.summary
-    const texts = objectsIn(parts).map(({ text }) => nonEmptyString(text) ?? '')
-    const { details, member } = decodeReasoning(item.encrypted_content, this.#tally)
-    const reasoning = (turn.reasoning[member] ?? '') + texts.join('')
+    const { details, member, text: sealed } = decodeReasoning(item.encrypted_content, this.#tally)
+    const text = sealed === '' ? textOf(objectsIn(parts), '') : sealed
+    const reasoning = (turn.reasoning[member] ?? '') + text
     if (reasoning !== '') turn.reasoning[member] = reasoning
     for (const detail of details) turn.details.push(detail)
   }
@@ -152,13 +175,13 @@ const areTexts = (parts: readonly JsonObject[]): boolean => parts.every(({ type 
 const textOf = (parts: readonly JsonObject[], separator: string): string =>
   parts.map(({ text }) => nonEmptyString(text) ?? '').join(separator)
 
-function chatContent(content: unknown, path: string): string | readonly JsonObject[] {
+function chatContent(content: unknown, path: string, leaveOut: LeaveOut): string | readonly JsonObject[] {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) throw new Untranslatable(path)
-  return content.map((part: unknown, i) => chatPart(part, `${path}[${i}]`))
+  return withoutLeftOut(content, path, leaveOut, chatPart)
 }
 
-function chatPart(part: unknown, path: string): JsonObject {
+function chatPart(part: unknown, path: string, leaveOut: LeaveOut): JsonObject | readonly JsonObject[] {
   if (isJsonObject(part)) {
     const { type, text, refusal, image_url: url, detail, file_data: data, filename } = part
     if (type === 'input_text' || type === 'output_text' || type === 'text') return { type: 'text', text }
@@ -168,5 +191,6 @@ function chatPart(part: unknown, path: string): JsonObject {
     if (type === 'input_file' && typeof data === 'string')
       return { type: 'file', file: { file_data: data, ...(typeof filename === 'string' && { filename }) } }
   }
-  throw new Untranslatable(path)
+  leaveOut(path)
+  return []
 }

@@ -1,18 +1,18 @@
 import type { JsonObject } from '../../json/index.ts'
 import type { ReasoningMember } from '../parts/reasoning-details.ts'
 import { encodeReasoning } from './encrypted-content.ts'
+import { EVENT_NAMES, type PartType, partOf, type ReasoningForm, reasoningParts } from './text-parts.ts'
+import { webSearchItem } from './web-search-item.ts'
 
 /** Each item costs far more than the few bytes of a line's stream that can begin it. */
 const MAX_ITEMS = 10_000
-
-/** The types of content parts that hold text. */
-export type PartType = 'output_text' | 'refusal' | 'reasoning_text'
 
 /** A message or reasoning item that has begun and not ended. */
 interface TextItem {
   readonly type: 'message' | 'reasoning'
   readonly id: string
   readonly index: number
+  /** Parts of the content, or of the summary. */
   readonly content: JsonObject[]
   readonly details: JsonObject[]
   member: ReasoningMember
@@ -33,7 +33,8 @@ export type EndStatus = 'completed' | 'incomplete'
 export interface CallItem {
   readonly id: string
   readonly callId: string
-  readonly name: string
+  readonly name: unknown
+  readonly namespace?: unknown
   index: number
   arguments: string
 }
@@ -44,6 +45,7 @@ export interface CallItem {
  */
 export class OutputItems {
   readonly #responseId: string
+  readonly #reasoning: ReasoningForm
   readonly #output: JsonObject[] = []
   readonly #calls: CallItem[] = []
   #sequence = 0
@@ -51,8 +53,9 @@ export class OutputItems {
   #open: TextItem | undefined
   #part: OpenPart | undefined
 
-  constructor(responseId: string) {
+  constructor(responseId: string, reasoning: ReasoningForm) {
     this.#responseId = responseId
+    this.#reasoning = reasoning
   }
 
   /** The items that have ended. */
@@ -65,15 +68,19 @@ export class OutputItems {
   }
 
   text(type: PartType, text: string): string {
-    const begun = this.#openItem(type === 'reasoning_text' ? 'reasoning' : 'message') + this.#openPart(type)
+    const begun =
+      this.#openItem(type === this.#reasoning.part ? 'reasoning' : 'message') + this.#openPart(type)
     const part = this.#part as OpenPart
     part.text += text
     const logprobs = type === 'output_text' ? { logprobs: [] } : {}
-    return begun + this.event(`response.${type}.delta`, { ...part.location, delta: text, ...logprobs })
+    return (
+      begun +
+      this.event(`response.${EVENT_NAMES[type].text}.delta`, { ...part.location, delta: text, ...logprobs })
+    )
   }
 
   reasoning(text: string, member: ReasoningMember): string {
-    const events = this.text('reasoning_text', text)
+    const events = this.text(this.#reasoning.part, text)
     if (this.#open) this.#open.member = member
     return events
   }
@@ -94,9 +101,25 @@ export class OutputItems {
     return this.event('response.output_text.annotation.added', members)
   }
 
-  newToolCall(callId: string, name: string): CallItem {
+  /** Writes the item of a web search, which is over. */
+  webSearch(search: JsonObject, withSources: boolean): string {
+    const closed = this.#closeItem()
+    const index = this.#nextIndex()
+    const item = webSearchItem(search, `ws_${this.#responseId}_${index}`, withSources)
+    const location = { item_id: item.id, output_index: index }
+    return (
+      closed +
+      this.#added(index, { ...item, status: 'in_progress' }) +
+      this.event('response.web_search_call.in_progress', location) +
+      this.event('response.web_search_call.searching', location) +
+      this.event('response.web_search_call.completed', location) +
+      this.#done(index, item)
+    )
+  }
+
+  newToolCall(callId: string, called: Pick<CallItem, 'name' | 'namespace'>): CallItem {
     const id = `fc_${this.#responseId}_${this.#calls.length}`
-    const call: CallItem = { id, callId, name, index: -1, arguments: '' }
+    const call: CallItem = { id, callId, ...called, index: -1, arguments: '' }
     this.#calls.push(call)
     return call
   }
@@ -152,16 +175,18 @@ export class OutputItems {
       details: [],
       member: 'reasoning_content',
     }
-    return closed + this.#added(index, textItem(this.#open, 'in_progress'))
+    return closed + this.#added(index, textItem(this.#open, 'in_progress', false))
   }
 
   #openPart(type: PartType): string {
     if (this.#part?.type === type) return ''
     const closed = this.#closePart()
     const { id, index, content } = this.#open as TextItem
-    const location = { item_id: id, output_index: index, content_index: content.length }
+    const names = EVENT_NAMES[type]
+    const location = { item_id: id, output_index: index, [names.index]: content.length }
     this.#part = { type, location, text: '', annotations: [] }
-    return closed + this.event('response.content_part.added', { ...location, part: partOf(this.#part) })
+    const part = partOf(type, '', [])
+    return closed + this.event(`response.${names.part}.added`, { ...location, part })
   }
 
   #closePart(): string {
@@ -169,12 +194,13 @@ export class OutputItems {
     if (!part) return ''
     this.#part = undefined
     const { type, location } = part
-    const whole = partOf(part)
+    const whole = partOf(type, part.text, part.annotations)
     this.#open?.content.push(whole)
     const { annotations: _, type: __, ...text } = whole
+    const names = EVENT_NAMES[type]
     return (
-      this.event(`response.${type}.done`, { ...location, ...text }) +
-      this.event('response.content_part.done', { ...location, part: whole })
+      this.event(`response.${names.text}.done`, { ...location, ...text }) +
+      this.event(`response.${names.part}.done`, { ...location, part: whole })
     )
   }
 
@@ -182,7 +208,7 @@ export class OutputItems {
     const closed = this.#closePart()
     const item = this.#open
     this.#open = undefined
-    return item ? closed + this.#done(item.index, textItem(item, status)) : closed
+    return item ? closed + this.#done(item.index, textItem(item, status, this.#reasoning.isSealed)) : closed
   }
 
   #added(index: number, item: JsonObject): string {
@@ -195,18 +221,17 @@ export class OutputItems {
   }
 }
 
-function partOf({ type, text, annotations }: OpenPart): JsonObject {
-  if (type === 'refusal') return { type, refusal: text }
-  return type === 'reasoning_text'
-    ? { type, text }
-    : { type, text, annotations: [...annotations], logprobs: [] }
-}
-
-function textItem({ type, id, content, details, member }: TextItem, status: string): JsonObject {
+function textItem(
+  { type, id, content, details, member }: TextItem,
+  status: string,
+  isSealed: boolean,
+): JsonObject {
   if (type === 'message') return { id, type, status, role: 'assistant', content: [...content] }
-  return { id, type, status, summary: [], content: [...content], ...encodeReasoning({ details, member }) }
+  const text = isSealed ? content.map((part) => part.text).join('') : ''
+  return { id, type, status, ...reasoningParts(content), ...encodeReasoning({ details, member, text }) }
 }
 
-function callItem({ id, callId, name, arguments: args }: CallItem, status: string): JsonObject {
-  return { id, type: 'function_call', status, call_id: callId, name, arguments: args }
+function callItem({ id, callId, name, namespace, arguments: args }: CallItem, status: string): JsonObject {
+  const called = { name, ...(namespace !== undefined && { namespace }) }
+  return { id, type: 'function_call', status, call_id: callId, ...called, arguments: args }
 }

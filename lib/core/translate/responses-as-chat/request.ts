@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
-import { requireCounterparts } from '../requests/member-rules.ts'
 import { isReasoningModel } from '../requests/reasoning-models.ts'
+import { requireCounterparts } from '../requests/require-counterparts.ts'
 import { samplingOf } from '../requests/sampling.ts'
-import type { RequestContext } from '../translation.ts'
+import { type RequestContext, refuse, Untranslatable } from '../translation.ts'
 import { inputMessages } from './input.ts'
 import { RESPONSES_MEMBERS } from './members.ts'
 import { toolMembers } from './tools.ts'
@@ -12,8 +12,12 @@ import { toolMembers } from './tools.ts'
  *
  * @throws {Untranslatable} naming the member that has no counterpart.
  */
-export function responsesRequestAsChat(json: JsonObject, { upstreamModel }: RequestContext): JsonObject {
-  requireCounterparts(json, RESPONSES_MEMBERS)
+export function responsesRequestAsChat(
+  json: JsonObject,
+  { upstreamModel, leaveOut = refuse }: RequestContext,
+): JsonObject {
+  requireCounterparts(json, RESPONSES_MEMBERS, leaveOut)
+  if (Array.isArray(json.instructions)) throw new Untranslatable('instructions')
   const isReasoning = isReasoningModel(upstreamModel)
   const { max_output_tokens: limit, reasoning } = json
   const instructions = nonEmptyString(json.instructions)
@@ -23,10 +27,10 @@ export function responsesRequestAsChat(json: JsonObject, { upstreamModel }: Requ
     model: json.model,
     messages: [
       ...(instructions === undefined ? [] : [{ role: 'system', content: instructions }]),
-      ...inputMessages(json.input),
+      ...inputMessages(json.input, leaveOut),
     ],
     ...(typeof limit === 'number' && { [isReasoning ? 'max_completion_tokens' : 'max_tokens']: limit }),
-    ...toolMembers(json),
+    ...toolMembers(json, leaveOut),
     ...formatOf(json),
     ...(effort !== undefined && { reasoning_effort: effort }),
     ...(!isReasoning && samplingOf(json)),
@@ -36,7 +40,8 @@ export function responsesRequestAsChat(json: JsonObject, { upstreamModel }: Requ
   }
 }
 
-function formatOf({ text }: JsonObject): JsonObject {
+/** Returns the format of the answer as that of a chat. */
+export function formatOf({ text }: JsonObject): JsonObject {
   const format = isJsonObject(text) ? text.format : undefined
   if (!isJsonObject(format) || format.type === 'text') return {}
   const { type, ...schema } = format

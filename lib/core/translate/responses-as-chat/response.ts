@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
+import { isModerated } from '../../operations/index.ts'
 import type { AnswerContext, TranslatedUsage } from '../translation.ts'
 import type { EndStatus } from './output-items.ts'
 
@@ -52,7 +53,7 @@ export function endedResponse(
   finishReason: unknown,
   usage: TranslatedUsage,
 ): JsonObject {
-  const reason = INCOMPLETE[String(finishReason)]
+  const reason = cutOf(finishReason)
   return {
     ...shell,
     status: endStatus(finishReason),
@@ -64,13 +65,13 @@ export function endedResponse(
 
 /** Returns the status of a response for the `finish_reason` of a chat. */
 export function endStatus(finishReason: unknown): EndStatus {
-  return Object.hasOwn(INCOMPLETE, String(finishReason)) ? 'incomplete' : 'completed'
+  return cutOf(finishReason) === undefined ? 'completed' : 'incomplete'
 }
 
 /** Why a response is incomplete, by the `finish_reason` of a chat; with any other reason it is complete. */
-const INCOMPLETE: Readonly<Record<string, string>> = {
-  length: 'max_output_tokens',
-  content_filter: 'content_filter',
+function cutOf(finishReason: unknown): string | undefined {
+  if (finishReason === 'length') return 'max_output_tokens'
+  return isModerated(finishReason) ? 'content_filter' : undefined
 }
 
 function responseUsage(usage: TranslatedUsage): JsonObject {

@@ -2,8 +2,11 @@ import { isJsonObject, type JsonObject } from '../../json/index.ts'
 import type { ReasoningMember } from '../parts/reasoning-details.ts'
 import { ChatChunkReader, type ChatEventWriter } from '../streams/chat-chunk-reader.ts'
 import type { AnswerContext, StreamTranslator, TranslatedUsage } from '../translation.ts'
+import { type NamespacedFunction, namespacedFunctions } from './namespaces.ts'
 import { type CallItem, OutputItems } from './output-items.ts'
 import { endedResponse, endStatus, responseId, responseShell } from './response.ts'
+import { reasoningForm } from './text-parts.ts'
+import { includesSources } from './web-search-item.ts'
 
 /** Keeps the caller's connection alive. */
 const COMMENT = ': ping\n\n'
@@ -14,13 +17,15 @@ export class ChatAsResponseStream implements StreamTranslator, ChatEventWriter<C
   readonly #chunks: ChatChunkReader<CallItem>
   #shell: JsonObject = {}
   #items: OutputItems
+  /** The functions of the caller's namespaces. */
+  #functions: ReadonlyMap<string, NamespacedFunction> | undefined
   /** Never set: events are numbered, so that no two are alike. */
   readonly textMember = undefined
 
   constructor(context: AnswerContext) {
     this.#context = context
     const id = responseId(undefined, context.created)
-    this.#items = new OutputItems(id)
+    this.#items = new OutputItems(id, reasoningForm(context.request))
     this.#chunks = new ChatChunkReader(this, id)
   }
 
@@ -45,7 +50,8 @@ export class ChatAsResponseStream implements StreamTranslator, ChatEventWriter<C
 
   begin(chunk: JsonObject): string {
     this.#shell = responseShell(chunk, this.#context)
-    this.#items = new OutputItems(responseId(chunk.id, this.#context.created))
+    const id = responseId(chunk.id, this.#context.created)
+    this.#items = new OutputItems(id, reasoningForm(this.#context.request))
     const response = this.#shell
     const created = this.#items.event('response.created', { response })
     return created + this.#items.event('response.in_progress', { response })
@@ -71,8 +77,13 @@ export class ChatAsResponseStream implements StreamTranslator, ChatEventWriter<C
     return this.#items.annotate({ type: 'url_citation', ...cited })
   }
 
+  webSearch(search: JsonObject): string {
+    return this.#items.webSearch(search, includesSources(this.#context.request))
+  }
+
   newToolCall(id: string, name: string): CallItem {
-    return this.#items.newToolCall(id, name)
+    this.#functions ??= namespacedFunctions(this.#context.request)
+    return this.#items.newToolCall(id, this.#functions.get(name) ?? { name })
   }
 
   toolArguments(call: CallItem, text: string): string {

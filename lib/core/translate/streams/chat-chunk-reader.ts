@@ -20,6 +20,8 @@ export interface ChatEventWriter<ToolCall> {
   reasoningDetail(detail: JsonObject): string | undefined
   /** Writes a cited page; returns undefined if it has no counterpart. */
   citation(cited: JsonObject): string | undefined
+  /** Writes a web search of the line's. */
+  webSearch?(search: JsonObject): string
   /** Makes the record of a tool call, once its name is known. */
   newToolCall(id: string, name: string): ToolCall
   /** Writes a piece of the arguments of a tool call. */
@@ -35,6 +37,7 @@ const KNOWN_IN_DELTA: ReadonlySet<string> = new Set([
   'reasoning',
   'reasoning_details',
   'annotations',
+  'web_searches',
 ])
 
 /** Reads the chunks of an OpenAI-style stream, in each upstream's dialect, and passes their content to a writer. */
@@ -114,6 +117,7 @@ export class ChatChunkReader<ToolCall> {
     for (const { url_citation: cited } of objectsIn(annotations))
       events += this.#counted(isJsonObject(cited) ? writer.citation(cited) : undefined)
     for (const call of objectsIn(calls)) events += this.#toolCall(call)
+    for (const search of objectsIn(delta.web_searches)) events += this.#counted(writer.webSearch?.(search))
     return events
   }
 

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../json/index.ts'
-import { toolIdInAnswer } from '../parts/tool-ids.ts'
+import { sealedToolId, toolIdInAnswer } from '../parts/tool-ids.ts'
 
 /** A tool call whose pieces come in chunks. */
 interface PendingCall<ToolCall> {
@@ -9,6 +9,8 @@ interface PendingCall<ToolCall> {
   readonly id: string | undefined
   /** The caller's record of the call; undefined until its name is known. */
   call: ToolCall | undefined
+  /** What the upstream wants back with the call. */
+  extra?: unknown
   /** Arguments that came before the name. */
   buffered: string
 }
@@ -54,9 +56,11 @@ export class ToolCallPieces<ToolCall> {
     const pending = this.#pendingCall(part, name)
     if (pending.call !== undefined) return { call: pending.call, text }
     pending.buffered += text
+    pending.extra ??= part.extra_content
     if (pending.buffered.length > MAX_BUFFERED) throw new RangeError('a tool call has no name')
     if (name === '') return undefined
-    pending.call = this.#create(toolIdInAnswer(pending.id, answerId, pending.index), name)
+    const id = sealedToolId(toolIdInAnswer(pending.id, answerId, pending.index), pending.extra)
+    pending.call = this.#create(id, name)
     return { call: pending.call, text: pending.buffered }
   }
 
