@@ -5,6 +5,8 @@ import type { GatewayError } from '../errors/index.ts'
 export interface ServedBy {
   readonly line: string
   readonly price: Price
+  /** What the line costs the operator; undefined = not known. */
+  readonly cost?: Price | undefined
 }
 
 /** One term of a charge. */
@@ -13,13 +15,18 @@ export interface ChargeItem {
     | 'input'
     | 'cached_input'
     | 'cache_write'
+    | 'cache_write_1h'
+    | 'audio_input'
     | 'output'
+    | 'audio_output'
     | 'request'
     | 'image'
     | 'second'
     | 'search_unit'
     | 'minute'
     | 'own'
+    /** What is not charged because the account does not have it; its price is negative. */
+    | 'bounded'
   readonly quantity: number
   /** In nano-units: per million for tokens, else for one. */
   readonly price: bigint
@@ -39,9 +46,13 @@ export interface BillingTrace {
   reserved: bigint | null
   /** null while nothing is charged. */
   charged: bigint | null
+  /** What the call cost the operator; null if that is not known. Absent: as null. */
+  cost?: bigint | null
   /** For a refused call: the amount that it needed, and the amount that was available. */
   required: bigint | null
   available: bigint | null
+  /** The budget that refused the call; absent if none did. */
+  budget?: string
   /** The terms of the charge. */
   items: readonly ChargeItem[]
   /** What the app's own handler has charged so far; undefined if it has charged nothing. */
@@ -66,7 +77,10 @@ const TOKEN_UNITS: ReadonlySet<ChargeItem['unit']> = new Set([
   'input',
   'cached_input',
   'cache_write',
+  'cache_write_1h',
+  'audio_input',
   'output',
+  'audio_output',
 ])
 
 /** Amounts are decimal strings. */
@@ -74,8 +88,12 @@ export interface BillingSummary {
   readonly currency: string
   readonly reserved: string | null
   readonly charged: string | null
+  /** What the call cost the operator. For operators only, and absent if it is not known. */
+  readonly cost?: string
   readonly required: string | null
   readonly available: string | null
+  /** The budget that refused the call; absent if none did. */
+  readonly budget?: string
   /** The terms of the charge; they add up to it before rounding. */
   readonly items: readonly ChargeItemSummary[]
 }
@@ -91,13 +109,16 @@ export interface ChargeItemSummary {
 export const CURRENCY = 'USD'
 
 /** The billing of a call as the log keeps it. */
-export function billingOf({ reserved, charged, required, available, items }: BillingTrace): BillingSummary {
+export function billingOf(billing: BillingTrace): BillingSummary {
+  const { reserved, charged, cost = null, required, available, budget, items } = billing
   return {
     currency: CURRENCY,
     reserved: reserved === null ? null : formatAmount(reserved),
     charged: charged === null ? null : formatAmount(charged),
+    ...(cost !== null && { cost: formatAmount(cost) }),
     required: required === null ? null : formatAmount(required),
     available: available === null ? null : formatAmount(available),
+    ...(budget !== undefined && { budget }),
     items: items.map(itemOf),
   }
 }
@@ -110,8 +131,8 @@ export function itemOf({ unit, quantity, price }: ChargeItem): ChargeItemSummary
   let text = priceTexts.get(price)
   if (text === undefined) {
     text = formatAmount(price)
-    // What a handler charges by itself can be anything.
-    if (unit !== 'own') priceTexts.set(price, text)
+    // These can be anything.
+    if (unit !== 'own' && unit !== 'bounded') priceTexts.set(price, text)
   }
   return { unit, quantity, price: text }
 }

@@ -1,7 +1,9 @@
+import { NO_TAGS, type Tags } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
+import type { ReportedUsage } from '../operations/index.ts'
 import { type BillingSummary, billingOf } from './billing-trace.ts'
 import type { Call } from './call.ts'
-import type { AnswerBytes, CallEnding, Finish, IdempotencyTrace } from './parts.ts'
+import type { CallEnding, Finish, IdempotencyTrace, Usage } from './parts.ts'
 import { MAX_TRACE_BYTES, type RoutingSummary, routingOf } from './routing-summary.ts'
 
 /** A call in the call log, as `GET /v1/calls/{request_id}` returns it. Times are milliseconds. */
@@ -19,6 +21,9 @@ export interface CallLogEntry {
   readonly path: string
   readonly protocol: string
   readonly model: string | null
+  /** Whom the caller says that the call was for. Absent in older entries, as are the tags. */
+  readonly user?: string | null
+  readonly tags?: Tags
   readonly stream: boolean
   readonly status: number
   readonly error_code: ErrorCode | null
@@ -52,14 +57,24 @@ export interface UsageSummary {
   readonly input_tokens: number
   readonly cached_input_tokens: number
   readonly cache_write_tokens: number
+  /** A part of the tokens written to a cache. */
+  readonly cache_write_1h_tokens?: number
+  readonly audio_input_tokens?: number
   readonly output_tokens: number
+  readonly audio_output_tokens?: number
+  readonly reasoning_tokens?: number
   readonly images?: number
   /** Seconds of video. */
   readonly seconds?: number
   readonly search_units?: number
   readonly minutes?: number
-  readonly source: 'measured' | 'estimated'
+  readonly source: Usage['source']
+  /** What the line reported, if that was bounded. */
+  readonly reported?: CountSummary
 }
+
+/** The counts of a usage that there are. */
+type CountSummary = Partial<Omit<UsageSummary, 'source' | 'reported'>>
 
 /** The limit that refused a call. */
 export interface LimitSummary {
@@ -91,6 +106,8 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
     path: call.shortPath,
     protocol: call.protocol.name,
     model: call.model,
+    user: call.user,
+    tags: call.tags ?? principal?.tags ?? NO_TAGS,
     stream: request?.stream ?? false,
     status: outcome?.status ?? 0,
     error_code: outcome?.errorCode ?? null,
@@ -104,17 +121,7 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
       provider: request.provider ?? null,
     },
     routing: routing && routingOf(routing),
-    usage: usage && {
-      input_tokens: usage.inputTokens,
-      cached_input_tokens: usage.cachedInputTokens,
-      cache_write_tokens: usage.cacheWriteTokens,
-      output_tokens: usage.outputTokens,
-      source: usage.source,
-      ...(usage.images !== undefined && { images: usage.images }),
-      ...(usage.seconds !== undefined && { seconds: usage.seconds }),
-      ...(usage.searchUnits !== undefined && { search_units: usage.searchUnits }),
-      ...(usage.minutes !== undefined && { minutes: usage.minutes }),
-    },
+    usage: usage && summaryOf(usage),
     billing: call.billing && billingOf(call.billing),
     limit: call.limit && {
       kind: call.limit.kind,
@@ -129,6 +136,46 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
     ...(idempotency && idempotency.partsApart > 0 && { response_body_parts: idempotency.partsApart }),
   }
 }
+
+function summaryOf(usage: Usage): UsageSummary {
+  return {
+    input_tokens: usage.inputTokens,
+    cached_input_tokens: usage.cachedInputTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+    output_tokens: usage.outputTokens,
+    source: usage.source,
+    ...(usage.cacheWrite1hTokens !== undefined && { cache_write_1h_tokens: usage.cacheWrite1hTokens }),
+    ...(usage.audioInputTokens !== undefined && { audio_input_tokens: usage.audioInputTokens }),
+    ...(usage.audioOutputTokens !== undefined && { audio_output_tokens: usage.audioOutputTokens }),
+    ...(usage.reasoningTokens !== undefined && { reasoning_tokens: usage.reasoningTokens }),
+    ...(usage.images !== undefined && { images: usage.images }),
+    ...(usage.seconds !== undefined && { seconds: usage.seconds }),
+    ...(usage.searchUnits !== undefined && { search_units: usage.searchUnits }),
+    ...(usage.minutes !== undefined && { minutes: usage.minutes }),
+    ...(usage.reported && { reported: countsOf(usage.reported) }),
+  }
+}
+
+/** Writes `inputTokens` as `input_tokens`. */
+function countsOf(reported: ReportedUsage): CountSummary {
+  const counts = Object.entries(reported).filter(
+    ([name, count]) => name in COUNT_NAMES && count !== undefined,
+  )
+  return Object.fromEntries(counts.map(([name, count]) => [COUNT_NAMES[name], count]))
+}
+
+const COUNT_NAMES: Readonly<Record<string, keyof CountSummary>> = {
+  inputTokens: 'input_tokens',
+  cachedInputTokens: 'cached_input_tokens',
+  cacheWriteTokens: 'cache_write_tokens',
+  cacheWrite1hTokens: 'cache_write_1h_tokens',
+  audioInputTokens: 'audio_input_tokens',
+  outputTokens: 'output_tokens',
+  audioOutputTokens: 'audio_output_tokens',
+  reasoningTokens: 'reasoning_tokens',
+  images: 'images',
+  searchUnits: 'search_units',
+} satisfies Record<keyof ReportedUsage, keyof CountSummary>
 
 function bodyOf(idempotency: IdempotencyTrace, ending: CallEnding | undefined): string | null {
   if (idempotency.partsApart > 0) return null
@@ -148,26 +195,30 @@ function isoTime(time: number): string {
   return `${lastText}${String(time - second * 1000).padStart(3, '0')}Z`
 }
 
-/** About how much memory an entry takes: to measure it exactly would cost as much as to write it. */
-export function bytesOfEntry({ response_body: body, routing, request }: CallLogEntry): number {
-  return roughly(body?.length ?? 0, routing, request?.provider)
+/** Returns the line of the last attempt; null if there was none. */
+export function lineOf({ routing }: Pick<CallLogEntry, 'routing'>): string | null {
+  return routing?.attempts.at(-1)?.line ?? null
+}
+
+/** What the size of an entry depends on: an entry, or the call that it will be made of. */
+interface Sized {
+  readonly routing: { readonly eliminated: readonly unknown[]; readonly attempts: readonly unknown[] } | null
+  readonly request: { readonly provider?: unknown } | null
+  readonly tags?: Tags | null
 }
 
 /**
- * The same, of an entry that is not made yet.
+ * About how much memory an entry takes: to measure it exactly would cost as much as to write it.
  *
- * @param unsent what its answer still lacks.
+ * @param body the length of the answer that it keeps.
  */
-export function bytesOfEntryOf({ idempotency, routing, request }: Call, unsent: AnswerBytes | null): number {
-  return roughly(idempotency?.bytesWith(unsent) ?? 0, routing, request?.provider)
-}
-
-interface Trace {
-  readonly eliminated: readonly unknown[]
-  readonly attempts: readonly unknown[]
-}
-
-function roughly(body: number, routing: Trace | null, provider: unknown): number {
+export function bytesOfEntry({ routing, request, tags }: Sized, body: number): number {
   const trace = routing ? 200 * (routing.eliminated.length + 2 * routing.attempts.length) : 0
-  return 2048 + body + Math.min(trace, MAX_TRACE_BYTES) + (provider ? 2048 : 0)
+  return (
+    2048 +
+    body +
+    Math.min(trace, MAX_TRACE_BYTES) +
+    (request?.provider ? 2048 : 0) +
+    (tags && tags !== NO_TAGS ? 2048 : 0)
+  )
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { parseAmount } from '../catalog/index.ts'
+import { parseAmount, type Tags } from '../catalog/index.ts'
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../errors/index.ts'
 import { type Protocol, protocolByPath } from '../protocols/index.ts'
 import type { BillingTrace, ServedBy } from './billing-trace.ts'
@@ -65,6 +65,10 @@ export class Call extends Lifecycle {
   keyWatch: KeyWatch | null = null
   /** The model that the caller asked for, whether it exists or not. */
   model: string | null = null
+  /** Whom the caller says that the call is for. Written by `readRequest`. */
+  user: string | null = null
+  /** What the call is for. Written by `authenticate`, and with the tags of the body by `readRequest`. */
+  tags: Tags | null = null
   /** The parts of the body that were read. */
   request: CallRequest | null = null
   /** The only line that may serve the call; null if any line may. */

@@ -1,3 +1,4 @@
+export { readAttribution, readTags } from './attribution.ts'
 export {
   amountOf,
   type BillingSummary,
@@ -9,20 +10,29 @@ export {
 export { Call, type CallOptions, type KeyWatch } from './call.ts'
 export {
   bytesOfEntry,
-  bytesOfEntryOf,
   type CallLogEntry,
   entryOf,
   type LimitSummary,
+  lineOf,
   type RequestSummary,
   type UsageSummary,
 } from './call-entry.ts'
 export { callOf, openCall, UNASKED, type Unasked } from './call-of.ts'
 export type { EarlyRefuser } from './early-refuser.ts'
 export { freeSpent } from './free-spent.ts'
+export { heldInput, heldOutput } from './held-usage.ts'
 export { holdEnd, holdLastByte, holdLastByteOf, isHeldBack } from './hold-end.ts'
 export { withLateCharge } from './late-charge.ts'
 export type * from './line-request.ts'
 export { consoleLogger, type Logger, quietLogger } from './logger.ts'
+export {
+  hasRole,
+  noteOperator,
+  type Operator,
+  operatorOf,
+  ROLES,
+  type Role,
+} from './operator.ts'
 export type * from './parts.ts'
 export { isRequestId, newRequestId } from './request-id.ts'
 export type { AttemptSummary, RoutingSummary } from './routing-summary.ts'

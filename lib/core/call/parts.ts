@@ -1,4 +1,4 @@
-import type { Feature, Model } from '../catalog/index.ts'
+import type { Feature, Model, Tags, UnsupportedPolicy } from '../catalog/index.ts'
 import type { ErrorCode } from '../errors/index.ts'
 import type { KeptName, Operation, ProviderConstraint, Reference, Usage } from '../operations/index.ts'
 import type { ProtocolName } from '../protocols/index.ts'
@@ -20,6 +20,8 @@ export interface Principal {
   readonly keyId: string
   readonly accountLimits: AccountLimits
   readonly keyLimits: KeyLimits
+  /** The tags of all calls of the key, which callers cannot change. Absent: none. */
+  readonly tags?: Tags
   /** Regions of the lines that may serve this account; undefined = all. */
   readonly lineRegions: readonly string[] | undefined
   /** Whether the key may use a model. */
@@ -77,6 +79,8 @@ export interface CallRequest {
   readonly constraint: ProviderConstraint | undefined
   /** The provider constraint as the caller wrote it, in the body or in the header. */
   readonly provider: unknown
+  /** What happens to what cannot be translated for a line, if the caller says so. */
+  readonly unsupported?: UnsupportedPolicy | undefined
   /** What the body names that an upstream keeps. Only the line that has it may get the request: see `pin`. */
   readonly references: readonly Reference[]
   /** Set if no model runs and the call asks about an object that a line stores. */
@@ -109,6 +113,15 @@ export type TimeoutPhase = 'connect' | 'first_byte' | 'idle' | 'total'
 /** How an attempt ended: with an answer, with the error code it would have alone, or because the caller left. */
 export type AttemptOutcome = 'completed' | 'abandoned' | ErrorCode
 
+/** An upstream's own error. Members that it does not name are null. */
+export interface AttemptError {
+  readonly type: string | null
+  readonly code: string | null
+  readonly param: string | null
+  /** Without what it quotes of the request, which is `…`. */
+  readonly message: string | null
+}
+
 /** One exchange with a line. Times are milliseconds, rounded. */
 export interface AttemptRecord {
   readonly line: string
@@ -125,11 +138,15 @@ export interface AttemptRecord {
   readonly timeoutPhase: TimeoutPhase | null
   /** What went wrong, for operators; null if the outcome says it all. */
   readonly detail: string | null
+  /** The error that the upstream sent; absent if it sent none. */
+  readonly upstreamError?: AttemptError | undefined
   readonly connectMs: number | null
   readonly firstByteMs: number | null
   readonly durationMs: number
   /** The number of parts of a translated answer that were left out because the caller's protocol has no counterpart. */
   readonly skipped: number
+  /** The members of a translated request that were left out because the line's protocol has no counterpart. */
+  readonly dropped?: readonly string[] | undefined
 }
 
 /** What happened when the caller left before the answer was complete. */

@@ -1,4 +1,4 @@
-import type { AttemptRecord, DisconnectTrace, Elimination, RoutingTrace } from './parts.ts'
+import type { AttemptError, AttemptRecord, DisconnectTrace, Elimination, RoutingTrace } from './parts.ts'
 
 export interface RoutingSummary {
   readonly region: string
@@ -22,11 +22,15 @@ export interface AttemptSummary {
   readonly outcome: string
   readonly timeout_phase: string | null
   readonly detail: string | null
+  /** The error that the upstream sent, without the prompt; absent if it sent none. */
+  readonly upstream_error?: AttemptError
   readonly connect_ms: number | null
   readonly first_byte_ms: number | null
   readonly duration_ms: number
   /** Parts of a translated answer that were left out; absent if there are none. */
   readonly skipped?: number
+  /** Members of a translated request that were left out; absent if there are none. */
+  readonly dropped?: readonly string[]
 }
 
 /** The most bytes of an entry that its attempts and eliminated lines take, as JSON. There may be hundreds of lines. */
@@ -74,9 +78,11 @@ function attemptOf(attempt: AttemptRecord): AttemptSummary {
     outcome: attempt.outcome,
     timeout_phase: attempt.timeoutPhase,
     detail: attempt.detail,
+    ...(attempt.upstreamError && { upstream_error: attempt.upstreamError }),
     connect_ms: attempt.connectMs,
     first_byte_ms: attempt.firstByteMs,
     duration_ms: attempt.durationMs,
     ...(attempt.skipped > 0 && { skipped: attempt.skipped }),
+    ...(attempt.dropped && { dropped: attempt.dropped }),
   }
 }

@@ -1,4 +1,6 @@
 import type { ProtocolName } from '../protocols/index.ts'
+import { type Price, pricedBy } from './price.ts'
+import type { LineAccount, LineDialect, LineRoute } from './upstream.ts'
 
 /** The kind of a model, which decides the endpoints that serve it. */
 export type ModelKind = 'chat' | 'embedding' | 'image' | 'rerank' | 'video'
@@ -6,34 +8,8 @@ export type ModelKind = 'chat' | 'embedding' | 'image' | 'rerank' | 'video'
 /** A capability that a request can ask for and a model or line can lack. */
 export type Feature = 'stream' | 'tools' | 'vision' | 'json' | 'reasoning'
 
-/** Prices in nano-units of the currency; those named `PerMillion` are per million tokens. Zero means free. */
-export interface Price {
-  readonly inputPerMillion: bigint
-  readonly outputPerMillion: bigint
-  readonly cachedInputPerMillion: bigint
-  readonly cacheWritePerMillion: bigint
-  readonly perRequest: bigint
-  readonly perImage: bigint
-  /** Per second of video. */
-  readonly perSecond: bigint
-  /** Per search unit of a rerank. */
-  readonly perSearchUnit: bigint
-  /** Per begun minute of an answer or WebSocket that is passed on. */
-  readonly perMinute: bigint
-}
-
-/** All prices zero. */
-export const FREE: Price = {
-  inputPerMillion: 0n,
-  outputPerMillion: 0n,
-  cachedInputPerMillion: 0n,
-  cacheWritePerMillion: 0n,
-  perRequest: 0n,
-  perImage: 0n,
-  perSecond: 0n,
-  perSearchUnit: 0n,
-  perMinute: 0n,
-}
+/** What happens to what a translation has no counterpart for: the line is removed, or it is left out of the request. */
+export type UnsupportedPolicy = 'refuse' | 'drop'
 
 /** The clocks of one attempt, in milliseconds. */
 export interface Timeouts {
@@ -67,7 +43,7 @@ export interface Model {
 }
 
 /** One upstream that serves some of the models. */
-export interface Line {
+export interface Line extends LineDialect, LineAccount, LineRoute {
   readonly id: string
   /** The provider's name in provider constraints. */
   readonly provider: string
@@ -92,8 +68,12 @@ export interface Line {
   readonly headers: Readonly<Record<string, string>>
   /** Prices that replace those of the model, member by member. */
   readonly price: Partial<Price>
+  /** What its calls cost the operator; undefined = not known. */
+  readonly cost?: Price | undefined
   readonly features: ReadonlySet<Feature> | undefined
   readonly contextWindow: number | undefined
+  /** What happens to what cannot be translated for the line, unless the caller says so. Defaults to `refuse`. */
+  readonly unsupported?: UnsupportedPolicy
 }
 
 /** The models and lines of a valid config. */
@@ -117,20 +97,9 @@ export function createCatalog(models: readonly Model[], lines: readonly Line[]):
   return { models: byId, lines, linesOf: (modelId) => byModel.get(modelId) ?? [] }
 }
 
-/**
- * Returns the price of a model on a line: the line's prices replace the model's. If the model's cache price equals its
- * input price, it follows the line's input price.
- */
+/** Returns the price of a model on a line: the line's prices replace the model's, member by member. */
 export function priceOn({ price: base }: Model, { price: own }: Line): Price {
-  const price = { ...base, ...own }
-  const { inputPerMillion } = own
-  if (inputPerMillion === undefined) return price
-  const follow = (cache: bigint): bigint => (cache === base.inputPerMillion ? inputPerMillion : cache)
-  return {
-    ...price,
-    cachedInputPerMillion: own.cachedInputPerMillion ?? follow(base.cachedInputPerMillion),
-    cacheWritePerMillion: own.cacheWritePerMillion ?? follow(base.cacheWritePerMillion),
-  }
+  return pricedBy(base, own)
 }
 
 /**

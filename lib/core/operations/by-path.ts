@@ -1,11 +1,13 @@
 import { chatCompletions } from './chat/chat-completions.ts'
 import { completions } from './chat/completions.ts'
 import { embeddings } from './embeddings.ts'
+import { imageEdits } from './image-edits.ts'
 import { imageGenerations } from './images.ts'
 import { countTokens } from './messages/count-tokens.ts'
 import { messages } from './messages/messages.ts'
 import type { Operation } from './operation.ts'
 import { rerank } from './rerank.ts'
+import { compactResponse, responseInputTokens } from './responses/response-inputs.ts'
 import { responses } from './responses/responses.ts'
 
 /** All endpoints that run a model. */
@@ -13,8 +15,11 @@ export const OPERATIONS: readonly Operation[] = [
   chatCompletions,
   completions,
   responses,
+  responseInputTokens,
+  compactResponse,
   embeddings,
   imageGenerations,
+  imageEdits,
   rerank,
   messages,
   countTokens,

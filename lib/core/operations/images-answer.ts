@@ -12,6 +12,9 @@ const TOKENS_BY_QUALITY: ReadonlyMap<unknown, number> = new Map([
 ])
 const TOKENS_OF_UNKNOWN_QUALITY = 1056
 
+/** Output tokens of a coarse form of an image, which a stream may have before it is done. */
+export const TOKENS_PER_PARTIAL_IMAGE = 100
+
 /** The most output tokens of one image, for a model without a value in the catalogue. */
 export const MAX_TOKENS_PER_IMAGE = 6240
 
@@ -32,7 +35,8 @@ export function readImageAnswer(json: unknown): AnswerReading {
   }
 }
 
-function readImageUsage(usage: unknown): ReportedUsage {
+/** Reads the usage of images. */
+export function readImageUsage(usage: unknown): ReportedUsage {
   if (!isJsonObject(usage)) return {}
   const details = isJsonObject(usage.input_tokens_details) ? usage.input_tokens_details : {}
   return {
@@ -42,7 +46,8 @@ function readImageUsage(usage: unknown): ReportedUsage {
   }
 }
 
-function tokensPerImage({ quality, size }: JsonObject): number {
+/** Returns the estimated output tokens of one image. */
+export function tokensPerImage({ quality, size }: JsonObject): number {
   const square = TOKENS_BY_QUALITY.get(quality) ?? TOKENS_OF_UNKNOWN_QUALITY
   return size === undefined || size === '1024x1024' ? square : square * 1.5
 }

@@ -3,7 +3,8 @@ import { providerConstraintSchema } from './body/provider-constraint.ts'
 import { renamedBody } from './body/upstream-body.ts'
 import { streamFeature } from './chat/stream-feature.ts'
 import { readImageAnswer } from './images-answer.ts'
-import type { Operation, RequestFacts, TokenEstimator } from './operation.ts'
+import { ImageStreamReader } from './images-stream.ts'
+import type { RequestFacts, StreamingOperation, TokenEstimator } from './operation.ts'
 
 /** The members of an image request that the gateway reads; unknown members pass through unchanged. */
 const schema = z.looseObject({
@@ -17,7 +18,7 @@ const schema = z.looseObject({
 type ImagesBody = z.output<typeof schema>
 
 /** OpenAI-style generation of images: `POST /v1/images/generations`. */
-export const imageGenerations: Operation = {
+export const imageGenerations: StreamingOperation = {
   name: 'images.generations',
   kind: 'image',
   priceUnit: 'images',
@@ -30,6 +31,9 @@ export const imageGenerations: Operation = {
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   readAnswer: readImageAnswer,
   answersData: true,
+  // An image stream ends with its last image.
+  streamTerminator: '',
+  streamReader: ({ answers }) => new ImageStreamReader(answers),
 }
 
 const PREFIX_CHARS = 1024

@@ -1,4 +1,5 @@
 export { FormFile } from './body/form-file.ts'
+export { multipartBody, renamedForm } from './body/multipart-body.ts'
 export {
   type PriceCeiling,
   type ProviderConstraint,
@@ -7,10 +8,12 @@ export {
 } from './body/provider-constraint.ts'
 export { kindOfField, type Reference, referencesIn, referencesInQuery } from './body/references.ts'
 export { surelyAccepts, variantIn } from './body/surely-accepts.ts'
+export { editMembers } from './body/upstream-body.ts'
 export { ENDPOINT_BY_KIND, OPERATIONS } from './by-path.ts'
 export { chatCompletions } from './chat/chat-completions.ts'
 export { completions } from './chat/completions.ts'
 export { embeddings } from './embeddings.ts'
+export { imageEdits } from './image-edits.ts'
 export { imageGenerations } from './images.ts'
 export { MAX_TOKENS_PER_IMAGE } from './images-answer.ts'
 export { countTokens } from './messages/count-tokens.ts'
@@ -33,7 +36,9 @@ export type {
   Usage,
 } from './operation.ts'
 export { rerank } from './rerank.ts'
+export { compactResponse, responseInputTokens } from './responses/response-inputs.ts'
 export { responses, storedResponses } from './responses/responses.ts'
+export { isModerated } from './silence.ts'
 export { estimateTokens } from './tokens/token-estimate.ts'
 export {
   type TaskParameter,

@@ -9,8 +9,16 @@ export interface Usage {
   readonly inputTokens: number
   readonly cachedInputTokens: number
   readonly cacheWriteTokens: number
+  /** Those of `cacheWriteTokens` that the cache keeps for an hour. Absent: none, as for the other parts below. */
+  readonly cacheWrite1hTokens?: number
+  /** Those of `inputTokens` that are audio. */
+  readonly audioInputTokens?: number
   /** All output tokens, including reasoning. */
   readonly outputTokens: number
+  /** Those of `outputTokens` that are audio. */
+  readonly audioOutputTokens?: number
+  /** Those of `outputTokens` that are reasoning. */
+  readonly reasoningTokens?: number
   /** The number of images made. */
   readonly images?: number
   /** Seconds of video made. */
@@ -19,8 +27,13 @@ export interface Usage {
   readonly searchUnits?: number
   /** The begun minutes of an answer or WebSocket that is passed on, if it is priced by them. */
   readonly minutes?: number
-  /** `measured`: as the upstream reported; `estimated`: counted by the gateway because nothing was reported. */
-  readonly source: 'measured' | 'estimated'
+  /**
+   * `measured`: as the upstream reported; `estimated`: counted by the gateway because nothing was reported; `bounded`: the
+   * upstream reported more than the call can have used.
+   */
+  readonly source: 'measured' | 'estimated' | 'bounded'
+  /** What the upstream reported, if that was bounded. */
+  readonly reported?: ReportedUsage
 }
 
 /** The counts that an upstream reports. An undefined member was not reported; a reported zero is a zero. */
@@ -28,7 +41,11 @@ export interface ReportedUsage {
   inputTokens?: number | undefined
   cachedInputTokens?: number | undefined
   cacheWriteTokens?: number | undefined
+  cacheWrite1hTokens?: number | undefined
+  audioInputTokens?: number | undefined
   outputTokens?: number | undefined
+  audioOutputTokens?: number | undefined
+  reasoningTokens?: number | undefined
   /** The number of images in the answer. */
   images?: number | undefined
   searchUnits?: number | undefined
@@ -90,6 +107,8 @@ export interface AnswerReading {
   readonly usage: ReportedUsage
   /** Returns the estimated output tokens. It is called only if the usage is missing. */
   estimateOutput(): number
+  /** Returns those of them that are audio. Absent: none. */
+  estimateAudio?(): number
   /** The upstream's error object, if the answer reports a failure. */
   readonly error?: unknown
   /** What the upstream keeps of the answer, so that a later request can refer to it. */
@@ -137,6 +156,12 @@ export interface StreamReader {
    * @param delta the text as it stands in the event's JSON, UTF-8 read as latin1.
    */
   countText(delta: string): void
+  /**
+   * Returns events as the caller gets them: without what only the gateway asked for. Absent if there is no such thing.
+   *
+   * @param events whole events, as UTF-8 read as latin1.
+   */
+  shown?(events: string): string
   /** Whether every part of the answer that has begun is finished, so that the stream may end here. */
   readonly whole: boolean
   /** The substance of the stream so far. */
@@ -145,6 +170,8 @@ export interface StreamReader {
   readonly usage: ReportedUsage
   /** The estimated output tokens of the events so far. */
   readonly estimatedOutput: number
+  /** Those of them that are audio. Absent: none. */
+  readonly estimatedAudio?: number
   /** The estimated output tokens since usage was last reported: those that `usage` does not include yet. */
   readonly unreportedOutput: number
   /** What the upstream keeps of the answer, as far as it is known. */
@@ -164,6 +191,7 @@ export interface UpstreamEdit {
 
 /** The facts of the request that a stream reader needs. */
 export interface StreamReaderOptions {
+  /** The caller's body, which may explain that there is no output. It is of another endpoint if the line is translated. */
   readonly json: Readonly<Record<string, unknown>>
   readonly answers: number
 }
@@ -184,7 +212,7 @@ export interface Operation {
   readonly upstreamPath: string
   /** The name of the endpoint in a line's `endpoints`. Defaults to `upstreamPath` without its slash. */
   readonly endpoint?: string
-  /** Whether a body may also be `multipart/form-data`. */
+  /** Whether a body may also be `multipart/form-data`. A line then gets a form, too. */
   readonly acceptsForms?: boolean
   readonly schema: z.ZodType
   /** Returns the facts of a body that the schema has accepted. */
@@ -198,9 +226,15 @@ export interface Operation {
   /**
    * Reads a complete answer. Throws SyntaxError if it is not one.
    *
-   * @param request the body that it answers, which may explain that there is no output.
+   * @param request the caller's body, which may explain that there is no output. It is of another endpoint if the line is
+   * translated.
    */
   readAnswer(json: unknown, request?: Readonly<Record<string, unknown>>): AnswerReading
+  /**
+   * Returns the gateway's own answer from the estimated input tokens, for models whose lines lack the endpoint. If absent,
+   * such calls are refused.
+   */
+  estimatedAnswer?(inputTokens: number): object
   /**
    * Whether `readAnswer` gets a digest, in which long strings and lists of numbers are cut. It avoids a second copy of
    * answers with many megabytes of data.

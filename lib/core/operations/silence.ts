@@ -2,16 +2,22 @@ import { isJsonObject, tokenCount } from '../json/index.ts'
 
 type Request = Readonly<Record<string, unknown>>
 
-/** The stop reasons that explain an answer without output: cut by a maximum, a stop sequence, or a pause. */
-const REASONS: ReadonlySet<unknown> = new Set([
-  'length',
-  'max_tokens',
-  'max_output_tokens',
-  'model_length',
-  'model_context_window_exceeded',
-  'incomplete',
-  'stop_sequence',
-  'pause_turn',
+/** The stop reasons that explain nothing: a regular end, and failures that only the upstream can explain. */
+const UNEXPLAINED: ReadonlySet<unknown> = new Set([
+  undefined,
+  null,
+  '',
+  'stop',
+  'end_turn',
+  'completed',
+  'eos',
+  'eos_token',
+  'in_progress',
+  'queued',
+  'error',
+  'abort',
+  'network_error',
+  'insufficient_system_resource',
 ])
 
 /** The end of an answer that has no output. */
@@ -22,18 +28,27 @@ export interface SilentEnd {
 
 /**
  * Returns whether there is a reason for an answer without output. It was cut by its maximum, it met the caller's own
- * stop sequence, it reasoned only, or there was nothing to say after a tool's result.
+ * stop sequence, it reasoned only, none was asked for, or there was nothing to say after a tool's result.
  *
- * @param request the body that the answer is for.
+ * @param request the caller's body, of whatever endpoint.
  */
 export function isExpectedSilence({ stopReason, usage }: SilentEnd, request: Request): boolean {
-  if (REASONS.has(stopReason)) return true
-  // The protocol tells a stop sequence and the regular end by the same reason.
-  if (stopReason === 'stop' && hasStops(request)) return true
+  if (!UNEXPLAINED.has(stopReason)) return true
+  // OpenAI tells a stop sequence and the regular end by the same reason.
+  if (stopReason === 'stop' && (hasStops(request.stop) || hasStops(request.stop_sequences))) return true
+  // A caller may ask for no output in order to fill the upstream's prompt cache.
+  if (request.max_tokens === 0) return true
   return reasoned(usage) || followsToolResult(request)
 }
 
-function hasStops({ stop }: Request): boolean {
+/** Whether moderation ended an answer, by its stop reason; some upstreams add what for. */
+export function isModerated(stopReason: unknown): boolean {
+  return typeof stopReason === 'string' && MODERATED.test(stopReason)
+}
+
+const MODERATED = /^(?:content_filter|guardrail_intervened|sensitive$|safety$)/i
+
+function hasStops(stop: unknown): boolean {
   return (typeof stop === 'string' && stop !== '') || (Array.isArray(stop) && stop.length > 0)
 }
 

@@ -1,21 +1,25 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { z } from 'zod'
-import { OPERATIONS } from '../../../lib/core/operations/index.ts'
+import { FormFile, OPERATIONS } from '../../../lib/core/operations/index.ts'
 import { textOrTokens } from '../../../lib/core/operations/tokens/text-or-tokens.ts'
 
 type Json = Record<string, unknown>
 
 const user = { role: 'user', content: 'Hi' }
+const FILE = new FormFile('a.png', 'image/png', Buffer.of(1))
 const SOUND: Record<string, Json> = {
   '/v1/chat/completions': { model: 'm', messages: [user] },
   '/v1/completions': { model: 'm', prompt: 'Hi' },
   '/v1/messages': { model: 'm', max_tokens: 1, messages: [user] },
   '/v1/messages/count_tokens': { model: 'm', messages: [user] },
   '/v1/responses': { model: 'm', input: 'Hi' },
+  '/v1/responses/compact': { model: 'm', input: 'Hi' },
+  '/v1/responses/input_tokens': { model: 'm', input: 'Hi' },
   '/v1/embeddings': { model: 'm', input: 'Hi' },
   '/v1/rerank': { model: 'm', query: 'q', documents: ['a'] },
   '/v1/images/generations': { model: 'm', prompt: 'A cat' },
+  '/v1/images/edits': { model: 'm', prompt: 'A hat', image: FILE },
 }
 const ID = 'x'.repeat(1024)
 
@@ -99,6 +103,23 @@ const ROWS: Record<string, [member: string, fit: unknown[], unfit: unknown[]][]>
     ['prompt', ['p'], ['', undefined]],
     ['n', [1, 128, null], [0, 129]],
     ['stream', [false, null], ['true']],
+    ['provider', [{}, null], [{ unknown: 1 }]],
+  ],
+  '/v1/images/edits': [
+    ['prompt', ['p'], ['', undefined]],
+    [
+      'image',
+      [{ image_url: 'https://a.test/b.png' }, [FILE, FILE]],
+      ['a.png', [], ['a.png'], null, undefined],
+    ],
+    ['images', [[{ file_id: 'file-1' }], null], [[], 'a.png', [7]]],
+    ['mask', [FILE, { image_url: 'https://a.test/b.png' }, null], ['a.png', [FILE, 'a.png']]],
+    [
+      'n',
+      [1, 128, '1', '9', '10', '99', '100', '119', '128', null],
+      [0, 129, '0', '01', '129', '200', '', '1.5', ['1']],
+    ],
+    ['stream', [true, false, 'true', 'false', null], ['True', '1', 1, '']],
     ['provider', [{}, null], [{ unknown: 1 }]],
   ],
 }

@@ -68,7 +68,18 @@ describe('a chat completion', () => {
       outputTokens: 0,
       cachedInputTokens: 320,
       cacheWriteTokens: undefined,
+      audioInputTokens: undefined,
+      audioOutputTokens: undefined,
+      reasoningTokens: undefined,
     })
+    const spoken = {
+      prompt_tokens: 90,
+      completion_tokens: 61,
+      prompt_tokens_details: { cached_tokens: 0, audio_tokens: 70 },
+      completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 47 },
+    }
+    const { audioInputTokens, audioOutputTokens, reasoningTokens } = usageOf(spoken)
+    assert.deepEqual([audioInputTokens, audioOutputTokens, reasoningTokens], [70, 47, 0])
     assert.equal(usageOf({ prompt_tokens: 9, prompt_cache_hit_tokens: 5 }).cachedInputTokens, 5)
     assert.equal(usageOf({ prompt_tokens: 9, prompt_tokens_details: null }).cachedInputTokens, undefined)
     for (const usage of [undefined, null, 7, 'x']) assert.deepEqual(usageOf(usage), {})

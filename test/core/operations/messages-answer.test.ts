@@ -45,13 +45,17 @@ describe('an Anthropic-style message', () => {
       input_tokens: 10,
       cache_read_input_tokens: 300,
       cache_creation_input_tokens: 5,
+      cache_creation: { ephemeral_5m_input_tokens: 2, ephemeral_1h_input_tokens: 3 },
       output_tokens: 7,
+      output_tokens_details: { thinking_tokens: 4 },
     }
     assert.deepEqual(usageOf(usage), {
       inputTokens: 315,
       cachedInputTokens: 300,
       cacheWriteTokens: 5,
+      cacheWrite1hTokens: 3,
       outputTokens: 7,
+      reasoningTokens: 4,
     })
     assert.equal(usageOf({ input_tokens: 0, output_tokens: 0 }).inputTokens, 0)
     assert.equal(usageOf({ cache_read_input_tokens: 3 }).inputTokens, undefined)

@@ -75,11 +75,11 @@ describe('a response', () => {
     const empty = [
       { type: 'message', content: [{ type: 'output_text', text: '' }] },
       { type: 'message', content: 'text' },
-      { type: 'reasoning', encrypted_content: '', summary: [] },
-      { type: 'reasoning', encrypted_content: 7 },
       { type: 'mcp_list_tools' },
     ]
     for (const item of empty) assert.equal(read([item]).substance, 'empty', JSON.stringify(item))
+    for (const encrypted_content of ['', 7, undefined])
+      assert.equal(read([{ type: 'reasoning', encrypted_content, summary: [] }]).substance, 'silent')
   })
 
   it('declines in a part of a message, and was stopped where nothing was said', () => {

@@ -56,6 +56,7 @@ describe('the beginning of a prompt, which requests with the same cached prompt 
       '/v1/embeddings': { input: LONG },
       '/v1/rerank': { query: LONG },
       '/v1/images/generations': { prompt: LONG },
+      '/v1/images/edits': { prompt: LONG },
     }
     for (const [path, json] of Object.entries(bodies)) assert.equal(prefixOf(path, json).length, 1024, path)
   })

@@ -77,7 +77,10 @@ describe('the usage of a response', () => {
       inputTokens: 30,
       cachedInputTokens: 20,
       cacheWriteTokens: 5,
+      audioInputTokens: undefined,
       outputTokens: 9,
+      audioOutputTokens: undefined,
+      reasoningTokens: undefined,
     })
     assert.deepEqual([output(9, 4), output(9, 9), output(9, 0), output(9, undefined)], [9, 9, 9, 9])
   })
@@ -170,14 +173,16 @@ describe('usage reported along a message stream', () => {
 
   it('keeps the cached part of the input when the end repeats only the rest', () => {
     const { usage } = read(
-      start({ ...START, output_tokens: 1 }),
+      start({ ...START, cache_creation: { ephemeral_1h_input_tokens: 4 }, output_tokens: 1 }),
       delta({ input_tokens: 30, output_tokens: 9 }),
     )
     assert.deepEqual(usage, {
       inputTokens: 100,
       cachedInputTokens: 60,
       cacheWriteTokens: 10,
+      cacheWrite1hTokens: 4,
       outputTokens: 9,
+      reasoningTokens: undefined,
     })
   })
 

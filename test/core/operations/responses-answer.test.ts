@@ -46,7 +46,10 @@ describe('a whole response', () => {
       inputTokens: 7,
       cachedInputTokens: 2,
       cacheWriteTokens: undefined,
+      audioInputTokens: undefined,
       outputTokens: 3,
+      audioOutputTokens: undefined,
+      reasoningTokens: 1,
     })
     const written = { ...USAGE, input_tokens_details: { cached_tokens: 0, cache_write_tokens: 5 } }
     assert.equal(read([messageItem('Hello')], { usage: written }).usage.cacheWriteTokens, 5)

@@ -55,7 +55,10 @@ describe('the stream of a response', () => {
       inputTokens: 7,
       cachedInputTokens: 2,
       cacheWriteTokens: undefined,
+      audioInputTokens: undefined,
       outputTokens: 3,
+      audioOutputTokens: undefined,
+      reasoningTokens: 1,
     })
     assert.equal(reader.unreportedOutput, 0)
   })

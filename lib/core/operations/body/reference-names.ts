@@ -1,6 +1,6 @@
 /**
  * Kinds of things that upstreams keep, by the names that end with them: `input_file_id` is the id of a `file`,
- * `previous_response_id` that of a `response`.
+ * `previous_response_id` that of a `response`, a thread's `previous_message_id` that of a `message`.
  */
 const KINDS = [
   'file',
@@ -15,6 +15,7 @@ const KINDS = [
   'upload',
   'skill',
   'cached_content',
+  'message',
 ]
 
 /** Ids that name nothing an upstream keeps: they link parts of one request, or name what belongs to the caller. */

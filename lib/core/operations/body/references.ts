@@ -39,6 +39,7 @@ const DATA: ReadonlySet<string> = new Set([
   'annotations',
   'arguments',
   'attributes',
+  'client_metadata',
   'headers',
   'input_examples',
   'input_schema',
@@ -59,6 +60,9 @@ const WHOLE_CALLS: ReadonlySet<string> = new Set([
   'mcp_call',
   'shell_call',
 ])
+
+/** How the ids of web searches in translated answers begin, which no upstream keeps. */
+const TRANSLATED_SEARCH = 'ws_resp_'
 
 /** What is to be looked at. It is shared, because a scan is never interrupted: an array that grows takes 17 elements. */
 const ahead: object[] = []
@@ -149,6 +153,7 @@ function kindOfItem(item: JsonObject): string | undefined {
   if (typeof type !== 'string') return undefined
   const kind = kindOfType(type)
   if (kind !== undefined) return kind
+  if (String(item.id).startsWith(TRANSLATED_SEARCH)) return undefined
   if (type === 'reasoning') return isWholeReasoning(item) ? undefined : 'item'
   return type.endsWith('_call') && !WHOLE_CALLS.has(type) ? 'item' : undefined
 }

@@ -1,6 +1,7 @@
-import { isJsonObject, type JsonObject, tokenCount } from '../../json/index.ts'
+import { isJsonObject, type JsonObject, objectsIn, tokenCount } from '../../json/index.ts'
 import type { AnswerReading, KeptName, ReportedUsage, Substance } from '../operation.ts'
-import { isExpectedSilence } from '../silence.ts'
+import { isExpectedSilence, isModerated } from '../silence.ts'
+import { SpeechCount, TOKENS_PER_MADE_IMAGE } from '../tokens/made-media.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 
 /** The members of a message or delta that contain output, by the names of all upstreams. */
@@ -8,6 +9,7 @@ export interface ChatOutput {
   content?: unknown
   reasoning_content?: unknown
   reasoning?: unknown
+  reasoning_details?: unknown
   refusal?: unknown
   tool_calls?: unknown
   function_call?: unknown
@@ -39,7 +41,7 @@ const MESSAGE_CHOICE: ChoiceForm = { output: ({ message }) => message ?? {}, tex
 /**
  * Reads a complete answer with choices. Throws SyntaxError if it is not one.
  *
- * @param request the body that it answers.
+ * @param request the caller's body.
  * @param form how to read a choice. Defaults to that of a chat completion.
  */
 export function readChoices(
@@ -100,9 +102,19 @@ class ChoicesReading implements AnswerReading {
   }
 
   estimateOutput(): number {
+    let tokens = this.estimateAudio()
+    for (const choice of this.#choices) {
+      if (!isObject(choice)) continue
+      const output = this.#form.output(choice)
+      tokens += estimateTokens(outputText(output)) + imageTokens(output)
+    }
+    return tokens
+  }
+
+  estimateAudio(): number {
     let tokens = 0
     for (const choice of this.#choices) {
-      if (isObject(choice)) tokens += estimateTokens(outputText(this.#form.output(choice)))
+      if (isObject(choice)) tokens += new SpeechCount(estimateTokens).add(this.#form.output(choice).audio)
     }
     return tokens
   }
@@ -114,18 +126,25 @@ function weightier(before: Substance, choice: ChatChoice, form: ChoiceForm): Sub
   const output = form.output(choice)
   if (isText(output.refusal)) return 'refusal'
   if (before === 'output' || hasOutput(output)) return 'output'
-  return choice.finish_reason === 'content_filter' ? 'filtered' : before
+  return isModerated(choice.finish_reason) ? 'filtered' : before
 }
+
+const NO_DETAILS: JsonObject = {}
 
 /** Reads OpenAI-style `usage`. `prompt_tokens` includes cached tokens, the output includes reasoning. */
 export function readChatUsage(usage: unknown): ReportedUsage {
   if (!isJsonObject(usage)) return {}
-  const cache = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {}
+  const input = isJsonObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : NO_DETAILS
+  const output = isJsonObject(usage.completion_tokens_details) ? usage.completion_tokens_details : NO_DETAILS
+  const reasoningTokens = tokenCount(output.reasoning_tokens)
   return {
     inputTokens: tokenCount(usage.prompt_tokens),
-    outputTokens: outputOf(usage),
-    cachedInputTokens: tokenCount(cache.cached_tokens) ?? tokenCount(usage.prompt_cache_hit_tokens),
-    cacheWriteTokens: tokenCount(cache.cache_write_tokens),
+    outputTokens: outputOf(usage, reasoningTokens),
+    cachedInputTokens: tokenCount(input.cached_tokens) ?? tokenCount(usage.prompt_cache_hit_tokens),
+    cacheWriteTokens: tokenCount(input.cache_write_tokens),
+    audioInputTokens: tokenCount(input.audio_tokens),
+    audioOutputTokens: tokenCount(output.audio_tokens),
+    reasoningTokens,
   }
 }
 
@@ -133,10 +152,8 @@ export function readChatUsage(usage: unknown): ReportedUsage {
  * Returns the output tokens. Most upstreams include reasoning in `completion_tokens`; xAI does not. The total shows
  * which, or that there are more reasoning tokens than completion tokens.
  */
-function outputOf(usage: JsonObject): number | undefined {
+function outputOf(usage: JsonObject, reasoning: number | undefined): number | undefined {
   const completion = tokenCount(usage.completion_tokens)
-  const details = isJsonObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
-  const reasoning = tokenCount(details.reasoning_tokens)
   if (completion === undefined || reasoning === undefined) return completion
   const apart = completion + reasoning
   const total = tokenCount(usage.total_tokens)
@@ -156,12 +173,19 @@ export function hasOutput(output: ChatOutput): boolean {
     isText(output.reasoning_content) ||
     isText(output.reasoning) ||
     isText(output.refusal) ||
-    isFilled(output.content) ||
+    hasParts(output.content) ||
     isFilled(output.tool_calls) ||
     isFilled(output.images) ||
+    // Reasoning without words is encrypted.
+    isFilled(output.reasoning_details) ||
     isObject(output.function_call) ||
     isObject(output.audio)
   )
+}
+
+/** Whether a list of content parts has more than empty texts. */
+function hasParts(content: unknown): boolean {
+  return Array.isArray(content) && content.some((part) => !isJsonObject(part) || part.text !== '')
 }
 
 /** Returns the spoken answer of a message or delta, which later turns can name. */
@@ -185,6 +209,16 @@ export function outputText(output: ChatOutput): string {
   }
   return text + textIn(output.function_call, 'name') + textIn(output.function_call, 'arguments')
 }
+
+/** Returns the tokens of the images of a message or delta. */
+export function imageTokens({ content, images }: ChatOutput): number {
+  const inContent = Array.isArray(content)
+    ? objectsIn(content).filter(({ type }) => IMAGES.has(type)).length
+    : 0
+  return (inContent + (Array.isArray(images) ? images.length : 0)) * TOKENS_PER_MADE_IMAGE
+}
+
+const IMAGES: ReadonlySet<unknown> = new Set(['image_url', 'image', 'output_image'])
 
 function textIn(value: unknown, member: string): string {
   const text = isObject(value) ? (value as Record<string, unknown>)[member] : undefined

@@ -8,12 +8,16 @@ import {
   type StreamReader,
   type Substance,
 } from '../operation.ts'
+import { isModerated } from '../silence.ts'
+import { SpeechCount } from '../tokens/made-media.ts'
 import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
 import {
   type ChatChoice,
+  type ChatOutput,
   type ChoiceForm,
   hasOutput,
   hasRefusal,
+  imageTokens,
   isSilent,
   keptOf,
   outputText,
@@ -29,6 +33,12 @@ interface ChatChunk {
 
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['content', 'reasoning_content', 'reasoning'])
 
+/**
+ * A `usage` without counts, which upstreams add to every chunk if usage is asked for. In a text its quotes would be
+ * escaped.
+ */
+const NULL_USAGE = /(\{)\s*"usage"\s*:\s*null\s*,|,\s*"usage"\s*:\s*null(?=\s*[,}])/g
+
 const DELTA_CHOICE: ChoiceForm = { output: ({ delta }) => delta ?? {}, textMember: plainTextMember }
 
 /** Reads an OpenAI-style stream of choices. */
@@ -39,12 +49,14 @@ export class ChatStreamReader implements StreamReader {
   readonly #request: Readonly<Record<string, unknown>>
   #choices = new Set<unknown>()
   #finishedChoices = new Set<unknown>()
+  #done = false
   #output = false
   #filtered = false
   #refused = false
   /** The last choice that ended without output. */
   #lastChoice: ChatChoice | undefined
   #lastUsage: unknown
+  #speech: SpeechCount | undefined
   usage: ReportedUsage = {}
   /** What the upstream keeps; undefined as long as there is nothing. */
   kept: readonly KeptName[] | undefined
@@ -54,7 +66,7 @@ export class ChatStreamReader implements StreamReader {
   /**
    * @param options.answers how many choices were asked for.
    * @param options.relayUsage whether the caller asked for the usage chunk.
-   * @param options.request the body that the stream answers.
+   * @param options.request the caller's body.
    * @param options.form how to read a choice. Defaults to a delta, as in chat.
    */
   constructor(options: {
@@ -69,9 +81,12 @@ export class ChatStreamReader implements StreamReader {
     this.#form = options.form ?? DELTA_CHOICE
   }
 
-  /** Whether each choice that has begun is finished. An upstream may send fewer choices than were asked for. */
+  /**
+   * Whether the last event came, or each choice that has begun is finished. An upstream may send fewer choices than
+   * were asked for.
+   */
   get whole(): boolean {
-    return this.#finishedChoices.size > 0 && this.#finishedChoices.size === this.#choices.size
+    return this.#done || (this.#finishedChoices.size > 0 && this.#finishedChoices.size === this.#choices.size)
   }
 
   get substance(): Substance {
@@ -85,7 +100,10 @@ export class ChatStreamReader implements StreamReader {
   read({ event, data }: StreamEvent): FrameReading {
     const reading = newReading()
     if (data === '') return reading
-    if (data.trim() === '[DONE]') return { ...reading, last: true }
+    if (data.trim() === '[DONE]') {
+      this.#done = true
+      return { ...reading, last: true }
+    }
     const chunk = parseJson(data) as ChatChunk | null
     if (typeof chunk !== 'object' || chunk === null) throw new SyntaxError('a stream event is not an object')
     reading.json = chunk
@@ -117,14 +135,30 @@ export class ChatStreamReader implements StreamReader {
       this.#output = true
       this.#refused ||= hasRefusal(delta)
       this.#count(countText(outputText(delta)))
-      if (delta.audio && !this.kept) this.kept = keptOf(delta)
+      if (delta.audio) this.#hear(delta)
+      if (delta.images || typeof delta.content === 'object') this.#count(imageTokens(delta))
     }
     if (choice.finish_reason) {
       this.#finishedChoices.add(choice.index ?? 0)
-      this.#filtered ||= choice.finish_reason === 'content_filter'
+      this.#filtered ||= isModerated(choice.finish_reason)
       this.#lastChoice = choice
     }
     return output
+  }
+
+  shown(events: string): string {
+    if (this.#relayUsage || !events.includes('"usage"')) return events
+    return events.replace(NULL_USAGE, '$1')
+  }
+
+  #hear(delta: ChatOutput): void {
+    this.kept ??= keptOf(delta)
+    this.#speech ??= new SpeechCount(countText)
+    this.#count(this.#speech.add(delta.audio))
+  }
+
+  get estimatedAudio(): number {
+    return this.#speech?.tokens ?? 0
   }
 
   countText(delta: string): void {
@@ -160,10 +194,14 @@ function plainTextMember(choice: ChatChoice): string | undefined {
  */
 function laterChatUsage(before: ReportedUsage, report: ReportedUsage): ReportedUsage {
   const input = report.inputTokens || before.inputTokens === undefined ? report : before
+  const output = report.outputTokens || before.outputTokens === undefined ? report : before
   return {
     inputTokens: input.inputTokens,
     cachedInputTokens: input.cachedInputTokens,
     cacheWriteTokens: input.cacheWriteTokens,
-    outputTokens: report.outputTokens || (before.outputTokens ?? report.outputTokens),
+    audioInputTokens: input.audioInputTokens,
+    outputTokens: output.outputTokens,
+    audioOutputTokens: output.audioOutputTokens,
+    reasoningTokens: output.reasoningTokens,
   }
 }

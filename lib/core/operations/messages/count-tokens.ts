@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { isJsonObject, tokenCount } from '../../json/index.ts'
-import type { AnswerReading, Operation } from '../operation.ts'
+import type { Operation } from '../operation.ts'
+import { readTokenCount } from '../token-count.ts'
 import { messageFacts, messageSchema, messages } from './messages.ts'
 
 /** The schema of a message request of which only the input matters. */
@@ -26,12 +26,6 @@ export const countTokens: Operation = {
   }),
   promptPrefix: messages.promptPrefix,
   upstreamBody: messages.upstreamBody,
-  readAnswer: readCount,
-}
-
-/** Throws SyntaxError if the answer has no count. */
-function readCount(json: unknown): AnswerReading {
-  if (!isJsonObject(json) || tokenCount(json.input_tokens) === undefined)
-    throw new SyntaxError('the answer has no "input_tokens"')
-  return { substance: 'output', usage: {}, estimateOutput: () => 0 }
+  readAnswer: readTokenCount,
+  estimatedAnswer: (inputTokens) => ({ input_tokens: inputTokens }),
 }

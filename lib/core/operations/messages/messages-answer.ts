@@ -1,6 +1,7 @@
-import { isJsonObject, objectsIn } from '../../json/index.ts'
+import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
 import type { AnswerReading, KeptName, Substance } from '../operation.ts'
-import { isExpectedSilence } from '../silence.ts'
+import { isExpectedSilence, isModerated } from '../silence.ts'
+import { sealedTokens } from '../tokens/made-media.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 import { messageUsage, readMessageCounts } from './messages-usage.ts'
 
@@ -9,9 +10,12 @@ export interface AnswerBlock {
   type?: unknown
   text?: unknown
   thinking?: unknown
+  signature?: unknown
   input?: unknown
   name?: unknown
   content?: unknown
+  /** Of sealed thinking. */
+  data?: unknown
 }
 
 /** Reads a complete Anthropic-style message. Throws SyntaxError if it is not one. */
@@ -20,6 +24,7 @@ export function readMessageAnswer(
   request: Readonly<Record<string, unknown>> = {},
 ): AnswerReading {
   const answer = json as {
+    id?: unknown
     content?: unknown
     stop_reason?: unknown
     usage?: unknown
@@ -37,11 +42,21 @@ export function readMessageAnswer(
   return {
     substance: isSilent ? 'silent' : substance,
     usage: messageUsage(readMessageCounts(answer.usage)),
-    estimateOutput: () => blocks.reduce((sum, block) => sum + estimateTokens(blockText(block)), 0),
+    estimateOutput: () =>
+      blocks.reduce((sum, block) => sum + estimateTokens(blockText(block)) + sealedIn(block), 0),
     get kept() {
-      return [...keptContainer(answer.container), ...blocks.flatMap(keptOfBlock)]
+      return [
+        ...keptOfThread(answer, request),
+        ...keptContainer(answer.container),
+        ...blocks.flatMap(keptOfBlock),
+      ]
     },
   }
+}
+
+/** Returns the message of a thread, by which the next turn names the thread. */
+export function keptOfThread({ id }: { id?: unknown }, { thread }: JsonObject): KeptName[] {
+  return isJsonObject(thread) && typeof id === 'string' ? [{ kind: 'message', id }] : []
 }
 
 /** Returns the container that an answer says its tools ran in. */
@@ -61,14 +76,24 @@ export function keptOfBlock({ type, content }: AnswerBlock): KeptName[] {
 
 function substanceOf(blocks: readonly AnswerBlock[], stopReason: unknown): Substance {
   if (stopReason === 'refusal') return 'refusal'
-  return blocks.some(blockHasOutput) ? 'output' : 'empty'
+  if (blocks.some(blockHasOutput)) return 'output'
+  return isModerated(stopReason) ? 'filtered' : 'empty'
 }
 
-/** Whether a block contains output. Only an empty text or thinking block does not. */
+/** Whether a block contains output. Only an empty text or thinking block does not; omitted thinking has a signature. */
 export function blockHasOutput(block: AnswerBlock): boolean {
-  if (block.type === 'text') return typeof block.text === 'string' && block.text !== ''
-  if (block.type === 'thinking') return typeof block.thinking === 'string' && block.thinking !== ''
+  if (block.type === 'text') return isText(block.text)
+  if (block.type === 'thinking') return isText(block.thinking) || isText(block.signature)
   return true
+}
+
+export function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
+}
+
+/** Returns the tokens of thinking that a block has sealed. */
+export function sealedIn({ type, data }: AnswerBlock): number {
+  return type === 'redacted_thinking' ? sealedTokens(data) : 0
 }
 
 /** Returns the text of a block that is counted as output. */

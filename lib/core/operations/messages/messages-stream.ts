@@ -8,20 +8,30 @@ import {
   type StreamReader,
   type Substance,
 } from '../operation.ts'
-import { isExpectedSilence } from '../silence.ts'
+import { isExpectedSilence, isModerated } from '../silence.ts'
 import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
-import { type AnswerBlock, blockHasOutput, blockText, keptContainer, keptOfBlock } from './messages-answer.ts'
+import {
+  type AnswerBlock,
+  blockHasOutput,
+  blockText,
+  isText,
+  keptContainer,
+  keptOfBlock,
+  keptOfThread,
+  sealedIn,
+} from './messages-answer.ts'
 import { laterMessageCounts, type MessageCounts, messageUsage, readMessageCounts } from './messages-usage.ts'
 
 interface MessageEvent {
   type?: unknown
-  message?: { usage?: unknown; container?: unknown } | null
+  message?: { id?: unknown; usage?: unknown; container?: unknown } | null
   content_block?: AnswerBlock | null
   delta?: {
     type?: unknown
     text?: unknown
     thinking?: unknown
     partial_json?: unknown
+    signature?: unknown
     stop_reason?: unknown
     container?: unknown
   } | null
@@ -45,7 +55,7 @@ export class MessageStreamReader implements StreamReader {
   estimatedOutput = 0
   unreportedOutput = 0
 
-  /** @param request the body that the stream answers. */
+  /** @param request the caller's body. */
   constructor(request: Readonly<Record<string, unknown>> = {}) {
     this.#request = request
   }
@@ -58,6 +68,7 @@ export class MessageStreamReader implements StreamReader {
     if (this.#refused) return 'refusal'
     if (this.#output) return 'output'
     const end = { stopReason: this.#stopReason, usage: this.#lastUsage }
+    if (isModerated(this.#stopReason)) return 'filtered'
     return this.#finished && isExpectedSilence(end, this.#request) ? 'silent' : 'empty'
   }
 
@@ -76,17 +87,19 @@ export class MessageStreamReader implements StreamReader {
       case 'message_start':
         // The output count in the first event is provisional.
         this.#report({ ...readMessageCounts(event.message?.usage), output: undefined })
+        if (this.#request.thread) this.#keep(keptOfThread(event.message ?? {}, this.#request))
         this.#keep(keptContainer(event.message?.container))
         break
       case 'content_block_start':
         reading.output = this.#count(event.content_block ? blockText(event.content_block) : '')
         if (event.content_block) {
           if (blockHasOutput(event.content_block)) reading.output = true
+          this.#add(sealedIn(event.content_block))
           this.#keep(keptOfBlock(event.content_block))
         }
         break
       case 'content_block_delta':
-        reading.output = this.#count(deltaText(event.delta))
+        reading.output = this.#count(deltaText(event.delta)) || isText(event.delta?.signature)
         if (event.delta) reading.textMember = soleTextMember(event.delta, TEXT_MEMBERS)
         break
       case 'message_delta':
@@ -101,6 +114,7 @@ export class MessageStreamReader implements StreamReader {
         break
       case 'message_stop':
         reading.last = true
+        this.#finished = true
         break
       case 'error':
         return { ...reading, error: event.error ?? {} }

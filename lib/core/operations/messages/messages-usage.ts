@@ -1,4 +1,4 @@
-import { tokenCount } from '../../json/index.ts'
+import { isJsonObject, tokenCount } from '../../json/index.ts'
 import type { ReportedUsage } from '../operation.ts'
 
 /** The counts of Anthropic-style `usage`. `fresh` excludes tokens that were read from or written to a cache. */
@@ -6,18 +6,25 @@ export interface MessageCounts {
   readonly fresh?: number | undefined
   readonly cached?: number | undefined
   readonly written?: number | undefined
+  /** Those of `written` that the cache keeps for an hour. */
+  readonly anHour?: number | undefined
   readonly output?: number | undefined
+  /** Those of `output` that are thinking. */
+  readonly thinking?: number | undefined
 }
 
 /** Reads Anthropic-style `usage`. The output includes thinking. */
 export function readMessageCounts(usage: unknown): MessageCounts {
   if (typeof usage !== 'object' || usage === null) return {}
   const counts = usage as Record<string, unknown>
+  const { cache_creation: writes, output_tokens_details: details } = counts
   return {
     fresh: tokenCount(counts.input_tokens),
     cached: tokenCount(counts.cache_read_input_tokens),
     written: tokenCount(counts.cache_creation_input_tokens),
+    anHour: isJsonObject(writes) ? tokenCount(writes.ephemeral_1h_input_tokens) : undefined,
     output: tokenCount(counts.output_tokens),
+    thinking: isJsonObject(details) ? tokenCount(details.thinking_tokens) : undefined,
   }
 }
 
@@ -32,16 +39,21 @@ export function laterMessageCounts(before: MessageCounts, report: MessageCounts)
     fresh: first.fresh ?? second.fresh,
     cached: first.cached ?? second.cached,
     written: first.written ?? second.written,
+    anHour: first.anHour ?? second.anHour,
     output: report.output || (before.output ?? report.output),
+    thinking: report.thinking ?? before.thinking,
   }
 }
 
 /** Returns the counts as usage, whose input includes tokens that were read from or written to a cache. */
-export function messageUsage({ fresh, cached, written, output }: MessageCounts): ReportedUsage {
+export function messageUsage(counts: MessageCounts): ReportedUsage {
+  const { fresh, cached, written, anHour, output, thinking } = counts
   return {
     inputTokens: fresh === undefined ? undefined : fresh + (cached ?? 0) + (written ?? 0),
     cachedInputTokens: cached,
     cacheWriteTokens: written,
+    cacheWrite1hTokens: anHour,
     outputTokens: output,
+    reasoningTokens: thinking,
   }
 }

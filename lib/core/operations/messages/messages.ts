@@ -52,8 +52,8 @@ export const messages: StreamingOperation = {
   schema: messageSchema,
   facts: messageFacts,
   promptPrefix: (json) => promptPrefix(json as MessagesBody),
-  keeps: ({ container, tools }) =>
-    (container ?? undefined) !== undefined || objectsIn(tools).some(isUpstreamsOwn),
+  keeps: ({ container, thread, tools }) =>
+    (container ?? thread ?? undefined) !== undefined || objectsIn(tools).some(isUpstreamsOwn),
   upstreamBody: (raw, json, { model }) => renamedBody(raw, json, model),
   answerForm: messageForm,
   readAnswer: readMessageAnswer,

@@ -1,6 +1,8 @@
 import { isJsonObject, objectsIn } from '../../json/index.ts'
+import { tokensPerImage } from '../images-answer.ts'
 import type { AnswerReading, KeptName, Substance } from '../operation.ts'
-import { isExpectedSilence } from '../silence.ts'
+import { isExpectedSilence, isModerated } from '../silence.ts'
+import { sealedTokens } from '../tokens/made-media.ts'
 import { estimateTokens, jsonText } from '../tokens/token-estimate.ts'
 import { readResponseUsage } from './responses-usage.ts'
 
@@ -34,7 +36,7 @@ export function readResponse(json: unknown, request: Readonly<Record<string, unk
   return {
     substance: substanceOf(response, items, request),
     usage: readResponseUsage(response.usage),
-    estimateOutput: () => items.reduce((sum, item) => sum + estimateTokens(itemText(item)), 0),
+    estimateOutput: () => items.reduce((sum, item) => sum + itemTokens(item), 0),
     error: errorOf(response),
     kept: keptOf(response, items),
   }
@@ -81,7 +83,7 @@ function substanceOf(
   if (items.some(itemRefuses)) return 'refusal'
   if (items.some(itemHasOutput)) return 'output'
   if (stoppedByModeration(response)) return 'filtered'
-  return isSilent(response, request) ? 'silent' : 'empty'
+  return items.some(isReasoning) || isSilent(response, request) ? 'silent' : 'empty'
 }
 
 /** Whether there is a reason for a response without output. */
@@ -95,7 +97,7 @@ export function isSilent(
 
 /** Whether moderation ended a response early. */
 export function stoppedByModeration({ incomplete_details: details }: ResponseObject): boolean {
-  return isJsonObject(details) && details.reason === 'content_filter'
+  return isJsonObject(details) && isModerated(details.reason)
 }
 
 /** Whether an item counts as output: text, a refusal, readable or encrypted reasoning, or a tool call. */
@@ -107,6 +109,11 @@ export function itemHasOutput(item: OutputItem): boolean {
   }
   // A list of a server's tools comes before the model has produced anything.
   return item.type !== 'mcp_list_tools'
+}
+
+/** Whether an item is reasoning, be it omitted. */
+export function isReasoning({ type }: OutputItem): boolean {
+  return type === 'reasoning'
 }
 
 /** Whether an item contains a refusal by the model. */
@@ -121,11 +128,18 @@ export function itemText(item: OutputItem): string {
   return callText(item)
 }
 
+/** Returns the estimated tokens of an item: sealed reasoning and images have some without text. */
+export function itemTokens(item: OutputItem): number {
+  const tokens = estimateTokens(itemText(item))
+  if (item.type === 'reasoning') return Math.max(tokens, sealedTokens(item.encrypted_content))
+  return tokens + (item.type === 'image_generation_call' && item.result ? tokensPerImage(item) : 0)
+}
+
 /** The members of a tool call that the model writes. */
 const CALL_MEMBERS = ['name', 'arguments', 'input', 'code', 'action', 'queries', 'operation'] as const
 
 /** Returns the name and the input of a tool call. */
-export function callText(item: OutputItem): string {
+function callText(item: OutputItem): string {
   return CALL_MEMBERS.map((member) => jsonText(item[member])).join('')
 }
 

@@ -2,6 +2,7 @@ import type { Feature } from '../../catalog/index.ts'
 import { GatewayError } from '../../errors/index.ts'
 import { memberText } from '../body/json-members.ts'
 import type { RequestFacts, TokenEstimator } from '../operation.ts'
+import { sealedTokens } from '../tokens/made-media.ts'
 import {
   jsonText,
   TOKENS_PER_FILE,
@@ -121,11 +122,4 @@ const PARTS: ReadonlySet<string> = new Set(['content', 'output', 'summary'])
 function isImage(value: unknown): boolean {
   const type = typeof value === 'object' && value !== null ? (value as { type?: unknown }).type : undefined
   return type === 'input_image' || type === 'computer_screenshot'
-}
-
-/** Characters of encrypted reasoning per token: four of base64 are three bytes, and a token is about four bytes. */
-const SEALED_CHARS_PER_TOKEN = 5
-
-function sealedTokens(value: unknown): number {
-  return typeof value === 'string' ? Math.ceil(value.length / SEALED_CHARS_PER_TOKEN) : 0
 }

@@ -1,5 +1,6 @@
 import { objectsIn, parseJson } from '../../json/index.ts'
 import type { StreamEvent } from '../../protocols/index.ts'
+import { TOKENS_PER_PARTIAL_IMAGE, tokensPerImage } from '../images-answer.ts'
 import {
   type FrameReading,
   type KeptName,
@@ -8,16 +9,18 @@ import {
   type StreamReader,
   type Substance,
 } from '../operation.ts'
+import { SpeechCount } from '../tokens/made-media.ts'
 import { countRawText, countText } from '../tokens/text-delta.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 import {
-  callText,
   errorOf,
   isId,
+  isReasoning,
   isSilent,
   itemHasOutput,
   itemRefuses,
   itemText,
+  itemTokens,
   keptOfItem,
   type OutputItem,
   outlivesAnswer,
@@ -43,8 +46,10 @@ export class ResponseStreamReader implements StreamReader {
   #output = false
   #refused = false
   #filtered = false
+  #speech: SpeechCount | undefined
   #ended = false
   #silent = false
+  #reasoned = false
   readonly #request: Readonly<Record<string, unknown>>
   /** The tokens counted for each output item, by its index. */
   readonly #counted = new Map<unknown, number>()
@@ -57,7 +62,7 @@ export class ResponseStreamReader implements StreamReader {
   #stored = true
   nextEventNumber = 0
 
-  /** @param request the body that the stream answers. */
+  /** @param request the caller's body. */
   constructor(request: Readonly<Record<string, unknown>> = {}) {
     this.#request = request
   }
@@ -74,7 +79,7 @@ export class ResponseStreamReader implements StreamReader {
     if (this.#refused) return 'refusal'
     if (this.#output) return 'output'
     if (this.#filtered) return 'filtered'
-    return this.#silent ? 'silent' : 'empty'
+    return this.#silent || (this.#ended && this.#reasoned) ? 'silent' : 'empty'
   }
 
   read({ event: name, data }: StreamEvent): FrameReading {
@@ -104,6 +109,7 @@ export class ResponseStreamReader implements StreamReader {
         break
       case 'response.image_generation_call.partial_image':
         reading.output = typeof event.partial_image_b64 === 'string'
+        if (reading.output) this.#draw(event)
         break
       default:
         reading.output = this.#delta(type, event)
@@ -125,15 +131,16 @@ export class ResponseStreamReader implements StreamReader {
   }
 
   /**
-   * Reads the begin of an item. A tool call is output from its first event on, a message or reasoning once it has text.
+   * Reads the begin of an item. A tool call is output from its first event on, a message or reasoning once it has text,
+   * which some upstreams send with the first event.
    */
   #begin({ item, output_index: index }: ResponseEvent): boolean {
     if (!item) return false
     this.#see(item)
-    if (item.type === 'message' || item.type === 'reasoning') return false
-    const text = callText(item)
+    const text = itemText(item)
     if (text !== '') this.#count(index, estimateTokens(text))
-    return itemHasOutput(item)
+    this.#refused ||= itemRefuses(item)
+    return item.type === 'message' || isReasoning(item) ? text !== '' : itemHasOutput(item)
   }
 
   /** Reads the end of an item. Some upstreams send an item, or parts of it, only at its end. */
@@ -146,6 +153,7 @@ export class ResponseStreamReader implements StreamReader {
   }
 
   #see(item: OutputItem): void {
+    this.#reasoned ||= isReasoning(item)
     if (this.#seen.has(item.id)) return
     this.#seen.add(item.id)
     this.#made.push(...keptOfItem(item))
@@ -155,9 +163,28 @@ export class ResponseStreamReader implements StreamReader {
   #delta(type: string | undefined, { delta, output_index: index }: ResponseEvent): boolean {
     if (typeof delta !== 'string' || delta === '' || !type?.endsWith('.delta')) return false
     this.#refused ||= type === 'response.refusal.delta'
-    // Audio is base64; only its transcript is counted.
-    if (type !== 'response.audio.delta') this.#count(index, countText(delta))
+    if (/audio(?:[._]transcript)?\.delta$/.test(type)) this.#hear(index, type, delta)
+    else this.#count(index, countText(delta))
     return true
+  }
+
+  #hear(index: unknown, type: string, delta: string): void {
+    this.#speech ??= new SpeechCount(countText)
+    this.#count(
+      index,
+      this.#speech.add(type.includes('transcript') ? { transcript: delta } : { data: delta }),
+    )
+  }
+
+  get estimatedAudio(): number {
+    return this.#speech?.tokens ?? 0
+  }
+
+  /** An image costs as much at its first, coarse form as when it is done; each coarse form costs a little more. */
+  #draw(event: ResponseEvent): void {
+    const { output_index: index } = event
+    if (!this.#counted.has(index)) this.#count(index, tokensPerImage({ ...event }))
+    this.#count(index, TOKENS_PER_PARTIAL_IMAGE)
   }
 
   #end(response: ResponseObject): void {
@@ -176,7 +203,7 @@ export class ResponseStreamReader implements StreamReader {
 
   /** Counts an item for which nothing was counted before. */
   #countRest(index: unknown, item: OutputItem): void {
-    if (!this.#counted.has(index)) this.#count(index, estimateTokens(itemText(item)))
+    if (!this.#counted.has(index)) this.#count(index, itemTokens(item))
   }
 
   #count(index: unknown, tokens: number): void {
