@@ -14,6 +14,7 @@ import { checkOptions } from '../core/options/index.ts'
 import type { ExchangeEnd } from './attempt/exchange.ts'
 import { type Failure, malformed } from './attempt/failure.ts'
 import { LineSend } from './attempt/line-send.ts'
+import { pathOn } from './attempt/upstream-path.ts'
 import { lineHeaders } from './attempt/upstream-request.ts'
 import { type Candidate, CandidateTable } from './candidates/candidate.ts'
 import {
@@ -24,6 +25,7 @@ import {
 } from './candidates/routing-options.ts'
 import type { AttemptPass } from './lines/attempt-pass.ts'
 import { LineRegistry } from './lines/line-registry.ts'
+import type { Wire } from './lines/upstream-pool.ts'
 import { type AttemptPolicy, newTrace, tryCandidates } from './try-candidates.ts'
 
 /** The outcome of a request that must not be sent twice. */
@@ -130,7 +132,12 @@ export class LineAccess {
 
   /** Returns the URL of a path on a line and the headers that the line requires. */
   address(line: Line, path: string): { readonly url: string; readonly headers: readonly string[] } {
-    return { url: line.origin + line.basePath + path, headers: lineHeaders(line, { accept: '*/*' }) }
+    return { url: line.origin + pathOn(line, path), headers: lineHeaders(line, { accept: '*/*' }) }
+  }
+
+  /** Returns what sends requests to a line, with the credentials that `address` cannot tell. */
+  wireTo(line: Line): Wire {
+    return this.#registry.stateOf(line).wire
   }
 
   /**

@@ -116,6 +116,26 @@ describe('headers', () => {
     assert.equal(headers['anthropic-beta'], 'one-2024,two-2025')
   })
 
+  it('anthropic-beta of the line adds to that of the caller, each name once', async (t) => {
+    const lines = [
+      { url: upstream.url, protocol: 'anthropic', headers: { 'Anthropic-Beta': 'own-1, two-2025' } } as const,
+    ]
+    const gateway = await gatewayFor(t, { lines })
+    upstream.script = (res) => answer(res, ANTHROPIC)
+    const rows = [
+      [{ 'anthropic-beta': 'one-2024,two-2025' }, 'own-1,two-2025,one-2024'],
+      [{ 'anthropic-beta': '' }, 'own-1,two-2025'],
+      [{}, 'own-1,two-2025'],
+    ] as const
+    for (const [headers, sent] of rows) {
+      await exchange(gateway, ANTHROPIC, {}, { headers })
+      assert.equal(upstream.requests.at(-1)?.headers['anthropic-beta'], sent)
+    }
+    // A translated call has none of its own.
+    await exchange(gateway, OPENAI, {}, { headers: { 'anthropic-beta': 'one-2024' } })
+    assert.equal(upstream.requests.at(-1)?.headers['anthropic-beta'], 'own-1,two-2025')
+  })
+
   it('of the line are sent with every request, and replace the gateway’s own', async (t) => {
     upstream.script = (res) => answer(res, OPENAI)
     const gateway = await gatewayFor(t, {

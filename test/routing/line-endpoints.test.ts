@@ -67,7 +67,6 @@ describe('a line that lists its endpoints', () => {
       ['chat/completions'],
       'has no completions',
     ],
-    ['/v1/messages/count_tokens', messageBody(), 'anthropic', ['messages'], 'has no messages/count_tokens'],
     [
       '/v1/messages',
       messageBody(),

@@ -1,7 +1,9 @@
 import type { CallRequest, RequestBody } from '../../core/call/index.ts'
+import type { UnsupportedPolicy } from '../../core/catalog/index.ts'
 import type { Operation } from '../../core/operations/index.ts'
 import { type Translation, translationOf, Untranslatable } from '../../core/translate/index.ts'
 import type { Candidate } from '../candidates/candidate.ts'
+import { DroppedMembers } from './dropped-members.ts'
 
 /** A call's request in the form that a line accepts: its own, if the line has the caller's endpoint. */
 export interface AdaptedRequest {
@@ -10,6 +12,8 @@ export interface AdaptedRequest {
   readonly body: RequestBody
   /** Translates between the caller's endpoint and the line's; undefined if they are the same. */
   readonly translation?: Translation | undefined
+  /** The members that were left out because the line's protocol has no counterpart; undefined if there are none. */
+  readonly dropped?: readonly string[] | undefined
 }
 
 /** The `max_tokens` of a translated request if the protocol requires it and neither caller nor catalogue sets it. */
@@ -39,25 +43,32 @@ export class RequestAdapter {
     if (native) return this.#own
     const translation = translationOf(this.#request.operation, line)
     if (!translation) return this.#request
+    const policy = this.#request.unsupported ?? line.unsupported ?? 'refuse'
     // How some members are translated depends on the model.
-    const key = `${translation.to.name} ${upstreamModel}`
+    const key = `${translation.to.name} ${policy} ${upstreamModel}`
     this.#translated ??= new Map()
     const known = this.#translated.get(key)
     if (known) return known
-    const made = this.#translate(translation, upstreamModel)
+    const made = this.#translate(translation, upstreamModel, policy)
     this.#translated.set(key, made)
     return made
   }
 
-  #translate(translation: Translation, upstreamModel: string): AdaptedRequest | Untranslatable {
+  #translate(
+    translation: Translation,
+    upstreamModel: string,
+    policy: UnsupportedPolicy,
+  ): AdaptedRequest | Untranslatable {
     const { body, model } = this.#request
+    const dropped = policy === 'drop' ? new DroppedMembers(this.#request) : undefined
     try {
       const json = translation.request(body.json, {
         upstreamModel,
         defaultMaxTokens: model.maxOutputTokens ?? DEFAULT_MAX_TOKENS,
+        ...(dropped && { leaveOut: (param, what) => dropped.add(param, what) }),
       })
       const raw = Buffer.from(JSON.stringify(json))
-      return { operation: translation.to, body: { raw, json }, translation }
+      return { operation: translation.to, body: { raw, json }, translation, dropped: dropped?.told }
     } catch (error) {
       if (!(error instanceof Untranslatable)) throw error
       this.#fault ??= error
@@ -69,7 +80,7 @@ export class RequestAdapter {
 /** Removes what translated lines left in the conversation earlier, because other lines do not accept it. */
 function withoutForeign(request: CallRequest, translations: readonly Translation[]): AdaptedRequest {
   const { operation, body } = request
-  const met = translations.filter(({ foreign }) => body.raw.includes(foreign))
+  const met = translations.filter(({ foreign }) => foreign.some((text) => body.raw.includes(text)))
   if (met.length === 0) return request
   const json = met.reduce((kept, translation) => translation.withoutForeign(kept), body.json)
   return { operation, body: { raw: Buffer.from(JSON.stringify(json)), json } }

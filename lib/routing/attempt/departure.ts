@@ -7,15 +7,25 @@ export interface DisconnectPolicy {
   readonly drainMs: number
 }
 
-/** A caller's disconnect during an attempt. It aborts the attempt at once, or lets it continue for a while. */
+/**
+ * A caller's disconnect during an attempt. It aborts the attempt at once, or lets it continue for a while: to abort it, too,
+ * if only its end tells what it has used.
+ */
 export class Departure {
   readonly #policy: DisconnectPolicy['onDisconnect']
+  readonly #drains: boolean
   readonly #timer: NodeJS.Timeout | undefined
 
-  constructor(running: { abandon(): void }, { onDisconnect, drainMs }: DisconnectPolicy) {
+  /** @param worksUnseen whether the upstream may have produced what did not come. */
+  constructor(
+    running: { abandon(): void },
+    { onDisconnect, drainMs }: DisconnectPolicy,
+    worksUnseen = false,
+  ) {
     this.#policy = onDisconnect
-    if (onDisconnect === 'abort') running.abandon()
-    else this.#timer = setTimeout(() => running.abandon(), drainMs)
+    this.#drains = onDisconnect === 'drain' || worksUnseen
+    if (this.#drains) this.#timer = setTimeout(() => running.abandon(), drainMs)
+    else running.abandon()
   }
 
   /** Returns how the attempt ended. Call it once the attempt is over. */
@@ -24,6 +34,6 @@ export class Departure {
     const policy = this.#policy
     if (end.kind === 'failed') return { policy, ended: 'upstream_failed' }
     if (end.kind === 'served') return { policy, ended: 'drained' }
-    return { policy, ended: policy === 'drain' ? 'drain_timeout' : 'aborted' }
+    return { policy, ended: this.#drains ? 'drain_timeout' : 'aborted' }
   }
 }

@@ -4,7 +4,8 @@ import type { Timeouts } from '../../core/catalog/index.ts'
 import { MAX_BYTES_AT_ONCE, takeTurn } from '../../core/turns/index.ts'
 import type { ConnectionAware, WatchedConnection } from '../lines/upstream-connection.ts'
 import type { Wire } from '../lines/upstream-pool.ts'
-import { type ContentDecoder, decoderFor } from './content-decoding.ts'
+import { AWS_EVENT_STREAM, AwsEventStream } from './aws-event-stream.ts'
+import { type BodyDecoder, type DecodedBody, decoderFor } from './content-decoding.ts'
 import { Exchange, type ExchangeEnd, type ExchangeTarget } from './exchange.ts'
 import { connectionFailure, type Failure, malformed } from './failure.ts'
 
@@ -45,7 +46,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
   #handler: ResponseHandler<End> | undefined
   #controller: Dispatcher.DispatchController | undefined
   #onReusedConnection = false
-  #decoder: ContentDecoder | undefined
+  #decoder: BodyDecoder | undefined
   #responseOver = false
   #bytes = 0
   /** Whether the whole answer has come and waits for its turn. */
@@ -124,8 +125,14 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
   ): void {
     // 1xx are not the answer.
     if (this.end || status < 200 || controller !== this.#controller) return
+    if (status === 401 && this.#wire.signsAnew?.(this)) {
+      this.follow(this.#request, this.#wire)
+      return
+    }
     this.status = status
     if (headers['content-encoding'] !== undefined && this.#handler?.decodes) this.#decode(headers)
+    else if (headers['content-type'] === AWS_EVENT_STREAM && this.#handler?.decodes)
+      this.#decodeEvents(headers)
     const end = this.#handler?.start(status, headers)
     if (end) this.#end(end, true)
   }
@@ -140,17 +147,27 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
 
   /** Reads the body through its content encodings. The head then names none. */
   #decode(headers: IncomingHttpHeaders): void {
-    const decoder = decoderFor(headers['content-encoding'], {
+    const decoder = decoderFor(headers['content-encoding'], this.#decoded)
+    if (decoder === undefined) return
+    delete headers['content-encoding']
+    this.#decoder = decoder ?? undefined
+  }
+
+  /** Reads an event stream of AWS as one of server-sent events. */
+  #decodeEvents(headers: IncomingHttpHeaders): void {
+    headers['content-type'] = 'text/event-stream'
+    this.#decoder = new AwsEventStream(this.#decoded)
+  }
+
+  get #decoded(): DecodedBody {
+    return {
       decoded: (chunk) => {
         this.#bytes += chunk.length
         if (!this.end && this.#handler?.push(chunk)) this.#flush()
       },
       ended: () => this.#finishInTurn(),
       failed: (detail) => this.breakOff(malformed(detail)),
-    })
-    if (decoder === undefined) return
-    delete headers['content-encoding']
-    this.#decoder = decoder ?? undefined
+    }
   }
 
   #finishInTurn(): void {

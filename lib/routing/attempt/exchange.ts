@@ -1,8 +1,10 @@
 import type { AttemptRecord } from '../../core/call/index.ts'
 import type { Line, Timeouts } from '../../core/catalog/index.ts'
 import type { LineState } from '../lines/line-state.ts'
+import { attemptError } from './attempt-error.ts'
 import { unwatch, type Watched, watch } from './clock-watch.ts'
 import { type Failure, timedOut } from './failure.ts'
+import type { SentBody } from './promptless.ts'
 
 /** The line and the model that an exchange is sent to. */
 export interface ExchangeTarget {
@@ -63,6 +65,10 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   durationMs = 0
   /** Parts of a translated answer that were left out. */
   skipped = 0
+  /** Members of a translated request that were left out. */
+  dropped: readonly string[] | undefined
+  /** What was sent, if the trace may compare an error with it. */
+  sent: SentBody | undefined
   /** Whether the request was sent once more, because its kept-alive connection was dead. */
   protected resent = false
   /** How the exchange ended; undefined while it runs. */
@@ -190,6 +196,8 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
       firstByteMs: this.firstByteMs && Math.round(this.firstByteMs),
       durationMs: Math.round(this.durationMs),
       skipped: this.skipped,
+      ...(failure?.error && { upstreamError: attemptError(failure, this.sent) }),
+      ...(this.dropped && { dropped: this.dropped }),
     }
   }
 

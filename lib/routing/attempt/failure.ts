@@ -1,5 +1,7 @@
 import type { TimeoutPhase } from '../../core/call/index.ts'
 import type { ErrorCode } from '../../core/errors/index.ts'
+import { UnsentError } from './unsent-error.ts'
+import type { UpstreamError } from './upstream-error.ts'
 import { upstreamWords } from './upstream-words.ts'
 
 /**
@@ -18,6 +20,8 @@ export interface Failure {
   readonly fault: Fault | null
   /** Describes the failure for the operator. */
   readonly detail: string | null
+  /** The upstream's own error, if it sent one. Its message may quote the request. */
+  readonly error?: UpstreamError | undefined
   readonly timeoutPhase?: TimeoutPhase
   /** How long the upstream asked the gateway to wait. */
   readonly retryAfterMs?: number | undefined
@@ -57,7 +61,7 @@ export function timedOut(phase: TimeoutPhase, afterMs: number): Failure {
 /** Turns a failure after the first output into a broken answer, whatever error the line sent. */
 export function brokenOff(failure: Failure): Failure {
   if (failure.code === 'upstream_timeout') return { ...failure, retryable: false }
-  return { ...malformed(failure.detail ?? failure.code), retryable: false }
+  return { ...malformed(failure.detail ?? failure.code), retryable: false, error: failure.error }
 }
 
 /** The failure of a request for something that the line does not have, or no longer has. */
@@ -84,6 +88,11 @@ type ConnectionError = Error & { code?: string; syscall?: string }
  * @param connecting whether it could not be opened, which concerns all models of the line.
  */
 export function connectionFailure(error: ConnectionError, connecting: boolean): Failure {
+  if (error instanceof UnsentError) {
+    const { message: detail } = error
+    if (!error.late) return { ...malformed(detail), fault: 'line' }
+    return { code: 'upstream_timeout', retryable: true, fault: 'line', detail, timeoutPhase: 'connect' }
+  }
   if (error.code === 'UND_ERR_CONNECT_TIMEOUT') {
     const detail = 'connecting took too long'
     return { code: 'upstream_timeout', retryable: true, fault: 'line', detail, timeoutPhase: 'connect' }

@@ -10,6 +10,7 @@ import type { ExchangeEnd, ExchangeTarget } from './exchange.ts'
 import { type Failure, malformed, timedOut } from './failure.ts'
 import { failureOfError, failureOfStatus, statusOfError } from './outcome.ts'
 import { errorInPlaceOf } from './upstream-error.ts'
+import { pathOn } from './upstream-path.ts'
 import { lineHeaders } from './upstream-request.ts'
 
 /** Answers about tasks are short; a longer one is taken for broken. */
@@ -30,8 +31,8 @@ export class LineSend implements ResponseHandler<SendEnd> {
     request: LineRequest,
     signal: AbortSignal,
   ) {
-    const { pool } = target.state
-    const wire = request.method === 'GET' ? pool : onlyFresh(pool)
+    const { wire: own } = target.state
+    const wire = request.method === 'GET' ? own : onlyFresh(own)
     this.#exchange = new DispatchExchange(target, optionsOf(target, request), wire, Infinity)
     this.#signal = signal
   }
@@ -123,9 +124,10 @@ function failed(failure: Failure, lineFault: boolean) {
 }
 
 /** Sends every request over a new connection, for requests that must not be sent twice. */
-function onlyFresh(pool: Wire): Wire {
-  const dispatchFresh: Wire['dispatchFresh'] = (options, handler) => pool.dispatchFresh(options, handler)
-  return { dispatch: dispatchFresh, dispatchFresh }
+function onlyFresh(wire: Wire): Wire {
+  const dispatchFresh: Wire['dispatchFresh'] = (options, handler) => wire.dispatchFresh(options, handler)
+  const signsAnew: Wire['signsAnew'] = (handler) => wire.signsAnew?.(handler) ?? false
+  return { dispatch: dispatchFresh, dispatchFresh, signsAnew }
 }
 
 function optionsOf(
@@ -140,7 +142,7 @@ function optionsOf(
   }
   return {
     method,
-    path: line.basePath + path,
+    path: pathOn(line, path),
     headers: lineHeaders(line, given, inbound),
     body: body?.bytes ?? null,
     idempotent: false,

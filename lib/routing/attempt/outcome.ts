@@ -6,7 +6,7 @@ import { upstreamWords } from './upstream-words.ts'
 
 /** Classifies an answer with a status other than 200, with whatever body came along. */
 export function failureOfStatus(status: number, headers: IncomingHttpHeaders, body: unknown): Failure {
-  return judge(status, errorIn(body), headers, body)
+  return judge(status, errorIn(body, headers), headers, body)
 }
 
 /**
@@ -16,7 +16,7 @@ export function failureOfStatus(status: number, headers: IncomingHttpHeaders, bo
  * @param body the object that holds the error.
  */
 export function failureOfError(body: unknown, headers: IncomingHttpHeaders = {}): Failure {
-  const error = errorIn(body)
+  const error = errorIn(body, headers)
   return judge(statusNamedBy(error), error, headers, body)
 }
 
@@ -26,10 +26,15 @@ export function statusOfError(body: unknown): number {
 }
 
 function judge(status: number, error: UpstreamError, headers: IncomingHttpHeaders, body: unknown): Failure {
-  const failure = classify(status, error)
+  const failure = { ...classify(status, error), ...(hasWords(error) && { error }) }
   const cheap = (status >= 400 && status < 500) || status === 503 || status === 529
   if (failure.code !== 'upstream_rate_limited') return { ...failure, cheap }
   return { ...failure, cheap, retryAfterMs: retryAfterOf(headers, body) }
+}
+
+/** Whether an upstream says anything about an error. */
+function hasWords({ type, code, message, param }: UpstreamError): boolean {
+  return type !== '' || code !== '' || message !== '' || param !== undefined
 }
 
 /** The statuses that types and codes of errors stand for. */
@@ -127,7 +132,7 @@ function classify(status: number, error: UpstreamError): Failure {
 
 /** What stands for the credentials and the account that the gateway has at the upstream. */
 const OUR_ACCOUNT =
-  /\b(?:api[ _-]?)?keys?\b|\bcredentials?\b|\btokens?\b|\b(?:un)?authori[sz]|\bauthenticat|\baccounts?\b|\borgani[sz]ations?\b|\bprojects?\b|\bsubscriptions?\b|\bworkspaces?\b|billing|payment|\bcredits?\b|\bbalance\b|\bquota\b|permission|\baccess\b|not allowed to/i
+  /\b(?:api[ _-]?)?keys?\b|\bcredentials?\b|\btokens?\b|\b(?:un)?authori[sz]|\bauthenticat|\baccounts?\b|\borgani[sz]ations?\b|\bprojects?\b|\bsubscriptions?\b|\bworkspaces?\b|billing|payment|\bcredits?\b|\bbalance\b|\bquota\b|permission|\bsignatures?\b|\baccess\b|not allowed to/i
 
 /** Whether an error names our key, account, billing or permission. */
 function namesOurAccount(error: UpstreamError): boolean {
@@ -159,7 +164,7 @@ function namesOwnThing(error: UpstreamError): boolean {
 const UNKNOWN_MODEL_CODES =
   /^(?:model_not_found|unknown_model|invalid_model|invalid_model_error|model_not_available|DeploymentNotFound)$/i
 const UNKNOWN_MODEL_TEXT =
-  /\bmodel:?\s+\S{1,200}\s+(?:does not exist|doesn['’]t exist|do(?:es)? not have access|is not found|not found|is unknown|is not available|not available|is not a valid model|has been (?:deprecated|decommissioned|retired|removed))|\b(?:unknown|no such|unrecogni[sz]ed) model\b|\bis not a valid model\b|^\W*(?:the |this )?model (?:does not exist|was not found|not found|is not available)/i
+  /\bmodel:?\s+\S{1,200}\s+(?:does not exist|doesn['’]t exist|do(?:es)? not have access|is not found|not found|is unknown|is not available|not available|is not a valid model|has been (?:deprecated|decommissioned|retired|removed))|\b(?:unknown|no such|unrecogni[sz]ed) model\b|\bmodel identifier is invalid\b|\bis not a valid model\b|^\W*(?:the |this )?model (?:does not exist|was not found|not found|is not available)/i
 
 /** Whether an upstream says that it does not know the model. */
 function saysModelUnknown({ type, code, param, message }: UpstreamError): boolean {

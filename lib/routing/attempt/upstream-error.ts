@@ -1,6 +1,7 @@
-import { isJsonObject } from '../../core/json/index.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { isJsonObject, type JsonObject, parseJson } from '../../core/json/index.ts'
 
-/** The members of an upstream's error object that decide its class, whatever the object's shape. */
+/** An upstream's error object, whatever its shape. */
 export interface UpstreamError {
   readonly type: string
   readonly code: string
@@ -10,20 +11,94 @@ export interface UpstreamError {
   readonly status: number | undefined
 }
 
-/** Returns the error object of a body. A body without one gives empty members. */
-export function errorIn(body: unknown): UpstreamError {
-  const holder = Array.isArray(body) ? body[0] : body
-  const error = isJsonObject(holder) ? holder.error : undefined
-  const source = isJsonObject(error) ? error : isJsonObject(holder) ? holder : {}
+/**
+ * Returns the error object of a body. A body without one gives empty members.
+ *
+ * @param headers those of the answer: AWS names the type there.
+ */
+export function errorIn(body: unknown, headers: IncomingHttpHeaders = {}): UpstreamError {
+  const holder = holderIn(body)
+  const source = sourceIn(holder)
   const inner = isJsonObject(source.innererror) ? source.innererror : {}
+  const nested = nestedIn(source)
+  const faults = faultsIn(source)
+  const message = messageIn(holder, source) || faults.message
   return {
-    type: text(source.type) || text(source.status),
-    code: text(source.code) || text(inner.code),
-    message: typeof error === 'string' ? text(error) : text(source.message) || text(source.detail),
-    param: typeof source.param === 'string' && source.param !== '' ? source.param : undefined,
-    status: statusIn(source) ?? (isJsonObject(holder) && holder !== source ? statusIn(holder) : undefined),
+    type: typeIn(holder, source) || faults.type || text(headers['x-amzn-errortype']).replace(/:.*/s, ''),
+    code: text(source.code) || text(inner.code) || text(detailsIn(source).error_code),
+    message: nested?.message ? text(`${message}: ${nested.message}`) : message,
+    param: nonEmpty(source.param) ?? faults.param ?? nested?.param,
+    status: statusIn(source) ?? (holder !== source ? statusIn(holder) : undefined),
   }
 }
+
+const NO_MEMBERS: JsonObject = {}
+
+/** Anthropic names the faults of threads there. */
+function detailsIn({ details }: JsonObject): JsonObject {
+  return isJsonObject(details) ? details : NO_MEMBERS
+}
+
+/** Gemini wraps the body in a list. */
+function holderIn(body: unknown): JsonObject {
+  const holder: unknown = Array.isArray(body) ? body[0] : body
+  return isJsonObject(holder) ? holder : NO_MEMBERS
+}
+
+/** Returns the object with the error's members: that of `error`, the first of `errors`, that of `detail`, or the body. */
+function sourceIn(holder: JsonObject): JsonObject {
+  const { error, errors, detail, message } = holder
+  if (isJsonObject(error)) return error
+  const first: unknown = Array.isArray(errors) ? errors[0] : undefined
+  if (isJsonObject(first)) return first
+  if (isJsonObject(detail)) return detail
+  // Mistral's message can be the object.
+  return isJsonObject(message) ? { ...holder, ...message } : holder
+}
+
+function messageIn(
+  { error }: JsonObject,
+  { message, Message, detail, msg, error_message }: JsonObject,
+): string {
+  if (typeof error === 'string') return text(error)
+  for (const value of [message, Message, detail, msg, error_message])
+    if (typeof value === 'string') return text(value)
+  return ''
+}
+
+/** AWS prefixes the type with a name space; others name it beside a text. */
+function typeIn({ error_type: beside }: JsonObject, { type, status, __type: aws }: JsonObject): string {
+  return text(type) || text(status) || text(aws).replace(/^.*#/s, '') || text(beside)
+}
+
+/** Reads the first of a list of faults, as FastAPI (`detail`) and Google (`details[].fieldViolations`) send it. */
+function faultsIn({ detail, details }: JsonObject): {
+  type: string
+  message: string
+  param: string | undefined
+} {
+  const first: unknown = Array.isArray(detail) ? detail[0] : undefined
+  if (isJsonObject(first)) {
+    const place: unknown[] = Array.isArray(first.loc) ? first.loc.filter((part) => part !== 'body') : []
+    return { type: text(first.type), message: text(first.msg), param: nonEmpty(place.join('.')) }
+  }
+  for (const one of Array.isArray(details) ? details : []) {
+    const violation: unknown =
+      isJsonObject(one) && Array.isArray(one.fieldViolations) ? one.fieldViolations[0] : undefined
+    if (isJsonObject(violation)) return { type: '', message: '', param: nonEmpty(violation.field) }
+  }
+  return { type: '', message: typeof first === 'string' ? text(first) : '', param: undefined }
+}
+
+/** Reads the error of the provider behind a hosted router, which is a text in `metadata.raw`. */
+function nestedIn({ metadata }: JsonObject): UpstreamError | undefined {
+  const raw = isJsonObject(metadata) ? metadata.raw : undefined
+  if (typeof raw !== 'string') return undefined
+  const body = raw.length > MAX_RAW_LENGTH ? undefined : parseJson(raw)
+  return isJsonObject(body) && !isJsonObject(sourceIn(body).metadata) ? errorIn(body) : undefined
+}
+
+const MAX_RAW_LENGTH = 16_000
 
 /**
  * Returns the body of an answer if an error stands in place of the answer; undefined if none does. Upstreams send it
@@ -59,4 +134,8 @@ function text(value: unknown): string {
     : typeof value === 'number'
       ? String(value)
       : ''
+}
+
+function nonEmpty(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value.slice(0, MAX_TEXT_LENGTH) : undefined
 }

@@ -2,8 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import type { CallRequest } from '../../core/call/index.ts'
 import type { Line } from '../../core/catalog/index.ts'
+import { editMembers, renamedForm } from '../../core/operations/index.ts'
 import type { Candidate } from '../candidates/candidate.ts'
 import type { AdaptedRequest } from './adapted-request.ts'
+import { dialectPath, pathOn } from './upstream-path.ts'
 
 const ANTHROPIC_VERSION = '2023-06-01'
 
@@ -18,42 +20,65 @@ export function upstreamRequest(
   inbound: IncomingHttpHeaders,
 ): Dispatcher.DispatchOptions {
   // The caller's version headers mean nothing in another protocol.
-  const headers = callHeaders(line, stream, resource !== undefined, translation ? {} : inbound)
+  const passed = translation ? {} : inbound
   if (resource)
     return {
       method: resource.method,
-      path: line.basePath + resource.path,
-      headers,
+      path: pathOn(line, resource.path),
+      headers: headersOf(line, stream, undefined, passed),
       body: null,
       idempotent: false,
     }
+  const path =
+    line.paths || line.query
+      ? dialectPath(line, operation, upstreamModel, stream)
+      : line.basePath + operation.upstreamPath
+  // A form has no raw bytes.
+  if (body.raw.length === 0) {
+    const { type, bytes } = renamedForm(body.json, upstreamModel, line.body)
+    return {
+      method: 'POST',
+      path,
+      headers: headersOf(line, stream, type, passed),
+      body: bytes,
+      idempotent: false,
+    }
+  }
+  const own = operation.upstreamBody(body.raw, body.json, { model: upstreamModel })
   return {
     method: 'POST',
-    path: line.basePath + operation.upstreamPath,
-    headers,
-    body: operation.upstreamBody(body.raw, body.json, { model: upstreamModel }),
+    path,
+    headers: callHeaders(line, stream, passed),
+    body: line.body ? editMembers(own, line.body) : own,
     idempotent: false,
   }
 }
 
+const JSON_TYPE = 'application/json'
+
 /** The headers of calls without version headers; they are the same for all calls to a line. */
 const commonHeaders = new WeakMap<Line, { readonly plain: string[]; readonly stream: string[] }>()
 
-function callHeaders(line: Line, stream: boolean, bodyless: boolean, inbound: IncomingHttpHeaders): string[] {
+function callHeaders(line: Line, stream: boolean, inbound: IncomingHttpHeaders): string[] {
   const names = inbound['anthropic-version'] !== undefined || inbound['anthropic-beta'] !== undefined
-  if (bodyless || names) return headersOf(line, stream, bodyless, inbound)
+  if (names) return headersOf(line, stream, JSON_TYPE, inbound)
   let known = commonHeaders.get(line)
   if (!known) {
-    known = { plain: headersOf(line, false, false, {}), stream: headersOf(line, true, false, {}) }
+    known = { plain: headersOf(line, false, JSON_TYPE, {}), stream: headersOf(line, true, JSON_TYPE, {}) }
     commonHeaders.set(line, known)
   }
   return stream ? known.stream : known.plain
 }
 
-function headersOf(line: Line, stream: boolean, bodyless: boolean, inbound: IncomingHttpHeaders): string[] {
-  const accept = stream ? 'text/event-stream' : 'application/json'
-  const type = bodyless ? {} : { 'content-type': 'application/json' }
-  return lineHeaders(line, { ...type, accept }, inbound)
+/** @param type the type of the body; undefined if there is none. */
+function headersOf(
+  line: Line,
+  stream: boolean,
+  type: string | undefined,
+  inbound: IncomingHttpHeaders,
+): string[] {
+  const accept = stream ? 'text/event-stream' : JSON_TYPE
+  return lineHeaders(line, { ...(type !== undefined && { 'content-type': type }), accept }, inbound)
 }
 
 /**
@@ -74,8 +99,20 @@ export function lineHeaders(
   add('accept-encoding', 'identity')
   add('user-agent', 'express-model-gateway')
   addProtocolHeaders(line, inbound, add)
-  for (const name in line.headers) headers.push(name, line.headers[name] as string)
+  for (const name in line.headers) {
+    const value = line.headers[name] as string
+    headers.push(name, name === BETA && line.protocol === 'anthropic' ? withBetas(value, inbound) : value)
+  }
   return headers
+}
+
+const BETA = 'anthropic-beta'
+
+/** Adds the caller's beta features to those of the line. */
+function withBetas(own: string, inbound: IncomingHttpHeaders): string {
+  const given = single(inbound[BETA]) ?? ''
+  const names = [own, given].join(',').split(',')
+  return [...new Set(names.map((name) => name.trim()).filter((name) => name !== ''))].join(',')
 }
 
 /** Adds the line's credentials and the other headers that its protocol requires. */
@@ -90,8 +127,8 @@ export function addProtocolHeaders(
     return
   }
   add('anthropic-version', single(inbound['anthropic-version']) ?? ANTHROPIC_VERSION)
-  const beta = single(inbound['anthropic-beta'])
-  if (beta !== undefined) add('anthropic-beta', beta)
+  const beta = single(inbound[BETA])
+  if (beta !== undefined) add(BETA, beta)
   if (apiKey !== undefined) add('x-api-key', apiKey)
 }
 

@@ -1,6 +1,6 @@
 import type { CallRequest, Elimination, EliminationReason, Pin, Principal } from '../../core/call/index.ts'
 import { type Line, type Price, windowNeeded } from '../../core/catalog/index.ts'
-import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
+import { type ErrorCode, GatewayError, threadDetails } from '../../core/errors/index.ts'
 import type { PriceCeiling, ProviderConstraint } from '../../core/operations/index.ts'
 import type { Untranslatable } from '../../core/translate/index.ts'
 import type { Circuit } from '../lines/circuit.ts'
@@ -159,10 +159,15 @@ export function noCandidateError(
   return new GatewayError(code, { retryAfterMs: waitFor(reason, waiting, account) })
 }
 
-function untranslatableMember({ param }: Untranslatable): GatewayError {
+function untranslatableMember({ param, what, dispensable }: Untranslatable): GatewayError {
+  const named = what === undefined ? param : `${what} (${param})`
+  const instead = dispensable
+    ? 'Drop it, choose another model, or send the header "X-Gateway-Unsupported: drop".'
+    : 'Drop it, or choose another model.'
   return new GatewayError('unsupported_feature', {
     param,
-    message: `The model is served in another protocol, which has no counterpart for ${param}. Drop it, or choose another model.`,
+    ...(param === 'thread' && { details: threadDetails('thread_unsupported_request') }),
+    message: `The model is served in another protocol, which has no counterpart for ${named}. ${instead}`,
   })
 }
 

@@ -1,5 +1,6 @@
 import type { RequestBody } from '../../core/call/index.ts'
-import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
+import { type ErrorCode, GatewayError, type ThreadFault, threadDetails } from '../../core/errors/index.ts'
+import { isJsonObject } from '../../core/json/index.ts'
 import type { Failure } from '../attempt/failure.ts'
 
 /** Codes that the call gets if every attempt ended with the same one. */
@@ -36,8 +37,26 @@ function finalRefusal(failure: Failure, body: RequestBody): GatewayError {
   if (failure.code !== 'invalid_request') return new GatewayError(failure.code)
   return new GatewayError('invalid_request', {
     param,
+    details: threadDetailsOf(failure, body),
     message: `The upstream does not accept ${param ?? 'a parameter of this request'}. The call log names its reason.`,
   })
+}
+
+/** The faults of threads that upstreams name. */
+const THREAD_FAULTS: readonly ThreadFault[] = [
+  'thread_not_found',
+  'thread_already_continued',
+  'thread_continue_in_flight',
+  'thread_unsupported_request',
+]
+
+/** Returns what a client needs to know to go on if the thread is at fault; a line may not know threads at all. */
+function threadDetailsOf({ error, param }: Failure, { json }: RequestBody) {
+  if (!error || !isJsonObject(json.thread)) return undefined
+  const fault = THREAD_FAULTS.find((known) => known === error.code)
+  if (fault !== undefined) return threadDetails(fault)
+  const isRefused = param === 'thread' || /^\W*thread\b[\w.]*: /.test(error.message)
+  return isRefused ? threadDetails('thread_unsupported_request') : undefined
 }
 
 /** Returns the message of a missing previous response; undefined for the default message of `not_found`. */

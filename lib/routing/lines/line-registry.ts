@@ -16,6 +16,7 @@ import { loadUndici } from './upstream-pool.ts'
 
 const UNUSED: LineReading = {
   inFlight: 0,
+  connections: 0,
   circuit: 'closed',
   circuitChanges: { closed: 0, open: 0, half_open: 0 },
 }
@@ -144,6 +145,9 @@ function sameUpstream(one: Line, other: Line): boolean {
   return isDeepStrictEqual(upstreamOf(one), upstreamOf(other))
 }
 
-function upstreamOf({ protocol, origin, basePath, apiKey, headers, timeouts, circuit }: Line): object {
-  return { protocol, origin, basePath, apiKey, headers, connectMs: timeouts.connectMs, circuit }
+function upstreamOf({ timeouts, ...line }: Line): object {
+  const { protocol, origin, basePath, paths, query, apiKey, credential, sign, headers, proxy, tls, circuit } =
+    line
+  const access = [apiKey, credential, sign, headers, proxy, tls]
+  return { protocol, origin, basePath, paths, query, access, connectMs: timeouts.connectMs, circuit }
 }

@@ -1,7 +1,10 @@
 import type { CircuitSettings, Line } from '../../core/catalog/index.ts'
+import { signerOf } from '../credentials/line-signer.ts'
+import { SignedWire } from '../credentials/signed-wire.ts'
+import type { LineSigner } from '../credentials/signer.ts'
 import { Circuit } from './circuit.ts'
 import { RollingCounts } from './rolling-counts.ts'
-import { UpstreamPool } from './upstream-pool.ts'
+import { UpstreamPool, type Wire } from './upstream-pool.ts'
 
 /** The time constant of measurements: after it a measurement weighs 1/e. */
 const DECAY_MS = 10_000
@@ -11,6 +14,7 @@ const MAX_REST_MS = 60_000
 /** The rests after answers that do not say how long: the first, and the longest. */
 const FIRST_REST_MS = 2000
 const LONGEST_UNSAID_MS = 30_000
+/** More than the error that sums and differences of the clock's fractions have. */
 const CLOCK_ERROR_MS = 0.001
 
 /** The state of a line in this process: connections, circuits, rests, load and speed. */
@@ -21,7 +25,11 @@ export class LineState {
   readonly circuit: Circuit
   /** The states of its models, by model id; '' for requests that name none. */
   readonly models = new Map<string, ModelState>()
-  readonly pool: UpstreamPool
+  /** Sends requests, with the line's credentials where these are no fixed text. */
+  readonly wire: Wire
+  /** Gives requests those credentials; undefined if there are none. */
+  readonly signer: LineSigner | undefined
+  readonly #pool: UpstreamPool
   /** Counts the attempts of the last minute, and marks those that failed through the line's fault. */
   readonly recent = new RollingCounts(10_000, 6)
   /** Whether the line is on. Operators can switch it; it starts as configured. */
@@ -35,7 +43,13 @@ export class LineState {
     this.line = line
     this.enabled = line.enabled
     this.circuit = new Circuit(line.circuit)
-    this.pool = new UpstreamPool(line)
+    this.#pool = new UpstreamPool(line)
+    this.signer = signerOf(line)
+    this.wire = this.signer ? new SignedWire(this.#pool, this.signer, line) : this.#pool
+  }
+
+  get connections(): number {
+    return this.#pool.connections
   }
 
   /** Returns the state of a model on this line, and makes it if there is none yet. */
@@ -100,13 +114,13 @@ export class LineState {
   /** Ends the connections of a removed line as its running calls end. Resolves when the last has ended. */
   async retire(): Promise<void> {
     this.#closeCircuits()
-    await this.pool.retire()
+    await this.#pool.retire()
   }
 
   /** Ends connections and timers at once. */
   async close(): Promise<void> {
     this.#closeCircuits()
-    await this.pool.close()
+    await this.#pool.close()
   }
 
   #closeCircuits(): void {
@@ -129,7 +143,7 @@ export class ModelState {
   /** Whole milliseconds until the rest ends; 0 if there is none. */
   get restMs(): number {
     if (this.#restUntil === 0) return 0
-    // Without it, the error of the clock's fractions would make a rest of 60 s one of 61.
+    // Without CLOCK_ERROR_MS a rest of 60 s could be one of 61.
     return Math.max(0, Math.ceil(this.#restUntil - performance.now() - CLOCK_ERROR_MS))
   }
 
@@ -150,7 +164,7 @@ export class ModelState {
     if (saidMs !== undefined) this.#restUntil = Math.max(this.#restUntil, now + Math.min(MAX_REST_MS, saidMs))
     else if (this.restMs === 0) {
       // Calls that ran at the same time have begun the rest already.
-      const goesOn = now - this.#restUntil < LONGEST_UNSAID_MS
+      const goesOn = now - this.#restUntil < LONGEST_UNSAID_MS - CLOCK_ERROR_MS
       this.#unsaidMs =
         goesOn && this.#unsaidMs > 0 ? Math.min(LONGEST_UNSAID_MS, 2 * this.#unsaidMs) : FIRST_REST_MS
       this.#restUntil = now + this.#unsaidMs

@@ -61,6 +61,8 @@ export interface OpenCircuit {
 /** The figures of a line for metrics. */
 export interface LineReading {
   readonly inFlight: number
+  /** Open connections; those of one request only are left out. */
+  readonly connections: number
   readonly circuit: CircuitState
   /** How often the circuit has entered each state. */
   readonly circuitChanges: Readonly<Record<CircuitState, number>>
@@ -112,7 +114,8 @@ export function readingOf(state: LineState): LineReading {
   for (const circuit of circuitsOf(state)) {
     for (const to of WORST_FIRST) changes[to] += circuit.changes[to]
   }
-  return { inFlight: state.inFlight, circuit: worstState(state), circuitChanges: changes }
+  const { inFlight, connections } = state
+  return { inFlight, connections, circuit: worstState(state), circuitChanges: changes }
 }
 
 const WORST_FIRST = ['open', 'half_open', 'closed'] as const

@@ -1,5 +1,6 @@
 import type { Client, Dispatcher, Pool } from 'undici'
 import type { Line } from '../../core/catalog/index.ts'
+import { connectorOf } from './line-connect.ts'
 import type * as Connections from './upstream-connection.ts'
 import type { ConnectionAware, UpstreamConnection } from './upstream-connection.ts'
 
@@ -12,6 +13,8 @@ export interface Wire {
   dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void
   /** Sends over a new connection, which is closed afterwards. */
   dispatchFresh(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void
+  /** Whether a request that was refused with 401 is to be sent once more, because it will be signed anew. */
+  signsAnew?(handler: ConnectionAware): boolean
 }
 
 let connections: typeof Connections | undefined
@@ -38,7 +41,7 @@ export class UpstreamPool implements Wire {
   }
 
   #open({ buildConnector, Pool, UpstreamConnection }: typeof Connections): void {
-    const { origin, timeouts } = this.#line
+    const { origin } = this.#line
     const options: Client.Options = {
       allowH2: false,
       pipelining: 1,
@@ -47,9 +50,14 @@ export class UpstreamPool implements Wire {
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,
     }
-    const connector = buildConnector({ timeout: timeouts.connectMs, allowH2: false })
+    const connector = connectorOf(this.#line, buildConnector)
     this.#connect = () => new UpstreamConnection(origin, options, connector)
     this.#pool = new Pool(origin, { ...options, factory: this.#connect })
+  }
+
+  /** How many are open, but for those of one request only. */
+  get connections(): number {
+    return this.#pool?.stats.connected ?? 0
   }
 
   dispatch(options: Dispatcher.DispatchOptions, handler: ConnectionAware): void {
@@ -68,7 +76,11 @@ export class UpstreamPool implements Wire {
     void client.close()
   }
 
-  #onceOpen(how: keyof Wire, options: Dispatcher.DispatchOptions, handler: ConnectionAware): void {
+  #onceOpen(
+    how: 'dispatch' | 'dispatchFresh',
+    options: Dispatcher.DispatchOptions,
+    handler: ConnectionAware,
+  ): void {
     this.#opened
       .then(() => this[how](options, handler))
       .catch((error: Error) => handler.onResponseError(null, error))

@@ -1,0 +1,1 @@
+export { isPrivateHost, lookupAny, lookupPublic, PrivateAddress } from './public-address.ts'

@@ -1,0 +1,45 @@
+import type { SignableRequest, SignRequest } from '../../core/catalog/index.ts'
+import { UnsentError } from '../attempt/unsent-error.ts'
+import { upstreamWords } from '../attempt/upstream-words.ts'
+import type { LineSigner, SignedHeaders } from './signer.ts'
+
+/** Signs by the function of the app. */
+export class OwnSigner implements LineSigner {
+  readonly needsBody = false
+  readonly #sign: SignRequest
+
+  constructor(sign: SignRequest) {
+    this.#sign = sign
+  }
+
+  async sign(request: SignableRequest): Promise<SignedHeaders> {
+    let given: unknown
+    try {
+      given = await this.#sign(request)
+    } catch (error) {
+      // Callers can read their call log, and the text may hold anything.
+      const words = error instanceof Error ? upstreamWords(error.message) : ''
+      throw new UnsentError(`"sign" of the line failed${words === '' ? '' : `: ${words}`}`)
+    }
+    return checked(given)
+  }
+
+  refused(): boolean {
+    return false
+  }
+}
+
+const NO_HEADERS = '"sign" of the line must return headers'
+const NAME = /^[\w!#$%&'*+.^`|~-]+$/
+const INVALID = /[^\t\x20-\x7e\x80-\xff]/
+
+function checked(given: unknown): SignedHeaders {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new UnsentError(NO_HEADERS)
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(given)) {
+    if (typeof value !== 'string' || INVALID.test(value) || !NAME.test(name))
+      throw new UnsentError(NO_HEADERS)
+    headers[name.toLowerCase()] = value
+  }
+  return headers
+}

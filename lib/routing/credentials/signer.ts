@@ -1,0 +1,14 @@
+import type { SignableRequest } from '../../core/catalog/index.ts'
+
+/** The headers that make a request one of ours. They replace those of the same name, in lower case. */
+export type SignedHeaders = Readonly<Record<string, string>>
+
+/** Gives requests to one line their credentials, where these are no fixed text. */
+export interface LineSigner {
+  /** Whether it signs the body, which must be whole then. */
+  readonly needsBody: boolean
+  /** Returns the headers to add. Rejects with an `UnsentError`. */
+  sign(request: SignableRequest): SignedHeaders | Promise<SignedHeaders>
+  /** Drops what a line refused with 401. Returns whether a request may be signed anew. */
+  refused(headers: SignedHeaders): boolean
+}

@@ -1,0 +1,26 @@
+import type { LineSigner, SignedHeaders } from './signer.ts'
+import type { TokenCache } from './token-cache.ts'
+
+/** Sends a token that is fetched and changes. */
+export class TokenSigner implements LineSigner {
+  readonly needsBody = false
+  readonly #tokens: TokenCache
+
+  constructor(tokens: TokenCache) {
+    this.#tokens = tokens
+  }
+
+  sign(): SignedHeaders | Promise<SignedHeaders> {
+    const token = this.#tokens.get()
+    return typeof token === 'string' ? bearer(token) : token.then(bearer)
+  }
+
+  refused({ authorization = '' }: SignedHeaders): boolean {
+    this.#tokens.refuse(authorization.slice('Bearer '.length))
+    return true
+  }
+}
+
+function bearer(token: string): SignedHeaders {
+  return { authorization: `Bearer ${token}` }
+}

@@ -1,0 +1,72 @@
+import type { Socket } from 'node:net'
+import { http } from '../../core/call/node-http.ts'
+import { UnsentError } from '../attempt/unsent-error.ts'
+
+/** The host that a tunnel leads to. */
+export interface TunnelEnd {
+  readonly hostname: string
+  readonly port: number
+}
+
+/** What a tunnel is opened with. */
+export interface TunnelOptions {
+  /** The URL of the proxy, which may hold a name and a password. */
+  readonly proxy: string
+  readonly timeoutMs: number
+  /** Further authorities that a proxy over https is trusted by. */
+  readonly ca?: string[] | undefined
+}
+
+/** Opens a tunnel through a proxy by `CONNECT`, over which the caller speaks with the host at its end. */
+export function openTunnel(
+  { hostname, port }: TunnelEnd,
+  { proxy, timeoutMs, ca }: TunnelOptions,
+  done: (error: Error | null, socket?: Socket) => void,
+): void {
+  const at = new URL(proxy)
+  const host = hostname.includes(':') && !hostname.startsWith('[') ? `[${hostname}]` : hostname
+  const path = `${host}:${port}`
+  const request = (at.protocol === 'https:' ? process.getBuiltinModule('node:https') : http).request({
+    method: 'CONNECT',
+    host: at.hostname.replace(/^\[|\]$/g, ''),
+    port: at.port || (at.protocol === 'https:' ? 443 : 80),
+    path,
+    headers: { host: path, ...authorization(at) },
+    agent: false,
+    ...(ca && { ca }),
+  })
+  const late = setTimeout(() => {
+    request.destroy(new UnsentError('the proxy took too long', true))
+  }, timeoutMs)
+  let settled = false
+  const settle = (error: Error | null, socket?: Socket): void => {
+    clearTimeout(late)
+    if (settled) socket?.destroy()
+    else {
+      settled = true
+      done(error, socket)
+    }
+  }
+  request
+    .on('connect', ({ statusCode = 0 }, socket) => {
+      if (statusCode >= 200 && statusCode < 300) settle(null, socket as Socket)
+      else {
+        socket.destroy()
+        settle(new UnsentError(`the proxy answered ${statusCode}`))
+      }
+    })
+    .on('error', (error: NodeJS.ErrnoException) => {
+      settle(
+        error instanceof UnsentError
+          ? error
+          : new UnsentError(`the proxy cannot be reached (${error.code ?? error.name})`),
+      )
+    })
+    .end()
+}
+
+function authorization({ username, password }: URL): { 'proxy-authorization'?: string } {
+  if (username === '' && password === '') return {}
+  const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`)
+  return { 'proxy-authorization': `Basic ${credentials.toString('base64')}` }
+}
