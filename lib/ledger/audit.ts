@@ -1,4 +1,5 @@
 import { formatAmount } from '../core/catalog/index.ts'
+import { budgetOfWallet, isLongPast } from './budgets/budget.ts'
 import type { Hold } from './hold.ts'
 import type { LeaseRecord, WalletFigures } from './lease.ts'
 import type { LedgerCheck } from './ledger.ts'
@@ -7,12 +8,16 @@ import { accountWallet, keyWallet, type WalletId } from './wallet.ts'
 /** The sum of the charges of one account and key. */
 export interface AuditedCharges extends Charged {
   readonly count: number
+  /** The part of the amount that usage does not have yet. Defaults to none. */
+  readonly uncounted?: bigint
 }
 
 /** A void, and the charge under its request id. */
 export interface AuditedVoid extends Charged {
   readonly requestId: string
   readonly charge: Charged | null
+  /** Whether usage still has its charge, or never had it. Defaults to no. */
+  readonly uncounted?: boolean
 }
 
 /** The payer and the amount. */
@@ -20,10 +25,12 @@ interface Charged {
   readonly account: string
   readonly key: string | null
   readonly amount: bigint
+  /** The wallets of its budgets. Absent: none. */
+  readonly budgets?: readonly WalletId[] | undefined
 }
 
 /** A hold, and whether its request is charged. */
-export interface AuditedHold extends Hold {
+export interface AuditedHold extends Omit<Hold, 'budgets'> {
   readonly charged: boolean
 }
 
@@ -32,10 +39,20 @@ export interface AuditedDeposit {
   readonly amount: bigint
 }
 
+/** A lease, or the part of a hold on a budget. */
 export type AuditedLease = Pick<LeaseRecord, 'id' | 'wallet' | 'held' | 'ended'>
 
 export interface AuditedWallet extends Pick<WalletFigures, 'funds' | 'spent' | 'leased'> {
   readonly id: WalletId
+}
+
+/** What the usage of some calls of an account and key was charged. */
+export interface AuditedUsage {
+  readonly account: string
+  readonly key: string | null
+  readonly charged: bigint
+  /** Other sums of the same calls, by what they are called. Defaults to none. */
+  readonly other?: readonly { readonly name: string; readonly charged: bigint; readonly expected: bigint }[]
 }
 
 /** Entries in pages, so that not all of them are in memory at once. */
@@ -49,6 +66,8 @@ export interface LedgerEntries {
   readonly leases: Pages<AuditedLease>
   readonly holds: Pages<AuditedHold>
   readonly wallets: Pages<AuditedWallet>
+  /** What the usage of all calls was charged, beside the charges that are not counted yet. Defaults to no check. */
+  readonly usage?: Pages<AuditedUsage>
 }
 
 /** The sums of the entries of a wallet. */
@@ -57,6 +76,7 @@ interface WalletSums {
   charged: bigint
   voided: bigint
   held: bigint
+  used: bigint
 }
 
 /** Recomputes a ledger from its entries, and returns a description of each violated rule. */
@@ -67,14 +87,22 @@ export async function auditLedger(entries: LedgerEntries): Promise<LedgerCheck> 
   for await (const page of entries.voids) for (const undone of page) audit.void(undone)
   for await (const page of entries.leases) for (const lease of page) audit.lease(lease)
   for await (const page of entries.holds) for (const hold of page) audit.hold(hold)
+  if (entries.usage) {
+    audit.countsUsage = true
+    for await (const page of entries.usage) for (const usage of page) audit.usage(usage)
+  }
   for await (const page of entries.wallets) for (const wallet of page) audit.wallet(wallet)
   return audit.result()
 }
+
+/** By how much the clock of a process that deletes wallets of past periods may be ahead. */
+const CLOCKS_MS = 86_400_000
 
 /** Adds up entries and compares the wallets with the sums. Wallets come last. */
 class Audit {
   readonly #sums = new Map<WalletId, WalletSums>()
   readonly #violations: string[] = []
+  countsUsage = false
   #accounts = 0
   #charges = 0
   #deposited = 0n
@@ -85,17 +113,21 @@ class Audit {
     this.#of(accountWallet(account)).deposited += amount
   }
 
-  charge({ account, key, amount, count }: AuditedCharges): void {
+  charge({ account, key, amount, count, uncounted = 0n, budgets = [] }: AuditedCharges): void {
     this.#charges += count
+    if (uncounted !== 0n) this.#use(account, key, uncounted)
     this.#of(accountWallet(account)).charged += amount
     if (key !== null) this.#of(keyWallet(key)).charged += amount
+    for (const id of budgets) this.#of(id).charged += amount
   }
 
   /** A void that came before its charge has the amount 0, and its wallet may be missing. */
-  void({ requestId, account, key, amount, charge }: AuditedVoid): void {
+  void({ requestId, account, key, amount, charge, uncounted = false }: AuditedVoid): void {
     if (amount !== 0n) {
+      if (uncounted) this.#use(account, key, -amount)
       this.#of(accountWallet(account)).voided += amount
       if (key !== null) this.#of(keyWallet(key)).voided += amount
+      for (const id of charge?.budgets ?? []) this.#of(id).voided += amount
     }
     const isWhole = charge && account === charge.account && key === charge.key && amount === charge.amount
     if (charge ? isWhole : amount === 0n) return
@@ -118,13 +150,27 @@ class Audit {
     this.#violations.push(`hold "${id}"${state} is of ${formatAmount(amount)}`)
   }
 
+  usage({ account, key, charged, other = [] }: AuditedUsage): void {
+    // Calls that were refused may be of an account or a key without a wallet.
+    if (charged !== 0n) this.#use(account, key, charged)
+    for (const { name, charged: found, expected } of other) {
+      if (found === expected) continue
+      const payer = key === null ? `account "${account}"` : `account "${account}" and key "${key}"`
+      this.#violations.push(
+        `usage of ${payer} comes to ${formatAmount(expected)}, ${name} to ${formatAmount(found)}`,
+      )
+    }
+  }
+
   wallet({ id, funds, spent, leased }: AuditedWallet): void {
-    const { deposited, charged, voided, held } = this.#sums.get(id) ?? NOTHING
+    const { deposited, charged, voided, held, used } = this.#sums.get(id) ?? NOTHING
     this.#sums.delete(id)
     this.#compare(id, 'spent', spent, 'its charges less voids come to', charged - voided)
     this.#compare(id, 'leased', leased, 'its leases and holds come to', held)
+    if (this.countsUsage && !id.startsWith('budget:'))
+      this.#compare(id, 'spent', spent, 'its usage comes to', used)
     if (!id.startsWith('account:')) return
-    this.#compare(id, 'funds', funds, 'its deposits come to', deposited)
+    this.#compare(id, 'funds', funds, 'its deposits and adjustments come to', deposited)
     this.#accounts += 1
     this.#deposited += deposited
     this.#spent += charged - voided
@@ -132,8 +178,11 @@ class Audit {
   }
 
   result(): LedgerCheck {
-    for (const id of this.#sums.keys())
+    const at = Date.now() + CLOCKS_MS
+    for (const [id, { held }] of this.#sums) {
+      if (held === 0n && budgetOfWallet(id) !== undefined && isLongPast(id, at)) continue
       this.#violations.push(`wallet "${id}" has entries, and is not there itself`)
+    }
     return {
       violations: this.#violations,
       accounts: this.#accounts,
@@ -151,6 +200,11 @@ class Audit {
     )
   }
 
+  #use(account: string, key: string | null, amount: bigint): void {
+    this.#of(accountWallet(account)).used += amount
+    if (key !== null) this.#of(keyWallet(key)).used += amount
+  }
+
   #of(wallet: WalletId): WalletSums {
     let sums = this.#sums.get(wallet)
     if (!sums) {
@@ -161,4 +215,4 @@ class Audit {
   }
 }
 
-const NOTHING: Readonly<WalletSums> = { deposited: 0n, charged: 0n, voided: 0n, held: 0n }
+const NOTHING: Readonly<WalletSums> = { deposited: 0n, charged: 0n, voided: 0n, held: 0n, used: 0n }

@@ -1,3 +1,4 @@
+import type { BudgetPeriod } from './budgets/budget.ts'
 import { stateOf, type WalletFigures } from './lease.ts'
 
 /*
@@ -14,6 +15,8 @@ export interface Hold {
   readonly key: string | null
   /** In nano-units. */
   readonly amount: bigint
+  /** The budgets that it counts against. Absent: none. */
+  readonly budgets?: readonly BudgetPeriod[] | undefined
 }
 
 /** Why money cannot be held. Amounts are nano-units, for the call log only. */
@@ -21,6 +24,8 @@ export interface HoldRefusal {
   readonly refused: 'key_quota_exhausted' | 'insufficient_balance' | 'quota_lease_exhausted'
   readonly required: bigint
   readonly available: bigint
+  /** The budget that refuses; absent if none does. */
+  readonly budget?: BudgetPeriod
 }
 
 /** The wallets of a hold. undefined: the ledger does not know the wallet; the call is refused then. */
@@ -28,23 +33,35 @@ export interface HoldWallets {
   readonly account: WalletFigures | undefined
   /** null if no key pays. */
   readonly key: WalletFigures | undefined | null
+  /** Absent: none. */
+  readonly budgets?: readonly { readonly budget: BudgetPeriod; readonly wallet: WalletFigures | undefined }[]
 }
 
 /**
  * Returns why an amount cannot be held; undefined if it can. The key is checked before the account, and what is spent
  * before what is only held at the moment.
  */
-export function judgeHold({ account, key }: HoldWallets, amount: bigint): HoldRefusal | undefined {
+export function judgeHold(
+  { account, key, budgets = [] }: HoldWallets,
+  amount: bigint,
+): HoldRefusal | undefined {
   if (amount === 0n) return undefined
-  const ofKey = key === null ? undefined : reachOf(key)
-  const ofAccount = reachOf(account)
-  const refusal = (refused: HoldRefusal['refused'], available: bigint): HoldRefusal => {
-    return { refused, required: amount, available }
-  }
-  if (ofKey && amount > ofKey.balance) return refusal('key_quota_exhausted', ofKey.balance)
-  if (ofAccount && amount > ofAccount.balance) return refusal('insufficient_balance', ofAccount.balance)
-  for (const reach of [ofKey, ofAccount]) {
-    if (reach && amount > reach.available) return refusal('quota_lease_exhausted', reach.available)
+  const ofBudgets = (refused: BudgetPeriod['refused']) =>
+    budgets.flatMap(({ budget, wallet }) =>
+      // One that was deleted a moment ago limits nothing.
+      budget.refused === refused && wallet ? [{ refused, budget, reach: reachOf(wallet) }] : [],
+    )
+  const payers = [
+    ...(key === null ? [] : [{ refused: 'key_quota_exhausted' as const, reach: reachOf(key) }]),
+    ...ofBudgets('key_quota_exhausted'),
+    { refused: 'insufficient_balance' as const, reach: reachOf(account) },
+    ...ofBudgets('insufficient_balance'),
+  ]
+  for (const { reach, ...refusal } of payers)
+    if (reach && amount > reach.balance) return { ...refusal, required: amount, available: reach.balance }
+  for (const { reach, ...refusal } of payers) {
+    if (!reach || amount <= reach.available) continue
+    return { ...refusal, refused: 'quota_lease_exhausted', required: amount, available: reach.available }
   }
   return undefined
 }

@@ -1,3 +1,5 @@
+export type { Budget, BudgetPeriod, BudgetScope, BudgetTerms } from './budgets/budget.ts'
+export { type BudgetChanges, Budgets, type BudgetsOptions } from './budgets/budgets.ts'
 export { WalletsHeldUp } from './held-up.ts'
 export type {
   DepositResult,

@@ -1,4 +1,5 @@
 import type { CallLogEntry, IdempotencyClaim } from '../core/call/index.ts'
+import type { CallUsage } from '../core/usage/index.ts'
 import type { WalletId } from './wallet.ts'
 
 /*
@@ -11,7 +12,7 @@ import type { WalletId } from './wallet.ts'
 export interface WalletState {
   /** Whether the wallet limits spending: a prepaid account, or a key with a quota. Any other wallet only counts. */
   readonly limited: boolean
-  /** The sum of deposits; for a key, its quota. */
+  /** The sum of deposits and adjustments; for a key, its quota. */
   readonly funds: bigint
   readonly spent: bigint
   /** Held by open leases of all processes and by video tasks that have not ended. */
@@ -65,10 +66,16 @@ export interface ChargeRecord {
   /** null if no key is charged. */
   readonly key: string | null
   readonly amount: bigint
+  /** What the call cost the operator; null or absent if that is not known. */
+  readonly cost?: bigint | null
   /** Milliseconds since the epoch. */
   readonly at: number
+  /** What the call adds to the usage of its hour; null or absent if that is not known. */
+  readonly usage?: CallUsage | null
   /** How the amount was computed, as JSON; null for a void. */
   readonly basis: string | null
+  /** The wallets of the budgets that it counts against. Absent: none. */
+  readonly budgets?: readonly WalletId[] | undefined
 }
 
 /**
@@ -190,13 +197,14 @@ export interface LedgerCheck {
   readonly leased: bigint
 }
 
-/** The result of a deposit. `conflict`: the reference was used before with another amount. */
+/** The result of a deposit or adjustment. `conflict`: the reference was used before with another amount. */
 export type DepositResult = 'deposited' | 'known' | 'conflict'
 
 /** The operations of a ledger for operators. */
 export interface LedgerBooks {
   /**
-   * Adds to an account's balance, once per reference. Opens a prepaid wallet if there is none.
+   * Adds to an account's balance, or takes from it if the amount is negative, once per reference. Opens a prepaid wallet
+   * if there is none.
    *
    * @throws RangeError as a rejection, if the amount or the balance does not fit 64 bits.
    */

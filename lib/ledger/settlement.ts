@@ -15,6 +15,8 @@ export interface Standing {
   readonly key: string | null
   readonly amount: bigint
   readonly voided: boolean
+  /** The wallets of its budgets. Absent: none. */
+  readonly budgets?: readonly WalletId[] | undefined
 }
 
 /** The sums of a wallet that settlements change. */
@@ -26,6 +28,8 @@ export interface SpentWallets {
   account(id: string): SpentFigures
   /** Returns the wallet of a key; a missing one is opened without a limit. */
   key(id: string): SpentFigures
+  /** Returns the wallet of a budget; a missing one is opened without a limit. */
+  budget(id: WalletId): SpentFigures
   get(id: WalletId): SpentFigures | undefined
 }
 
@@ -57,12 +61,12 @@ export function settle(settlement: Settlement, records: SettlementRecords): Sett
 }
 
 function charge(settlement: Settlement, records: SettlementRecords): SettlementResult {
-  const { requestId, account, key, amount, claim } = settlement
+  const { requestId, amount, claim } = settlement
   const isOwned = claim === null || records.completeClaim(claim)
   const standing = records.charges.find(requestId)
   if (!standing && isOwned) {
     records.charges.add(settlement)
-    spend(records.wallets, account, key, amount)
+    spend(records.wallets, settlement, amount)
     for (const draw of settlement.draws) {
       const wallet = records.wallets.get(draw.wallet)
       if (wallet) take(draw, wallet, records.lease(draw.lease, draw.wallet))
@@ -88,7 +92,8 @@ function undo(settlement: Settlement, records: SettlementRecords): SettlementRes
   if (!isKnown) {
     records.charges.void(settlement, standing)
     if (standing && standing.account !== null) {
-      spend(records.wallets, standing.account, standing.key, -standing.amount)
+      const { account, key, budgets, amount } = standing
+      spend(records.wallets, { account, key, budgets }, -amount)
     }
   }
   if (entry) records.log(entry)
@@ -96,9 +101,17 @@ function undo(settlement: Settlement, records: SettlementRecords): SettlementRes
   return isKnown ? 'known' : 'written'
 }
 
-function spend(wallets: SpentWallets, account: string, key: string | null, amount: bigint): void {
+/** The wallets that a charge is spent from. */
+interface Spender {
+  readonly account: string
+  readonly key: string | null
+  readonly budgets?: readonly WalletId[] | undefined
+}
+
+function spend(wallets: SpentWallets, { account, key, budgets }: Spender, amount: bigint): void {
   wallets.account(account).spent += amount
   if (key !== null) wallets.key(key).spent += amount
+  if (budgets) for (const id of budgets) wallets.budget(id).spent += amount
 }
 
 /** Takes the held amount of a charge out of its lease. What the lease does not hold is an overrun of the wallet. */

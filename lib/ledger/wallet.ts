@@ -1,8 +1,9 @@
 /**
- * The id of a wallet, which has an account's balance or a key's quota: `account:acme`, `key:key_acme`. Operations on
+ * The id of a wallet, which has an account's balance, a key's quota or a budget's amount for a period: `account:acme`,
+ * `key:key_acme`, `budget:<id>:<start of the period>`. Operations on
  * several wallets lock them in the order of these ids, so that no two of them wait for each other.
  */
-export type WalletId = `account:${string}` | `key:${string}`
+export type WalletId = `account:${string}` | `key:${string}` | `budget:${string}`
 
 /** Returns the wallet of an account's balance. */
 export function accountWallet(accountId: string): WalletId {

@@ -44,7 +44,7 @@ class Asked {
 function changes() {
   const clock = new VirtualClock()
   const logger = recordingLogger()
-  const health = new LedgerHealth({ clock, logger, stallMs: 10_000, onAwayChange: () => {} })
+  const health = new LedgerHealth({ clock, logger, times: { stallMs: 10_000 }, onAwayChange: () => {} })
   const calls: { owner: string; names: string[]; at: number }[] = []
   const world = {
     fails: false,
@@ -60,7 +60,13 @@ function changes() {
     if (world.fails || names.some((name) => world.poison.has(name))) throw new Error('the ledger is down')
     return world.answersOf(asked)
   }
-  const asking = new LeaseChanges({ ledger: { change }, owner: 'p', clock, health, admissionMs: 1000 })
+  const asking = new LeaseChanges({
+    ledger: { change },
+    owner: 'p',
+    clock,
+    health,
+    times: { admissionMs: 1000 },
+  })
   return {
     clock,
     health,

@@ -103,7 +103,7 @@ describe('the audit of a ledger', () => {
     assert.deepEqual(await violationsOf({ wallets }), [
       'wallet "account:acme": spent is 0.000000002, its charges less voids come to 0',
       'wallet "account:acme": leased is 0.000000003, its leases and holds come to 0',
-      'wallet "account:acme": funds is 1.5, its deposits come to 0',
+      'wallet "account:acme": funds is 1.5, its deposits and adjustments come to 0',
       'wallet "key:k": spent is 0.000000004, its charges less voids come to 0',
       'wallet "key:k": leased is 0.000000005, its leases and holds come to 0',
     ])

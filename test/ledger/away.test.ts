@@ -15,7 +15,7 @@ function health(onAwayChange?: (away: boolean) => void) {
     clock,
     logger,
     changes,
-    health: new LedgerHealth({ clock, logger, stallMs: 500, onAwayChange: told }),
+    health: new LedgerHealth({ clock, logger, times: { stallMs: 500 }, onAwayChange: told }),
   }
 }
 

@@ -23,7 +23,11 @@ class CountingClock extends VirtualClock {
 function deadlines(ms: number) {
   const clock = new CountingClock()
   const due: [name: string | number, at: number][] = []
-  const waited = new Deadlines<Thing>(clock, ms, ({ name }) => due.push([name, clock.now()]))
+  const waited = new Deadlines<Thing>(
+    clock,
+    () => ms,
+    ({ name }) => due.push([name, clock.now()]),
+  )
   return { clock, due, waited }
 }
 
@@ -65,10 +69,14 @@ describe('what is waited for', () => {
     const clock = new VirtualClock()
     const things = ['one', 'two', 'three', 'four'].map(thing)
     const due: unknown[] = []
-    const waited: Deadlines<Thing> = new Deadlines<Thing>(clock, 100, ({ name }) => {
-      due.push(name)
-      waited.delete(things[2] as Thing)
-    })
+    const waited: Deadlines<Thing> = new Deadlines<Thing>(
+      clock,
+      () => 100,
+      ({ name }) => {
+        due.push(name)
+        waited.delete(things[2] as Thing)
+      },
+    )
     for (const each of things) waited.add(each)
     await clock.advance(100)
     assert.deepEqual(due, ['one', 'two', 'four'])
@@ -126,7 +134,7 @@ function stallWatch() {
   const changes: [stalled: boolean, at: number][] = []
   const watch = new StallWatch({
     clock,
-    stallMs: 500,
+    stallMs: () => 500,
     oldest: () => waits[0],
     onChange: (stalled) => changes.push([stalled, clock.now()]),
   })

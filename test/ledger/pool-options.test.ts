@@ -4,6 +4,7 @@ import { consoleLogger, quietLogger } from '../../lib/core/call/index.ts'
 import { systemClock } from '../../lib/ledger/pool/clock.ts'
 import { type LeasePoolOptions, withDefaults } from '../../lib/ledger/pool/lease-pool-options.ts'
 import { ledgerOf } from './faulty-ledger.ts'
+import { VirtualClock } from './virtual-clock.ts'
 
 const ledger = ledgerOf('1')
 const refused = (options: object, message: RegExp) =>
@@ -14,13 +15,15 @@ const refused = (options: object, message: RegExp) =>
 
 describe('the options of a pool', () => {
   it('have defaults', () => {
-    const { owner, onAwayChange, ...others } = withDefaults({ ledger })
+    const { owner, onAwayChange, times, ...others } = withDefaults({ ledger })
+    const { admissionMs, stallMs, confirmMs } = times
+    assert.deepEqual(
+      { admissionMs, stallMs, confirmMs },
+      { admissionMs: 1000, stallMs: 500, confirmMs: 1500 },
+    )
     assert.deepEqual(others, {
       ledger,
       onLedgerAway: 'hold',
-      admissionMs: 1000,
-      stallMs: 500,
-      confirmMs: 1500,
       maxQueueBytes: 64 * 1024 * 1024,
       logger: consoleLogger,
       clock: systemClock,
@@ -33,7 +36,7 @@ describe('the options of a pool', () => {
   it('are taken as they are given', () => {
     const logger = quietLogger({ info: () => {}, warn: () => {}, error: () => {} })
     const clock = { ...systemClock }
-    const times = { admissionMs: 0.5, stallMs: 2, confirmMs: 3 }
+    const waits = { admissionMs: 0.5, stallMs: 2, confirmMs: 3 }
     const given = {
       ledger,
       owner: 'p',
@@ -43,7 +46,33 @@ describe('the options of a pool', () => {
       logger,
       clock,
     } as const
-    assert.deepEqual(withDefaults({ ...given, ...times }), { ...given, ...times })
+    const { times, ...taken } = withDefaults({ ...given, ...waits })
+    assert.deepEqual(taken, given)
+    times.answered(400)
+    const { admissionMs, stallMs, confirmMs } = times
+    assert.deepEqual({ admissionMs, stallMs, confirmMs }, waits)
+  })
+
+  it('wait the longer the farther the ledger is away, up to a bound', () => {
+    const clock = new VirtualClock()
+    const { times } = withDefaults({ ledger, clock })
+    const waits = () => [times.admissionMs, times.stallMs, times.lateMs, times.confirmMs]
+    times.answered(90)
+    assert.deepEqual(waits(), [1000, 500, 250, 1500])
+    clock.stopFor(16_000)
+    times.answered(1700)
+    times.answered(200)
+    assert.deepEqual(waits(), [1000, 500, 250, 1500], 'it may still be as near as a moment ago')
+    clock.stopFor(16_000)
+    times.answered(300)
+    assert.deepEqual(waits(), [2000, 1000, 500, 3000])
+    for (const _ of [1, 2]) {
+      clock.stopFor(16_000)
+      times.answered(9000)
+    }
+    assert.deepEqual(waits(), [5000, 2500, 1250, 7500])
+    times.answered(1)
+    assert.deepEqual(waits(), [1000, 500, 250, 1500])
   })
 
   it('are refused where they are unusable, with a word on what they must be', () => {

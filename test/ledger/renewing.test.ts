@@ -23,7 +23,12 @@ function seen(id: string | undefined, isAsking = false): Seen {
 
 function renewal(wallets: readonly Seen[]) {
   const clock = new VirtualClock()
-  const health = new LedgerHealth({ clock, logger: recordingLogger(), stallMs: 500, onAwayChange: () => {} })
+  const health = new LedgerHealth({
+    clock,
+    logger: recordingLogger(),
+    times: { stallMs: 500 },
+    onAwayChange: () => {},
+  })
   const asked: { ids: readonly string[]; at: number; wall: number }[] = []
   const world = {
     /** What the ledger has; all that it is asked for where this is not set. */

@@ -30,6 +30,7 @@ function records({ isOwned = true } = {}) {
     wallets: {
       account: (id) => wallet(`account:${id}`),
       key: (id) => wallet(`key:${id}`),
+      budget: wallet,
       get: (id) => figures.get(id),
     },
     charges: {

@@ -1,7 +1,9 @@
 import { parseAmount } from '../../core/catalog/index.ts'
 import { aListOf, aNumber, checkOptions, type OptionRules, oneOf } from '../../core/options/index.ts'
+import { MemoryUsageStore } from '../../core/usage/index.ts'
 import { assertChange, assertLimit, assertSettlement } from '../amounts.ts'
 import { auditLedger } from '../audit.ts'
+import { type BudgetTerms, budgetOfWallet } from '../budgets/budget.ts'
 import { changeLease, ENDED_KEPT_MS, type LeaseRecord, sweepLease, type WalletFigures } from '../lease.ts'
 import type {
   DepositResult,
@@ -60,18 +62,21 @@ export class MemoryLedger implements Ledger, LedgerBooks {
   readonly settlesRecords = false
   /** Holds for work that lasts longer than a call, for a `MemoryTaskStore`. */
   readonly holds: MemoryHolds
+  /** What its charges add up to. */
+  readonly usage = new MemoryUsageStore()
   readonly #postpaid: boolean
   readonly #wallets = new MemoryWallets()
   readonly #leases = new Map<string, LeaseRecord>()
   readonly #charges: MemoryCharges
   readonly #records: SettlementRecords
+  #budgets: MemoryBudgets = { termsOf: () => undefined, spent() {} }
 
   constructor(options: MemoryLedgerOptions = {}) {
     // It takes a whole config, too.
     checkOptions('MemoryLedger', options, RULES, { others: 'ignored' })
     const { accounts = [], keys = [], unknownAccounts = 'refuse', maxCharges = 200_000 } = options
     this.#postpaid = unknownAccounts === 'postpaid'
-    this.#charges = new MemoryCharges(maxCharges)
+    this.#charges = new MemoryCharges(maxCharges, this.usage)
     this.#records = {
       wallets: this.#wallets,
       charges: this.#charges,
@@ -81,7 +86,10 @@ export class MemoryLedger implements Ledger, LedgerBooks {
       freeClaim: () => {},
       log: () => {},
     }
-    this.holds = new MemoryHolds(this.#wallets, this.#charges, this.#postpaid)
+    this.holds = new MemoryHolds(this.#wallets, this.#charges, this.#postpaid, {
+      open: (wallet) => this.#openBudget(wallet),
+      charged: (wallet, cost) => this.#tellSpent(wallet, cost),
+    })
     for (const { id, balance } of accounts) {
       if (balance === undefined) this.#wallets.account(id)
       else this.#wallets.deposit(id, parseAmount(balance), 'opening', true)
@@ -96,7 +104,10 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     changes.forEach(assertChange)
     const now = Date.now()
     return changes.map((change) => {
-      const wallet = this.#wallets.get(change.wallet) ?? (this.#postpaid ? POSTPAID : undefined)
+      const wallet =
+        this.#wallets.get(change.wallet) ??
+        this.#openBudget(change.wallet) ??
+        (this.#postpaid ? POSTPAID : undefined)
       const { answer, lease } = changeLease(wallet, this.#leases.get(change.lease), { ...change, owner }, now)
       if (lease) this.#leases.set(lease.id, lease)
       return answer
@@ -120,7 +131,14 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     settlements.forEach(assertSettlement)
     // At its length from the start: an array that grows reserves room for sixteen more elements.
     const results = new Array<SettlementResult>(settlements.length)
-    for (let i = 0; i < results.length; i++) results[i] = settle(settlements[i] as Settlement, this.#records)
+    for (let i = 0; i < results.length; i++) {
+      const settlement = settlements[i] as Settlement
+      // A budget of a call that held nothing may have no wallet yet.
+      if (settlement.budgets) for (const id of settlement.budgets) this.#openBudget(id)
+      results[i] = settle(settlement, this.#records)
+      if (settlement.budgets && results[i] === 'written')
+        for (const id of settlement.budgets) this.#tellSpent(id, settlement.amount)
+    }
     return results
   }
 
@@ -152,16 +170,35 @@ export class MemoryLedger implements Ledger, LedgerBooks {
     this.#wallets.setLimit(wallet, limit)
   }
 
+  /** Takes the terms of budgets, for the wallets of their periods, from a store, and tells it what these have spent. */
+  openBudgetsBy(budgets: MemoryBudgets): void {
+    this.#budgets = budgets
+  }
+
   check(): Promise<LedgerCheck> {
     // Copied first, because calls go on during the audit.
     return auditLedger({
       deposits: [this.#wallets.deposits()],
       charges: [this.#charges.charges()],
       voids: [this.#charges.voids()],
-      leases: [Array.from(this.#leases.values(), (lease) => ({ ...lease }))],
+      leases: [Array.from(this.#leases.values(), (lease) => ({ ...lease })), this.holds.onBudgets()],
       holds: [this.holds.all()],
+      usage: [this.usage.charged()],
       wallets: [this.#wallets.all()],
     })
+  }
+
+  #openBudget(wallet: WalletId): WalletFigures | undefined {
+    const budget = budgetOfWallet(wallet)
+    if (budget === undefined || this.#wallets.get(wallet)) return this.#wallets.get(wallet)
+    const { hard, amount } = this.#budgets.termsOf(budget) ?? NO_TERMS
+    this.#wallets.setLimit(wallet, { limited: hard, quota: amount })
+    return this.#wallets.get(wallet)
+  }
+
+  #tellSpent(wallet: WalletId, cost: bigint): void {
+    const spent = this.#wallets.get(wallet)?.spent ?? 0n
+    this.#budgets.spent(wallet, spent - cost, spent)
   }
 
   /** Leases are in the order in which they were opened, not ended. */
@@ -170,5 +207,16 @@ export class MemoryLedger implements Ledger, LedgerBooks {
       if (endedAt !== null && endedAt < before) this.#leases.delete(id)
   }
 }
+
+/** The budgets of a ledger in memory. */
+interface MemoryBudgets {
+  /** Returns the terms of a budget; undefined if there is none. */
+  termsOf(budget: string): Pick<BudgetTerms, 'amount' | 'hard'> | undefined
+  /** Is told what a wallet had spent before a charge, and has now. */
+  spent(wallet: WalletId, before: bigint, now: bigint): void
+}
+
+/** A call may still count against a budget that was deleted a moment ago. */
+const NO_TERMS = { amount: 0n, hard: false }
 
 const POSTPAID: Readonly<WalletFigures> = { limited: false, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }

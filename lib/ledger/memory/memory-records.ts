@@ -1,3 +1,4 @@
+import { type MemoryUsageStore, shareOfCharge, type UsageShare } from '../../core/usage/index.ts'
 import { assertFigure } from '../amounts.ts'
 import type { AuditedCharges, AuditedDeposit, AuditedVoid, AuditedWallet } from '../audit.ts'
 import { stateOf, type WalletFigures } from '../lease.ts'
@@ -30,6 +31,10 @@ export class MemoryWallets implements SpentWallets {
 
   key(id: string, limited = false): MemoryWallet {
     return this.#keys.get(id) ?? this.#open(keyWallet(id), limited)
+  }
+
+  budget(id: WalletId): MemoryWallet {
+    return this.#byId.get(id) ?? this.#open(id, false)
   }
 
   deposit(account: string, amount: bigint, reference: string, limited: boolean): DepositResult {
@@ -71,16 +76,18 @@ export class MemoryWallets implements SpentWallets {
     this.#byId.set(id, wallet)
     const bare = id.slice(id.indexOf(':') + 1)
     if (id.startsWith('account:')) this.#accounts.set(bare, wallet)
-    else this.#keys.set(bare, wallet)
+    else if (id.startsWith('key:')) this.#keys.set(bare, wallet)
     return wallet
   }
 }
 
 interface KeptCharge extends Standing {
   voided: boolean
+  /** Absent for a void that came before its charge. */
+  readonly share?: UsageShare
 }
 
-/** The sum of the older charges of one account and key. */
+/** The sum of the older charges of one account, key and set of budgets. */
 interface FoldedCharges extends AuditedCharges {
   amount: bigint
   count: number
@@ -92,19 +99,25 @@ export class MemoryCharges implements StandingCharges {
   readonly #byRequest = new Map<string, KeptCharge>()
   /** One iterator for all deletions: a new one would skip all deleted entries each time. */
   readonly #oldest = this.#byRequest.entries()
-  /** By account, then by key. */
+  /** By account, then by key and budgets. */
   readonly #folded = new Map<string, Map<string | null, FoldedCharges>>()
 
-  constructor(most: number) {
+  readonly #usage: MemoryUsageStore
+
+  constructor(most: number, usage: MemoryUsageStore) {
     this.#most = most
+    this.#usage = usage
   }
 
   find(requestId: string): Standing | undefined {
     return this.#byRequest.get(requestId)
   }
 
-  add({ requestId, account, key, amount }: Omit<ChargeRecord, 'at' | 'basis'>): void {
-    this.#byRequest.set(requestId, { account, key, amount, voided: false })
+  add(charge: Omit<ChargeRecord, 'basis'>): void {
+    const { requestId, account, key, amount, budgets } = charge
+    const share = shareOfCharge(charge)
+    this.#usage.add(share)
+    this.#byRequest.set(requestId, { account, key, amount, voided: false, budgets, share })
     if (this.#byRequest.size > this.#most) this.#foldOldest()
   }
 
@@ -112,6 +125,7 @@ export class MemoryCharges implements StandingCharges {
   void({ requestId }: Pick<ChargeRecord, 'requestId'>): void {
     const kept = this.#byRequest.get(requestId)
     if (kept) {
+      if (kept.share && !kept.voided) this.#usage.add(kept.share, -1)
       kept.voided = true
       return
     }
@@ -121,17 +135,17 @@ export class MemoryCharges implements StandingCharges {
 
   charges(): AuditedCharges[] {
     const charges: AuditedCharges[] = [...this.#folded.values()].flatMap((byKey) => [...byKey.values()])
-    for (const { account, key, amount } of this.#byRequest.values()) {
-      if (account !== null) charges.push({ account, key, amount, count: 1 })
+    for (const { account, key, amount, budgets } of this.#byRequest.values()) {
+      if (account !== null) charges.push({ account, key, amount, budgets, count: 1 })
     }
     return charges
   }
 
   voids(): AuditedVoid[] {
     const voids: AuditedVoid[] = []
-    for (const [requestId, { account, key, amount, voided }] of this.#byRequest) {
+    for (const [requestId, { account, key, amount, budgets, voided }] of this.#byRequest) {
       if (!voided || account === null) continue
-      voids.push({ requestId, account, key, amount, charge: { account, key, amount } })
+      voids.push({ requestId, account, key, amount, charge: { account, key, amount, budgets } })
     }
     return voids
   }
@@ -139,13 +153,14 @@ export class MemoryCharges implements StandingCharges {
   #foldOldest(): void {
     const oldest = this.#oldest.next().value
     if (!oldest) return
-    const [requestId, { account, key, amount, voided }] = oldest
+    const [requestId, { account, key, amount, voided, budgets }] = oldest
     this.#byRequest.delete(requestId)
     if (account === null) return
     const byKey = this.#folded.get(account) ?? new Map<string | null, FoldedCharges>()
     this.#folded.set(account, byKey)
-    const sum = byKey.get(key) ?? { account, key, amount: 0n, count: 0 }
-    byKey.set(key, sum)
+    const name = budgets ? JSON.stringify([key, ...budgets]) : key
+    const sum = byKey.get(name) ?? { account, key, budgets, amount: 0n, count: 0 }
+    byKey.set(name, sum)
     sum.count++
     if (!voided) sum.amount += amount
   }

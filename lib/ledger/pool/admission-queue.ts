@@ -1,17 +1,23 @@
+import type { BudgetPeriod } from '../budgets/budget.ts'
 import type { Awaited, Deadlines } from '../settling/deadlines.ts'
-import { accountWallet, keyWallet } from '../wallet.ts'
+import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
 import type { LedgerHealth } from './ledger-health.ts'
-import { Reservation, type ReservationDeps, type ReserveRefusal } from './reservation.ts'
+import { payersOf, refusalOf } from './refusal.ts'
+import { type BudgetLease, Reservation, type ReservationDeps, type ReserveRefusal } from './reservation.ts'
 import { type Admissions, type WalletDeps, WalletLease } from './wallet-lease.ts'
 
 /** A call that waits for money. */
 export interface Waiter extends Awaited<Waiter> {
   readonly key: WalletLease | undefined
+  readonly budgets: readonly BudgetLease[]
   readonly amount: bigint
   readonly answer: (answer: Reservation | ReserveRefusal) => void
   /** Whether the call has been admitted or refused. */
   done: boolean
 }
+
+const NO_PERIODS: readonly BudgetPeriod[] = []
+const NO_BUDGETS: readonly BudgetLease[] = []
 
 /** The parts of a pool that its queues share. */
 export interface PoolDeps extends WalletDeps, ReservationDeps {
@@ -19,11 +25,12 @@ export interface PoolDeps extends WalletDeps, ReservationDeps {
   readonly admissions: Deadlines<Waiter>
 }
 
-/** Admits the calls of one account, on its wallet and on those of its keys. */
+/** Admits the calls of one account, on its wallet and on those of its keys and budgets. */
 export class AdmissionQueue implements Admissions {
   readonly account: WalletLease
   readonly #deps: PoolDeps
   readonly #keys = new Map<string, WalletLease>()
+  readonly #budgets = new Map<WalletId, BudgetLease>()
   /** By key, in the order in which keys have their turn. */
   #waiters = new Map<WalletLease | undefined, Waiter[]>()
   #serving = false
@@ -33,27 +40,35 @@ export class AdmissionQueue implements Admissions {
     this.account = new WalletLease(accountId, accountWallet(accountId), this, deps)
   }
 
-  /** Holds `amount` on both wallets or on none. */
+  /** Holds `amount` on all wallets or on none. */
   reserve(
     keyId: string | null,
     amount: bigint,
+    periods: readonly BudgetPeriod[] = NO_PERIODS,
   ): Reservation | ReserveRefusal | Promise<Reservation | ReserveRefusal> {
     const key = keyId === null ? undefined : (this.#keys.get(keyId) ?? this.#addKey(keyId))
-    const held = this.#hold(key, amount)
+    const budgets = periods.length === 0 ? NO_BUDGETS : periods.map((period) => this.#budgetOf(period))
+    const held = this.#hold(key, budgets, amount)
     if (held) return held
-    return this.#deps.health.mayAsk() ? this.#wait(key, amount) : unavailable(amount)
+    return this.#deps.health.mayAsk() ? this.#wait({ key, budgets, amount }) : unavailable(amount)
   }
 
-  /** Whether nothing could be spent when the ledger last told of the account and the key; undefined if it has not. */
-  seemsEmpty(keyId: string | null): boolean | undefined {
-    const wallets = keyId === null ? [this.account] : [this.#keys.get(keyId), this.account]
+  /** Whether nothing could be spent when the ledger last told of these wallets and the account; undefined if it has not. */
+  seemsEmpty(keyId: string | null, periods = NO_PERIODS): boolean | undefined {
+    const wallets = [this.account, ...periods.map(({ wallet }) => this.#budgets.get(wallet)?.lease)]
+    if (keyId !== null) wallets.push(this.#keys.get(keyId))
     if (wallets.some((wallet) => wallet?.snapshot.isEmpty(wallet.unhanded))) return true
     return wallets.every((wallet) => wallet?.snapshot.limited !== undefined) ? false : undefined
   }
 
   amountsFor(wallet: WalletLease): readonly bigint[] {
     if (this.#waiters.size === 0) return []
-    const turns = wallet === this.account ? this.#inTurn() : (this.#waiters.get(wallet) ?? [])
+    const turns =
+      wallet === this.account
+        ? this.#inTurn()
+        : this.#budgets.has(wallet.wallet)
+          ? this.#inTurn().filter(({ budgets }) => budgets.some(({ lease }) => lease === wallet))
+          : (this.#waiters.get(wallet) ?? [])
     return turns.filter(({ done }) => !done).map(({ amount }) => amount)
   }
 
@@ -78,7 +93,7 @@ export class AdmissionQueue implements Admissions {
     const reach = new Map(told.map((wallet) => [wallet, wallet.reach]))
     for (const waiter of waiting) if (!this.#canBeServed(waiter, reach)) this.#refuse(waiter, reach)
     this.#keepWaiting()
-    for (const { key, amount, done } of waiting) if (!done) this.#askFor(key, amount)
+    for (const waiter of waiting) if (!waiter.done) this.#askFor(waiter)
   }
 
   /** Refuses all waiting calls, because the pool closes. */
@@ -91,6 +106,7 @@ export class AdmissionQueue implements Admissions {
   *wallets(): Iterable<WalletLease> {
     yield this.account
     yield* this.#keys.values()
+    for (const { lease } of this.#budgets.values()) yield lease
   }
 
   /**
@@ -105,8 +121,12 @@ export class AdmissionQueue implements Admissions {
       wallet.tick()
       if (wallet.isOver && !waited) this.#keys.delete(id)
     }
+    for (const [id, { lease }] of this.#budgets) {
+      lease.tick()
+      if (lease.isOver && !waited) this.#budgets.delete(id)
+    }
     this.account.tick()
-    return waited || this.#keys.size > 0 || !this.account.isOver
+    return waited || this.#keys.size > 0 || this.#budgets.size > 0 || !this.account.isOver
   }
 
   #addKey(keyId: string): WalletLease {
@@ -115,30 +135,51 @@ export class AdmissionQueue implements Admissions {
     return key
   }
 
+  #budgetOf(period: BudgetPeriod): BudgetLease {
+    const known = this.#budgets.get(period.wallet)
+    if (known) return known
+    const budget = { period, lease: new WalletLease(period.budget, period.wallet, this, this.#deps) }
+    this.#budgets.set(period.wallet, budget)
+    return budget
+  }
+
   /** Holds an amount; returns undefined if one of the wallets does not cover it. */
-  #hold(key: WalletLease | undefined, amount: bigint): Reservation | undefined {
+  #hold(
+    key: WalletLease | undefined,
+    budgets: readonly BudgetLease[],
+    amount: bigint,
+  ): Reservation | undefined {
     const { clock } = this.#deps
     const now = clock.now()
     const wall = clock.wall()
     if (key && !key.covers(amount, now, wall)) return undefined
     if (!this.account.covers(amount, now, wall)) return undefined
-    return new Reservation(amount, this.account, key, now, this.#deps)
+    for (let i = 0; i < budgets.length; i++)
+      if (!(budgets[i] as BudgetLease).lease.covers(amount, now, wall)) return undefined
+    return new Reservation(amount, this.account, key, budgets, now, this.#deps)
   }
 
-  #wait(key: WalletLease | undefined, amount: bigint): Promise<Reservation | ReserveRefusal> {
+  #wait(asked: Pick<Waiter, 'key' | 'budgets' | 'amount'>): Promise<Reservation | ReserveRefusal> {
+    const { key } = asked
     return new Promise((answer) => {
-      const waiter: Waiter = { key, amount, answer, done: false, deadline: undefined }
+      const waiter: Waiter = { ...asked, answer, done: false, deadline: undefined }
       const queue = this.#waiters.get(key)
       if (queue) queue.push(waiter)
       else this.#waiters.set(key, [waiter])
       this.#deps.admissions.add(waiter)
-      this.#askFor(key, amount)
+      this.#askFor(waiter)
     })
   }
 
-  #askFor(key: WalletLease | undefined, amount: bigint): void {
-    if (key && !this.#covers(key, amount)) this.#deps.ask(key)
-    if (!this.#covers(this.account, amount)) this.#deps.ask(this.account)
+  #askFor(waiter: Waiter): void {
+    for (const wallet of this.#walletsOf(waiter))
+      if (!this.#covers(wallet, waiter.amount)) this.#deps.ask(wallet)
+  }
+
+  #walletsOf({ key, budgets }: Pick<Waiter, 'key' | 'budgets'>): WalletLease[] {
+    const wallets = key ? [key, this.account] : [this.account]
+    for (const { lease } of budgets) wallets.push(lease)
+    return wallets
   }
 
   #covers(wallet: WalletLease, amount: bigint): boolean {
@@ -161,14 +202,15 @@ export class AdmissionQueue implements Admissions {
   }
 
   #admit(waiter: Waiter): boolean {
-    const held = this.#hold(waiter.key, waiter.amount)
+    const held = this.#hold(waiter.key, waiter.budgets, waiter.amount)
     if (!held) return false
     this.#answer(waiter, held)
     return true
   }
 
-  #canBeServed({ key, amount }: Waiter, reach: Map<WalletLease, bigint | undefined>): boolean {
-    const wallets = key ? [key, this.account] : [this.account]
+  #canBeServed(waiter: Waiter, reach: Map<WalletLease, bigint | undefined>): boolean {
+    const { amount } = waiter
+    const wallets = this.#walletsOf(waiter)
     if (wallets.some((wallet) => amount > (reach.get(wallet) ?? amount))) return false
     for (const wallet of wallets) {
       const left = reach.get(wallet)
@@ -177,22 +219,15 @@ export class AdmissionQueue implements Admissions {
     return true
   }
 
-  /**
-   * Refuses a call unless its money may become available. The key is checked before the account. Money that others hold
-   * may be returned; money that is spent is not.
-   */
   #refuse(waiter: Waiter, reach: Map<WalletLease, bigint | undefined>): void {
-    const { key, amount } = waiter
-    const left = (wallet: WalletLease | undefined) => {
-      if (!wallet?.snapshot.limited || this.#covers(wallet, amount)) return undefined
-      return wallet.snapshot.balance - wallet.unhanded
-    }
-    const [ofKey, ofAccount] = [left(key), left(this.account)]
-    const refusal = (refused: ReserveRefusal['refused'], available: bigint | null) =>
-      this.#answer(waiter, { refused, required: amount, available })
-    if (ofKey !== undefined && amount > ofKey) refusal('key_quota_exhausted', ofKey)
-    else if (ofAccount !== undefined && amount > ofAccount) refusal('insufficient_balance', ofAccount)
-    else refusal('quota_lease_exhausted', (key && reach.get(key)) ?? reach.get(this.account) ?? null)
+    const { key, budgets, amount } = waiter
+    const lacking = payersOf(this.account, key, budgets).filter(
+      ({ lease }) => lease.snapshot.limited && !this.#covers(lease, amount),
+    )
+    this.#answer(
+      waiter,
+      refusalOf(lacking, amount, (lease) => reach.get(lease ?? this.account)),
+    )
   }
 
   #answer(waiter: Waiter, answer: Reservation | ReserveRefusal): void {

@@ -2,6 +2,7 @@ import { WalletsHeldUp } from '../held-up.ts'
 import type { LeaseAnswer, LeaseChange, Ledger } from '../ledger.ts'
 import type { Clock } from './clock.ts'
 import type { LedgerHealth } from './ledger-health.ts'
+import type { LedgerTimes } from './ledger-times.ts'
 import { LedgerLate } from './timely-ledger.ts'
 import type { WalletLease } from './wallet-lease.ts'
 
@@ -11,8 +12,7 @@ export interface LeaseChangesDeps {
   readonly owner: string
   readonly clock: Clock
   readonly health: LedgerHealth
-  /** How long a call waits for an answer, in milliseconds. */
-  readonly admissionMs: number
+  readonly times: Pick<LedgerTimes, 'admissionMs'>
 }
 
 /** Most changes in one operation, so that it stays within its time limit. */
@@ -79,8 +79,8 @@ export class LeaseChanges {
 
   async #call(batch: Map<WalletLease, LeaseChange>): Promise<void> {
     if (batch.size === 0) return
-    const { clock, health, admissionMs } = this.#deps
-    const onTime = clock.after(admissionMs, () => health.late())
+    const { clock, health, times } = this.#deps
+    const onTime = clock.after(times.admissionMs, () => health.late())
     try {
       await this.#make(batch)
       onTime()

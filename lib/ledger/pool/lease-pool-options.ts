@@ -13,9 +13,10 @@ import {
 } from '../../core/options/index.ts'
 import type { Ledger } from '../ledger.ts'
 import { type Clock, systemClock } from './clock.ts'
+import { LedgerTimes, type PoolTimes } from './ledger-times.ts'
 
 /** Options of `LeasePool`. Times are milliseconds. */
-export interface LeasePoolOptions {
+export interface LeasePoolOptions extends PoolTimes {
   /** The ledger that stores the money. */
   ledger: Ledger
   /** Logs outages of the ledger and each charge that cannot be written. Defaults to the console. */
@@ -27,12 +28,6 @@ export interface LeasePoolOptions {
    * charge is lost if the process is killed before it is written. Defaults to `hold`.
    */
   onLedgerAway?: 'hold' | 'deliver'
-  /** How long a call waits to be admitted. Defaults to 1000. */
-  admissionMs?: number
-  /** No call is admitted while the oldest charge has waited for longer than this. Defaults to 500. */
-  stallMs?: number
-  /** How long a call waits for its charge to be confirmed. Defaults to 1500. */
-  confirmMs?: number
   /**
    * About the most bytes of charges that the ledger has not confirmed; an account may have a fourth of what is free. No
    * call is admitted beyond that, because no charge is dropped. Defaults to 64 MiB.
@@ -62,18 +57,19 @@ const RULES: OptionRules<LeasePoolOptions> = {
 }
 
 /** @throws TypeError if an option is invalid. */
-export function withDefaults(options: LeasePoolOptions): Required<LeasePoolOptions> {
+export function withDefaults(options: LeasePoolOptions): Required<Omit<LeasePoolOptions, keyof PoolTimes>> & {
+  readonly times: LedgerTimes
+} {
   checkOptions('LeasePool', options, RULES)
+  const { clock = systemClock } = options
   return {
     ledger: options.ledger,
     onLedgerAway: options.onLedgerAway ?? 'hold',
-    admissionMs: options.admissionMs ?? 1000,
-    stallMs: options.stallMs ?? 500,
-    confirmMs: options.confirmMs ?? 1500,
+    times: new LedgerTimes(options, clock),
     maxQueueBytes: options.maxQueueBytes ?? 64 * 1024 * 1024,
     logger: quietLogger(options.logger),
     owner: options.owner ?? `process-${crypto.randomUUID()}`,
     onAwayChange: options.onAwayChange ?? (() => {}),
-    clock: options.clock ?? systemClock,
+    clock,
   }
 }

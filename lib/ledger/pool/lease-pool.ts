@@ -23,6 +23,8 @@ export interface LeasePoolStats {
   readonly queued: number
   /** About how many bytes all of these take, with those set aside. */
   readonly queuedBytes: number
+  /** How long the oldest of them has waited, in milliseconds. */
+  readonly queuedMs: number
   /** Settlements that fail while others are written. Each has been logged. */
   readonly setAside: number
   /** Accounts whose charges wait apart, because they cannot be written while others are. */
@@ -70,8 +72,11 @@ export class LeasePool {
 
   constructor(options: LeasePoolOptions) {
     const defaulted = withDefaults(options)
-    const given = { ...defaulted, ledger: new TimelyLedger(defaulted.ledger, defaulted.clock) }
-    const { clock, logger, admissionMs, onLedgerAway } = given
+    const given = {
+      ...defaulted,
+      ledger: new TimelyLedger(defaulted.ledger, defaulted.clock, defaulted.times),
+    }
+    const { clock, logger, times, onLedgerAway } = given
     const health = new LedgerHealth(given)
     const settlements = new SettlementQueue({ ...given, health })
     const changes = new LeaseChanges({ ...given, health })
@@ -87,7 +92,7 @@ export class LeasePool {
       health,
       settlements,
       onLedgerAway,
-      admissions: new Deadlines(clock, admissionMs, giveUp),
+      admissions: new Deadlines(clock, () => times.admissionMs, giveUp),
       figures: { lost: 0, overruns: 0 },
       closing: false,
       reserve: (claim) => this.reserve(claim),
@@ -100,26 +105,26 @@ export class LeasePool {
   }
 
   /**
-   * Holds money for a call, on both wallets or on none. It returns at once if the leases cover the amount; else when
+   * Holds money for a call, on all of its wallets or on none. It returns at once if the leases cover the amount; else when
    * the ledger has answered, after at most `admissionMs`.
    *
    * @throws TypeError if the amount is not a bigint, or the account or key is not a string.
    * @throws RangeError if the amount is below 0.
    */
   reserve(claim: ReserveClaim): Reservation | ReserveRefusal | Promise<Reservation | ReserveRefusal> {
-    const { account, key, amount } = claim
+    const { account, key, amount, budgets } = claim
     const isNamed = typeof account === 'string' && account !== '' && (key === null || typeof key === 'string')
     if (!isNamed || typeof amount !== 'bigint' || amount < 0n) throw unusable(claim)
     if (this.#deps.closing || !this.#settlements.admits(account)) return unavailable(amount)
-    return (this.#queues.get(account) ?? this.#addQueue(account)).reserve(key, amount)
+    return (this.#queues.get(account) ?? this.#addQueue(account)).reserve(key, amount, budgets)
   }
 
   /**
-   * Whether nothing could be spent when the ledger last told of the account and the key; undefined if it has not told of
-   * them. It asks no ledger, so that a deposit since is unknown.
+   * Whether nothing could be spent when the ledger last told of the wallets of a claim; undefined if it has not told of all
+   * of them. It asks no ledger, so that a deposit since is unknown.
    */
-  seemsEmpty({ account, key }: Pick<ReserveClaim, 'account' | 'key'>): boolean | undefined {
-    return this.#queues.get(account)?.seemsEmpty(key)
+  seemsEmpty({ account, key, budgets }: Omit<ReserveClaim, 'amount'>): boolean | undefined {
+    return this.#queues.get(account)?.seemsEmpty(key, budgets)
   }
 
   /** Whether charges have waited for too long, or the ledger does not answer lease changes. */
@@ -141,6 +146,7 @@ export class LeasePool {
       outages: this.#health.outages,
       queued: this.#settlements.size,
       queuedBytes: this.#settlements.bytes,
+      queuedMs: this.#settlements.oldestMs,
       setAside: this.#settlements.setAside,
       heldUp: this.#settlements.heldUp,
       waiting: admissions.size,

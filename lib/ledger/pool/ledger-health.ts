@@ -1,13 +1,13 @@
 import type { Logger } from '../../core/call/index.ts'
 import { tellListener } from '../../core/own-functions/index.ts'
 import type { Clock } from './clock.ts'
+import type { LedgerTimes } from './ledger-times.ts'
 
 /** The parts that {@link LedgerHealth} works with. */
 export interface LedgerHealthDeps {
   readonly clock: Clock
   readonly logger: Logger
-  /** How long lease changes may fail before the ledger counts as away, in milliseconds. */
-  readonly stallMs: number
+  readonly times: Pick<LedgerTimes, 'stallMs'>
   readonly onAwayChange: (away: boolean) => void
 }
 
@@ -61,7 +61,7 @@ export class LedgerHealth {
   failed(error: unknown): void {
     const now = this.#deps.clock.now()
     this.#failingSince ??= now
-    if (now - this.#failingSince < this.#deps.stallMs) return
+    if (now - this.#failingSince < this.#deps.times.stallMs) return
     this.#silent = true
     this.#judge(error)
   }

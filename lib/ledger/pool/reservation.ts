@@ -1,4 +1,5 @@
 import type { CallLogEntry } from '../../core/call/index.ts'
+import type { BudgetPeriod } from '../budgets/budget.ts'
 import type { Bill, ChargeOutcome, SettleOutcome } from '../settling/bill.ts'
 import { Charge, type ChargeDeps } from '../settling/charge.ts'
 import type { HeldLease } from './held-lease.ts'
@@ -13,6 +14,8 @@ export interface ReserveClaim {
   readonly key: string | null
   /** The highest cost of the call, in nano-units. */
   readonly amount: bigint
+  /** The budgets that the call counts against. Defaults to none. */
+  readonly budgets?: readonly BudgetPeriod[]
 }
 
 /** Why the money for a call could not be held. */
@@ -26,6 +29,8 @@ export interface ReserveRefusal {
   readonly required: bigint
   /** The amount that was available, in nano-units; null if it is unknown. For the call log only. */
   readonly available: bigint | null
+  /** The budget that refuses; absent if none does. */
+  readonly budget?: BudgetPeriod
 }
 
 /** The parts of a pool that a reservation needs. */
@@ -36,6 +41,15 @@ export interface ReservationDeps extends ChargeDeps {
 }
 
 type ReserveAnswer = Reservation | ReserveRefusal
+
+/** A budget that a call counts against, with the wallet of its period. */
+export interface BudgetLease {
+  readonly period: BudgetPeriod
+  readonly lease: WalletLease
+}
+
+const NO_LEASES: readonly undefined[] = []
+const NO_WALLETS: readonly WalletLease[] = []
 
 /**
  * Money that is held for one call. It ends with {@link Reservation.settle} or {@link Reservation.release}.
@@ -51,9 +65,11 @@ export class Reservation {
   readonly amount: bigint
   readonly #account: WalletLease
   readonly #key: WalletLease | undefined
+  readonly #budgets: readonly BudgetLease[]
   readonly #deps: ReservationDeps
   readonly #accountLease: HeldLease | undefined
   readonly #keyLease: HeldLease | undefined
+  readonly #budgetLeases: readonly (HeldLease | undefined)[]
   #isHeld = true
   #charge: Charge | undefined
   #outcome: SettleOutcome | Promise<SettleOutcome> | undefined
@@ -63,6 +79,7 @@ export class Reservation {
     amount: bigint,
     account: WalletLease,
     key: WalletLease | undefined,
+    budgets: readonly BudgetLease[],
     now: number,
     deps: ReservationDeps,
   ) {
@@ -72,11 +89,23 @@ export class Reservation {
     this.#deps = deps
     this.#accountLease = account.hold(amount, now)
     this.#keyLease = key?.hold(amount, now)
+    this.#budgets = budgets
+    this.#budgetLeases =
+      budgets.length === 0 ? NO_LEASES : budgets.map(({ lease }) => lease.hold(amount, now))
   }
 
   /** Whether the ledger completes claims and writes log entries with the charge. */
   get settlesRecords(): boolean {
     return this.#deps.settlements.settlesRecords
+  }
+
+  /**
+   * The most that can be charged before the account is below zero by more than this reservation; undefined if the account is
+   * not limited.
+   */
+  get most(): bigint | undefined {
+    const { reach } = this.#account
+    return reach === undefined ? undefined : reach + 2n * this.amount
   }
 
   /** What to do with an answer whose charge is `unconfirmed`: the option of the pool. */
@@ -100,7 +129,8 @@ export class Reservation {
     const draws: HeldDraw[] = ofAccount && ofKey ? [ofAccount, ofKey] : []
     if (draws.length === 0 && ofAccount) draws.push(ofAccount)
     if (draws.length === 0 && ofKey) draws.push(ofKey)
-    const charge = new Charge(bill, this.#account, this.#key, draws, this.#deps)
+    const budgets = this.#budgets.length === 0 ? NO_WALLETS : this.#drawBudgets(held, bill.amount, draws)
+    const charge = new Charge(bill, this.#account, this.#key, budgets, draws, this.#deps)
     this.#charge = charge
     this.#outcome = this.#deps.settlements.put(charge)
     return this.#outcome
@@ -122,9 +152,10 @@ export class Reservation {
     this.#charge?.replaceBill(bill)
   }
 
-  /** Holds money for more of the same call, for the same account and key. */
+  /** Holds money for more of the same call, for the same account, key and periods of budgets. */
   more(amount: bigint): ReserveAnswer | Promise<ReserveAnswer> {
-    return this.#deps.reserve({ account: this.#account.id, key: this.#key?.id ?? null, amount })
+    const budgets = this.#budgets.map(({ period }) => period)
+    return this.#deps.reserve({ account: this.#account.id, key: this.#key?.id ?? null, amount, budgets })
   }
 
   /** Releases the money unused. Does nothing after `release` or `settle`. */
@@ -133,5 +164,14 @@ export class Reservation {
     this.#isHeld = false
     this.#account.release(this.#accountLease, this.amount)
     this.#key?.release(this.#keyLease, this.amount)
+    for (const [i, { lease }] of this.#budgets.entries()) lease.release(this.#budgetLeases[i], this.amount)
+  }
+
+  #drawBudgets(held: bigint, cost: bigint, draws: HeldDraw[]): readonly WalletLease[] {
+    return this.#budgets.map(({ lease }, i) => {
+      const drawn = lease.draw(this.#budgetLeases[i], held, cost)
+      if (drawn) draws.push(drawn)
+      return lease
+    })
   }
 }

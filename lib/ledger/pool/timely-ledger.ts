@@ -1,5 +1,6 @@
 import type { LeaseAnswer, LeaseChange, Ledger, OpenLease, Settlement, SettlementResult } from '../ledger.ts'
 import type { Clock } from './clock.ts'
+import type { LedgerTimes } from './ledger-times.ts'
 
 /** More than a ledger of the toolkit waits for a connection and a statement. */
 const SETTLES_MS = 8000
@@ -13,10 +14,12 @@ export class LedgerLate extends Error {
 export class TimelyLedger implements Ledger {
   readonly #ledger: Ledger
   readonly #clock: Clock
+  readonly #times: Pick<LedgerTimes, 'answered'>
 
-  constructor(ledger: Ledger, clock: Clock) {
+  constructor(ledger: Ledger, clock: Clock, times: Pick<LedgerTimes, 'answered'>) {
     this.#ledger = ledger
     this.#clock = clock
+    this.#times = times
   }
 
   get settlesRecords(): boolean {
@@ -28,7 +31,7 @@ export class TimelyLedger implements Ledger {
   }
 
   async change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]> {
-    const answers = await this.#inTime(this.#ledger.change(owner, changes))
+    const answers = await this.#timed(this.#ledger.change(owner, changes))
     if (Array.isArray(answers) && answers.every(isAnswer)) return answers
     throw new TypeError('the ledger answered a change with something else')
   }
@@ -41,7 +44,7 @@ export class TimelyLedger implements Ledger {
     settlements: readonly Settlement[],
   ): readonly SettlementResult[] | Promise<readonly SettlementResult[]> {
     const results = this.#ledger.settle(settlements)
-    return 'then' in results ? this.#inTime(results) : results
+    return 'then' in results ? this.#timed(results) : results
   }
 
   leases(): Promise<readonly OpenLease[]> {
@@ -50,6 +53,14 @@ export class TimelyLedger implements Ledger {
 
   sweep(lease: string, beats: number): Promise<boolean> {
     return this.#inTime(this.#ledger.sweep(lease, beats))
+  }
+
+  /** Also records how long the answer took. */
+  async #timed<T>(answer: Promise<T>): Promise<T> {
+    const asked = this.#clock.now()
+    const answered = await this.#inTime(answer)
+    this.#times.answered(this.#clock.now() - asked)
+    return answered
   }
 
   #inTime<T>(answer: Promise<T>): Promise<T> {

@@ -1,4 +1,5 @@
 import type { CallLogEntry } from '../../core/call/index.ts'
+import type { CallUsage } from '../../core/usage/index.ts'
 import type { Settlement } from '../ledger.ts'
 
 /** The outcome for the call. `unconfirmed`: it was not known in time whether the charge is stored; it stays queued. */
@@ -13,8 +14,12 @@ export interface Bill {
   readonly requestId: string
   /** The actual cost, in nano-units. */
   readonly amount: bigint
+  /** What the call cost the operator, in nano-units; null or absent if that is not known. */
+  readonly cost?: bigint | null
   /** Milliseconds since the epoch. */
   readonly at: number
+  /** What the call adds to the usage of its hour. */
+  readonly usage?: CallUsage | undefined
   /** Returns how the amount was computed, as JSON; the same each time. */
   basis(): string
   /** The claim to complete with the charge, on a ledger that settles records. */

@@ -1,5 +1,6 @@
 import type { CallLogEntry, Logger } from '../../core/call/index.ts'
 import { formatAmount } from '../../core/catalog/index.ts'
+import type { CallUsage } from '../../core/usage/index.ts'
 import type { Settlement, SettlementResult } from '../ledger.ts'
 import type { HeldDraw, WalletLease } from '../pool/wallet-lease.ts'
 import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
@@ -7,6 +8,7 @@ import type { Bill, ChargeOutcome, SettleOutcome } from './bill.ts'
 import type { Awaited } from './deadlines.ts'
 
 const PLAIN_BYTES = 2048
+const NO_WALLETS: readonly WalletId[] = []
 
 /** The settlements of a pool that a charge uses. */
 interface Settlements {
@@ -31,11 +33,13 @@ export class Charge implements Settlement, Awaited<Charge> {
   readonly account: string
   readonly key: string | null
   readonly amount: bigint
+  readonly cost: bigint | null
   readonly at: number
   readonly claim: Settlement['claim']
   /** About how many bytes it takes, here and in the ledger's hands. */
   readonly bytes: number
-  /** What the leases of the two wallets pay. */
+  readonly budgets: readonly WalletId[]
+  /** What the leases of its wallets pay. */
   draws: readonly HeldDraw[]
   /** When it entered the queue, in milliseconds of the clock. */
   since = 0
@@ -57,6 +61,7 @@ export class Charge implements Settlement, Awaited<Charge> {
   #bill: Bill
   readonly #accountLease: WalletLease
   readonly #keyLease: WalletLease | undefined
+  readonly #budgetLeases: readonly WalletLease[]
   readonly #deps: ChargeDeps
   /** `handed`: the ledger may have it. */
   #state: 'waiting' | 'handed' | 'stands' | 'over' = 'waiting'
@@ -68,6 +73,7 @@ export class Charge implements Settlement, Awaited<Charge> {
     bill: Bill,
     account: WalletLease,
     key: WalletLease | undefined,
+    budgets: readonly WalletLease[],
     draws: readonly HeldDraw[],
     deps: ChargeDeps,
   ) {
@@ -75,20 +81,28 @@ export class Charge implements Settlement, Awaited<Charge> {
     this.account = account.id
     this.key = key ? key.id : null
     this.amount = bill.amount
+    this.cost = bill.cost ?? null
     this.at = bill.at
     this.claim = bill.claim
     this.bytes = bill.bytes ?? PLAIN_BYTES
     this.#bill = bill
     this.#accountLease = account
     this.#keyLease = key
+    this.#budgetLeases = budgets
+    this.budgets = budgets.length === 0 ? NO_WALLETS : budgets.map(({ wallet }) => wallet)
     this.draws = draws
     this.#deps = deps
     account.unhanded += bill.amount
     if (key) key.unhanded += bill.amount
+    for (let i = 0; i < budgets.length; i++) (budgets[i] as WalletLease).unhanded += bill.amount
   }
 
   get basis(): string | null {
     return this.kind === 'void' ? null : this.#evaluate(this.#bill.basis)
+  }
+
+  get usage(): CallUsage | null {
+    return this.#bill.usage ?? null
   }
 
   /** If the charge is handed over again, the entry shows how the call has ended meanwhile. */
@@ -106,7 +120,8 @@ export class Charge implements Settlement, Awaited<Charge> {
   /** Whether it changes one of these wallets. */
   isOn(wallets: ReadonlySet<WalletId>): boolean {
     if (wallets.has(accountWallet(this.account))) return true
-    return this.key !== null && wallets.has(keyWallet(this.key))
+    if (this.key !== null && wallets.has(keyWallet(this.key))) return true
+    return this.budgets.some((id) => wallets.has(id))
   }
 
   /** Converts the result of the settlement to the outcome for the call. */
@@ -121,6 +136,8 @@ export class Charge implements Settlement, Awaited<Charge> {
     this.#state = 'handed'
     this.#accountLease.unhanded -= this.amount
     if (this.#keyLease) this.#keyLease.unhanded -= this.amount
+    const budgets = this.#budgetLeases
+    for (let i = 0; i < budgets.length; i++) (budgets[i] as WalletLease).unhanded -= this.amount
   }
 
   /**
@@ -167,14 +184,15 @@ export class Charge implements Settlement, Awaited<Charge> {
 
   /** Logs a charge that the ledger has not taken, with everything that is needed to write it by hand. */
   logUnsettled(error: unknown, message: string): void {
-    const { kind, requestId, account, key, at, basis, claim } = this
+    const { kind, requestId, account, key, budgets, at, basis, claim } = this
     const draws = this.draws.map(({ lease, wallet, amount }) => ({
       lease,
       wallet,
       amount: formatAmount(amount),
     }))
     const amount = formatAmount(this.amount)
-    const settlement = { kind, requestId, account, key, amount, at, claim, draws, basis }
+    const cost = this.cost === null ? null : formatAmount(this.cost)
+    const settlement = { kind, requestId, account, key, budgets, amount, cost, at, claim, draws, basis }
     this.#deps.logger.error({ err: error, settlement }, message)
   }
 

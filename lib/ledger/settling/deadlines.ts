@@ -15,32 +15,36 @@ export interface Awaited<T> {
 const DROPPED_AT_ONCE = 256
 
 /**
- * Waits for many items, each for the same time, with one timer.
+ * Waits for many items, each for about the same time, with one timer.
  *
  * The items are in an array instead of a Map: a Map that thousands of items enter and leave is rebuilt again and again,
  * and V8 keeps the items of each old table until a full collection.
  */
 export class Deadlines<T extends Awaited<T>> {
   readonly #clock: Clock
-  readonly #ms: number
+  readonly #ms: () => number
   readonly #onDue: (what: T) => void
   /** In the order of the deadlines. */
   #line: Deadline<T>[] = []
+  /** The deadline of the last item. */
+  #last = 0
   #start = 0
   #size = 0
   #armed = false
 
-  constructor(clock: Clock, ms: number, onDue: (what: T) => void) {
+  constructor(clock: Clock, ms: () => number, onDue: (what: T) => void) {
     this.#clock = clock
     this.#ms = ms
     this.#onDue = onDue
   }
 
   add(what: T): void {
-    what.deadline = { what, at: this.#clock.now() + this.#ms }
+    const ms = this.#ms()
+    this.#last = Math.max(this.#last, this.#clock.now() + ms)
+    what.deadline = { what, at: this.#last }
     this.#line.push(what.deadline)
     this.#size++
-    this.#arm(this.#ms)
+    this.#arm(ms)
   }
 
   /** Deletes an item that has been answered. */

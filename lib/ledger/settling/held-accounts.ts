@@ -1,6 +1,7 @@
 import type { Logger } from '../../core/call/index.ts'
 import { WalletsHeldUp } from '../held-up.ts'
 import type { SettlementResult } from '../ledger.ts'
+import type { LedgerTimes } from '../pool/ledger-times.ts'
 import type { Charge } from './charge.ts'
 import { SettlementLane, type SettlementLaneDeps } from './settlement-lane.ts'
 
@@ -8,10 +9,8 @@ import { SettlementLane, type SettlementLaneDeps } from './settlement-lane.ts'
 export interface HeldAccountsDeps
   extends Pick<SettlementLaneDeps, 'ledger' | 'clock' | 'progress' | 'onResult'> {
   readonly logger: Logger
-  /** How long the oldest charge of an account may wait, in milliseconds. */
-  readonly stallMs: number
-  /** After how long an operation that is not answered counts as late, in milliseconds. */
-  readonly lateMs: number
+  /** How long the oldest charge of an account may wait, and after how long an operation counts as late. */
+  readonly times: Pick<LedgerTimes, 'stallMs' | 'lateMs'>
   /** Runs when a charge is no longer waited for. */
   readonly onConcluded: () => void
 }
@@ -61,7 +60,7 @@ export class HeldAccounts {
   /** Whether the charge of a new call can be expected to be settled. */
   admits(account: string): boolean {
     const oldest = this.laneOf(account)?.oldest
-    return oldest === undefined || this.#deps.clock.now() - oldest < this.#deps.stallMs
+    return oldest === undefined || this.#deps.clock.now() - oldest < this.#deps.times.stallMs
   }
 
   /** Takes charges of an account that may be written. */
@@ -152,7 +151,7 @@ export class HeldAccounts {
   #mayHand(asking: SettlementLane): boolean {
     // A lane that has nothing left takes no other's turn.
     if (asking.size === 0 && asking.waiting.setAside === 0) return true
-    const lateSince = this.#deps.clock.now() - this.#deps.lateMs
+    const lateSince = this.#deps.clock.now() - this.#deps.times.lateMs
     let prompt = 0
     let late = 0
     for (const { lane } of this.#held.values()) {
@@ -171,7 +170,7 @@ export class HeldAccounts {
   #lookAgain(): void {
     if (this.#looksAgain) return
     this.#looksAgain = true
-    this.#deps.clock.after(this.#deps.lateMs, () => {
+    this.#deps.clock.after(this.#deps.times.lateMs, () => {
       this.#looksAgain = false
       this.#next()
     })
@@ -204,7 +203,7 @@ export class HeldAccounts {
   /** A lock of a moment is no news. */
   #tell(account: string, error: unknown): void {
     const held = this.#held.get(account)
-    if (!held || held.isLogged || this.#deps.clock.now() - held.since < this.#deps.stallMs) return
+    if (!held || held.isLogged || this.#deps.clock.now() - held.since < this.#deps.times.stallMs) return
     held.isLogged = true
     const { size } = held.lane
     this.#deps.logger.error(

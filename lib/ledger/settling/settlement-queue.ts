@@ -4,6 +4,7 @@ import { WalletsHeldUp } from '../held-up.ts'
 import type { Ledger, SettlementResult } from '../ledger.ts'
 import type { Clock } from '../pool/clock.ts'
 import type { LedgerHealth } from '../pool/ledger-health.ts'
+import type { LedgerTimes } from '../pool/ledger-times.ts'
 import type { SettleOutcome } from './bill.ts'
 import type { Charge } from './charge.ts'
 import { Deadlines, earliest } from './deadlines.ts'
@@ -12,16 +13,13 @@ import { SettlementLane, type SettlementLaneDeps } from './settlement-lane.ts'
 import { StallWatch } from './stall-watch.ts'
 import type { Progress } from './waiting-charges.ts'
 
-/** The parts that {@link SettlementQueue} works with. Times are milliseconds. */
+/** The parts that {@link SettlementQueue} works with. */
 export interface SettlementQueueDeps {
   readonly ledger: Pick<Ledger, 'settle' | 'settlesRecords' | 'gathers'>
   readonly clock: Clock
   readonly health: LedgerHealth
   readonly logger: Logger
-  /** How long the oldest charge may wait. */
-  readonly stallMs: number
-  /** How long a call waits for its charge. */
-  readonly confirmMs: number
+  readonly times: Pick<LedgerTimes, 'stallMs' | 'lateMs' | 'confirmMs'>
   /** About the most bytes of charges that are not settled. */
   readonly maxQueueBytes: number
 }
@@ -56,15 +54,19 @@ export class SettlementQueue {
     this.#deps = deps
     this.settlesRecords = deps.ledger.settlesRecords
     this.#bytes = new SharedBytes(deps.maxQueueBytes)
-    this.#unconfirmed = new Deadlines(deps.clock, deps.confirmMs, (charge) => charge.confirm?.('late'))
+    const { clock, times } = deps
+    this.#unconfirmed = new Deadlines(
+      clock,
+      () => times.confirmMs,
+      (charge) => charge.confirm?.('late'),
+    )
     const shared: Pick<SettlementLaneDeps, 'ledger' | 'clock' | 'progress' | 'onResult'> = {
       ledger: deps.ledger,
-      clock: deps.clock,
+      clock,
       progress: this.#progress,
       onResult: this.#conclude,
     }
-    const lateMs = deps.stallMs / 2
-    this.#held = new HeldAccounts({ ...deps, ...shared, lateMs, onConcluded: this.#concluded })
+    this.#held = new HeldAccounts({ ...deps, ...shared, onConcluded: this.#concluded })
     this.#main = new SettlementLane({
       ...shared,
       mayHand: () => true,
@@ -80,16 +82,16 @@ export class SettlementQueue {
       onLeft: (charge, result) => this.#held.settle(charge, result),
     })
     this.#silence = new StallWatch({
-      clock: deps.clock,
-      stallMs: lateMs,
+      clock,
+      stallMs: () => times.lateMs,
       oldest: () => this.#main.unansweredSince,
       onChange: (silent) => {
         if (silent) this.#goAround()
       },
     })
     this.#stall = new StallWatch({
-      clock: deps.clock,
-      stallMs: deps.stallMs,
+      clock,
+      stallMs: () => times.stallMs,
       oldest: () => earliest(this.#main.oldest, this.#doubtedSince()),
       onChange: (stalled) => deps.health.stall(stalled, this.#main.waiting.lastError),
     })
@@ -103,6 +105,12 @@ export class SettlementQueue {
   /** The number of charges that are not settled, without those set aside. */
   get size(): number {
     return this.#main.size + this.#held.size
+  }
+
+  /** How long the oldest charge has waited, in milliseconds. */
+  get oldestMs(): number {
+    const oldest = earliest(this.#main.oldest, this.#doubtedSince())
+    return oldest === undefined ? 0 : Math.max(0, this.#deps.clock.now() - oldest)
   }
 
   /** About how many bytes the charges take that are not settled, with those set aside. */

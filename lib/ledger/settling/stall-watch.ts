@@ -3,8 +3,8 @@ import type { Clock } from '../pool/clock.ts'
 /** The parts that {@link StallWatch} works with. */
 export interface StallWatchDeps {
   readonly clock: Clock
-  /** How long the oldest charge may wait, in milliseconds. */
-  readonly stallMs: number
+  /** Returns how long the oldest charge may wait, in milliseconds. */
+  readonly stallMs: () => number
   /** Returns since when the oldest charge has waited; undefined if none waits. */
   readonly oldest: () => number | undefined
   readonly onChange: (stalled: boolean) => void
@@ -23,7 +23,7 @@ export class StallWatch {
 
   /** Records that a charge waits. */
   begin(): void {
-    if (!this.#watching) this.#watch(this.#deps.stallMs)
+    if (!this.#watching) this.#watch(this.#deps.stallMs())
   }
 
   /** Records that a charge no longer waits. */
@@ -43,9 +43,10 @@ export class StallWatch {
   #judge(): void {
     const { clock, stallMs, oldest, onChange } = this.#deps
     const since = oldest()
+    const most = stallMs()
     const age = since === undefined ? 0 : clock.now() - since
-    const stalled = age >= stallMs
-    if (!stalled && since !== undefined && !this.#watching) this.#watch(stallMs - age)
+    const stalled = age >= most
+    if (!stalled && since !== undefined && !this.#watching) this.#watch(most - age)
     if (stalled === this.stalled) return
     this.stalled = stalled
     onChange(stalled)

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import {
   type AnswerBytes,
-  bytesOfEntryOf,
+  bytesOfEntry,
   type Call,
   type CallEnding,
   type CallLogEntry,
@@ -11,10 +11,12 @@ import {
   itemOf,
 } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
+import type { CallUsage } from '../../core/usage/index.ts'
 import type { Settlement } from '../../ledger/ledger.ts'
 import type { Bill, ChargeOutcome, Reservation, SettleOutcome } from '../../ledger/pool/reservation.ts'
-import { holdPart, type PartsOf } from './billed-part.ts'
-import { type Cost, costOf } from './cost.ts'
+import { type BilledDeps, holdPart, type PartsOf } from './billed-part.ts'
+import { boundedCost } from './bounded-cost.ts'
+import { type Cost, costOf, usageOf } from './cost.ts'
 import { concludeClaim, keptBill } from './kept-bill.ts'
 
 const NO_ITEMS: readonly ChargeItem[] = []
@@ -26,6 +28,7 @@ const NO_ITEMS: readonly ChargeItem[] = []
 export class BilledCall implements Bill, PartsOf {
   readonly reserved: bigint
   charged: bigint | null = null
+  cost: bigint | null = null
   required: bigint | null = null
   available: bigint | null = null
   parts = 0
@@ -35,11 +38,12 @@ export class BilledCall implements Bill, PartsOf {
   amount = 0n
   at = 0
   claim: Settlement['claim'] = null
+  usage: CallUsage | undefined
   bytes = 0
   readonly #call: Call
   readonly #res: ServerResponse
   readonly #reservation: Reservation
-  readonly #handlerMs: number
+  readonly #deps: BilledDeps
   /** How the call was to end, where the ledger writes the log entry. */
   #ending: CallEnding | undefined
   #settled = false
@@ -47,18 +51,14 @@ export class BilledCall implements Bill, PartsOf {
   #answered = false
   #handlerTimer: NodeJS.Timeout | undefined
 
-  /**
-   * Registers with the call.
-   *
-   * @param handlerMs how long the reservation stays for a handler whose caller has left, in milliseconds.
-   */
-  constructor(call: Call, res: ServerResponse, reservation: Reservation, handlerMs: number) {
+  /** Registers with the call. */
+  constructor(call: Call, res: ServerResponse, reservation: Reservation, deps: BilledDeps) {
     this.reserved = reservation.amount
     this.requestId = call.id
     this.#call = call
     this.#res = res
     this.#reservation = reservation
-    this.#handlerMs = handlerMs
+    this.#deps = deps
     call.billing = this
     call.onSettle((ending) => this.settle(ending))
     call.onEnd('reservation', () => this.#end())
@@ -99,7 +99,7 @@ export class BilledCall implements Bill, PartsOf {
   }
 
   holdPart(item: ChargeItem): Promise<HeldPart | GatewayError> {
-    return holdPart(this.#call, this, this.#reservation, item)
+    return holdPart(this.#call, this, this.#reservation, item, this.#deps)
   }
 
   /** Whether the call is free and holds no claim. It then needs no ledger. */
@@ -130,28 +130,28 @@ export class BilledCall implements Bill, PartsOf {
       const produced = finish === 'completed' || (finish === 'interrupted' && this.#res.headersSent)
       return produced ? { amount: own, items: [{ unit: 'own', quantity: 1, price: own }] } : undefined
     }
-    return usage && servedBy ? costOf(usage, servedBy.price) : undefined
+    if (!usage || !servedBy) return undefined
+    if (servedBy.cost) this.cost = costOf(usage, servedBy.cost).amount
+    return costOf(usage, servedBy.price)
   }
 
   /** Keeps a large answer apart first, so that its size shows in no other charge. */
-  #charge(
-    { amount, items }: Cost,
-    ending: CallEnding,
-    unsent: AnswerBytes | null,
-  ): SettleOutcome | Promise<SettleOutcome> {
+  #charge(due: Cost, ending: CallEnding, unsent: AnswerBytes | null): SettleOutcome | Promise<SettleOutcome> {
     const call = this.#call
+    const { amount, items } = due.amount > this.reserved ? boundedCost(call, due, this.#reservation) : due
     this.#settled = true
     if (call.entryBy === 'ledger' && this.#reservation.settlesRecords) {
       call.entryBy = 'written'
       this.#ending = ending
     }
+    this.usage = usageOf(call, ending.outcome)
     this.charged = amount
     this.items = items
     this.amount = amount
     this.at = Date.now()
     if (call.idempotency?.claim) this.claim = this.#claimToSettle()
     const keeping = call.idempotency?.keepApart(unsent)
-    this.bytes = bytesOfEntryOf(call, unsent)
+    this.bytes = bytesOfEntry(call, call.idempotency?.bytesWith(unsent) ?? 0)
     return keeping ? this.#chargeKept(keeping) : this.#reservation.settle(this)
   }
 
@@ -237,7 +237,7 @@ export class BilledCall implements Bill, PartsOf {
       this.#giveBack()
       return
     }
-    this.#handlerTimer = setTimeout(() => this.#giveBack(), this.#handlerMs).unref()
+    this.#handlerTimer = setTimeout(() => this.#giveBack(), this.#deps.handlerMs).unref()
     // A handler that has thrown does not go on.
     this.#call.onFail(() => this.#giveBack())
   }

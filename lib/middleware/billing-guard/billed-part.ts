@@ -7,12 +7,22 @@ import {
   itemOf,
 } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
+import type { CallUsage } from '../../core/usage/index.ts'
+import type { Budgets } from '../../ledger/budgets/budgets.ts'
 import { type Bill, Reservation } from '../../ledger/pool/reservation.ts'
+import { usageOf } from './cost.ts'
 
 /** The bill of a call, with what its parts add up to. */
 export interface PartsOf extends BillingTrace {
   /** The number of parts that were held. */
   parts: number
+}
+
+/** The parts of the guard that billed calls need. */
+export interface BilledDeps {
+  /** How long the reservation stays for a handler whose caller has left, in milliseconds. */
+  readonly handlerMs: number
+  readonly budgets?: Pick<Budgets, 'refusal'> | undefined
 }
 
 /**
@@ -24,12 +34,25 @@ export async function holdPart(
   bill: PartsOf,
   paidFrom: Reservation,
   item: ChargeItem,
+  { budgets }: BilledDeps,
 ): Promise<HeldPart | GatewayError> {
   const held = await paidFrom.more(amountOf([item]))
   if (held instanceof Reservation) return new BilledPart(call, bill, held, item)
   bill.required = held.required
   bill.available = held.available
-  return call.refuse(held.refused)
+  const { refused, budget } = held
+  if (budget) bill.budget = budget.budget
+  return call.refuse(refused, budget && budgets?.refusal(refused, budget))
+}
+
+const NOTHING_MORE = {
+  requests: 0,
+  durationMs: null,
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  outputTokens: 0,
+  images: 0,
+  seconds: 0,
 }
 
 class BilledPart implements Bill, HeldPart {
@@ -38,6 +61,7 @@ class BilledPart implements Bill, HeldPart {
   readonly at = Date.now()
   readonly claim = null
   readonly entry = null
+  readonly usage: CallUsage
   readonly #call: Call
   readonly #bill: PartsOf
   readonly #held: Reservation
@@ -46,6 +70,8 @@ class BilledPart implements Bill, HeldPart {
   constructor(call: Call, bill: PartsOf, held: Reservation, item: ChargeItem) {
     this.requestId = `${call.id}.${++bill.parts}`
     this.amount = held.amount
+    // The call itself is counted with its first charge.
+    this.usage = { ...usageOf(call, null), ...NOTHING_MORE }
     this.#call = call
     this.#bill = bill
     this.#held = held

@@ -4,13 +4,20 @@ import { type Catalog, type Price, parseAmount, priceOn } from '../../core/catal
 import { aCatalog, type CatalogSource, catalogFrom } from '../../core/catalog-source/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
 import type { Operation } from '../../core/operations/index.ts'
-import { aFunction, checkOptions, type OptionRules, someMilliseconds } from '../../core/options/index.ts'
+import {
+  aFunction,
+  anObjectWith,
+  checkOptions,
+  type OptionRules,
+  someMilliseconds,
+} from '../../core/options/index.ts'
 import { checkedFunction } from '../../core/own-functions/index.ts'
+import type { Budgets } from '../../ledger/budgets/budgets.ts'
 import { MemoryLedger } from '../../ledger/memory/memory-ledger.ts'
-import { LeasePool, type ReserveRefusal } from '../../ledger/pool/lease-pool.ts'
+import { LeasePool, type ReserveClaim, type ReserveRefusal } from '../../ledger/pool/lease-pool.ts'
 import { Reservation } from '../../ledger/pool/reservation.ts'
 import { BilledCall } from './billed-call.ts'
-import { WorstCase } from './cost.ts'
+import { WorstCase } from './worst-case.ts'
 
 /** Options of {@link billingGuard}. */
 export interface BillingGuardOptions {
@@ -34,6 +41,8 @@ export interface BillingGuardOptions {
   account?: (req: Request, call: Call) => string | undefined
   /** Returns the key whose quota also counts; null for none. Defaults to the key that `authenticate` found. */
   key?: (req: Request, call: Call) => string | null
+  /** The budgets that calls count against, such as a `Budgets`. Defaults to none. */
+  budgets?: Pick<Budgets, 'matching' | 'count' | 'refusal'>
   /**
    * How long a reservation stays for a handler of your own that has not answered yet although its caller has left, in
    * milliseconds. Defaults to 5 minutes.
@@ -50,6 +59,7 @@ const RULES: OptionRules<BillingGuardOptions> = {
   reserve: aFunction('a function of the request that returns the most it can cost'),
   account: aFunction('a function of the request that returns the account that pays'),
   key: aFunction('a function of the request that returns the key whose quota counts'),
+  budgets: anObjectWith('budgets, such as new Budgets({ store })', 'matching', 'refusal'),
   handlerMs: someMilliseconds,
 }
 
@@ -72,7 +82,8 @@ const RULES: OptionRules<BillingGuardOptions> = {
  */
 export function billingGuard(options: BillingGuardOptions = {}): RequestHandler & EarlyRefuser {
   const { pool, reserve, account, key, handlerMs } = validate(options)
-  const { catalog } = options
+  const { catalog, budgets } = options
+  const billed = { handlerMs, budgets }
   const catalogOf = catalog && !options.reserve ? catalogFrom(catalog) : undefined
 
   const guard = function billingGuard(req: Request, res: Response, next: NextFunction): void {
@@ -89,7 +100,8 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
       return
     }
     const keyId = key ? key(req, call) : (principal?.keyId ?? null)
-    const held = pool.reserve({ account: payer, key: keyId, amount })
+    const claim = { account: payer, key: keyId, amount }
+    const held = pool.reserve(budgets?.count ? { ...claim, budgets: budgetsOf(call, claim) } : claim)
     if (held instanceof Promise) beginLater(call, held, res, next)
     else begin(call, held, res, next)
   }
@@ -109,12 +121,19 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
     const payer = account ? account(req, call) : call.principal?.accountId
     const keyId = key ? key(req, call) : (call.principal?.keyId ?? null)
     if (payer === undefined) return undefined
-    const isEmpty = pool.seemsEmpty({ account: payer, key: keyId }) ?? req.headers.expect !== undefined
+    const paidBy = { account: payer, key: keyId }
+    // Whoever the user is, whom the body names, and whatever tags it adds: the call counts against these.
+    const claim = { ...paidBy, amount: 1n, budgets: budgetsOf(call, paidBy) }
+    const isEmpty = pool.seemsEmpty(claim) ?? req.headers.expect !== undefined
     if (!isEmpty) return undefined
-    const held = await pool.reserve({ account: payer, key: keyId, amount: 1n })
-    if (!(held instanceof Reservation)) return refuse(call, held)
+    const held = await pool.reserve(claim)
+    if (!(held instanceof Reservation)) return refuse(call, held, budgets)
     held.release()
     return undefined
+  }
+
+  function budgetsOf({ user, tags }: Call, payer: Pick<ReserveClaim, 'account' | 'key'>) {
+    return budgets?.matching({ ...payer, user, tags }, Date.now()) ?? []
   }
 
   function beginLater(call: Call, held: Promise<Answer>, res: Response, next: NextFunction): void {
@@ -123,7 +142,7 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
 
   function begin(call: Call, held: Answer, res: Response, next: NextFunction): void {
     if (!(held instanceof Reservation)) {
-      next(refuse(call, held))
+      next(refuse(call, held, budgets))
       return
     }
     if (call.left) {
@@ -131,7 +150,7 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
       next(call.refuse('client_closed_request'))
       return
     }
-    holdEnd(res, new BilledCall(call, res, held, handlerMs), next)
+    holdEnd(res, new BilledCall(call, res, held, billed), next)
     next()
   }
 }
@@ -166,13 +185,19 @@ function leastOf({ inputPerMillion, perRequest, perSecond }: Price, unit: Operat
   return inputPerMillion + perRequest + (unit === 'seconds' ? perSecond : 0n)
 }
 
+type BudgetsOf = BillingGuardOptions['budgets']
 /** The answer of the pool. */
 type Answer = Reservation | ReserveRefusal
 
 /** Writes the amounts to the call log. The caller does not see them. */
-function refuse(call: Call, { refused, required, available }: ReserveRefusal): GatewayError {
+function refuse(
+  call: Call,
+  { refused, required, available, budget }: ReserveRefusal,
+  budgets: BudgetsOf,
+): GatewayError {
   call.billing = { reserved: null, charged: null, required, available, items: [], own: undefined }
-  return call.refuse(refused)
+  if (budget) call.billing.budget = budget.budget
+  return call.refuse(refused, budget && budgets?.refusal(refused, budget))
 }
 
 function validate(options: BillingGuardOptions) {

@@ -8,7 +8,7 @@ import type { Bill, ChargeOutcome } from '../../ledger/pool/reservation.ts'
  * @param sent whether a part of the answer was sent.
  */
 export function keptBill(bill: Bill, { idempotency }: Call, sent: boolean): Bill {
-  const { requestId, amount, at, claim, bytes } = bill
+  const { requestId, amount, cost, at, claim, bytes, usage } = bill
   const basis = bill.basis()
   const entry = bill.entry?.() ?? null
   const running = idempotency?.claim
@@ -16,10 +16,12 @@ export function keptBill(bill: Bill, { idempotency }: Call, sent: boolean): Bill
   return {
     requestId,
     amount,
+    cost: cost ?? null,
     at,
     claim,
     bytes: bytes ?? 0,
     basis: () => basis,
+    usage,
     entry: entry && (() => entry),
     onResolved: (outcome) => {
       if (running) concludeClaim(running, outcome)

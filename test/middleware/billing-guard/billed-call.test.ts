@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { RunningClaim } from '../../../lib/core/call/index.ts'
-import { FREE } from '../../../lib/core/catalog/catalog.ts'
+import { FREE } from '../../../lib/core/catalog/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
 import type { BilledCall } from '../../../lib/middleware/billing-guard/billed-call.ts'
 import { billedCall, COST, ENDING, sent, USAGE } from './billed-calls.ts'

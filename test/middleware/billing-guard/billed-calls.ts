@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { type CallEnding, openCall, type RunningClaim } from '../../../lib/core/call/index.ts'
-import { FREE } from '../../../lib/core/catalog/catalog.ts'
+import { FREE } from '../../../lib/core/catalog/index.ts'
 import type { Bill, Reservation, SettleOutcome } from '../../../lib/ledger/pool/reservation.ts'
 import { BilledCall } from '../../../lib/middleware/billing-guard/billed-call.ts'
 import { recordingLogger } from '../../support/app-server.ts'
@@ -74,7 +74,7 @@ export function billedCall({
       keepApart: () => undefined,
     } as unknown as NonNullable<typeof call.idempotency>
   }
-  const billed = new BilledCall(call, res, reservation, HANDLER_MS)
+  const billed = new BilledCall(call, res, reservation, { handlerMs: HANDLER_MS })
   return {
     call,
     res,

@@ -59,7 +59,10 @@ const accountsWith = (balance: string) => ({
 })
 
 /** A gateway whose model "chat" is served by some lines, closed at the end of the test. */
-export async function billedGateway(t: TestContext, options: BilledGatewayOptions): Promise<BilledGateway> {
+export async function billedGateway(
+  t: Pick<TestContext, 'after'>,
+  options: BilledGatewayOptions,
+): Promise<BilledGateway> {
   const { lines: seeds, route: routing, model, balance } = options
   const ledger = options.ledger ?? new MemoryLedger(balance === undefined ? ACCOUNTS : accountsWith(balance))
   const config = loadConfig({
@@ -123,6 +126,7 @@ export async function assertCharged(
   { usage, billing, request }: CallLogEntry,
   [given, cached, written, output]: Tokens,
   source: 'measured' | 'estimated',
+  parts: object = {},
 ): Promise<void> {
   const input = given ?? request?.estimated_input_tokens ?? 0
   assert.deepEqual(usage, {
@@ -131,6 +135,7 @@ export async function assertCharged(
     cache_write_tokens: written,
     output_tokens: output,
     source,
+    ...parts,
   })
   const plain = input - cached - written
   const terms = [

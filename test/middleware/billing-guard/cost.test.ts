@@ -2,22 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { Usage } from '../../../lib/core/call/index.ts'
-import { formatAmount, type Price, parseAmount } from '../../../lib/core/catalog/index.ts'
+import {
+  FREE,
+  formatAmount,
+  type Price,
+  parseAmount,
+  type UnitPrices,
+} from '../../../lib/core/catalog/index.ts'
 import { costOf } from '../../../lib/middleware/billing-guard/cost.ts'
 
-const FREE: Price = {
-  inputPerMillion: 0n,
-  outputPerMillion: 0n,
-  cachedInputPerMillion: 0n,
-  cacheWritePerMillion: 0n,
-  perRequest: 0n,
-  perImage: 0n,
-  perSecond: 0n,
-  perSearchUnit: 0n,
-  perMinute: 0n,
-}
-
-function priced(prices: Partial<Record<keyof Price, string>>): Price {
+function priced(prices: Partial<Record<keyof UnitPrices, string>>): Price {
   const given = Object.entries(prices).map(([unit, text]) => [unit, parseAmount(text)])
   return { ...FREE, ...Object.fromEntries(given) }
 }
@@ -33,7 +27,7 @@ function used(usage: Partial<Usage>): Usage {
   }
 }
 
-function cost(usage: Partial<Usage>, prices: Partial<Record<keyof Price, string>>): string {
+function cost(usage: Partial<Usage>, prices: Partial<Record<keyof UnitPrices, string>>): string {
   return formatAmount(costOf(used(usage), priced(prices)).amount)
 }
 

@@ -20,14 +20,7 @@ import {
 } from '../../support/exchange.ts'
 import { chatAnswer, chatChunk, startUpstream, stream } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'
-import {
-  ACCOUNTS,
-  assertCharged,
-  assertUncharged,
-  type BilledGateway,
-  billedGateway,
-  type Tokens,
-} from './billed-gateway.ts'
+import { ACCOUNTS, assertCharged, type BilledGateway, billedGateway, type Tokens } from './billed-gateway.ts'
 
 describe('a call whose caller leaves', async () => {
   const cleanUp = cleaningUp()
@@ -120,10 +113,24 @@ describe('a call whose caller leaves', async () => {
     })
   }
 
-  it('is charged for nothing before the first output, and all that was held comes back', async (t) => {
+  it('is charged for its input before the first output, once the line has the request', async (t) => {
     const gateway = await over(t, OPENAI_STREAM, {})
     upstream.script = (res) => stream(res, upTo(OPENAI_STREAM, 'assistant'), { end: false })
-    await assertUncharged(gateway, await ended(gateway, await callAndLeave(gateway, OPENAI_STREAM)))
+    const entry = await ended(gateway, await callAndLeave(gateway, OPENAI_STREAM))
+    await assertCharged(gateway, entry, [null, 0, 0, 0], 'estimated')
+  })
+
+  it('is charged for what a plain answer can have come to in its time, and no more than was held for', async (t) => {
+    const gateway = await over(t, OPENAI, {})
+    upstream.script = () => {}
+    const { usage, routing, billing } = await ended(gateway, await callAndLeave(gateway, OPENAI))
+    const ms = routing?.attempts[0]?.duration_ms ?? 0
+    assert.ok(
+      usage && usage.output_tokens > 0 && usage.output_tokens <= Math.min(1000, ms + 1),
+      `${usage?.output_tokens} in ${ms} ms`,
+    )
+    assert.equal(usage.source, 'estimated')
+    assert.deepEqual(await gateway.books(), { spent: billing?.charged, charges: 1 })
   })
 
   it('is charged for a whole answer that is read to its end without it', async (t) => {

@@ -4,7 +4,7 @@ import type { CallRequest, Principal } from '../../../lib/core/call/index.ts'
 import { type Catalog, formatAmount, type Model } from '../../../lib/core/catalog/index.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
-import { WorstCase } from '../../../lib/middleware/billing-guard/cost.ts'
+import { WorstCase } from '../../../lib/middleware/billing-guard/worst-case.ts'
 import { configWith, LINE } from '../../core/config/config.ts'
 
 const PRICE = { inputPerMillion: '0.15', outputPerMillion: '0.60' }
@@ -69,6 +69,39 @@ describe('what is held for a call', () => {
     const line = { protocol: 'anthropic', models: { chat: 'claude' } }
     const price = { inputPerMillion: '3', cacheWritePerMillion: '3.75' }
     assert.equal(held(catalogOf({ price }, line)), '0.000192188')
+  })
+
+  const body = (text: string) => ({ body: { raw: Buffer.from(text), json: {} } })
+
+  it('is at the prices of every tier that its input can reach, dearer or cheaper', () => {
+    const tiers = [
+      { aboveInputTokens: 100, outputPerMillion: '2' },
+      { aboveInputTokens: 200, outputPerMillion: '0.5' },
+    ]
+    const price = { outputPerMillion: '1', tiers }
+    const ask = (estimatedInputTokens: number) =>
+      held(catalogOf({ price }), { estimatedInputTokens, maxOutputTokens: 1000 })
+    assert.deepEqual([ask(80), ask(81), ask(500)], ['0.001', '0.002', '0.002'])
+    const onOneLine = catalogOf({ price: { outputPerMillion: '1' } }, {}, { price: { tiers } })
+    assert.equal(held(onOneLine, { estimatedInputTokens: 81, maxOutputTokens: 1000 }), '0.002')
+  })
+
+  it('is at the prices of audio where the request can have some', () => {
+    const price = { ...PRICE, audioInputPerMillion: '40', audioOutputPerMillion: '80' }
+    const ask = (text: string) => held(catalogOf({ price }), body(text))
+    assert.equal(ask('{"messages":[]}'), '0.000161288')
+    assert.equal(ask('{"type":"input_audio"}'), formatAmount(2_050_000n + 153_600n))
+    assert.equal(ask('{"modalities":["text","audio"]}'), formatAmount(2_050_000n + 20_480_000n))
+    assert.equal(ask('{"modalities":["\\u0061udio"]}'), ask('{"modalities":["audio"]}'), 'in escapes too')
+    assert.equal(ask(''), ask('{"modalities":["audio"]}'), 'a form')
+  })
+
+  it('is at the price of writing for an hour where the request asks for that', () => {
+    const line = { protocol: 'anthropic', models: { chat: 'claude' } }
+    const price = { inputPerMillion: '3', cacheWritePerMillion: '3.75', cacheWrite1hPerMillion: '6' }
+    const ask = (text: string) => held(catalogOf({ price }, line), body(text))
+    assert.equal(ask('{"cache_control":{"type":"ephemeral"}}'), '0.000192188')
+    assert.equal(ask('{"cache_control":{"type":"ephemeral","ttl":"1h"}}'), '0.0003075')
   })
 
   it('counts the price of the request itself', () => {

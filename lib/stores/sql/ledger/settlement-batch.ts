@@ -1,4 +1,5 @@
 import type { CallLogEntry } from '../../../core/call/index.ts'
+import { shareOfCharge, shareOfEntry, type UsageShare } from '../../../core/usage/index.ts'
 import { assertFigure, MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import type { Settlement, SettlementResult, WalletId } from '../../../ledger/index.ts'
 import type { LeaseRecord } from '../../../ledger/lease.ts'
@@ -12,8 +13,11 @@ import {
   settle,
 } from '../../../ledger/settlement.ts'
 import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
+import { labelRows, WRITE_LABELS } from '../calls/call-labels.ts'
 import { type Cell, cellsOf } from '../driver/columns.ts'
 import type { RowWrite } from '../driver/row-statement.ts'
+import { asCounted, UsageTally } from '../usage/usage-tally.ts'
+import { MARK_TOLD, TELL_REACHED } from './budget-notices.ts'
 import { CALL_COLUMNS, CHARGE_COLUMNS } from './settlement-columns.ts'
 import {
   COMPLETE_CLAIMS,
@@ -30,9 +34,14 @@ import {
 export interface FoundRows {
   readonly wallets: ReadonlyMap<WalletId, SpentFigures>
   readonly leases: ReadonlyMap<string, Pick<LeaseRecord, 'wallet' | 'held'>>
-  readonly standing: ReadonlyMap<string, Standing>
+  readonly standing: ReadonlyMap<string, CountedCharge>
   /** The claims that still belong to their owner, by {@link claimName}. */
   readonly claims: ReadonlySet<string>
+}
+
+/** A charge, and what it added to usage; null: nothing yet. */
+export interface CountedCharge extends Standing {
+  readonly share: UsageShare | null
 }
 
 /** A wallet or lease before and after the batch. */
@@ -59,7 +68,10 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
   readonly #wallets = new Map<WalletId, Changed<SpentFigures>>()
   readonly #leases = new Map<string, Changed<LeaseFigures>>()
   readonly #opened: Cell[][] = []
-  readonly #standing = new Map<string, Standing>()
+  /** The wallets of budgets that are charged, and when. */
+  readonly #budgets = new Map<WalletId, number>()
+  readonly #standing = new Map<string, CountedCharge>()
+  readonly #usage = new UsageTally()
   readonly #charges: Cell[][] = []
   readonly #voids: Cell[][] = []
   /** By {@link claimName}. */
@@ -86,6 +98,8 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
     return [
       { statement: OPEN_WALLETS, rows: this.#opened },
       { statement: SPEND, rows: Array.from(this.#wallets, spendRow) },
+      { statement: TELL_REACHED, rows: Array.from(this.#budgets, ([id, at]) => [id, at]) },
+      { statement: MARK_TOLD, rows: Array.from(this.#budgets.keys(), (id) => [id]) },
       { statement: COMPLETE_CLAIMS, rows: Array.from(this.#completed.values(), completedRow) },
       { statement: FREE_CLAIMS, rows: Array.from(this.#freed.values(), ({ id, owner }) => [id, owner]) },
       { statement: WRITE_CHARGES, rows: this.#charges },
@@ -95,23 +109,40 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
         statement: WRITE_CALLS,
         rows: Array.from(this.#entries.values(), (entry) => cellsOf(CALL_COLUMNS, entry)),
       },
+      { statement: WRITE_LABELS, rows: labelRows(this.#entries.values()) },
+      this.#usage.write(),
     ]
   }
 
-  find(requestId: string): Standing | undefined {
+  find(requestId: string): CountedCharge | undefined {
     return this.#standing.get(requestId) ?? this.#found?.standing.get(requestId)
   }
 
-  add(charge: Settlement): void {
-    const { requestId, account, key, amount } = charge
-    this.#standing.set(requestId, { account, key, amount, voided: false })
+  add(given: Settlement): void {
+    const charge = asCounted(given)
+    const { requestId, account, key, amount, budgets } = charge
+    const share = shareOfCharge(charge)
+    this.#usage.add(share)
+    this.#standing.set(requestId, { account, key, amount, budgets, voided: false, share })
+    if (budgets) for (const id of budgets) this.#budgets.set(id, charge.at)
     this.#charges.push(cellsOf(CHARGE_COLUMNS, charge))
   }
 
-  void({ requestId, account: asked, key: askedKey, at }: Settlement, undone: Standing | undefined): void {
-    const { account, key, amount } = undone ?? { account: null, key: null, amount: 0n }
-    this.#standing.set(requestId, { account, key, amount, voided: true })
-    this.#voids.push([requestId, ...(account === null ? [asked, askedKey] : [account, key]), amount, at])
+  void({ requestId, account: asked, key: askedKey, at, entry }: Settlement): void {
+    const nothing: CountedCharge = { account: null, key: null, amount: 0n, voided: false, share: null }
+    const { account, key, budgets, amount, share } = this.find(requestId) ?? nothing
+    if (share) this.#usage.takeAway(share)
+    const counted = share || account === null ? 1 : null
+    this.#standing.set(requestId, { account, key, budgets, amount, voided: true, share: null })
+    this.#voids.push([
+      requestId,
+      ...(account === null ? [asked, askedKey] : [account, key]),
+      amount,
+      at,
+      counted,
+    ])
+    const left = entry && shareOfEntry(entry)
+    if (left) this.#usage.add(left)
   }
 
   account(id: string): SpentFigures {
@@ -120,6 +151,10 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
 
   key(id: string): SpentFigures {
     return this.#walletOrNew(keyWallet(id))
+  }
+
+  budget(id: WalletId): SpentFigures {
+    return this.#walletOrNew(id)
   }
 
   get(id: WalletId): SpentFigures | undefined {

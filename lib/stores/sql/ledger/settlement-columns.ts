@@ -1,6 +1,9 @@
 import type { CallLogEntry } from '../../../core/call/index.ts'
+import { NOT_KNOWN } from '../../../core/usage/index.ts'
 import type { ChargeRecord } from '../../../ledger/ledger.ts'
 import { bigintColumn, integerColumn, textColumn } from '../driver/columns.ts'
+import { writeUsage } from '../usage/charge-usage.ts'
+import { writeWallets } from './budget-cells.ts'
 
 /*
  * The rows that a settlement writes. A column more is a line here, and a migration that adds it.
@@ -14,8 +17,14 @@ export const CHARGE_COLUMNS = {
   /** In nano-units. */
   amount: bigintColumn(({ amount }: ChargeRecord) => amount),
   at: bigintColumn(({ at }: ChargeRecord) => at),
+  /** What the call cost the operator, in nano-units. */
+  cost: bigintColumn(({ cost }: ChargeRecord) => cost ?? null),
   /** How the amount was computed, as JSON. */
   basis: textColumn(({ basis }: ChargeRecord) => basis),
+  /** The wallets of its budgets, as JSON; null for none. */
+  budgets: textColumn(({ budgets }: ChargeRecord) => writeWallets(budgets)),
+  /** What it added to the usage of its hour, as JSON; null: nothing yet. */
+  usage: textColumn(({ usage }: ChargeRecord): string | null => writeUsage(usage ?? NOT_KNOWN)),
 }
 
 /** An entry of the call log. */
@@ -31,6 +40,8 @@ export const CALL_COLUMNS = {
   entry: textColumn((entry: CallLogEntry): string =>
     JSON.stringify(entry.response_body === null ? entry : { ...entry, response_body: null }),
   ),
+  /** Whether usage has it; null: not yet. A call with a charge is counted with that. */
+  counted: integerColumn((_: CallLogEntry) => 1),
   /** In a column of its own, at the end: lists never read it, and it may have megabytes. */
   response_body: textColumn(({ response_body }: CallLogEntry) => response_body),
 }

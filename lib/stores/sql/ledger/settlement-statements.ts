@@ -5,7 +5,7 @@ import { CALL_COLUMNS, CHARGE_COLUMNS } from './settlement-columns.ts'
 
 /*
  * The statements of a settlement, in the order in which all who write several of these rows lock them: wallets, claims,
- * charges and voids, leases, calls.
+ * charges and voids, leases, calls, usage.
  */
 
 export const OPEN_WALLETS = RowStatement.insert('wallets', { id: 'text' }, 'on conflict (id) do nothing', {
@@ -44,7 +44,7 @@ export const WRITE_CHARGES = RowStatement.insert(
 
 export const WRITE_VOIDS = RowStatement.insert(
   'voids',
-  { request_id: 'text', account: 'text', key: 'text', amount: 'bigint', at: 'bigint' },
+  { request_id: 'text', account: 'text', key: 'text', amount: 'bigint', at: 'bigint', counted: 'bigint' },
   'on conflict (request_id) do nothing',
 )
 
@@ -55,7 +55,8 @@ export const DRAW = RowStatement.update(
   'found.id = given.id and found.wallet = given.wallet and found.held >= given.drawn',
 )
 
-const CALL_NAMES = Object.keys(CALL_COLUMNS)
+/** A call that is not counted yet stays so. */
+const CALL_NAMES = Object.keys(CALL_COLUMNS).filter((name) => name !== 'counted')
 
 /** An entry replaces an earlier one. */
 export const WRITE_CALLS = RowStatement.insert(

@@ -1,10 +1,13 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
+import { shareOfCharge } from '../../../core/usage/index.ts'
+import { budgetOfWallet } from '../../../ledger/budgets/budget.ts'
 import { WalletsHeldUp } from '../../../ledger/held-up.ts'
 import type { LeaseChange, Settlement, WalletId } from '../../../ledger/index.ts'
 import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import { connectionsOf } from '../driver/postgres/postgres-pool.ts'
 import type { Database, Tables } from '../driver/tables.ts'
+import { type UsageRowId, UsageTally } from '../usage/usage-tally.ts'
 
 /*
  * Which wallets another transaction holds up, once an operation on many has waited for a lock in vain, and whose that is.
@@ -14,8 +17,11 @@ import type { Database, Tables } from '../driver/tables.ts'
 /** As long as another operation of this process may hold a lock: Postgres ends it then. */
 const OWN_MS = 5000
 
-/** Whose the rows of each table are, by their ids. */
-export type RowsOf = Partial<Record<keyof Tables, Map<string, WalletId>>>
+/** Whose the rows of each table are, by their ids; those of usage by the account. */
+export interface RowsOf {
+  readonly byId: Partial<Record<keyof Tables, Map<string, WalletId>>>
+  readonly usage: readonly UsageRowId[]
+}
 
 /**
  * Runs an operation on many wallets. Repeats it if nothing is locked any more when it has waited for a lock in vain.
@@ -47,21 +53,37 @@ export async function unlessHeldUp<T>(
 export function rowsOfChanges(changes: readonly LeaseChange[]): RowsOf {
   const wallets = new Map(changes.map(({ wallet }) => [wallet, wallet]))
   const leases = new Map(changes.map(({ lease, wallet }) => [lease, wallet]))
-  return { wallets, leases }
+  return { byId: { wallets, leases }, usage: [] }
+}
+
+/** Returns the rows of budgets whose wallets are opened. */
+export function rowsOfBudgets(wallets: readonly WalletId[]): RowsOf {
+  const budgets = new Map(wallets.map((wallet) => [budgetOfWallet(wallet) ?? '', wallet]))
+  return { byId: { budgets }, usage: [] }
 }
 
 /** Returns the rows of settlements. A locked row holds up the account of its settlement. */
 export function rowsOfSettlements(settlements: readonly Settlement[]): RowsOf {
-  const rows = { wallets: new Map(), leases: new Map(), idempotency: new Map(), calls: new Map() }
-  for (const { requestId, account, key, draws, claim } of settlements) {
+  const rows = {
+    ...{ wallets: new Map(), leases: new Map(), idempotency: new Map(), calls: new Map() },
+    budgets: new Map(),
+  }
+  const usage = new UsageTally()
+  for (const settlement of settlements) {
+    const { requestId, account, key, budgets = [], draws, claim } = settlement
     const own = accountWallet(account)
     rows.wallets.set(own, own)
     if (key !== null) rows.wallets.set(keyWallet(key), own)
+    for (const id of budgets) {
+      rows.wallets.set(id, own)
+      rows.budgets.set(budgetOfWallet(id) ?? '', own)
+    }
     for (const { lease } of draws) rows.leases.set(lease, own)
     if (claim) rows.idempotency.set(claim.id, own)
     rows.calls.set(requestId, own)
+    if (settlement.kind === 'charge') usage.add(shareOfCharge(settlement))
   }
-  return rows
+  return { byId: rows, usage: usage.ids() }
 }
 
 /**
@@ -79,13 +101,14 @@ async function lockedAmong(
   lock: 'share' | 'no key update',
 ): Promise<{ wallets: Set<WalletId>; own: boolean }> {
   const free = sql.raw(`for ${lock} skip locked`)
-  const asked = Object.entries(rows).map(([name, owners]) => {
+  const asked = Object.entries(rows.byId).map(([name, owners]) => {
     const [table, ids] = [sql.table(name), sql`${[...owners.keys()]}::text[]`]
     return sql`select ${sql.lit(name)} as name, id, (select pid from pg_locks
         where locktype = 'transactionid' and granted and transactionid = xmax) as backend
       from ${table} where id = any(${ids}) and id not in
       (select id from (select id from ${table} where id = any(${ids}) ${free}) as free)`
   })
+  if (rows.usage.length > 0) asked.push(lockedUsage(rows.usage, lock))
   const locked = await sql<{
     name: keyof Tables
     id: string
@@ -93,7 +116,22 @@ async function lockedAmong(
   }>`${sql.join(asked, sql` union all `)}`.execute(db)
   const own = new Set(connectionsOf(db).backends)
   return {
-    wallets: new Set(locked.rows.map(({ name, id }) => rows[name]?.get(id) as WalletId)),
+    wallets: new Set(
+      locked.rows.map(({ name, id }) =>
+        name === 'usage' ? accountWallet(id) : (rows.byId[name]?.get(id) as WalletId),
+      ),
+    ),
     own: locked.rows.every(({ backend }) => backend !== null && own.has(backend)),
   }
+}
+
+/** Returns the accounts of locked rows of usage, which have no ids. */
+function lockedUsage(rows: readonly UsageRowId[], lock: string): RawBuilder<unknown> {
+  const cells = [0, 1, 2, 3].map((i) => rows.map((row) => row[i]))
+  const given = sql`unnest(${cells[0]}::text[], ${cells[1]}::integer[], ${cells[2]}::bigint[], ${cells[3]}::text[])
+    as given(account, grain, hour, digest) join usage using (account, grain, hour, digest)`
+  const free = sql`select account, grain, hour, digest from ${given} for ${sql.raw(lock)} of usage skip locked`
+  return sql`select 'usage' as name, account as id, (select pid from pg_locks
+      where locktype = 'transactionid' and granted and transactionid = usage.xmax) as backend
+    from ${given} where (account, grain, hour, digest) not in (select * from (${free}) as free)`
 }

@@ -13,18 +13,23 @@ const CHUNK_WALLETS = 1000
  * What those do who run the service: deposits, quotas, statements.
  */
 
-/** Adds to an account's balance, once per reference. */
+/**
+ * Adds to an account's balance, once per reference.
+ *
+ * @param reason of an adjustment; null for a deposit.
+ */
 export async function deposit(
   trx: Database,
   account: string,
   amount: bigint,
   reference: string,
   at: number,
+  reason: string | null = null,
 ): Promise<DepositResult> {
   const wallet = await open(trx, accountWallet(account), true)
   const inserted = await trx
     .insertInto('deposits')
-    .values({ account, reference, amount, at: BigInt(at) })
+    .values({ account, reference, amount, at: BigInt(at), reason })
     .onConflict((conflict) => conflict.columns(['account', 'reference']).doNothing())
     .returning('amount')
     .execute()

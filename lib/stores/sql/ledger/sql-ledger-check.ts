@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import {
   type AuditedCharges,
   type AuditedDeposit,
@@ -9,6 +10,8 @@ import {
 } from '../../../ledger/audit.ts'
 import type { LedgerCheck } from '../../../ledger/index.ts'
 import type { Database } from '../driver/tables.ts'
+import { chargedUsage } from '../usage/charged-usage.ts'
+import { readWallets } from './budget-cells.ts'
 
 /** The most rows of one statement, so that none takes long or blocks the event loop. */
 const PAGE_ROWS = 2000
@@ -26,6 +29,7 @@ export function checkLedger(db: Database): Promise<LedgerCheck> {
       leases: leasesOf(trx),
       holds: holdsOf(trx),
       wallets: walletsOf(trx),
+      usage: chargedUsage(trx),
     }),
   )
 }
@@ -53,14 +57,21 @@ async function* chargesOf(trx: Database): AsyncIterable<readonly AuditedCharges[
       .select(({ fn }) => [
         'account',
         'key',
+        'budgets',
         fn.sum<bigint>('amount').as('amount'),
         fn.countAll<bigint>().as('count'),
+        sql<bigint>`sum(case when usage is null then amount else 0 end)`.as('uncounted'),
       ])
       .where('request_id', '>', after)
       .where('request_id', '<=', last)
-      .groupBy(['account', 'key'])
+      .groupBy(['account', 'key', 'budgets'])
       .execute()
-    yield sums.map((sum) => ({ ...sum, count: Number(sum.count) }))
+    yield sums.map((sum) => ({
+      ...sum,
+      budgets: readWallets(sum.budgets),
+      count: Number(sum.count),
+      uncounted: BigInt(sum.uncounted),
+    }))
     after = last
   }
 }
@@ -71,23 +82,31 @@ async function* voidsOf(trx: Database): AsyncIterable<readonly AuditedVoid[]> {
       .selectFrom('voids')
       .leftJoin('charges', 'charges.request_id', 'voids.request_id')
       .select(['voids.request_id as requestId', 'voids.account', 'voids.key', 'voids.amount'])
+      .select('voids.counted')
       .select(['charges.account as chargedAccount', 'charges.key as chargedKey', 'charges.amount as charged'])
+      .select('charges.budgets as chargedBudgets')
       .where('voids.request_id', '>', after)
       .orderBy('voids.request_id')
       .limit(PAGE_ROWS)
       .execute()
   for await (const rows of pagesOf(page, ({ requestId }) => requestId)) {
-    yield rows.map(({ chargedAccount, chargedKey, charged, ...undone }) => {
+    yield rows.map(({ chargedAccount, chargedKey, charged, chargedBudgets, counted, ...undone }) => {
       const charge =
         chargedAccount === null || charged === null
           ? null
-          : { account: chargedAccount, key: chargedKey, amount: charged }
-      return { ...undone, charge }
+          : {
+              account: chargedAccount,
+              key: chargedKey,
+              amount: charged,
+              budgets: readWallets(chargedBudgets),
+            }
+      return { ...undone, charge, uncounted: charge !== null && counted === null }
     })
   }
 }
 
-function leasesOf(trx: Database): AsyncIterable<readonly AuditedLease[]> {
+/** Yields leases, and what videos hold of budgets. */
+async function* leasesOf(trx: Database): AsyncIterable<readonly AuditedLease[]> {
   const page = (after: string) =>
     trx
       .selectFrom('leases')
@@ -96,7 +115,17 @@ function leasesOf(trx: Database): AsyncIterable<readonly AuditedLease[]> {
       .orderBy('id')
       .limit(PAGE_ROWS)
       .execute()
-  return pagesOf(page, ({ id }) => id)
+  yield* pagesOf(page, ({ id }) => id)
+  const id = sql<string>`request_id || ' ' || wallet`
+  const holds = (after: string) =>
+    trx
+      .selectFrom('budget_holds')
+      .select([id.as('id'), 'wallet', 'amount as held', sql<null>`null`.as('ended')])
+      .where(id, '>', after)
+      .orderBy(id)
+      .limit(PAGE_ROWS)
+      .execute()
+  yield* pagesOf(holds, ({ id }) => id)
 }
 
 async function* holdsOf(trx: Database): AsyncIterable<readonly AuditedHold[]> {

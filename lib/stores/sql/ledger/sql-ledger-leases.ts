@@ -4,20 +4,15 @@ import { isPostgres } from '../driver/is-postgres.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
-import {
-  type LockedWallet,
-  lockFreeLeases,
-  lockFreeWallets,
-  lockLeases,
-  lockWallets,
-  saveLeases,
-  saveWallets,
-} from './sql-ledger-rows.ts'
+import { isNotWritten } from '../driver/write-together.ts'
+import { CHANGE_LEASES, SWEEP_LEASES } from './lease-statements.ts'
+import { freeAbandonedHolds } from './sql-ledger-holds.ts'
+import { type LockedWallet, lockLeases, lockWallets, saveLeases, saveWallets } from './sql-ledger-rows.ts'
 
 const CHUNK_LEASES = 1000
 /** Most ended leases deleted at a time. */
 const MAX_DELETED = 1000
-const FORGET_EVERY_MS = 60_000
+const TIDY_EVERY_MS = 60_000
 
 const RENEW = RowStatement.update<{ id: string }>(
   'leases',
@@ -46,41 +41,23 @@ interface Sweep {
 
 /** Takes, returns, renews and sweeps the leases of processes. */
 export class Leasing {
-  #forgotAt = Number.NEGATIVE_INFINITY
+  #tidiedAt = Number.NEGATIVE_INFINITY
   readonly #sweeps: Sweep[] = []
 
-  async change(trx: Database, owner: string, changes: readonly LeaseChange[]): Promise<LeaseAnswer[]> {
-    const wallets = await lockWallets(
-      trx,
-      changes.map(({ wallet }) => wallet),
-    )
-    const leases = await lockLeases(
-      trx,
-      changes.map(({ lease }) => lease),
-    )
-    const now = Date.now()
-    const changedWallets = new Set<LockedWallet>()
-    const changedLeases = new Set<string>()
-    const answers = changes.map((change) => {
-      const wallet = wallets.get(change.wallet)
-      const { answer, lease } = changeLease(wallet, leases.get(change.lease), { ...change, owner }, now)
-      if (wallet && lease) {
-        leases.set(lease.id, lease)
-        changedLeases.add(lease.id)
-        changedWallets.add(wallet)
+  /** Makes changes in a transaction of their own: on Postgres, nearly always, in one round trip. */
+  async change(db: Database, owner: string, changes: readonly LeaseChange[]): Promise<LeaseAnswer[]> {
+    if (isPostgres(db) && areOfDifferentRows(changes)) {
+      try {
+        return await changeAtOnce(db, owner, changes)
+      } catch (error) {
+        if (!isNotWritten(error)) throw error
       }
-      return answer
-    })
-    await saveLeases(
-      trx,
-      [...leases.values()].filter(({ id }) => changedLeases.has(id)),
-    )
-    await saveWallets(trx, changedWallets)
-    return answers
+    }
+    return db.transaction().execute((trx) => changeWithin(trx, owner, changes))
   }
 
   async renew(db: Database, leases: readonly string[], at: number): Promise<Set<string>> {
-    await this.#forgetEnded(db)
+    await this.#tidy(db)
     const kept = new Set<string>()
     const ids = [...new Set(leases)]
     for (let i = 0; i < ids.length; i += CHUNK_LEASES) {
@@ -114,17 +91,19 @@ export class Leasing {
 
   async #sweepAll(db: Database, sweeps: readonly Sweep[]): Promise<void> {
     try {
-      const swept = await db.transaction().execute((trx) => sweepWithin(trx, sweeps))
+      const swept = await (isPostgres(db)
+        ? sweepAtOnce(db, sweeps)
+        : db.transaction().execute((trx) => sweepWithin(trx, sweeps)))
       for (const { id, resolve } of sweeps) resolve(swept.has(id))
     } catch (error) {
       for (const { reject } of sweeps) reject(error)
     }
   }
 
-  async #forgetEnded(db: Database): Promise<void> {
+  async #tidy(db: Database): Promise<void> {
     const now = Date.now()
-    if (now - this.#forgotAt < FORGET_EVERY_MS) return
-    this.#forgotAt = now
+    if (now - this.#tidiedAt < TIDY_EVERY_MS) return
+    this.#tidiedAt = now
     let ended = db
       .selectFrom('leases')
       .select('id')
@@ -132,18 +111,90 @@ export class Leasing {
       .limit(MAX_DELETED)
     if (isPostgres(db)) ended = ended.forUpdate().skipLocked()
     await db.deleteFrom('leases').where('id', 'in', ended).execute()
+    await freeAbandonedHolds(db)
   }
 }
 
-/** Returns the leases that are swept by now. What somebody else has locked is left for another time. */
+function areOfDifferentRows(changes: readonly LeaseChange[]): boolean {
+  const rows = new Set(changes.flatMap(({ lease, wallet }) => [`lease ${lease}`, `wallet ${wallet}`]))
+  return rows.size === 2 * changes.length
+}
+
+async function changeAtOnce(
+  db: Database,
+  owner: string,
+  changes: readonly LeaseChange[],
+): Promise<LeaseAnswer[]> {
+  const now = Date.now()
+  const { rows } = await CHANGE_LEASES.run(
+    db,
+    changes.map(({ lease, wallet, seq, change }) =>
+      change.kind === 'take'
+        ? [lease, wallet, owner, seq, 1, change.need, change.want, now]
+        : [lease, wallet, owner, seq, 0, 0n, change.amount, now],
+    ),
+  )
+  const byLease = new Map(rows.map((row) => [row.lease, row]))
+  return changes.map(({ lease }) => {
+    const row = byLease.get(lease)
+    if (!row) return { moved: 0n, lost: false, open: false, state: undefined }
+    const { moved, lost, open, limited, funds, spent, leased } = row
+    return { moved, lost, open, state: { limited: limited !== 0, funds, spent, leased } }
+  })
+}
+
+async function changeWithin(
+  trx: Database,
+  owner: string,
+  changes: readonly LeaseChange[],
+): Promise<LeaseAnswer[]> {
+  const wallets = await lockWallets(
+    trx,
+    changes.map(({ wallet }) => wallet),
+  )
+  const leases = await lockLeases(
+    trx,
+    changes.map(({ lease }) => lease),
+  )
+  const now = Date.now()
+  const changedWallets = new Set<LockedWallet>()
+  const changedLeases = new Set<string>()
+  const answers = changes.map((change) => {
+    const wallet = wallets.get(change.wallet)
+    const { answer, lease } = changeLease(wallet, leases.get(change.lease), { ...change, owner }, now)
+    if (wallet && lease) {
+      leases.set(lease.id, lease)
+      changedLeases.add(lease.id)
+      changedWallets.add(wallet)
+    }
+    return answer
+  })
+  await saveLeases(
+    trx,
+    [...leases.values()].filter(({ id }) => changedLeases.has(id)),
+  )
+  await saveWallets(trx, changedWallets)
+  return answers
+}
+
+async function sweepAtOnce(db: Database, sweeps: readonly Sweep[]): Promise<Set<string>> {
+  const now = Date.now()
+  const { rows } = await SWEEP_LEASES.run(
+    db,
+    sweeps.map(({ id, beats }) => [id, beats, now]),
+  )
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** Returns the leases that are swept by now, for SQLite, which has one writer. */
 async function sweepWithin(trx: Database, sweeps: readonly Sweep[]): Promise<Set<string>> {
   const ids = sweeps.map(({ id }) => id)
   const found = await trx.selectFrom('leases').select('wallet').distinct().where('id', 'in', ids).execute()
-  const wallets = await lockFreeWallets(
+  const wallets = await lockWallets(
     trx,
     found.map(({ wallet }) => wallet),
   )
-  const leases = await lockFreeLeases(trx, ids)
+  const leases = await lockLeases(trx, ids)
   const swept = new Set<string>()
   const ended: LeaseRecord[] = []
   const changed = new Map<WalletId, LockedWallet>()

@@ -2,7 +2,8 @@ import { assertFigure } from '../../../ledger/amounts.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import type { LeaseRecord, WalletFigures } from '../../../ledger/lease.ts'
 import { RowStatement } from '../driver/row-statement.ts'
-import type { Database, LeasesTable, WalletsTable } from '../driver/tables.ts'
+import type { Database } from '../driver/tables.ts'
+import type { LeasesTable, WalletsTable } from './ledger-tables.ts'
 
 /*
  * All who write wallets and leases lock them first, in the order of their ids, wallets before leases: no two ever wait
@@ -20,17 +21,11 @@ const LOCK_WALLETS = RowStatement.select<WalletsTable>(
   { locks: true },
 )
 
-const LOCK_FREE_WALLETS = RowStatement.select<WalletsTable>(
-  { id: 'text' },
-  'select found.* from given join wallets as found on found.id = given.id',
-  { locks: 'free ones' },
-)
-
 const OPEN_WALLETS = RowStatement.insert(
   'wallets',
-  { id: 'text', limited: 'bigint' },
+  { id: 'text', limited: 'bigint', funds: 'bigint' },
   'on conflict (id) do nothing',
-  { constants: { funds: 0, spent: 0, leased: 0, overrun: 0 } },
+  { constants: { spent: 0, leased: 0, overrun: 0 } },
 )
 
 const WALLET_COLUMNS = {
@@ -51,24 +46,11 @@ const SAVE_WALLETS = RowStatement.update(
 )
 
 /** Locks wallets until the transaction ends. Unknown wallets are left out. */
-export function lockWallets(trx: Database, ids: Iterable<WalletId>): Promise<Map<WalletId, LockedWallet>> {
-  return walletsBy(LOCK_WALLETS, trx, ids)
-}
-
-/** Does the same, and leaves out wallets that somebody else has locked. */
-export function lockFreeWallets(
+export async function lockWallets(
   trx: Database,
   ids: Iterable<WalletId>,
 ): Promise<Map<WalletId, LockedWallet>> {
-  return walletsBy(LOCK_FREE_WALLETS, trx, ids)
-}
-
-async function walletsBy(
-  statement: typeof LOCK_WALLETS,
-  trx: Database,
-  ids: Iterable<WalletId>,
-): Promise<Map<WalletId, LockedWallet>> {
-  const { rows } = await statement.run(
+  const { rows } = await LOCK_WALLETS.run(
     trx,
     Array.from(new Set(ids), (id) => [id]),
   )
@@ -83,7 +65,7 @@ export async function openWallets(
 ): Promise<Map<WalletId, LockedWallet>> {
   await OPEN_WALLETS.run(
     trx,
-    ids.map((id) => [id, Number(limited)]),
+    ids.map((id) => [id, Number(limited), 0n]),
   )
   return lockWallets(trx, ids)
 }
@@ -126,12 +108,6 @@ const LOCK_LEASES = RowStatement.select<LeasesTable>(
   { locks: true },
 )
 
-const LOCK_FREE_LEASES = RowStatement.select<LeasesTable>(
-  { id: 'text' },
-  'select found.* from given join leases as found on found.id = given.id',
-  { locks: 'free ones' },
-)
-
 const SAVE_LEASES = RowStatement.insert(
   'leases',
   LEASE_COLUMNS,
@@ -140,21 +116,8 @@ const SAVE_LEASES = RowStatement.insert(
 )
 
 /** Locks leases until the transaction ends, ended ones included. Unknown leases are left out. */
-export function lockLeases(trx: Database, ids: Iterable<string>): Promise<Map<string, LeaseRecord>> {
-  return leasesBy(LOCK_LEASES, trx, ids)
-}
-
-/** Does the same, and leaves out leases that somebody else has locked. */
-export function lockFreeLeases(trx: Database, ids: Iterable<string>): Promise<Map<string, LeaseRecord>> {
-  return leasesBy(LOCK_FREE_LEASES, trx, ids)
-}
-
-async function leasesBy(
-  statement: typeof LOCK_LEASES,
-  trx: Database,
-  ids: Iterable<string>,
-): Promise<Map<string, LeaseRecord>> {
-  const { rows } = await statement.run(
+export async function lockLeases(trx: Database, ids: Iterable<string>): Promise<Map<string, LeaseRecord>> {
+  const { rows } = await LOCK_LEASES.run(
     trx,
     Array.from(new Set(ids), (id) => [id]),
   )

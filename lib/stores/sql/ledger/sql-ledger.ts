@@ -1,5 +1,6 @@
 import { checkOptions } from '../../../core/options/index.ts'
 import { assertChange, assertFigure, assertLimit, assertSettlement } from '../../../ledger/amounts.ts'
+import { budgetOfWallet } from '../../../ledger/budgets/budget.ts'
 import type {
   DepositResult,
   LeaseAnswer,
@@ -15,7 +16,8 @@ import type {
 } from '../../../ledger/index.ts'
 import { aDatabase, checkDatabase } from '../driver/check-database.ts'
 import type { Database } from '../driver/tables.ts'
-import { rowsOfChanges, rowsOfSettlements, unlessHeldUp } from './sql-held-up.ts'
+import { openBudgetWallets } from './budget-wallets.ts'
+import { rowsOfBudgets, rowsOfChanges, rowsOfSettlements, unlessHeldUp } from './sql-held-up.ts'
 import { deposit, setLimit, statementsOf } from './sql-ledger-books.ts'
 import { checkLedger } from './sql-ledger-check.ts'
 import { Leasing } from './sql-ledger-leases.ts'
@@ -59,7 +61,23 @@ export class SqlLedger implements Ledger, LedgerBooks {
   async change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]> {
     changes.forEach(assertChange)
     if (changes.length === 0) return []
-    const change = () => this.#db.transaction().execute((trx) => this.#leasing.change(trx, owner, changes))
+    const answers = await this.#change(owner, changes)
+    const missing = changes.filter(
+      ({ wallet }, i) => !answers[i]?.state && budgetOfWallet(wallet) !== undefined,
+    )
+    if (missing.length === 0) return answers
+    const wallets = missing.map(({ wallet }) => wallet)
+    await unlessHeldUp(
+      this.#db,
+      () => rowsOfBudgets(wallets),
+      () => this.#db.transaction().execute((trx) => openBudgetWallets(trx, wallets)),
+    )
+    const again = await this.#change(owner, missing)
+    return changes.map((change, i) => again[missing.indexOf(change)] ?? (answers[i] as LeaseAnswer))
+  }
+
+  #change(owner: string, changes: readonly LeaseChange[]): Promise<LeaseAnswer[]> {
+    const change = () => this.#leasing.change(this.#db, owner, changes)
     return unlessHeldUp(this.#db, () => rowsOfChanges(changes), change)
   }
 

@@ -1,11 +1,14 @@
+import { shareOfCharge } from '../../../core/usage/index.ts'
 import type { Settlement, SettlementResult, WalletId } from '../../../ledger/index.ts'
 import type { SettledClaim } from '../../../ledger/ledger.ts'
-import type { Standing } from '../../../ledger/settlement.ts'
 import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { writeTogether } from '../driver/write-together.ts'
-import { claimName, type FoundRows, SettlementBatch } from './settlement-batch.ts'
+import { readUsage } from '../usage/charge-usage.ts'
+import { readWallets } from './budget-cells.ts'
+import { openBudgetWallets } from './budget-wallets.ts'
+import { type CountedCharge, claimName, type FoundRows, SettlementBatch } from './settlement-batch.ts'
 import { lockLeases, lockWallets } from './sql-ledger-rows.ts'
 
 /** Another process can interfere only with the first charge of a wallet that does not exist yet. */
@@ -36,6 +39,9 @@ async function settleFound(
   trx: Database,
   settlements: readonly Settlement[],
 ): Promise<readonly SettlementResult[]> {
+  // Not by the batch, which opens wallets without a limit. A budget of a call that held nothing may have none yet.
+  const budgets = settlements.flatMap((settlement) => settlement.budgets ?? [])
+  if (budgets.length > 0) await openBudgetWallets(trx, [...new Set(budgets)])
   const batch = new SettlementBatch(settlements, await findRows(trx, settlements))
   batch.assertFigures()
   for (const { statement, rows } of batch.writes()) {
@@ -87,35 +93,50 @@ interface StandingRow {
   readonly account: string | null
   readonly key: string | null
   readonly amount: bigint | null
+  readonly budgets: string | null
   readonly voided: string | null
+  readonly at: bigint | null
+  readonly cost: bigint | null
+  readonly usage: string | null
 }
 
 const FIND_STANDING = RowStatement.select<StandingRow>(
   { request_id: 'text' },
-  `select given.request_id, charges.account, charges.key, charges.amount, voids.request_id as voided
+  `select given.request_id, charges.account, charges.key, charges.amount, charges.budgets, charges.at, charges.cost,
+    charges.usage,
+    voids.request_id as voided
     from given left join charges on charges.request_id = given.request_id
     left join voids on voids.request_id = given.request_id
     where charges.request_id is not null or voids.request_id is not null`,
 )
 
-async function standingOf(trx: Database, requestIds: readonly string[]): Promise<Map<string, Standing>> {
+async function standingOf(trx: Database, requestIds: readonly string[]): Promise<Map<string, CountedCharge>> {
   const { rows } = await FIND_STANDING.run(
     trx,
     requestIds.map((id) => [id]),
   )
   return new Map(
-    rows.map(({ request_id, amount, voided, ...charged }) => [
-      request_id,
-      { ...charged, amount: amount ?? 0n, voided: voided !== null },
-    ]),
+    rows.map(({ request_id, account, key, amount, budgets, voided, at, cost, usage }) => {
+      const charge = account !== null &&
+        usage !== null && { account, key, amount: amount ?? 0n, at: Number(at), cost }
+      const share = charge ? shareOfCharge({ ...charge, usage: readUsage(usage as string) }) : null
+      const standing = {
+        account,
+        key,
+        amount: amount ?? 0n,
+        budgets: readWallets(budgets),
+        voided: voided !== null,
+      }
+      return [request_id, { ...standing, share }]
+    }),
   )
 }
 
-function walletsOf({ account, key, draws }: Settlement): WalletId[] {
+function walletsOf({ account, key, budgets = [], draws }: Settlement): WalletId[] {
   const drawn = draws.map(({ wallet }) => wallet)
   return key === null
-    ? [accountWallet(account), ...drawn]
-    : [accountWallet(account), keyWallet(key), ...drawn]
+    ? [accountWallet(account), ...budgets, ...drawn]
+    : [accountWallet(account), keyWallet(key), ...budgets, ...drawn]
 }
 
 /** Locks wallets first: another transaction that settles the same calls waits there. */

@@ -1,0 +1,158 @@
+import { type Logger, quietLogger } from '../../core/call/index.ts'
+import { aLogger, anObjectWith, checkOptions, type OptionRules, required } from '../../core/options/index.ts'
+import { StoreGuard } from '../../core/store-guard/index.ts'
+import type { WalletId } from '../wallet.ts'
+import type { Budget, BudgetPeriod } from './budget.ts'
+import { type BudgetedCall, BudgetIndex } from './budget-index.ts'
+import { budgetRefusal } from './budget-refusal.ts'
+
+/** The budgets that have changed since a version. */
+export interface BudgetChanges {
+  /** What to ask with the next time. */
+  readonly version: number
+  /** Deleted ones included. */
+  readonly budgets: readonly (Budget & { readonly deleted: boolean })[]
+}
+
+/** Options of {@link Budgets}. */
+export interface BudgetsOptions {
+  /** The store of the budgets: a `MemoryBudgetStore` or a `SqlBudgetStore`. */
+  store: {
+    /** Returns what has changed since a version; 0 for all. */
+    changes(since: number): Promise<BudgetChanges>
+    /** Has it told, once, that the budget of a wallet has refused a call. */
+    noteRefusal(wallet: WalletId, at: number): Promise<void>
+  }
+  /** How often the store is read, in milliseconds; at most 4000: changes take effect within 5 s. Defaults to 2000. */
+  pollMs?: number
+  /** Logs outages of the store. Defaults to the console. */
+  logger?: Logger
+}
+
+const RULES: OptionRules<BudgetsOptions> = {
+  store: required(anObjectWith('a MemoryBudgetStore or a SqlBudgetStore', 'changes', 'noteRefusal')),
+  pollMs: {
+    be: 'above 0 and at most 4000',
+    accepts: (value) => typeof value === 'number' && value > 0 && value <= 4000,
+  },
+  logger: aLogger,
+}
+
+const STORE_TIMEOUT_MS = 1000
+
+/**
+ * The budgets of a shared store, as this process knows them. During an outage of the store they stay as they are.
+ *
+ * @throws TypeError at construction when an option is unusable.
+ * @example
+ * const budgets = new Budgets({ store: new SqlBudgetStore(db) })
+ * await budgets.refresh()
+ * app.use(billingGuard({ pool, catalog, budgets }))
+ */
+export class Budgets {
+  readonly #store: BudgetsOptions['store']
+  readonly #pollMs: number
+  readonly #logger: Logger
+  readonly #guard: StoreGuard
+  readonly #index = new BudgetIndex()
+  /** How many there are. */
+  count = 0
+  /** The calls that budgets have refused, by the narrowest member of their scope. */
+  readonly refusals = { account: 0, key: 0, user: 0, tag: 0 }
+  /** The periods whose refusals are noted. */
+  readonly #noted = new WeakSet<BudgetPeriod>()
+  #version = 0
+  #reading: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(options: BudgetsOptions) {
+    checkOptions('Budgets', options, RULES)
+    const { store, pollMs = 2000 } = options
+    this.#store = store
+    this.#pollMs = pollMs
+    const logger = quietLogger(options.logger)
+    this.#logger = logger
+    this.#guard = new StoreGuard({ name: 'budgets', logger, timeoutMs: STORE_TIMEOUT_MS })
+    this.#schedule()
+  }
+
+  /**
+   * Reads the store now.
+   *
+   * @throws {StoreAway} if the store does not answer; budgets stay as they are.
+   */
+  async refresh(): Promise<void> {
+    // A read that has begun before may not see the latest change.
+    await this.#reading?.catch(() => {})
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  /** Returns the budgets that a call counts against, in the periods that are running at a time. */
+  matching(call: BudgetedCall, at: number): readonly BudgetPeriod[] {
+    return this.#index.matching(call, at)
+  }
+
+  /** Counts a call that a budget has refused. */
+  noteRefusal(budget: string): void {
+    const scope = this.#index.scopeOf(budget)
+    const narrowest = (['tag', 'user', 'key'] as const).find((member) => (scope?.[member] ?? null) !== null)
+    this.refusals[narrowest ?? 'account']++
+  }
+
+  /** Returns the message for a call that a budget has refused, and has the first refusal of a period told to operators. */
+  refusal(refused: string, period: BudgetPeriod): { message?: string } {
+    // Other calls hold the rest, which comes back in seconds.
+    if (refused === 'quota_lease_exhausted') return {}
+    if (!this.#noted.has(period)) void this.#note(period)
+    return { message: budgetRefusal(period) }
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+  }
+
+  async #note(period: BudgetPeriod): Promise<void> {
+    this.#noted.add(period)
+    try {
+      await this.#guard.insist(() => this.#store.noteRefusal(period.wallet, Date.now()))
+    } catch {
+      // The guard has logged the outage. The next refusal is noted.
+      this.#noted.delete(period)
+    }
+  }
+
+  async #read(): Promise<void> {
+    const { version, budgets } = await this.#guard.insist(() => this.#store.changes(this.#version))
+    for (const budget of budgets) {
+      if (budget.deleted) this.#index.delete(budget.id)
+      else this.#set(budget)
+    }
+    this.#version = version
+    this.count = this.#index.size
+  }
+
+  #set(budget: Budget): void {
+    try {
+      this.#index.set(budget)
+    } catch (error) {
+      // Another process may know more time zones. The other budgets hold.
+      this.#logger.error({ err: error, budget: budget.id }, 'budgets: this one cannot be kept here')
+    }
+  }
+
+  #schedule(): void {
+    if (this.#closed) return
+    // The guard has logged the outage.
+    const poll = (): void =>
+      void this.refresh().then(
+        () => this.#schedule(),
+        () => this.#schedule(),
+      )
+    this.#timer = setTimeout(poll, this.#pollMs).unref()
+  }
+}

@@ -1,0 +1,86 @@
+import { formatAmount } from '../../../core/catalog/index.ts'
+import { budgetEvent, thresholdsOf } from '../../../endpoints/admin/budgets/budget-events.ts'
+import type { BudgetTerms } from '../../../ledger/budgets/budget.ts'
+import type { WalletId } from '../../../ledger/index.ts'
+import { RowStatement } from '../driver/row-statement.ts'
+import type { Database } from '../driver/tables.ts'
+import { recordEvents } from '../webhooks/event-rows.ts'
+import { lockWallets } from './sql-ledger-rows.ts'
+
+/*
+ * What is told once a budget has spent a share of its amount. The events are written when the wallet of a period is opened,
+ * and told in the transaction that reaches their amount: once, however many processes charge and whatever becomes of the
+ * terms. Whoever writes them has locked the wallet.
+ */
+
+const NOTE = RowStatement.insert(
+  'budget_notices',
+  { id: 'text', wallet: 'text', amount: 'bigint', type: 'text', subject: 'text', data: 'text' },
+  'on conflict (id) do nothing',
+  { constants: { told: 0 }, loose: true },
+)
+
+const REACHED =
+  'found.told = 0 and found.amount <= (select spent from wallets where wallets.id = found.wallet)'
+
+/** Records the events of given wallets that have become due, the lower share as the earlier one. Comes behind the spending, and before {@link MARK_TOLD}. */
+export const TELL_REACHED = RowStatement.select(
+  { wallet: 'text', at: 'bigint' },
+  `insert into webhook_events (id, type, subject, at, data, addressed)
+    select found.id, found.type, found.subject, given.at + (select count(*) from budget_notices as lower
+      where lower.wallet = found.wallet and lower.amount < found.amount), found.data, 0
+    from given join budget_notices as found on found.wallet = given.wallet where ${REACHED}
+    on conflict (id) do nothing`,
+)
+
+export const MARK_TOLD = RowStatement.update(
+  'budget_notices',
+  { wallet: 'text' },
+  'told = 1',
+  `found.wallet = given.wallet and ${REACHED}`,
+  undefined,
+  { loose: true },
+)
+
+/** Tells what the spending of locked wallets has reached. */
+export async function tellReached(trx: Database, wallets: readonly WalletId[], at: number): Promise<void> {
+  await TELL_REACHED.run(
+    trx,
+    wallets.map((wallet) => [wallet, at]),
+  )
+  await MARK_TOLD.run(
+    trx,
+    wallets.map((wallet) => [wallet]),
+  )
+}
+
+/** Tells that a budget has refused a call, unless it was told before that all is spent. */
+export async function tellRefused(trx: Database, wallet: WalletId, at: number): Promise<void> {
+  const locked = (await lockWallets(trx, [wallet])).get(wallet)
+  const notice = await trx
+    .selectFrom('budget_notices')
+    .select(['id', 'subject', 'data'])
+    .where('wallet', '=', wallet)
+    .where('type', '=', 'budget.exhausted')
+    .where('told', '=', 0)
+    .executeTakeFirst()
+  if (!locked || !notice) return
+  const { id, subject } = notice
+  const data = { ...JSON.parse(notice.data), spent: formatAmount(locked.spent) }
+  await recordEvents(trx, [{ id, type: 'budget.exhausted', subject, at, data }])
+  await trx.updateTable('budget_notices').set({ told: 1 }).where('id', '=', id).execute()
+}
+
+/** Writes the events of the wallet of a period, in place of those of earlier terms that were not told. */
+export async function noteThresholds(trx: Database, wallet: WalletId, terms: BudgetTerms): Promise<void> {
+  await dropUntold(trx, wallet)
+  const rows = thresholdsOf(terms).map((threshold) => {
+    const { id, type, subject, data } = budgetEvent(wallet, terms, threshold, threshold.amount, 0)
+    return [id, wallet, threshold.amount, type, subject, JSON.stringify(data)]
+  })
+  await NOTE.run(trx, rows)
+}
+
+export async function dropUntold(trx: Database, wallet: WalletId): Promise<void> {
+  await trx.deleteFrom('budget_notices').where('wallet', '=', wallet).where('told', '=', 0).execute()
+}
