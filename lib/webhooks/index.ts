@@ -1,0 +1,39 @@
+export type { WatchedLine } from './line-watch.ts'
+export {
+  DROPPED,
+  GONE,
+  LASTING_STATES,
+  MemoryWebhooks,
+  type MemoryWebhooksOptions,
+} from './memory-webhooks.ts'
+export {
+  type Addressed,
+  type AttemptEnd,
+  type ClaimedDelivery,
+  type DeliveryClaim,
+  MAX_WAITING,
+  type Telling,
+  type ToldState,
+  type WebhookOutbox,
+} from './outbox.ts'
+export { newWebhookSecret } from './signed-message.ts'
+export type { EndingKey, WatchedBalance, WatchedFacts } from './watched-facts.ts'
+export {
+  type Delivery,
+  type DeliveryQuery,
+  MAX_WEBHOOKS,
+  type NewWebhook,
+  type Webhook,
+  type WebhookStore,
+  webhookChange,
+} from './webhook.ts'
+export {
+  type EventFacts,
+  newEvent,
+  WEBHOOK_EVENTS,
+  type WebhookEvent,
+  type WebhookEventType,
+} from './webhook-event.ts'
+export { WebhookSender, type WebhookSenderOptions } from './webhook-sender.ts'
+export { webhookUrlFault } from './webhook-url.ts'
+export { WebhookWatch, type WebhookWatchOptions } from './webhook-watch.ts'

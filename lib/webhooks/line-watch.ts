@@ -1,0 +1,89 @@
+import type { WebhookOutbox } from './outbox.ts'
+import { newEvent } from './webhook-event.ts'
+
+/** A line as a process sees it. */
+export interface WatchedLine {
+  readonly id: string
+  /** Whether its own circuit is open, or half open, to all accounts. */
+  readonly down: boolean
+}
+
+/** How often a process that sees a line down says so again. */
+const CONFIRM_EVERY_MS = 20_000
+/** A line that nobody has said to be down for so long is up: the process that saw it down has ended. */
+const FORGOTTEN_AFTER_MS = 60_000
+
+/**
+ * Tells which lines go down and come up. Each process has circuits of its own: a line is down once the first of them opens,
+ * and up once the first process that saw it open sees it closed, because a call has succeeded then.
+ */
+export class LineWatch {
+  readonly #outbox: WebhookOutbox
+  readonly #lines: () => readonly WatchedLine[]
+  /** The lines that this process sees down, and when it said so last. */
+  readonly #down = new Map<string, number>()
+  #confirmedAt = Number.NEGATIVE_INFINITY
+
+  constructor(outbox: WebhookOutbox, lines: () => readonly WatchedLine[]) {
+    this.#outbox = outbox
+    this.#lines = lines
+  }
+
+  async look(now: number): Promise<void> {
+    const lines = this.#lines()
+    for (const { id, down } of lines) {
+      const saidAt = this.#down.get(id)
+      if (down && saidAt === undefined) await this.#tellDown(id, now)
+      else if (down && now - Number(saidAt) >= CONFIRM_EVERY_MS) await this.#confirm(id, now)
+      else if (!down && saidAt !== undefined) {
+        await this.#tellUp(id, now, now)
+        this.#down.delete(id)
+      }
+    }
+    if (now - this.#confirmedAt >= CONFIRM_EVERY_MS) await this.#tellForgotten(lines, now)
+  }
+
+  async #tellDown(id: string, at: number): Promise<void> {
+    const subject = subjectOf(id)
+    const event = newEvent({ type: 'line.down', subject, at, data: { line: id } })
+    await this.#outbox.tell(subject, at, (told) =>
+      told?.state === 'down' ? { state: 'down' } : { state: 'down', event },
+    )
+    this.#down.set(id, at)
+  }
+
+  async #confirm(id: string, at: number): Promise<void> {
+    await this.#outbox.tell(subjectOf(id), at, (told) =>
+      told?.state === 'down' ? { state: 'down' } : undefined,
+    )
+    this.#down.set(id, at)
+  }
+
+  /** @param before tells only if nobody has said since that the line is down. */
+  async #tellUp(id: string, at: number, before: number): Promise<void> {
+    const subject = subjectOf(id)
+    const event = newEvent({ type: 'line.up', subject, at, data: { line: id } })
+    await this.#outbox.tell(subject, at, (told) =>
+      told?.state === 'down' && told.at <= before ? { state: 'up', event } : undefined,
+    )
+  }
+
+  async #tellForgotten(lines: readonly WatchedLine[], now: number): Promise<void> {
+    const before = now - FORGOTTEN_AFTER_MS
+    for (const [subject, { at }] of await this.#outbox.told('down')) {
+      const line = lines.find(({ id }) => subjectOf(id) === subject)
+      if (at > before || line?.down) continue
+      if (line) await this.#tellUp(line.id, now, before)
+      // The config no longer has it.
+      else
+        await this.#outbox.tell(subject, now, (told) =>
+          told?.state === 'down' ? { state: 'gone' } : undefined,
+        )
+    }
+    this.#confirmedAt = now
+  }
+}
+
+function subjectOf(line: string): string {
+  return `line:${line}`
+}

@@ -1,0 +1,108 @@
+import type { WebhookEvent } from './webhook-event.ts'
+
+/** A delivery that a process has claimed, with all that it sends. */
+export interface ClaimedDelivery {
+  readonly id: string
+  readonly webhook: string
+  readonly url: string
+  /** The current secret first, then the one before it while that signs too. */
+  readonly secrets: readonly string[]
+  readonly event: WebhookEvent
+  /** The attempts so far, with this one. */
+  readonly attempts: number
+}
+
+/** A claim on due deliveries of a webhook. Times are milliseconds since the epoch. */
+export interface DeliveryClaim {
+  readonly webhook: string
+  /** The name of the process. */
+  readonly owner: string
+  readonly now: number
+  /** When the deliveries are due again, if the process has not said how they ended. */
+  readonly until: number
+  readonly limit: number
+}
+
+/** How an attempt ended. */
+export type AttemptEnd =
+  | { readonly kind: 'delivered'; readonly status: number }
+  /** Another attempt follows at `nextAt`; null: none does. */
+  | {
+      readonly kind: 'failed'
+      readonly status: number | null
+      readonly error: string
+      readonly nextAt: number | null
+    }
+  /** The receiver wants no more events: its webhook is disabled. */
+  | { readonly kind: 'gone'; readonly status: number }
+  /** The process ends: the attempt does not count, and another process may make it at once. */
+  | { readonly kind: 'handed_back' }
+
+/** What was told last of a subject, and when that was noted. */
+export interface ToldState {
+  readonly state: string
+  readonly at: number
+}
+
+/** A change of what was told of a subject. */
+export interface Telling {
+  readonly state: string
+  /** Absent: only the state, or its time, is noted. */
+  readonly event?: WebhookEvent
+}
+
+/** What {@link WebhookOutbox.address} did. */
+export interface Addressed {
+  readonly events: number
+  /** How many of the oldest deliveries were dropped, by webhook. */
+  readonly dropped: ReadonlyMap<string, number>
+}
+
+/** Most deliveries of a webhook that wait. Of more, the oldest are dropped. */
+export const MAX_WAITING = 1000
+
+/**
+ * Events and their deliveries, for all processes that share it. A webhook's events of one subject are delivered in the
+ * order of their records: the next waits until the one before it was delivered or given up.
+ */
+export interface WebhookOutbox {
+  /** Records events, except those whose id was recorded before. */
+  record(events: readonly WebhookEvent[]): Promise<void>
+
+  /**
+   * Records an event if it is news.
+   *
+   * @param decide returns what to tell after what was told last, while nobody else tells of this subject; undefined:
+   *   nothing. May be called again.
+   * @returns whether an event was recorded.
+   */
+  tell(
+    subject: string,
+    at: number,
+    decide: (told: ToldState | undefined) => Telling | undefined,
+  ): Promise<boolean>
+
+  /** Returns the subjects of which this state was told last. */
+  told(state: string): Promise<ReadonlyMap<string, ToldState>>
+
+  /** Returns whether nobody has taken this turn for `everyMs`, and takes it then. */
+  takeTurn(name: string, now: number, everyMs: number): Promise<boolean>
+
+  /** Makes the deliveries of new events. */
+  address(now: number): Promise<Addressed>
+
+  /** Returns the time of the oldest event that has not come to a receiver and is still meant to; null if there is none. */
+  oldestWaiting(): Promise<number | null>
+
+  /** Returns the webhooks that have due deliveries. */
+  due(now: number): Promise<readonly string[]>
+
+  /** Claims due deliveries: at most one of each subject, the first that waits. */
+  claim(claim: DeliveryClaim): Promise<readonly ClaimedDelivery[]>
+
+  /** Notes how an attempt ended, unless another process has claimed the delivery since. */
+  finish(id: string, owner: string, end: AttemptEnd, now: number): Promise<void>
+
+  /** Deletes up to `limit` deliveries made, and events told, before a time; returns how many deliveries. */
+  prune(before: number, limit: number): Promise<number>
+}

@@ -1,0 +1,178 @@
+import { type Logger, quietLogger } from '../core/call/index.ts'
+import { formatAmount } from '../core/catalog/index.ts'
+import {
+  aFunction,
+  aLogger,
+  anObjectWith,
+  aWholeNumber,
+  checkOptions,
+  type OptionRules,
+  required,
+} from '../core/options/index.ts'
+import { boundedStore } from '../core/store-guard/index.ts'
+import { LineWatch, type WatchedLine } from './line-watch.ts'
+import type { WebhookOutbox } from './outbox.ts'
+import type { WatchedBalance, WatchedFacts } from './watched-facts.ts'
+import { newEvent } from './webhook-event.ts'
+
+/** Options of {@link WebhookWatch}. Times are milliseconds. */
+export interface WebhookWatchOptions {
+  /** Where events are recorded. */
+  outbox: WebhookOutbox
+  /** Returns the lines as this process sees them. Defaults to none. */
+  lines?: () => readonly WatchedLine[]
+  /** Looks up balances and keys. Defaults to nothing: neither is told. */
+  facts?: WatchedFacts
+  /** How often lines are looked at. Defaults to 1000. */
+  roundMs?: number
+  /** Logs that events cannot be recorded. Defaults to the console. */
+  logger?: Logger
+  /** Returns the time since the epoch. Defaults to `Date.now`. */
+  now?: () => number
+}
+
+const RULES: OptionRules<WebhookWatchOptions> = {
+  outbox: required(anObjectWith('an outbox, such as new MemoryWebhooks()', 'tell')),
+  lines: aFunction('a function that returns lines, each with its id and whether it is down'),
+  facts: anObjectWith('an object that looks up balances and keys', 'balances', 'endingKeys'),
+  roundMs: aWholeNumber('a positive whole number of milliseconds', 1),
+  logger: aLogger,
+  now: aFunction('a function that returns milliseconds since the epoch'),
+}
+
+const BALANCES_EVERY_MS = 10_000
+/** Overlaps, so that no spending falls between two looks. */
+const BALANCES_SINCE_MS = 120_000
+const KEYS_EVERY_MS = 60_000
+const KEYS_AT_A_TIME = 100
+const DAY_MS = 86_400_000
+const KEY_NOTICE_MS = 7 * DAY_MS
+/** Accounts told of in one round; the next round, not the next look, goes on. */
+const BALANCES_AT_A_TIME = 100
+const MAX_OUTAGES = 100
+
+/**
+ * Watches what no transaction tells of: lines, the ledger, balances and keys. Each process runs one. What several see
+ * is told once.
+ *
+ * @throws TypeError at construction if an option is invalid.
+ * @example
+ * const watch = new WebhookWatch({ outbox, lines: () => lines.map(({ id }) => ({ id, down: isDown(id) })) })
+ * const pool = new LeasePool({ ledger, onAwayChange: (away) => watch.noteLedger(away) })
+ * // at shutdown
+ * await watch.close()
+ */
+export class WebhookWatch {
+  readonly #outbox: WebhookOutbox
+  readonly #facts: WatchedFacts | undefined
+  readonly #lines: LineWatch
+  readonly #logger: Logger
+  readonly #now: () => number
+  readonly #outages: { readonly from: number; readonly until: number }[] = []
+  #awaySince: number | undefined
+  readonly #timer: NodeJS.Timeout
+  #round: Promise<void> | undefined
+  #failing = false
+  /** Since when balances are looked at, until all are told. */
+  #balancesSince: number | undefined
+  #closed = false
+
+  constructor(options: WebhookWatchOptions) {
+    checkOptions('WebhookWatch', options, RULES)
+    const { lines = () => [], roundMs = 1000, now = Date.now, facts } = options
+    this.#outbox = boundedStore('webhooks', options.outbox)
+    this.#facts = facts && boundedStore('balances and keys', facts)
+    this.#lines = new LineWatch(this.#outbox, lines)
+    this.#logger = quietLogger(options.logger)
+    this.#now = now
+    this.#timer = setInterval(() => {
+      this.#round ??= this.#look().finally(() => {
+        this.#round = undefined
+      })
+    }, roundMs).unref()
+  }
+
+  /** Notes that the ledger went away, or is back: then, it is told. */
+  noteLedger(away: boolean): void {
+    const now = this.#now()
+    if (away) this.#awaySince = now
+    else if (this.#awaySince !== undefined) {
+      if (this.#outages.length < MAX_OUTAGES) this.#outages.push({ from: this.#awaySince, until: now })
+      this.#awaySince = undefined
+    }
+  }
+
+  /** Never rejects. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#timer)
+    await this.#round
+  }
+
+  async #look(): Promise<void> {
+    try {
+      await this.#tellOutages()
+      if (!this.#closed) await this.#lines.look(this.#now())
+      if (this.#facts && !this.#closed) await this.#lookUp(this.#facts)
+      this.#failing = false
+    } catch (error) {
+      if (!this.#failing) this.#logger.warn({ err: error }, 'events for webhooks cannot be recorded')
+      this.#failing = true
+    }
+  }
+
+  async #tellOutages(): Promise<void> {
+    for (const { from, until } of [...this.#outages]) {
+      const data = { from: new Date(from).toISOString(), until: new Date(until).toISOString() }
+      const event = newEvent({ type: 'ledger.away', subject: 'ledger', at: until, data })
+      // Its state is the end of the last outage that was told: another process has told of the same one.
+      await this.#outbox.tell('ledger', until, (told) =>
+        told && Number(told.state) >= from ? undefined : { state: String(until), event },
+      )
+      this.#outages.shift()
+    }
+  }
+
+  async #lookUp(facts: WatchedFacts): Promise<void> {
+    const now = this.#now()
+    if (await this.#outbox.takeTurn('balances', now, BALANCES_EVERY_MS))
+      this.#balancesSince ??= now - BALANCES_SINCE_MS
+    if (this.#balancesSince !== undefined) {
+      const balances = await facts.balances(this.#balancesSince, BALANCES_AT_A_TIME)
+      for (const balance of balances) if (!this.#closed) await this.#tellBalance(balance, now)
+      if (balances.length < BALANCES_AT_A_TIME) this.#balancesSince = undefined
+    }
+    if (!this.#closed && (await this.#outbox.takeTurn('keys', now, KEYS_EVERY_MS)))
+      await this.#tellKeys(facts, now)
+  }
+
+  async #tellBalance({ account, balance, threshold }: WatchedBalance, at: number): Promise<void> {
+    const state = balance < threshold ? 'low' : 'enough'
+    const subject = `account:${account}`
+    const data = { account, balance: formatAmount(balance), threshold: formatAmount(threshold) }
+    await this.#outbox.tell(subject, at, (told) => {
+      if ((told?.state ?? 'enough') === state) return undefined
+      return state === 'enough'
+        ? { state }
+        : { state, event: newEvent({ type: 'balance.low', subject, at, data }) }
+    })
+  }
+
+  async #tellKeys(facts: WatchedFacts, at: number): Promise<void> {
+    for (const { key, account, expiresAt } of await facts.endingKeys(
+      at,
+      at + KEY_NOTICE_MS,
+      KEYS_AT_A_TIME,
+    )) {
+      if (this.#closed) return
+      const subject = `key:${key}`
+      const data = { key, account, expires_at: new Date(expiresAt).toISOString() }
+      const state = String(expiresAt)
+      await this.#outbox.tell(subject, at, (told) =>
+        told?.state === state
+          ? undefined
+          : { state, event: newEvent({ type: 'key.expiring', subject, at, data }) },
+      )
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import { MemoryChangeLog } from '../../lib/core/change-log/index.ts'
+import { openDatabase, SqlChangeLog, SqlWebhookOutbox, SqlWebhookStore } from '../../lib/stores/sql/index.ts'
+import { MemoryWebhooks } from '../../lib/webhooks/index.ts'
+import type { WebhooksUnderTest } from '../contracts/webhook-samples.ts'
+import { webhookTellingsContract } from '../contracts/webhook-tellings.ts'
+import { webhooksContract } from '../contracts/webhooks.ts'
+import { postgresUrl } from '../stores/sql/postgres-database.ts'
+import { PATIENT, temporaryFolder } from '../stores/sql/temporary-database.ts'
+import { WITHOUT_POSTGRES } from '../support/postgres-server.ts'
+
+function contracts(name: string, open: () => Promise<WebhooksUnderTest>, skip: string | false = false): void {
+  webhooksContract(name, open, skip)
+  webhookTellingsContract(name, open, skip)
+}
+
+async function openSql(url: string) {
+  const [db, second] = await Promise.all([openDatabase(url, PATIENT), openDatabase(url, PATIENT)])
+  return {
+    store: new SqlWebhookStore(db),
+    outboxes: [new SqlWebhookOutbox(db), new SqlWebhookOutbox(second)] as const,
+    changes: new SqlChangeLog(db),
+    close: () => Promise.all([db.destroy(), second.destroy()]).then(() => {}),
+  }
+}
+
+contracts('memory', async () => {
+  const changes = new MemoryChangeLog()
+  const webhooks = new MemoryWebhooks({ changes })
+  return { store: webhooks, outboxes: [webhooks, webhooks], changes, close: async () => {} }
+})
+
+contracts('SQLite', async () => {
+  const { url, remove } = await temporaryFolder()
+  const opened = await openSql(url)
+  return { ...opened, close: () => opened.close().then(remove) }
+})
+
+contracts('Postgres', async () => openSql(await postgresUrl()), WITHOUT_POSTGRES)
