@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import fc from 'fast-check'
-import { newRequestId } from '../../lib/core/call/index.ts'
+import { type AttemptSummary, newRequestId } from '../../lib/core/call/index.ts'
 import type { CallLogEntry, CallQuery, CallStore } from '../../lib/middleware/call-log/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 
@@ -42,6 +42,11 @@ export function entryAt(time: number, members: Partial<CallLogEntry> = {}): Call
     response_body: null,
     ...members,
   }
+}
+
+function routedTo(line: string | null): CallLogEntry['routing'] {
+  const attempts = line === null ? [] : [{ line } as AttemptSummary]
+  return { region: 'local', strategy: 'priority', eliminated: [], attempts }
 }
 
 /** What every call store must do, whatever it keeps its entries in. */
@@ -143,22 +148,35 @@ export function callStoreContract(
         .record({
           time: times,
           account: fc.constantFrom('acme', 'globex', null),
+          key: fc.constantFrom('k1', 'k2', null),
+          line: fc.constantFrom('us', 'eu', null),
+          user: fc.constantFrom('ann', 'bob', null),
+          tags: fc.constantFrom({}, { team: 'search' }, { env: 'prod', team: 'search' }, { env: 'prod=1' }),
+          duration_ms: fc.constantFrom(12, 999, 10_000, 45_000, 60_001),
           model: fc.constantFrom('chat-small', 'chat-large', null),
+          client_request_id: fc.constantFrom('mine', "'; drop table calls", null),
           outcome: fc.constantFrom(
             [200, null] as const,
             [404, 'not_found'] as const,
             [429, 'rate_limited'] as const,
           ),
         })
-        .map(({ time, outcome: [status, error_code], ...rest }) =>
-          entryAt(time, { ...rest, status, error_code }),
+        .map(({ time, line, outcome: [status, error_code], ...rest }) =>
+          entryAt(time, { ...rest, routing: routedTo(line), status, error_code }),
         )
       const optional = <T>(value: fc.Arbitrary<T>) => fc.oneof(fc.constant(undefined), value)
       const query = fc.record({
         account: optional(fc.constantFrom('acme', 'globex', 'nobody')),
         model: optional(fc.constantFrom('chat-small', 'chat-large')),
+        key: optional(fc.constantFrom('k1', 'k2')),
+        line: optional(fc.constantFrom('us', 'eu')),
+        user: optional(fc.constantFrom('ann', 'bob', 'team=search')),
+        tags: optional(fc.constantFrom({ team: 'search' }, { env: 'prod', team: 'search' }, { env: 'prod' })),
+        minDurationMs: optional(fc.constantFrom(0, 1000, 10_000, 50_000, 60_001)),
         status: optional(fc.constantFrom(200, 404, 429)),
+        statusClass: optional(fc.constantFrom(2, 4, 5)),
         code: optional(fc.constantFrom('not_found', 'rate_limited')),
+        clientRequestId: optional(fc.constantFrom('mine', "'; drop table calls")),
         from: optional(times),
         to: optional(times),
         limit: fc.integer({ min: 1, max: 9 }),
@@ -171,7 +189,7 @@ export function callStoreContract(
           const expected = known.filter((e) => matches(e, asked)).sort((a, b) => (a.id < b.id ? 1 : -1))
           assert.deepEqual(ids(await allPages(store, asked)), ids(expected))
         }),
-        { numRuns: 60 },
+        { numRuns: 200 },
       )
       assert.ok(known.length > 50)
     })
@@ -203,8 +221,15 @@ function matches(entry: CallLogEntry, query: CallQuery): boolean {
   return (
     [undefined, entry.account].includes(query.account) &&
     [undefined, entry.model].includes(query.model) &&
+    [undefined, entry.key].includes(query.key) &&
+    [undefined, entry.routing?.attempts[0]?.line].includes(query.line) &&
+    [undefined, entry.user].includes(query.user) &&
+    Object.entries(query.tags ?? {}).every(([name, value]) => entry.tags?.[name] === value) &&
     [undefined, entry.status].includes(query.status) &&
+    [undefined, Math.floor(entry.status / 100)].includes(query.statusClass) &&
+    entry.duration_ms >= (query.minDurationMs ?? 0) &&
     [undefined, entry.error_code as string | null].includes(query.code) &&
+    [undefined, entry.client_request_id].includes(query.clientRequestId) &&
     time >= (query.from ?? 0) &&
     time < (query.to ?? Number.POSITIVE_INFINITY)
   )

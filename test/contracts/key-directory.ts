@@ -30,6 +30,7 @@ const SEED: KeySeed = {
       allowIps: ['10.0.0.0/8'],
       allowModels: [],
       limits: { rpm: 60, tpm: null },
+      tags: { team: 'search' },
     },
   ],
 }
@@ -68,6 +69,7 @@ export function keyDirectoryContract(
           limits: { rpm: null, tpm: null, concurrency: null },
           regions: null,
           lineRegions: null,
+          suspended: false,
         },
         enabled: true,
         expiresAt: null,
@@ -85,12 +87,14 @@ export function keyDirectoryContract(
           limits: { rpm: 600, tpm: 5_000_000_000, concurrency: 20 },
           regions: ['local'],
           lineRegions: ['us', 'eu'],
+          suspended: false,
         },
         enabled: false,
         expiresAt: Date.parse('2027-01-01T00:00:00Z'),
         allowIps: ['10.0.0.0/8'],
         allowModels: [],
         limits: { rpm: 60, tpm: null },
+        tags: { team: 'search' },
       })
     })
 

@@ -204,7 +204,7 @@ export function leasesContract(tested: () => LedgerUnderTest): void {
       assert.equal(await first().sweep(lease, seen), false)
       assert.equal(await first().sweep(fresh('lease'), 1), false)
       assert.deepEqual(await figures(first(), account), [100n, 0n, 50n, 0n])
-      assert.equal(await first().sweep(lease, seen + 1), true)
+      assert.deepEqual(await Promise.all([1, 2].map(() => first().sweep(lease, seen + 1))), [true, true])
       assert.equal(await first().sweep(lease, seen + 1), true, 'asked for again')
       assert.equal(await first().sweep(lease, seen), false)
       assert.deepEqual(await figures(first(), account), [100n, 0n, 0n, 0n])

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test'
 import type { ChangeLog } from '../../lib/core/change-log/index.ts'
 import type { LineSwitchStore } from '../../lib/endpoints/admin/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
-import { originOf } from './account-store.ts'
+import { originOf } from './account-money.ts'
 
 /** Two handles of one store to try, with nothing in it. */
 export interface LineSwitchesUnderTest {

@@ -18,9 +18,13 @@ import { ledgerContract } from './ledger.ts'
 import { limitCounterContract } from './limit-counter.ts'
 import { limitWaitContract } from './limit-wait.ts'
 import { lineSwitchContract } from './line-switch-store.ts'
+import { operatorStoreContract } from './operator-store.ts'
+import { sessionStoreContract } from './session-store.ts'
 import { slotStoreContract } from './slot-store.ts'
 import { taskStoreContract } from './task-store.ts'
 import { ticketStoreContract } from './ticket-store.ts'
+import { webhookTellingsContract } from './webhook-tellings.ts'
+import { webhooksContract } from './webhooks.ts'
 
 type Contract = (name: string, open: never) => void
 
@@ -35,8 +39,11 @@ const CONTRACTS: Readonly<Record<string, readonly Contract[]>> = {
   'limit-store': [limitCounterContract, slotStoreContract],
   'limit-waits': [limitWaitContract],
   'line-switch-store': [lineSwitchContract],
+  'operator-store': [operatorStoreContract],
+  'session-store': [sessionStoreContract],
   'task-store': [taskStoreContract],
   'ticket-store': [ticketStoreContract],
+  webhooks: [webhooksContract, webhookTellingsContract],
 }
 
 const [name = '', file] = process.argv.slice(2)

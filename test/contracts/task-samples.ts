@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { newRequestId } from '../../lib/core/call/index.ts'
-import type { Price } from '../../lib/core/catalog/index.ts'
+import { FREE, type Price } from '../../lib/core/catalog/index.ts'
 import {
   type CreatedTask,
   type TaskIntent,
@@ -27,14 +27,8 @@ export const NOON = Date.parse('2026-01-31T12:00:00Z')
 export const HOUR = 3_600_000
 
 export const PRICE: Price = {
-  inputPerMillion: 0n,
-  outputPerMillion: 0n,
-  cachedInputPerMillion: 0n,
-  cacheWritePerMillion: 0n,
+  ...FREE,
   perRequest: 5n,
-  perImage: 0n,
-  perSearchUnit: 0n,
-  perMinute: 0n,
   perSecond: 10n,
 }
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test'
 import type { ChangeLog } from '../../lib/core/change-log/index.ts'
 import type { Ticket, TicketHandling, TicketStore } from '../../lib/endpoints/tickets/index.ts'
 import { cleaningUp } from '../support/clean-up.ts'
-import { originOf } from './account-store.ts'
+import { originOf } from './account-money.ts'
 
 /** A store to try, with nothing in it. */
 export interface TicketStoreUnderTest {

@@ -53,16 +53,18 @@ for (const { name, url, skip } of BACKENDS) {
       const db = await open(t, await url(t))
       const [answers, calls] = [new SqlAnswerStore(db), new SqlCallStore(db)]
       const now = Date.now()
-      const pruned = entryAt(now - 30 * HOUR, { response_body_parts: 20 })
+      const pruned = entryAt(now - 40 * HOUR, { response_body_parts: 20 })
       const kept = entryAt(now - 5 * HOUR, { response_body_parts: 20 })
-      const [orphan, ancient, running] = [5 * HOUR, 90 * HOUR, 1000].map((ago) => newRequestId(now - ago))
-      for (const id of [pruned.id, kept.id, orphan!, ancient!, running!]) {
+      const [orphan, ancient, session] = [27 * HOUR, 90 * HOUR, 24 * HOUR].map((ago) =>
+        newRequestId(now - ago),
+      )
+      for (const id of [pruned.id, kept.id, orphan!, ancient!, session!]) {
         for (let part = 0; part < 20; part++) await answers.write(id, part, Buffer.from('x'))
       }
       await calls.append([pruned, kept])
-      assert.equal(await calls.prune(now - 24 * HOUR, 500), 1)
+      assert.equal(await calls.prune(now - 30 * HOUR, 500), 1)
       const left = new Set((await parts(db)).map((row) => row.split(' ')[0]))
-      assert.deepEqual([...left].sort(), [kept.id, running].sort())
+      assert.deepEqual([...left].sort(), [kept.id, session].sort())
       assert.equal((await calls.find(kept.id))?.response_body, 'x'.repeat(20))
     })
   })

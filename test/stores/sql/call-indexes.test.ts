@@ -6,6 +6,8 @@ import { CompiledQuery, Kysely, sql } from 'kysely'
 import type { CallQuery } from '../../../lib/middleware/call-log/index.ts'
 import { up as accountsKeysCalls } from '../../../lib/stores/sql/driver/migrations/0001-accounts-keys-calls.ts'
 import { up as failedCalls } from '../../../lib/stores/sql/driver/migrations/0009-failed-calls.ts'
+import { up as attribution } from '../../../lib/stores/sql/driver/migrations/0018-attribution.ts'
+import { up as usage } from '../../../lib/stores/sql/driver/migrations/0024-usage.ts'
 import { SqliteClient } from '../../../lib/stores/sql/driver/sqlite/sqlite-client.ts'
 import { NodeSqliteDialect } from '../../../lib/stores/sql/driver/sqlite/sqlite-dialect.ts'
 import type { Tables } from '../../../lib/stores/sql/driver/tables.ts'
@@ -28,7 +30,8 @@ async function overheard(t: TestContext, url: string, asked: CompiledQuery[]): P
 
 describe('lists of calls in SQLite', () => {
   const times = { from: NOW - 86_400_000, to: NOW }
-  const lists: [string, Partial<CallQuery>, RegExp][] = [
+  const CALL = /SEARCH calls USING INDEX \w+ \((?:account=\? AND )?id=\?\)/
+  const lists: [string, Partial<CallQuery>, RegExp, RegExp?][] = [
     ['of an account', {}, /USING INDEX calls_by_account \(account=\?\)/],
     ['of a span of time', times, /USING INDEX calls_by_account \(account=\? AND id>\? AND id<\?\)/],
     ['of a model', { model: 'm' }, /USING INDEX calls_by_model \(account=\? AND model=\?\)/],
@@ -49,9 +52,26 @@ describe('lists of calls in SQLite', () => {
       { status: 200, ...times },
       /USING INDEX calls_by_account \(account=\? AND id>\? AND id<\?\)/,
     ],
+    ['of a key', { account: undefined, key: 'k' }, /call_labels USING PRIMARY KEY \(label=\?\)/, CALL],
+    [
+      'of a user',
+      { user: 'ann', ...times },
+      /call_labels USING PRIMARY KEY \(label=\? AND id>\? AND id<\?\)/,
+      CALL,
+    ],
+    ['of a caller’s id', { clientRequestId: 'c' }, /call_labels USING PRIMARY KEY \(label=\?\)/, CALL],
+    ['of a line', { account: undefined, line: 'us' }, /call_labels USING PRIMARY KEY \(label=\?\)/, CALL],
+    ['of a tag', { tags: { team: 'search' } }, /call_labels USING PRIMARY KEY \(label=\?\)/, CALL],
+    [
+      'that failed',
+      { account: undefined, statusClass: 5 },
+      /call_labels USING PRIMARY KEY \(label=\?\)/,
+      CALL,
+    ],
+    ['that took long', { minDurationMs: 30_000 }, /call_labels USING PRIMARY KEY \(label=\?\)/, CALL],
     ['of a code', { code: 'rate_limited' }, /USING INDEX calls_by_error \(account=\? AND error_code=\?\)/],
   ]
-  for (const [what, filters, index] of lists) {
+  for (const [what, filters, index, next] of lists) {
     it(`${what} are read from an index, newest first, and sorted by none`, async (t) => {
       const url = await databaseUrl(t)
       await open(t, url)
@@ -64,14 +84,39 @@ describe('lists of calls in SQLite', () => {
       const { rows } = await db.executeQuery<{ detail: string }>(explain)
       const [step, ...more] = rows.map(({ detail }) => detail)
       assert.match(step ?? '', index)
+      if (next) assert.match(more.shift() ?? '', next)
       assert.deepEqual(more, [])
     })
   }
+
+  for (const [what, filters, index] of [
+    ['a model', { model: 'm' }, 'calls_by_model (account=? AND model=?)'],
+    ['a status', { status: 503 }, 'calls_by_status (account=? AND status=?)'],
+    ['a code', { code: 'no_candidate' }, 'calls_by_error (account=? AND error_code=?)'],
+  ] as const)
+    it(`of ${what} through all accounts walk through none of their calls`, async (t) => {
+      const url = await databaseUrl(t)
+      await open(t, url)
+      const asked: CompiledQuery[] = []
+      const db = await overheard(t, url, asked)
+      await new SqlCallStore(db).list({ limit: 20, ...filters })
+      const explain = CompiledQuery.raw(`explain query plan ${asked[0]?.sql}`, [
+        ...(asked[0]?.parameters ?? []),
+      ])
+      const { rows } = await db.executeQuery<{ detail: string }>(explain)
+      const steps = rows.map(({ detail }) => detail)
+      assert.ok(steps.filter((step) => step.includes(index)).length === 2, steps.join('\n'))
+      assert.ok(!steps.some((step) => /SCAN (calls|found)/.test(step)), steps.join('\n'))
+    })
 
   it('find by every status what was written before the index of those that ended well was given up', async (t) => {
     const url = await databaseUrl(t)
     const older = await overheard(t, url, [])
     await accountsKeysCalls(older as unknown as Kysely<unknown>)
+    await attribution(older as unknown as Kysely<unknown>)
+    await sql`create table charges (id text)`.execute(older)
+    await sql`create table voids (id text)`.execute(older)
+    await usage(older as unknown as Kysely<unknown>)
     const statuses = [200, 502, 200, 429, 499]
     const entries = statuses.map((status, i) => entryAt(NOW + i, { account: 'acme', status }))
     const store = new SqlCallStore(older)

@@ -114,15 +114,41 @@ describe('a database on Postgres', { skip: WITHOUT_POSTGRES }, () => {
 
 for (const { name, url, skip } of BACKENDS) {
   describe(`a database in ${name} that is newer than this code`, { skip }, () => {
-    it('is not opened, and stays as it is', async (t) => {
+    const opening = async (t: TestContext, ...names: string[]) => {
       const newer = await url(t)
       const db = await opened(t, newer)
-      const later = '9999-later'
-      await sql`insert into kysely_migration (name, timestamp) values (${later}, '2026')`.execute(db)
+      for (const later of names)
+        await sql`insert into kysely_migration (name, timestamp) values (${later}, '2099-01-01')`.execute(db)
+      return newer
+    }
+
+    it('is used as it is where the newer migrations only add, and that is told once', async (t) => {
+      const newer = await opening(t, '9998-later', '9999-later')
       const logger = recordingLogger()
-      await assert.rejects(openDatabase(newer, { logger }), /corrupted migrations|9999-later/)
+      const [one, two] = [await openDatabase(newer, { logger }), await openDatabase(newer, { logger })]
+      t.after(() => Promise.all([one.destroy(), two.destroy()]))
+      assert.equal(String(await told(two, 'select count(*) from accounts')), '0')
+      assert.deepEqual(
+        logger.lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields.migrations),
+        [['9998-later', '9999-later']],
+      )
+    })
+
+    it('is not opened where a newer one is breaking, and stays as it is', async (t) => {
+      const newer = await opening(t, '9998-later', '9999-later-breaking')
+      const logger = recordingLogger()
+      await assert.rejects(
+        openDatabase(newer, { logger }),
+        /newer than this version: it has 9999-later-breaking/,
+      )
       assert.deepEqual(logger.lines, [])
-      assert.equal(String(await told(db, 'select count(*) from accounts')), '0')
+    })
+
+    it('is not opened where it lacks a migration of this code', async (t) => {
+      const newer = await opening(t, '9999-later')
+      const db = await opened(t, newer)
+      await sql`delete from kysely_migration where name = '0016-charge-costs'`.execute(db)
+      await assert.rejects(openDatabase(newer), /corrupted migrations/)
     })
 
     it('may be opened to be read', async (t) => {

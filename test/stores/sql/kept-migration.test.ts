@@ -3,41 +3,19 @@ import { describe, it, type TestContext } from 'node:test'
 import { sql } from 'kysely'
 import type { Call } from '../../../lib/core/call/index.ts'
 import { KeptThings } from '../../../lib/middleware/references/index.ts'
-import { up as accountsKeysCalls } from '../../../lib/stores/sql/driver/migrations/0001-accounts-keys-calls.ts'
-import { up as idempotency } from '../../../lib/stores/sql/driver/migrations/0002-idempotency.ts'
-import { up as ledger } from '../../../lib/stores/sql/driver/migrations/0003-ledger.ts'
-import { up as adminChanges } from '../../../lib/stores/sql/driver/migrations/0004-admin-changes.ts'
-import { up as responses } from '../../../lib/stores/sql/driver/migrations/0005-responses.ts'
-import { up as videoTasks } from '../../../lib/stores/sql/driver/migrations/0006-video-tasks.ts'
-import { up as lineSwitchesTickets } from '../../../lib/stores/sql/driver/migrations/0008-line-switches-tickets.ts'
-import { up as failedCalls } from '../../../lib/stores/sql/driver/migrations/0009-failed-calls.ts'
-import { up as answers } from '../../../lib/stores/sql/driver/migrations/0011-answers.ts'
 import { SqlKeptStore } from '../../../lib/stores/sql/index.ts'
 import { olderDatabase } from './older-database.ts'
 import { BACKENDS } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
-
-/** All that there was when responses were the only things of which a line was known. */
-const OLDER = {
-  '0001-accounts-keys-calls': { up: accountsKeysCalls },
-  '0002-idempotency': { up: idempotency },
-  '0003-ledger': { up: ledger },
-  '0004-admin-changes': { up: adminChanges },
-  '0005-responses': { up: responses },
-  '0006-video-tasks': { up: videoTasks },
-  '0008-line-switches-tickets': { up: lineSwitchesTickets },
-  '0009-failed-calls': { up: failedCalls },
-  '0011-answers': { up: answers },
-}
 
 const DAY_MS = 86_400_000
 const now = Date.now()
 const YESTERDAY = now - DAY_MS
 const LONG_AGO = now - 31 * DAY_MS
 
-/** Writes an older database and opens it as one of today. */
+/** Writes a database of when responses were the only things of which a line was known, and opens it as one of today. */
 async function migrated(t: TestContext, url: string) {
-  const older = await olderDatabase(url, OLDER)
+  const older = await olderDatabase(url, '0011-answers')
   await sql`
     insert into responses (id, account, line, model, tokens, created_at) values
       ('resp_1', 'acme', 'openai-us', 'chat', 4294967296, ${YESTERDAY}),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { hashSecret } from '../../../lib/middleware/authenticate/index.ts'
 import {
+  type Database,
   openDatabase,
   SqlAccountStore,
   SqlChangeLog,
@@ -10,7 +11,7 @@ import {
   SqlLedger,
   seedAccountsAndKeys,
 } from '../../../lib/stores/sql/index.ts'
-import { originOf } from '../../contracts/account-store.ts'
+import { originOf } from '../../contracts/account-money.ts'
 import { keyStoreContract } from '../../contracts/key-store.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { BACKENDS, postgresUrl } from './postgres-database.ts'
@@ -41,6 +42,9 @@ const SEED = { accounts: [{ id: 'acme' }], keys: [{ id: 'k', account: 'acme', se
 const SEED_KEY = {
   account: 'acme',
   secretHash: 'h',
+  name: null,
+  note: null,
+  tags: {},
   enabled: true,
   expiresAt: null,
   quota: null,
@@ -70,6 +74,44 @@ for (const { name, url, skip } of BACKENDS) {
       await keys.delete('k', originOf())
       await seedAccountsAndKeys(db, SEED)
       assert.equal(await keys.find('k'), undefined)
+    })
+
+    it('are used last when the latest of two processes says, and never earlier than was told', async (t) => {
+      const at = await url(t)
+      const dbs = [await open(t, at), await open(t, at)]
+      await seedAccountsAndKeys(dbs[0] as Database, {
+        accounts: SEED.accounts,
+        keys: ['a', 'b', 'c'].map((id) => ({ id, account: 'acme', secret: `sk-${id}` })),
+      })
+      const stores = dbs.map((db) => new SqlKeyStore(db))
+      const latest = new Map<string, number>()
+      let done = false
+      const seen = new Map<string, number>()
+      const reader = (async () => {
+        while (!done)
+          for (const { id, lastUsedAt } of (await stores[0]?.list({ limit: 10 })) ?? []) {
+            assert.ok((lastUsedAt ?? 0) >= (seen.get(id) ?? 0), `${id} goes back`)
+            seen.set(id, lastUsedAt ?? 0)
+          }
+      })()
+      for (let round = 0; round < 20; round++) {
+        const writes = stores.map((store) => {
+          // A process writes late what it noted early: rounds overlap.
+          const uses = new Map(
+            ['c', 'a', 'b'].map((id) => [id, 1000 + round + Math.floor(Math.random() * 10)]),
+          )
+          for (const [id, use] of uses) latest.set(id, Math.max(use, latest.get(id) ?? 0))
+          return store.noteUses(uses)
+        })
+        await Promise.all([
+          ...writes,
+          stores[1]?.change('a', (key) => ({ ...key, note: `${round}` }), originOf()),
+          stores[0]?.rotate('b', hashSecret(`sk-b-${round}`), originOf(), 1000),
+        ])
+      }
+      done = true
+      await reader
+      for (const [id, use] of latest) assert.equal((await stores[1]?.find(id))?.lastUsedAt, use, id)
     })
 
     it('what cannot be recorded is not done', async (t) => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type RawBuilder, sql } from 'kysely'
+import { type KyselyPlugin, type RawBuilder, sql } from 'kysely'
 import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { pruneUsage } from '../../../lib/stores/sql/usage/prune-usage.ts'
 import { charge, draw, leaseOf, voidOf } from '../../contracts/ledger-money.ts'
 import { BACKENDS } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
@@ -11,17 +12,20 @@ const DAMAGES: [what: string, damage: RawBuilder<unknown>, violations: string[]]
   [
     'funds that nobody deposited',
     sql`update wallets set funds = funds + 5 where id = 'account:acme'`,
-    ['wallet "account:acme": funds is 0.000001005, its deposits come to 0.000001'],
+    ['wallet "account:acme": funds is 0.000001005, its deposits and adjustments come to 0.000001'],
   ],
   [
     'a deposit that is gone',
     sql`delete from deposits where reference = 'more'`,
-    ['wallet "account:acme": funds is 0.000001, its deposits come to 0.0000009'],
+    ['wallet "account:acme": funds is 0.000001, its deposits and adjustments come to 0.0000009'],
   ],
   [
     'a figure spent that is wrong',
     sql`update wallets set spent = spent - 1 where id = 'key:k'`,
-    ['wallet "key:k": spent is 0.000000029, its charges less voids come to 0.00000003'],
+    [
+      'wallet "key:k": spent is 0.000000029, its charges less voids come to 0.00000003',
+      'wallet "key:k": spent is 0.000000029, its usage comes to 0.00000003',
+    ],
   ],
   [
     'a charge that is gone',
@@ -89,6 +93,42 @@ const DAMAGES: [what: string, damage: RawBuilder<unknown>, violations: string[]]
     sql`delete from wallets where id = 'key:k'`,
     ['wallet "key:k" has entries, and is not there itself'],
   ],
+  [
+    'usage by hours that is of another key',
+    sql`update usage set key = 'other' where grain = 0 and key = 'k'`,
+    [
+      'usage of account "acme" and key "k" comes to 0, by days to 0.00000003',
+      'usage of account "acme" and key "k" comes to 0, by users, tags and hours to 0.00000003',
+      'usage of account "acme" and key "k" comes to 0, by users, tags and days to 0.00000003',
+      'usage of account "acme" and key "k" comes to 0, by users, tags and months to 0.00000003',
+      'usage of account "acme" and key "other" comes to 0.00000003, by days to 0',
+      'usage of account "acme" and key "other" comes to 0.00000003, by users, tags and hours to 0',
+      'usage of account "acme" and key "other" comes to 0.00000003, by users, tags and days to 0',
+      'usage of account "acme" and key "other" comes to 0.00000003, by users, tags and months to 0',
+      'wallet "key:k": spent is 0.00000003, its usage comes to 0',
+      'wallet "key:other" has entries, and is not there itself',
+    ],
+  ],
+  [
+    'usage by days that is gone',
+    sql`delete from usage where grain = 2`,
+    ['usage of account "acme" and key "k" comes to 0.00000003, by days to 0'],
+  ],
+  [
+    'usage of a user that is wrong by the least amount',
+    sql`update usage set charged = charged + 1 where grain = 1 and key = 'k'`,
+    ['usage of account "acme" and key "k" comes to 0.00000003, by users, tags and hours to 0.000000031'],
+  ],
+  [
+    'usage of a user by days that is wrong',
+    sql`update usage set charged = 0 where grain = 3 and key = 'k'`,
+    ['usage of account "acme" and key "k" comes to 0.00000003, by users, tags and days to 0'],
+  ],
+  [
+    'usage of a user by months that is wrong',
+    sql`update usage set charged = 0 where grain = 4 and key = 'k'`,
+    ['usage of account "acme" and key "k" comes to 0.00000003, by users, tags and months to 0'],
+  ],
 ]
 
 for (const { name, url, skip } of BACKENDS) {
@@ -117,6 +157,62 @@ for (const { name, url, skip } of BACKENDS) {
         assert.deepEqual((await ledger.check()).violations, violations)
       })
     }
+
+    it('does not miss what was pruned of users and tags, and nothing else', async (t) => {
+      const db = await open(t, await url(t))
+      const ledger = new SqlLedger(db)
+      const [january, march] = [Date.UTC(2026, 0, 31), Date.UTC(2026, 2, 20)]
+      await ledger.settle([charge('acme', 5n, { at: january }), charge('acme', 7n, { at: march })])
+      assert.equal(await pruneUsage(db, march + 1), true)
+      assert.equal(await pruneUsage(db, march + 1), false)
+      assert.deepEqual((await ledger.check()).violations, [])
+      await sql`delete from usage where grain = 1`.execute(db)
+      assert.deepEqual((await ledger.check()).violations, [
+        'usage of account "acme" comes to 0.000000007, by users, tags and hours to 0',
+      ])
+    })
+
+    it('goes through more accounts with usage than it reads at a time', async (t) => {
+      const db = await open(t, await url(t))
+      const ledger = new SqlLedger(db)
+      await ledger.settle(Array.from({ length: 501 }, (_, i) => charge(`acme-${i}`, 5n)))
+      assert.deepEqual((await ledger.check()).violations, [])
+      await sql`delete from usage where account = 'acme-500'`.execute(db)
+      assert.deepEqual((await ledger.check()).violations, [
+        'wallet "account:acme-500": spent is 0.000000005, its usage comes to 0',
+      ])
+    })
+
+    it('adds up a bounded number of rows of usage a statement, however many an account has', async (t) => {
+      const db = await open(t, await url(t))
+      const asked: string[] = []
+      const overheard: KyselyPlugin = {
+        transformQuery({ node, queryId }) {
+          asked.push(db.getExecutor().compileQuery(node, queryId).sql)
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      }
+      const ledger = new SqlLedger(db, { checks: db.withPlugin(overheard) })
+      const most = 2n ** 63n - 25_000n
+      await ledger.settle([charge('acme', most, { key: 'k' }), charge('globex', most)])
+      const many = (grain: RawBuilder<unknown>) => sql`insert into usage
+        with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 2501)
+        select 'acme', ${grain}, 24 * n, 'd' || n, 'k', '', '', '', '{}', 0, 0, 0, 0, 0, 0, 0, 0, 1, 0,
+          0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 from numbers`
+      for (const grain of [0, 1, 2, 3, 4]) await many(sql.lit(grain)).execute(db)
+      await sql`update wallets set spent = spent + 2501 where id in ('account:acme', 'key:k')`.execute(db)
+      await sql`update charges set amount = amount + 2501 where account = 'acme'`.execute(db)
+      assert.deepEqual((await ledger.check()).violations, [])
+      const unbounded = asked.filter((text) => /from usage\b/.test(text) && !/\blimit\b/.test(text))
+      assert.deepEqual(unbounded, [])
+      await sql`update usage set charged = charged + 1 where grain = 3 and digest = 'd2501'`.execute(db)
+      const { violations } = await ledger.check()
+      assert.match(
+        violations.join(),
+        /^usage of account "acme" and key "k" comes to \S+, by users, tags and days to \S+$/,
+      )
+    })
 
     it('may read through a handle of its own, which sees what was written', async (t) => {
       const database = await url(t)

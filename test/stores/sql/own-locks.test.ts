@@ -3,10 +3,19 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { accountWallet } from '../../../lib/ledger/index.ts'
-import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import {
+  openDatabase,
+  SqlCallStore,
+  SqlLedger,
+  SqlUsageCounter,
+  SqlUsageStore,
+} from '../../../lib/stores/sql/index.ts'
+import { entryAt } from '../../contracts/call-store.ts'
 import { charge, figuresOf, prepaid, take } from '../../contracts/ledger-money.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
+
+const DAY_MS = 86_400_000
 
 async function openLedger(t: TestContext) {
   const url = await postgresUrl()
@@ -37,7 +46,14 @@ async function openLedger(t: TestContext) {
     wallets: new Set(accounts.map(accountWallet)),
     own,
   })
-  return { ledger, operator, whileOwn, whileForeign, heldUp }
+  /** Counts what is not counted yet. */
+  const counter = async () => {
+    const counting = new SqlUsageCounter(db)
+    await counting.counted()
+    await counting.close()
+  }
+  const [calls, usage] = [new SqlCallStore(db), new SqlUsageStore(db)]
+  return { ledger, calls, usage, counter, operator, whileOwn, whileForeign, heldUp }
 }
 
 describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES }, () => {
@@ -71,6 +87,45 @@ describe('rows that are locked, by what Postgres says', { skip: WITHOUT_POSTGRES
       'written',
       'written',
     ])
+  })
+
+  it('are told of usage too, and hold up no entry of the call log', async (t) => {
+    const { ledger, calls, counter, usage, operator, heldUp } = await openLedger(t)
+    // All that was there before has been counted.
+    await calls.append([entryAt(Date.now(), { account: 'a', status: 429, outcome: 'refused' })])
+    await counter()
+    const [theirs, free] = await Promise.all([1, 2].map(() => prepaid(ledger, 1000n)))
+    assert.ok(theirs && free)
+    const at = Date.now()
+    await ledger.settle([charge(theirs, 1n, { at }), charge(free, 1n, { at })])
+    // A session may last a day.
+    const refuse = (begun = at) =>
+      calls.append(
+        [free, theirs].map((account) => entryAt(begun, { account, status: 429, outcome: 'refused' })),
+      )
+    await refuse()
+    for (const lock of ['for update', 'for share']) {
+      await operator.query('begin')
+      await operator.query(`select 1 from usage where account = $1 ${lock}`, [theirs])
+      const batch = [charge(free, 1n, { at }), charge(theirs, 1n, { at })]
+      await assert.rejects(ledger.settle(batch), heldUp([theirs], false), lock)
+      assert.deepEqual(await ledger.settle([charge(free, 1n, { at })]), ['written'])
+      await refuse(lock === 'for share' ? at - DAY_MS : at)
+      await operator.query('rollback')
+    }
+    const refused = async () => {
+      const rows = await usage.read({ from: 0, to: at + DAY_MS, groupBy: ['account'], limit: 10 })
+      return rows
+        .filter(({ groups }) => groups[0] !== 'a')
+        .map(({ groups, sums }) => [groups[0], sums.refused])
+    }
+    const each = (count: number) => [theirs, free].sort().map((account) => [account, count])
+    assert.deepEqual(await refused(), each(1))
+    await counter()
+    assert.deepEqual(await refused(), each(3))
+    await counter()
+    assert.deepEqual(await refused(), each(3))
+    assert.deepEqual((await ledger.check()).violations, [])
   })
 
   it('and free again before anybody can be told of are waited for once more', async (t) => {

@@ -40,6 +40,7 @@ const call = fc.record({
   account: fc.constantFrom('rich', 'rich', 'rich', 'unknown'),
   key: fc.constantFrom(null, 'limited', 'limited', 'unknown'),
   amount,
+  cost: fc.option(amount),
   draws: fc.array(fc.record({ lease: fc.nat(3), amount }), { maxLength: 2 }),
   basis: text,
   /** `held`: its own. */
@@ -110,6 +111,7 @@ async function prepare(
       key: key && name(key),
       draws: paying,
       basis: members.basis,
+      cost: members.cost,
       claim: claim && { id: name(`\0␀${i}`), owner: requestId, keepUntil: NOW + 90_000 },
       entry: entry && entryAt(NOW, { id: requestId, status: entry.status, model: told, response_body: told }),
     })

@@ -19,6 +19,7 @@ export function accountsWithWallets(db: Database) {
       'accounts.concurrency',
       'accounts.regions',
       'accounts.line_regions',
+      'accounts.suspended',
       'accounts.created_at',
       'wallets.limited',
     ])
@@ -32,12 +33,13 @@ export function toAccount(row: Row): Account {
     limits: { rpm: toNumber(row.rpm), tpm: toNumber(row.tpm), concurrency: toNumber(row.concurrency) },
     regions: toList(row.regions),
     lineRegions: toList(row.line_regions),
+    status: row.suspended === 0 ? 'active' : 'suspended',
     createdAt: Number(row.created_at),
   }
 }
 
 /** Returns the columns of the account's row that have settings. */
-export function toColumns({ name, limits, regions, lineRegions }: AccountSettings) {
+export function toColumns({ name, limits, regions, lineRegions, status }: AccountSettings) {
   return {
     name,
     rpm: toBigint(limits.rpm),
@@ -45,5 +47,6 @@ export function toColumns({ name, limits, regions, lineRegions }: AccountSetting
     concurrency: toBigint(limits.concurrency),
     regions: toJson(regions),
     line_regions: toJson(lineRegions),
+    suspended: Number(status === 'suspended'),
   }
 }

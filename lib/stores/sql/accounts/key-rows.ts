@@ -1,7 +1,7 @@
 import { type Expression, sql } from 'kysely'
 import type { Key, KeySettings } from '../../../endpoints/admin/index.ts'
 import type { WalletId } from '../../../ledger/index.ts'
-import { toBigint, toJson, toList, toNumber } from '../driver/nullable-cells.ts'
+import { fromTags, toBigint, toJson, toList, toNumber, toTags } from '../driver/nullable-cells.ts'
 import type { Database } from '../driver/tables.ts'
 
 type Row = Awaited<ReturnType<ReturnType<typeof keysWithWallets>['executeTakeFirstOrThrow']>>
@@ -21,6 +21,12 @@ export function keysWithWallets(db: Database) {
       'keys.rpm',
       'keys.tpm',
       'keys.created_at',
+      'keys.name',
+      'keys.note',
+      'keys.tags',
+      'keys.secret_hash',
+      'keys.previous_until',
+      'keys.last_used_at',
       'wallets.limited',
       'wallets.funds',
     ])
@@ -34,6 +40,9 @@ export function toKey(row: Row): Key {
   return {
     id: row.id,
     account: row.account,
+    name: row.name,
+    note: row.note,
+    tags: toTags(row.tags),
     enabled: row.enabled !== 0,
     expiresAt: toNumber(row.expires_at),
     quota: row.limited === 1 ? row.funds : null,
@@ -41,12 +50,26 @@ export function toKey(row: Row): Key {
     allowModels: toList(row.allow_models),
     limits: { rpm: toNumber(row.rpm), tpm: toNumber(row.tpm) },
     createdAt: Number(row.created_at),
+    lastUsedAt: toNumber(row.last_used_at),
+    previousUntil: toNumber(row.previous_until),
   }
 }
 
 /** Returns the columns of the key's row that have settings. */
-export function toColumns({ enabled, expiresAt, allowIps, allowModels, limits }: KeySettings) {
+export function toColumns({
+  name,
+  note,
+  tags,
+  enabled,
+  expiresAt,
+  allowIps,
+  allowModels,
+  limits,
+}: KeySettings) {
   return {
+    name,
+    note,
+    tags: fromTags(tags),
     enabled: enabled ? 1 : 0,
     expires_at: toBigint(expiresAt),
     allow_ips: toJson(allowIps),

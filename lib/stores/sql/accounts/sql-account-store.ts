@@ -1,4 +1,5 @@
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
+import { holdsDeposits, repeatedDeposit } from '../../../endpoints/admin/accounts/deposit-rules.ts'
 import type {
   Account,
   AccountSettings,
@@ -6,7 +7,6 @@ import type {
   DepositOutcome,
 } from '../../../endpoints/admin/index.ts'
 import { depositChange, settingsChange } from '../../../endpoints/admin/recorded-change.ts'
-import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { accountWallet } from '../../../ledger/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
@@ -82,7 +82,13 @@ export class SqlAccountStore implements AccountStore {
     })
   }
 
-  deposit(id: string, amount: bigint, reference: string, origin: ChangeOrigin): Promise<DepositOutcome> {
+  deposit(
+    id: string,
+    amount: bigint,
+    reference: string,
+    origin: ChangeOrigin,
+    reason: string | null = null,
+  ): Promise<DepositOutcome> {
     return this.#db.transaction().execute(async (trx) => {
       const account = await trx.selectFrom('accounts').select('id').where('id', '=', id).executeTakeFirst()
       if (!account) return { kind: 'no_account' }
@@ -91,16 +97,15 @@ export class SqlAccountStore implements AccountStore {
       const funds = wallet?.funds ?? 0n
       const earlier = await trx
         .selectFrom('deposits')
-        .select(['amount', 'at'])
+        .select(['amount', 'at', 'reason'])
         .where('account', '=', id)
         .where('reference', '=', reference)
         .executeTakeFirst()
-      if (earlier)
-        return earlier.amount === amount ? { kind: 'known', at: Number(earlier.at) } : { kind: 'conflict' }
-      if (funds + amount > MAX_AMOUNT) return { kind: 'too_much' }
-      await deposit(trx, id, amount, reference, origin.at)
-      await recordChange(trx, depositChange(id, { funds, amount, reference }, origin))
-      return { kind: 'deposited', at: origin.at }
+      if (earlier) return repeatedDeposit({ ...earlier, at: Number(earlier.at) }, { amount, reason })
+      if (!holdsDeposits(funds + amount)) return { kind: 'too_much' }
+      await deposit(trx, id, amount, reference, origin.at, reason)
+      await recordChange(trx, depositChange(id, { funds, amount, reference, reason }, origin))
+      return { kind: 'deposited', at: origin.at, reason }
     })
   }
 }

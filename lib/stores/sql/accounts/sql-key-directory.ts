@@ -1,6 +1,7 @@
+import { sql } from 'kysely'
 import type { KeyDirectory, KeyRecord } from '../../../middleware/authenticate/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
-import { toList, toNumber } from '../driver/nullable-cells.ts'
+import { toList, toNumber, toTags } from '../driver/nullable-cells.ts'
 import type { Database } from '../driver/tables.ts'
 
 /**
@@ -22,20 +23,25 @@ export class SqlKeyDirectory implements KeyDirectory {
   }
 
   async find(secretHash: string): Promise<KeyRecord | undefined> {
-    const { rows } = await this.#db.executeQuery<Row>({ ...this.#bySecretHash, parameters: [secretHash] })
-    const row = rows[0]
-    return row && toRecord(row)
+    const { rows } = await this.#db.executeQuery<Row>({
+      ...this.#bySecretHash,
+      parameters: [secretHash, secretHash],
+    })
+    // Another key may have been given the secret before this one's current one.
+    const row = rows.find(({ secret_hash }) => secret_hash === secretHash) ?? rows[0]
+    return row && toRecord(row, secretHash)
   }
 
   async findAll(secretHashes: readonly string[]): Promise<ReadonlyMap<string, KeyRecord>> {
     const found = new Map<string, KeyRecord>()
     for (let i = 0; i < secretHashes.length; i += AT_A_TIME) {
       const some = secretHashes.slice(i, i + AT_A_TIME)
-      const rows = await keyRows(this.#db)
-        .select('keys.secret_hash')
-        .where('keys.secret_hash', 'in', some)
-        .execute()
-      for (const row of rows) found.set(row.secret_hash, toRecord(row))
+      const current = await keyRows(this.#db).where('keys.secret_hash', 'in', some).execute()
+      for (const row of current) found.set(row.secret_hash, toRecord(row, row.secret_hash))
+      const missing = some.filter((hash) => !found.has(hash))
+      if (missing.length === 0) continue
+      const previous = await keyRows(this.#db).where('keys.previous_hash', 'in', missing).execute()
+      for (const row of previous) found.set(row.previous_hash ?? '', toRecord(row, row.previous_hash ?? ''))
     }
     return found
   }
@@ -52,7 +58,10 @@ function compileLookup(db: Database) {
 }
 
 function lookup(db: Database, secretHash: string) {
-  return keyRows(db).where('keys.secret_hash', '=', secretHash)
+  const given = sql.val(secretHash)
+  return keyRows(db).where(({ eb, or }) =>
+    or([eb('keys.secret_hash', '=', given), eb('keys.previous_hash', '=', given)]),
+  )
 }
 
 function keyRows(db: Database) {
@@ -68,15 +77,20 @@ function keyRows(db: Database) {
       'keys.allow_models',
       'keys.rpm',
       'keys.tpm',
+      'keys.tags',
+      'keys.secret_hash',
+      'keys.previous_hash',
+      'keys.previous_until',
       'accounts.rpm as account_rpm',
       'accounts.tpm as account_tpm',
       'accounts.concurrency as account_concurrency',
       'accounts.regions',
       'accounts.line_regions',
+      'accounts.suspended',
     ])
 }
 
-function toRecord(row: Row): KeyRecord {
+function toRecord(row: Row, secretHash: string): KeyRecord {
   return {
     id: row.id,
     account: {
@@ -88,11 +102,14 @@ function toRecord(row: Row): KeyRecord {
       },
       regions: toList(row.regions),
       lineRegions: toList(row.line_regions),
+      suspended: row.suspended !== 0,
     },
     enabled: row.enabled !== 0,
     expiresAt: toNumber(row.expires_at),
     allowIps: toList(row.allow_ips),
     allowModels: toList(row.allow_models),
     limits: { rpm: toNumber(row.rpm), tpm: toNumber(row.tpm) },
+    ...(row.tags !== null && { tags: toTags(row.tags) }),
+    ...(row.secret_hash !== secretHash && { secretUntil: Number(row.previous_until) }),
   }
 }

@@ -11,10 +11,19 @@ import { keyChange, keySettingsChange } from '../../../endpoints/admin/keys/key-
 import { keyWallet } from '../../../ledger/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
+import { toBigint } from '../driver/nullable-cells.ts'
+import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { setLimit } from '../ledger/sql-ledger-books.ts'
 import { keysWithWallets, toColumns, toKey } from './key-rows.ts'
 import { recordChange } from './sql-change-log.ts'
+
+const NOTE_USES = RowStatement.update(
+  'keys',
+  { id: 'text', at: 'bigint' },
+  'last_used_at = given.at',
+  'found.id = given.id and (found.last_used_at is null or found.last_used_at < given.at)',
+)
 
 /**
  * A key store in a database, for the admin API of all processes that share it; `SqlKeyDirectory` looks keys up. Each
@@ -43,7 +52,7 @@ export class SqlKeyStore implements KeyStore {
     return row && toKey(row)
   }
 
-  create({ secretHash, ...settings }: NewKey, origin: ChangeOrigin): Promise<KeyCreation> {
+  create({ secretHash, restores = false, ...settings }: NewKey, origin: ChangeOrigin): Promise<KeyCreation> {
     const { id, account } = settings
     return this.#db.transaction().execute(async (trx) => {
       const owner = await trx.selectFrom('accounts').select('id').where('id', '=', account).executeTakeFirst()
@@ -53,7 +62,7 @@ export class SqlKeyStore implements KeyStore {
         .select('id')
         .where('id', '=', keyWallet(id))
         .executeTakeFirst()
-      if (wallet) return { kind: 'taken' }
+      if (wallet && !restores) return { kind: 'taken' }
       const { numInsertedOrUpdatedRows } = await trx
         .insertInto('keys')
         .values({
@@ -63,10 +72,11 @@ export class SqlKeyStore implements KeyStore {
           ...toColumns(settings),
           created_at: BigInt(origin.at),
         })
-        .onConflict((conflict) => conflict.column('id').doNothing())
+        // Of two at once, the second may meet the secret before the id.
+        .onConflict((conflict) => conflict.doNothing())
         .executeTakeFirst()
       if (numInsertedOrUpdatedRows === 0n) return { kind: 'taken' }
-      const key: Key = { ...settings, createdAt: origin.at }
+      const key: Key = { ...settings, createdAt: origin.at, lastUsedAt: null, previousUntil: null }
       await this.#limit(trx, key)
       await recordChange(trx, keyChange('key.created', key, origin))
       return { kind: 'created', key }
@@ -75,27 +85,48 @@ export class SqlKeyStore implements KeyStore {
 
   change(
     id: string,
-    revise: (settings: KeySettings) => KeySettings,
+    revise: (key: Key) => KeySettings & Partial<Pick<Key, 'account'>>,
     origin: ChangeOrigin,
   ): Promise<Key | undefined> {
     return this.#withKey(id, async (trx, before) => {
-      const { account, createdAt } = before
-      const key: Key = { ...revise(before), id, account, createdAt }
+      const key: Key = { ...before, ...revise(before), id }
       const change = keySettingsChange(key, before, origin)
       if (!change) return before
-      await trx.updateTable('keys').set(toColumns(key)).where('id', '=', id).execute()
+      await trx
+        .updateTable('keys')
+        .set({ ...toColumns(key), account: key.account })
+        .where('id', '=', id)
+        .execute()
       if (key.quota !== before.quota) await this.#limit(trx, key)
       await recordChange(trx, change)
       return key
     })
   }
 
-  rotate(id: string, secretHash: string, origin: ChangeOrigin): Promise<Key | undefined> {
-    return this.#withKey(id, async (trx, key) => {
-      await trx.updateTable('keys').set({ secret_hash: secretHash }).where('id', '=', id).execute()
+  rotate(id: string, secretHash: string, origin: ChangeOrigin, overlapMs = 0): Promise<Key | undefined> {
+    return this.#withKey(id, async (trx, before, currentHash) => {
+      if (currentHash === secretHash) return before
+      const previousUntil = overlapMs === 0 ? null : origin.at + overlapMs
+      const key = { ...before, previousUntil }
+      await trx
+        .updateTable('keys')
+        .set({
+          secret_hash: secretHash,
+          previous_hash: previousUntil === null ? null : currentHash,
+          previous_until: toBigint(previousUntil),
+        })
+        .where('id', '=', id)
+        .execute()
       await recordChange(trx, keyChange('key.rotated', key, origin))
       return key
     })
+  }
+
+  async noteUses(uses: ReadonlyMap<string, number>): Promise<void> {
+    await NOTE_USES.run(
+      this.#db,
+      [...uses].map(([id, at]) => [id, BigInt(at)]),
+    )
   }
 
   async delete(id: string, origin: ChangeOrigin): Promise<boolean> {
@@ -114,12 +145,15 @@ export class SqlKeyStore implements KeyStore {
   }
 
   /** Runs with the locked key. */
-  #withKey(id: string, run: (trx: Database, key: Key) => Promise<Key | undefined>): Promise<Key | undefined> {
+  #withKey(
+    id: string,
+    run: (trx: Database, key: Key, secretHash: string) => Promise<Key | undefined>,
+  ): Promise<Key | undefined> {
     return this.#db.transaction().execute(async (trx) => {
       if (isPostgres(trx))
         await trx.selectFrom('keys').select('id').where('id', '=', id).forUpdate().execute()
       const row = await keysWithWallets(trx).where('keys.id', '=', id).executeTakeFirst()
-      return row && run(trx, toKey(row))
+      return row && run(trx, toKey(row), row.secret_hash)
     })
   }
 

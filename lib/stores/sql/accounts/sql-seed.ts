@@ -1,9 +1,10 @@
-import { sql } from 'kysely'
+import { type Insertable, sql } from 'kysely'
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { parseAmount } from '../../../core/catalog/index.ts'
 import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { hashSecret, type KeySeed } from '../../../middleware/authenticate/index.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
+import { fromTags } from '../driver/nullable-cells.ts'
 import type { AccountsTable, Database, KeysTable, SeedsTable } from '../driver/tables.ts'
 import { openAccountWallets, openKeyWallets } from './sql-seed-wallets.ts'
 
@@ -138,7 +139,7 @@ async function unseeded(trx: Database, keys: readonly SecretSeed[]): Promise<boo
   return rows.length < keys.length
 }
 
-function toAccountRow(account: AccountSeed): AccountsTable {
+function toAccountRow(account: AccountSeed): Insertable<AccountsTable> {
   return {
     id: account.id,
     name: account.name ?? null,
@@ -163,6 +164,12 @@ function toKeyRow(key: SecretSeed): KeysTable {
     rpm: toBigint(key.limits?.rpm),
     tpm: toBigint(key.limits?.tpm),
     created_at: BigInt(Date.now()),
+    name: key.name ?? null,
+    note: key.note ?? null,
+    tags: fromTags(key.tags),
+    previous_hash: null,
+    previous_until: null,
+    last_used_at: null,
   }
 }
 

@@ -1,14 +1,18 @@
-import { sql } from 'kysely'
 import { newRequestId } from '../../../core/call/index.ts'
 import { checkOptions } from '../../../core/options/index.ts'
+import { shareOfEntry } from '../../../core/usage/index.ts'
 import type { CallLogEntry, CallQuery, CallStore } from '../../../middleware/call-log/index.ts'
 import { aDatabase, checkDatabase } from '../driver/check-database.ts'
 import { cellsOf, typesOf } from '../driver/columns.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
-import { RowStatement } from '../driver/row-statement.ts'
+import { isLocked } from '../driver/postgres/lock-timeout.ts'
+import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { writeTogether } from '../driver/write-together.ts'
 import { CALL_COLUMNS } from '../ledger/settlement-columns.ts'
+import { UsageTally } from '../usage/usage-tally.ts'
+import { DELETE_LABELS, labelRows, UNCOUNTED, WRITE_LABELS } from './call-labels.ts'
+import { searchCalls } from './search-calls.ts'
 import { deleteAnswers, deleteOrphans, readAnswer } from './sql-answer-store.ts'
 
 /** Options of {@link SqlCallStore}. */
@@ -21,12 +25,10 @@ export interface SqlCallStoreOptions {
 }
 
 /** An entry that was written with a settlement is not replaced: it has the final result of its call. */
-const APPEND = RowStatement.insert('calls', typesOf(CALL_COLUMNS), 'on conflict (id) do nothing', {
-  loose: true,
-})
+const APPEND = RowStatement.insert('calls', typesOf(CALL_COLUMNS), 'on conflict (id) do nothing')
 
-/** No call runs for longer, so that an older answer without an entry never gets one. */
-const RUNNING_MS = 2 * 3_600_000
+/** No call runs for longer, nor a session of `forward`, so that an older answer without an entry never gets one. */
+const RUNNING_MS = 26 * 3_600_000
 /** How far back answers without entries are looked for. Older ones are deleted when their entries would be. */
 const ORPHANED_WITHIN_MS = 48 * 3_600_000
 /** The last time that a request id can contain: ten characters of five bits, in milliseconds. */
@@ -53,9 +55,25 @@ export class SqlCallStore implements CallStore {
   }
 
   async append(entries: readonly CallLogEntry[]): Promise<void> {
-    await writeTogether(this.#db, [
-      { statement: APPEND, rows: entries.map((entry) => cellsOf(CALL_COLUMNS, entry)) },
-    ])
+    try {
+      // Almost always none of them is there yet.
+      if (await writeTogether(this.#db, appended(entries))) return
+    } catch (error) {
+      if (!isLocked(error)) throw error
+      // Somebody has locked usage of one account: the others do not wait. `SqlUsageCounter` counts these later.
+      if (await writeTogether(this.#db, uncounted(entries))) return
+    }
+    await together(this.#db, async (trx) => {
+      const ids = entries.map(({ id }) => id)
+      const known = await trx.selectFrom('calls').select('id').where('id', 'in', ids).execute()
+      const left = new Map(entries.toReversed().map((entry) => [entry.id, entry]))
+      for (const { id } of known) left.delete(id)
+      for (const { statement, rows } of appended([...left.values()])) {
+        const { changes } = await statement.run(trx, rows)
+        if (statement === APPEND && changes !== rows.length)
+          throw new Error('another process appends the same entries')
+      }
+    })
   }
 
   find(id: string): Promise<CallLogEntry | undefined> {
@@ -76,21 +94,11 @@ export class SqlCallStore implements CallStore {
   }
 
   async list(query: CallQuery): Promise<CallLogEntry[]> {
-    const { ids, account, model, status, code, to, before, limit } = query
     const oldest = query.from === undefined ? undefined : firstIdOf(query.from)
-    let calls = this.#searches.selectFrom('calls').select('entry')
-    if (ids !== undefined) calls = calls.where('id', 'in', ids)
-    if (account !== undefined) calls = calls.where('account', '=', account)
-    if (model !== undefined) calls = calls.where('model', '=', model)
-    if (status !== undefined) calls = calls.where('status', '=', status)
-    // As literals, so that SQLite matches them with the condition of an index: for that it does not look at
-    // parameters.
-    if (status !== undefined && status !== 200) calls = calls.where(sql<boolean>`status <> 200`)
-    if (code !== undefined) calls = calls.where('error_code', '=', code)
-    if (to !== undefined) calls = calls.where('id', '<', firstIdOf(to))
-    if (before !== undefined) calls = calls.where('id', '<', before)
-    if (oldest !== undefined && !hasIndex(query)) calls = calls.where('id', '>=', oldest)
-    const rows = await calls.orderBy('id', 'desc').limit(limit).execute()
+    const { rows } = await searchCalls(this.#searches, query, {
+      from: oldest,
+      to: query.to === undefined ? undefined : firstIdOf(query.to),
+    }).execute(this.#searches)
     const entries = rows.map(({ entry }) => toEntry(entry).entry)
     return oldest === undefined ? entries : entries.filter(({ id }) => id >= oldest)
   }
@@ -104,9 +112,17 @@ export class SqlCallStore implements CallStore {
       .limit(limit)
     // Processes that prune at the same time each get other rows.
     if (isPostgres(this.#db)) oldest = oldest.forUpdate().skipLocked()
-    const { numDeletedRows } = await this.#db.deleteFrom('calls').where('id', 'in', oldest).executeTakeFirst()
+    const pruned = await together(this.#db, async (trx) => {
+      const deleted = await trx.deleteFrom('calls').where('id', 'in', oldest).returning('entry').execute()
+      const labels = labelRows(deleted.map(({ entry }) => toEntry(entry).entry))
+      await DELETE_LABELS.run(
+        trx,
+        labels.map(([label, id]) => [id as string, label as string]),
+      )
+      return deleted.length
+    })
     await this.#pruneAnswers(before)
-    return Number(numDeletedRows)
+    return pruned
   }
 
   /** Deletes the answers of deleted entries, and those whose calls ended with their process. */
@@ -120,19 +136,34 @@ export class SqlCallStore implements CallStore {
 }
 
 /** Returns the least id that can be made at a time or later. */
-function firstIdOf(time: number): string {
+export function firstIdOf(time: number): string {
   return newRequestId(Math.min(Math.max(0, Math.ceil(time)), LAST_TIME)).slice(0, TIME_PREFIX)
 }
 
-/**
- * Whether one index covers all filters of a query. Such a query reads no more rows than its limit, so that entries that
- * are too old can be left out afterwards. With both ends of a range of ids, SQLite would walk through all of the
- * account's calls in that range instead. It does so for calls that ended with 200, which have no index of their own,
- * because almost all calls did.
- */
-function hasIndex({ account, model, status, code }: CallQuery): boolean {
-  if (account === undefined || status === 200) return false
-  return [model, status, code].filter((filter) => filter !== undefined).length === 1
+/** Returns the writes of new entries, in the order in which all who write such rows lock them. */
+function appended(entries: readonly CallLogEntry[]): RowWrite[] {
+  const shares = entries.map(shareOfEntry).filter((share) => share !== undefined)
+  return [
+    { statement: APPEND, rows: entries.map((entry) => cellsOf(CALL_COLUMNS, entry)) },
+    { statement: WRITE_LABELS, rows: labelRows(entries) },
+    new UsageTally(shares).write(),
+  ]
+}
+
+/** Returns the writes of new entries that usage does not have yet. */
+function uncounted(entries: readonly CallLogEntry[]): RowWrite[] {
+  const [{ statement, rows }, labels] = appended(entries) as [RowWrite, RowWrite]
+  const place = Object.keys(CALL_COLUMNS).indexOf('counted')
+  const aside = entries.map(({ id }) => [UNCOUNTED, id])
+  return [
+    { statement, rows: rows.map((cells) => cells.with(place, null)) },
+    { ...labels, rows: [...labels.rows, ...aside] },
+  ]
+}
+
+/** Runs an operation within the transaction that the database is, or in one of its own. */
+function together<T>(db: Database, run: (trx: Database) => Promise<T>): Promise<T> {
+  return db.isTransaction ? run(db) : db.transaction().execute(run)
 }
 
 function toEntry(json: string): { entry: CallLogEntry; parts: number } {

@@ -8,7 +8,8 @@ import {
 import { checkDatabase } from '../driver/check-database.ts'
 import { GroupedWrites } from '../driver/grouped-writes.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
-import type { Database, KeptThingsTable } from '../driver/tables.ts'
+import type { Database } from '../driver/tables.ts'
+import type { KeptThingsTable } from './call-tables.ts'
 
 /**
  * A store of kept things in a database, for all processes that share it.

@@ -5,15 +5,18 @@ import {
   type TicketHandling,
   type TicketQuery,
   type TicketStore,
+  ticketOpened,
 } from '../../../endpoints/tickets/index.ts'
 import { recordChange } from '../accounts/sql-change-log.ts'
 import { checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
-import type { Database, TicketsTable } from '../driver/tables.ts'
+import type { Database } from '../driver/tables.ts'
+import { recordEvents } from '../webhooks/event-rows.ts'
+import type { TicketsTable } from './call-tables.ts'
 
 /**
  * A ticket store in a database, for all processes that share it. A change and its row in the table `admin_changes` are
- * written in one transaction.
+ * written in one transaction, a new ticket and its event for webhooks too.
  *
  * @example
  * const store = new SqlTicketStore(await openDatabase('sqlite:.data/gateway.db'))
@@ -26,12 +29,16 @@ export class SqlTicketStore implements TicketStore {
     this.#db = db
   }
 
-  async add({ requestId, createdAt, updatedAt, ...rest }: Ticket): Promise<void> {
+  async add(ticket: Ticket): Promise<void> {
+    const { requestId, createdAt, updatedAt, ...rest } = ticket
     const times = { created_at: BigInt(createdAt), updated_at: BigInt(updatedAt) }
-    await this.#db
-      .insertInto('tickets')
-      .values({ ...rest, request_id: requestId, ...times })
-      .execute()
+    await this.#db.transaction().execute(async (trx) => {
+      await trx
+        .insertInto('tickets')
+        .values({ ...rest, request_id: requestId, ...times })
+        .execute()
+      await recordEvents(trx, [ticketOpened(ticket)])
+    })
   }
 
   async find(id: string): Promise<Ticket | undefined> {

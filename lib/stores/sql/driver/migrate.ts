@@ -1,4 +1,7 @@
-import { type Migration, Migrator } from 'kysely/migration'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { DEFAULT_MIGRATION_TABLE, type Migration, type MigrationResultSet, Migrator } from 'kysely/migration'
+import type { Logger } from '../../../core/call/index.ts'
 import { up as accountsKeysCalls } from './migrations/0001-accounts-keys-calls.ts'
 import { up as idempotency } from './migrations/0002-idempotency.ts'
 import { up as ledger } from './migrations/0003-ledger.ts'
@@ -9,13 +12,21 @@ import { up as lineSwitchesTickets } from './migrations/0008-line-switches-ticke
 import { up as failedCalls } from './migrations/0009-failed-calls.ts'
 import { up as answers } from './migrations/0011-answers.ts'
 import { up as keptThings } from './migrations/0012-kept-things.ts'
-import { up as restLifts } from './migrations/0013-rest-lifts.ts'
-import { up as keptLists } from './migrations/0014-kept-lists.ts'
-import { up as replayedAnswers } from './migrations/0015-replayed-answers.ts'
+import * as restLifts from './migrations/0013-rest-lifts.ts'
+import * as keptLists from './migrations/0014-kept-lists.ts'
+import * as replayedAnswers from './migrations/0015-replayed-answers.ts'
+import * as chargeCosts from './migrations/0016-charge-costs.ts'
+import * as keys from './migrations/0017-keys.ts'
+import * as attribution from './migrations/0018-attribution.ts'
+import * as webhooks from './migrations/0019-webhooks.ts'
+import * as budgets from './migrations/0020-budgets.ts'
+import * as operators from './migrations/0021-operators.ts'
+import * as usage from './migrations/0024-usage.ts'
+import * as webhookPositions from './migrations/0025-webhook-positions.ts'
 import type { Database } from './tables.ts'
 
 /** All migrations, in the order of their names. A released migration is never edited: the next change is a new one. */
-const MIGRATIONS: Record<string, Migration> = {
+export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-accounts-keys-calls': { up: accountsKeysCalls },
   '0002-idempotency': { up: idempotency },
   '0003-ledger': { up: ledger },
@@ -26,19 +37,117 @@ const MIGRATIONS: Record<string, Migration> = {
   '0009-failed-calls': { up: failedCalls },
   '0011-answers': { up: answers },
   '0012-kept-things': { up: keptThings },
-  '0013-rest-lifts': { up: restLifts },
-  '0014-kept-lists': { up: keptLists },
-  '0015-replayed-answers': { up: replayedAnswers },
+  '0013-rest-lifts': restLifts,
+  '0014-kept-lists': keptLists,
+  '0015-replayed-answers': replayedAnswers,
+  '0016-charge-costs': chargeCosts,
+  '0017-keys': keys,
+  '0018-attribution': attribution,
+  '0019-webhooks': webhooks,
+  '0020-budgets': budgets,
+  '0021-operators': operators,
+  '0024-usage': usage,
+  '0025-webhook-positions': webhookPositions,
+}
+
+/** A migration whose name ends so changes what older versions read or write. All others only add. */
+const BREAKING = '-breaking'
+
+/** Who was told of which migrations. A gateway opens several handles with one logger. */
+const told = new WeakMap<Logger, string>()
+
+/** What a database has not got in time, or would have waited for in a circle. */
+const LOCKED = ['55P03', '40P01']
+/** Whoever waited behind the migration goes on meanwhile. */
+const AGAIN_AFTER_MS = 2000
+const GIVE_UP_AFTER_MS = 600_000
+
+/**
+ * Migrates a database to the current version, each migration in a transaction of its own. Processes that start at the same
+ * time wait for each other; one of them does the work. A migration that does not get a lock is tried again. A database that is newer than this code is used as it is, and that is logged, as long as the newer
+ * migrations only added to it.
+ *
+ * @throws if a migration fails, or a newer one is breaking. Nothing is changed then.
+ */
+export async function migrate(db: Database, logger: Logger): Promise<void> {
+  const newer = await newerMigrations(db)
+  const breaking = newer.find((name) => name.endsWith(BREAKING))
+  if (breaking !== undefined) throw new Error(`the database is newer than this version: it has ${breaking}`)
+  const done = Object.fromEntries(newer.map((name) => [name, { up: async () => {} }]))
+  const migrations = { ...MIGRATIONS, ...done }
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
+  const error = await migrateUp(db, migrator, logger)
+  // Another process may have migrated it further meanwhile.
+  if (error && (await newerMigrations(db)).length > newer.length) return migrate(db, logger)
+  if (error) throw error
+  const names = newer.join()
+  if (names === '' || told.get(logger) === names) return
+  told.set(logger, names)
+  logger.warn(
+    { migrations: newer },
+    'the database is newer than this version, which goes on without the additions',
+  )
+}
+
+/** Returns what went wrong; undefined if nothing did. */
+async function migrateUp(db: Database, migrator: Migrator, logger: Logger): Promise<unknown> {
+  // Nobody uses a new database.
+  const isNew = (await doneMigrations(db)).length === 0
+  for (;;) {
+    const { error, results = [] } = await gettingLocks(logger, () =>
+      isNew ? migrator.migrateToLatest() : migrator.migrateUp(),
+    )
+    if (error !== undefined || isNew || results.length === 0) return error
+  }
+}
+
+/** Tries a step again that did not get a lock. */
+async function gettingLocks(
+  logger: Logger,
+  step: () => Promise<MigrationResultSet>,
+): Promise<MigrationResultSet> {
+  const startedAt = performance.now()
+  for (;;) {
+    const ended = await step()
+    const code = (ended.error as { readonly code?: unknown } | undefined)?.code
+    if (!LOCKED.includes(String(code)) || performance.now() - startedAt > GIVE_UP_AFTER_MS) return ended
+    const migration = ended.results?.find(({ status }) => status === 'Error')?.migrationName
+    logger.warn({ migration }, 'a migration waits for a lock that somebody holds: it is tried again')
+    await sleep(AGAIN_AFTER_MS)
+  }
 }
 
 /**
- * Migrates a database to the current version. Processes that start at the same time wait for each other; one of them
- * does the work.
+ * Undoes the migrations after the named one, in one transaction, and tries again where it does not get a lock. Stop all
+ * processes that use the database first.
  *
- * @throws if a migration fails, or the database is newer than this code. Nothing is changed then.
+ * @returns the names of what was undone, the last first.
+ * @throws if there is no migration of that name, one that was done later cannot be undone, or the database is newer.
  */
-export async function migrate(db: Database): Promise<void> {
+export async function migrateDown(db: Database, last: string, logger: Logger): Promise<string[]> {
+  if (!Object.hasOwn(MIGRATIONS, last))
+    throw new Error(
+      `there is no migration "${last}"; the last ones are ${Object.keys(MIGRATIONS).slice(-5).join(', ')}`,
+    )
+  const done = await doneMigrations(db)
+  if (!done.includes(last)) throw new Error(`the database has not got as far as ${last}`)
+  const stuck = done.find((name) => name > last && MIGRATIONS[name]?.down === undefined)
+  if (stuck !== undefined) throw new Error(`${stuck} cannot be undone: restore a backup`)
   const migrator = new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
-  const { error } = await migrator.migrateToLatest()
+  const { error, results = [] } = await gettingLocks(logger, () => migrator.migrateTo(last))
   if (error) throw error
+  return results.map(({ migrationName }) => migrationName)
+}
+
+async function newerMigrations(db: Database): Promise<string[]> {
+  return (await doneMigrations(db)).filter((name) => !Object.hasOwn(MIGRATIONS, name))
+}
+
+/** Returns the names of the migrations that a database has; none for a new database. */
+async function doneMigrations(db: Database): Promise<string[]> {
+  const tables = await db.introspection.getTables({ withInternalKyselyTables: true })
+  if (!tables.some(({ name }) => name === DEFAULT_MIGRATION_TABLE)) return []
+  const { rows } = await sql<{ name: string }>`
+    select name from ${sql.table(DEFAULT_MIGRATION_TABLE)} order by name`.execute(db)
+  return rows.map(({ name }) => name)
 }

@@ -10,8 +10,9 @@ import {
   type OptionRules,
   oneOf,
 } from '../../../core/options/index.ts'
-import { migrate } from './migrate.ts'
-import { openPostgres } from './postgres/open-postgres.ts'
+import { migrate, migrateDown } from './migrate.ts'
+import { migratePostgresDown, openPostgres } from './postgres/open-postgres.ts'
+import type { PostgresPoolOptions } from './postgres/postgres-pool.ts'
 import { SqliteClient } from './sqlite/sqlite-client.ts'
 import { NodeSqliteDialect } from './sqlite/sqlite-dialect.ts'
 import type { Database, Tables } from './tables.ts'
@@ -75,6 +76,8 @@ const RULES: OptionRules<OpenDatabaseOptions> = {
  * transaction to end; with Postgres, it is not part of the transaction.
  *
  * @param url `sqlite:<path>`, whose folder is created if it is missing, or `postgres://user:password@host:5432/name`.
+ * A database of a newer version is used as it is, with a warning, unless one of its migrations says that it may not.
+ *
  * @throws TypeError if the URL is of another kind.
  * @throws {SqliteError} if the file cannot be opened as a database.
  * @throws Error if Postgres cannot be reached or `pg` is not installed; an error of Postgres has a `code` of five
@@ -90,27 +93,55 @@ export async function openDatabase(url: string, options: OpenDatabaseOptions = {
       `openDatabase: its URL must be a string, such as "sqlite:gateway.db", not ${kindOf(url)}`,
     )
   checkOptions('openDatabase', options, RULES)
-  if (/^postgres(ql)?:\/\//.test(url)) {
-    const { readOnly = false, poolSize = 10 } = options
-    const logger = quietLogger(options.logger)
-    const { connectTimeoutMs = 2000, statementTimeoutMs = 5000, lockTimeoutMs = 1000 } = options
-    const timeouts = { connectTimeoutMs, statementTimeoutMs, lockTimeoutMs }
-    return openPostgres({ url, logger, readOnly, size: poolSize, ...timeouts })
-  }
+  if (isPostgresUrl(url)) return openPostgres(postgresOptions(url, options))
   return openSqlite(sqlitePath(url), options)
 }
 
+/**
+ * Undoes the migrations of a database after the named one, for a version that came before them. End all processes that
+ * use it first, and make a backup: what a migration added is lost.
+ *
+ * @returns the names of the migrations that were undone, the last first.
+ * @throws Error if there is no migration of that name, or one that came later cannot be undone. Nothing is changed then.
+ * @example
+ * await undoMigrations('sqlite:.data/gateway.db', '0016-charge-costs')
+ */
+export async function undoMigrations(url: string, last: string): Promise<string[]> {
+  if (isPostgresUrl(url)) return migratePostgresDown(postgresOptions(url, {}), last)
+  const { db, client } = await connectSqlite(resolve(sqlitePath(url)), {})
+  try {
+    return await migrateDown(db, last, quietLogger())
+  } finally {
+    await client.close()
+  }
+}
+
+function isPostgresUrl(url: string): boolean {
+  return /^postgres(ql)?:\/\//.test(url)
+}
+
+function postgresOptions(url: string, options: OpenDatabaseOptions): PostgresPoolOptions {
+  const { readOnly = false, poolSize = 10 } = options
+  const { connectTimeoutMs = 2000, statementTimeoutMs = 5000, lockTimeoutMs = 1000 } = options
+  const timeouts = { connectTimeoutMs, statementTimeoutMs, lockTimeoutMs }
+  return { url, logger: quietLogger(options.logger), readOnly, size: poolSize, ...timeouts }
+}
+
+async function connectSqlite(file: string, { readOnly = false, busyTimeoutMs = 5000 }: OpenDatabaseOptions) {
+  const client = await SqliteClient.open({ file, readOnly, busyTimeoutMs, maxStatements: MAX_STATEMENTS })
+  return { client, db: new Kysely<Tables>({ dialect: new NodeSqliteDialect(client) }) }
+}
+
 async function openSqlite(path: string, options: OpenDatabaseOptions): Promise<Database> {
-  const { readOnly = false, busyTimeoutMs = 5000 } = options
+  const { readOnly = false } = options
   const logger = quietLogger(options.logger)
   const file = resolve(path)
   if (!readOnly) await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  const client = await SqliteClient.open({ file, readOnly, busyTimeoutMs, maxStatements: MAX_STATEMENTS })
-  const db = new Kysely<Tables>({ dialect: new NodeSqliteDialect(client) })
+  const { client, db } = await connectSqlite(file, options)
   try {
     // A file that is no database fails at the first query, and Kysely closes only what it has used.
     await sql`select 1`.execute(db)
-    if (!readOnly) await migrate(db)
+    if (!readOnly) await migrate(db, logger)
   } catch (error) {
     await client.close()
     throw error

@@ -50,7 +50,7 @@ export class RowStatement<Row = unknown> {
     table: string,
     columns: Readonly<Record<string, CellType>>,
     onConflict: string,
-    { unless, constants = {}, loose = false }: InsertOptions = {},
+    { unless, constants = {}, loose = false, order }: InsertOptions = {},
   ): RowStatement {
     const names = Object.keys(columns)
     const into = `insert into ${table} (${[...names, ...Object.keys(constants)]})`
@@ -59,7 +59,7 @@ export class RowStatement<Row = unknown> {
     return new RowStatement(
       columns,
       `${into} ${parametersFor(columns, `${select} ${where}`)} ${onConflict}`,
-      `${into} ${select} from given ${where} order by given.${names[0]} collate "C" ${onConflict}`,
+      `${into} ${select} from given ${where} order by ${(order ?? names.slice(0, 1)).map((name) => orderedBy(name, columns[name]))} ${onConflict}`,
       loose,
     )
   }
@@ -75,13 +75,14 @@ export class RowStatement<Row = unknown> {
     set: string,
     where: string,
     returning?: string,
-    { locks = true }: { locks?: true | 'free ones' } = {},
+    { locks = true, loose = false }: { locks?: true | 'free ones'; loose?: boolean } = {},
   ): RowStatement<Row> {
     const returned = (table: string) => (returning === undefined ? '' : ` returning ${table}${returning}`)
     return new RowStatement(
       columns,
       `update ${table} as found set ${parametersFor(columns, `${set} where ${where}`)}${returned('')}`,
       `update ${table} as found set ${set} from ${lockedOf(table, where, locks)} where ${where}${returned('found.')}`,
+      loose,
     )
   }
 
@@ -114,6 +115,19 @@ export class RowStatement<Row = unknown> {
     )
   }
 
+  /**
+   * A statement of several steps, for Postgres alone: each is the table of its name to those behind it, and sees none of what
+   * the others write.
+   */
+  static steps<Row>(
+    columns: Readonly<Record<string, CellType>>,
+    steps: Readonly<Record<string, string>>,
+    select: string,
+  ): RowStatement<Row> {
+    const named = Object.entries(steps).map(([name, query]) => `, ${name} as (${query})`)
+    return new RowStatement<Row>(columns, '', `${named.join('')} ${select}`, true)
+  }
+
   /** Runs the statement for all rows, or for none if one fails: within a transaction, or in one of its own. */
   async run(db: Database, rows: readonly (readonly Cell[])[]): Promise<{ rows: Row[]; changes: number }> {
     if (rows.length === 0) return { rows: [], changes: 0 }
@@ -132,6 +146,12 @@ interface InsertOptions {
   readonly constants?: Readonly<Record<string, number>>
   /** Whether a row may be left out. */
   readonly loose?: boolean
+  /** The columns that name a row, in whose order Postgres locks them. Defaults to the first column. */
+  readonly order?: readonly string[]
+}
+
+function orderedBy(name: string, type: CellType | undefined): string {
+  return type === 'text' ? `given.${name} collate "C"` : `given.${name}`
 }
 
 let made = 0

@@ -1,9 +1,21 @@
 import type { ColumnType, Kysely } from 'kysely'
+import type { Role } from '../../../core/call/index.ts'
 import type { ChangeAction } from '../../../core/change-log/index.ts'
-import type { TicketStatus } from '../../../endpoints/tickets/index.ts'
 import type { TaskState, VideoTask } from '../../../endpoints/video/index.ts'
-import type { WalletId } from '../../../ledger/index.ts'
+import type { AnswersTable, CallLabelsTable, KeptThingsTable, TicketsTable } from '../calls/call-tables.ts'
+import type {
+  BudgetHoldsTable,
+  BudgetNoticesTable,
+  BudgetsTable,
+  DepositsTable,
+  HoldsTable,
+  LeasesTable,
+  VoidsTable,
+  WalletsTable,
+} from '../ledger/ledger-tables.ts'
 import type { CALL_COLUMNS, CHARGE_COLUMNS } from '../ledger/settlement-columns.ts'
+import type { UsageMarksTable, UsageTable } from '../usage/usage-tables.ts'
+import type { WebhookTables } from '../webhooks/webhook-tables.ts'
 import type { RowOf } from './columns.ts'
 
 /*
@@ -20,6 +32,7 @@ export interface AccountsTable {
   regions: string | null
   line_regions: string | null
   created_at: bigint
+  suspended: ColumnType<number, number | undefined>
 }
 
 export interface KeysTable {
@@ -33,6 +46,14 @@ export interface KeysTable {
   rpm: bigint | null
   tpm: bigint | null
   created_at: bigint
+  name: string | null
+  note: string | null
+  /** As a JSON object; null: none. */
+  tags: string | null
+  /** The secret before the current one, which is valid until then; null: there is none. */
+  previous_hash: string | null
+  previous_until: bigint | null
+  last_used_at: bigint | null
 }
 
 /** The ids that the config has added to the database once. They are never added again. */
@@ -56,71 +77,8 @@ export interface IdempotencyTable {
   answer: ColumnType<string | null, string | null | undefined, string | null>
 }
 
-/** The parts of the answers of calls with an Idempotency-Key. */
-export interface AnswersTable {
-  /** Id of the call. */
-  id: string
-  part: number
-  bytes: Uint8Array
-}
-
-/** The balance of an account or the quota of a key. The figures are sums of the rows of other tables. */
-export interface WalletsTable {
-  /** `account:<id>` or `key:<id>`. */
-  id: WalletId
-  /** 0: postpaid, or without a quota. */
-  limited: number
-  /** The sum of deposits; for a key, its quota. */
-  funds: bigint
-  /** The sum of charges less voids. */
-  spent: bigint
-  /** The sum of leases and holds. */
-  leased: bigint
-  overrun: bigint
-}
-
-export interface DepositsTable {
-  account: string
-  reference: string
-  amount: bigint
-  at: bigint
-}
-
-/** The leases of processes. A lease that has ended holds nothing and is kept for a while, for repeated changes. */
-export interface LeasesTable {
-  id: string
-  wallet: WalletId
-  owner: string
-  held: bigint
-  /** The number of the last change; `last_moved` is what it moved. */
-  seq: number
-  last_moved: bigint
-  beats: number
-  renewed_at: bigint
-  ended: 'closed' | 'swept' | null
-  ended_at: bigint | null
-}
-
 /** Charges. Rows are only added. */
 export type ChargesTable = RowOf<typeof CHARGE_COLUMNS>
-
-/** Voided charges; the amount is 0 for a void that came before its charge. Rows are only added. */
-export interface VoidsTable {
-  request_id: string
-  account: string
-  key: string | null
-  amount: bigint
-  at: bigint
-}
-
-/** Money held for video tasks that have not ended. */
-export interface HoldsTable {
-  /** The request id of the later charge. */
-  request_id: string
-  account: string
-  key: string | null
-  amount: bigint
-}
 
 export interface VideoTasksTable {
   id: string
@@ -165,20 +123,6 @@ export interface AdminChangesTable {
   after: string
 }
 
-/** What lines keep for whom. Ids are the upstreams'. */
-export interface KeptThingsTable {
-  kind: string
-  id: string
-  account: string
-  key: string | null
-  line: string
-  model: string | null
-  tokens: bigint
-  created_at: bigint
-  /** null if it stays until it is deleted. */
-  expires_at: bigint | null
-}
-
 /** Lines that operators have switched. All other lines are as configured. */
 export interface LineSwitchesTable {
   line: string
@@ -191,25 +135,38 @@ export interface RestLiftsTable {
   lifts: number
 }
 
-export interface TicketsTable {
+/** Operators with tokens of their own. */
+export interface OperatorsTable {
   id: string
-  account: string
-  key: string | null
-  /** The call that the ticket is about. */
-  request_id: string
-  message: string
-  status: TicketStatus
-  reply: string | null
+  name: string
+  role: Role
+  token_hash: string
+  /** The token before the last rotation; null if it is no longer valid. */
+  previous_hash: string | null
+  previous_until: bigint | null
   created_at: bigint
-  updated_at: bigint
+}
+
+/** The sessions of operators who signed in at a provider. */
+export interface OperatorSessionsTable {
+  id: string
+  secret_hash: string
+  name: string
+  /** Separated by commas. */
+  roles: string
+  created_at: bigint
+  expires_at: bigint
 }
 
 /** All tables of the database. */
-export interface Tables {
+export interface Tables extends WebhookTables {
   accounts: AccountsTable
   keys: KeysTable
   seeds: SeedsTable
+  usage: UsageTable
+  usage_marks: UsageMarksTable
   calls: CallsTable
+  call_labels: CallLabelsTable
   idempotency: IdempotencyTable
   answers: AnswersTable
   wallets: WalletsTable
@@ -218,11 +175,16 @@ export interface Tables {
   charges: ChargesTable
   voids: VoidsTable
   holds: HoldsTable
+  budgets: BudgetsTable
+  budget_notices: BudgetNoticesTable
+  budget_holds: BudgetHoldsTable
   video_tasks: VideoTasksTable
   admin_changes: AdminChangesTable
   kept_things: KeptThingsTable
   line_switches: LineSwitchesTable
   rest_lifts: RestLiftsTable
+  operators: OperatorsTable
+  operator_sessions: OperatorSessionsTable
   tickets: TicketsTable
 }
 

@@ -3,8 +3,10 @@ import type { RowWrite } from './row-statement.ts'
 import { threadOf } from './sqlite/sqlite-dialect.ts'
 import type { Database } from './tables.ts'
 
-/** Division by zero: the failure of a statement that has not written all its rows. */
-const NOT_WRITTEN = '22012'
+/** Whether a statement failed because it has not written all its rows: by a division by zero. */
+export function isNotWritten(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === '22012'
+}
 
 /**
  * Writes rows in a transaction of their own: on SQLite with one message to its thread, on Postgres in one round trip.
@@ -25,7 +27,7 @@ export async function writeTogether(db: Database, writes: readonly RowWrite[]): 
     await client.transact(needed)
     return true
   } catch (error) {
-    if ((error as { code?: unknown }).code === NOT_WRITTEN) return false
+    if (isNotWritten(error)) return false
     throw error
   } finally {
     client.release()

@@ -1,4 +1,5 @@
 import type { IdempotencyClaim } from '../../../core/call/index.ts'
+import { shareOfEntry } from '../../../core/usage/index.ts'
 import type { CreatedTask, Intended, TaskIntent, VideoTask } from '../../../endpoints/video/index.ts'
 import {
   FIRST_POLL_MS,
@@ -11,6 +12,7 @@ import { PINNED_UNTIL } from '../../../middleware/idempotency/idempotency-store.
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database, VideoTasksTable } from '../driver/tables.ts'
 import { FREE_CLAIMS } from '../ledger/settlement-statements.ts'
+import { addUsage, UsageTally } from '../usage/usage-tally.ts'
 import { type TaskRows, toColumns, toTask } from './sql-task-rows.ts'
 
 /** A placeholder for a task within a transaction. It is never committed. */
@@ -48,7 +50,8 @@ export class TaskCreates {
 
   async intend(trx: Database, intent: TaskIntent): Promise<Intended> {
     const { holds } = this.#rows
-    const hold = { id: intent.requestId, account: intent.account, key: intent.key, amount: intent.hold }
+    const { requestId, account, key, budgets, hold: amount } = intent
+    const hold = { id: requestId, account, key, budgets, amount }
     const wallets = await holds.lock(trx, hold)
     const standing = await trx
       .selectFrom('video_tasks')
@@ -104,6 +107,8 @@ export class TaskCreates {
       claim_owner: null,
       poll_at: money === null ? BigInt(at + FIRST_POLL_MS) : null,
     })
+    const share = entry && shareOfEntry(entry)
+    if (share) await addUsage(trx, new UsageTally([share]))
     return task
   }
 

@@ -1,7 +1,8 @@
 import type { CallLogEntry } from '../../../core/call/index.ts'
 import type { VideoTask } from '../../../endpoints/video/index.ts'
-import { basisOf, chargedEntry } from '../../../endpoints/video/tasks/task-charge.ts'
+import { basisOf, chargedEntry, usageOfTask } from '../../../endpoints/video/tasks/task-charge.ts'
 import type { Progress } from '../../../endpoints/video/tasks/task-progress.ts'
+import { labelRows, WRITE_LABELS } from '../calls/call-labels.ts'
 import { SqlCallStore } from '../calls/sql-call-store.ts'
 import { cellsOf } from '../driver/columns.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
@@ -14,7 +15,16 @@ import { HoldRows } from '../ledger/sql-ledger-holds.ts'
 /** The members of a task that are stored as JSON. */
 type Detail = Pick<
   VideoTask,
-  'upstreamModel' | 'facts' | 'price' | 'usage' | 'charge' | 'error' | 'progress' | 'contentUrl'
+  | 'user'
+  | 'tags'
+  | 'upstreamModel'
+  | 'facts'
+  | 'price'
+  | 'usage'
+  | 'charge'
+  | 'error'
+  | 'progress'
+  | 'contentUrl'
 >
 
 /** The columns that are derived from a task. */
@@ -44,7 +54,19 @@ export function toTask(row: TaskColumns): VideoTask {
 }
 
 export function toColumns(task: VideoTask): TaskColumns {
-  const { upstreamModel, facts, price, usage, charge, error, progress, contentUrl } = task
+  const { user, tags, upstreamModel, facts, price, usage, charge, error, progress, contentUrl } = task
+  const detail = {
+    user,
+    tags,
+    upstreamModel,
+    facts,
+    price,
+    usage,
+    charge,
+    error,
+    progress,
+    contentUrl,
+  } as Detail
   return {
     id: task.id,
     request_id: task.requestId,
@@ -56,7 +78,7 @@ export function toColumns(task: VideoTask): TaskColumns {
     upstream_id: task.upstreamId,
     state: task.state,
     hold: task.hold,
-    detail: writeDetail({ upstreamModel, facts, price, usage, charge, error, progress, contentUrl }),
+    detail: writeDetail(detail),
     missing_since: toBigint(task.missingSince),
     created_at: BigInt(task.createdAt),
     updated_at: BigInt(task.updatedAt),
@@ -114,7 +136,8 @@ export class TaskRows {
     if (money === 'release') await this.holds.release(trx, requestId, task)
     if (money !== 'charge' || !charge) return
     const { amount } = charge
-    await this.holds.charge(trx, { requestId, account, key, amount, at, basis: basisOf(task) })
+    const usage = usageOfTask(task)
+    await this.holds.charge(trx, { requestId, account, key, amount, at, usage, basis: basisOf(task) })
   }
 
   /** Completes the Idempotency-Key that the task was intended with. */
@@ -129,6 +152,7 @@ export class TaskRows {
   /** Writes the log entry of the call that creates a task. */
   async log(trx: Database, entry: CallLogEntry): Promise<void> {
     await WRITE_CALLS.run(trx, [cellsOf(CALL_COLUMNS, entry)])
+    await WRITE_LABELS.run(trx, labelRows([entry]))
   }
 
   /** Adds the charge of a task to its log entry; does nothing if the entry no longer exists. */

@@ -8,3 +8,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('lifts', 'integer', (column) => column.notNull())
     .execute()
 }
+
+export async function down(db: Kysely<unknown>): Promise<void> {
+  await db.schema.dropTable('rest_lifts').execute()
+}

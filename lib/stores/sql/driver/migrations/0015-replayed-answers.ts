@@ -5,3 +5,7 @@ import { byteText } from '../byte-text.ts'
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('idempotency').addColumn('answer', byteText(db)).execute()
 }
+
+export async function down(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('idempotency').dropColumn('answer').execute()
+}

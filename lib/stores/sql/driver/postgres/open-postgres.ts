@@ -1,10 +1,20 @@
 import { Kysely, sql } from 'kysely'
-import { migrate } from '../migrate.ts'
+import { migrate, migrateDown } from '../migrate.ts'
 import type { Database, Tables } from '../tables.ts'
-import { PooledPostgresDialect, PostgresConnections, type PostgresPoolOptions } from './postgres-pool.ts'
+import {
+  connectionsOf,
+  PooledPostgresDialect,
+  PostgresConnections,
+  type PostgresPoolOptions,
+} from './postgres-pool.ts'
 
 /** A migration may read millions of rows, and another process may be running it. */
 const MIGRATION_TIMEOUT_MS = 600_000
+/**
+ * What waits for the lock of a table holds up all others that use the table. But Postgres ends an autovacuum for it only
+ * after its `deadlock_timeout`, by default one second.
+ */
+const MIGRATION_LOCK_MS = 1500
 
 /** @throws Error if Postgres cannot be reached, `pg` is not installed, or a migration fails. */
 export async function openPostgres(options: PostgresPoolOptions): Promise<Database> {
@@ -12,7 +22,8 @@ export async function openPostgres(options: PostgresPoolOptions): Promise<Databa
   const db = await connectTo(options)
   try {
     const database = await databaseName(db)
-    if (!readOnly) await migratePostgres(options)
+    if (!readOnly) await whileMigrating(options, (migrating) => migrate(migrating, logger))
+    await connectionsOf(db).openKept()
     logger.info({ database, readOnly }, 'database opened')
     return db
   } catch (error) {
@@ -37,14 +48,26 @@ async function databaseName(db: Database): Promise<string> {
   throw new Error(`the database "${name}" has the encoding ${encoding}; create it with the encoding UTF8`)
 }
 
-/** Migrates on a connection of its own, which has a longer timeout than the others. */
-async function migratePostgres(options: PostgresPoolOptions): Promise<void> {
-  const limits = { statementTimeoutMs: MIGRATION_TIMEOUT_MS, lockTimeoutMs: 0 }
+/** Runs a migration on a connection of its own, which has a longer timeout than the others. */
+async function whileMigrating<Result>(
+  options: PostgresPoolOptions,
+  run: (db: Database) => Promise<Result>,
+): Promise<Result> {
+  const limits = { statementTimeoutMs: MIGRATION_TIMEOUT_MS, lockTimeoutMs: MIGRATION_LOCK_MS }
   const db = await connectTo({ ...options, size: 1, ...limits })
   try {
-    await migrate(db)
+    return await run(db)
   } finally {
     await db.destroy()
+  }
+}
+
+/** Does {@link migrateDown} in the Postgres of a URL. */
+export async function migratePostgresDown(options: PostgresPoolOptions, last: string): Promise<string[]> {
+  try {
+    return await whileMigrating(options, (db) => migrateDown(db, last, options.logger))
+  } catch (error) {
+    throw worded(error)
   }
 }
 

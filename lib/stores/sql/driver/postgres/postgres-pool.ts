@@ -39,6 +39,7 @@ const READ_ONLY = 'default_transaction_read_only=on'
 export class PostgresConnections implements PostgresPool {
   readonly #pool: Pg.Pool
   readonly #timeoutMs: number
+  readonly #logger: Logger
   readonly #statements = new PostgresStatements()
   readonly #backends = new Set<number>()
   /** Kysely, too, identifies a connection by its object. */
@@ -47,6 +48,7 @@ export class PostgresConnections implements PostgresPool {
   private constructor(pool: Pg.Pool, { statementTimeoutMs, logger }: PostgresPoolOptions) {
     this.#pool = pool
     this.#timeoutMs = statementTimeoutMs + GRACE_MS
+    this.#logger = logger
     // A connection in use may break while its transaction is idle; the next statement fails then.
     pool.on('connect', (client) => {
       client.on('error', () => {})
@@ -67,6 +69,7 @@ export class PostgresConnections implements PostgresPool {
       connectionString: withSettings(url, readOnly ? [...SETTINGS, READ_ONLY] : SETTINGS),
       fallback_application_name: 'express-model-gateway',
       max: size,
+      min: Math.ceil(size / 2),
       connectionTimeoutMillis: connectTimeoutMs,
       statement_timeout: statementTimeoutMs,
       ...(lockTimeoutMs > 0 && { lock_timeout: lockTimeoutMs }),
@@ -84,6 +87,11 @@ export class PostgresConnections implements PostgresPool {
     return this.#pool.options
   }
 
+  get figures() {
+    const { totalCount, idleCount, waitingCount } = this.#pool
+    return { used: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
+  }
+
   /** The ids of the server's processes behind these connections. */
   get backends(): readonly number[] {
     return [...this.#backends]
@@ -97,6 +105,18 @@ export class PostgresConnections implements PostgresPool {
       this.#clients.set(client, wrapped)
     }
     return wrapped
+  }
+
+  /**
+   * Opens the connections that stay open while nobody uses them. To a server far away, one takes several round trips, for
+   * which the first calls would wait.
+   */
+  async openKept(): Promise<void> {
+    const opening = Array.from({ length: this.#pool.options.min ?? 0 }, () => this.#pool.connect())
+    for (const opened of await Promise.allSettled(opening)) {
+      if (opened.status === 'fulfilled') opened.value.release()
+      else this.#logger.warn({ err: opened.reason }, 'a connection to the database could not be opened ahead')
+    }
   }
 
   /** Waits for earlier statements. */

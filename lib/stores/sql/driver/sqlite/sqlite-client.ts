@@ -60,6 +60,11 @@ export class SqliteClient {
     return client
   }
 
+  /** Statements that have no answer yet. */
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
   /** Runs one statement, after all earlier ones. */
   query(sql: string, parameters: readonly unknown[]): Promise<SqliteAnswer> {
     const begin = this.#begin

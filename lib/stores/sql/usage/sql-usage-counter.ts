@@ -1,0 +1,136 @@
+import { type Logger, quietLogger } from '../../../core/call/index.ts'
+import { aLogger, aNumber, checkOptions } from '../../../core/options/index.ts'
+import { HOUR_MS } from '../../../core/usage/index.ts'
+import { firstIdOf } from '../calls/sql-call-store.ts'
+import { checkDatabase } from '../driver/check-database.ts'
+import type { Database } from '../driver/tables.ts'
+import { type CountPage, countCalls, countCharges, countSetAside, countVoids } from './count-older.ts'
+import { pruneUsage } from './prune-usage.ts'
+
+/** Options of {@link SqlUsageCounter}. */
+export interface SqlUsageCounterOptions {
+  /** Logs when rows cannot be counted or deleted. Defaults to the console. */
+  logger?: Logger
+  /** How long the usage of single users and tags is kept, in milliseconds, to the end of a month. Defaults to 25 months. */
+  fineRetentionMs?: number
+}
+
+/** The tables in the order in which they are counted, and how old a row can be when an older version writes it. */
+const TABLES: readonly (readonly [name: string, count: CountPage, recentMs: number])[] = [
+  ['charges', countCharges, 49 * HOUR_MS],
+  ['voids', countVoids, 49 * HOUR_MS],
+  ['set_aside', countSetAside, Number.POSITIVE_INFINITY],
+  ['calls', countCalls, 2 * HOUR_MS],
+]
+
+const PAUSE_MS = 20
+const MONTHS_25 = 25 * 31 * 24 * HOUR_MS
+
+/**
+ * Counts what was charged and logged before usage was counted, and what processes of an older version write during an update;
+ * deletes the usage of single users and tags when it is too old. It works in the background, at once and every hour, a few
+ * rows at a time. Several processes may do so on one database.
+ *
+ * @example
+ * const counter = new SqlUsageCounter(db)
+ * process.once('SIGTERM', () => counter.close())
+ */
+export class SqlUsageCounter {
+  readonly #db: Database
+  readonly #logger: Logger
+  #fineRetentionMs: number
+  #timer: NodeJS.Timeout | undefined
+  #wake: (() => void) | undefined
+  #closed = false
+  /** Resolves when the present run has ended. */
+  #running: Promise<void>
+
+  constructor(db: Database, options: SqlUsageCounterOptions = {}) {
+    checkDatabase('SqlUsageCounter', db)
+    checkOptions<SqlUsageCounterOptions>('SqlUsageCounter', options, {
+      logger: aLogger,
+      fineRetentionMs: aNumber('a positive number of milliseconds', Number.MIN_VALUE),
+    })
+    this.#db = db
+    this.#logger = quietLogger(options.logger)
+    this.#fineRetentionMs = options.fineRetentionMs ?? MONTHS_25
+    this.#running = this.#run()
+  }
+
+  /** Keeps the usage of single users and tags for another time, in milliseconds, from the next run on. */
+  keepFor(fineRetentionMs: number): void {
+    this.#fineRetentionMs = fineRetentionMs
+  }
+
+  /** Resolves when all that was there at the start is counted, or could not be. */
+  counted(): Promise<void> {
+    return this.#running
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    this.#wake?.()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    await this.#try('older calls could not be counted', async () => {
+      for (const [name, count, recentMs] of TABLES) await this.#count(name, count, recentMs)
+    })
+    await this.#try('old rows could not be deleted', async () => {
+      while (!this.#closed && (await pruneUsage(this.#db, Date.now() - this.#fineRetentionMs)))
+        await this.#pause()
+    })
+    if (this.#closed) return
+    this.#timer = setTimeout(() => {
+      this.#running = this.#run()
+    }, HOUR_MS).unref()
+  }
+
+  async #try(failure: string, run: () => Promise<void>): Promise<void> {
+    try {
+      await run()
+    } catch (error) {
+      if (!this.#closed) this.#logger.error({ err: error }, `usage: ${failure}`)
+    }
+  }
+
+  async #count(name: string, count: CountPage, recentMs: number): Promise<void> {
+    const reached = await this.#db
+      .selectFrom('usage_marks')
+      .select('mark')
+      .where('name', '=', name)
+      .executeTakeFirst()
+    const recent = firstIdOf(Date.now() - recentMs)
+    let after: string | undefined = reached && reached.mark < recent ? reached.mark : reached && recent
+    after ??= ''
+    while (!this.#closed) {
+      const from: string = after
+      const last: string | undefined = await this.#db.transaction().execute(async (trx) => {
+        const counted = await count(trx, from)
+        if (counted !== undefined) await saveMark(trx, name, counted)
+        return counted
+      })
+      if (last === undefined) return
+      after = last
+      await this.#pause()
+    }
+  }
+
+  async #pause(): Promise<void> {
+    if (this.#closed) return
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+      setTimeout(resolve, PAUSE_MS).unref()
+    })
+  }
+}
+
+async function saveMark(trx: Database, name: string, mark: string): Promise<void> {
+  await trx
+    .insertInto('usage_marks')
+    .values({ name, mark })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ mark }))
+    .execute()
+}

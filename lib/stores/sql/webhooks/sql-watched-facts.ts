@@ -1,0 +1,88 @@
+import { sql } from 'kysely'
+import { newRequestId } from '../../../core/call/index.ts'
+import type { EndingKey, WatchedBalance, WatchedFacts } from '../../../webhooks/index.ts'
+import { checkDatabase } from '../driver/check-database.ts'
+import type { Database } from '../driver/tables.ts'
+
+const TIME_CHARACTERS = 'req_'.length + 10
+const FIRST = 'account:'
+const LOW_AT_A_TIME = 500
+/** Of the last sum that was paid in to an account. */
+const THRESHOLD = sql`coalesce((select amount from deposits
+  where deposits.account = substr(wallets.id, 9) and amount > 0 order by at desc limit 1), 0) / 10`
+
+interface BalanceRow {
+  readonly id: string
+  /** Null without a wallet. */
+  readonly balance: bigint | null
+  readonly threshold: bigint
+}
+
+function toBalance({ id, balance, threshold }: BalanceRow): WatchedBalance {
+  return { account: id.slice(FIRST.length), balance: balance ?? 0n, threshold }
+}
+
+/**
+ * Looks up balances and keys in a database, in time that does not grow with the number of accounts.
+ *
+ * @example
+ * const watch = new WebhookWatch({ outbox, facts: new SqlWatchedFacts(db) })
+ */
+export class SqlWatchedFacts implements WatchedFacts {
+  readonly #db: Database
+  #lowAfter = FIRST
+
+  constructor(db: Database) {
+    checkDatabase('SqlWatchedFacts', db)
+    this.#db = db
+  }
+
+  async balances(since: number, limit: number): Promise<readonly WatchedBalance[]> {
+    const risen = await this.#risen()
+    const at = BigInt(since)
+    // An account that spends has leases or ended videos; operators' changes are recorded.
+    const { rows } = await sql<BalanceRow>`
+      with moved as (
+        select wallet as id from leases where ended_at is null
+        union select wallet from leases where ended_at > ${at}
+        union select 'account:' || account from video_tasks where finished_at > ${at}
+        union select 'account:' || subject from admin_changes
+          where id > ${newRequestId(since).slice(0, TIME_CHARACTERS)} and action like 'account.%'
+      ), changed as (
+        select wallets.id, funds - spent as balance, coalesce(state, '') = 'low' as low, ${THRESHOLD} as threshold
+        from moved join wallets on wallets.id = moved.id
+          left join webhook_states on webhook_states.subject = wallets.id
+        where wallets.id like 'account:%' and limited = 1
+          and (coalesce(state, '') = 'low' or funds - spent < funds / 10)
+      )
+      select id, balance, threshold from changed where (balance < threshold) <> low limit ${limit}`.execute(
+      this.#db,
+    )
+    return [...rows, ...risen].slice(0, limit).map(toBalance)
+  }
+
+  /** Looks at the next accounts that were told as low: their rise was missed if nobody looked for long. */
+  async #risen(): Promise<readonly BalanceRow[]> {
+    const { rows } = await sql<BalanceRow>`
+      select told.subject as id, funds - spent as balance, ${THRESHOLD} as threshold
+      from (select subject from webhook_states
+          where state = 'low' and subject > ${this.#lowAfter} and subject < 'account;'
+          order by subject limit ${LOW_AT_A_TIME}) as told
+        left join wallets on wallets.id = told.subject
+      order by told.subject`.execute(this.#db)
+    this.#lowAfter = rows.length < LOW_AT_A_TIME ? FIRST : (rows.at(-1)?.id ?? FIRST)
+    return rows.filter(({ balance, threshold }) => balance !== null && balance >= threshold)
+  }
+
+  async endingKeys(from: number, until: number, limit: number): Promise<readonly EndingKey[]> {
+    const { rows } = await sql<{ id: string; account: string; expires_at: bigint }>`
+      select id, account, expires_at from keys
+      where expires_at > ${BigInt(from)} and expires_at <= ${BigInt(until)} and enabled = 1
+        and not exists (
+          select 1 from webhook_states
+          where subject = 'key:' || keys.id and state = cast(keys.expires_at as text)
+        )
+      order by expires_at limit ${limit}`.execute(this.#db)
+    return rows.map(({ id, account, expires_at }) => ({ key: id, account, expiresAt: Number(expires_at) }))
+  }
+}

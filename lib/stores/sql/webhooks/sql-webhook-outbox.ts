@@ -1,0 +1,253 @@
+import { type SelectQueryBuilder, sql } from 'kysely'
+import type {
+  Addressed,
+  AttemptEnd,
+  ClaimedDelivery,
+  DeliveryClaim,
+  Telling,
+  ToldState,
+  WebhookEvent,
+  WebhookOutbox,
+} from '../../../webhooks/index.ts'
+import { GONE, LASTING_STATES } from '../../../webhooks/index.ts'
+import { checkDatabase } from '../driver/check-database.ts'
+import { isPostgres } from '../driver/is-postgres.ts'
+import type { Database } from '../driver/tables.ts'
+import { addressEvents } from './addressed-events.ts'
+import { withContents } from './claimed-contents.ts'
+import { recordEvents, recordLast } from './event-rows.ts'
+import type { WebhookStatesTable } from './webhook-tables.ts'
+
+/**
+ * An outbox in a database, for all processes that share it.
+ *
+ * @example
+ * const sender = new WebhookSender({ outbox: new SqlWebhookOutbox(await openDatabase('sqlite:.data/gateway.db')) })
+ */
+export class SqlWebhookOutbox implements WebhookOutbox {
+  readonly #db: Database
+  readonly #postgres: boolean
+
+  constructor(db: Database) {
+    checkDatabase('SqlWebhookOutbox', db)
+    this.#db = db
+    this.#postgres = isPostgres(db)
+  }
+
+  async record(events: readonly WebhookEvent[]): Promise<void> {
+    await recordEvents(this.#db, events)
+  }
+
+  tell(
+    subject: string,
+    at: number,
+    decide: (told: ToldState | undefined) => Telling | undefined,
+  ): Promise<boolean> {
+    return this.#db.transaction().execute(async (trx) => {
+      // Whoever tells of a new subject at the same time waits for this row.
+      await trx
+        .insertInto('webhook_states')
+        .values({ subject, state: UNTOLD, at: BigInt(at) })
+        .onConflict((conflict) => conflict.column('subject').doNothing())
+        .execute()
+      let query = trx.selectFrom('webhook_states').selectAll().where('subject', '=', subject)
+      if (this.#postgres) query = query.forUpdate()
+      const row = await query.executeTakeFirstOrThrow()
+      const telling = decide(row.state === UNTOLD ? undefined : toState(row))
+      if (!telling) return false
+      await trx
+        .updateTable('webhook_states')
+        .set({ state: telling.state, at: BigInt(at) })
+        .where('subject', '=', subject)
+        .execute()
+      if (!telling.event) return false
+      await recordLast(trx, telling.event)
+      return true
+    })
+  }
+
+  async told(state: string): Promise<ReadonlyMap<string, ToldState>> {
+    const rows = await this.#db.selectFrom('webhook_states').selectAll().where('state', '=', state).execute()
+    return new Map(rows.map((row) => [row.subject, toState(row)]))
+  }
+
+  async takeTurn(name: string, now: number, everyMs: number): Promise<boolean> {
+    const { numInsertedOrUpdatedRows } = await this.#db
+      .insertInto('webhook_states')
+      .values({ subject: name, state: 'turn', at: BigInt(now) })
+      .onConflict((conflict) =>
+        conflict
+          .column('subject')
+          .doUpdateSet({ at: BigInt(now) })
+          .where('webhook_states.at', '<=', BigInt(now - everyMs)),
+      )
+      .executeTakeFirst()
+    return numInsertedOrUpdatedRows === 1n
+  }
+
+  address(now: number): Promise<Addressed> {
+    return addressEvents(this.#db, now)
+  }
+
+  async oldestWaiting(): Promise<number | null> {
+    // The sum keeps a planner from the index by time, in which almost all deliveries have ended.
+    const { rows } = await sql<{ oldest: bigint | null }>`
+      select min(waits) as oldest from (
+        select min(created_at + 0) as waits from webhook_deliveries where next_at is not null
+        union all select min(at + 0) from webhook_events where addressed = 0
+      ) as waiting`.execute(this.#db)
+    const oldest = rows[0]?.oldest ?? null
+    return oldest === null ? null : Number(oldest)
+  }
+
+  async due(now: number): Promise<readonly string[]> {
+    const rows = await this.#db
+      .selectFrom('webhook_deliveries')
+      .select('webhook')
+      .distinct()
+      .where('next_at', '<=', BigInt(now))
+      .execute()
+    return rows.map(({ webhook }) => webhook)
+  }
+
+  /** Claims in one statement, so that concurrent processes get different deliveries. */
+  async claim({ webhook, owner, now, until, limit }: DeliveryClaim): Promise<readonly ClaimedDelivery[]> {
+    const first = this.#db
+      .selectFrom('webhook_deliveries as own')
+      .select('own.position')
+      .where('own.webhook', '=', webhook)
+      .where('own.next_at', '<=', BigInt(now))
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('webhook_deliveries as earlier')
+              .select('earlier.position')
+              .whereRef('earlier.webhook', '=', 'own.webhook')
+              .whereRef('earlier.subject', '=', 'own.subject')
+              .where('earlier.next_at', 'is not', null)
+              .whereRef('earlier.position', '<', 'own.position'),
+          ),
+        ),
+      )
+      .orderBy('own.next_at')
+      .orderBy('own.position')
+      .limit(limit)
+    const claimed = await this.#db
+      .updateTable('webhook_deliveries')
+      .set(({ eb }) => ({ owner, next_at: BigInt(until), attempts: eb('attempts', '+', 1) }))
+      .where('position', 'in', this.#free(first))
+      .returning(['position', 'event', 'attempts'])
+      .execute()
+    if (claimed.length === 0) return []
+    return withContents(this.#db, webhook, claimed, now)
+  }
+
+  async finish(id: string, owner: string, end: AttemptEnd, now: number): Promise<void> {
+    const own = { position: BigInt(id), owner }
+    if (end.kind === 'gone') await this.#disable(own, end.status, now)
+    else if (end.kind === 'failed') await this.#failed(own, end)
+    else
+      await this.#own(own)
+        .set(({ eb }) =>
+          end.kind === 'delivered'
+            ? { ...ENDED, status: end.status, error: null, delivered_at: BigInt(now) }
+            : { owner: null, next_at: BigInt(now), attempts: eb('attempts', '-', 1) },
+        )
+        .execute()
+  }
+
+  async prune(before: number, limit: number): Promise<number> {
+    const old = this.#db
+      .selectFrom('webhook_deliveries')
+      .select('position')
+      .where('created_at', '<', BigInt(before))
+      .orderBy('created_at')
+      .limit(limit)
+    const { numDeletedRows } = await this.#db
+      .deleteFrom('webhook_deliveries')
+      .where('position', 'in', this.#free(old))
+      .executeTakeFirst()
+    if (Number(numDeletedRows) === limit) return limit
+    const told = this.#db
+      .selectFrom('webhook_events')
+      .select('id')
+      .where('at', '<', BigInt(before - EVENTS_STAY_MS))
+      .orderBy('at')
+      .limit(limit)
+    await this.#db.deleteFrom('webhook_events').where('id', 'in', this.#free(told)).execute()
+    await this.#db
+      .deleteFrom('webhook_states')
+      .where('at', '<', BigInt(before))
+      .where('state', 'not in', LASTING_STATES)
+      .execute()
+    return Number(numDeletedRows)
+  }
+
+  /** Leaves out what somebody else has locked. */
+  #free<DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>): SelectQueryBuilder<DB, TB, O> {
+    return this.#postgres ? query.forUpdate().skipLocked() : query
+  }
+
+  #own({ position, owner }: OwnDelivery) {
+    return this.#db
+      .updateTable('webhook_deliveries')
+      .where('position', '=', position)
+      .where('owner', '=', owner)
+  }
+
+  async #failed(own: OwnDelivery, end: Extract<AttemptEnd, { kind: 'failed' }>): Promise<void> {
+    const next_at = end.nextAt === null ? null : BigInt(end.nextAt)
+    const failed = await this.#own(own)
+      .set({ owner: null, status: end.status, error: end.error, next_at })
+      .returning(['webhook', 'subject'])
+      .executeTakeFirst()
+    if (!failed || next_at === null) return
+    // What waits for it need not be looked at before.
+    await this.#db
+      .updateTable('webhook_deliveries')
+      .set({ next_at })
+      .where('webhook', '=', failed.webhook)
+      .where('subject', '=', failed.subject)
+      .where('position', '>', own.position)
+      .where('next_at', '<', next_at)
+      .execute()
+  }
+
+  async #disable(own: OwnDelivery, status: number, now: number): Promise<void> {
+    await this.#db.transaction().execute(async (trx) => {
+      const row = await trx
+        .selectFrom('webhook_deliveries')
+        .select('webhook')
+        .where('position', '=', own.position)
+        .where('owner', '=', own.owner)
+        .executeTakeFirst()
+      if (!row) return
+      await trx
+        .updateTable('webhooks')
+        .set({ disabled_at: BigInt(now) })
+        .where('id', '=', row.webhook)
+        .execute()
+      await trx
+        .updateTable('webhook_deliveries')
+        .set({ ...ENDED, status, error: GONE })
+        .where('webhook', '=', row.webhook)
+        .where('next_at', 'is not', null)
+        .execute()
+    })
+  }
+}
+
+interface OwnDelivery {
+  readonly position: bigint
+  readonly owner: string
+}
+
+const ENDED = { owner: null, next_at: null } as const
+/** Of a subject that is being told of for the first time. */
+const UNTOLD = ''
+/** Events outlive their deliveries, which show their types. */
+const EVENTS_STAY_MS = 86_400_000
+
+function toState({ state, at }: WebhookStatesTable): ToldState {
+  return { state, at: Number(at) }
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import type { ChangeLog } from '../../lib/core/change-log/index.ts'
+import type { SessionStore } from '../../lib/endpoints/admin/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
+import { originOf } from './account-store.ts'
+
+/** Two handles of one store to try, with nothing in it. */
+export interface SessionStoreUnderTest {
+  stores: readonly [SessionStore, SessionStore]
+  changes: ChangeLog
+  close(): Promise<void>
+}
+
+/** What every store of operators' sessions must do. */
+export function sessionStoreContract(
+  name: string,
+  open: () => Promise<SessionStoreUnderTest>,
+  skip: string | false = false,
+): void {
+  describe(`sessions: ${name}`, { skip }, () => {
+    let opened: SessionStoreUnderTest
+    const cleanUp = cleaningUp(afterEach)
+    beforeEach(async () => {
+      opened = await open()
+      cleanUp.after(() => opened.close())
+    })
+
+    const session = (id: string, expiresAt: number) => ({
+      id,
+      name: 'ada@example.com (ada)',
+      roles: ['support', 'finance'] as const,
+      secretHash: `hash-${id}`,
+      expiresAt,
+    })
+
+    it('are found by their secret through every handle, until they expire', async () => {
+      const [one, other] = opened.stores
+      const origin = originOf()
+      await one.open(session('s1', origin.at + 100), origin)
+      await one.open(session('s2', origin.at + 900), originOf())
+      const { secretHash: _, ...expected } = { ...session('s1', origin.at + 100), createdAt: origin.at }
+      assert.deepEqual(await other.findBySecret('hash-s1', origin.at + 99), expected)
+      assert.equal(await other.findBySecret('hash-s1', origin.at + 100), undefined)
+      for (const hash of ['', 's1', 'hash-s', 'HASH-S1'])
+        assert.equal(await other.findBySecret(hash, origin.at), undefined)
+      const listed = (at: number, after?: string) =>
+        other.list({ limit: 10, at, after }).then((found) => found.map(({ id }) => id))
+      assert.deepEqual(await listed(origin.at), ['s1', 's2'])
+      assert.deepEqual(await listed(origin.at, 's1'), ['s2'])
+      assert.deepEqual(await listed(origin.at + 100), ['s2'])
+    })
+
+    it('end through every handle, once, and leave the others', async () => {
+      const [one, other] = opened.stores
+      const until = originOf().at + 1_000_000
+      await one.open(session('s1', until), originOf('ada'))
+      await one.open(session('s2', until), originOf())
+      const ends = await Promise.all([one, other].map((store) => store.end('s1', originOf('eve'))))
+      assert.deepEqual(ends.sort(), [false, true])
+      assert.equal(await one.findBySecret('hash-s1', 0), undefined)
+      assert.equal((await one.findBySecret('hash-s2', 0))?.id, 's2')
+      const changes = await opened.changes.list({ subject: 's1', limit: 10 })
+      assert.deepEqual(
+        changes.map(({ action, actor }) => [action, actor]),
+        [
+          ['session.ended', 'eve'],
+          ['session.opened', 'ada'],
+        ],
+      )
+      assert.ok(!JSON.stringify(changes).includes('hash'))
+    })
+
+    it('that have expired make room when another one is opened', async () => {
+      const [one, other] = opened.stores
+      const { at } = originOf()
+      await one.open(session('s1', at + 1), originOf())
+      await other.open(session('s2', at + 1_000_000), { ...originOf(), at: at + 10 })
+      assert.equal(await one.end('s1', originOf()), false)
+      assert.equal(await one.end('s2', originOf()), true)
+    })
+  })
+}

@@ -1,0 +1,31 @@
+import { MemoryChangeLog } from '../../../lib/core/change-log/index.ts'
+import { MemorySessionStore } from '../../../lib/endpoints/admin/index.ts'
+import { openDatabase, SqlChangeLog, SqlSessionStore } from '../../../lib/stores/sql/index.ts'
+import { sessionStoreContract } from '../../contracts/session-store.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { postgresUrl } from './postgres-database.ts'
+import { temporaryFolder } from './temporary-database.ts'
+
+sessionStoreContract('memory', async () => {
+  const changes = new MemoryChangeLog()
+  const store = new MemorySessionStore({ changes })
+  return { stores: [store, store], changes, close: async () => {} }
+})
+
+async function openTwice(url: string) {
+  const db = await openDatabase(url)
+  const other = await openDatabase(url)
+  return {
+    stores: [new SqlSessionStore(db), new SqlSessionStore(other)] as const,
+    changes: new SqlChangeLog(db),
+    close: async () => void (await Promise.all([db.destroy(), other.destroy()])),
+  }
+}
+
+sessionStoreContract('SQLite', async () => {
+  const { url, remove } = await temporaryFolder()
+  const opened = await openTwice(url)
+  return { ...opened, close: () => opened.close().then(remove) }
+})
+
+sessionStoreContract('Postgres', async () => openTwice(await postgresUrl()), WITHOUT_POSTGRES)
