@@ -1,27 +1,42 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf } from '../../core/call/index.ts'
-import { checkOptions } from '../../core/options/index.ts'
+import { type Call, callOf, noteOperator, type Operator } from '../../core/call/index.ts'
+import { hashSecret } from '../../core/catalog/index.ts'
+import { anObjectWith, checkOptions } from '../../core/options/index.ts'
+import { boundedStore } from '../../core/store-guard/index.ts'
+import type { OperatorStore } from './operators/operator-store.ts'
+import { isOperatorToken } from './operators/operator-token.ts'
+import { roleRules } from './operators/role-rules.ts'
+import { sessionSecretOf } from './sessions/session-cookie.ts'
+import type { SessionStore } from './sessions/session-store.ts'
 import { WrongTokens } from './wrong-tokens.ts'
 
 /** Options of {@link adminAccess}. */
 export interface AdminAccessOptions {
   /**
    * The token in `Authorization: Bearer <token>`. It gives access to all money: make it long and random. If it is undefined
-   * or empty, there is no admin API and all its paths are `not_found`.
+   * or empty, there is no admin API and all its paths are `not_found`. A function returns all tokens that are valid now,
+   * so that a new one can be used before the old one ends.
    */
-  token: string | undefined
+  token: string | (() => readonly string[]) | undefined
+  /** The operators with tokens of their own, each with a role. Defaults to none. */
+  operators?: OperatorStore
+  /** The sessions of operators who signed in at a provider, in a cookie. Defaults to none. */
+  sessions?: SessionStore
 }
 
 /** The middleware that {@link adminAccess} returns. */
 export interface AdminAccess extends RequestHandler {
   /** The number of wrong tokens since the start, for metrics. */
   readonly wrongTokens: number
+  /** Counts wrong tokens by address. Count failures of other ways to sign in here too. */
+  readonly guesses: WrongTokens
 }
 
 /**
- * Admits requests with the operators' token and refuses all others with `missing_credential` or `invalid_credential`. The
- * comparison takes constant time. Wrong tokens are counted and logged. Beyond 20 a minute from one address, or one /56 of
+ * Admits requests with the `token`, or with the token of an operator whose role the route needs, and refuses all others:
+ * `missing_credential`, `invalid_credential`, `role_not_allowed`. The comparison takes constant time; tokens of operators
+ * are looked up by their hash, each time. Wrong tokens are counted and logged. Beyond 20 a minute from one address, or one /56 of
  * IPv6, their answers wait, two a second; while more than ten wait, that address gets `rate_limited`.
  *
  * @throws TypeError at construction if the token has characters other than printable ASCII without spaces.
@@ -31,22 +46,31 @@ export interface AdminAccess extends RequestHandler {
 export function adminAccess(options: AdminAccessOptions = { token: undefined }): AdminAccess {
   checkOptions('adminAccess', options, {
     token: {
-      be: 'printable ASCII without spaces',
-      accepts: (value) => typeof value === 'string' && /^[\x21-\x7e]*$/.test(value),
+      be: 'printable ASCII without spaces, or a function that returns the valid tokens',
+      accepts: (value) =>
+        typeof value === 'function' || (typeof value === 'string' && /^[\x21-\x7e]*$/.test(value)),
     },
+    operators: anObjectWith('an OperatorStore, such as new MemoryOperatorStore()', 'findByToken'),
+    sessions: anObjectWith('a SessionStore, such as new MemorySessionStore()', 'findBySecret'),
   })
   const { token } = options
+  const operators = options.operators && boundedStore('operators', options.operators)
+  const sessions = options.sessions && boundedStore('sessions', options.sessions)
+  const rules = roleRules()
   const wrong = new WrongTokens()
   if (token === undefined || token === '') return counting((req, res, next) => noAdminApi(req, res, next))
-  const expected = digest(token)
+  const tokens = typeof token === 'function' ? token : () => [token]
 
   return counting(adminAccess)
 
   function counting(handler: RequestHandler): AdminAccess {
-    return Object.defineProperty(handler, 'wrongTokens', { get: () => wrong.count }) as AdminAccess
+    return Object.defineProperties(handler, {
+      wrongTokens: { get: () => wrong.count },
+      guesses: { value: wrong },
+    }) as AdminAccess
   }
 
-  function adminAccess(req: Request, _res: Response, next: NextFunction): void {
+  async function adminAccess(req: Request, res: Response, next: NextFunction): Promise<void> {
     const call = callOf(req)
     const pauseMs = wrong.pauseOf(call.clientIp)
     if (pauseMs > 0) {
@@ -55,10 +79,32 @@ export function adminAccess(options: AdminAccessOptions = { token: undefined }):
     }
     const authorization = req.headers.authorization?.trim() ?? ''
     const [, sent = ''] = /^bearer +(.+)$/i.exec(authorization) ?? []
-    if (timingSafeEqual(digest(sent), expected)) next()
-    else if (/^(?:bearer)?$/i.test(authorization))
+    const cookie = sessions && authorization === '' ? sessionSecretOf(req) : undefined
+    if (cookie === undefined && /^(?:bearer)?$/i.test(authorization)) {
       next(call.refuse('missing_credential', { message: MISSING }))
-    else refuseWrong(call, next)
+      return
+    }
+    const hashed = digest(sent)
+    const operator = tokens().some((valid) => timingSafeEqual(hashed, digest(valid)))
+      ? ROOT
+      : cookie === undefined
+        ? await operatorWith(sent, call.startedAt)
+        : await operatorOfSession(cookie, call.startedAt)
+    if (operator) {
+      noteOperator(req, operator)
+      rules(req, res, next)
+    } else refuseWrong(call, next)
+  }
+
+  async function operatorWith(token: string, at: number): Promise<Operator | undefined> {
+    if (!operators || !isOperatorToken(token)) return undefined
+    const found = await operators.findByToken(hashSecret(token), at)
+    return found && { name: found.name, roles: [found.role] }
+  }
+
+  async function operatorOfSession(secret: string, at: number): Promise<Operator | undefined> {
+    const session = await sessions?.findBySecret(hashSecret(secret), at)
+    return session && { name: session.name, roles: session.roles, session }
   }
 
   function refuseWrong(call: Call, next: NextFunction): void {
@@ -70,6 +116,9 @@ export function adminAccess(options: AdminAccessOptions = { token: undefined }):
     else setTimeout(() => next(refusal), waitMs).unref()
   }
 }
+
+/** Who has the token is an administrator; which of them, the request says itself. */
+const ROOT: Operator = { name: null, roles: ['admin'] }
 
 const MISSING = 'No admin token was sent. Send it as "Authorization: Bearer <token>".'
 const INVALID =

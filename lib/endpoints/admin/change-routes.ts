@@ -1,11 +1,11 @@
 import type { Request, Response, Router } from 'express'
 import { z } from 'zod'
-import { isRequestId } from '../../core/call/index.ts'
+import { hasRole, isRequestId } from '../../core/call/index.ts'
 import type { ChangeLog, RecordedChange } from '../../core/change-log/index.ts'
-import { listPage, newRouter, pageMembers, readQuery } from '../../core/json-api/index.ts'
+import { listPage, newRouter, ownQuery, pageMembers, readQuery } from '../../core/json-api/index.ts'
 
 /** The query of `GET /changes`. */
-export const changeQuery = z.object({
+export const changeQuery = z.strictObject({
   ...pageMembers(isRequestId),
   subject: z.string({ error: 'must be one id' }).optional(),
 })
@@ -13,14 +13,15 @@ export const changeQuery = z.object({
 /** Returns the route of `/changes`: the changes that operators have made, newest first. */
 export function changeRoutes(changes: ChangeLog): Router {
   const router = newRouter()
-  router.get('/changes', listChanges)
+  router.get('/changes', ownQuery, listChanges)
   return router
 
   async function listChanges(req: Request, res: Response): Promise<void> {
     const { limit, cursor, subject } = readQuery(req, changeQuery)
     const found = await changes.list({ subject, before: cursor, limit: limit + 1 })
     const rows = found.map((change) => ({ ...change, id: change.requestId }))
-    res.json(listPage(rows, limit, describeChange))
+    const mayReadTickets = hasRole(req, 'support')
+    res.json(listPage(rows, limit, (row) => describeChange(mayReadTickets ? row : withoutReply(row))))
   }
 }
 
@@ -35,4 +36,11 @@ function describeChange({ requestId, at, actor, action, subject, before, after }
     before,
     after,
   }
+}
+
+/** Replies to tickets are for those who may read tickets. */
+function withoutReply(change: RecordedChange): RecordedChange {
+  if (change.action !== 'ticket.changed') return change
+  const hide = (side: object | null) => side && { ...side, reply: null }
+  return { ...change, before: hide(change.before), after: hide(change.after) }
 }

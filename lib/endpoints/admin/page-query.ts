@@ -2,4 +2,4 @@ import { z } from 'zod'
 import { pageMembers } from '../../core/json-api/index.ts'
 
 /** The query of lists without filters. */
-export const pageQuery = z.object(pageMembers())
+export const pageQuery = z.strictObject(pageMembers())

@@ -22,21 +22,27 @@ export function settingsChange(
   return { ...origin, action: 'account.changed', subject: account.id, before: previous, after }
 }
 
-/** Returns the record of a deposit; `funds` is the sum of the earlier deposits. */
+/** Returns the record of a deposit or adjustment; `funds` is the sum of the earlier ones. */
 export function depositChange(
   account: string,
-  { funds, amount, reference }: { funds: bigint; amount: bigint; reference: string },
+  {
+    funds,
+    amount,
+    reference,
+    reason,
+  }: { funds: bigint; amount: bigint; reference: string; reason: string | null },
   origin: ChangeOrigin,
 ): RecordedChange {
+  const after = { deposited: formatAmount(funds + amount), amount: formatAmount(amount), reference }
   return {
     ...origin,
-    action: 'account.deposited',
+    action: reason === null ? 'account.deposited' : 'account.adjusted',
     subject: account,
     before: { deposited: formatAmount(funds) },
-    after: { deposited: formatAmount(funds + amount), amount: formatAmount(amount), reference },
+    after: reason === null ? after : { ...after, reason },
   }
 }
 
-function settingsOf({ name, prepaid, limits, regions, lineRegions }: Account) {
-  return { name, prepaid, limits, regions, line_regions: lineRegions }
+function settingsOf({ name, status, prepaid, limits, regions, lineRegions }: Account) {
+  return { name, status, prepaid, limits, regions, line_regions: lineRegions }
 }

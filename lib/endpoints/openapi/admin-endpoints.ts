@@ -1,17 +1,24 @@
 import { z } from 'zod'
-import { accountChangeSchema, depositSchema, newAccountSchema } from '../admin/accounts/account-schemas.ts'
+import { difference } from '../admin/authority/difference-schema.ts'
 import { changeQuery } from '../admin/change-routes.ts'
 import { keyQuery } from '../admin/keys/key-routes.ts'
-import { keyChangeSchema, newKeySchema } from '../admin/keys/key-schemas.ts'
+import { keyChangeSchema, newKeySchema, rotationSchema } from '../admin/keys/key-schemas.ts'
+import { leaseQuery } from '../admin/ledger/ledger-routes.ts'
 import { lineChangeSchema } from '../admin/lines/line-routes.ts'
 import { pageQuery } from '../admin/page-query.ts'
 import { resolutionSchema } from '../admin/videos/video-task-schemas.ts'
 import { VIDEO_TASK_STATES } from '../admin/videos/video-tasks-view.ts'
 import { allCallsQuerySchema } from '../calls/call-query.ts'
 import { ticketChangeSchema, ticketQuery } from '../tickets/ticket-schemas.ts'
+import { allUsageQuerySchema } from '../usage/usage-query.ts'
+import { ACCOUNT_ENDPOINTS } from './account-endpoints.ts'
 import * as schemas from './answer-schemas.ts'
+import { BUDGET_ENDPOINTS } from './budget-endpoints.ts'
 import { answersWith, type Endpoint } from './endpoint.ts'
 import { modelCatalogEndpoints } from './model-catalog-endpoints.ts'
+import { OPERATOR_ENDPOINTS } from './operator-endpoints.ts'
+import { usageList } from './usage-schema.ts'
+import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts'
 
 const admin = { tag: 'Admin', auth: 'admin' } as const
 
@@ -22,53 +29,10 @@ const videoTaskQuery = pageQuery.extend({
 
 /** The endpoints of operators. */
 export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
-  {
-    id: 'listAccounts',
-    method: 'get',
-    path: '/admin/accounts',
-    summary: 'Accounts, by their ids',
-    ...admin,
-    query: pageQuery,
-    answers: answersWith('AccountList', schemas.listOf(schemas.account)),
-  },
-  {
-    id: 'createAccount',
-    method: 'post',
-    path: '/admin/accounts',
-    summary: 'Creates an account',
-    ...admin,
-    body: newAccountSchema,
-    answers: answersWith('Account', schemas.account, 201),
-  },
-  {
-    id: 'getAccount',
-    method: 'get',
-    path: '/admin/accounts/{id}',
-    summary: 'One account',
-    ...admin,
-    answers: answersWith('Account', schemas.account),
-  },
-  {
-    id: 'changeAccount',
-    method: 'patch',
-    path: '/admin/accounts/{id}',
-    summary: 'Changes the settings of an account',
-    ...admin,
-    body: accountChangeSchema,
-    answers: answersWith('Account', schemas.account),
-  },
-  {
-    id: 'deposit',
-    method: 'post',
-    path: '/admin/accounts/{id}/deposits',
-    summary: 'Adds to a balance, once per reference',
-    ...admin,
-    body: depositSchema,
-    answers: [
-      { status: 200, description: 'The deposit was made before.', schema: ['Deposit', schemas.deposit] },
-      { status: 201, description: 'The deposit was made now.', schema: ['Deposit', schemas.deposit] },
-    ],
-  },
+  ...OPERATOR_ENDPOINTS,
+  ...ACCOUNT_ENDPOINTS,
+  ...WEBHOOK_ENDPOINTS,
+  ...BUDGET_ENDPOINTS,
   {
     id: 'listKeys',
     method: 'get',
@@ -118,7 +82,17 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
     path: '/admin/keys/{id}/rotate',
     summary: 'Gives a key a new secret, which is in this answer only',
     ...admin,
+    body: rotationSchema,
     answers: answersWith('KeyWithSecret', schemas.keyWithSecret),
+  },
+  {
+    id: 'listDrift',
+    method: 'get',
+    path: '/admin/drift',
+    summary: 'The differences between the config and the database',
+    ...admin,
+    query: pageQuery,
+    answers: answersWith('DifferenceList', schemas.listOf(difference)),
   },
   {
     id: 'listLines',
@@ -165,6 +139,15 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
     answers: answersWith('Call', schemas.call),
   },
   {
+    id: 'getUsage',
+    method: 'get',
+    path: '/admin/usage',
+    summary: 'What calls have come to; filters by tags are `tag:<name>`',
+    ...admin,
+    query: allUsageQuerySchema,
+    answers: answersWith('UsageList', usageList),
+  },
+  {
     id: 'listTickets',
     method: 'get',
     path: '/admin/tickets',
@@ -196,7 +179,7 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
     path: '/admin/leases',
     summary: 'The open leases of all processes',
     ...admin,
-    query: pageQuery,
+    query: leaseQuery,
     answers: answersWith('LeaseList', schemas.listOf(schemas.lease)),
   },
   {

@@ -1,10 +1,12 @@
 import { z } from 'zod'
+import { ACCOUNT_STATUSES } from '../admin/accounts/account-store.ts'
 import { TICKET_STATUSES } from '../tickets/ticket-store.ts'
 
 const time = z.iso.datetime()
 const amount = z.string().describe('A decimal string.')
 const names = z.array(z.string()).nullable()
 const limit = z.int().nullable()
+const warnings = z.array(z.string()).describe('What the settings name that does not exist.')
 
 /** The body of a list. */
 export const listOf = <T extends z.ZodType>(row: T) =>
@@ -18,6 +20,7 @@ export const account = z.strictObject({
   id: z.string(),
   object: z.literal('account'),
   name: z.string().nullable(),
+  status: z.enum(ACCOUNT_STATUSES),
   prepaid: z.boolean(),
   deposited: amount,
   spent: amount,
@@ -27,12 +30,13 @@ export const account = z.strictObject({
   limits: z.object({ rpm: limit, tpm: limit, concurrency: limit }),
   regions: names,
   line_regions: names,
+  warnings,
   created_at: time,
 })
 
 /** An account as the holders of its keys see it. */
 export const ownAccount = account
-  .omit({ name: true, regions: true, line_regions: true, created_at: true })
+  .omit({ name: true, status: true, regions: true, line_regions: true, warnings: true, created_at: true })
   .extend({
     key: z.strictObject({ id: z.string(), limits: z.strictObject({ rpm: limit, tpm: limit }) }),
   })
@@ -44,6 +48,8 @@ export const deposit = z.strictObject({
   reference: z.string(),
   created_at: time,
 })
+
+export const adjustment = deposit.extend({ object: z.literal('adjustment'), reason: z.string() })
 
 export const lease = z.strictObject({
   id: z.string(),
@@ -68,6 +74,9 @@ export const key = z.strictObject({
   id: z.string(),
   object: z.literal('key'),
   account: z.string(),
+  name: z.string().nullable(),
+  note: z.string().nullable(),
+  tags: z.record(z.string(), z.string()).describe('Tags that every call with the key has.'),
   enabled: z.boolean(),
   expires_at: time.nullable(),
   quota: amount.nullable(),
@@ -77,6 +86,9 @@ export const key = z.strictObject({
   allow_ips: names,
   allow_models: names,
   limits: z.object({ rpm: limit, tpm: limit }),
+  warnings,
+  previous_secret_expires_at: time.nullable().describe('null: only the current secret is valid.'),
+  last_used_at: time.nullable().describe('To about a minute; null: never.'),
   created_at: time,
 })
 

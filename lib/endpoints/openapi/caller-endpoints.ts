@@ -2,10 +2,12 @@ import { z } from 'zod'
 import { type Operation, videos, videoTasks } from '../../core/operations/index.ts'
 import { callQuerySchema } from '../calls/call-query.ts'
 import { newTicketSchema } from '../tickets/ticket-schemas.ts'
+import { usageQuerySchema } from '../usage/usage-query.ts'
 import { taskList, videoList } from '../video/protocols/list-query.ts'
 import * as schemas from './answer-schemas.ts'
 import { type Answer, answersWith, type Endpoint } from './endpoint.ts'
 import { modelCatalogEndpoints } from './model-catalog-endpoints.ts'
+import { usageList } from './usage-schema.ts'
 
 const TAGS = { openai: 'OpenAI-style', anthropic: 'Anthropic-style', ark: 'Task-style video' } as const
 const RELAYED: Answer = { status: 200, description: 'As the API of this protocol answers.' }
@@ -13,7 +15,7 @@ const STREAM = ['text/event-stream']
 
 /** Returns the endpoint of an operation, which runs a model. */
 export function modelEndpoint(operation: Operation): Endpoint {
-  const { name, path, protocol, schema, streamReader } = operation
+  const { name, path, protocol, schema, acceptsForms = false, streamReader } = operation
   const streams = streamReader ? { media: ['application/json', ...STREAM] } : {}
   return {
     id: idOf(name),
@@ -23,6 +25,7 @@ export function modelEndpoint(operation: Operation): Endpoint {
     summary: `Runs a model: ${name}`,
     protocol,
     body: schema,
+    form: acceptsForms,
     idempotencyKey: true,
     answers: [{ ...RELAYED, ...streams }],
   }
@@ -165,6 +168,15 @@ export const CALLER_ENDPOINTS: readonly Endpoint[] = [
     summary: 'One call',
     ...own,
     answers: answersWith('Call', schemas.call),
+  },
+  {
+    id: 'getOwnUsage',
+    method: 'get',
+    path: '/v1/usage',
+    summary: "What the account's calls have come to; filters by tags are `tag:<name>`",
+    ...own,
+    query: usageQuerySchema,
+    answers: answersWith('UsageList', usageList),
   },
   {
     id: 'createTicket',

@@ -36,7 +36,12 @@ export function describeEndpoint(endpoint: Endpoint, schemas: Schemas): Part {
     ...(description !== undefined && { description }),
     security: SECURITY[auth],
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { required: true, content: contentOf(body, endpoint.form === true) } }),
+    ...(body && {
+      requestBody: {
+        required: !body.safeParse(undefined).success,
+        content: contentOf(body, endpoint.form === true),
+      },
+    }),
     responses: {
       ...Object.fromEntries(answers.map((answer) => [answer.status, describeAnswer(answer, schemas)])),
       ...(auth !== 'none' && refusalsOf(endpoint)),

@@ -1,2 +1,3 @@
+export { modelEndpoint } from './caller-endpoints.ts'
 export type { Answer, Endpoint } from './endpoint.ts'
 export { type OpenApiOptions, openApiDocument } from './openapi-document.ts'

@@ -7,6 +7,7 @@ import { CALLER_ENDPOINTS, modelEndpoint } from './caller-endpoints.ts'
 import { describeEndpoint, jsonSchemaOf, type Part, type Schemas } from './describe-endpoint.ts'
 import type { Endpoint } from './endpoint.ts'
 import { type DocumentedRule, passThroughEndpoints } from './pass-through-endpoints.ts'
+import { describeMessages } from './webhook-messages.ts'
 
 /** Options of {@link openApiDocument}. */
 export interface OpenApiOptions {
@@ -53,11 +54,12 @@ export function openApiDocument({ version, operations, passThrough = [], more = 
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
-    tags: [...new Set(endpoints.map(({ tag }) => tag))].map((name) => ({
+    tags: [...new Set([...endpoints.map(({ tag }) => tag), 'Webhooks'])].map((name) => ({
       name,
       description: TAGS[name] ?? name,
     })),
     paths,
+    webhooks: describeMessages(),
     components: {
       schemas: Object.fromEntries(
         [...schemas].map(([name, schema]) => [name, jsonSchemaOf(schema, 'output')]),
@@ -86,6 +88,7 @@ const TAGS: Readonly<Record<string, string>> = {
   'Passed on': "Paths of the config's `passThrough`, unread by the gateway.",
   Admin: 'For operators. Without an `ADMIN_TOKEN`, all paths are `not_found`.',
   Health: 'For balancers and monitors.',
+  Webhooks: 'What the gateway sends to the addresses of `/admin/webhooks`.',
 }
 
 const PARAMETERS = {

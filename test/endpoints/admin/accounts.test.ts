@@ -14,6 +14,7 @@ onEveryBackend('accounts over the admin API', (server) => {
       id: 'acme',
       object: 'account',
       name: 'Acme',
+      status: 'active',
       prepaid: true,
       deposited: '25',
       spent: '0',
@@ -23,6 +24,7 @@ onEveryBackend('accounts over the admin API', (server) => {
       limits: { rpm: 600, tpm: null, concurrency: 20 },
       regions: null,
       line_regions: null,
+      warnings: [],
     })
     assert.equal(new Date(created_at).toISOString(), created_at)
     const postpaid = (await server().ask('GET', '/admin/accounts/globex')).body
@@ -37,6 +39,7 @@ onEveryBackend('accounts over the admin API', (server) => {
       id: 'bare',
       object: 'account',
       name: null,
+      status: 'active',
       prepaid: true,
       deposited: '0',
       spent: '0',
@@ -46,6 +49,7 @@ onEveryBackend('accounts over the admin API', (server) => {
       limits: NO_LIMITS,
       regions: null,
       line_regions: null,
+      warnings: [],
     })
     assert.ok(Math.abs(Date.parse(created_at) - Date.now()) < 60_000)
     assert.deepEqual((await server().ask('GET', '/admin/accounts/bare')).body, body)
@@ -85,6 +89,7 @@ onEveryBackend('accounts over the admin API', (server) => {
       name: null,
       limits: { rpm: 11, tpm: 20, concurrency: 5 },
       line_regions: ['eu'],
+      warnings: [],
     })
     const lifted = await server().ask('PATCH', '/admin/accounts/changed', {
       limits: { tpm: null },
@@ -128,6 +133,33 @@ onEveryBackend('accounts over the admin API', (server) => {
     assert.deepEqual(await me(), before)
   })
 
+  it('a suspended account’s keys are refused as disabled, until it is active again', async () => {
+    const me = async (secret: string) => {
+      const response = await fetch(`${server().url}/v1/me`, { headers: { 'x-api-key': secret } })
+      return [response.status, ((await response.json()) as { error?: { code: string } }).error?.code]
+    }
+    await server().ask('POST', '/admin/keys', { account: 'globex', id: 'key_globex' })
+    const { secret = '' } = (await server().ask('POST', '/admin/keys/key_globex/rotate')).body
+    const before = (await server().ask('GET', '/admin/accounts/acme')).body
+    const suspended = await server().ask('PATCH', '/admin/accounts/acme', { status: 'suspended' })
+    assert.deepEqual([suspended.status, suspended.body], [200, { ...before, status: 'suspended' }])
+    assert.deepEqual(await me('sk-acme'), [403, 'key_disabled'])
+    assert.deepEqual(await me(secret), [200, undefined], 'another account’s key')
+    // Another change leaves it suspended, and its keys as they are.
+    await server().ask('PATCH', '/admin/accounts/acme', { name: 'Acme' })
+    assert.deepEqual(await me('sk-acme'), [403, 'key_disabled'])
+    assert.equal((await server().ask('GET', '/admin/keys/key_acme')).body.enabled, true)
+    const fresh = await server().ask('POST', '/admin/keys', { account: 'acme', id: 'key_fresh' })
+    assert.deepEqual(await me(fresh.body.secret ?? ''), [403, 'key_disabled'])
+    const active = await server().ask('PATCH', '/admin/accounts/acme', { status: 'active' })
+    assert.deepEqual(active.body, before)
+    assert.deepEqual(await me('sk-acme'), [200, undefined])
+    for (const change of [{ status: 'gone' }, { status: null }, { suspended: true }]) {
+      const { status, body } = await server().ask('PATCH', '/admin/accounts/acme', change)
+      assert.deepEqual([status, body.error.param], [400, Object.keys(change)[0]])
+    }
+  })
+
   it('lists all accounts in the order of their ids, page by page', async () => {
     for (let i = 0; i < 7; i++) await server().ask('POST', '/admin/accounts', { id: `listed-${i}` })
     const whole = (await server().ask('GET', '/admin/accounts?limit=100')).body
@@ -154,6 +186,7 @@ onEveryBackend('accounts over the admin API', (server) => {
       ['GET', '/admin/accounts/nobody', undefined],
       ['PATCH', '/admin/accounts/nobody', { name: 'Nobody' }],
       ['POST', '/admin/accounts/nobody/deposits', { amount: '1', reference: 'r' }],
+      ['POST', '/admin/accounts/nobody/adjustments', { amount: '1', reference: 'r', reason: 'x' }],
     ] as const) {
       const { status, body: answer } = await server().ask(method, path, body)
       assert.deepEqual([status, answer.error.code], [404, 'not_found'], `${method} ${path}`)

@@ -6,8 +6,10 @@ import {
   type AdminLines,
   adminAccess,
   adminRoutes,
+  type BudgetStore,
   type KeyStore,
   MemoryAccountStore,
+  MemoryBudgetStore,
   MemoryKeyStore,
 } from '../../../lib/endpoints/admin/index.ts'
 import { MemoryTaskStore, type TaskStore } from '../../../lib/endpoints/video/index.ts'
@@ -22,6 +24,7 @@ import { errorEnvelope, unknownPath } from '../../../lib/middleware/error-envelo
 import {
   openDatabase,
   SqlAccountStore,
+  SqlBudgetStore,
   SqlChangeLog,
   SqlKeyDirectory,
   SqlKeyStore,
@@ -29,6 +32,7 @@ import {
   SqlTaskStore,
   seedAccountsAndKeys,
 } from '../../../lib/stores/sql/index.ts'
+import type { WebhookEvent } from '../../../lib/webhooks/index.ts'
 import { postgresUrl } from '../../stores/sql/postgres-database.ts'
 import { temporaryFolder } from '../../stores/sql/temporary-database.ts'
 import { type ErrorEnvelope, jsonOf } from '../../support/answer-bodies.ts'
@@ -54,10 +58,20 @@ export interface AdminStores {
   /** What `authenticate` asks. */
   readonly directory: KeyDirectory
   readonly keys: KeyStore
+  readonly budgets: BudgetStore
   readonly changes: ChangeLog
   readonly videoTasks: TaskStore
   readonly lines?: AdminLines
+  /** Returns the events that webhooks are to be told, in their order. */
+  told(): Promise<readonly ToldEvent[]>
   close(): Promise<void>
+}
+
+/** What tests read of an event. */
+export interface ToldEvent {
+  readonly type: string
+  readonly subject: string
+  readonly data: { readonly share?: number; readonly spent?: string; readonly amount?: string }
 }
 
 /** An admin API on loopback, and what stands behind it. */
@@ -105,8 +119,16 @@ export function memoryStores(seed: KeySeed = SEED): AdminStores {
   const changes = new MemoryChangeLog()
   const accounts = new MemoryAccountStore({ ledger, keys: directory, accounts: seed.accounts, changes })
   const keys = new MemoryKeyStore({ ledger, directory, accounts, keys: seed.keys, changes })
+  const events = new Map<string, WebhookEvent>()
+  const outbox = {
+    async record(all: readonly WebhookEvent[]) {
+      for (const event of all) if (!events.has(event.id)) events.set(event.id, event)
+    },
+  }
+  const told = async () => inOrder([...events.values()]) as ToldEvent[]
+  const budgets = new MemoryBudgetStore({ ledger, accounts, keys, changes, outbox })
   const videoTasks = new MemoryTaskStore({ money: ledger.holds, changes })
-  return { accounts, ledger, directory, keys, changes, videoTasks, close: async () => {} }
+  return { accounts, ledger, directory, keys, budgets, changes, videoTasks, told, close: async () => {} }
 }
 
 async function sqlStores(url: string): Promise<AdminStores> {
@@ -116,8 +138,17 @@ async function sqlStores(url: string): Promise<AdminStores> {
   const accounts = new SqlAccountStore(db)
   const directory = new SqlKeyDirectory(db)
   const keys = new SqlKeyStore(db)
+  const budgets = new SqlBudgetStore(db)
+  const told = async () => {
+    const events = await db.selectFrom('webhook_events').selectAll().execute()
+    return inOrder(events).map(({ type, subject, data }) => ({ type, subject, data: JSON.parse(data) }))
+  }
   const [changes, videoTasks] = [new SqlChangeLog(db), new SqlTaskStore(db)]
-  return { accounts, ledger, directory, keys, changes, videoTasks, close: () => db.destroy() }
+  return { accounts, ledger, directory, keys, budgets, changes, videoTasks, told, close: () => db.destroy() }
+}
+
+function inOrder<Event extends { readonly at: number | bigint }>(events: Event[]): Event[] {
+  return events.sort((one, other) => Number(one.at) - Number(other.at))
 }
 
 /** Serves the admin API over some stores, and `/v1/me`, which tells what `authenticate` knows of the caller. */
@@ -125,7 +156,7 @@ export async function serveAdmin(
   stores: AdminStores,
   token: string | undefined = TOKEN,
 ): Promise<AdminServer> {
-  const { directory: _directory, close: _close, ...administered } = stores
+  const { directory: _directory, told: _told, close: _close, ...administered } = stores
   const server = await serveApp((app) => {
     app.use('/admin', adminAccess({ token }), adminRoutes(administered))
     app.get('/v1/me', authenticate({ keys: stores.directory, region: 'local', cacheMs: 0 }), (req, res) => {

@@ -20,6 +20,9 @@ onEveryBackend('keys over the admin API', (server) => {
       id: 'key_acme',
       object: 'key',
       account: 'acme',
+      name: null,
+      note: null,
+      tags: {},
       enabled: true,
       expires_at: null,
       quota: null,
@@ -29,6 +32,9 @@ onEveryBackend('keys over the admin API', (server) => {
       spent: '0',
       leased: '0',
       available: null,
+      previous_secret_expires_at: null,
+      warnings: [],
+      last_used_at: null,
     })
     assert.ok(Date.parse(created_at) <= Date.now())
   })
@@ -59,6 +65,9 @@ onEveryBackend('keys over the admin API', (server) => {
       allow_ips: ['10.0.0.0/8', '::1'],
       allow_models: ['chat-*'],
       limits: { rpm: 60, tpm: null },
+      name: 'Search, live',
+      note: 'Ask Ada.',
+      tags: { team: 'search', env: 'prod' },
     }
     const { status, body } = await server().ask('POST', '/admin/keys', {
       id: 'own',
@@ -111,6 +120,36 @@ onEveryBackend('keys over the admin API', (server) => {
     assert.deepEqual((await server().ask('GET', `/admin/keys/${id}`)).body, key)
     assert.equal(await statusFor(server(), secret), 200)
     assert.equal(await statusFor(server(), before), 401)
+  })
+
+  it('keeps the secret before for an overlap, once only', async () => {
+    const made = (await server().ask('POST', '/admin/keys', { account: 'acme' })).body
+    const beside = (await server().ask('POST', '/admin/keys', { account: 'acme' })).body
+    const path = `/admin/keys/${made.id}`
+    const second = (await server().ask('POST', `${path}/rotate`, { overlap_seconds: 604_800 })).body
+    assert.deepEqual(await statuses(server(), made, second), [200, 200])
+    const { previous_secret_expires_at: until } = second as unknown as Record<string, string>
+    assert.ok(Math.abs(Date.parse(until ?? '') - Date.now() - 604_800_000) < 60_000, until)
+    const third = (await server().ask('POST', `${path}/rotate`, { overlap_seconds: 60 })).body
+    assert.deepEqual(await statuses(server(), made, second, third), [401, 200, 200])
+    const fourth = (await server().ask('POST', `${path}/rotate`, {})).body
+    assert.deepEqual(await statuses(server(), made, second, third, fourth), [401, 401, 401, 200])
+    assert.equal((fourth as unknown as Record<string, unknown>).previous_secret_expires_at, null)
+    assert.equal(await statusFor(server(), beside.secret ?? ''), 200)
+    for (const body of [
+      { overlap_seconds: -1 },
+      { overlap_seconds: 604_801 },
+      { overlap_seconds: '60' },
+      { overlap: 60 },
+    ]) {
+      const refused = await server().ask('POST', `${path}/rotate`, body)
+      assert.deepEqual([refused.status, refused.body.error.param], [400, Object.keys(body)[0]])
+    }
+    assert.deepEqual(
+      await statuses(server(), third, fourth),
+      [401, 200],
+      'a refused rotation rotates nothing',
+    )
   })
 
   it('deletes a key for good', async () => {
@@ -173,6 +212,10 @@ onEveryBackend('keys over the admin API', (server) => {
   })
 })
 
+async function statuses(server: AdminServer, ...keys: readonly { readonly secret?: string }[]) {
+  return Promise.all(keys.map(({ secret }) => statusFor(server, secret ?? '')))
+}
+
 describe('what cannot be said of a key', () => {
   for (const [body, param] of [
     [{}, 'account'],
@@ -192,6 +235,17 @@ describe('what cannot be said of a key', () => {
     [{ account: 'acme', limits: { concurrency: 1 } }, 'limits.concurrency'],
     [{ account: 'acme', enabled: 'yes' }, 'enabled'],
     [{ account: 'acme', allowIps: [] }, 'allowIps'],
+    [{ account: 'acme', name: 'n'.repeat(201) }, 'name'],
+    [{ account: 'acme', note: 5 }, 'note'],
+    [{ account: 'acme', tags: ['a'] }, 'tags'],
+    [{ account: 'acme', tags: { team: 5 } }, 'tags.team'],
+    [{ account: 'acme', tags: { team: 'é'.repeat(33) } }, 'tags.team'],
+    [{ account: 'acme', tags: { team: 'a\nb' } }, 'tags.team'],
+    [{ account: 'acme', tags: { 'a=b': 'c' } }, 'tags["a=b"]'],
+    [
+      { account: 'acme', tags: Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`t${i}`, 'x'])) },
+      'tags',
+    ],
   ] as const) {
     it(`is refused, naming it: ${JSON.stringify(body)}`, async (t) => {
       const server = await serveAdmin(memoryStores())

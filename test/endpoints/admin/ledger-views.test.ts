@@ -4,10 +4,10 @@ import { formatAmount, parseAmount } from '../../../lib/core/catalog/index.ts'
 import { onEveryBackend } from './admin-server.ts'
 
 onEveryBackend('the ledger over the admin API', (server) => {
-  const take = async (lease: string, want: string): Promise<string> => {
+  const take = async (lease: string, want: string, account = 'acme'): Promise<string> => {
     const change = { kind: 'take', need: 1n, want: parseAmount(want) } as const
     const [answer] = await server().ledger.change('process-1', [
-      { lease, wallet: 'account:acme', seq: 1, change },
+      { lease, wallet: `account:${account}`, seq: 1, change },
     ])
     return formatAmount(answer?.moved ?? 0n)
   }
@@ -83,5 +83,14 @@ onEveryBackend('the ledger over the admin API', (server) => {
     assert.deepEqual(first.data, whole.data.slice(0, 2))
     const second = (await ask('GET', `/admin/leases?limit=2&cursor=${first.next_cursor}`)).body
     assert.deepEqual([second.data, second.next_cursor], [whole.data.slice(2), null])
+
+    await ask('POST', '/admin/accounts', { id: 'beside' })
+    await ask('POST', '/admin/accounts/beside/deposits', { amount: '100', reference: 'first' })
+    await take('lease-b2', '1', 'beside')
+    const listed = async (query: string) =>
+      (await ask('GET', `/admin/leases?${query}`)).body.data.map(({ id }: { id: string }) => id)
+    assert.deepEqual(await listed('account=acme'), ['lease-a', 'lease-b', 'lease-c'])
+    assert.deepEqual(await listed('account=beside'), ['lease-b2'])
+    assert.deepEqual(await listed('account=nobody'), [])
   })
 })

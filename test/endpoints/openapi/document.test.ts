@@ -3,12 +3,14 @@ import { describe, it } from 'node:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import express from 'express'
 import { assemble } from '../../../examples/gateway/app.ts'
+import { DEPLOYMENT_ENDPOINTS } from '../../../examples/gateway/azure-paths.ts'
 import { openLimitStores } from '../../../examples/gateway/limit-stores.ts'
 import { passThrough as passThroughRoutes } from '../../../examples/gateway/pass-through.ts'
 import { Readiness } from '../../../examples/gateway/readiness.ts'
 import { openDurableStores } from '../../../examples/gateway/stores.ts'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
+import { ConfigAuthority } from '../../../lib/endpoints/admin/index.ts'
 import { openApiDocument } from '../../../lib/endpoints/openapi/index.ts'
 import { LeasePool, MemoryLedger } from '../../../lib/ledger/index.ts'
 import { KeptThings } from '../../../lib/middleware/references/index.ts'
@@ -25,7 +27,12 @@ const config = loadConfig({
   ],
 })
 const { passThrough } = config
-const document = openApiDocument({ version: '1.2.3', operations: OPERATIONS, passThrough })
+const document = openApiDocument({
+  version: '1.2.3',
+  operations: OPERATIONS,
+  passThrough,
+  more: DEPLOYMENT_ENDPOINTS,
+})
 
 /** Its operations as requests would name them. */
 const operations = Object.entries(document.paths as Record<string, object>).flatMap(([path, methods]) =>
@@ -37,7 +44,9 @@ async function gateway() {
   const durable = await openDurableStores('memory:', config, logger)
   const stores = { ...durable, limits: (await openLimitStores(undefined, logger)).limits }
   const readiness = new Readiness(durable.ping)
-  return assemble({ config, stores, logger, readiness, adminToken: 'some-admin-token' })
+  const { accounts, adminKeys, keys: directory, seeds } = stores
+  const authority = new ConfigAuthority({ accounts, keys: adminKeys, directory, seeds }, config)
+  return assemble({ config, stores, logger, readiness, adminToken: 'some-admin-token', authority })
 }
 
 /** Made anew whenever the config changes, these are no part of the app's own routes. */

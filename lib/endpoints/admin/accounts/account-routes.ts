@@ -8,37 +8,53 @@ import {
   listPage,
   newRouter,
   orNotFound,
+  ownQuery,
   readBody,
   readQuery,
 } from '../../../core/json-api/index.ts'
+import { type Authority, refuseRuled } from '../authority/drift-routes.ts'
 import type { LedgerView, WalletFigures } from '../ledger/ledger-view.ts'
 import { pageQuery } from '../page-query.ts'
-import { accountChangeSchema, depositSchema, newAccountSchema } from './account-schemas.ts'
+import { accountChangeSchema, adjustmentSchema, depositSchema, newAccountSchema } from './account-schemas.ts'
 import type { Account, AccountSettings, AccountStore } from './account-store.ts'
 
 /** Options of {@link adminAccountRoutes}. */
 export interface AdminAccountRoutesOptions {
   readonly accounts: AccountStore
   readonly ledger: LedgerView
+  readonly authority?: Authority | undefined
+  /** Returns what the settings of an account name that does not exist. */
+  readonly warningsOf: (account: Account) => readonly string[]
   /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
 
-/** Returns the routes of `/accounts`: accounts with their balances, and deposits. */
-export function adminAccountRoutes({ accounts, ledger, actor }: AdminAccountRoutesOptions): Router {
+/** Returns the routes of `/accounts`: accounts with their balances, deposits and adjustments. */
+export function adminAccountRoutes({
+  accounts,
+  ledger,
+  authority,
+  warningsOf,
+  actor,
+}: AdminAccountRoutesOptions): Router {
   const router = newRouter()
-  router.get('/accounts', listAccounts)
+  router.get('/accounts', ownQuery, listAccounts)
   router.post('/accounts', jsonBody, createAccount)
   router.get('/accounts/:id', showAccount)
   router.patch('/accounts/:id', jsonBody, changeAccount)
-  router.post('/accounts/:id/deposits', jsonBody, deposit)
+  router.post('/accounts/:id/deposits', jsonBody, (req, res) =>
+    deposit(req, res, readBody(req, depositSchema)),
+  )
+  router.post('/accounts/:id/adjustments', jsonBody, (req, res) =>
+    deposit(req, res, readBody(req, adjustmentSchema)),
+  )
   return router
 
   async function listAccounts(req: Request, res: Response): Promise<void> {
     const { limit, cursor } = readQuery(req, pageQuery)
     const found = await accounts.list(limit + 1, cursor)
     const wallets = await walletsOf(found)
-    res.json(listPage(found, limit, (account) => describeAccount(account, wallets.get(account.id))))
+    res.json(listPage(found, limit, (account) => described(account, wallets.get(account.id))))
   }
 
   async function createAccount(req: Request, res: Response): Promise<void> {
@@ -58,34 +74,41 @@ export function adminAccountRoutes({ accounts, ledger, actor }: AdminAccountRout
 
   async function changeAccount(req: Request, res: Response): Promise<void> {
     const change = readBody(req, accountChangeSchema)
+    await refuseRuled(req, authority, 'account')
     const origin = changeOrigin(req, actor)
     const account = await accounts.change(idIn(req), (settings) => revised(settings, change), origin)
     await send(res, orNotFound(req, account))
   }
 
-  async function deposit(req: Request, res: Response): Promise<void> {
-    const { amount, reference } = readBody(req, depositSchema)
+  /** Makes a deposit, or an adjustment if there is a reason. */
+  async function deposit(
+    req: Request,
+    res: Response,
+    { amount, reference, reason = null }: { amount: bigint; reference: string; reason?: string | null },
+  ): Promise<void> {
     const account = idIn(req)
-    const outcome = await accounts.deposit(account, amount, reference, changeOrigin(req, actor))
+    const outcome = await accounts.deposit(account, amount, reference, changeOrigin(req, actor), reason)
     switch (outcome.kind) {
       case 'no_account':
         throw callOf(req).refuse('not_found')
       case 'conflict':
         throw callOf(req).refuse('conflict', {
-          message: 'This reference was used for another amount. Use a new reference for a new deposit.',
+          message: 'This reference was used before, for another amount or kind. Use a new reference.',
         })
       case 'too_much':
         throw callOf(req).refuse('invalid_request', {
           param: 'amount',
-          message: 'amount: the deposits of the account would exceed 9223372036 in all. Deposit less.',
+          message:
+            'amount: the deposits of the account would exceed 9223372036 in all. Use a smaller amount.',
         })
       case 'deposited':
       case 'known':
         res.status(outcome.kind === 'deposited' ? 201 : 200).json({
-          object: 'deposit',
+          object: reason === null ? 'deposit' : 'adjustment',
           account,
           amount: formatAmount(amount),
           reference,
+          ...(reason !== null && { reason: outcome.reason }),
           created_at: new Date(outcome.at).toISOString(),
         })
         return
@@ -96,7 +119,11 @@ export function adminAccountRoutes({ accounts, ledger, actor }: AdminAccountRout
 
   async function send(res: Response, account: Account): Promise<void> {
     const wallets = await walletsOf([account])
-    res.json(describeAccount(account, wallets.get(account.id)))
+    res.json(described(account, wallets.get(account.id)))
+  }
+
+  function described(account: Account, wallet: WalletFigures | undefined) {
+    return { ...describeAccount(account, wallet), warnings: warningsOf(account) }
   }
 
   async function walletsOf(listed: readonly Account[]): Promise<Map<string, WalletFigures>> {
@@ -112,15 +139,16 @@ const DEFAULT_SETTINGS: AccountSettings = {
   limits: { rpm: null, tpm: null, concurrency: null },
   regions: null,
   lineRegions: null,
+  status: 'active',
 }
 
 /** Returns settings in which the members of a body, also those of its limits, are replaced. */
 function revised(settings: AccountSettings, change: z.output<typeof accountChangeSchema>): AccountSettings {
-  const { limits = {}, name = settings.name, prepaid = settings.prepaid } = change
+  const { limits = {}, name = settings.name, prepaid = settings.prepaid, status = settings.status } = change
   const { rpm = settings.limits.rpm, tpm = settings.limits.tpm } = limits
   const { concurrency = settings.limits.concurrency } = limits
   const { regions = settings.regions, line_regions: lineRegions = settings.lineRegions } = change
-  return { name, prepaid, limits: { rpm, tpm, concurrency }, regions, lineRegions }
+  return { name, prepaid, limits: { rpm, tpm, concurrency }, regions, lineRegions, status }
 }
 
 function describeAccount(account: Account, wallet: WalletFigures | undefined) {
@@ -129,6 +157,7 @@ function describeAccount(account: Account, wallet: WalletFigures | undefined) {
     id: account.id,
     object: 'account',
     name: account.name,
+    status: account.status,
     prepaid: account.prepaid,
     deposited: formatAmount(funds),
     spent: formatAmount(spent),

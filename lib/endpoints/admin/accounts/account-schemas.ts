@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isAmount, parseAmount } from '../../../core/catalog/index.ts'
 import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
+import { ACCOUNT_STATUSES } from './account-store.ts'
 
 /** The id of an account or a key. */
 export const id = z
@@ -39,20 +40,29 @@ export const newAccountSchema = z.strictObject({
 })
 
 /** The body of `PATCH /accounts/{id}`. */
-export const accountChangeSchema = z.strictObject(settings).partial()
+export const accountChangeSchema = z.strictObject({ ...settings, status: z.enum(ACCOUNT_STATUSES) }).partial()
 
 const amountError = 'must be a decimal string such as "12.50", with at most 9 places'
 
-/** A positive amount as a decimal string, parsed into nano-units. */
-export const positiveAmount = z
+/** An amount as a decimal string, parsed into nano-units. */
+const amount = z
   .string({ error: amountError })
   .refine(isAmount, { error: amountError, abort: true })
   .transform(parseAmount)
-  .refine((nanos) => nanos > 0n, { error: 'must be positive' })
-  .refine((nanos) => nanos <= MAX_AMOUNT, { error: 'must be below 9223372036' })
+  .refine((nanos) => nanos <= MAX_AMOUNT && nanos >= -MAX_AMOUNT, { error: 'must be below 9223372036' })
+
+/** A positive amount. */
+export const positiveAmount = amount.refine((nanos) => nanos > 0n, { error: 'must be positive' })
 
 /** The body of `POST /accounts/{id}/deposits`. */
 export const depositSchema = z.strictObject({
   amount: positiveAmount,
   reference: text,
+})
+
+/** The body of `POST /accounts/{id}/adjustments`. */
+export const adjustmentSchema = z.strictObject({
+  amount: amount.refine((nanos) => nanos !== 0n, { error: 'must not be 0' }),
+  reference: text,
+  reason: text,
 })

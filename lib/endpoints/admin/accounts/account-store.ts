@@ -11,7 +11,12 @@ export interface AccountSettings {
   readonly regions: readonly string[] | null
   /** Regions of the lines that may serve it; null = all. */
   readonly lineRegions: readonly string[] | null
+  /** `suspended`: its keys are refused as disabled, and what they run ends. */
+  readonly status: AccountStatus
 }
+
+export const ACCOUNT_STATUSES = ['active', 'suspended'] as const
+export type AccountStatus = (typeof ACCOUNT_STATUSES)[number]
 
 /** An account as operators see it; its money is in the ledger. */
 export interface Account extends AccountSettings {
@@ -21,15 +26,15 @@ export interface Account extends AccountSettings {
 }
 
 /**
- * The result of a deposit; `at` is when it was made, in milliseconds since the epoch.
+ * The result of a deposit or adjustment; `at` is when it was made, in milliseconds since the epoch.
  *
- * - `known`: this reference was deposited before with the same amount; nothing was added.
- * - `conflict`: this reference was deposited before with another amount.
+ * - `known`: this reference was used before for the same amount; nothing was added. `reason` is what was given then.
+ * - `conflict`: this reference was used before for another amount, or for the other kind.
  * - `too_much`: the account's deposits would exceed 64 bits of nano-units.
  * - `no_account`: there is no such account.
  */
 export type DepositOutcome =
-  | { readonly kind: 'deposited' | 'known'; readonly at: number }
+  | { readonly kind: 'deposited' | 'known'; readonly at: number; readonly reason: string | null }
   | { readonly kind: 'conflict' | 'too_much' | 'no_account' }
 
 /**
@@ -57,6 +62,17 @@ export interface AccountStore {
     origin: ChangeOrigin,
   ): Promise<Account | undefined>
 
-  /** Adds to an account's balance, once per reference. The amount is in nano-units and positive. */
-  deposit(id: string, amount: bigint, reference: string, origin: ChangeOrigin): Promise<DepositOutcome>
+  /**
+   * Adds to an account's balance, once per reference.
+   *
+   * @param amount in nano-units: positive, or for an adjustment also negative, which may take the balance below zero.
+   * @param reason why the balance is adjusted; null or absent for a deposit.
+   */
+  deposit(
+    id: string,
+    amount: bigint,
+    reference: string,
+    origin: ChangeOrigin,
+    reason?: string | null,
+  ): Promise<DepositOutcome>
 }

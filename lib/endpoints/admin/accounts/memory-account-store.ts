@@ -12,10 +12,11 @@ import {
   type OptionRules,
   required,
 } from '../../../core/options/index.ts'
-import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { depositChange, settingsChange } from '../recorded-change.ts'
 import { SerialQueue } from '../serial-queue.ts'
 import type { Account, AccountSettings, AccountStore, DepositOutcome } from './account-store.ts'
+import { holdsDeposits, repeatedDeposit } from './deposit-rules.ts'
+import { type DirectoryAccount, directoryAccount } from './directory-account.ts'
 
 /** An account of a config. */
 export interface AccountSeed {
@@ -42,7 +43,9 @@ export interface MemoryAccountStoreOptions {
     wallets(ids: readonly `account:${string}`[]): Promise<readonly { readonly funds: bigint }[]>
   }
   /** The directory that `authenticate` reads, such as a `MemoryKeyDirectory`. Gets each changed account. Defaults to none. */
-  keys?: { setAccount(account: Omit<AccountSettings, 'name' | 'prepaid'> & { readonly id: string }): void }
+  keys?: {
+    setAccount(account: DirectoryAccount): void
+  }
   /** The initial accounts; the ledger has them too. Defaults to none. */
   accounts?: readonly AccountSeed[]
   /** The log of changes. Defaults to a new one. */
@@ -59,6 +62,7 @@ const RULES: OptionRules<MemoryAccountStoreOptions> = {
 interface Deposit {
   readonly amount: bigint
   readonly at: number
+  readonly reason: string | null
 }
 
 /**
@@ -129,21 +133,28 @@ export class MemoryAccountStore implements AccountStore {
     })
   }
 
-  deposit(id: string, amount: bigint, reference: string, origin: ChangeOrigin): Promise<DepositOutcome> {
+  deposit(
+    id: string,
+    amount: bigint,
+    reference: string,
+    origin: ChangeOrigin,
+    reason: string | null = null,
+  ): Promise<DepositOutcome> {
     return this.#queue.run(async () => {
       const account = this.#accounts.get(id)
       if (!account) return { kind: 'no_account' }
       const earlier = this.#deposits.get(`${id} ${reference}`)
-      if (earlier) return earlier.amount === amount ? { kind: 'known', at: earlier.at } : { kind: 'conflict' }
+      if (earlier) return repeatedDeposit(earlier, { amount, reason })
       const [wallet] = await this.#ledger.wallets([`account:${id}`])
       const funds = wallet?.funds ?? 0n
-      if (funds + amount > MAX_AMOUNT) return { kind: 'too_much' }
+      if (!holdsDeposits(funds + amount)) return { kind: 'too_much' }
       const kind = await this.#ledger.deposit(id, amount, reference, origin.at)
       // A deposit that only the ledger knows was made with the account.
-      if (kind !== 'deposited') return { kind, at: account.createdAt }
-      this.#deposits.set(`${id} ${reference}`, { amount, at: origin.at })
-      this.#changes.add(depositChange(id, { funds, amount, reference }, origin))
-      return { kind, at: origin.at }
+      if (kind === 'known' && reason !== null) return { kind: 'conflict' }
+      if (kind !== 'deposited') return { kind, at: account.createdAt, reason }
+      this.#deposits.set(`${id} ${reference}`, { amount, at: origin.at, reason })
+      this.#changes.add(depositChange(id, { funds, amount, reference, reason }, origin))
+      return { kind, at: origin.at, reason }
     })
   }
 
@@ -151,8 +162,7 @@ export class MemoryAccountStore implements AccountStore {
     const change = settingsChange(account, before, origin)
     if (!change) return account
     this.#accounts.set(account.id, account)
-    const { id, limits, regions, lineRegions } = account
-    this.#keys?.setAccount({ id, limits, regions, lineRegions })
+    this.#keys?.setAccount(directoryAccount(account))
     this.#changes.add(change)
     return account
   }
@@ -166,6 +176,7 @@ function accountOfSeed(seed: AccountSeed, createdAt: number): Account {
     limits: seed.limits ?? { rpm: null, tpm: null, concurrency: null },
     regions: seed.regions ?? null,
     lineRegions: seed.lineRegions ?? null,
+    status: 'active',
     createdAt,
   }
 }

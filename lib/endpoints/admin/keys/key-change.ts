@@ -10,7 +10,8 @@ export function keyChange(
   origin: ChangeOrigin,
 ): RecordedChange {
   const before = action === 'key.created' ? null : describeSettings(key)
-  const after = action === 'key.deleted' ? null : describeSettings(key)
+  const overlap = key.previousUntil !== null && action === 'key.rotated' && describeOverlap(key)
+  const after = action === 'key.deleted' ? null : { ...describeSettings(key), ...overlap }
   return { ...origin, action, subject: key.id, before, after }
 }
 
@@ -22,10 +23,18 @@ export function keySettingsChange(key: Key, previous: Key, origin: ChangeOrigin)
   return { ...origin, action: 'key.changed', subject: key.id, before, after }
 }
 
+/** Returns until when the previous secret is valid, as the API answers it. */
+export function describeOverlap({ previousUntil }: Pick<Key, 'previousUntil'>) {
+  return { previous_secret_expires_at: previousUntil === null ? null : new Date(previousUntil).toISOString() }
+}
+
 /** Returns the settings as the API answers them. */
 export function describeSettings(key: KeySettings & { readonly account: string }) {
   return {
     account: key.account,
+    name: key.name,
+    note: key.note,
+    tags: key.tags,
     enabled: key.enabled,
     expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
     quota: key.quota === null ? null : formatAmount(key.quota),

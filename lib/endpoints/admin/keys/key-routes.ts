@@ -2,26 +2,31 @@ import { randomBytes } from 'node:crypto'
 import type { Request, Response, Router } from 'express'
 import { z } from 'zod'
 import { callOf } from '../../../core/call/index.ts'
-import { formatAmount, hashSecret, parseAmount } from '../../../core/catalog/index.ts'
+import { formatAmount, hashSecret, parseAmount, tagsOf } from '../../../core/catalog/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
 import {
   jsonBody,
   listPage,
   newRouter,
   orNotFound,
+  ownQuery,
   pageMembers,
   readBody,
   readQuery,
 } from '../../../core/json-api/index.ts'
+import { type Authority, refuseRuled } from '../authority/drift-routes.ts'
 import type { LedgerView, WalletFigures } from '../ledger/ledger-view.ts'
-import { describeSettings } from './key-change.ts'
-import { keyChangeSchema, newKeySchema } from './key-schemas.ts'
+import { describeOverlap, describeSettings } from './key-change.ts'
+import { keyChangeSchema, newKeySchema, rotationSchema } from './key-schemas.ts'
 import type { Key, KeySettings, KeyStore } from './key-store.ts'
 
 /** Options of {@link keyRoutes}. */
 export interface KeyRoutesOptions {
   readonly keys: KeyStore
   readonly ledger: LedgerView
+  readonly authority?: Authority | undefined
+  /** Returns what the settings of a key name that does not exist. */
+  readonly warningsOf: (key: Key) => readonly string[]
   /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
@@ -30,27 +35,27 @@ const SECRET_BYTES = 32
 const ID_BYTES = 12
 
 /** The query of `GET /keys`. */
-export const keyQuery = z.object({
+export const keyQuery = z.strictObject({
   ...pageMembers(),
   account: z.string({ error: 'must be the id of an account, sent once' }).optional(),
 })
 
 /** Returns the routes of `/keys`: API keys and what they have spent. A new secret is in the answer once, and nowhere else. */
-export function keyRoutes({ keys, ledger, actor }: KeyRoutesOptions): Router {
+export function keyRoutes({ keys, ledger, authority, warningsOf, actor }: KeyRoutesOptions): Router {
   const router = newRouter()
-  router.get('/keys', listKeys)
+  router.get('/keys', ownQuery, listKeys)
   router.post('/keys', jsonBody, createKey)
   router.get('/keys/:id', showKey)
   router.patch('/keys/:id', jsonBody, changeKey)
   router.delete('/keys/:id', deleteKey)
-  router.post('/keys/:id/rotate', rotateKey)
+  router.post('/keys/:id/rotate', jsonBody, rotateKey)
   return router
 
   async function listKeys(req: Request, res: Response): Promise<void> {
     const { limit, cursor, account } = readQuery(req, keyQuery)
     const found = await keys.list({ account, after: cursor, limit: limit + 1 })
     const wallets = await walletsOf(found)
-    res.json(listPage(found, limit, (key) => describeKey(key, wallets.get(key.id))))
+    res.json(listPage(found, limit, (key) => described(key, wallets.get(key.id))))
   }
 
   async function createKey(req: Request, res: Response): Promise<void> {
@@ -82,26 +87,35 @@ export function keyRoutes({ keys, ledger, actor }: KeyRoutesOptions): Router {
 
   async function changeKey(req: Request, res: Response): Promise<void> {
     const members = readBody(req, keyChangeSchema)
+    await refuseRuled(req, authority, 'key')
     const origin = changeOrigin(req, actor)
     const key = await keys.change(idIn(req), (settings) => revised(settings, members), origin)
     await send(res, orNotFound(req, key))
   }
 
   async function rotateKey(req: Request, res: Response): Promise<void> {
+    const { overlap_seconds: overlap } = readBody(req, rotationSchema)
+    await refuseRuled(req, authority, 'key')
     const secret = newSecret()
-    const key = await keys.rotate(idIn(req), hashSecret(secret), changeOrigin(req, actor))
+    const origin = changeOrigin(req, actor)
+    const key = await keys.rotate(idIn(req), hashSecret(secret), origin, overlap * 1000)
     await send(res, orNotFound(req, key), { secret })
   }
 
   async function deleteKey(req: Request, res: Response): Promise<void> {
     const id = idIn(req)
+    await refuseRuled(req, authority, 'key')
     if (!(await keys.delete(id, changeOrigin(req, actor)))) throw callOf(req).refuse('not_found')
     res.json({ id, object: 'key', deleted: true })
   }
 
   async function send(res: Response, key: Key, more: object = {}): Promise<void> {
     const wallets = await walletsOf([key])
-    res.json({ ...describeKey(key, wallets.get(key.id)), ...more })
+    res.json({ ...described(key, wallets.get(key.id)), ...more })
+  }
+
+  function described(key: Key, wallet: WalletFigures | undefined) {
+    return { ...describeKey(key, wallet), warnings: warningsOf(key) }
   }
 
   async function walletsOf(listed: readonly Key[]): Promise<Map<string, WalletFigures>> {
@@ -112,6 +126,9 @@ export function keyRoutes({ keys, ledger, actor }: KeyRoutesOptions): Router {
 }
 
 const DEFAULT_SETTINGS: KeySettings = {
+  name: null,
+  note: null,
+  tags: {},
   enabled: true,
   expiresAt: null,
   quota: null,
@@ -130,12 +147,14 @@ function newKeyId(): string {
 
 /** Returns settings in which the members of a body, also those of its limits, are replaced. */
 function revised(settings: KeySettings, body: z.output<typeof keyChangeSchema>): KeySettings {
+  const { name = settings.name, note = settings.note } = body
+  const tags = body.tags === undefined ? settings.tags : tagsOf(Object.entries(body.tags))
   const { enabled = settings.enabled, limits = {} } = body
   const { rpm = settings.limits.rpm, tpm = settings.limits.tpm } = limits
   const { allow_ips: allowIps = settings.allowIps, allow_models: allowModels = settings.allowModels } = body
   const expiresAt = body.expires_at === undefined ? settings.expiresAt : timeOf(body.expires_at)
   const quota = body.quota === undefined ? settings.quota : amountOf(body.quota)
-  return { enabled, expiresAt, quota, allowIps, allowModels, limits: { rpm, tpm } }
+  return { name, note, tags, enabled, expiresAt, quota, allowIps, allowModels, limits: { rpm, tpm } }
 }
 
 function timeOf(text: string | null): number | null {
@@ -155,6 +174,10 @@ function describeKey(key: Key, wallet: WalletFigures | undefined) {
     spent: formatAmount(spent),
     leased: formatAmount(leased),
     available: key.quota === null ? null : formatAmount(key.quota - spent - leased),
+    ...describeOverlap(
+      key.previousUntil !== null && key.previousUntil > Date.now() ? key : { previousUntil: null },
+    ),
+    last_used_at: key.lastUsedAt === null ? null : new Date(key.lastUsedAt).toISOString(),
     created_at: new Date(key.createdAt).toISOString(),
   }
 }

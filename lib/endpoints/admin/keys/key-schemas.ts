@@ -7,6 +7,9 @@ import { id, limit } from '../accounts/account-schemas.ts'
 const YEAR_10000 = 253_402_300_800_000
 
 const settings = {
+  name: keyMembers.name.nullable(),
+  note: keyMembers.note.nullable(),
+  tags: keyMembers.tags.describe('Tags that every call with the key has. Replaces all of them.'),
   enabled: keyMembers.enabled,
   expires_at: keyMembers.expiresAt
     .refine((text) => Date.parse(text) < YEAR_10000, { error: 'must be before the year 10000' })
@@ -32,6 +35,20 @@ export const newKeySchema = z.strictObject({
   account: id,
   ...z.strictObject(settings).partial().shape,
 })
+
+const WEEK_SECONDS = 604_800
+
+/** The body of `POST /keys/{id}/rotate`, which may be absent. */
+export const rotationSchema = z
+  .strictObject({
+    overlap_seconds: z
+      .int()
+      .min(0)
+      .max(WEEK_SECONDS)
+      .default(0)
+      .describe('How long the previous secret is still valid. An earlier one becomes invalid at once.'),
+  })
+  .prefault({})
 
 /** The body of `PATCH /keys/{id}`. Absent members, also those of `limits`, stay as they are. */
 export const keyChangeSchema = z.strictObject(settings).partial()

@@ -1,8 +1,13 @@
 import type { KeyLimits } from '../../../core/call/index.ts'
+import type { Tags } from '../../../core/catalog/index.ts'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
 
 /** The settings of a key that operators can change. */
 export interface KeySettings {
+  readonly name: string | null
+  readonly note: string | null
+  /** Tags that every call with the key has. */
+  readonly tags: Tags
   readonly enabled: boolean
   /** Milliseconds since the epoch; null = never. */
   readonly expiresAt: number | null
@@ -21,6 +26,10 @@ export interface Key extends KeySettings {
   readonly account: string
   /** Milliseconds since the epoch. */
   readonly createdAt: number
+  /** When it was used last, to about a minute, in milliseconds since the epoch; null = never. */
+  readonly lastUsedAt: number | null
+  /** Until when the secret before the current one is valid, in milliseconds since the epoch; null = it is not. */
+  readonly previousUntil: number | null
 }
 
 /** A key to be created. */
@@ -29,6 +38,8 @@ export interface NewKey extends KeySettings {
   readonly account: string
   /** The hash that `hashSecret` returns. */
   readonly secretHash: string
+  /** Whether to create it even if a key had this id before. Its charges count for the quota. Defaults to false. */
+  readonly restores?: boolean
 }
 
 /**
@@ -66,21 +77,29 @@ export interface KeyStore {
   /**
    * Replaces the settings of a key. If nothing changes, nothing is recorded.
    *
-   * @param revise returns the new settings for the current ones, while nobody else changes them. May be called again.
+   * @param revise returns the new settings for the current ones, while nobody else changes them, and the account if it is
+   *   another one. May be called again.
    * @returns the key as it is now; undefined if there is none.
    */
   change(
     id: string,
-    revise: (settings: KeySettings) => KeySettings,
+    revise: (key: Key) => KeySettings & Partial<Pick<Key, 'account'>>,
     origin: ChangeOrigin,
   ): Promise<Key | undefined>
 
   /**
-   * Gives a key a new secret; the previous one becomes invalid.
+   * Gives a key a new secret; nothing happens if it has it already. The one before it is valid for `overlapMs` more; any earlier one becomes invalid at once.
    *
+   * @param overlapMs defaults to 0: the previous secret becomes invalid, too.
    * @returns the key; undefined if there is none.
    */
-  rotate(id: string, secretHash: string, origin: ChangeOrigin): Promise<Key | undefined>
+  rotate(id: string, secretHash: string, origin: ChangeOrigin, overlapMs?: number): Promise<Key | undefined>
+
+  /**
+   * Notes when keys were used last, by their ids, in milliseconds since the epoch. An earlier time than the noted one changes
+   * nothing; an unknown key is ignored.
+   */
+  noteUses(uses: ReadonlyMap<string, number>): Promise<void>
 
   /**
    * Deletes a key for good: a config that has its id does not create it again.

@@ -1,5 +1,4 @@
-import type { AccountLimits } from '../../../core/call/index.ts'
-import { hashSecret, parseAmount } from '../../../core/catalog/index.ts'
+import { hashSecret, NO_TAGS, parseAmount, type Tags, tagsOf } from '../../../core/catalog/index.ts'
 import {
   aChangeLog,
   type ChangeOrigin,
@@ -13,6 +12,7 @@ import {
   type OptionRules,
   required,
 } from '../../../core/options/index.ts'
+import { type AccountOfKeys, type DirectoryAccount, directoryAccount } from '../accounts/directory-account.ts'
 import { SerialQueue } from '../serial-queue.ts'
 import { keyChange, keySettingsChange } from './key-change.ts'
 import type { Key, KeyCreation, KeyQuery, KeySettings, KeyStore, NewKey } from './key-store.ts'
@@ -22,20 +22,15 @@ export interface MemoryKeySeed {
   readonly id: string
   readonly account: string
   readonly secret: string
+  readonly name?: string | undefined
+  readonly note?: string | undefined
+  readonly tags?: Tags | undefined
   readonly enabled?: boolean | undefined
   readonly expiresAt?: string | undefined
   readonly quota?: string | undefined
   readonly allowIps?: readonly string[] | undefined
   readonly allowModels?: readonly string[] | undefined
   readonly limits?: KeySettings['limits'] | undefined
-}
-
-/** The members of an account that keys need. */
-interface KeysAccount {
-  readonly id: string
-  readonly limits: AccountLimits
-  readonly regions: readonly string[] | null
-  readonly lineRegions: readonly string[] | null
 }
 
 /** Options of {@link MemoryKeyStore}. */
@@ -50,11 +45,19 @@ export interface MemoryKeyStoreOptions {
   }
   /** The directory that `authenticate` reads, such as a `MemoryKeyDirectory`. Gets each changed key. */
   directory: {
-    set(secretHash: string, record: Omit<KeySettings, 'quota'> & { id: string; account: KeysAccount }): void
+    set(
+      secretHash: string,
+      record: Omit<KeySettings, 'quota' | 'name' | 'note' | 'tags'> & {
+        id: string
+        account: DirectoryAccount
+        tags?: Tags
+        secretUntil?: number
+      },
+    ): void
     delete(secretHash: string): void
   }
   /** The accounts, such as a `MemoryAccountStore`. */
-  accounts: { get(id: string): KeysAccount | undefined }
+  accounts: { get(id: string): AccountOfKeys | undefined }
   /** The initial keys; the ledger and the directory have them too. Defaults to none. */
   keys?: readonly MemoryKeySeed[]
   /** The log of changes. Defaults to a new one. */
@@ -72,6 +75,8 @@ const RULES: OptionRules<MemoryKeyStoreOptions> = {
 interface KeyRecord {
   readonly key: Key
   readonly secretHash: string
+  /** The hash of the secret before, if there was an overlap. */
+  readonly previousHash?: string | undefined
 }
 
 /**
@@ -119,14 +124,16 @@ export class MemoryKeyStore implements KeyStore {
     return this.#records.get(id)?.key
   }
 
-  create({ secretHash, ...settings }: NewKey, origin: ChangeOrigin): Promise<KeyCreation> {
+  create({ secretHash, restores = false, ...settings }: NewKey, origin: ChangeOrigin): Promise<KeyCreation> {
     return this.#queue.run(async () => {
       if (!this.#accounts.get(settings.account)) return { kind: 'no_account' }
       const taken =
-        this.#records.has(settings.id) || (await this.#ledger.wallets([`key:${settings.id}`])).length > 0
+        this.#records.has(settings.id) ||
+        (!restores && (await this.#ledger.wallets([`key:${settings.id}`])).length > 0)
       if (taken) return { kind: 'taken' }
-      const key: Key = { ...settings, createdAt: origin.at }
+      const key: Key = { ...settings, createdAt: origin.at, lastUsedAt: null, previousUntil: null }
       await this.#setQuota(key)
+      this.#take(secretHash)
       this.#save({ key, secretHash })
       this.#changes.add(keyChange('key.created', key, origin))
       return { kind: 'created', key }
@@ -135,39 +142,50 @@ export class MemoryKeyStore implements KeyStore {
 
   change(
     id: string,
-    revise: (settings: KeySettings) => KeySettings,
+    revise: (key: Key) => KeySettings & Partial<Pick<Key, 'account'>>,
     origin: ChangeOrigin,
   ): Promise<Key | undefined> {
     return this.#queue.run(async () => {
       const before = this.#records.get(id)
       if (!before) return undefined
-      const { account, createdAt } = before.key
-      const key: Key = { ...revise(before.key), id, account, createdAt }
+      const key: Key = { ...before.key, ...revise(before.key), id }
       const change = keySettingsChange(key, before.key, origin)
       if (!change) return before.key
       if (key.quota !== before.key.quota) await this.#setQuota(key)
-      this.#save({ key, secretHash: before.secretHash })
+      this.#save({ ...before, key })
       this.#changes.add(change)
       return key
     })
   }
 
-  rotate(id: string, secretHash: string, origin: ChangeOrigin): Promise<Key | undefined> {
+  rotate(id: string, secretHash: string, origin: ChangeOrigin, overlapMs = 0): Promise<Key | undefined> {
     return this.#queue.run(async () => {
       const before = this.#records.get(id)
       if (!before) return undefined
-      this.#directory.delete(before.secretHash)
-      this.#save({ key: before.key, secretHash })
-      this.#changes.add(keyChange('key.rotated', before.key, origin))
-      return before.key
+      if (before.secretHash === secretHash) return before.key
+      this.#forget(before)
+      this.#take(secretHash)
+      const previousUntil = overlapMs === 0 ? null : origin.at + overlapMs
+      const key: Key = { ...before.key, previousUntil }
+      this.#save({ key, secretHash, previousHash: previousUntil === null ? undefined : before.secretHash })
+      this.#changes.add(keyChange('key.rotated', key, origin))
+      return key
     })
+  }
+
+  async noteUses(uses: ReadonlyMap<string, number>): Promise<void> {
+    for (const [id, at] of uses) {
+      const record = this.#records.get(id)
+      if (!record || (record.key.lastUsedAt ?? 0) >= at) continue
+      this.#records.set(id, { ...record, key: { ...record.key, lastUsedAt: at } })
+    }
   }
 
   delete(id: string, origin: ChangeOrigin): Promise<boolean> {
     return this.#queue.run(async () => {
       const before = this.#records.get(id)
       if (!before) return false
-      this.#directory.delete(before.secretHash)
+      this.#forget(before)
       this.#records.delete(id)
       this.#changes.add(keyChange('key.deleted', before.key, origin))
       return true
@@ -178,21 +196,38 @@ export class MemoryKeyStore implements KeyStore {
     return this.#ledger.setLimit(`key:${id}`, { limited: quota !== null, quota: quota ?? 0n })
   }
 
-  #save({ key, secretHash }: KeyRecord): void {
+  #forget({ secretHash, previousHash }: KeyRecord): void {
+    this.#directory.delete(secretHash)
+    if (previousHash !== undefined) this.#directory.delete(previousHash)
+  }
+
+  /** Ends the overlap of a secret that becomes the current one of another key. */
+  #take(secretHash: string): void {
+    for (const [id, record] of this.#records)
+      if (record.previousHash === secretHash) this.#records.set(id, { ...record, previousHash: undefined })
+  }
+
+  #save(given: KeyRecord): void {
+    const usedMeanwhile = this.#records.get(given.key.id)?.key.lastUsedAt ?? null
+    const saved = { ...given, key: { ...given.key, lastUsedAt: usedMeanwhile } }
+    const { key, secretHash, previousHash } = saved
     const account = this.#accounts.get(key.account)
     if (!account) throw new Error(`there is no account "${key.account}"`)
-    this.#records.set(key.id, { key, secretHash })
-    const { id, enabled, expiresAt, allowIps, allowModels, limits } = key
-    const { limits: accountLimits, regions, lineRegions } = account
-    this.#directory.set(secretHash, {
+    this.#records.set(key.id, saved)
+    const { id, tags, enabled, expiresAt, allowIps, allowModels, limits, previousUntil } = key
+    const record = {
       id,
-      account: { id: account.id, limits: accountLimits, regions, lineRegions },
+      account: directoryAccount(account),
+      ...(tags !== NO_TAGS && { tags: tagsOf(Object.entries(tags)) }),
       enabled,
       expiresAt,
       allowIps,
       allowModels,
       limits,
-    })
+    }
+    this.#directory.set(secretHash, record)
+    if (previousHash !== undefined && previousUntil !== null)
+      this.#directory.set(previousHash, { ...record, secretUntil: previousUntil })
   }
 }
 
@@ -200,6 +235,9 @@ function keyOfSeed(seed: MemoryKeySeed, createdAt: number): Key {
   return {
     id: seed.id,
     account: seed.account,
+    name: seed.name ?? null,
+    note: seed.note ?? null,
+    tags: tagsOf(Object.entries(seed.tags ?? NO_TAGS)),
     enabled: seed.enabled ?? true,
     expiresAt: seed.expiresAt === undefined ? null : Date.parse(seed.expiresAt),
     quota: seed.quota === undefined ? null : parseAmount(seed.quota),
@@ -207,5 +245,7 @@ function keyOfSeed(seed: MemoryKeySeed, createdAt: number): Key {
     allowModels: seed.allowModels ?? null,
     limits: seed.limits ?? { rpm: null, tpm: null },
     createdAt,
+    lastUsedAt: null,
+    previousUntil: null,
   }
 }

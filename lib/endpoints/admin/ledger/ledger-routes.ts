@@ -1,19 +1,27 @@
 import type { Request, Response, Router } from 'express'
+import { z } from 'zod'
 import { formatAmount } from '../../../core/catalog/index.ts'
-import { listPage, newRouter, readQuery } from '../../../core/json-api/index.ts'
+import { listPage, newRouter, ownQuery, readQuery } from '../../../core/json-api/index.ts'
 import { pageQuery } from '../page-query.ts'
 import type { LeaseFigures, LedgerView } from './ledger-view.ts'
+
+/** The query of `GET /leases`. */
+export const leaseQuery = pageQuery.extend({
+  account: z.string({ error: 'must be the id of an account, sent once' }).optional(),
+})
 
 /** Returns the routes `/leases`, the open leases of all processes, and `/ledger/check`, which recomputes the ledger. */
 export function ledgerRoutes(ledger: LedgerView): Router {
   const router = newRouter()
-  router.get('/leases', listLeases)
+  router.get('/leases', ownQuery, listLeases)
   router.get('/ledger/check', checkLedger)
   return router
 
   async function listLeases(req: Request, res: Response): Promise<void> {
-    const { limit, cursor = '' } = readQuery(req, pageQuery)
-    const open = (await ledger.leases()).filter(({ id }) => id > cursor)
+    const { limit, cursor = '', account } = readQuery(req, leaseQuery)
+    const isAsked = ({ id, wallet }: LeaseFigures): boolean =>
+      id > cursor && (account === undefined || wallet === `account:${account}`)
+    const open = (await ledger.leases()).filter(isAsked)
     res.json(listPage(open.sort(byId), limit, describeLease))
   }
 

@@ -1,18 +1,20 @@
-/** The sums of the wallet of an account or a key, in nano-units. */
+import type { WalletId } from '../../../ledger/index.ts'
+
+/** The sums of a wallet, in nano-units. */
 export interface WalletFigures {
-  /** `account:<id>` or `key:<id>` */
+  /** `account:<id>`, `key:<id>` or `budget:<id>:<start>` */
   readonly wallet: string
-  /** The sum of deposits; for a key, its quota. */
+  /** The sum of deposits and adjustments; for a key, its quota. */
   readonly funds: bigint
   readonly spent: bigint
   /** Held by open leases of all processes and by video tasks that have not ended. */
   readonly leased: bigint
 }
 
-/** A lease of a process on the wallet of an account or a key. */
+/** A lease of a process on a wallet. */
 export interface LeaseFigures {
   readonly id: string
-  /** `account:<id>` or `key:<id>` */
+  /** `account:<id>`, `key:<id>` or `budget:<id>:<start>` */
   readonly wallet: string
   /** The process that holds the lease. */
   readonly owner: string
@@ -35,7 +37,7 @@ export interface LedgerFigures {
 /** The operations of a ledger that the admin API needs. `MemoryLedger` and `SqlLedger` have them. */
 export interface LedgerView {
   /** Returns wallets. An unknown one is left out. */
-  wallets(ids: readonly (`account:${string}` | `key:${string}`)[]): Promise<readonly WalletFigures[]>
+  wallets(ids: readonly WalletId[]): Promise<readonly WalletFigures[]>
   /** Returns all open leases. */
   leases(): Promise<readonly LeaseFigures[]>
   /** Recomputes the ledger from its rows, all as of one moment. */

@@ -6,6 +6,7 @@ import {
   listPage,
   newRouter,
   orNotFound,
+  ownQuery,
   readBody,
   readQuery,
 } from '../../../core/json-api/index.ts'
@@ -53,7 +54,7 @@ export const lineChangeSchema = z
 /** Returns the routes of `/lines`: the status of lines, and switching them and lifting their rests in all processes. */
 export function lineRoutes({ lines, actor }: LineRoutesOptions): Router {
   const router = newRouter()
-  router.get('/lines', listLines)
+  router.get('/lines', ownQuery, listLines)
   router.get('/lines/:id', showLine)
   router.patch('/lines/:id', jsonBody, changeLine)
   return router

@@ -1,5 +1,5 @@
 import type { Request, Response, Router } from 'express'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { callOf } from '../../../core/call/index.ts'
 import { formatAmount } from '../../../core/catalog/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
@@ -8,6 +8,7 @@ import {
   listPage,
   newRouter,
   orNotFound,
+  ownQuery,
   readBody,
   readQuery,
 } from '../../../core/json-api/index.ts'
@@ -28,16 +29,19 @@ export interface VideoTaskRoutesOptions {
   readonly actor: (req: Request) => string
 }
 
+/** Both filters are read on their own. */
+const taskQuery = pageQuery.extend({ state: z.unknown().optional(), account: z.unknown().optional() })
+
 /** Returns the routes of `/video-tasks`: the video tasks of all accounts, and resolving those whose result is unknown. */
 export function videoTaskRoutes({ tasks, actor }: VideoTaskRoutesOptions): Router {
   const router = newRouter()
-  router.get('/video-tasks', listTasks)
+  router.get('/video-tasks', ownQuery, listTasks)
   router.get('/video-tasks/:id', showTask)
   router.post('/video-tasks/:id/resolve', jsonBody, resolveTask)
   return router
 
   async function listTasks(req: Request, res: Response): Promise<void> {
-    const page = readQuery(req, pageQuery)
+    const page = readQuery(req, taskQuery)
     const query = { states: statesIn(req), account: accountIn(req) }
     const found = await tasks.list(query, { order: 'newest', limit: page.limit + 1, after: page.cursor })
     res.json(listPage(found, page.limit, describeTask))

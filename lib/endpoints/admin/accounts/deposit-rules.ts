@@ -1,0 +1,22 @@
+import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
+import type { DepositOutcome } from './account-store.ts'
+
+/** The members that must be repeated with a reference. Only an adjustment has a reason. */
+interface Movement {
+  readonly amount: bigint
+  readonly reason: string | null
+}
+
+/** Returns the outcome of a deposit or adjustment whose reference was used before. */
+export function repeatedDeposit(
+  earlier: Movement & { readonly at: number },
+  asked: Movement,
+): DepositOutcome {
+  const isSame = earlier.amount === asked.amount && (earlier.reason === null) === (asked.reason === null)
+  return isSame ? { kind: 'known', at: earlier.at, reason: earlier.reason } : { kind: 'conflict' }
+}
+
+/** Whether 64 bits hold the sum of an account's deposits and adjustments. */
+export function holdsDeposits(sum: bigint): boolean {
+  return sum <= MAX_AMOUNT && sum >= -MAX_AMOUNT
+}

@@ -1,0 +1,62 @@
+import { z } from 'zod'
+import { isTagName, isTagValue } from '../../../core/catalog/index.ts'
+import { BUDGET_PERIODS } from '../../../ledger/budgets/budget.ts'
+import { isTimezone } from '../../../ledger/budgets/budget-period.ts'
+import { id, positiveAmount } from '../accounts/account-schemas.ts'
+import { pageQuery } from '../page-query.ts'
+
+const MAX_USER_BYTES = 128
+const MAX_SOFT = 10
+
+const tagError = 'must be a name and a value, such as "team=search"'
+
+const tag = z.string({ error: tagError }).refine(isTag, { error: tagError })
+
+const user = z
+  .string()
+  .min(1)
+  .refine((name) => name.isWellFormed() && Buffer.byteLength(name) <= MAX_USER_BYTES, {
+    error: `must be at most ${MAX_USER_BYTES} bytes`,
+  })
+
+const scope = z.strictObject({
+  account: id,
+  key: id.nullable().default(null),
+  user: user.nullable().default(null),
+  tag: tag.nullable().default(null),
+})
+
+const share = z.number().gt(0).max(1).multipleOf(0.000001)
+
+const soft = z
+  .array(share)
+  .max(MAX_SOFT)
+  .refine((shares) => new Set(shares).size === shares.length, { error: 'must have no share twice' })
+  .transform((shares) => shares.toSorted((one, other) => one - other))
+
+const terms = { amount: positiveAmount, hard: z.boolean(), soft }
+
+/** The body of `POST /budgets`. */
+export const newBudgetSchema = z.strictObject({
+  scope,
+  amount: terms.amount,
+  period: z.enum(BUDGET_PERIODS),
+  timezone: z
+    .string()
+    .max(100)
+    .refine(isTimezone, { error: 'must be the name of a time zone, such as "Europe/Berlin"' })
+    .default('UTC'),
+  hard: terms.hard.default(true),
+  soft: terms.soft.default([]),
+})
+
+/** The body of `PATCH /budgets/{id}`. */
+export const budgetChangeSchema = z.strictObject(terms).partial()
+
+/** The query of `GET /budgets`. */
+export const budgetQuery = pageQuery.extend({ account: z.string().optional() })
+
+function isTag(text: string): boolean {
+  const at = text.indexOf('=')
+  return at > 0 && isTagName(text.slice(0, at)) && isTagValue(text.slice(at + 1))
+}

@@ -1,0 +1,15 @@
+import { randomBytes } from 'node:crypto'
+
+/** It tells people and scanners of leaked secrets what the token is. */
+const PREFIX = 'operator-'
+const TOKEN = /^operator-[\w-]{43}$/
+
+/** Returns a new token of an operator. */
+export function newOperatorToken(): string {
+  return `${PREFIX}${randomBytes(32).toString('base64url')}`
+}
+
+/** Whether a text has the form of an operator's token. Others need no look-up. */
+export function isOperatorToken(text: string): boolean {
+  return TOKEN.test(text)
+}

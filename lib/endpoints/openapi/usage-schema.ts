@@ -1,0 +1,28 @@
+import { z } from 'zod'
+
+const amount = z.string().describe('A decimal string.')
+
+const usageRow = z
+  .looseObject({
+    requests: z.int(),
+    refused: z.int(),
+    failed: z.int(),
+    input_tokens: z.int(),
+    cached_input_tokens: z.int(),
+    output_tokens: z.int(),
+    images: z.int(),
+    seconds: z.number().describe('Of video.'),
+    charged: amount,
+    cost: amount.optional(),
+    p50_ms: z.number().nullable().describe('Interpolated.'),
+    p95_ms: z.number().nullable(),
+  })
+  .describe('The groups are members of their names.')
+
+export const usageList = z.strictObject({
+  object: z.literal('list'),
+  from: z.iso.datetime(),
+  to: z.iso.datetime(),
+  data: z.array(usageRow),
+  next_cursor: z.string().nullable(),
+})
