@@ -1,6 +1,8 @@
 import { ENDPOINTS_BY_PROTOCOL, isAddressOrBlock } from '../catalog/index.ts'
-import type { ParsedConfig, ParsedKey, ParsedLine, ParsedRule } from './config-schema.ts'
+import { accountFaults } from './account-members.ts'
+import type { ParsedConfig, ParsedKey, ParsedLine, ParsedPrice, ParsedRule } from './config-schema.ts'
 import { pathFault } from './pass-through-path.ts'
+import { upstreamFaults } from './upstream-members.ts'
 import type { Parts } from './valid-parts.ts'
 
 /** Formats a path: `lines[2].baseUrl`. */
@@ -38,6 +40,10 @@ export function crossFaults(config: ConfigParts): string[] {
     ...duplicates('models', models, 'id'),
     ...duplicates('lines', lines, 'id'),
     ...duplicates('passThrough', passThrough, 'path'),
+    ...models.flatMap((model, i) => tierFaults(`models[${i}].price`, model?.price)),
+    ...lines.flatMap((line, i) =>
+      (['price', 'cost'] as const).flatMap((name) => tierFaults(`lines[${i}].${name}`, line?.[name])),
+    ),
     ...keys.flatMap((key, i) => keyFaults(`keys[${i}]`, key ?? {}, known)),
     ...lines.flatMap((line, i) => lineFaults(`lines[${i}]`, line ?? {}, known)),
     ...proxyFaults(config.trustProxy),
@@ -68,7 +74,7 @@ function keyFaults(path: string, { account, allowIps = [] }: Parts<ParsedKey>, k
 }
 
 function lineFaults(path: string, line: Parts<ParsedLine>, known: Known): string[] {
-  const { baseUrl, protocol, endpoints = [], models = {}, headers = {}, apiKey = '' } = line
+  const { baseUrl, protocol, endpoints = [], models = {}, headers = {} } = line
   const faults: string[] = []
   if (baseUrl !== undefined) {
     const { search, hash, username, password } = new URL(baseUrl)
@@ -84,6 +90,7 @@ function lineFaults(path: string, line: Parts<ParsedLine>, known: Known): string
         )
     }
   }
+  faults.push(...upstreamFaults(path, line))
   for (const model of Object.keys(models)) {
     if (!known.models(model)) faults.push(`${path}.models.${model}: there is no model "${model}"`)
   }
@@ -93,9 +100,12 @@ function lineFaults(path: string, line: Parts<ParsedLine>, known: Known): string
       faults.push(`${path}.headers.${name}: belongs to the connection and cannot be set`)
     if (INVALID_IN_HEADER.test(value)) faults.push(`${path}.headers.${name}: is not a header value`)
   }
-  if (INVALID_IN_HEADER.test(apiKey))
-    faults.push(`${path}.apiKey: has characters that a header cannot hold, such as a line break`)
-  return faults
+  return [...faults, ...accountFaults(path, line)]
+}
+
+/** Two tiers from the same input on would contradict each other. */
+function tierFaults(path: string, price: Parts<ParsedPrice> | undefined): string[] {
+  return duplicates(`${path}.tiers`, price?.tiers ?? [], 'aboveInputTokens')
 }
 
 function ruleFaults(path: string, rule: Parts<ParsedRule>, known: Known): string[] {
@@ -135,10 +145,10 @@ const INVALID_IN_HEADER = /[^\t\x20-\x7e\x80-\xff]/
 
 function duplicates<Member extends string>(
   list: string,
-  items: readonly ({ readonly [name in Member]?: string | undefined } | undefined)[],
+  items: readonly ({ readonly [name in Member]?: string | number | undefined } | undefined)[],
   member: Member,
 ): string[] {
-  const seen = new Map<string, number>()
+  const seen = new Map<string | number, number>()
   const faults: string[] = []
   for (const [i, item] of items.entries()) {
     const value = item?.[member]

@@ -1,5 +1,15 @@
 import { z } from 'zod'
-import { ENDPOINTS_BY_PROTOCOL, isAmount } from '../catalog/index.ts'
+import {
+  ENDPOINTS_BY_PROTOCOL,
+  isAmount,
+  isTagName,
+  isTagValue,
+  MAX_TAG_BYTES,
+  MAX_TAGS,
+} from '../catalog/index.ts'
+import { accountMembers } from './account-members.ts'
+import { serviceMembers } from './service-members.ts'
+import { upstreamMembers } from './upstream-members.ts'
 
 const id = z
   .string()
@@ -30,13 +40,20 @@ const prices = {
   outputPerMillion: price,
   cachedInputPerMillion: price,
   cacheWritePerMillion: price,
+  cacheWrite1hPerMillion: price,
+  audioInputPerMillion: price,
+  audioOutputPerMillion: price,
   perRequest: price,
   perImage: price,
   perSecond: price,
   perSearchUnit: price,
 }
+const tier = z.strictObject({
+  ...z.strictObject(prices).partial().shape,
+  aboveInputTokens: z.int().min(1).describe('Holds for calls with more input tokens, for all that they use.'),
+})
 /** All members are optional. An absent price is free on a model, and that of the model on a line. */
-const priceSchema = z.strictObject(prices).partial()
+const priceSchema = z.strictObject({ ...prices, tiers: z.array(tier) }).partial()
 
 const account = z.strictObject({
   id,
@@ -47,8 +64,18 @@ const account = z.strictObject({
   lineRegions: z.array(id).optional().describe('Regions of the lines that may serve it. Absent: all.'),
 })
 
+const tagName = z.string().refine(isTagName, { error: 'must be the name of a tag' })
+const tagValue = z.string().refine(isTagValue, {
+  error: `must be 1 to ${MAX_TAG_BYTES} bytes without control characters, and without spaces at its ends`,
+})
+
 /** The members of a key that the config and the admin API share. */
 export const keyMembers = {
+  name: z.string().max(200),
+  note: z.string().max(2000),
+  tags: z
+    .record(tagName, tagValue)
+    .refine((tags) => Object.keys(tags).length <= MAX_TAGS, { error: `must be at most ${MAX_TAGS} tags` }),
   enabled: z.boolean(),
   expiresAt: z.iso.datetime({ offset: true }),
   quota: price,
@@ -63,6 +90,9 @@ const key = z.strictObject({
     .max(512)
     .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without spaces')
     .describe('The API key itself, or "env:NAME". Stored as its SHA-256 only.'),
+  name: keyMembers.name.optional(),
+  note: keyMembers.note.optional(),
+  tags: keyMembers.tags.default({}).describe('Tags that every call with the key has.'),
   enabled: keyMembers.enabled.default(true),
   expiresAt: keyMembers.expiresAt.optional(),
   quota: keyMembers.quota.optional().describe('What the key may spend in all. Absent: no quota.'),
@@ -85,7 +115,7 @@ const line = z.strictObject({
   provider: id,
   protocol: protocolSchema,
   baseUrl: z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' }),
-  apiKey: z.string().min(1).optional().describe('The provider key, or "env:NAME".'),
+  ...accountMembers,
   region: id.optional(),
   endpoints: z
     .array(endpointSchema)
@@ -115,9 +145,15 @@ const line = z.strictObject({
     })
     .prefault({}),
   headers: z.record(z.string(), z.string()).default({}),
+  ...upstreamMembers,
   price: priceSchema.prefault({}),
+  cost: priceSchema.optional().describe('What you pay for its calls. Absent: not known.'),
   features: z.array(featureSchema).optional(),
   contextWindow: z.int().min(1).optional(),
+  unsupported: z
+    .enum(['refuse', 'drop'])
+    .default('refuse')
+    .describe('What happens to members that cannot be translated for the line.'),
 })
 
 const routing = z.strictObject({
@@ -155,11 +191,16 @@ export const configSchema = z.strictObject({
   bodyBudgetBytes: count
     .optional()
     .describe('The most bytes of unfinished bodies in a process. Absent: 256 MiB.'),
+  authority: z
+    .enum(['database', 'config'])
+    .default('database')
+    .describe('Which rules where the accounts and keys of config and database differ.'),
   accounts: z.array(account).default([]),
   keys: z.array(key).default([]),
   models: z.array(model).min(1),
   lines: z.array(line).min(1),
   routing: routing.prefault({}),
+  ...serviceMembers,
   lookupsPerMinute: count
     .min(1)
     .default(600)
@@ -174,22 +215,6 @@ export const configSchema = z.strictObject({
     })
     .default(false)
     .describe("Express's setting: false, a number of hops, or addresses."),
-  urlSigningSecret: z.string().min(16).optional(),
-  cors: z
-    .strictObject({
-      origins: z
-        .array(
-          z
-            .string()
-            .regex(
-              /^(\*|https?:\/\/[^/?#@\s]+)$/,
-              'must be an origin such as "https://app.example.com", or "*"',
-            ),
-        )
-        .min(1),
-    })
-    .optional()
-    .describe('The origins whose pages may call the gateway. Absent: none.'),
   passThrough: z.array(passThrough).default([]),
 })
 
@@ -198,5 +223,6 @@ export type ParsedConfig = z.output<typeof configSchema>
 export type ParsedAccount = ParsedConfig['accounts'][number]
 export type ParsedKey = ParsedConfig['keys'][number]
 export type ParsedModel = ParsedConfig['models'][number]
+export type ParsedPrice = ParsedModel['price']
 export type ParsedLine = ParsedConfig['lines'][number]
 export type ParsedRule = ParsedConfig['passThrough'][number]

@@ -6,9 +6,12 @@ import {
   type Line,
   type Model,
   type Price,
+  type PriceTier,
   parseAmount,
+  pricedBy,
+  type UnitPrices,
 } from '../catalog/index.ts'
-import { isJsonObject, type JsonObject } from '../json/index.ts'
+import { accessOf } from './account-members.ts'
 import { crossFaults, formatPath } from './config-faults.ts'
 import {
   configSchema,
@@ -17,7 +20,11 @@ import {
   type ParsedKey,
   type ParsedLine,
   type ParsedModel,
+  type ParsedPrice,
 } from './config-schema.ts'
+import { proxyByVariables, proxyVariableFault } from './proxy-variables.ts'
+import { type Variables, type WithSecrets, withSecrets } from './secrets.ts'
+import { dialectOf } from './upstream-members.ts'
 import { validParts } from './valid-parts.ts'
 
 /** Thrown if a config is not valid. The message has one line per fault, which names the path. */
@@ -45,30 +52,55 @@ export interface GatewayConfig extends Omit<ParsedConfig, 'models' | 'lines' | '
   readonly accounts: ParsedAccount[]
   readonly keys: ParsedKey[]
   readonly catalog: Catalog
+  /** The files that secrets were read from. */
+  readonly secretFiles: ReadonlySet<string>
+  /** The source with its secrets in the places of `env:NAME` and `file:PATH`. Processes that load it have the same config. */
+  readonly resolved: object
 }
 
 /**
- * Validates a config and fills in its defaults. `"env:NAME"` in `apiKey`, `secret`, `urlSigningSecret` and header
- * values is replaced by the variable of `env`.
+ * Validates a config and fills in its defaults. In secrets `"env:NAME"` is replaced by the variable of `env`, and
+ * `"file:PATH"` by what the file holds.
  *
  * @param source the parsed JSON of the config file.
- * @param env the environment variables, usually `process.env`.
+ * @param env the environment variables, usually `process.env`. HTTPS_PROXY and NO_PROXY are read, too.
  * @throws {ConfigError} naming all faults.
  * @example
  * const config = loadConfig(JSON.parse(await readFile('gateway.json', 'utf8')), process.env)
  */
-export function loadConfig(
-  source: unknown,
-  env: Readonly<Record<string, string | undefined>> = {},
+export function loadConfig(source: unknown, env: Variables = {}): GatewayConfig {
+  return load(withSecrets(source, env), env)
+}
+
+/**
+ * Loads what another process has resolved. A secret that reads like `env:NAME` or `file:PATH` is one as it stands.
+ *
+ * @throws {ConfigError} naming all faults.
+ */
+export function loadResolvedConfig(resolved: object, env: Variables = {}): GatewayConfig {
+  return load({ value: resolved, faults: [], files: new Set() }, env)
+}
+
+function load(
+  { value, faults: secretFaults, files: secretFiles }: WithSecrets,
+  env: Variables,
 ): GatewayConfig {
-  const { value, faults: secretFaults } = withSecrets(source, env)
   const parsed = configSchema.safeParse(value)
   const shapeFaults = parsed.success ? [] : parsed.error.issues.flatMap(describeIssue)
   const parts = parsed.success ? parsed.data : (validParts(configSchema, value) ?? {})
-  const faults = [...shapeFaults, ...crossFaults(parts), ...secretFaults]
+  const proxyFault = proxyVariableFault(env) ?? []
+  const faults = [...shapeFaults, ...crossFaults(parts), ...secretFaults].concat(proxyFault)
   if (!parsed.success || faults.length > 0) throw new ConfigError(faults)
   const { models, lines, $schema: _, ...rest } = parsed.data
-  return { ...rest, catalog: createCatalog(models.map(toModel), lines.map(toLine)) }
+  return {
+    ...rest,
+    catalog: createCatalog(
+      models.map(toModel),
+      lines.map((line) => toLine(line, env)),
+    ),
+    secretFiles,
+    resolved: value as object,
+  }
 }
 
 /** Returns the faults of an issue; zod reports all unknown members of an object as one issue. */
@@ -90,67 +122,17 @@ function inOurWords(message: string): string {
   return OUR_WORDS.reduce((text, [theirs, ours]) => text.replace(theirs, ours), message)
 }
 
-interface WithSecrets {
-  value: unknown
-  faults: string[]
+function toPrice({ tiers, ...units }: ParsedPrice): Partial<Price> {
+  return { ...toUnits(units), ...(tiers && { tiers: tiers.map(toTier) }) }
 }
 
-/** Returns a copy of the source in which each `env:NAME` of a secret is replaced. */
-function withSecrets(source: unknown, env: Readonly<Record<string, string | undefined>>): WithSecrets {
-  const faults: string[] = []
-  const resolve = (value: unknown, path: readonly PropertyKey[]): unknown => {
-    if (typeof value !== 'string' || !value.startsWith('env:')) return value
-    const name = value.slice(4)
-    const secret = env[name]
-    if (secret !== undefined && secret !== '') return secret
-    faults.push(`${formatPath(path)}: the environment variable ${name} is not set`)
-    return `unset:${formatPath(path)}`
-  }
-  if (!isJsonObject(source)) return { value: source, faults }
-  const value: Record<string, unknown> = { ...source }
-  if ('urlSigningSecret' in value)
-    value.urlSigningSecret = resolve(value.urlSigningSecret, ['urlSigningSecret'])
-  value.keys = mapItems(value.keys, (key, i) =>
-    replace(key, 'secret', (v) => resolve(v, ['keys', i, 'secret'])),
-  )
-  value.lines = mapItems(value.lines, (line, i) => {
-    const keyed = replace(line, 'apiKey', (v) => resolve(v, ['lines', i, 'apiKey']))
-    return replace(keyed, 'headers', (headers) => {
-      if (!isJsonObject(headers)) return headers
-      return Object.fromEntries(
-        Object.entries(headers).map(([name, v]) => [name, resolve(v, ['lines', i, 'headers', name])]),
-      )
-    })
-  })
-  if (value.keys === undefined) delete value.keys
-  if (value.lines === undefined) delete value.lines
-  return { value, faults }
+function toTier({ aboveInputTokens, ...units }: NonNullable<ParsedPrice['tiers']>[number]): PriceTier {
+  return { aboveInputTokens, ...toUnits(units) }
 }
 
-function mapItems(list: unknown, edit: (item: JsonObject, index: number) => unknown): unknown {
-  if (!Array.isArray(list)) return list
-  return list.map((item, index) => (isJsonObject(item) ? edit(item, index) : item))
-}
-
-function replace(item: JsonObject, member: string, edit: (value: unknown) => unknown): JsonObject {
-  return Object.hasOwn(item, member) ? { ...item, [member]: edit(item[member]) } : item
-}
-
-function toPrice(price: ParsedModel['price']): Partial<Price> {
-  const entries = Object.entries(price).filter((entry): entry is [string, string] => entry[1] !== undefined)
+function toUnits(units: Omit<ParsedPrice, 'tiers'>): Partial<UnitPrices> {
+  const entries = Object.entries(units).filter((entry): entry is [string, string] => entry[1] !== undefined)
   return Object.fromEntries(entries.map(([unit, text]) => [unit, parseAmount(text)]))
-}
-
-/** Fills in the prices of a model. Without prices of their own, cached tokens and cache writes cost as much as input. */
-function toModelPrice(price: ParsedModel['price']): Price {
-  const given = toPrice(price)
-  const inputPerMillion = given.inputPerMillion ?? 0n
-  return {
-    ...FREE,
-    cachedInputPerMillion: inputPerMillion,
-    cacheWritePerMillion: inputPerMillion,
-    ...given,
-  }
 }
 
 function toModel(model: ParsedModel): Model {
@@ -160,11 +142,11 @@ function toModel(model: ParsedModel): Model {
     contextWindow: model.contextWindow,
     maxOutputTokens: model.maxOutputTokens,
     features: model.features && new Set(model.features),
-    price: toModelPrice(model.price),
+    price: pricedBy(FREE, toPrice(model.price)),
   }
 }
 
-function toLine(line: ParsedLine): Line {
+function toLine(line: ParsedLine, env: Variables): Line {
   const url = new URL(line.baseUrl)
   return {
     id: line.id,
@@ -172,7 +154,7 @@ function toLine(line: ParsedLine): Line {
     protocol: line.protocol,
     origin: url.origin,
     basePath: url.pathname.replace(/\/+$/, ''),
-    apiKey: line.apiKey,
+    apiKey: typeof line.apiKey === 'string' ? line.apiKey : undefined,
     region: line.region,
     endpoints: line.endpoints && new Set(line.endpoints),
     enabled: line.enabled,
@@ -183,7 +165,11 @@ function toLine(line: ParsedLine): Line {
     circuit: line.circuit,
     headers: Object.fromEntries(Object.entries(line.headers).map(([name, v]) => [name.toLowerCase(), v])),
     price: toPrice(line.price),
+    cost: line.cost && pricedBy(FREE, toPrice(line.cost)),
     features: line.features && new Set(line.features),
     contextWindow: line.contextWindow,
+    unsupported: line.unsupported,
+    ...dialectOf(line.protocol, line),
+    ...accessOf(line, () => proxyByVariables(url, env)),
   }
 }

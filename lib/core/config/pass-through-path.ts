@@ -6,6 +6,7 @@ const OWN_PATHS = [
   '/v1/responses/:id',
   '/v1/embeddings',
   '/v1/images/generations',
+  '/v1/images/edits',
   '/v1/rerank',
   '/v1/messages',
   '/v1/messages/count_tokens',

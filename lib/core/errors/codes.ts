@@ -64,6 +64,12 @@ export const ERROR_CODES = {
     ...never,
     message: 'This API key may not use the requested model. GET /v1/models lists the models it may use.',
   },
+  role_not_allowed: {
+    status: 403,
+    ...never,
+    message:
+      'Your role may not do this. Ask an operator with the role "admin" to do it, or for another role.',
+  },
   invalid_request: {
     status: 400,
     ...never,

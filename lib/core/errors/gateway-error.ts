@@ -13,7 +13,10 @@ export interface GatewayErrorOptions {
   status?: 408 | 417 | 431 | undefined
   /** Milliseconds to wait before a retry; `Retry-After` has them in whole seconds, at least 1. Defaults to 1000 on a 429. */
   retryAfterMs?: number | undefined
-  /** The value of `error.details`; only `idempotency_key_replayed` has it. Defaults to none. */
+  /**
+   * The value of `error.details`: of `idempotency_key_replayed`, and of threads. In an Anthropic-style envelope, only what
+   * has an `error_code`. Defaults to none.
+   */
   details?: Readonly<Record<string, unknown>> | undefined
   /** `x-should-retry`, as for a request that is larger than its limit. Defaults to the table's. */
   shouldRetry?: boolean | undefined

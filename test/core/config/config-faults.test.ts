@@ -75,6 +75,18 @@ const single: [path: string, source: unknown][] = [
   ['models[0].price.inputPerMillion', model({ price: { inputPerMillion: '-0.15' } })],
   ['models[0].price.inputPerMillion', model({ price: { inputPerMillion: 0.15 } })],
   ['models[0].price.perByte', model({ price: { perByte: '1' } })],
+  ['models[0].price.tiers[0].aboveInputTokens', model({ price: { tiers: [{ inputPerMillion: '1' }] } })],
+  ['models[0].price.tiers[0].aboveInputTokens', model({ price: { tiers: [{ aboveInputTokens: 0 }] } })],
+  ['models[0].price.tiers[0].perByte', model({ price: { tiers: [{ aboveInputTokens: 1, perByte: '1' }] } })],
+  [
+    'models[0].price.tiers[1].aboveInputTokens',
+    model({ price: { tiers: [{ aboveInputTokens: 9 }, { aboveInputTokens: 9 }] } }),
+  ],
+  ['lines[0].cost.inputPerMillion', line({ cost: { inputPerMillion: '-1' } })],
+  [
+    'lines[0].cost.tiers[1].aboveInputTokens',
+    line({ cost: { tiers: [{ aboveInputTokens: 9 }, { aboveInputTokens: 9 }] } }),
+  ],
   ['models[1].id', configWith({ models: [MODEL, MODEL] })],
   ['lines[0].provider', line({ provider: undefined })],
   ['lines[0].protocol', line({ protocol: 'smtp' })],

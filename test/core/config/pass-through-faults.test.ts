@@ -27,7 +27,7 @@ describe('the pass-through rules of a config', () => {
       '/v1/files/*rest',
       '/v1/audio/*rest',
       '/v1/realtime',
-      '/v1/images/edits',
+      '/v1/images/variations',
       '/v1/responses/:id/input_items',
       '/v1/messages/batches',
       '/api/v3/files',

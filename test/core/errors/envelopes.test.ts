@@ -63,7 +63,10 @@ describe('optional members', () => {
     assert.equal('details' in body(new GatewayError('idempotency_key_replayed')), false)
   })
 
-  it('has neither in the Anthropic-style envelope, which knows no such members', () => {
+  it('has no param in the Anthropic-style envelope, and only the details that its SDK reads', () => {
+    const details = { error_code: 'thread_not_found' }
+    const told = PROTOCOLS.anthropic.errorBody(new GatewayError('not_found', { details }), 'req_1')
+    assert.deepEqual(envelopeIn(told).error.details, details)
     const error = new GatewayError('invalid_request', { param: 'max_tokens', details: { a: 1 } })
     const worded = envelopeIn(PROTOCOLS.anthropic.errorBody(error, 'req_1'))
     assert.deepEqual(Object.keys(worded).sort(), ['error', 'request_id', 'type'])

@@ -8,7 +8,7 @@ const readme = readFileSync(new URL('../../../lib/core/errors/README.md', import
 
 const HEAD = [
   '| code | HTTP | tier | `x-should-retry` | `openai`, `ark` | `anthropic` |',
-  `|${' --- |'.repeat(6)}`,
+  `|${'---|'.repeat(6)}`,
 ]
 
 /** One row for all codes that are answered alike, where the first of them stands. */

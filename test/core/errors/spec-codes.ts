@@ -3,8 +3,8 @@ import type { ErrorCode } from '../../../lib/core/errors/index.ts'
 type Tier = 'never' | 'after_wait' | 'backoff' | 'unstated'
 
 /**
- * The codes as the specification lists them (7.2, 7.3), and `x-should-retry` as it is decided for each: kept apart from
- * the library's table, so that the two are compared.
+ * The codes as the specification lists them (7.2, 7.3), the one for operators, and `x-should-retry` as it is decided for
+ * each: kept apart from the library's table, so that the two are compared.
  */
 export const SPEC_CODES: readonly (readonly [ErrorCode, number, Tier, 'true' | 'false' | undefined])[] = [
   ['missing_credential', 401, 'never', 'false'],
@@ -14,6 +14,7 @@ export const SPEC_CODES: readonly (readonly [ErrorCode, number, Tier, 'true' | '
   ['key_quota_exhausted', 402, 'never', 'false'],
   ['ip_not_allowed', 403, 'never', 'false'],
   ['model_not_allowed', 403, 'never', 'false'],
+  ['role_not_allowed', 403, 'never', 'false'],
   ['invalid_request', 400, 'never', 'false'],
   ['unsupported_feature', 400, 'never', 'false'],
   ['context_too_long', 400, 'never', 'false'],

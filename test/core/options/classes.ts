@@ -5,6 +5,7 @@ import * as toolkit from '../../../lib/index.ts'
 import { LimiterStore } from '../../../lib/middleware/rate-limit/index.ts'
 import { RedisIdempotencyStore, RedisLimitStore } from '../../../lib/stores/redis/index.ts'
 import * as sql from '../../../lib/stores/sql/index.ts'
+import { MemoryWebhooks } from '../../../lib/webhooks/index.ts'
 
 /** A database that is never asked. */
 const db = new Kysely<sql.Tables>({
@@ -19,8 +20,10 @@ const ledger = new toolkit.MemoryLedger()
 const directory = toolkit.memoryKeyDirectory({ accounts: [], keys: [] })
 const accounts = new toolkit.MemoryAccountStore({ ledger })
 const changes = new toolkit.MemoryChangeLog()
+const memoryKeys = new toolkit.MemoryKeyStore({ ledger, directory, accounts })
 const redis = { options: {}, sendCommand() {}, defineCommand() {} }
 const onChange = (): void => {}
+const noBudgets = async () => ({ version: 0, budgets: [] })
 const limiter = new RateLimiterMemory({ points: 1, duration: 1 })
 
 /** A class with options. */
@@ -41,6 +44,11 @@ function made(Class: AnyClass, ...before: unknown[]): Optional['make'] {
 
 /** Every public class that takes options. */
 export const CLASSES: Record<string, Optional> = {
+  Budgets: {
+    make: made(toolkit.Budgets),
+    needs: { store: { changes: noBudgets, noteRefusal() {} } },
+    takes: { store: { changes: noBudgets, noteRefusal() {} }, pollMs: 1, logger: console },
+  },
   CallLogWriter: {
     make: made(toolkit.CallLogWriter),
     needs: { store: new toolkit.MemoryCallStore() },
@@ -98,6 +106,16 @@ export const CLASSES: Record<string, Optional> = {
     needs: { ledger },
     takes: { ledger, keys: directory, accounts: [], changes },
   },
+  KeyUses: {
+    make: made(toolkit.KeyUses),
+    needs: { keys: { noteUses() {} } },
+    takes: { keys: { noteUses() {} }, logger: console },
+  },
+  MemoryBudgetStore: {
+    make: made(toolkit.MemoryBudgetStore),
+    needs: { ledger, accounts },
+    takes: { ledger, accounts, keys: memoryKeys, changes, outbox: new MemoryWebhooks() },
+  },
   MemoryCallStore: { make: made(toolkit.MemoryCallStore), needs: {}, takes: { maxEntries: 1 } },
   MemoryIdempotencyStore: {
     make: made(toolkit.MemoryIdempotencyStore),
@@ -117,6 +135,8 @@ export const CLASSES: Record<string, Optional> = {
     takesOthers: true,
   },
   MemoryLineSwitchStore: { make: made(toolkit.MemoryLineSwitchStore), needs: {}, takes: { changes } },
+  MemoryOperatorStore: { make: made(toolkit.MemoryOperatorStore), needs: {}, takes: { changes } },
+  MemorySessionStore: { make: made(toolkit.MemorySessionStore), needs: {}, takes: { changes } },
   MemoryTaskStore: {
     make: made(toolkit.MemoryTaskStore),
     needs: { money: ledger.holds },
@@ -131,8 +151,9 @@ export const CLASSES: Record<string, Optional> = {
   MemoryTicketStore: {
     make: made(toolkit.MemoryTicketStore),
     needs: {},
-    takes: { maxTickets: 1, changes },
+    takes: { maxTickets: 1, changes, outbox: new MemoryWebhooks() },
   },
+  MemoryWebhooks: { make: made(MemoryWebhooks), needs: {}, takes: { changes } },
   RedisIdempotencyStore: {
     make: made(RedisIdempotencyStore),
     needs: { redis },
@@ -155,6 +176,7 @@ export const CLASSES: Record<string, Optional> = {
 
 /** Classes whose options other tests give, and those that are not made by users, or take no options. */
 export const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
+  'ConfigAuthority',
   'ConfigError',
   'DatabaseTimeout',
   'FormFile',
@@ -165,14 +187,17 @@ export const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'MemoryChangeLog',
   'MemoryKeyDirectory',
   'MemoryLimitStore',
+  'MemoryUsageStore',
   'RecordKeeper',
   'ReplayError',
   'SharedEntries',
   'SqliteError',
   'StoreAway',
   'StoreWatch',
-  // It polls as soon as it is made.
+  // They poll as soon as they are made.
   'TaskSettler',
+  'WebhookSender',
+  'WebhookWatch',
   'VideoCharges',
   'WalletsHeldUp',
 ])

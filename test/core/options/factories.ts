@@ -1,20 +1,6 @@
 import * as toolkit from '../../../lib/index.ts'
+import { catalog } from '../../support/one-line-catalog.ts'
 
-const { catalog } = toolkit.loadConfig({
-  accounts: [],
-  keys: [],
-  models: [{ id: 'chat', kind: 'chat' }],
-  lines: [
-    {
-      id: 'l1',
-      provider: 'p',
-      protocol: 'openai',
-      baseUrl: 'http://127.0.0.1:9/v1',
-      apiKey: 'k',
-      models: { chat: 'm' },
-    },
-  ],
-})
 const keys = toolkit.memoryKeyDirectory({ accounts: [], keys: [] })
 const ledger = new toolkit.MemoryLedger()
 const calls = new toolkit.MemoryCallStore()
@@ -24,11 +10,11 @@ const levels = [{ name: 'all', by: () => 'all', rpm: 1 }]
 /** What each factory needs, and for each option one value that it takes. */
 export const FACTORIES: Record<string, { needs: object; takes: object; beside?: Record<string, object> }> = {
   beginCall: { needs: {}, takes: { protocol: () => ({}), logger: console, onBegin: () => {} } },
-  telemetry: { needs: {}, takes: { catalog, states: {} } },
+  telemetry: { needs: {}, takes: { catalog, states: {}, labels: ['user', 'tag:team'], maxLabelValues: 10 } },
   callLog: { needs: { writer: { add() {} } }, takes: { writer: { add() {} }, settledBy: 'ledger' } },
   authenticate: {
     needs: { keys },
-    takes: { keys, region: 'eu', cacheMs: 1, cacheEntries: 1, staleMs: 1, lookupMs: 1 },
+    takes: { keys, region: 'eu', cacheMs: 1, cacheEntries: 1, staleMs: 1, lookupMs: 1, onUse() {} },
   },
   readRequest: {
     needs: { catalog },
@@ -39,6 +25,7 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
       bodyBudgetBytes: 1e9,
       before: [toolkit.rateLimit()],
       estimateTokens: () => 1,
+      model: () => 'm',
     },
   },
   idempotency: {
@@ -85,6 +72,7 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
       account: () => 'a',
       key: () => null,
       handlerMs: 1,
+      budgets: { matching() {}, refusal() {}, count: 0 },
     },
   },
   route: {
@@ -123,6 +111,7 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
     needs: { kept: new toolkit.KeptThings(), catalog },
     takes: { kept: new toolkit.KeptThings(), catalog },
   },
+  usageRoutes: { needs: { store: ledger.usage }, takes: { store: ledger.usage, account: 'all' } },
   ticketRoutes: {
     needs: { store: tickets, calls },
     takes: { store: tickets, calls, account: () => 'a', entryWithinMs: 0 },
@@ -131,15 +120,28 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
     needs: { store: tickets, calls },
     takes: { store: tickets, calls, actor: () => 'a' },
   },
-  adminAccess: { needs: {}, takes: { token: 'secret' } },
+  adminAccess: {
+    needs: {},
+    takes: {
+      token: 'secret',
+      operators: new toolkit.MemoryOperatorStore(),
+      sessions: new toolkit.MemorySessionStore(),
+    },
+  },
   adminRoutes: {
     needs: { accounts: { deposit() {} }, ledger },
     takes: {
       accounts: { deposit() {} },
       ledger,
+      catalog,
       videoTasks: {},
       keys: {},
       lines: { list() {}, refresh() {}, store: {} },
+      authority: { rules() {}, drift() {} },
+      budgets: { changes() {} },
+      operators: {},
+      sessions: {},
+      webhooks: { store: {} },
       changes: {},
       actor: () => 'a',
     },
@@ -152,6 +154,7 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
       urlSigningSecret: 'x'.repeat(16),
       signedForMs: 1000,
       publicOrigin: 'https://models.example.com',
+      budgets: { matching() {}, refusal() {} },
       logger: console,
     },
   },
@@ -167,6 +170,7 @@ export const NOT_MOUNTED = new Set([
   'messageClassesOf',
   'openCall',
   'refuseUnparsed',
+  'setSessionCookie',
   'serverRefusals',
   'upgradeHandler',
 ])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 
 /** Values of every kind. Most of them are wrong for any option. */
-export const WRONG: readonly unknown[] = [
+const WRONG: readonly unknown[] = [
   null,
   true,
   '7',
@@ -30,8 +30,49 @@ export function assertLine(error: Error | undefined, begin: string, what: string
 }
 
 /** Ways to misspell the name of an option. */
-export function misspellings(option: string): string[] {
+function misspellings(option: string): string[] {
   const swapped = option.slice(0, -2) + [...option.slice(-2)].reverse().join('')
   const all = [option.toUpperCase(), `${option}s`, option.slice(0, -1), swapped]
   return all.filter((misspelt) => misspelt !== option)
+}
+
+/** Returns what `make` throws; undefined if it takes what it is given. */
+export function faultOf(make: () => unknown): Error | undefined {
+  try {
+    make()
+    return undefined
+  } catch (error) {
+    assert.ok(error instanceof Error)
+    return error
+  }
+}
+
+/** Each misspelling of an option is told, with the option that was meant. */
+export function assertMeantIsNamed(
+  owner: string,
+  options: readonly string[],
+  make: (misspelt: object) => unknown,
+): void {
+  for (const option of options)
+    for (const misspelt of misspellings(option)) {
+      const told = faultOf(() => make({ [misspelt]: 1 }))
+      assertLine(told, `${owner}: there is no option "${misspelt}"`, misspelt)
+      assert.match(told?.message ?? '', /did you mean "\w+"\?/, misspelt)
+    }
+}
+
+/** Most values of another kind are refused by an option, each as `check` says. */
+export function assertWrongIsRefused(
+  option: string,
+  make: (value: unknown) => unknown,
+  check: (error: Error, what: string) => void,
+): void {
+  let refused = 0
+  for (const value of WRONG) {
+    const error = faultOf(() => make(value))
+    if (!error) continue
+    refused++
+    check(error, `${option}: ${String(value)}`)
+  }
+  assert.ok(refused >= 8, `${option} takes nearly anything`)
 }

@@ -1,0 +1,107 @@
+import { readFileSync, statSync } from 'node:fs'
+import { isJsonObject, type JsonObject } from '../json/index.ts'
+import { formatPath } from './config-faults.ts'
+
+/** Variables by name. */
+export type Variables = Readonly<Record<string, string | undefined>>
+
+/** A source whose secrets are replaced by their values. */
+export interface WithSecrets {
+  readonly value: unknown
+  readonly faults: readonly string[]
+  /** The files that were read. */
+  readonly files: ReadonlySet<string>
+}
+
+/** A secret is short; what is longer is another file, by mistake. */
+const MAX_FILE_BYTES = 1024 * 1024
+/** What is longer, or has several lines, is no path: it may be the secret itself, and is not repeated. */
+const MAX_PATH = 200
+
+type Path = readonly PropertyKey[]
+type Edit = (value: unknown, path: Path) => unknown
+
+/** Returns a copy of the source in which each `env:NAME` and `file:PATH` of a secret is replaced by what it stands for. */
+export function withSecrets(source: unknown, env: Variables): WithSecrets {
+  const faults: string[] = []
+  const files = new Set<string>()
+  const absent = (path: Path, fault: string): string => {
+    faults.push(`${formatPath(path)}: ${fault}`)
+    return `unset:${formatPath(path)}`
+  }
+  const readFile = (file: string, path: Path, quoted = true): string => {
+    const read = readSecretFile(file)
+    const isPath = quoted && file.length <= MAX_PATH && !/[\r\n]/.test(file)
+    if ('fault' in read)
+      return absent(path, isPath ? read.fault : 'must be the path of a file that can be read')
+    files.add(file)
+    return read.text
+  }
+  const secret: Edit = (value, path) => {
+    if (typeof value !== 'string') return value
+    if (value.startsWith('file:')) return readFile(value.slice('file:'.length), path)
+    if (!value.startsWith('env:')) return value
+    const name = value.slice('env:'.length)
+    return env[name] || absent(path, `the environment variable ${name} is not set`)
+  }
+  const eachSecret: Edit = (value, path) => {
+    if (!isJsonObject(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([name, v]) => [name, secret(v, [...path, name])]))
+  }
+  const apiKey = editing({
+    oauth: editing({ clientId: secret, clientSecret: secret }),
+    google: editing({ credentials: secret }),
+  })
+  /** A path, with or without `file:`. What is PEM already stays as it is, also behind a comment. */
+  const pem: Edit = (value, path) => {
+    if (typeof value !== 'string' || value.includes('-----BEGIN ')) return value
+    if (/^(env|file):/.test(value)) return secret(value, path)
+    // A key whose first line is lost looks like a path.
+    return readFile(value, path, path.at(-1) !== 'key')
+  }
+  const line = editing({
+    apiKey: (value, path) => apiKey(secret(value, path), path),
+    headers: eachSecret,
+    query: eachSecret,
+    proxy: secret,
+    tls: editing({ ca: pem, cert: pem, key: pem }),
+  })
+  const top = editing({
+    urlSigningSecret: (value, path) => eachItem(secret)(secret(value, path), path),
+    keys: eachItem(editing({ secret })),
+    lines: eachItem(line),
+  })
+  return { value: top(source, []), faults, files }
+}
+
+/** Returns an edit of the members of an object; all others stay as they are. */
+function editing(edits: Readonly<Record<string, Edit>>): Edit {
+  return (value, path) => {
+    if (!isJsonObject(value)) return value
+    const edited: Record<string, unknown> = { ...(value as JsonObject) }
+    for (const name in edits) {
+      if (Object.hasOwn(value, name)) edited[name] = edits[name]?.(value[name], [...path, name])
+    }
+    return edited
+  }
+}
+
+function eachItem(edit: Edit): Edit {
+  return (list, path) => (Array.isArray(list) ? list.map((item, i) => edit(item, [...path, i])) : list)
+}
+
+/**
+ * Returns what the file of a secret holds, without the white space around it. Only a regular file is read: reading a pipe
+ * could wait forever. A fault names the file, and never what it holds.
+ */
+export function readSecretFile(file: string): { readonly text: string } | { readonly fault: string } {
+  try {
+    const status = statSync(file)
+    if (!status.isFile() || status.size > MAX_FILE_BYTES)
+      return { fault: `${file} is no file of at most 1 MiB` }
+    const text = readFileSync(file, 'utf8').trim()
+    return text === '' ? { fault: `the file ${file} is empty` } : { text }
+  } catch (error) {
+    return { fault: `the file ${file} cannot be read (${(error as NodeJS.ErrnoException).code})` }
+  }
+}
