@@ -1,8 +1,9 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf, type Principal } from '../../core/call/index.ts'
+import { type Call, callOf, type Principal, readTags } from '../../core/call/index.ts'
 import { compileAllowList, hashSecret } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import {
+  aFunction,
   aNumber,
   anObjectWith,
   aString,
@@ -37,8 +38,14 @@ export interface AuthenticateOptions {
    * cached answer. Defaults to 2000.
    */
   lookupMs?: number
+  /**
+   * Called when a key is used, with its id and the time in milliseconds since the epoch; about once a second for each key.
+   * It must neither wait nor throw. `new KeyUses({ keys }).note` keeps these times. Defaults to none.
+   */
+  onUse?: (keyId: string, at: number) => void
 }
 
+const NOTED_EVERY_MS = 1000
 const LOOKUP_MS = 2000
 
 const RULES: OptionRules<AuthenticateOptions> = {
@@ -48,6 +55,7 @@ const RULES: OptionRules<AuthenticateOptions> = {
   cacheEntries: aNumber('at least 1', 1),
   staleMs: aNumber('a number of milliseconds from 0 up', 0),
   lookupMs: aNumber('above 0 and at most 60000', Number.MIN_VALUE, 60_000),
+  onUse: aFunction('a function of the id of a key and a time'),
 }
 
 /** A key with the values that are computed from its record once. */
@@ -55,10 +63,12 @@ interface ResolvedKey {
   readonly principal: Principal
   /** Undefined if every address is allowed. */
   readonly mayCallFrom: ((ip: string | null) => boolean) | undefined
+  /** When its use was told last. */
+  notedAt: number
 }
 
 /**
- * Checks the API key of a request and writes `call.principal`. Refuses in this order: `missing_credential`,
+ * Checks the API key of a request and writes `call.principal`, and `call.tags` with those of `X-Gateway-Tags`. Refuses in this order: `missing_credential`,
  * `invalid_credential`, `key_disabled`, `key_expired`, `ip_not_allowed`, `region_denied`. Models and quotas are
  * checked once the body has been read.
  *
@@ -72,7 +82,7 @@ interface ResolvedKey {
  */
 export function authenticate(options: AuthenticateOptions): RequestHandler {
   checkOptions('authenticate', options, RULES)
-  const { region } = options
+  const { region, onUse } = options
   const keys = directoryOf(options)
   const sessions = new SessionKeys(options.keys, options.lookupMs ?? LOOKUP_MS, refusalOf)
   return function authenticate(req: Request, _res: Response, next: NextFunction): void {
@@ -89,11 +99,11 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
       call.keyWatch = sessions
       const found = keys.find(secretHash)
       if (found instanceof Promise) {
-        const checked = found.then((record) => admit(call, record))
+        const checked = found.then((record) => admit(call, req, record))
         void checked.catch((error: unknown) => refuseUnchecked(call, error)).then(next)
         return
       }
-      refusal = admit(call, found)
+      refusal = admit(call, req, found)
     } catch (error) {
       refusal = refuseUnchecked(call, error)
     }
@@ -101,15 +111,24 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
   }
 
   /** Writes the principal even if the key is refused, for the call log. */
-  function admit(call: Call, record: KeyRecord | undefined): GatewayError | undefined {
-    if (record) call.principal = resolve(record).principal
-    return refusalOf(call, record, call.startedAt)
+  function admit(call: Call, { headers }: Request, record: KeyRecord | undefined): GatewayError | undefined {
+    const key = record && resolve(record)
+    if (key) call.principal = key.principal
+    const refusal = refusalOf(call, record, call.startedAt)
+    if (refusal) return refusal
+    readTags(call, headers['x-gateway-tags'])
+    if (key && onUse && call.startedAt - key.notedAt >= NOTED_EVERY_MS) {
+      key.notedAt = call.startedAt
+      onUse(key.principal.keyId, call.startedAt)
+    }
+    return undefined
   }
 
   /** Returns why the key does not admit a call at a time, in milliseconds since the epoch; undefined if it does. */
   function refusalOf(call: Call, record: KeyRecord | undefined, at: number): GatewayError | undefined {
-    if (!record) return call.refuse('invalid_credential')
-    if (!record.enabled) return call.refuse('key_disabled')
+    if (!record || (record.secretUntil ?? Number.POSITIVE_INFINITY) <= at)
+      return call.refuse('invalid_credential')
+    if (!record.enabled || record.account.suspended === true) return call.refuse('key_disabled')
     if (record.expiresAt !== null && record.expiresAt <= at) return call.refuse('key_expired')
     const { mayCallFrom, principal } = resolve(record)
     if (mayCallFrom?.(call.clientIp) === false) return call.refuse('ip_not_allowed')
@@ -143,7 +162,8 @@ const resolved = new WeakMap<KeyRecord, ResolvedKey>()
 function resolve(record: KeyRecord): ResolvedKey {
   const known = resolved.get(record)
   if (known) return known
-  const key = {
+  const key: ResolvedKey = {
+    notedAt: 0,
     mayCallFrom: record.allowIps ? compileIpAllowList(record.allowIps) : undefined,
     principal: {
       accountId: record.account.id,
@@ -152,6 +172,7 @@ function resolve(record: KeyRecord): ResolvedKey {
       keyLimits: record.limits,
       lineRegions: record.account.lineRegions ?? undefined,
       mayUseModel: compileAllowList(record.allowModels ?? undefined),
+      ...(record.tags && { tags: record.tags }),
     },
   }
   resolved.set(record, key)

@@ -13,15 +13,17 @@ const BEARER = /^bearer(?: +|$)/i
 const KEY_SUBPROTOCOL = 'openai-insecure-api-key.'
 
 /**
- * Reads the API key from `Authorization: Bearer <key>` or `x-api-key: <key>`, or for a WebSocket from the subprotocol
- * `openai-insecure-api-key.<key>`. Different keys are ambiguous. A console token is recognised without a look-up.
+ * Reads the API key from `Authorization: Bearer <key>`, `x-api-key`, `api-key` (Azure's clients) or `x-goog-api-key`
+ * (Google's), or for a WebSocket from the subprotocol `openai-insecure-api-key.<key>`. Different keys are ambiguous. A
+ * console token is recognised without a look-up.
  */
 export function readCredential(headers: IncomingHttpHeaders): Credential {
   const authorization = headers.authorization?.trim() ?? ''
   if (authorization !== '' && !BEARER.test(authorization)) return { kind: 'unusable', why: 'scheme' }
   const bearer = authorization.slice('bearer'.length).trim()
-  const { 'x-api-key': apiKey, upgrade } = headers
-  const others = apiKey === undefined && upgrade === undefined ? NO_KEYS : otherKeys(headers)
+  const { 'x-api-key': apiKey, 'api-key': azureKey, 'x-goog-api-key': googleKey, upgrade } = headers
+  const isBearerOnly = (apiKey ?? azureKey ?? googleKey ?? upgrade) === undefined
+  const others = isBearerOnly ? NO_KEYS : otherKeys(headers)
   const secret = bearer || others[0]
   if (!secret) return { kind: 'missing' }
   for (const key of others) if (key !== secret) return { kind: 'unusable', why: 'ambiguous' }
@@ -32,13 +34,12 @@ export function readCredential(headers: IncomingHttpHeaders): Credential {
 
 const NO_KEYS: readonly string[] = []
 
+const KEY_HEADERS = ['x-api-key', 'api-key', 'x-goog-api-key']
+
 /** Returns the keys outside `Authorization`. Only a WebSocket handshake has subprotocols. */
-function otherKeys({
-  'x-api-key': given,
-  upgrade,
-  'sec-websocket-protocol': offered,
-}: IncomingHttpHeaders): readonly string[] {
-  const keys = [(Array.isArray(given) ? given.join(',') : (given ?? '')).trim()]
+function otherKeys(headers: IncomingHttpHeaders): readonly string[] {
+  const { upgrade, 'sec-websocket-protocol': offered } = headers
+  const keys = KEY_HEADERS.map((name) => String(headers[name] ?? '').trim())
   for (const name of upgrade === undefined ? [] : (offered ?? '').split(',')) {
     const subprotocol = name.trim()
     if (subprotocol.startsWith(KEY_SUBPROTOCOL)) keys.push(subprotocol.slice(KEY_SUBPROTOCOL.length))

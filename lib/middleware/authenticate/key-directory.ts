@@ -1,4 +1,5 @@
 import type { AccountLimits, KeyLimits } from '../../core/call/index.ts'
+import type { Tags } from '../../core/catalog/index.ts'
 
 /** The parts of an account that authentication needs. */
 export interface AccountRecord {
@@ -8,6 +9,8 @@ export interface AccountRecord {
   readonly regions: readonly string[] | null
   /** Regions of the lines that may serve it; null = all. */
   readonly lineRegions: readonly string[] | null
+  /** Whether its keys count as disabled. Defaults to false. */
+  readonly suspended?: boolean
 }
 
 /** An API key with its account. The secret itself is not stored. */
@@ -22,6 +25,13 @@ export interface KeyRecord {
   /** Model ids with `*` as wildcard; null = all. */
   readonly allowModels: readonly string[] | null
   readonly limits: KeyLimits
+  /** The tags of all its calls. Absent: none. */
+  readonly tags?: Tags
+  /**
+   * Set where the secret is not the key's current one but the one before: until when it is valid, in milliseconds since the
+   * epoch.
+   */
+  readonly secretUntil?: number
 }
 
 /** Looks up keys. A record must not change once it was returned; a change is a new record. */

@@ -1,4 +1,4 @@
-import { hashSecret } from '../../core/catalog/index.ts'
+import { hashSecret, tagsOf } from '../../core/catalog/index.ts'
 import type { ParsedAccount, ParsedKey } from '../../core/config/index.ts'
 import { aListOf, checkOptions, type OptionRules, required } from '../../core/options/index.ts'
 import type { AccountRecord, KeyDirectory, KeyRecord } from './key-directory.ts'
@@ -79,6 +79,7 @@ function toAccountRecord(account: KeySeed['accounts'][number]): AccountRecord {
     limits: account.limits ?? { rpm: null, tpm: null, concurrency: null },
     regions: account.regions ?? null,
     lineRegions: account.lineRegions ?? null,
+    suspended: false,
   }
 }
 
@@ -91,6 +92,7 @@ function toKeyRecord(key: KeySeed['keys'][number], account: AccountRecord): KeyR
     allowIps: key.allowIps ?? null,
     allowModels: key.allowModels ?? null,
     limits: key.limits ?? { rpm: null, tpm: null },
+    ...(key.tags && { tags: tagsOf(Object.entries(key.tags)) }),
   }
 }
 

@@ -118,9 +118,14 @@ export class CallLogWriter {
     return this.#queue.length
   }
 
+  /** About how many bytes these take. */
+  get queuedBytes(): number {
+    return this.#queuedBytes
+  }
+
   /** Queues an entry, which is visible in the store within a second. Never throws, never waits. */
   add(entry: CallLogEntry): void {
-    const bytes = bytesOfEntry(entry)
+    const bytes = bytesOf(entry)
     const isFull = this.#queue.length >= this.#maxQueue || this.#queuedBytes + bytes > this.#maxQueueBytes
     if (this.#closed || isFull) {
       if (!this.#closed)
@@ -132,6 +137,11 @@ export class CallLogWriter {
     this.#queuedBytes += bytes
     this.#accepted++
     this.#schedule()
+  }
+
+  /** Keeps entries for another time from now on, in milliseconds; has no effect if entries are kept for ever. */
+  keepFor(retentionMs: number): void {
+    this.#retention?.keepFor(retentionMs)
   }
 
   /** Writes all entries that are queued now, however long that takes. */
@@ -185,7 +195,7 @@ export class CallLogWriter {
       await this.#store.append(batch)
       // The queue is empty by now if `close` timed out.
       if (this.#queue[0] === batch[0]) {
-        for (const entry of this.#queue.splice(0, batch.length)) this.#queuedBytes -= bytesOfEntry(entry)
+        for (const entry of this.#queue.splice(0, batch.length)) this.#queuedBytes -= bytesOf(entry)
         this.#written += batch.length
       }
       this.#retryMs = 0
@@ -206,7 +216,7 @@ export class CallLogWriter {
     let bytes = 0
     let count = 0
     for (const entry of this.#queue) {
-      bytes += bytesOfEntry(entry)
+      bytes += bytesOf(entry)
       if (count === this.#atOnce || (count > 0 && bytes > MAX_BATCH_BYTES)) break
       // One that has failed alone goes alone.
       const isSuspect = this.#failures.has(entry)
@@ -229,7 +239,7 @@ export class CallLogWriter {
       this.#queue.push(entry)
       return
     }
-    this.#queuedBytes -= bytesOfEntry(entry)
+    this.#queuedBytes -= bytesOf(entry)
     this.#written++
     this.#dropped++
     this.#logger.error({ err: error, requestId: entry.id }, 'call log: the store refuses an entry')
@@ -260,4 +270,8 @@ export class CallLogWriter {
     this.#droppedAtOutage = undefined
     this.#logger.warn({ dropped }, 'call log: entries are written again')
   }
+}
+
+function bytesOf(entry: CallLogEntry): number {
+  return bytesOfEntry(entry, entry.response_body?.length ?? 0)
 }

@@ -9,15 +9,18 @@ interface RetentionOptions {
 }
 
 const INTERVAL_MS = 10 * 60_000
+/** Soon after a start, because some processes do not live for ten minutes. */
+const FIRST_MS = 15_000
 const PAUSE_MS = 50
 const BATCH_SIZE = 500
 
 /**
- * Deletes expired entries every ten minutes, in batches with pauses, so that other queries do not wait long. Several
+ * Deletes expired entries, soon after the start and then every ten minutes, in batches with pauses, so that other queries do not wait long. Several
  * processes may do so on one store.
  */
 export class Retention {
   readonly #options: RetentionOptions
+  #retentionMs: number
   #timer: NodeJS.Timeout | undefined
   #failing = false
   #stopped = false
@@ -26,7 +29,14 @@ export class Retention {
     if (!(options.retentionMs > 0))
       throw new TypeError('CallLogWriter: "retentionMs" must be above 0, or null')
     this.#options = options
-    this.#schedule(INTERVAL_MS)
+    this.#retentionMs = options.retentionMs
+    this.#schedule(FIRST_MS)
+  }
+
+  keepFor(retentionMs: number): void {
+    if (retentionMs === this.#retentionMs) return
+    this.#retentionMs = retentionMs
+    this.#schedule(PAUSE_MS)
   }
 
   stop(): void {
@@ -35,14 +45,15 @@ export class Retention {
   }
 
   #schedule(ms: number): void {
+    clearTimeout(this.#timer)
     if (!this.#stopped) this.#timer = setTimeout(() => void this.#prune(), ms).unref()
   }
 
   async #prune(): Promise<void> {
-    const { store, logger, retentionMs } = this.#options
+    const { store, logger } = this.#options
     let pruned = 0
     try {
-      pruned = await store.prune(Date.now() - retentionMs, BATCH_SIZE)
+      pruned = await store.prune(Date.now() - this.#retentionMs, BATCH_SIZE)
       this.#failing = false
     } catch (error) {
       if (!this.#failing) logger.error({ err: error }, 'call log: old entries could not be deleted')

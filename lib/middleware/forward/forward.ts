@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type Call, callOf } from '../../core/call/index.ts'
+import { type Call, callOf, readTags } from '../../core/call/index.ts'
 import type { Line } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { setNoStore } from '../../core/json-api/no-store.ts'
@@ -57,6 +57,7 @@ export function forward(options: ForwardOptions): RequestHandler {
   async function run(call: Call, req: Request, res: Response): Promise<void> {
     const path = acceptedPath(req, methods)
     refuseKeyed(req)
+    readTags(call, req.headers['x-gateway-tags'])
     if (modelId !== undefined) {
       call.model = modelId
       if (call.principal?.mayUseModel(modelId) === false) throw new GatewayError('model_not_allowed')

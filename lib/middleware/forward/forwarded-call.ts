@@ -11,10 +11,13 @@ import type { Line } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { Departure } from '../../routing/attempt/departure.ts'
 import type { ExchangeEnd } from '../../routing/attempt/exchange.ts'
+import { malformed } from '../../routing/attempt/failure.ts'
+import { pathOn } from '../../routing/attempt/upstream-path.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
 import type { AttemptPass } from '../../routing/lines/attempt-pass.ts'
 import type { AttemptPolicy } from '../../routing/try-candidates.ts'
 import type { Forwarding } from './forwarding.ts'
+import { agentOf } from './line-agent.ts'
 import { PaidMinutes } from './paid-minutes.ts'
 import { type Opening, ProxiedExchange } from './proxied-exchange.ts'
 import {
@@ -22,6 +25,7 @@ import {
   describeRead,
   handshakeHeaders,
   handshakeText,
+  hasBody,
   lineHeaders,
   requestHeaders,
 } from './relay-headers.ts'
@@ -29,9 +33,12 @@ import { failureOfRelayed, NOT_SWITCHED, noWebSocket, relayModeOf } from './rela
 import { readAnswer, readError, relayAnswer } from './relayed-answer.ts'
 import { RelayedSocket, watchUnread } from './relayed-socket.ts'
 import { settleAtPrice } from './settle-at-price.ts'
+import { signedTarget } from './signed-target.ts'
 import type { UpstreamTarget } from './upstream-proxy.ts'
 
 const BROKEN_OFF = 'The upstream broke the answer off. What came is not the whole of it.'
+
+const UNSIGNABLE = 'the line wants whole bodies signed, and this one is passed on unread'
 
 /** The codes of close frames: the session is refused by key or money, or the gateway cannot go on with it. */
 const REFUSED = 1008
@@ -89,7 +96,7 @@ export class ForwardedCall implements AttemptPolicy {
     const ended = exchange.ended
     if (this.#error !== undefined) exchange.abandon()
     try {
-      await this.#answer(exchange, pass, await this.#open(exchange, candidate.line))
+      await this.#answer(exchange, pass, await this.#open(exchange, candidate))
     } catch (error) {
       this.#error = error
     }
@@ -122,16 +129,33 @@ export class ForwardedCall implements AttemptPolicy {
     else this.#exchange?.abandon()
   }
 
-  #open(exchange: ProxiedExchange, line: Line): Promise<Opening> {
+  async #open(exchange: ProxiedExchange, { line, state: { signer } }: Candidate): Promise<Opening> {
+    const target = this.#targetOn(line)
+    const send = (): Promise<Opening> => (this.#upgrade ? exchange.upgrade(target) : exchange.send(target))
+    if (!signer) return send()
+    if (signer.needsBody && hasBody(this.#req)) {
+      exchange.breakOff({ ...malformed(UNSIGNABLE), fault: null })
+      return { kind: 'ended' }
+    }
+    const signed = await signedTarget(signer, line, target).catch((error: Error) => exchange.failed(error))
+    if (!signed || exchange.end) return { kind: 'ended' }
+    Object.assign(target.lineHeaders, signed)
+    const opening = await send()
+    // The body has been read: only the next request can be signed anew.
+    if (exchange.status === 401) signer.refused(signed)
+    return opening
+  }
+
+  #targetOn(line: Line): UpstreamTarget {
     const req = this.#req
-    const target: UpstreamTarget = {
+    return {
       origin: line.origin,
-      path: line.basePath + this.#forwarding.path,
+      path: pathOn(line, this.#forwarding.path),
       method: req.method ?? 'GET',
       headers: this.#upgrade ? handshakeHeaders(req) : requestHeaders(req),
       lineHeaders: lineHeaders(line, req.headers, this.#forwarding.headers),
+      agent: agentOf(line),
     }
-    return this.#upgrade ? exchange.upgrade(target) : exchange.send(target)
   }
 
   #answer(exchange: ProxiedExchange, pass: AttemptPass, opening: Opening): Promise<void> | undefined {

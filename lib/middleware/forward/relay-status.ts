@@ -41,10 +41,11 @@ export function failureOfRelayed(status: number, headers: IncomingHttpHeaders, b
   const detail = `status ${status}`
   if (status < 400) return { ...malformed(detail), retryable: false, fault: null }
   const code = CODE_BY_STATUS[status]
-  if (code !== undefined) return { code, retryable: false, fault: null, detail }
   const failure = failureOfStatus(status, headers, body)
+  const said = failure.error && { error: failure.error }
+  if (code !== undefined) return { code, retryable: false, fault: null, detail, ...said }
   if (status === 403 && failure.code === 'invalid_request')
-    return { ...malformed(detail), retryable: false, fault: null }
+    return { ...malformed(detail), retryable: false, fault: null, ...said }
   return { ...failure, detail }
 }
 

@@ -1,4 +1,4 @@
-import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import type { Agent, ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex, Readable } from 'node:stream'
 import type { RequestHandler as ProxyHandler } from 'http-proxy-middleware'
@@ -25,6 +25,8 @@ export interface UpstreamTarget {
   readonly headers: Record<string, string>
   /** The headers that the gateway adds, with the credentials. They take precedence. */
   readonly lineHeaders: Record<string, string>
+  /** Opens the connections to a line with a proxy or certificates of its own; undefined for all others. */
+  readonly agent: Agent | undefined
 }
 
 /**
@@ -83,7 +85,7 @@ async function createProxy(): Promise<ProxyHandler<OutboundRequest, ServerRespon
     router: ({ target, body }, _res, options) => {
       // Not in `proxyReq`, which is not emitted for a request with "Expect".
       options.headers = target.lineHeaders
-      options.agent = target.origin.startsWith('https:') ? tlsAgent : plainAgent
+      options.agent = target.agent ?? (target.origin.startsWith('https:') ? tlsAgent : plainAgent)
       if (body) options.buffer = body
       return target.origin
     },

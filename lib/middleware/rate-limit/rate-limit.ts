@@ -36,7 +36,7 @@ import { UnlimitedNotice } from './unlimited-notice.ts'
 export function rateLimit(options: RateLimitOptions = {}): RequestHandler & EarlyRefuser {
   const plan = planOf(options)
   const { skip, headers } = options
-  const notice = new UnlimitedNotice(options)
+  let notice: UnlimitedNotice | undefined = new UnlimitedNotice(options)
   const countLocally = (options.onStoreError ?? 'local') === 'local'
   const local = new MemoryLimitStore()
   const given = options.store ?? local
@@ -93,7 +93,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     res: Response,
     next: NextFunction,
   ): void {
-    notice.note(call, demand)
+    if (notice?.settledBy(call, demand)) notice = undefined
     if (!demand) {
       next()
       return

@@ -18,6 +18,16 @@ export function ownEstimator(own: TokenEstimator): TokenEstimator {
   return checkedFunction('readRequest: "estimateTokens"', AN_ESTIMATE, own)
 }
 
+const A_MODEL = {
+  be: 'the name of a model',
+  accepts: (value: unknown) => typeof value === 'string',
+}
+
+/** Returns a function of the app that names the model of a request. */
+export function ownModel(own: (req: Request) => string): (req: Request) => string {
+  return checkedFunction('readRequest: "model"', A_MODEL, own)
+}
+
 /** Returns a function of the app that names the endpoint of a request. */
 export function ownOperation(own: (req: Request) => Operation | undefined) {
   return checkedFunction('readRequest: "operation"', AN_OPERATION, own)

@@ -41,6 +41,7 @@ export function readForm(type: string, bytes: Buffer, receive: FormReceiver): vo
   const json: Record<string, unknown> = {}
   /** What the JSON of all parts comes to. */
   const tally = newTally()
+  const values = new JsonValues()
   const put = (name: string | undefined, value: unknown): void => {
     const fault = name ? putMember(json, name, value) : 'A part of the body has no name.'
     if (fault) refuse(fault)
@@ -65,7 +66,13 @@ export function readForm(type: string, bytes: Buffer, receive: FormReceiver): vo
       }
       const excess = jsonExcess(Buffer.from(value), tally)
       if (excess !== undefined) refuse(excess, shown(name))
-      else if (!putJson(name, value, put)) refuse(`The part "${shown(name)}" is not valid JSON.`, shown(name))
+      else {
+        const given = readJson(value)
+        if (given === undefined) refuse(`The part "${shown(name)}" is not valid JSON.`, shown(name))
+        else if (values.fit(given)) put(name, given)
+        else
+          refuse(`The JSON in the form has more than ${MAX_VALUES} values, or names too long.`, shown(name))
+      }
     })
     .on('file', (name, file, filename, _encoding, mimeType) => {
       const chunks: Buffer[] = []
@@ -109,12 +116,36 @@ async function feed(parser: BusboyInstance, bytes: Buffer, isOver: () => boolean
   parser.end()
 }
 
-function putJson(name: string, text: string, put: (name: string, value: unknown) => void): boolean {
+/** Returns undefined for what is not JSON. */
+function readJson(text: string): unknown {
   try {
-    put(name, parseExactly(text))
-    return true
+    return parseExactly(text)
   } catch {
-    return false
+    return undefined
+  }
+}
+
+/** More values than the JSON of a form needs. A line may get each as a part, under its whole name. */
+const MAX_VALUES = 1000
+/** The longest names of a value and of all around it. */
+const MAX_PATH_LENGTH = 1000
+
+/** Counts the values in all JSON of a form. */
+class JsonValues {
+  #left = MAX_VALUES
+
+  /** Whether a further value still fits, with all that is in it. */
+  fit(given: unknown): boolean {
+    const ahead: [value: unknown, pathLength: number][] = [[given, 0]]
+    for (let next = ahead.pop(); next; next = ahead.pop()) {
+      const [value, length] = next
+      if (this.#left-- <= 0 || length > MAX_PATH_LENGTH) return false
+      if (typeof value !== 'object' || value === null) continue
+      // Nothing is made of the values of a long list.
+      if (Array.isArray(value) && value.length > this.#left) return false
+      for (const [name, inner] of Object.entries(value)) ahead.push([inner, length + name.length + 2])
+    }
+    return true
   }
 }
 

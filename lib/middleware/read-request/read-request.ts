@@ -1,11 +1,19 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { budgetOf } from '../../core/body-budget/index.ts'
-import { type Call, callOf, type EarlyRefuser, type RequestBody } from '../../core/call/index.ts'
-import { type Catalog, type Feature, type Model, windowNeeded, windowOn } from '../../core/catalog/index.ts'
+import {
+  type Call,
+  callOf,
+  type EarlyRefuser,
+  type RequestBody,
+  readAttribution,
+  readTags,
+} from '../../core/call/index.ts'
+import type { Catalog } from '../../core/catalog/index.ts'
 import { type CatalogSource, catalogFrom, neededCatalog } from '../../core/catalog-source/index.ts'
 import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
 import {
   ENDPOINT_BY_KIND,
+  editMembers,
   estimateTokens,
   OPERATIONS,
   type Operation,
@@ -21,7 +29,9 @@ import { MAX_BYTES_AT_ONCE, takeTurn } from '../../core/turns/index.ts'
 import { describeIssue, describeVariant } from './describe-issue.ts'
 import { factsInTurns } from './facts-in-turns.ts'
 import { constraintOf, givenConstraint } from './given-constraint.ts'
-import { ownEstimator, ownOperation } from './own-options.ts'
+import { givenPolicy } from './given-policy.ts'
+import { doesNotStream, requireFeatures, requireWindow } from './model-fit.ts'
+import { ownEstimator, ownModel, ownOperation } from './own-options.ts'
 import { bodyReader } from './read-body.ts'
 
 /** Options of {@link readRequest}. */
@@ -35,6 +45,13 @@ export interface ReadRequestOptions {
    * The endpoint, or a function of the request, for a path of your own. Defaults to the one that the path ends with.
    */
   operation?: Operation | ((req: Request) => Operation)
+  /**
+   * The model of a request whose path names it. It takes the place of the body's. Defaults to the body's `model`.
+   *
+   * @example
+   * model: (req) => req.params.deployment
+   */
+  model?: (req: Request) => string
   /** The largest body in bytes, after decompression. Defaults to 20 MiB. */
   bodyLimitBytes?: number
   /**
@@ -57,6 +74,7 @@ const RULES: OptionRules<ReadRequestOptions> = {
     be: 'an operation of express-model-gateway/operations, or a function of the request that returns one',
     accepts: (value) => typeof value === 'function' || typeof (value as Operation | null)?.path === 'string',
   },
+  model: aFunction('a function of the request that returns the name of a model'),
   bodyLimitBytes: aNumber('a positive number of bytes', Number.MIN_VALUE),
   bodyBudgetBytes: aNumber('a positive number of bytes', Number.MIN_VALUE),
   before: {
@@ -91,6 +109,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   const catalogOf = catalogFrom(catalog)
   const { before = [], bodyBudgetBytes } = options
   const given = typeof options.operation === 'function' ? ownOperation(options.operation) : options.operation
+  const modelOf = options.model && ownModel(options.model)
   const readBody = bodyReader(bodyLimitBytes, budgetOf('readRequest', bodyLimitBytes, bodyBudgetBytes))
 
   return function readRequest(req: Request, _res: Response, next: NextFunction): void {
@@ -98,6 +117,13 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     const operation = (typeof given === 'function' ? given(req) : given) ?? operationByPath(call.path)
     if (!operation) {
       next(given === undefined && isOwnPath(req) ? new TypeError(NO_OPERATION) : call.refuse('not_found'))
+      return
+    }
+    if (modelOf) call.model = modelOf(req).slice(0, 200)
+    try {
+      readTags(call, req.headers['x-gateway-tags'])
+    } catch (refusal) {
+      refuseWith(call, next)(refusal)
       return
     }
     if (before.length > 0 && isLarge(req)) void askBefore(req, call, operation, next)
@@ -122,11 +148,12 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   }
 
   function read(req: Request, call: Call, operation: Operation, next: NextFunction): void {
-    readBody(req, call, operation.acceptsForms === true, (error, body) => {
-      if (!body) {
+    readBody(req, call, operation.acceptsForms === true, (error, given) => {
+      if (!given) {
         next(call.stamp(toGatewayError(error)))
         return
       }
+      const body = modelOf && call.model !== null ? withModel(given, call.model) : given
       // A form has no raw bytes: how large it is cannot be told any more.
       const isSmall = body.raw.length > 0 && body.raw.length <= MAX_BYTES_AT_ONCE
       if (isSmall) accept(call, operation, body, req, next)
@@ -158,6 +185,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   }
 
   function checkBody(call: Call, operation: Operation, json: RequestBody['json']): void {
+    readAttribution(call, json)
     refuseOtherKind(catalogOf(call), operation, json.model, call)
     if (surelyAccepts(operation.schema, json)) return
     const variant = variantIn(operation.schema, json)
@@ -176,6 +204,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
     const known = catalogOf(call)
     const { provider } = body.json
     const header = headers['x-gateway-provider']
+    const policy = headers['x-gateway-unsupported']
     call.model = facts.model.slice(0, 200)
     const model = known.models.get(facts.model)
     if (!model) throw new GatewayError('model_not_found')
@@ -198,6 +227,7 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       images: facts.images,
       constraint: given && constraintOf(given),
       provider: given?.provider,
+      unsupported: policy === undefined ? undefined : givenPolicy(policy),
       references: referencesIn(body.json),
     }
     if (facts.stream && !operation.streamReader) throw doesNotStream(facts)
@@ -208,6 +238,16 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
 
 function refuseWith(call: Call, next: NextFunction): (refusal: unknown) => void {
   return (refusal) => next(refusal instanceof GatewayError ? call.stamp(refusal) : refusal)
+}
+
+/** Returns a body that asks for a model. */
+function withModel({ raw, json }: RequestBody, model: string): RequestBody {
+  if (json.model === model) return { raw, json }
+  const isForm = raw.length === 0
+  return {
+    raw: isForm ? raw : editMembers(raw, { model: JSON.stringify(model) }),
+    json: { ...json, model },
+  }
 }
 
 /** A body of at most this size is read without asking whether the call will be refused. */
@@ -237,40 +277,4 @@ function refuseOtherKind(catalog: Catalog, operation: Operation, id: unknown, ca
     param: 'model',
     message: `The model is of the kind "${model.kind}" and is not served here: use ${ENDPOINT_BY_KIND[model.kind]}.`,
   })
-}
-
-function doesNotStream({ featureParams }: RequestFacts): GatewayError {
-  return new GatewayError('unsupported_feature', {
-    param: featureParams.get('stream') ?? 'stream',
-    message: 'This endpoint does not stream. Leave "stream" out.',
-  })
-}
-
-function requireFeatures(model: Model, facts: RequestFacts): void {
-  const { features } = model
-  if (!features) return
-  for (const feature of facts.features) {
-    if (features.has(feature)) continue
-    throw new GatewayError('unsupported_feature', {
-      param: facts.featureParams.get(feature),
-      message: `The model does not support ${FEATURE_WORDS[feature]}. Drop it, or choose another model.`,
-    })
-  }
-}
-
-const FEATURE_WORDS: Readonly<Record<Feature, string>> = {
-  stream: 'streaming',
-  tools: 'tools',
-  vision: 'image input',
-  json: 'structured output',
-  reasoning: 'reasoning settings',
-}
-
-/** Refuses a request that fits no line at all. `route` decides which lines it fits. */
-function requireWindow(catalog: Catalog, model: Model, facts: RequestFacts): void {
-  const needed = windowNeeded(facts.windowTokens ?? facts.estimatedInputTokens, facts.maxOutputTokens)
-  const lines = catalog.linesOf(model.id)
-  let widest = lines.length > 0 ? 0 : (model.contextWindow ?? Number.POSITIVE_INFINITY)
-  for (const line of lines) widest = Math.max(widest, windowOn(model, line) ?? Number.POSITIVE_INFINITY)
-  if (widest < needed) throw new GatewayError('context_too_long')
 }

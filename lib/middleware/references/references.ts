@@ -63,7 +63,7 @@ export function references(options: ReferencesOptions): RequestHandler {
   function recorder(call: Call, { references: named }: CallRequest) {
     return ({ line, made, tokens }: KeptAnswer): Promise<void> => {
       const things: MadeThing[] = made.map((thing) =>
-        thing.kind === 'response' ? { ...thing, tokens } : thing,
+        thing.kind === 'response' || thing.kind === 'message' ? { ...thing, tokens } : thing,
       )
       // A conversation grows by each response.
       for (const { kind, id } of named) if (kind === 'conversation') things.push({ kind, id, tokens })

@@ -10,6 +10,7 @@ import {
 } from '../../routing/candidates/routing-options.ts'
 import { LineRegistry } from '../../routing/lines/line-registry.ts'
 import { newTrace, tryCandidates } from '../../routing/try-candidates.ts'
+import { answerEstimate } from './estimated-answer.ts'
 import { RoutedCall } from './routed-call.ts'
 
 /** Options of {@link route}. */
@@ -74,7 +75,9 @@ export function route(options: RouteOptions): RequestHandler {
     const list =
       resource && pin ? table.withLine(known, model, operation, pin.line) : table.of(known, model, operation)
     const routed = new RoutedCall(call, request, req.headers, res, settings, list.translations)
-    return tryCandidates(call, list, settings, routed)
+    const served = tryCandidates(call, list, settings, routed)
+    if (!operation.estimatedAnswer) return served
+    return served.catch((error: unknown) => answerEstimate(error, call, request, res))
   }
 }
 

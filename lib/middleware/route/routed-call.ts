@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AnswerBytes, AttemptRecord, Call, CallOutcome, CallRequest } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import type { KeptName, StreamReader } from '../../core/operations/index.ts'
+import type { KeptName } from '../../core/operations/index.ts'
 import { type Translation, Untranslatable } from '../../core/translate/index.ts'
 import { type AdaptedRequest, RequestAdapter } from '../../routing/attempt/adapted-request.ts'
 import { Departure, type DisconnectPolicy } from '../../routing/attempt/departure.ts'
@@ -13,6 +13,7 @@ import type { AttemptPolicy } from '../../routing/try-candidates.ts'
 import type { AnswerEnd, StreamOpener } from './attempt/answer-end.ts'
 import { AnswerHandler } from './attempt/answer-handler.ts'
 import { AnswerKeeping } from './attempt/answer-keeping.ts'
+import { reasonsUnseen, usageOfLeft } from './attempt/left-usage.ts'
 import { usageOfAnswer, usageOfStream } from './attempt/metering.ts'
 import { CallerStream, type StreamOwner } from './relay/caller-stream.ts'
 import type { RelaySink } from './relay/stream-relay.ts'
@@ -70,9 +71,9 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
 
   attempt(candidate: Candidate, pass: AttemptPass, deadline: number): Promise<AnswerEnd> {
     const upstream = upstreamRequest(candidate, this.request, this.#adapted, this.#inbound)
-    this.#exchange = new DispatchExchange<AnswerEnd>(candidate, upstream, candidate.state.pool, deadline)
+    this.#exchange = new DispatchExchange<AnswerEnd>(candidate, upstream, candidate.state.wire, deadline)
     this.#exchange.account = this.#call.principal?.accountId
-    this.#handler = new AnswerHandler(this.request, this.#adapted, candidate.price, this)
+    this.#handler = new AnswerHandler(this.request, this.#adapted, candidate, this)
     this.#pass = pass
     this.#keeping = undefined
     this.#stream = undefined
@@ -81,7 +82,13 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
 
   get record(): AttemptRecord | undefined {
     const exchange = this.#exchange
-    if (exchange && this.#handler && this.#adapted.translation) exchange.skipped = this.#handler.skipped
+    if (exchange && this.#handler && this.#adapted.translation) {
+      exchange.skipped = this.#handler.skipped
+      exchange.dropped = this.#adapted.dropped
+    }
+    // An error may also quote what the line keeps of earlier requests.
+    if (exchange?.end?.kind === 'failed' && this.request.references.length === 0)
+      exchange.sent = this.#adapted.body
     return exchange?.record
   }
 
@@ -100,6 +107,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   }
 
   onCommit(): void {
+    if (this.#adapted.dropped) this.#tell(this.#adapted.dropped)
     this.#pass?.success()
     this.#call.keyWatch?.follow(this.#call, (error) => this.#endEarly(error))
   }
@@ -144,22 +152,29 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     const exchange = this.#exchange
     if (!exchange || exchange.end) return
     this.#stream?.discard()
-    this.departure = new Departure(exchange, this.#options)
+    const worksUnseen = exchange.connected && reasonsUnseen(this.request, exchange.target.line)
+    this.departure = new Departure(exchange, this.#options, worksUnseen)
   }
 
   /** Records the usage of the call and the speed of the line. */
-  #meter(end: AnswerEnd, { state, line, price }: Candidate): void {
+  #meter(end: AnswerEnd, candidate: Candidate): void {
+    const { state, line, price } = candidate
     const call = this.#call
     const { reader } = end
     if (reader) call.nextEventNumber = reader.nextEventNumber
-    if (this.request.operation.priceUnit !== 'none') call.servedBy = { line: line.id, price }
-    if (end.kind !== 'served') {
-      if (reader && (end.kind === 'failed' || hasProduced(reader)))
-        call.usage = usageOfStream(this.request, reader)
+    if (this.request.operation.priceUnit !== 'none') call.servedBy = { line: line.id, price, cost: line.cost }
+    if (end.kind === 'failed') {
+      if (reader) call.usage = usageOfStream(this.request, reader, candidate)
       return
     }
-    if (reader) call.usage = usageOfStream(this.request, reader)
-    else if (end.reading && call.servedBy) call.usage = usageOfAnswer(this.request, end.reading, price)
+    if (end.kind === 'abandoned') {
+      const isKeyed = call.idempotency?.claim != null
+      const exchange = this.#exchange as DispatchExchange<AnswerEnd>
+      if (call.servedBy) call.usage = usageOfLeft(this.request, reader, candidate, exchange, isKeyed)
+      return
+    }
+    if (reader) call.usage = usageOfStream(this.request, reader, candidate)
+    else if (end.reading && call.servedBy) call.usage = usageOfAnswer(this.request, end.reading, candidate)
     const { firstByteMs, durationMs } = this.#exchange as DispatchExchange<AnswerEnd>
     if (reader && call.usage)
       state.observeThroughput(call.usage.outputTokens, durationMs - (firstByteMs ?? 0))
@@ -215,12 +230,16 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     this.#call.prove()
     if (this.#call.left) this.keepUnsent(end.unsent)
     else if (end.reader) this.#res.end(end.unsent)
-    else writeAnswer(this.#res, end.unsent)
+    else {
+      if (this.#adapted.dropped) this.#tell(this.#adapted.dropped)
+      writeAnswer(this.#res, end.unsent)
+    }
   }
-}
 
-function hasProduced({ substance }: StreamReader): boolean {
-  return substance === 'output' || substance === 'refusal'
+  /** Tells the caller what its request was sent without. */
+  #tell(dropped: readonly string[]): void {
+    if (!this.#res.headersSent) this.#res.setHeader('x-gateway-dropped', dropped.join(', '))
+  }
 }
 
 /** Sends a whole answer. One in pieces is not joined, so that nothing large is in memory twice. */

@@ -24,6 +24,9 @@ export const ATTRIBUTE = {
   usageSource: 'model_gateway.usage.source',
   circuitState: 'model_gateway.circuit.state',
   store: 'model_gateway.store',
+  budgetScope: 'model_gateway.budget.scope',
+  pool: 'db.client.connection.pool.name',
+  connectionState: 'db.client.connection.state',
 } as const
 
 /** Stands in for a value outside the known list, which bounds the cardinality. */

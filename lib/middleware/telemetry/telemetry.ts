@@ -1,8 +1,9 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { callOf } from '../../core/call/index.ts'
-import type { Catalog } from '../../core/catalog/index.ts'
+import { type Catalog, metricLabelsFault } from '../../core/catalog/index.ts'
 import { aCatalog, catalogFrom } from '../../core/catalog-source/index.ts'
-import { anObject, checkOptions, type OptionRules } from '../../core/options/index.ts'
+import { aNumber, anObject, checkOptions, type OptionRules } from '../../core/options/index.ts'
+import { type AttributedCalls, attributedCallsOn } from './attributed-calls.ts'
 import { knownModel, labelsOf } from './call-facts.ts'
 import { callMetricsOn } from './call-metrics.ts'
 import { CallTrace, keepsContext } from './call-trace.ts'
@@ -18,16 +19,29 @@ export interface TelemetryOptions {
   catalog?: Catalog | (() => Catalog)
   /** The states to report when metrics are collected. Defaults to none. */
   states?: GatewayStates
+  /**
+   * Counts calls, tokens and charges by `account`, `key`, `user` or `tag:<name>` too, in counters of their own. Defaults
+   * to none.
+   */
+  labels?: readonly string[]
+  /** How many values each of the `labels` has in this process; further ones count as `other`. Defaults to 100. */
+  maxLabelValues?: number
 }
 
 const RULES: OptionRules<TelemetryOptions> = {
   catalog: aCatalog,
   states: anObject('an object of states, such as { lines }'),
+  labels: {
+    be: 'a list of "account", "key", "user" and "tag:<name>", whose names differ in letters or digits',
+    accepts: (value) => Array.isArray(value) && metricLabelsFault(value) === undefined,
+  },
+  maxLabelValues: aNumber('a whole number from 1', 1),
 }
 
 /**
  * Records metrics and a trace of every call with OpenTelemetry's API, for whatever SDK the app has registered.
- * Without an SDK it does nothing. A call is recorded once, when it ends; no value that a caller sent becomes a label.
+ * Without an SDK it does nothing. A call is recorded once, when it ends; no value that a caller sent becomes a label,
+ * unless `labels` names it, and then a bounded number of them.
  *
  * Mount it once, right after `beginCall`: end handlers run in reverse order, so this one then sees how all others
  * ended.
@@ -38,11 +52,16 @@ const RULES: OptionRules<TelemetryOptions> = {
  * app.use(beginCall(), telemetry({ catalog }))
  */
 export function telemetry(options: TelemetryOptions = {}): RequestHandler {
-  const { catalogNow, states } = validate(options)
+  const { catalogNow, states, labels, maxValues } = validate(options)
+  let attributed: AttributedCalls | undefined
   const metrics = perMeter((meter) => {
     observeStates(meter, states, catalogNow)
     const calls = callMetricsOn(meter)
-    states.videos?.follow(calls, (model, amount) => calls.charge(knownModel(model, catalogNow()), amount))
+    attributed = labels.length > 0 ? attributedCallsOn(meter, { labels, maxValues }) : undefined
+    states.videos?.follow(calls, (task, amount) => {
+      calls.charge(knownModel(task.model, catalogNow()), amount)
+      attributed?.charge(task, amount)
+    })
     return calls
   })
   const tracer = registeredTracer()
@@ -63,6 +82,9 @@ export function telemetry(options: TelemetryOptions = {}): RequestHandler {
         call.onEnd('telemetry', () => {
           const labels = labelsOf(call, catalogNow())
           metricsNow?.end(call, labels, performance.now() - beganAt)
+          attributed?.note(call)
+          const refusedBy = call.billing?.budget
+          if (refusedBy !== undefined) states.budgets?.noteRefusal(refusedBy)
           const trace = active ?? (tracerNow && new CallTrace(tracerNow, call, req))
           trace?.end(call, labels)
         })
@@ -79,11 +101,11 @@ export function telemetry(options: TelemetryOptions = {}): RequestHandler {
 
 function validate(options: TelemetryOptions) {
   checkOptions('telemetry', options, RULES)
-  const { catalog, states = {} } = options
+  const { catalog, states = {}, labels = [], maxLabelValues: maxValues = 100 } = options
   for (const [name, store] of Object.entries(states.stores ?? {})) {
     if (typeof store?.outages !== 'number')
       throw new TypeError(`telemetry: "states.stores.${name}" must tell outages, as new StoreWatch() does`)
   }
   const catalogNow = catalog ? catalogFrom(catalog) : (): Catalog | undefined => undefined
-  return { catalogNow, states }
+  return { catalogNow, states, labels, maxValues }
 }

@@ -1,3 +1,4 @@
+import type { Tags } from '../../core/catalog/index.ts'
 import { observedStore } from './observed-store.ts'
 
 /** The parts of a video task that its charge depends on. */
@@ -7,6 +8,10 @@ export interface ChargedTask {
   readonly upstreamId: string | null
   /** In nano-units; null if nothing was charged. */
   readonly charge: { readonly amount: bigint } | null
+  readonly account?: string
+  readonly key?: string | null
+  readonly user?: string | null
+  readonly tags?: Tags
 }
 
 type Created = Promise<ChargedTask | undefined>
@@ -35,7 +40,7 @@ export interface ChargingStore {
  * const settler = new TaskSettler({ store: tasks, clients: video.clients })
  */
 export class VideoCharges {
-  readonly #listeners = new Map<object, (model: string, amount: bigint) => void>()
+  readonly #listeners = new Map<object, (task: ChargedTask, amount: bigint) => void>()
 
   /** Wraps a task store so that its charges are counted. Each charge is counted once, by the process that writes it. */
   watching<S extends ChargingStore>(store: S): S {
@@ -58,13 +63,13 @@ export class VideoCharges {
   }
 
   /** Adds a listener for later charges. A `key` has one listener. */
-  follow(key: object, listener: (model: string, amount: bigint) => void): void {
+  follow(key: object, listener: (task: ChargedTask, amount: bigint) => void): void {
     this.#listeners.set(key, listener)
   }
 
   #note(task: ChargedTask): void {
     if (!task.charge) return
-    for (const tell of this.#listeners.values()) tell(task.model, task.charge.amount)
+    for (const tell of this.#listeners.values()) tell(task, task.charge.amount)
   }
 }
 

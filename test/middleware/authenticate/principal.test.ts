@@ -13,7 +13,14 @@ describe('what a key brings with it', () => {
       keys: memoryKeyDirectory({
         accounts: [acme, { id: 'globex' }],
         keys: [
-          { id: 'k', account: 'acme', secret: 'sk-k', limits, allowModels: ['chat-small'] },
+          {
+            id: 'k',
+            account: 'acme',
+            secret: 'sk-k',
+            limits,
+            allowModels: ['chat-small'],
+            tags: { team: 'a' },
+          },
           { id: 'plain', account: 'globex', secret: 'sk-plain' },
         ],
       }),
@@ -31,7 +38,9 @@ describe('what a key brings with it', () => {
       accountLimits,
       keyLimits: limits,
       lineRegions: ['eu'],
+      tags: { team: 'a' },
     })
+    assert.equal(plain.tags, undefined)
     assert.deepEqual(['chat-small', 'chat-large'].map(mayUseModel), [true, false])
     assert.deepEqual(plain.keyLimits, { rpm: null, tpm: null })
     assert.deepEqual(plain.accountLimits, { rpm: null, tpm: null, concurrency: null })

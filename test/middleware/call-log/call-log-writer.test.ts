@@ -8,32 +8,18 @@ import {
   MemoryCallStore,
 } from '../../../lib/middleware/call-log/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
+import { entries, NOW, pass, type RecordedWriters, recordedWriters } from './recorded-writer.ts'
 import { RecordingStore, recordingLogger } from './recording-store.ts'
 
-const NOW = Date.parse('2026-01-31T12:00:00Z')
 const DAY = 86_400_000
 
-let store: RecordingStore
-let logger: ReturnType<typeof recordingLogger>
+let store: RecordedWriters['store']
+let logger: RecordedWriters['logger']
+let writerOf: RecordedWriters['writerOf']
 
 beforeEach((t) => {
-  store = new RecordingStore()
-  logger = recordingLogger()
-  ;(t as TestContext).mock.timers.enable({ apis: ['setTimeout', 'Date'], now: NOW })
+  ;({ store, logger, writerOf } = recordedWriters(t as TestContext))
 })
-
-function writerOf(options: Partial<CallLogWriterOptions> = {}): CallLogWriter {
-  return new CallLogWriter({ store, logger, ...options })
-}
-
-function entries(count: number) {
-  return Array.from({ length: count }, (_, i) => entryAt(NOW + i))
-}
-
-async function pass(t: TestContext, ms: number): Promise<void> {
-  t.mock.timers.tick(ms)
-  for (let i = 0; i < 5; i++) await turn()
-}
 
 function messages(): string[] {
   return logger.lines.map(({ level, message }) => `${level}: ${message}`)
@@ -132,9 +118,9 @@ describe('the call log writer', () => {
 
   it('close gives up on a store that hangs or fails, and counts what is lost', async (t) => {
     for (const how of ['hanging', 'failing'] as const) {
-      store = new RecordingStore()
+      const store = new RecordingStore()
       store[how] = true
-      const writer = writerOf()
+      const writer = writerOf({ store })
       for (const entry of entries(3)) writer.add(entry)
       const closing = writer.close(2000)
       let closed = false
@@ -199,7 +185,7 @@ describe('retention', () => {
     await store.append([...old(1100), recent])
     const left = async () => (await store.list({ limit: 5000 })).length
     const writer = writerOf()
-    await pass(t, 10 * 60_000 - 1)
+    await pass(t, 15_000 - 1)
     assert.equal(await left(), 1101)
     await pass(t, 1)
     assert.equal(await left(), 601)
@@ -212,11 +198,23 @@ describe('retention', () => {
     await writer.close()
   })
 
-  it('looks for such entries every ten minutes, and no more once the writer is closed', async (t) => {
+  it('takes over another time at once', async (t) => {
+    const [older, newer] = [entryAt(NOW - 3 * DAY), entryAt(NOW - DAY)]
+    await store.append([older, newer])
+    const writer = writerOf()
+    await pass(t, 15_000)
+    assert.equal((await store.list({ limit: 5 })).length, 2)
+    writer.keepFor(2 * DAY)
+    await pass(t, 50)
+    assert.deepEqual(await store.list({ limit: 5 }), [newer])
+    await writer.close()
+  })
+
+  it('looks for such entries soon after the start and every ten minutes, and no more once the writer is closed', async (t) => {
     const prune = t.mock.method(store, 'prune')
     const writer = writerOf()
     for (const rounds of [1, 2, 3]) {
-      await pass(t, 10 * 60_000 - 1)
+      await pass(t, (rounds === 1 ? 15_000 : 10 * 60_000) - 1)
       assert.equal(prune.mock.callCount(), rounds - 1)
       await pass(t, 1)
       assert.equal(prune.mock.callCount(), rounds)
@@ -238,7 +236,7 @@ describe('retention', () => {
     await store.append(old(1))
     const prune = t.mock.method(store, 'prune', async () => Promise.reject(new Error('away')))
     const writer = writerOf()
-    await pass(t, 10 * 60_000)
+    await pass(t, 15_000)
     await pass(t, 10 * 60_000)
     assert.deepEqual(messages(), ['error: call log: old entries could not be deleted'])
     prune.mock.restore()

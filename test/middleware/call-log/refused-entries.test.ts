@@ -1,33 +1,15 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it, type TestContext } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
-import { CallLogWriter, type CallLogWriterOptions } from '../../../lib/middleware/call-log/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
-import { RecordingStore, recordingLogger } from './recording-store.ts'
+import { entries, NOW, pass, type RecordedWriters, recordedWriters } from './recorded-writer.ts'
 
-const NOW = Date.parse('2026-01-31T12:00:00Z')
-
-let store: RecordingStore
-let logger: ReturnType<typeof recordingLogger>
+let store: RecordedWriters['store']
+let logger: RecordedWriters['logger']
+let writerOf: RecordedWriters['writerOf']
 
 beforeEach((t) => {
-  store = new RecordingStore()
-  logger = recordingLogger()
-  ;(t as TestContext).mock.timers.enable({ apis: ['setTimeout', 'Date'], now: NOW })
+  ;({ store, logger, writerOf } = recordedWriters(t as TestContext))
 })
-
-function writerOf(options: Partial<CallLogWriterOptions> = {}): CallLogWriter {
-  return new CallLogWriter({ store, logger, ...options })
-}
-
-function entries(count: number) {
-  return Array.from({ length: count }, (_, i) => entryAt(NOW + i))
-}
-
-async function pass(t: TestContext, ms: number): Promise<void> {
-  t.mock.timers.tick(ms)
-  for (let i = 0; i < 5; i++) await turn()
-}
 
 describe('an entry that is not written', () => {
   it('parts an entry that the store refuses from the others, and drops it when it was refused again and again', async (t) => {

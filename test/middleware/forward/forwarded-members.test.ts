@@ -26,7 +26,7 @@ describe('what the JSON of a forwarded request may name', () => {
     for (const [i, [kind, param, body]] of rows.entries()) {
       for (const id of NOT_OWN) {
         const refused = await send(` \r\n${JSON.stringify(body(id))}`, types[i % types.length])
-        assert.equal(refused.status, 404, `${param}: ${id.slice(0, 20)}`)
+        assert.equal(refused.status, kind === 'item' ? 400 : 404, `${param}: ${id.slice(0, 20)}`)
       }
       assert.equal(one.requests.length + two.requests.length, 0, `${param} (${kind})`)
       const raw = JSON.stringify(body('own-1'))

@@ -2,21 +2,15 @@ import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { it } from 'node:test'
 import express, { type Response } from 'express'
-import { loadConfig } from '../../../lib/core/config/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
 import { idempotency } from '../../../lib/middleware/idempotency/index.ts'
 import { readRequest } from '../../../lib/middleware/read-request/index.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { chatBody, listen } from '../../support/gateway.ts'
+import { catalog } from '../../support/one-line-catalog.ts'
 import { until } from '../../support/until.ts'
 
 it('a handler behind readRequest that goes on without its caller is not run a second time', async (t) => {
-  const { catalog } = loadConfig({
-    models: [{ id: 'chat', kind: 'chat' }],
-    lines: [
-      { id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://127.0.0.1:9/v1', models: { chat: 'c' } },
-    ],
-  })
   const running: Response[] = []
   const app = express()
   app.post(

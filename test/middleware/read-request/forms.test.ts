@@ -142,6 +142,18 @@ describe('a form is refused', () => {
 
   it('with a part that is no JSON though it says so, which it names', async () => {
     await refused([['a', '{"b"', 'application/json']], /"a" is not valid JSON/, 'a')
+    const long = `{"${'b'.repeat(1000)}":1}`
+    for (const json of [JSON.stringify(Array(1000).fill(1)), long, `{"c":${long}}`])
+      await refused([['a', json, 'application/json']], /more than 1000 values, or names too long/, 'a')
+    const half = JSON.stringify(Array(600).fill({}))
+    await refused(
+      [
+        ['a', half, 'application/json'],
+        ['b', half, 'application/json'],
+      ],
+      /more than 1000 values/,
+      'b',
+    )
   })
 
   it('that breaks off, or has no boundary', async () => {

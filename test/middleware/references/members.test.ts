@@ -42,9 +42,10 @@ describe('what a JSON endpoint may name', () => {
           const what = `${param}: ${id.slice(0, 20)}`
           // The schema bounds this one.
           if (param === 'previous_response_id' && id.length > 1024) continue
-          assert.equal(refused.status, 404, what)
+          // An item that is only named is an input that cannot be read.
+          assert.equal(refused.status, kind === 'item' ? 400 : 404, what)
           if (protocol === 'openai') {
-            assert.equal(refused.errorCode, 'not_found', what)
+            assert.equal(refused.errorCode, kind === 'item' ? 'invalid_request' : 'not_found', what)
             assert.ok(refused.envelope().error.message.includes(`(${param})`), what)
           }
         }
@@ -96,6 +97,7 @@ describe('what a JSON endpoint may name', () => {
             { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'sealed' },
           ],
           safety_identifier: 's',
+          client_metadata: { thread_id: 't', 'x-window-id': 'w' },
           prompt_cache_key: 'k',
         },
         '/v1/messages': {

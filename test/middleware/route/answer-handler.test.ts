@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { CallRequest } from '../../../lib/core/call/index.ts'
-import { FREE } from '../../../lib/core/catalog/catalog.ts'
+import { FREE } from '../../../lib/core/catalog/index.ts'
 import { chatCompletions, embeddings } from '../../../lib/core/operations/index.ts'
 import type { AnswerEnd } from '../../../lib/middleware/route/attempt/answer-end.ts'
 import { AnswerHandler } from '../../../lib/middleware/route/attempt/answer-handler.ts'
 import { connectionFailure } from '../../../lib/routing/attempt/failure.ts'
 
+const TERMS = { price: FREE, contextWindow: undefined }
 const JSON_TYPE = { 'content-type': 'application/json' }
 const STREAM = { 'content-type': 'text/event-stream' }
 const ANSWER = JSON.stringify({ choices: [{ message: { content: 'Hi' }, finish_reason: 'stop' }] })
@@ -31,7 +32,7 @@ function handlerOf(members: object = {}, operation = chatCompletions) {
   } as unknown as CallRequest
   const written: string[] = []
   const sink = { commit: () => {}, write: (bytes: Buffer) => void written.push(String(bytes)) }
-  const handler = new AnswerHandler(request, request as never, FREE, { openStream: () => sink })
+  const handler = new AnswerHandler(request, request as never, TERMS, { openStream: () => sink })
   return { handler, written, push: (text: string) => handler.push(Buffer.from(text)) }
 }
 
@@ -112,8 +113,8 @@ describe('a whole answer', () => {
 
   it('may say nothing where no output was asked for', () => {
     const empty = ANSWER.replace('Hi', '')
-    assert.equal(wholeAnswer(empty, { maxOutputTokens: 0 }).kind, 'served')
-    assert.equal(wholeAnswer(empty, { maxOutputTokens: 1 }).kind, 'failed')
+    assert.equal(wholeAnswer(empty, { body: { json: { max_tokens: 0 } } }).kind, 'served')
+    assert.equal(wholeAnswer(empty, { body: { json: { max_tokens: 1 } } }).kind, 'failed')
   })
 
   it('that breaks off is none', () => {

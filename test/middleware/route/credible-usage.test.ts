@@ -1,25 +1,32 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { CallRequest } from '../../../lib/core/call/index.ts'
-import { FREE } from '../../../lib/core/catalog/catalog.ts'
+import { FREE } from '../../../lib/core/catalog/index.ts'
 import type { ReportedUsage, StreamReader } from '../../../lib/core/operations/index.ts'
 import { usageOfAnswer, usageOfStream } from '../../../lib/middleware/route/attempt/metering.ts'
 
-const MOST = 10_000_000
+const WINDOW = 1000
+/** What is held for: 1.25 × the estimated input, and the output of each answer. */
+const HELD = { input: 50, output: 300 }
 
 const requestOf = (priceUnit: string, members: object = {}) =>
   ({
     operation: { priceUnit },
-    model: { contextWindow: undefined },
+    model: { maxOutputTokens: HELD.output },
     estimatedInputTokens: 40,
     answers: 1,
-    units: 2,
+    units: priceUnit === 'tokens' ? 0 : 2,
+    tools: 0,
     ...members,
   }) as unknown as CallRequest
 
 /** The usage of a whole answer, whose output is estimated at 9 tokens. */
 const used = (priceUnit: string, usage: ReportedUsage, price: object = {}, members: object = {}) =>
-  usageOfAnswer(requestOf(priceUnit, members), { usage, estimateOutput: () => 9 }, { ...FREE, ...price })
+  usageOfAnswer(
+    requestOf(priceUnit, members),
+    { usage, estimateOutput: () => 9 },
+    { price: { ...FREE, ...price }, contextWindow: WINDOW },
+  )
 
 const plain = (inputTokens: number, outputTokens: number, source: string) => ({
   inputTokens,
@@ -52,33 +59,67 @@ describe('what an answer has used', () => {
     assert.deepEqual(parts({ cachedInputTokens: 10, cacheWriteTokens: 20 }), [40, 10, 20])
   })
 
-  it('is not what no answer can have used', () => {
-    assert.deepEqual(used('tokens', { inputTokens: MOST, outputTokens: MOST }), plain(MOST, MOST, 'measured'))
-    assert.deepEqual(
-      used('tokens', { inputTokens: MOST + 1, outputTokens: MOST + 1 }),
-      plain(40, 9, 'estimated'),
-    )
-    const cached = used('tokens', {
-      inputTokens: 50,
-      cachedInputTokens: MOST + 1,
-      cacheWriteTokens: MOST + 1,
+  const bounded = (inputTokens: number, outputTokens: number, reported: ReportedUsage) => ({
+    ...plain(inputTokens, outputTokens, 'bounded'),
+    reported,
+  })
+
+  it('is the input that the window has room for, and else what was held', () => {
+    const within = { inputTokens: WINDOW, outputTokens: 7 }
+    assert.deepEqual(used('tokens', within), plain(WINDOW, 7, 'measured'))
+    const beyond = { inputTokens: WINDOW + 1, outputTokens: 7 }
+    assert.deepEqual(used('tokens', beyond), bounded(HELD.input, 7, beyond))
+    const tenRounds = { inputTokens: 10 * WINDOW, outputTokens: 7 }
+    assert.deepEqual(used('tokens', tenRounds, {}, { tools: 1 }), plain(10 * WINDOW, 7, 'measured'))
+    const eleven = { inputTokens: 10 * WINDOW + 1, outputTokens: 7 }
+    assert.deepEqual(used('tokens', eleven, {}, { tools: 1 }), bounded(HELD.input, 7, eleven))
+    const many = { estimatedInputTokens: 4000 }
+    const held = { inputTokens: 5000, outputTokens: 7 }
+    assert.deepEqual(used('tokens', held, {}, many), plain(5000, 7, 'measured'), 'of many texts')
+  })
+
+  it('has no more cached or written input than input that is believed', () => {
+    const reported = {
+      inputTokens: 2 * WINDOW,
+      cachedInputTokens: WINDOW,
+      cacheWriteTokens: WINDOW,
+      outputTokens: 7,
+    }
+    assert.deepEqual(used('tokens', reported), {
+      ...bounded(HELD.input, 7, reported),
+      cachedInputTokens: HELD.input,
     })
-    assert.deepEqual([cached.cachedInputTokens, cached.cacheWriteTokens], [0, 0])
-    assert.equal(used('tokens', { outputTokens: 2 * MOST }, {}, { answers: 2 }).outputTokens, 2 * MOST)
-    assert.equal(used('tokens', { outputTokens: 2 * MOST + 1 }, {}, { answers: 2 }).outputTokens, 9)
-    const wide = { model: { contextWindow: MOST + 5 } }
-    assert.equal(used('tokens', { inputTokens: MOST + 5 }, {}, wide).inputTokens, MOST + 5)
-    assert.equal(used('tokens', { inputTokens: MOST + 6 }, {}, wide).inputTokens, 40)
+    const parts = { cachedInputTokens: WINDOW, cacheWriteTokens: 1, outputTokens: 7 }
+    assert.deepEqual(used('tokens', parts), {
+      ...bounded(HELD.input, 7, parts),
+      cachedInputTokens: HELD.input,
+    })
+  })
+
+  it('is the output that was held for, of each answer, or that came', () => {
+    const output = (outputTokens: number, members = {}) =>
+      used('tokens', { inputTokens: 40, outputTokens }, {}, members)
+    assert.deepEqual(output(HELD.output), plain(40, HELD.output, 'measured'))
+    const reported = { inputTokens: 40, outputTokens: HELD.output + 1 }
+    assert.deepEqual(output(HELD.output + 1), bounded(40, HELD.output, reported))
+    assert.equal(output(2 * HELD.output, { answers: 2 }).source, 'measured')
+    assert.equal(output(2 * HELD.output + 1, { answers: 2 }).outputTokens, 2 * HELD.output)
+    assert.equal(output(9, { maxOutputTokens: 5 }).outputTokens, 9, 'came')
+    assert.equal(output(10, { maxOutputTokens: 5 }).outputTokens, 9)
   })
 
   it('are images, and tokens only where they are reported, where images have a price', () => {
     const perImage = { perImage: 1n }
-    assert.deepEqual(used('images', { images: 3 }, perImage), { ...plain(0, 0, 'measured'), images: 3 })
-    assert.deepEqual(used('images', { images: 3, outputTokens: 7 }, perImage), {
+    assert.deepEqual(used('images', { images: 2 }, perImage), { ...plain(0, 0, 'measured'), images: 2 })
+    assert.deepEqual(used('images', { images: 2, outputTokens: 7 }, perImage), {
       ...plain(0, 7, 'measured'),
-      images: 3,
+      images: 2,
     })
-    assert.deepEqual(used('images', { images: 3 }), { ...plain(40, 9, 'estimated'), images: 3 })
+    assert.deepEqual(used('images', { images: 3 }, perImage), {
+      ...bounded(0, 0, { images: 3 }),
+      images: 2,
+    })
+    assert.deepEqual(used('images', { images: 2 }), { ...plain(40, 9, 'estimated'), images: 2 })
     assert.deepEqual(used('images', { images: 0, inputTokens: 5, outputTokens: 0 }), {
       ...plain(5, 0, 'measured'),
       images: 0,
@@ -97,27 +138,36 @@ describe('what an answer has used', () => {
     assert.deepEqual(searches({ inputTokens: 1 }, both), plain(1, 0, 'measured'))
     assert.deepEqual(searches({ inputTokens: 0 }, both), { ...plain(0, 0, 'estimated'), searchUnits: 2 })
     assert.deepEqual(searches({}, both), { ...plain(0, 0, 'estimated'), searchUnits: 2 })
-    assert.deepEqual(searches({ searchUnits: 20 }), { ...plain(0, 0, 'measured'), searchUnits: 20 })
-    assert.deepEqual(searches({ searchUnits: 21 }), { ...plain(0, 0, 'estimated'), searchUnits: 2 })
+    assert.deepEqual(searches({ searchUnits: 3 }), {
+      ...bounded(0, 0, { searchUnits: 3, outputTokens: 0 }),
+      searchUnits: 2,
+    })
     assert.deepEqual(searches({ searchUnits: 1 }, {}), { ...plain(40, 0, 'estimated'), searchUnits: 1 })
   })
 })
 
 describe('what a stream has used', () => {
   const streamed = (reader: Partial<StreamReader>) =>
-    usageOfStream(requestOf('tokens'), {
-      whole: true,
-      estimatedOutput: 9,
-      unreportedOutput: 0,
-      usage: { inputTokens: 50, outputTokens: 7 },
-      ...reader,
-    } as StreamReader)
+    usageOfStream(
+      requestOf('tokens'),
+      {
+        whole: true,
+        estimatedOutput: 9,
+        unreportedOutput: 0,
+        usage: { inputTokens: 50, outputTokens: 7 },
+        ...reader,
+      } as StreamReader,
+      { price: FREE, contextWindow: WINDOW },
+    )
 
   it('is what was reported, and what came behind that', () => {
     assert.deepEqual(streamed({}), plain(50, 7, 'measured'))
     assert.deepEqual(streamed({ unreportedOutput: 3 }), plain(50, 10, 'estimated'))
     assert.deepEqual(streamed({ usage: { inputTokens: 50 } }), plain(50, 9, 'estimated'))
     assert.deepEqual(streamed({ usage: {} }), plain(40, 9, 'estimated'))
+    const usage = { inputTokens: 50, outputTokens: HELD.output + 1 }
+    const bounded = { ...plain(50, HELD.output + 3, 'bounded'), reported: usage }
+    assert.deepEqual(streamed({ usage, unreportedOutput: 3 }), bounded)
   })
 
   it('is the more of what was reported and what has passed, where it broke off', () => {

@@ -18,20 +18,12 @@ import {
   readExchange,
   STREAMS,
 } from '../../support/exchange.ts'
-import type { TestGateway } from '../../support/gateway.ts'
 import { chatEvents, startUpstream, stream } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'
+import { assertEndWaits, ENDS, settleWith } from './held-end.ts'
 
-const ENDS = /"finish_reason":"|"stop_reason":"end_turn"|\[DONE\]|message_stop/
 const over = (t: TestContext, url: string, { protocol }: Mode) =>
   gatewayFor(t, { lines: [{ url, protocol }] })
-
-/** Puts durable work into the way of the call that is open. */
-function settleWith(gateway: TestGateway, work: () => Promise<void>): void {
-  const [call] = gateway.openCalls
-  assert.ok(call)
-  call.onSettle(work)
-}
 
 describe('the end of an answer', async () => {
   const cleanUp = cleaningUp()
@@ -41,27 +33,7 @@ describe('the end of an answer', async () => {
   for (const mode of STREAMS) {
     it(`waits from the finish reason on until the call is settled (${modeName(mode)})`, async (t) => {
       const gateway = await over(t, upstream.url, mode)
-      const settled = Promise.withResolvers<void>()
-      let asked = 0
-      upstream.script = (res) => {
-        settleWith(gateway, () => {
-          asked++
-          return settled.promise
-        })
-        return answer(res, mode, 'Hello')
-      }
-      const response = await gateway.post(pathOf(mode), bodyOf(mode))
-      let text = ''
-      const reading = (async () => {
-        for await (const chunk of response.body ?? []) text += Buffer.from(chunk as Uint8Array).toString()
-      })()
-      await until(() => asked === 1 && text.includes('Hello'))
-      await sleep(40)
-      assert.doesNotMatch(text, ENDS)
-      settled.resolve()
-      await reading
-      assert.match(text, ENDS)
-      assert.equal(asked, 1)
+      await assertEndWaits(gateway, upstream, mode)
     })
   }
 

@@ -23,6 +23,8 @@ export interface MeteredRow {
   /** Input, cached, written to the cache, output; null stands for the estimate of the input. */
   tokens: [number | null, number, number, number]
   source: 'measured' | 'estimated'
+  /** Further members of the usage. */
+  parts?: object
   /** Further members of the request. */
   extra?: Record<string, unknown>
 }
@@ -57,7 +59,7 @@ export function describeUsage(title: string, rows: readonly MeteredRow[]): void 
     const cleanUp = cleaningUp()
     const upstream = await startUpstream()
     cleanUp.after(() => upstream.close())
-    for (const { name, mode, script, tokens, source, extra } of rows) {
+    for (const { name, mode, script, tokens, source, parts, extra } of rows) {
       it(`is ${name} (${modeName(mode)})`, async (t) => {
         upstream.script = script
         const gateway = await gatewayFor(t, { lines: [{ url: upstream.url, protocol: mode.protocol }] })
@@ -73,6 +75,7 @@ export function describeUsage(title: string, rows: readonly MeteredRow[]): void 
           cache_write_tokens: written,
           output_tokens: output,
           source,
+          ...parts,
         })
       })
     }

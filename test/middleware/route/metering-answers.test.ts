@@ -18,6 +18,7 @@ const OUTPUTS: MeteredRow[] = [
       }),
     tokens: [15, 0, 0, 78],
     source: 'measured',
+    parts: { reasoning_tokens: 64 },
   },
   {
     name: 'with reasoning that is reported beside the output',
@@ -27,6 +28,7 @@ const OUTPUTS: MeteredRow[] = [
     ),
     tokens: [15, 0, 0, 78],
     source: 'measured',
+    parts: { reasoning_tokens: 64 },
   },
   {
     name: 'that of all answers asked for',

@@ -29,8 +29,7 @@ import {
   stream,
 } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'
-
-const ENDS = /"finish_reason":"|"stop_reason":"end_turn"|\[DONE\]|message_stop/
+import { assertEndWaits, ENDS, settleWith } from './held-end.ts'
 
 /** The protocol of the line whose stream a caller gets translated. */
 const lineOf = ({ protocol }: Mode): Mode => (protocol === 'openai' ? ANTHROPIC_STREAM : OPENAI_STREAM)
@@ -63,12 +62,6 @@ for (const mode of STREAMS) {
           { url: second.url, protocol: mode.protocol },
         ],
       })
-    }
-    /** Puts durable work into the way of the call that is open. */
-    const settleWith = (gateway: TestGateway, work: () => Promise<void>): void => {
-      const [call] = gateway.openCalls
-      assert.ok(call)
-      call.onSettle(work)
     }
 
     it('is held back before its first output, and gone when the next line answers', async (t) => {
@@ -120,27 +113,7 @@ for (const mode of STREAMS) {
 
     it('waits from the finish reason on until the call is settled', async (t) => {
       const gateway = await over(t)
-      const settled = Promise.withResolvers<void>()
-      let asked = 0
-      first.script = (res) => {
-        settleWith(gateway, () => {
-          asked++
-          return settled.promise
-        })
-        return answer(res, across, 'Hello')
-      }
-      const response = await gateway.post(pathOf(mode), bodyOf(mode))
-      let text = ''
-      const reading = (async () => {
-        for await (const chunk of response.body ?? []) text += Buffer.from(chunk as Uint8Array).toString()
-      })()
-      await until(() => asked === 1 && text.includes('Hello'))
-      await sleep(40)
-      assert.doesNotMatch(text, ENDS)
-      settled.resolve()
-      await reading
-      assert.match(text, ENDS)
-      assert.equal(asked, 1)
+      await assertEndWaits(gateway, first, mode, across)
     })
 
     it('ends in an error of the caller’s protocol when settling fails', async (t) => {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { cleaningUp } from '../../support/clean-up.ts'
-import { exchange, OPENAI_STREAM, occurrences } from '../../support/exchange.ts'
+import { dataOf, exchange, gatewayFor, OPENAI_STREAM, occurrences } from '../../support/exchange.ts'
 import { startGateway } from '../../support/gateway.ts'
 import { chatChunk, chatEvents, startUpstream, stream } from '../../support/scripted-upstream.ts'
+
+const nullLength = (where: string): number =>
+  (where === 'with spaces' ? ', "usage": null' : ',"usage":null').length
 
 describe('the usage chunk of an OpenAI-style stream', async () => {
   const cleanUp = cleaningUp()
@@ -58,6 +61,57 @@ describe('the usage chunk of an OpenAI-style stream', async () => {
     const got = await exchange(gateway, OPENAI_STREAM)
     assert.equal(occurrences(got.text, '"usage"'), 0)
     assert.match(got.text, /Hel[\s\S]*lo/)
+  })
+
+  /** As OpenAI, as Python servers, and as one whose members stand in another order print it. */
+  const NULLS: Readonly<Record<string, (chunk: object) => string>> = {
+    'at the end': (chunk) => JSON.stringify({ ...chunk, usage: null }),
+    'with spaces': (chunk) => JSON.stringify({ ...chunk, usage: null, x: 1 }, null, 1).replace(/\n */g, ' '),
+    'at the beginning': (chunk) => JSON.stringify({ usage: null, ...chunk }),
+  }
+  for (const [where, print] of Object.entries(NULLS)) {
+    it(`leaves no null in the chunks for who did not ask: ${where}`, async () => {
+      const quoted = ',"usage":null, "usage": null'
+      const chunk = (delta: object, finish_reason: string | null) =>
+        print({ id: 'c', choices: [{ index: 0, delta, finish_reason }] })
+      const data = [
+        chunk({ role: 'assistant', content: '' }, null),
+        ...['Hel', quoted, 'lo', 'lo'].map((content) => chunk({ content }, null)),
+        chunk({ content: quoted }, 'stop'),
+      ]
+      const usage = JSON.stringify({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 2 } })
+      const events = [...data, usage, '[DONE]'].map((text) => `data: ${text}\n\n`)
+      upstream.script = (res) => stream(res, events)
+      const asked = await exchange(gateway, OPENAI_STREAM, { stream_options: { include_usage: true } })
+      assert.equal(asked.text, events.join(''))
+      const got = await exchange(gateway, OPENAI_STREAM)
+      assert.deepEqual(
+        dataOf(got.text),
+        data.map((text) => {
+          const { usage: _, ...rest } = JSON.parse(text)
+          return rest
+        }),
+      )
+      // Nothing else of the bytes changes.
+      assert.equal(
+        got.text.length,
+        events.join('').length - nullLength(where) * data.length - `data: ${usage}\n\n`.length,
+      )
+    })
+  }
+
+  it('is not asked for on a line that is given no stream options, whoever asks', async (t) => {
+    const bare = await gatewayFor(t, { lines: [{ url: upstream.url, body: { stream_options: null } }] })
+    upstream.script = (res) =>
+      stream(res, [chatChunk({ content: 'Hello' }), chatChunk({}, 'stop'), 'data: [DONE]\n\n'])
+    for (const extra of [{}, { stream_options: { include_usage: true, include_obfuscation: false } }]) {
+      const got = await exchange(bare, OPENAI_STREAM, extra)
+      assert.equal(got.status, 200)
+      assert.equal('stream_options' in (upstream.requests.at(-1)?.json ?? {}), false)
+      const { usage } = await bare.entry(got.requestId)
+      assert.equal(usage?.source, 'estimated')
+      assert.ok((usage?.output_tokens ?? 0) > 0)
+    }
   })
 
   it('is part of an event with output where the upstream sends it so, and passes', async () => {

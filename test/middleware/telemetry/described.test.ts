@@ -22,6 +22,7 @@ async function eventfulScrape(t: TestContext): Promise<Scrape> {
   t.after(() => Promise.all([failing.close(), serving.close(), silent.close()]))
   const never = { minimumCalls: 1000 }
   const gateway = await startObserved(t, {
+    stores: { connections: () => ({ main: { used: 1, idle: 1, waiting: 0 } }) },
     lines: [
       { url: failing.url, circuit: never },
       { url: serving.url, circuit: never },
@@ -33,6 +34,7 @@ async function eventfulScrape(t: TestContext): Promise<Scrape> {
         { id: 'key', account: 'acme', secret: 'sk-observed' },
         { id: 'limited', account: 'acme', secret: 'sk-limited', limits: { rpm: 1 } },
       ],
+      metrics: { labels: ['account'] },
       models: ['chat', 'slow'].map((id) => ({ id, kind: 'chat', price: { perRequest: '0.01' } })),
     },
   })
@@ -66,7 +68,7 @@ function selectorsIn(query: string): { metric: string; labels: string[] }[] {
 test('the dashboard asks for nothing that a scrape does not tell, and the README names all of it', async (t) => {
   const scrape = await eventfulScrape(t)
   const families = new Set(
-    [...scrape.text.matchAll(/^# TYPE ((?:gen_ai|model_gateway)_\w+)/gm)].map(([, name = '']) => name),
+    [...scrape.text.matchAll(/^# TYPE ((?:gen_ai|model_gateway|db)_\w+)/gm)].map(([, name = '']) => name),
   )
 
   await t.test('every query of the dashboard', async () => {
@@ -93,7 +95,7 @@ test('the dashboard asks for nothing that a scrape does not tell, and the README
     const readme = await readFile('lib/middleware/telemetry/README.md', 'utf8')
     const rows = [
       ...readme.matchAll(
-        /^- `((?:gen_ai|model_gateway)\.[\w.]+)` \(((?:histogram|counter|gauge|up-down)[^)]*)\):/gm,
+        /^- `((?:gen_ai|model_gateway|db)\.[\w.]+)` \(((?:histogram|counter|gauge|up-down)[^)]*)\):/gm,
       ),
     ]
     const described = rows.map(([, metric = '', kind = '']) => exported(metric, kind))

@@ -43,6 +43,8 @@ export interface ObservedOptions {
   readonly config?: Record<string, unknown>
   /** Replaces stores. */
   readonly stores?: Partial<DurableStores> | ((stores: DurableStores) => Partial<DurableStores>)
+  /** Fills the stores before the gateway is put together. */
+  readonly prepare?: (stores: DurableStores) => Promise<void>
   readonly adminToken?: string
   /** Where metrics and traces are sent, too: the origin of a collector. */
   readonly collector?: string
@@ -73,6 +75,7 @@ export async function startObserved(t: TestContext, options: ObservedOptions): P
   })
   const memory = await openDurableStores('memory:', config, logger)
   const durable = { ...memory, ...(typeof stores === 'function' ? stores(memory) : stores) }
+  await options.prepare?.(durable)
   const { limits } = await openLimitStores(undefined, logger)
   const gateway = assemble({
     config,
@@ -80,6 +83,7 @@ export async function startObserved(t: TestContext, options: ObservedOptions): P
     logger,
     readiness: new Readiness(durable.ping),
     adminToken: options.adminToken,
+    webhookAllowPrivate: true,
     metricsPage: metricsPage(observability.metricsText, undefined),
   })
   const server = createServer(gateway.app).listen(0, '127.0.0.1')

@@ -10,16 +10,21 @@ const STORE = 'model_gateway.store'
 
 const catalogOf = (...ids: string[]) => ({ lines: ids.map((id) => ({ id })) }) as unknown as Catalog
 
+const MAIN = { 'db.client.connection.pool.name': 'main' }
+
 test('every state is told with its unit, as it is when metrics are collected', async (t) => {
   const { meter, collect } = collectingMeter(t)
   const reading = {
     inFlight: 3,
+    connections: 2,
     circuit: 'half_open' as const,
     circuitChanges: { closed: 1, open: 2, half_open: 4 },
   }
   const stats = {
     outages: 5,
     queued: 6,
+    queuedBytes: 60,
+    queuedMs: 1500,
     setAside: 7,
     waiting: 8,
     leases: 9,
@@ -29,7 +34,12 @@ test('every state is told with its unit, as it is when metrics are collected', a
     heldUp: 13,
   }
   const pool = { away: true, stats }
-  const callLog = { queued: 13, dropped: 14 }
+  const callLog = { queued: 13, queuedBytes: 130, dropped: 14 }
+  const database = { connections: () => ({ main: { used: 2, idle: 1, waiting: 4 } }) }
+  const outcomes = { delivered: 1, failed: 2, given_up: 3, dropped: 4 }
+  const webhooks = { stats: { outcomes, waitingMs: 3000 } }
+  const budgets = { refusals: { tag: 5 }, noteRefusal: () => {} }
+  const readiness = { ready: async () => false }
   const stores = { limits: { away: false, outages: 15 } }
   let catalog: Catalog | undefined = catalogOf('line-0')
   const asked: string[] = []
@@ -39,13 +49,26 @@ test('every state is told with its unit, as it is when metrics are collected', a
       return reading
     },
   }
-  observeStates(meter, { lines, pool, callLog, stores }, () => catalog)
+  observeStates(
+    meter,
+    { lines, pool, callLog, database, webhooks, budgets, readiness, stores },
+    () => catalog,
+  )
   assert.deepEqual(asked, [], 'at no other time')
 
   const told = await collect()
-  const name = (short: string) => `model_gateway.${short}`
+  const name = (short: string) => (short.startsWith('db.') ? short : `model_gateway.${short}`)
   const expected: [short: string, unit: string, points: unknown[]][] = [
     ['line.in_flight', '{attempt}', [[{ [LINE]: 'line-0' }, 3]]],
+    ['line.connections', '{connection}', [[{ [LINE]: 'line-0' }, 2]]],
+    ['ready', '1', [[{}, 0]]],
+    ['webhook.age', 's', [[{}, 3]]],
+    [
+      'webhook.deliveries',
+      '{delivery}',
+      Object.entries(outcomes).map(([outcome, count]) => [{ 'model_gateway.outcome': outcome }, count]),
+    ],
+    ['budget.refusals', '{call}', [[{ 'model_gateway.budget.scope': 'tag' }, 5]]],
     [
       'line.circuit.state',
       '1',
@@ -65,6 +88,19 @@ test('every state is told with its unit, as it is when metrics are collected', a
       ],
     ],
     ['call_log.queued', '{entry}', [[{}, 13]]],
+    [
+      'db.client.connection.count',
+      '{connection}',
+      [
+        [{ ...MAIN, 'db.client.connection.state': 'used' }, 2],
+        [{ ...MAIN, 'db.client.connection.state': 'idle' }, 1],
+      ],
+    ],
+    ['db.client.connection.pending_requests', '{request}', [[MAIN, 4]]],
+    ['call_log.size', 'By', [[{}, 130]]],
+    ['settlements.size', 'By', [[{}, 60]]],
+    ['settlements.age', 's', [[{}, 1.5]]],
+    ['bodies.held', 'By', [[{}, 0]]],
     ['call_log.dropped', '{entry}', [[{}, 14]]],
     ['settlements.queued', '{settlement}', [[{}, 6]]],
     ['settlements.set_aside', '{settlement}', [[{}, 7]]],
@@ -124,7 +160,9 @@ test('every state is told with its unit, as it is when metrics are collected', a
 test('states that are left out have no metrics', async (t) => {
   const { meter, collect } = collectingMeter(t)
   observeStates(meter, {}, () => catalogOf('line-0'))
-  assert.equal((await collect()).size, 0)
+  // That of bodies belongs to the process.
+  assert.deepEqual([...(await collect()).keys()], ['model_gateway.bodies.held'])
   observeStates(meter, { stores: { keys: { away: false, outages: 0 } } }, () => undefined)
-  assert.deepEqual([...(await collect()).keys()], ['model_gateway.store.away', 'model_gateway.store.outages'])
+  const names = [...(await collect()).keys()].filter((name) => name !== 'model_gateway.bodies.held')
+  assert.deepEqual(names, ['model_gateway.store.away', 'model_gateway.store.outages'])
 })

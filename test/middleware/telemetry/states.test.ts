@@ -2,10 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MemoryCallStore } from '../../../lib/middleware/call-log/index.ts'
 import { MemoryIdempotencyStore } from '../../../lib/middleware/idempotency/index.ts'
+import { newEvent, newWebhookSecret } from '../../../lib/webhooks/index.ts'
+import { originOf } from '../../contracts/account-money.ts'
 import { chatBody } from '../../support/gateway.ts'
 import { answerJson, chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
+import { startReceiver } from '../../webhooks/receivers.ts'
 import { FaultyStore } from '../idempotency/faulty-store.ts'
-import { startObserved } from './observed-gateway.ts'
+import { KEY, startObserved } from './observed-gateway.ts'
 import type { Scrape } from './scrape.ts'
 
 const CHAT = '/v1/chat/completions'
@@ -97,4 +100,45 @@ test('money: leases that are open', async (t) => {
   assert.ok(scrape.sum('model_gateway_leases_open') >= 1)
   assert.equal(scrape.sum('model_gateway_settlements_queued'), 0)
   assert.equal(scrape.sum('model_gateway_store_away', { model_gateway_store: 'ledger' }), 0)
+})
+
+test('webhooks, budgets, connections and readiness, as they are', async (t) => {
+  const upstream = await startUpstream((res) => chatAnswer(res))
+  t.after(() => upstream.close())
+  const receiver = await startReceiver(t, () => secret)
+  const secret = newWebhookSecret()
+  let isAway = false
+  const gateway = await startObserved(t, {
+    lines: [{ url: upstream.url }],
+    config: {
+      accounts: [{ id: 'acme', balance: '10' }],
+      keys: [{ id: 'key_acme', account: 'acme', secret: KEY }],
+    },
+    async prepare({ budgets, webhooks, outbox }) {
+      const terms = { amount: 15_000_000n, hard: true, soft: [], period: 'total', timezone: 'UTC' } as const
+      const scope = { account: 'acme', key: null, user: 'ann', tag: null }
+      await budgets.create({ id: 'b', scope, createdAt: 1, ...terms }, originOf())
+      const webhook = { id: 'wh', url: receiver.url, events: null, description: null, secret }
+      await webhooks.create(webhook, originOf())
+      const at = Date.now() - 90_000_000
+      receiver.answer = (_, res) => void res.writeHead(500).end()
+      await outbox.record([newEvent({ type: 'line.up', subject: 'line:x', at, data: { line: 'x' } })])
+    },
+    stores: ({ ping }) => ({ ping: () => (isAway ? Promise.reject(new Error('away')) : ping()) }),
+  })
+  const ask = (user: string) => gateway.post(CHAT, chatBody({ user }))
+  assert.deepEqual([(await ask('ann')).status, (await ask('bob')).status], [200, 200])
+  assert.equal((await ask('ann')).status, 402)
+  let scrape = await gateway.scrape()
+  const refusals = (scope: string) =>
+    scrape.sum('model_gateway_budget_refusals_total', { model_gateway_budget_scope: scope })
+  assert.deepEqual([refusals('user'), refusals('account')], [1, 0])
+  assert.equal(scrape.sum('model_gateway_line_connections'), 1)
+  assert.equal(scrape.sum('model_gateway_ready'), 1)
+  const deliveries = (model_gateway_outcome: string) =>
+    scrape.sum('model_gateway_webhook_deliveries_total', { model_gateway_outcome })
+  while (deliveries('given_up') === 0) scrape = await gateway.scrape()
+  assert.deepEqual([deliveries('delivered'), deliveries('failed')], [0, 0])
+  isAway = true
+  while ((await gateway.scrape()).sum('model_gateway_ready') === 1);
 })

@@ -44,7 +44,7 @@ test('without an SDK nothing is registered on the call, and no span is active', 
 test('an SDK that is registered while the app runs is told of the calls from then on, and of states', async (t) => {
   const store = new StoreWatch()
   store.onChange(true)
-  const states = { stores: { own: store }, callLog: { queued: 2, dropped: 5 } }
+  const states = { stores: { own: store }, callLog: { queued: 2, queuedBytes: 20, dropped: 5 } }
   const { server } = await serve({ states })
   t.after(() => server.close())
   await (await fetch(server.url)).text()

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Call } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
-import { isJsonObject, JsonFault, parseUnambiguous } from '../../../core/json/index.ts'
+import { isJsonObject, JsonFault, type JsonObject, parseUnambiguous } from '../../../core/json/index.ts'
 import { kindOfField, type Reference, referencesIn } from '../../../core/operations/body/references.ts'
 import { hasBody } from '../relay-headers.ts'
 import { FormNames, notInForms } from './form-names.ts'
@@ -16,6 +16,8 @@ export interface JudgedBody {
   readonly source: Readable
   /** Judges each piece as it is sent; throws to refuse it. Undefined if nothing is left to judge. */
   readonly watch: ((piece: Buffer) => void) | undefined
+  /** The body as JSON, if it was read and is an object. */
+  readonly json?: JsonObject | undefined
   /** The size of a body that was read. */
   readonly bytes: number
 }
@@ -63,7 +65,7 @@ export async function judgeBody(
   const raw = await receiveWhole(call, req, { bodyLimitBytes, budget }, signal)
   const source = Readable.from([raw])
   return {
-    references: isForm ? namedInForm(raw) : namedInJson(raw),
+    ...(isForm ? { references: namedInForm(raw) } : readJson(raw)),
     source,
     watch: undefined,
     bytes: raw.length,
@@ -76,10 +78,11 @@ function namedInForm(raw: Buffer): readonly Reference[] {
   return []
 }
 
-function namedInJson(raw: Buffer): readonly Reference[] {
+function readJson(raw: Buffer): Pick<JudgedBody, 'references' | 'json'> {
   try {
     const json = parseUnambiguous(withoutMark(raw))
-    return referencesIn(isJsonObject(json) ? json : { items: json })
+    const object = isJsonObject(json) ? json : undefined
+    return { references: referencesIn(object ?? { items: json }), json: object }
   } catch (fault) {
     if (!(fault instanceof JsonFault)) throw fault
     throw new GatewayError('invalid_request', { ...fault.named, message: fault.message })

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { BudgetBounds } from '../../../core/body-budget/index.ts'
-import type { Call } from '../../../core/call/index.ts'
-import { upgradeOf } from '../../../core/call/index.ts'
+import { type Call, readAttribution, upgradeOf } from '../../../core/call/index.ts'
 import { parseJson } from '../../../core/json/index.ts'
 import type { KeptThings, MadeThing } from '../../../core/kept/index.ts'
 import { type Reference, referencesInQuery } from '../../../core/operations/body/references.ts'
@@ -61,6 +60,7 @@ export class OwnedRequest {
     // A path of another account is refused before the body is read.
     if (named.length > 0) await rule.kept.pin(call, named)
     const body = await judgeBody(call, req, rule, signal)
+    if (body.json) readAttribution(call, body.json)
     if (body.references.length > 0) await rule.kept.pin(call, body.references)
     const owned = new OwnedRequest(call, rule, { resource, query, req, body })
     // Refuse now, not after a line has made something that cannot be recorded.

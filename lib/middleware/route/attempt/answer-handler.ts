@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { BodyCollector } from '../../../core/bytes/index.ts'
 import type { AnswerBytes, CallRequest } from '../../../core/call/index.ts'
-import type { Price } from '../../../core/catalog/index.ts'
 import { type JsonObject, parseJson } from '../../../core/json/index.ts'
 import type { AnswerReading, StreamingOperation, StreamReader } from '../../../core/operations/index.ts'
 import type { AnswerContext, StreamTranslator, Translation } from '../../../core/translate/index.ts'
@@ -22,7 +21,7 @@ import { errorInPlaceOf } from '../../../routing/attempt/upstream-error.ts'
 import { type RelayEnd, StreamRelay } from '../relay/stream-relay.ts'
 import { TranslatedEvents } from '../relay/translated-events.ts'
 import type { AnswerEnd, StreamOpener } from './answer-end.ts'
-import { usageOfAnswer, usageOfStream } from './metering.ts'
+import { type LineTerms, usageOfAnswer, usageOfStream } from './metering.ts'
 import { isConvertible, looksLikeStream, readEvents } from './other-form.ts'
 
 /** A longer error body is read only up to this. */
@@ -34,7 +33,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   readonly decodes = true
   readonly #request: CallRequest
   readonly #adapted: AdaptedRequest
-  readonly #price: Price
+  readonly #terms: LineTerms
   readonly #opener: StreamOpener
   #status: number | null = null
   #headers: IncomingHttpHeaders | undefined
@@ -48,10 +47,10 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   #turn: Buffer[] | undefined
 
   /** @param adapted the request in the form that was sent to the line. */
-  constructor(request: CallRequest, adapted: AdaptedRequest, price: Price, opener: StreamOpener) {
+  constructor(request: CallRequest, adapted: AdaptedRequest, terms: LineTerms, opener: StreamOpener) {
     this.#request = request
     this.#adapted = adapted
-    this.#price = price
+    this.#terms = terms
     this.#opener = opener
   }
 
@@ -92,7 +91,8 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     this.#reader = reader
     this.#translator = translation?.stream(this.#answerContext)
     const translated =
-      this.#translator && new TranslatedEvents(this.#translator, () => usageOfStream(this.#request, reader))
+      this.#translator &&
+      new TranslatedEvents(this.#translator, () => usageOfStream(this.#request, reader, this.#terms))
     this.#relay = new StreamRelay(
       reader,
       operation.streamTerminator ?? '',
@@ -104,12 +104,13 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   }
 
   #newReader(): StreamReader {
-    const { operation, body } = this.#adapted
-    return (operation as StreamingOperation).streamReader({ json: body.json, answers: this.#request.answers })
+    const { body, answers } = this.#request
+    return (this.#adapted.operation as StreamingOperation).streamReader({ json: body.json, answers })
   }
 
   get #answerContext(): AnswerContext {
-    return { request: this.#request.body.json, created: Math.floor(Date.now() / 1000) }
+    const { body, estimatedInputTokens } = this.#request
+    return { request: body.json, created: Math.floor(Date.now() / 1000), estimatedInputTokens }
   }
 
   /**
@@ -190,16 +191,14 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     if (inPlace !== undefined) return this.#failed(failureOfError(inPlace, this.#headers))
     let reading: AnswerReading
     try {
-      reading = operation.readAnswer(json, this.#adapted.body.json)
+      reading = operation.readAnswer(json, this.#request.body.json)
     } catch (error) {
       return this.#failed(unreadable(error))
     }
     if (reading.error !== undefined)
       return this.#failed(failureOfError({ error: reading.error }, this.#headers))
     if (this.#request.stream) return this.#relayWhole(json as JsonObject)
-    // A caller may ask for no output in order to fill the upstream's prompt cache.
-    if (reading.substance === 'empty' && this.#request.maxOutputTokens !== 0)
-      return this.#failed(emptyAnswer())
+    if (reading.substance === 'empty') return this.#failed(emptyAnswer())
     if (reading.substance === 'filtered') return this.#failed(filteredAnswer())
     if (translation) return this.#translated(translation, json, reading)
     return { kind: 'served', unsent: body, reading }
@@ -232,7 +231,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   }
 
   #translated(translation: Translation, json: unknown, reading: AnswerReading): AnswerEnd {
-    const usage = usageOfAnswer(this.#request, reading, this.#price)
+    const usage = usageOfAnswer(this.#request, reading, this.#terms)
     try {
       const { body, skipped } = translation.answer(json as JsonObject, usage, this.#answerContext)
       this.#skipped = skipped

@@ -1,41 +1,47 @@
-import type { CallRequest } from '../../../core/call/index.ts'
+import { type CallRequest, heldInput, heldOutput } from '../../../core/call/index.ts'
 import type { Price } from '../../../core/catalog/index.ts'
 import type { AnswerReading, ReportedUsage, StreamReader, Usage } from '../../../core/operations/index.ts'
 
-/**
- * The most tokens that a report is believed to hold, unless the model's window is wider: ten windows of a million,
- * for tools that a provider runs itself and whose every round reads the input again.
- */
-const MAX_TOKENS = 10_000_000
+/** The context window of a model whose window is not known. */
+const UNKNOWN_WINDOW = 10_000_000
+
+/** How often the input is read for a request with tools, because a provider may run some of them itself. */
+const TOOL_ROUNDS = 10
+
+/** The terms of a line for a model. */
+export interface LineTerms {
+  readonly price: Price
+  readonly contextWindow: number | undefined
+}
 
 /**
- * The most searches of a rerank that a report is believed to hold, as a multiple of those that its documents come to.
- */
-const MAX_SEARCH_FACTOR = 10
-
-/**
- * Returns the usage of a whole answer as the upstream reported it, reported zeros included. Counts that are missing
- * or not plausible are estimated, and the usage is marked so.
+ * Returns the usage of a whole answer as the upstream reported it, reported zeros included. Missing counts are estimated,
+ * and what exceeds the reservation is bounded; the usage is marked so.
  *
- * @param price the price on the line that answered. If that is by the piece, unreported tokens count as zero.
+ * @param terms those of the line that answered. If its price is by the piece, unreported tokens count as zero.
  */
 export function usageOfAnswer(
   request: CallRequest,
-  reading: Pick<AnswerReading, 'usage' | 'estimateOutput'>,
-  price: Price,
+  reading: Pick<AnswerReading, 'usage' | 'estimateOutput' | 'estimateAudio'>,
+  terms: LineTerms,
 ): Usage {
+  const { price } = terms
   const { priceUnit } = request.operation
-  const reported = plausible(request, reading.usage)
-  if (priceUnit === 'images' && price.perImage > 0n) return usageOfPieces(request, reported)
-  if (priceUnit === 'searches' && price.perSearchUnit > 0n) return usageOfSearches(request, reported, price)
+  const estimate = (): number => reading.estimateOutput()
+  const reported = believed(request, terms, reading.usage, estimate)
+  if (priceUnit === 'images' && price.perImage > 0n)
+    return marked(usageOfPieces(request, reported), reported, reading.usage)
+  if (priceUnit === 'searches' && price.perSearchUnit > 0n)
+    return marked(usageOfSearches(request, reported, price), reported, reading.usage)
   const { outputTokens } = reported
-  const tokens = usageOf(
-    request,
+  const isCounted = outputTokens !== undefined
+  const audio = isCounted ? reported.audioOutputTokens : reading.estimateAudio?.()
+  const tokens = usageOf(request, reported, isCounted ? outputTokens : estimate(), isCounted, audio)
+  return marked(
+    priceUnit === 'tokens' ? tokens : { ...tokens, ...piecesOf(reported) },
     reported,
-    outputTokens ?? reading.estimateOutput(),
-    outputTokens !== undefined,
+    reading.usage,
   )
-  return priceUnit === 'tokens' ? tokens : { ...tokens, ...piecesOf(reported) }
 }
 
 /** Counts images or searches, and tokens only if they are reported. */
@@ -61,47 +67,93 @@ function piecesOf({ images, searchUnits }: ReportedUsage): Pick<Usage, 'images' 
  * Returns the usage of a stream, whole or broken off. Output after the last report is estimated and added. A report
  * may lag behind the stream, so for a broken stream the greater of count and estimate is taken.
  */
-export function usageOfStream(request: CallRequest, reader: StreamReader): Usage {
-  const { whole, estimatedOutput, unreportedOutput } = reader
-  const reported = plausible(request, reader.usage)
-  const { outputTokens } = reported
+export function usageOfStream(request: CallRequest, reader: StreamReader, terms: LineTerms): Usage {
+  if (request.operation.priceUnit === 'images') return usageOfImages(request, reader, terms)
+  const { whole, usage, estimatedOutput, unreportedOutput, estimatedAudio = 0 } = reader
+  const reported = believed(request, terms, usage, () => estimatedOutput)
+  const { outputTokens, audioOutputTokens = 0 } = reported
   const counted = outputTokens === undefined ? estimatedOutput : outputTokens + unreportedOutput
   const output = whole ? counted : Math.max(counted, estimatedOutput)
-  return usageOf(request, reported, output, whole && outputTokens !== undefined && unreportedOutput === 0)
+  const isWhollyReported = whole && outputTokens !== undefined && unreportedOutput === 0
+  const audio = isWhollyReported ? audioOutputTokens : Math.max(audioOutputTokens, estimatedAudio)
+  return marked(usageOf(request, reported, output, isWhollyReported, audio), reported, usage)
+}
+
+/** Returns the usage of a stream of images. An image that has begun counts. */
+function usageOfImages(request: CallRequest, reader: StreamReader, terms: LineTerms): Usage {
+  const { whole, usage: reported, estimatedOutput } = reader
+  const usage = usageOfAnswer(request, { usage: reported, estimateOutput: () => estimatedOutput }, terms)
+  return whole || usage.source === 'bounded' ? usage : { ...usage, source: 'estimated' }
 }
 
 /** @param outputMeasured whether `outputTokens` is what the upstream reported. */
 function usageOf(
   { estimatedInputTokens }: CallRequest,
-  { inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 }: ReportedUsage,
+  { inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, ...parts }: ReportedUsage,
   outputTokens: number,
   outputMeasured: boolean,
+  audioOutput = 0,
 ): Usage {
   const input = inputTokens ?? Math.max(estimatedInputTokens, cachedInputTokens + cacheWriteTokens)
   // Cached tokens are part of the input.
   const cached = Math.min(cachedInputTokens, input)
-  return {
+  const written = Math.min(cacheWriteTokens, input - cached)
+  const usage: Usage = {
     inputTokens: input,
     cachedInputTokens: cached,
-    cacheWriteTokens: Math.min(cacheWriteTokens, input - cached),
+    cacheWriteTokens: written,
     outputTokens,
     source: outputMeasured && inputTokens !== undefined ? 'measured' : 'estimated',
   }
-}
-
-/** Returns the report without implausible counts. */
-function plausible({ model, answers, units }: CallRequest, reported: ReportedUsage): ReportedUsage {
-  const max = Math.max(MAX_TOKENS, model.contextWindow ?? 0)
+  const { cacheWrite1hTokens: anHour = 0, audioInputTokens: heard = 0, reasoningTokens: reasoned = 0 } = parts
+  if (anHour + heard + reasoned + audioOutput === 0) return usage
   return {
-    inputTokens: atMost(max, reported.inputTokens),
-    cachedInputTokens: atMost(max, reported.cachedInputTokens),
-    cacheWriteTokens: atMost(max, reported.cacheWriteTokens),
-    outputTokens: atMost(max * answers, reported.outputTokens),
-    images: reported.images,
-    searchUnits: atMost(MAX_SEARCH_FACTOR * units, reported.searchUnits),
+    ...usage,
+    ...(anHour > 0 && { cacheWrite1hTokens: Math.min(anHour, written) }),
+    ...(heard > 0 && { audioInputTokens: Math.min(heard, input - cached - written) }),
+    ...(audioOutput > 0 && { audioOutputTokens: Math.min(audioOutput, outputTokens) }),
+    ...(reasoned > 0 && { reasoningTokens: Math.min(reasoned, outputTokens) }),
   }
 }
 
-function atMost(max: number, tokens: number | undefined): number | undefined {
-  return tokens === undefined || tokens > max ? undefined : tokens
+/**
+ * Returns the counts that are believed: input within the window, and no more output or pieces than were held for, or than
+ * came. The report itself, if all of it is believed.
+ *
+ * @param estimate returns the estimated tokens of the output that came.
+ */
+function believed(
+  request: CallRequest,
+  { contextWindow = UNKNOWN_WINDOW }: Pick<LineTerms, 'contextWindow'>,
+  reported: ReportedUsage,
+  estimate: () => number,
+): ReportedUsage {
+  const { inputTokens = 0, outputTokens = 0, images = 0, searchUnits = 0 } = reported
+  const { cachedInputTokens = 0, cacheWriteTokens = 0 } = reported
+  const { tools, units } = request
+  const held = heldInput(request)
+  const window = Math.max(tools > 0 ? TOOL_ROUNDS * contextWindow : contextWindow, held)
+  const mostOutput = heldOutput(request)
+  const isInputBelieved = Math.max(inputTokens, cachedInputTokens + cacheWriteTokens) <= window
+  const isOutputBelieved = outputTokens <= mostOutput || outputTokens <= estimate()
+  const arePiecesBelieved = images <= units && searchUnits <= units
+  if (isInputBelieved && isOutputBelieved && (arePiecesBelieved || units === 0)) return reported
+  return {
+    ...reported,
+    ...(!isInputBelieved && {
+      inputTokens: held,
+      cachedInputTokens: Math.min(cachedInputTokens, held),
+      cacheWriteTokens: Math.min(cacheWriteTokens, held),
+    }),
+    ...(!isOutputBelieved && { outputTokens: Math.max(mostOutput, estimate()) }),
+    ...(!arePiecesBelieved && {
+      images: reported.images && Math.min(images, units),
+      searchUnits: reported.searchUnits && Math.min(searchUnits, units),
+    }),
+  }
+}
+
+/** Marks a usage whose report was bounded, and keeps the report. */
+function marked(usage: Usage, counts: ReportedUsage, reported: ReportedUsage): Usage {
+  return counts === reported ? usage : { ...usage, source: 'bounded', reported }
 }

@@ -11,15 +11,12 @@ import {
 } from '../../../routing/attempt/failure.ts'
 import { failureOfError } from '../../../routing/attempt/outcome.ts'
 import { DeltaTemplate } from './delta-template.ts'
+import { EventBounds } from './event-bounds.ts'
 import { PartialEvent } from './partial-event.ts'
 import type { TranslatedEvents } from './translated-events.ts'
 
 /** The limit of one event, and of all bytes before the first output. A longer stream is taken for broken. */
 const MAX_HELD_BYTES = 16 * 1024 * 1024
-
-/** A stream may have so many events, whatever their size; more only if they have so many bytes each, on average. */
-const FREE_EVENTS = 4096
-const MIN_EVENT_BYTES = 8
 
 /** The destination of relayed bytes. */
 export interface RelaySink {
@@ -57,8 +54,7 @@ export class StreamRelay {
   readonly #partial = new PartialEvent()
   /** Copied together: thousands of small events would take far more memory than their bytes, and a write each. */
   #held = new BodyCollector(MAX_HELD_BYTES)
-  #events = 0
-  #eventBytes = 0
+  readonly #bounds = new EventBounds()
   #committed = false
   #sawLast = false
   #end: RelayEnd | undefined
@@ -147,12 +143,12 @@ export class StreamRelay {
       const end = found < 0 ? text.length : found
       const passes = this.#relayEvent(bytes.subarray(at, end), text.slice(at, end))
       if (!passes) {
-        if (at > run) this.#sink.write(bytes.subarray(run, at))
+        if (at > run) this.#sink.write(this.#shown(bytes.subarray(run, at), text.slice(run, at)))
         run = end
       }
       at = end
     }
-    if (run < at && !this.#end) this.#sink.write(bytes.subarray(run, at))
+    if (run < at && !this.#end) this.#sink.write(this.#shown(bytes.subarray(run, at), text.slice(run, at)))
     const gathered = this.#translated?.take()
     if (gathered) this.#sink.write(gathered)
     return this.#end
@@ -160,8 +156,7 @@ export class StreamRelay {
 
   /** Parses one event. Returns true if it goes out right away. */
   #relayEvent(frame: Buffer, text: string): boolean {
-    this.#eventBytes += frame.length
-    if (++this.#events > FREE_EVENTS && this.#eventBytes < this.#events * MIN_EVENT_BYTES) {
+    if (!this.#bounds.admit(frame.length)) {
       this.#fail(malformed('the stream consists of empty events'))
       return false
     }
@@ -182,7 +177,7 @@ export class StreamRelay {
     const flows = this.#state === 'flowing' && !reading.finished && !reading.last
     if (this.#state === 'flowing' && !flows) this.#state = 'holding'
     if (this.#translated) this.#translate(this.#translated, reading, text, flows)
-    else if (reading.relay && !flows) this.#hold(frame)
+    else if (reading.relay && !flows) this.#hold(this.#shown(frame, text))
     if (reading.last) {
       this.#sawLast = true
       if (!this.#end) this.#complete()
@@ -233,6 +228,12 @@ export class StreamRelay {
       this.#fail(malformed(`the stream cannot be translated: ${faultOf(error)}`))
       return undefined
     }
+  }
+
+  /** Returns events as the caller gets them. `text` is `bytes`, read as latin1. */
+  #shown(bytes: Buffer, text: string): Buffer {
+    const shown = this.#reader.shown?.(text) ?? text
+    return shown === text ? bytes : Buffer.from(shown, 'latin1')
   }
 
   #hold(frame: Buffer): void {
