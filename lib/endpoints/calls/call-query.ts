@@ -1,33 +1,64 @@
 import { z } from 'zod'
 import { isRequestId } from '../../core/call/index.ts'
+import type { CallQuery } from '../../core/call-store/index.ts'
 import { isErrorCode } from '../../core/errors/index.ts'
-import { pageMembers } from '../../core/json-api/index.ts'
-
-const time = z
-  .union([z.iso.datetime({ offset: true }), z.iso.date()], {
-    error: 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z (write a + as %2B)',
-  })
-  .transform((text) => Date.parse(text))
+import { pageMembers, queryTime } from '../../core/json-api/index.ts'
 
 const modelError = 'must be one model id'
-const statusError = 'must be an HTTP status'
+const statusError = 'must be an HTTP status, such as 429 or 5xx'
+const clientIdError =
+  'must be the X-Request-Id that the caller sent, of printable ASCII, at most 200 characters'
 const codeError = 'must be an error code of this service'
 
-/** The query of the list of an account's calls. */
-export const callQuerySchema = z.object({
+const oneId = (of: string) =>
+  z
+    .string({ error: `must be the id of ${of}, sent once` })
+    .max(200)
+    .optional()
+const durationError = 'must be a whole number of milliseconds'
+
+/** The query of the list of an account's calls, without its tags. */
+export const callQuerySchema = z.strictObject({
+  key: oneId('a key'),
+  user: z.string({ error: 'must be one user' }).max(200).optional(),
   model: z.string({ error: modelError }).max(200, modelError).optional(),
   status: z
     .string({ error: statusError })
-    .regex(/^[1-5]\d\d$/, statusError)
-    .transform(Number)
+    .regex(/^[1-5](?:\d\d|xx)$/, statusError)
     .optional(),
   code: z.string({ error: codeError }).refine(isErrorCode, { error: codeError }).optional(),
-  from: time.optional(),
-  to: time.optional(),
+  client_request_id: z
+    .string({ error: clientIdError })
+    .regex(/^[\x20-\x7e]{1,200}$/, clientIdError)
+    .optional(),
+  min_duration_ms: z
+    .string({ error: durationError })
+    .regex(/^\d{1,9}$/, durationError)
+    .transform(Number)
+    .optional(),
+  from: queryTime.optional(),
+  to: queryTime.optional(),
   ...pageMembers(isRequestId),
 })
 
 /** The query of the list of all accounts' calls. */
 export const allCallsQuerySchema = callQuerySchema.extend({
-  account: z.string({ error: 'must be the id of an account, sent once' }).optional(),
+  account: oneId('an account'),
+  line: oneId('a line'),
 })
+
+/** Returns the filters of a query, as stores know them. */
+export function filtersOf({
+  status,
+  min_duration_ms: minDurationMs,
+  client_request_id: clientRequestId,
+  ...filters
+}: Omit<z.output<typeof allCallsQuerySchema>, 'cursor' | 'limit'>): Omit<CallQuery, 'limit'> {
+  const isClass = status?.endsWith('xx')
+  return {
+    ...filters,
+    minDurationMs,
+    clientRequestId,
+    ...(status !== undefined && (isClass ? { statusClass: Number(status[0]) } : { status: Number(status) })),
+  }
+}

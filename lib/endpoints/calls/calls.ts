@@ -1,10 +1,10 @@
 import type { Request, Response, Router } from 'express'
-import { callOf, isRequestId } from '../../core/call/index.ts'
+import { type CallLogEntry, callOf, hasRole, isRequestId } from '../../core/call/index.ts'
 import type { CallStore } from '../../core/call-store/index.ts'
-import { listPage, newRouter, readQuery, setNoStore } from '../../core/json-api/index.ts'
+import { listPage, newRouter, ownQuery, readTaggedQuery, setNoStore } from '../../core/json-api/index.ts'
 import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
-import { allCallsQuerySchema, callQuerySchema } from './call-query.ts'
+import { allCallsQuerySchema, callQuerySchema, filtersOf } from './call-query.ts'
 
 /** Options of {@link callLogRoutes}. */
 export interface CallLogRoutesOptions {
@@ -20,7 +20,8 @@ export interface CallLogRoutesOptions {
 
 /**
  * Returns the callers' routes of the call log: `GET /calls/{request_id}`, and `GET /calls`, newest first. The list has the
- * filters `model`, `status`, `code`, `from` (inclusive) and `to` (exclusive), and pages with `limit` and `cursor`. Calls
+ * filters `key`, `model`, `user`, `tag:<name>`, `status`, `code`, `client_request_id`,
+ * `min_duration_ms`, `from` (inclusive) and `to` (exclusive), and pages with `limit` and `cursor`. Calls
  * of other accounts are `not_found`.
  *
  * @throws TypeError at construction without a store.
@@ -37,22 +38,24 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
   })
   const { account = (req: Request) => callOf(req).principal?.accountId } = options
   const store = boundedStore('call log', options.store)
+  const shown = account === 'all' ? (entry: CallLogEntry) => entry : withoutCost
   const router = newRouter()
-  router.get('/calls', listCalls)
+  router.get('/calls', ownQuery, listCalls)
   router.get('/calls/:request_id', findCall)
   return router
 
   async function listCalls(req: Request, res: Response): Promise<void> {
     const scope = scopeOf(req)
-    const { cursor, limit, ...filters } = readQuery(
-      req,
-      account === 'all' ? allCallsQuerySchema : callQuerySchema,
-    )
-    const found = await store.list({ ...filters, ...scope, before: cursor, limit: limit + 1 })
-    send(
-      res,
-      listPage(found, limit, (entry) => entry),
-    )
+    const { query, tags } = readTaggedQuery(req, account === 'all' ? allCallsQuerySchema : callQuerySchema)
+    const { cursor, limit, ...filters } = query
+    const found = await store.list({
+      ...filtersOf(filters),
+      tags,
+      ...scope,
+      before: cursor,
+      limit: limit + 1,
+    })
+    send(res, listPage(found, limit, shown))
   }
 
   async function findCall(req: Request, res: Response): Promise<void> {
@@ -61,7 +64,9 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
     const entry = isRequestId(id) ? await store.find(id) : undefined
     if (!entry || (scope.account !== undefined && entry.account !== scope.account))
       throw callOf(req).refuse('not_found')
-    send(res, entry)
+    // What was answered to a caller is not for every operator.
+    const readable = hasRole(req, 'support') ? entry : { ...entry, response_body: null }
+    send(res, shown(readable))
   }
 
   /** Returns the filter for the request's account. It is empty, for all accounts, only if the options say `'all'`. */
@@ -71,6 +76,13 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
     if (own === undefined) throw callOf(req).refuse('missing_credential')
     return { account: own }
   }
+}
+
+/** What a call cost the operator is not for callers. */
+function withoutCost(entry: CallLogEntry): CallLogEntry {
+  if (!entry.billing || !('cost' in entry.billing)) return entry
+  const { cost: _, ...billing } = entry.billing
+  return { ...entry, billing }
 }
 
 function send(res: Response, body: object): void {

@@ -2,7 +2,7 @@ import type { NextFunction, Request, Response, Router } from 'express'
 import { type Call, callOf } from '../../core/call/index.ts'
 import type { Line, Model } from '../../core/catalog/index.ts'
 import { type CatalogSource, catalogFrom, neededCatalog } from '../../core/catalog-source/index.ts'
-import { newRouter } from '../../core/json-api/new-router.ts'
+import { protocolRouter } from '../../core/json-api/new-router.ts'
 import { aFunction, anObject, checkOptions } from '../../core/options/index.ts'
 import { checkedFunction } from '../../core/own-functions/index.ts'
 
@@ -49,7 +49,7 @@ export function modelRoutes(options: ModelRoutesOptions): Router {
     options.lineStatus ?? describeLine,
   )
   const catalogOf = catalogFrom(catalog)
-  const router = newRouter()
+  const router = protocolRouter()
 
   router.get('/models', function listModels(req: Request, res: Response): void {
     const call = callOf(req)

@@ -1,13 +1,14 @@
 import type { Request, Response, Router } from 'express'
 import type { z } from 'zod'
 import type { CallLogEntry } from '../../core/call/index.ts'
-import { actorFromHeader, changeOrigin } from '../../core/change-log/index.ts'
+import { actorOf, changeOrigin } from '../../core/change-log/index.ts'
 import {
   jsonBody,
   listPage,
   newRouter,
   noStore,
   orNotFound,
+  ownQuery,
   readBody,
   readQuery,
 } from '../../core/json-api/index.ts'
@@ -25,7 +26,8 @@ export interface AdminTicketRoutesOptions {
   store: TicketStore
   /** The call log with the calls that the tickets are about. */
   calls: CallsView
-  /** Returns who makes a change, for the change log. Defaults to the header `X-Admin-Actor`, else `admin`. */
+  /** Returns who makes a change, for the change log. Defaults to the operator's name, with the
+   * `ADMIN_TOKEN` to the header `X-Admin-Actor`, else `admin`. */
   actor?: (req: Request) => string
 }
 
@@ -43,11 +45,11 @@ export function adminTicketRoutes(options: AdminTicketRoutesOptions): Router {
     calls: required(anObjectWith('the CallStore of the call log', 'list')),
     actor: aFunction('a function of the request that returns who makes a change'),
   })
-  const { actor = actorFromHeader } = options
+  const { actor = actorOf } = options
   const store = boundedStore('tickets', options.store)
   const calls = boundedStore('call log', options.calls)
   const router = newRouter()
-  router.get('/tickets', noStore, listTickets)
+  router.get('/tickets', ownQuery, noStore, listTickets)
   router.get('/tickets/:id', noStore, showTicket)
   router.patch('/tickets/:id', noStore, jsonBody, handleTicket)
   return router

@@ -1,6 +1,7 @@
 export { type AdminTicketRoutesOptions, adminTicketRoutes } from './admin-ticket-routes.ts'
 export type { CallsView } from './calls-view.ts'
 export { MemoryTicketStore, type MemoryTicketStoreOptions } from './memory-ticket-store.ts'
+export { ticketOpened } from './ticket-opened.ts'
 export {
   handled,
   type Ticket,

@@ -1,5 +1,7 @@
 import { aChangeLog, type ChangeOrigin, MemoryChangeLog } from '../../core/change-log/index.ts'
-import { aNumber, checkOptions } from '../../core/options/index.ts'
+import { aNumber, anObjectWith, checkOptions } from '../../core/options/index.ts'
+import type { WebhookOutbox } from '../../webhooks/index.ts'
+import { ticketOpened } from './ticket-opened.ts'
 import {
   handled,
   type Ticket,
@@ -14,6 +16,8 @@ export interface MemoryTicketStoreOptions {
   maxTickets?: number
   /** The log of changes. Defaults to a new one. */
   changes?: MemoryChangeLog
+  /** Where new tickets are told as `ticket.opened`. Defaults to nowhere. */
+  outbox?: Pick<WebhookOutbox, 'record'>
 }
 
 /**
@@ -26,22 +30,26 @@ export interface MemoryTicketStoreOptions {
 export class MemoryTicketStore implements TicketStore {
   readonly #maxTickets: number
   readonly #changes: MemoryChangeLog
+  readonly #outbox: Pick<WebhookOutbox, 'record'> | undefined
   readonly #tickets = new Map<string, Ticket>()
 
   constructor(options: MemoryTicketStoreOptions = {}) {
     checkOptions<MemoryTicketStoreOptions>('MemoryTicketStore', options, {
       maxTickets: aNumber('at least 1', 1),
       changes: aChangeLog,
+      outbox: anObjectWith('an outbox, such as new MemoryWebhooks()', 'record'),
     })
     const { maxTickets = 10_000, changes } = options
     this.#maxTickets = maxTickets
     this.#changes = changes ?? new MemoryChangeLog()
+    this.#outbox = options.outbox
   }
 
   async add(ticket: Ticket): Promise<void> {
     this.#tickets.set(ticket.id, ticket)
     const [oldest] = this.#tickets.keys()
     if (this.#tickets.size > this.#maxTickets && oldest !== undefined) this.#tickets.delete(oldest)
+    await this.#outbox?.record([ticketOpened(ticket)])
   }
 
   async find(id: string): Promise<Ticket | undefined> {

@@ -30,7 +30,7 @@ export const ticketChangeSchema = z
   .partial()
 
 /** The query of the list of tickets. */
-export const ticketQuery = z.object({
+export const ticketQuery = z.strictObject({
   ...pageMembers(isTicketId),
   status: z.enum(TICKET_STATUSES, statusError).optional(),
   account: z.string({ error: accountError }).optional(),

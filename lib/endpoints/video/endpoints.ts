@@ -12,6 +12,7 @@ import {
   required,
 } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
+import type { Budgets } from '../../ledger/index.ts'
 import { Downloads } from './content/downloads.ts'
 import { UrlSigner } from './content/signed-url.ts'
 import { VideoContent } from './content/video-content.ts'
@@ -31,14 +32,16 @@ import type { TaskStore } from './tasks/task-store.ts'
 export interface VideoEndpointsOptions {
   /** The store of the tasks and of the money held for them, such as `new SqlTaskStore(db)`. */
   tasks: TaskStore
+  /** The budgets that videos count against, such as a `Budgets`. Defaults to none. */
+  budgets?: Pick<Budgets, 'matching' | 'refusal'>
   /** The access to the lines, such as `new LineAccess({ catalog, lines })`. */
   lines: VideoLines
   /**
-   * Signs the addresses under which videos can be fetched without a key; at least 16 characters. Processes that serve
-   * the same callers need the same secret. Defaults to a random one, whose addresses become invalid when the process
-   * ends.
+   * Signs the addresses under which videos can be fetched without a key; at least 16 characters. Of a list, the first one
+   * signs, and all are accepted. Processes that serve the same callers need the same secret. Defaults to a random one,
+   * whose addresses become invalid when the process ends.
    */
-  urlSigningSecret?: string | undefined
+  urlSigningSecret?: string | readonly string[] | undefined
   /** How long a signed address is valid, in milliseconds. Defaults to 24 hours. */
   signedForMs?: number
   /** The origin of signed addresses, such as `https://models.example.com`. Defaults to the request's own host. */
@@ -63,6 +66,8 @@ export interface VideoEndpoints {
   readonly routes: Router
   /** Returns the client of a line, for a `TaskSettler`. */
   readonly clients: LineClients
+  /** Replaces the `urlSigningSecret`. */
+  signWith(secret: VideoEndpointsOptions['urlSigningSecret']): void
   /** Ends running downloads and waits for records that are not written yet. */
   close(): Promise<void>
 }
@@ -90,13 +95,23 @@ export const VIDEO_PATHS = [videos.path, videoTasks.path]
  * app.use(VIDEO_PATHS, video.routes)
  */
 export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
-  const { tasks, lines, logger, signer, publicOrigin } = validate(options)
+  const { tasks, lines, logger, signedForMs, publicOrigin } = validate(options)
+  const random = randomBytes(32).toString('base64url')
+  const secretsOf = (secret: VideoEndpointsOptions['urlSigningSecret']) => [secret ?? random].flat()
+  const signer = new UrlSigner(secretsOf(options.urlSigningSecret), signedForMs)
   const clients = new VideoLineClients(lines, logger)
   const records = new RecordKeeper({ logger })
-  const deps: CreateDeps = { tasks, records, gate: new IntentGate(), lines, clients }
+  const deps: CreateDeps = {
+    tasks,
+    records,
+    gate: new IntentGate(),
+    lines,
+    clients,
+    budgets: options.budgets,
+  }
   const newTrace = () => lines.pinnedTrace()
   const service = new TaskService({ tasks, clients: clients.of, newTrace, logger })
-  const downloads = new Downloads()
+  const downloads = new Downloads((line) => lines.wireTo(line))
   const content = new VideoContent({ service, lines, downloads, signer, publicOrigin })
   const sources = new WeakMap<Request, VideoTask>()
 
@@ -141,6 +156,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
     signedContent: (req, res, next) => content.signed(req, res, next),
     routes: taskRoutes({ tasks, service, content }),
     clients: clients.of,
+    signWith: (secret) => signer.use(secretsOf(secret)),
     async close() {
       await Promise.all([downloads.close(), records.close()])
     },
@@ -167,10 +183,13 @@ function onFailure(call: Call, next: NextFunction): (error: unknown) => void {
 
 const RULES: OptionRules<VideoEndpointsOptions> = {
   tasks: required(anObjectWith('a TaskStore, such as new SqlTaskStore(db)', 'intend')),
+  budgets: anObjectWith('budgets, such as new Budgets({ store })', 'matching', 'refusal'),
   lines: required(anObjectWith('the access to lines, such as new LineAccess({ catalog })', 'place')),
   urlSigningSecret: {
-    be: 'at least 16 characters long',
-    accepts: (value) => typeof value === 'string' && value.length >= 16,
+    be: 'at least 16 characters long, or a list of such secrets',
+    accepts: (value) =>
+      [value].flat().every((secret) => typeof secret === 'string' && secret.length >= 16) &&
+      !(Array.isArray(value) && value.length === 0),
   },
   signedForMs: aNumber('at least 1000 milliseconds', 1000),
   publicOrigin: {
@@ -184,7 +203,6 @@ function validate(options: VideoEndpointsOptions) {
   checkOptions('videoEndpoints', options, RULES)
   const { tasks, lines, signedForMs = 86_400_000, publicOrigin } = options
   const logger = quietLogger(options.logger)
-  const { urlSigningSecret = randomBytes(32).toString('base64url') } = options
   const bounded = boundedStore('video tasks', tasks, { intend: INTEND_MS })
-  return { tasks: bounded, lines, logger, publicOrigin, signer: new UrlSigner(urlSigningSecret, signedForMs) }
+  return { tasks: bounded, lines, logger, publicOrigin, signedForMs }
 }

@@ -1,7 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response, Router } from 'express'
 import { type Call, callOf } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
-import { fitting, newRouter, readQuery, setNoStore } from '../../core/json-api/index.ts'
+import { fitting, protocolRouter, readQuery, setNoStore } from '../../core/json-api/index.ts'
 import type { VideoContent } from './content/video-content.ts'
 import { statesOf, toVideoTask } from './protocols/ark-task.ts'
 import { taskList, videoList } from './protocols/list-query.ts'
@@ -23,7 +23,7 @@ export interface TaskRoutesDeps {
  * path they are mounted on. A list shows the last known state of each task; reading a task asks its line.
  */
 export function taskRoutes({ tasks, service, content }: TaskRoutesDeps): Router {
-  const router = newRouter()
+  const router = protocolRouter()
   router.get('/', answering(list))
   router.get('/:id', answering(readTask))
   router.delete('/:id', answering(cancelTask))

@@ -45,9 +45,37 @@ describe('a list of calls', () => {
     assert.deepEqual([third.data, third.next_cursor], [own.slice(40), null])
   })
 
+  it('has no costs for callers, only for operators', async () => {
+    const billing = {
+      currency: 'USD',
+      reserved: '2',
+      charged: '1',
+      cost: '0.5',
+      required: null,
+      available: null,
+      items: [],
+    }
+    const billed = entryAt(NOON + 1, { billing })
+    await store.append([billed])
+    const { cost: _, ...shown } = billing
+    assert.deepEqual((await list('limit=1')).data[0]?.billing, shown)
+    assert.deepEqual((await request(app).get(`/calls/${billed.id}`)).body.billing, shown)
+    const operators = express().use(callLogRoutes({ store, account: 'all' }), errorEnvelope())
+    assert.deepEqual((await request(operators).get(`/calls/${billed.id}`)).body.billing, billing)
+    assert.deepEqual((await request(operators).get('/calls?limit=1')).body.data[0].billing, billing)
+  })
+
   it('has no cursor when the last page is exactly full', async () => {
     const page = await list('limit=45')
     assert.deepEqual([page.data.length, page.next_cursor], [45, null])
+  })
+
+  it('is narrowed by the request id of the caller, within its own account', async () => {
+    const id = 'order 17/b'
+    const mine = entryAt(NOON + 1, { client_request_id: id })
+    await store.append([mine, entryAt(NOON + 2, { client_request_id: id, account: 'globex' })])
+    assert.deepEqual((await list(`client_request_id=${encodeURIComponent(id)}`)).data, [mine])
+    assert.deepEqual((await list('client_request_id=order')).data, [])
   })
 
   it('is narrowed by model, status, code and time', async () => {
@@ -85,6 +113,8 @@ describe('a list of calls', () => {
     ['status', '200 or 1=1'],
     ['code', 'no_such_code'],
     ['code', '__proto__'],
+    ['client_request_id', ''],
+    ['client_request_id', 'x'.repeat(201)],
     ['from', 'yesterday'],
     ['from', '1700000000000'],
     ['to', '2026-13-01T00:00:00Z'],
@@ -104,7 +134,7 @@ describe('a list of calls', () => {
     })
   }
 
-  for (const param of ['model', 'status', 'code', 'from', 'to', 'limit', 'cursor']) {
+  for (const param of ['model', 'status', 'code', 'client_request_id', 'from', 'to', 'limit', 'cursor']) {
     it(`refuses ${param} given twice`, async () => {
       const { body } = await request(app).get(`/calls?${param}=1&${param}=2`).expect(400)
       assert.equal(body.error.param, param)

@@ -44,6 +44,7 @@ const CASES: readonly {
   readonly tokens: Tokens
   readonly source: 'measured' | 'estimated'
   readonly streams: readonly boolean[]
+  readonly parts?: object
 }[] = [
   {
     how: 'what the upstream reports, cached input at its own price, reasoning as output',
@@ -51,6 +52,7 @@ const CASES: readonly {
     tokens: [7, 3, 1, 40],
     source: 'measured',
     streams: [false, true],
+    parts: { reasoning_tokens: 30 },
   },
   {
     how: 'what was counted, where it reports nothing',
@@ -69,7 +71,7 @@ const CASES: readonly {
 ]
 
 describe('a response is charged once', () => {
-  for (const { how, script, tokens, source, streams } of CASES) {
+  for (const { how, script, tokens, source, streams, parts } of CASES) {
     for (const streamed of streams) {
       it(`${how} (${streamed ? 'streamed' : 'plain'})`, async (t) => {
         const upstream = await startUpstream(script)
@@ -78,7 +80,7 @@ describe('a response is charged once', () => {
         const body = { model: 'chat', input: 'hi', stream: streamed }
         const { requestId, status } = await readExchange(await gateway.post('/v1/responses', body))
         assert.equal(status, 200)
-        await assertCharged(gateway, await gateway.entry(requestId), tokens, source)
+        await assertCharged(gateway, await gateway.entry(requestId), tokens, source, parts)
       })
     }
   }

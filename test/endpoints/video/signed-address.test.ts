@@ -45,11 +45,11 @@ describe('the signed address that a task-style caller gets', () => {
       ['two of them', `${address.href}&signature=x`],
       [
         'a time that is over',
-        `${address.origin}${address.pathname}?${new UrlSigner(SECRET, 1000).queryFor(id, Date.now() - 5000)}`,
+        `${address.origin}${address.pathname}?${new UrlSigner([SECRET], 1000).queryFor(id, Date.now() - 5000)}`,
       ],
       [
         'another secret',
-        `${address.origin}${address.pathname}?${new UrlSigner('another secret, as long', 10_000).queryFor(id, Date.now())}`,
+        `${address.origin}${address.pathname}?${new UrlSigner(['another secret, as long'], 10_000).queryFor(id, Date.now())}`,
       ],
     ]
     for (const [name, url] of variants) {

@@ -1,7 +1,7 @@
 import type { Agent, Dispatcher } from 'undici'
 import type { Line } from '../../../core/catalog/index.ts'
+import { isPrivateHost, lookupPublic } from '../../../core/public-address/index.ts'
 import type { Wire } from '../../../routing/lines/upstream-pool.ts'
-import { isPrivateHost, lookupPublic } from './public-address.ts'
 
 /** A file to fetch and the line that made it. */
 export interface DownloadTarget {
@@ -22,14 +22,12 @@ export interface DownloadRequest {
   readonly wire: Wire
 }
 
-/** The connections to lines, and those to other hosts, which must be public. */
-type Agents = Record<'own' | 'foreign', Agent>
-
-async function openAgents(): Promise<Agents> {
+/** Opens the connections to hosts that are no lines, which must be public. */
+async function openAgent(): Promise<Agent> {
   const { Agent } = await import('undici')
   // The exchange has its own clocks; undici's would end a long download.
-  const common: Agent.Options = { allowH2: false, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }
-  return { own: new Agent(common), foreign: new Agent({ ...common, connect: { lookup: lookupPublic } }) }
+  const clocks = { headersTimeout: 0, bodyTimeout: 0 }
+  return new Agent({ allowH2: false, pipelining: 1, ...clocks, connect: { lookup: lookupPublic } })
 }
 
 /** An address that must not be fetched. The message says why and does not repeat the address. */
@@ -42,7 +40,13 @@ class RefusedAddress extends Error {
  * on the line's own origin, or a public one over https. The same holds for redirects.
  */
 export class Downloads {
-  #opened: Promise<Agents> | undefined
+  readonly #wireTo: (line: Line) => Wire
+  #opened: Promise<Agent> | undefined
+
+  /** @param wireTo returns what sends requests to a line. */
+  constructor(wireTo: (line: Line) => Wire) {
+    this.#wireTo = wireTo
+  }
 
   /** @param from the address that redirected to this one. */
   requestFor(order: DownloadTarget, from?: URL): DownloadRequest {
@@ -58,21 +62,12 @@ export class Downloads {
 
   /** Ends all running downloads. */
   async close(): Promise<void> {
-    const { own, foreign } = (await this.#opened) ?? {}
-    await Promise.all([own?.destroy(), foreign?.destroy()])
+    await (await this.#opened)?.destroy()
   }
 
   #requestFor({ headers, callerHeaders, line }: DownloadTarget, at: URL): DownloadRequest {
     const isOwn = at.origin === line.origin
     if (!isOwn) refuseUnlessPublic(at)
-    const { origin } = at
-    this.#opened ??= openAgents()
-    const opened = this.#opened
-    const dispatch: Wire['dispatch'] = (request, handler) => {
-      opened
-        .then((agents) => agents[isOwn ? 'own' : 'foreign'].dispatch({ ...request, origin }, handler))
-        .catch((error: Error) => handler.onResponseError(null, error))
-    }
     return {
       at,
       request: {
@@ -82,8 +77,19 @@ export class Downloads {
           ? { ...headers, ...callerHeaders }
           : { 'accept-encoding': 'identity', ...callerHeaders },
       },
-      wire: { dispatch, dispatchFresh: dispatch },
+      wire: isOwn ? this.#wireTo(line) : this.#foreign(at.origin),
     }
+  }
+
+  #foreign(origin: string): Wire {
+    this.#opened ??= openAgent()
+    const opened = this.#opened
+    const dispatch: Wire['dispatch'] = (request, handler) => {
+      opened
+        .then((agent) => agent.dispatch({ ...request, origin }, handler))
+        .catch((error: Error) => handler.onResponseError(null, error))
+    }
+    return { dispatch, dispatchFresh: dispatch }
   }
 }
 

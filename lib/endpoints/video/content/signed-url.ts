@@ -8,19 +8,27 @@ export interface SignedQuery {
 
 /** Signs addresses of videos. A signed address works without a key, for one video and a limited time. */
 export class UrlSigner {
-  readonly #secret: string
+  #secrets: readonly string[]
   readonly #lifeMs: number
 
-  /** @param lifeMs how long an address is valid, in milliseconds. */
-  constructor(secret: string, lifeMs: number) {
-    this.#secret = secret
+  /**
+   * @param secrets the first one signs, and all are accepted.
+   * @param lifeMs how long an address is valid, in milliseconds.
+   */
+  constructor(secrets: readonly string[], lifeMs: number) {
+    this.#secrets = secrets
     this.#lifeMs = lifeMs
+  }
+
+  /** Signs and judges with other secrets from now on. */
+  use(secrets: readonly string[]): void {
+    this.#secrets = secrets
   }
 
   /** Returns the query of a signed address. */
   queryFor(id: string, now: number): string {
     const expires = String(Math.ceil((now + this.#lifeMs) / 1000))
-    return `expires=${expires}&signature=${this.#sign(id, expires).toString('base64url')}`
+    return `expires=${expires}&signature=${sign(this.#secrets[0] as string, id, expires).toString('base64url')}`
   }
 
   /** Checks the query of a signed address. The comparison takes constant time. */
@@ -28,12 +36,15 @@ export class UrlSigner {
     if (typeof expires !== 'string' || typeof signature !== 'string' || !/^\d{1,12}$/.test(expires))
       return 'wrong'
     const given = Buffer.from(signature, 'base64url')
-    const right = this.#sign(id, expires)
-    if (given.length !== right.length || !timingSafeEqual(given, right)) return 'wrong'
+    const isRight = this.#secrets.some((secret) => {
+      const right = sign(secret, id, expires)
+      return given.length === right.length && timingSafeEqual(given, right)
+    })
+    if (!isRight) return 'wrong'
     return Number(expires) * 1000 > now ? 'good' : 'expired'
   }
+}
 
-  #sign(id: string, expires: string): Buffer {
-    return createHmac('sha256', this.#secret).update(`${id}\n${expires}`).digest()
-  }
+function sign(secret: string, id: string, expires: string): Buffer {
+  return createHmac('sha256', secret).update(`${id}\n${expires}`).digest()
 }

@@ -1,24 +1,17 @@
 import type { Call, CallRequest, ChosenLine, LineSender } from '../../../core/call/index.ts'
-import type { Line } from '../../../core/catalog/index.ts'
+import { type Line, NO_TAGS } from '../../../core/catalog/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import { makesVideos, unfitFor, type VideoLineClients } from '../lines/line-clients.ts'
 import type { VideoCreate } from '../lines/video-create.ts'
 import type { VideoLines } from '../lines/video-lines.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
-import type { RecordKeeper } from '../tasks/record-keeper.ts'
 import { type TaskIntent, taskIdOf, type VideoTask } from '../tasks/task.ts'
 import { mostItCosts } from '../tasks/task-cost.ts'
-import type { TaskStore } from '../tasks/task-store.ts'
-import { CreateRecord, type CreateTarget } from './create-record.ts'
-import type { IntentGate } from './intent-gate.ts'
+import { CreateRecord, type CreateTarget, type RecordDeps } from './create-record.ts'
 import { requestedFacts } from './requested-facts.ts'
 
 /** The parts that {@link CreateCall} works with. */
-export interface CreateDeps {
-  readonly tasks: TaskStore
-  /** Writes the results of creates. */
-  readonly records: RecordKeeper
-  readonly gate: IntentGate
+export interface CreateDeps extends RecordDeps {
   readonly lines: VideoLines
   readonly clients: VideoLineClients
 }
@@ -48,7 +41,7 @@ export class CreateCall {
     this.#request = request
     this.#deps = deps
     this.#source = source
-    this.#record = new CreateRecord(call, deps.tasks, deps.records, deps.gate)
+    this.#record = new CreateRecord(call, deps)
     const { operation, body } = request
     this.#order = { operation, body, remixOf: source?.upstreamId ?? null }
   }
@@ -120,16 +113,20 @@ export class CreateCall {
   }
 
   #intentFor(target: CreateTarget, ahead: readonly ChosenLine[]): TaskIntent {
-    const { id, startedAt: createdAt, principal, idempotency } = this.#call
+    const { id, startedAt: createdAt, principal, user, tags, idempotency } = this.#call
     if (!principal) throw new TypeError('video: nobody to charge; mount authenticate before it')
     const facts = requestedFacts(this.#request, this.#source)
     const claim = idempotency?.claim ?? null
+    const { accountId: account, keyId: key } = principal
     return {
       ...target,
       id: taskIdOf(id),
       requestId: id,
-      account: principal.accountId,
-      key: principal.keyId,
+      account,
+      key,
+      budgets: this.#deps.budgets?.matching({ account, key, user, tags }, Date.now()),
+      user,
+      tags: tags ?? NO_TAGS,
       model: this.#request.model.id,
       protocol: this.#order.operation.protocol === 'ark' ? 'ark' : 'openai',
       facts,

@@ -1,5 +1,6 @@
 import { type Call, type CallEnding, type ChosenLine, entryOf } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
+import type { Budgets } from '../../../ledger/index.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
 import { intendedTask, takenTask } from '../tasks/new-task.ts'
 import type { RecordKeeper } from '../tasks/record-keeper.ts'
@@ -7,6 +8,15 @@ import { inTime } from '../tasks/store-wait.ts'
 import type { TaskIntent, VideoTask } from '../tasks/task.ts'
 import type { CreatedTask, Intended, TaskStore } from '../tasks/task-store.ts'
 import { type IntentGate, NotBegun } from './intent-gate.ts'
+
+/** The parts that {@link CreateRecord} works with. */
+export interface RecordDeps {
+  readonly tasks: TaskStore
+  /** Writes the results of creates. */
+  readonly records: RecordKeeper
+  readonly gate: IntentGate
+  readonly budgets: Pick<Budgets, 'matching' | 'refusal'> | undefined
+}
 
 /** The line that a create is sent to next. */
 export type CreateTarget = Pick<TaskIntent, 'line' | 'upstreamModel' | 'price' | 'answerBy'>
@@ -20,6 +30,7 @@ export class CreateRecord {
   readonly #tasks: TaskStore
   readonly #records: RecordKeeper
   readonly #gate: IntentGate
+  readonly #budgets: RecordDeps['budgets']
   /** Set while the store may have a row for it. */
   #intent: TaskIntent | undefined
   /** Whether the store has confirmed the row. */
@@ -27,11 +38,12 @@ export class CreateRecord {
   /** Resolves when the store has answered the intent or has failed; the call may have ended before. */
   #intended: Promise<void> = Promise.resolve()
 
-  constructor(call: Call, tasks: TaskStore, records: RecordKeeper, gate: IntentGate) {
+  constructor(call: Call, { tasks, records, gate, budgets }: RecordDeps) {
     this.#call = call
     this.#tasks = tasks
     this.#records = records
     this.#gate = gate
+    this.#budgets = budgets
   }
 
   /**
@@ -77,9 +89,9 @@ export class CreateRecord {
         return
       case 'refused': {
         this.#intent = undefined
-        const { refused, required, available } = intended
-        call.billing = { ...nothing, required, available }
-        throw call.refuse(refused)
+        const { refused, required, available, budget } = intended
+        call.billing = { ...nothing, required, available, ...(budget && { budget: budget.budget }) }
+        throw call.refuse(refused, budget && this.#budgets?.refusal(refused, budget))
       }
       case 'claim_lost':
         this.#intent = undefined

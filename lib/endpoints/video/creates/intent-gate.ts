@@ -30,9 +30,9 @@ export class IntentGate {
     this.#accounts.set(id, account)
     const isProbe = performance.now() - account.failedAt < HELD_UP_MS
     const isFree = isProbe ? account.running === 0 && this.#probes < PROBES : account.running < AT_ONCE
-    if (!isFree && (isProbe || !(await turnOf(account))))
+    if (isFree) account.running++
+    else if (isProbe || !(await turnOf(account)))
       throw new NotBegun('the account has too many creates under way')
-    account.running++
     if (isProbe) this.#probes++
     try {
       const result = await operate()
@@ -43,11 +43,11 @@ export class IntentGate {
       for (const answer of account.waiting) answer(false)
       throw error
     } finally {
-      account.running--
       if (isProbe) this.#probes--
       const [next] = account.waiting
+      // The place is handed over: nobody who comes now takes it before the one who waits.
       if (next) next(true)
-      else if (account.running === 0) this.#forgetLater(id, account)
+      else if (--account.running === 0) this.#forgetLater(id, account)
     }
   }
 

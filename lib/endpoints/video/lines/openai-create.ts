@@ -2,6 +2,7 @@ import type { LineRequest, LineRequestBody } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
 import {
   FormFile,
+  multipartBody,
   type TaskParameter,
   taskParameters,
   textsOf,
@@ -9,7 +10,6 @@ import {
 } from '../../../core/operations/index.ts'
 import { fileOf } from './data-url.ts'
 import { sizeOf } from './frame-size.ts'
-import { multipartBody } from './multipart-body.ts'
 import { jsonBody, jsonBytes, type VideoCreate } from './video-create.ts'
 
 /**

@@ -1,6 +1,7 @@
 import type { AttemptNote, Call, ChosenLine, LineSender, RoutingTrace } from '../../../core/call/index.ts'
 import type { Line } from '../../../core/catalog/index.ts'
 import type { GatewayError } from '../../../core/errors/index.ts'
+import type { Wire } from '../../../routing/lines/upstream-pool.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
 
 /** A create that is offered to one line after another. */
@@ -25,6 +26,8 @@ export interface VideoLines {
   pinnedTrace(): RoutingTrace
   /** Returns the address of a path on a line, and the headers that the line needs: names and values in turn. */
   address(line: Line, path: string): { readonly url: string; readonly headers: readonly string[] }
+  /** Returns what sends requests to a line, with the credentials that `address` cannot tell. */
+  wireTo(line: Line): Wire
   /**
    * Offers a create to the candidates of a call until a line accepts it or may have accepted it.
    *

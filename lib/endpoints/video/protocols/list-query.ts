@@ -18,14 +18,14 @@ const whole = (least: number, most: number) =>
     .refine((count) => count >= least && count <= most, `must be a whole number from ${least} to ${most}`)
 
 /** The query of `GET /v1/videos`. */
-export const videoList = z.object({
+export const videoList = z.strictObject({
   limit: whole(1, MAX_LISTED).default(20),
   after: plain(100).optional(),
   order: z.enum(['asc', 'desc'], 'must be "asc" or "desc"').default('desc'),
 })
 
 /** The query of `GET /api/v3/contents/generations/tasks`. */
-export const taskList = z.object({
+export const taskList = z.strictObject({
   page_num: whole(1, MAX_PAGE).default(1),
   page_size: whole(1, 500).default(20),
   'filter.status': z.enum(['queued', 'running', 'succeeded', 'failed', 'cancelled']).optional(),

@@ -7,9 +7,10 @@ import {
   type OptionRules,
   required,
 } from '../../../core/options/index.ts'
+import type { CallUsage } from '../../../core/usage/index.ts'
 import { FIRST_POLL_MS, intendedTask, KEPT_KEY_MS, takenTask } from './new-task.ts'
 import { isFinished, type Observation, type TaskIntent, type VideoTask } from './task.ts'
-import { chargedEntry } from './task-charge.ts'
+import { chargedEntry, usageOfTask } from './task-charge.ts'
 import { expiredTask, hasChanged, type Progress, progressOf } from './task-progress.ts'
 import { type Resolved, resolutionChange, resolvedTask, type TaskResolution } from './task-resolution.ts'
 import type {
@@ -29,7 +30,7 @@ export interface TaskMoney {
   /** Holds an amount; returns why it cannot be held, or undefined if it is held. */
   open(hold: PaidTask): Omit<Extract<Intended, { kind: 'refused' }>, 'kind'> | undefined
   /** Charges once and closes the hold. */
-  charge(charge: PaidTask): void
+  charge(charge: PaidTask & { readonly at: number; readonly usage: CallUsage }): void
   release(id: string): void
 }
 
@@ -40,6 +41,7 @@ interface PaidTask {
   readonly key: string | null
   /** In nano-units. */
   readonly amount: bigint
+  readonly budgets?: TaskIntent['budgets']
 }
 
 /** The operations on Idempotency-Keys that {@link MemoryTaskStore} needs. `MemoryIdempotencyStore` has them. */
@@ -109,10 +111,10 @@ export class MemoryTaskStore implements TaskStore {
   }
 
   async intend(intent: TaskIntent): Promise<Intended> {
-    const { id, requestId, account, key, hold, claim, answerBy } = intent
+    const { id, requestId, account, key, budgets, hold, claim, answerBy } = intent
     const standing = this.#kept.get(id)
     if (standing) return { kind: 'held', task: standing.task }
-    const refusal = this.#money.open({ id: requestId, account, key, amount: hold })
+    const refusal = this.#money.open({ id: requestId, account, key, budgets, amount: hold })
     if (refusal) return { kind: 'refused', ...refusal }
     if (claim && this.#claims?.pin(claim) === false) {
       this.#money.release(requestId)
@@ -250,7 +252,8 @@ export class MemoryTaskStore implements TaskStore {
     if (money === null) return
     const { requestId, account, key, charge } = task
     if (money === 'charge' && charge) {
-      this.#money.charge({ id: requestId, account, key, amount: charge.amount })
+      const at = task.finishedAt ?? Date.now()
+      this.#money.charge({ id: requestId, account, key, amount: charge.amount, at, usage: usageOfTask(task) })
       this.#calls?.amend(requestId, (entry) => chargedEntry(entry, task))
     } else this.#money.release(requestId)
     Object.assign(kept, { pollAt: null, pollOwner: null })

@@ -9,7 +9,12 @@ export const FIRST_POLL_MS = 2000
 export const KEPT_KEY_MS = 86_400_000
 
 /** Returns a task as it is before its create is sent. */
-export function intendedTask({ answerBy: _answerBy, claim: _claim, ...intent }: TaskIntent): VideoTask {
+export function intendedTask({
+  answerBy: _answerBy,
+  claim: _claim,
+  budgets: _budgets,
+  ...intent
+}: TaskIntent): VideoTask {
   return {
     ...intent,
     upstreamId: null,

@@ -1,5 +1,6 @@
 import type { CallLogEntry, IdempotencyClaim } from '../../../core/call/index.ts'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
+import type { BudgetPeriod } from '../../../ledger/index.ts'
 import type { KnownObservation } from './line-client.ts'
 import type { Observation, TaskIntent, TaskState, VideoTask } from './task.ts'
 import type { Resolved, TaskResolution } from './task-resolution.ts'
@@ -15,6 +16,8 @@ export type Intended =
       /** In nano-units, for the call log only. */
       readonly required: bigint
       readonly available: bigint
+      /** The budget that refuses; absent if none does. */
+      readonly budget?: BudgetPeriod
     }
   /** Another call has the Idempotency-Key now. Nothing was changed. */
   | { readonly kind: 'claim_lost' }

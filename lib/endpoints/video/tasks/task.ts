@@ -1,6 +1,7 @@
 import type { ChargeItem, IdempotencyClaim } from '../../../core/call/index.ts'
-import type { Price } from '../../../core/catalog/index.ts'
+import type { Price, Tags } from '../../../core/catalog/index.ts'
 import type { ErrorCode } from '../../../core/errors/index.ts'
+import type { BudgetPeriod } from '../../../ledger/index.ts'
 
 /**
  * The state of a task, the same for all protocols. A task never goes back to an earlier state. The states of the last
@@ -73,6 +74,9 @@ export interface VideoTask {
   readonly account: string
   /** The key whose quota is charged too; null if there is none. */
   readonly key: string | null
+  /** Whom and what the caller said that it is for. Absent: nobody, nothing. */
+  readonly user?: string | null
+  readonly tags?: Tags
   /** The caller's name of the model. */
   readonly model: string
   /** The line that has the task. All requests about the task go to it. */
@@ -124,6 +128,8 @@ export type TaskIntent = Pick<
   | 'requestId'
   | 'account'
   | 'key'
+  | 'user'
+  | 'tags'
   | 'model'
   | 'line'
   | 'upstreamModel'
@@ -133,6 +139,8 @@ export type TaskIntent = Pick<
   | 'hold'
   | 'createdAt'
 > & {
+  /** The budgets that its money counts against. Absent: none. */
+  readonly budgets?: readonly BudgetPeriod[] | undefined
   /** By when the create must be answered; after that, the task counts as unresolved. */
   readonly answerBy: number
   /** The Idempotency-Key of the creating call. It does not expire until the result of the create is known. */

@@ -1,0 +1,1 @@
+export { type UsageRoutesOptions, usageRoutes } from './usage.ts'

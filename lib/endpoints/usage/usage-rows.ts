@@ -1,0 +1,54 @@
+import { formatAmount } from '../../core/catalog/index.ts'
+import { durationOf, type UsageGroup, type UsageRow } from '../../core/usage/index.ts'
+
+/** A row as callers get it, the groups first. */
+export type DescribedRow = Readonly<Record<string, string | number | null>>
+
+/** @param withCost what the calls cost the operator is not for callers. */
+export function describeUsage(
+  { groups, sums }: UsageRow,
+  groupBy: readonly UsageGroup[],
+  withCost: boolean,
+): DescribedRow {
+  return {
+    ...Object.fromEntries(
+      groupBy.map((group, i) => [group, shownGroup(group, groups[i] as string | number)]),
+    ),
+    requests: sums.requests,
+    refused: sums.refused,
+    failed: sums.failed,
+    input_tokens: sums.inputTokens,
+    cached_input_tokens: sums.cachedInputTokens,
+    output_tokens: sums.outputTokens,
+    images: sums.images,
+    seconds: sums.milliseconds / 1000,
+    charged: formatAmount(sums.charged),
+    ...(withCost && { cost: formatAmount(sums.cost) }),
+    p50_ms: durationOf(sums.durations, 0.5),
+    p95_ms: durationOf(sums.durations, 0.95),
+  }
+}
+
+const LENGTH: Readonly<Record<string, number>> = { day: 'YYYY-MM-DD'.length, month: 'YYYY-MM'.length }
+
+function shownGroup(group: UsageGroup, value: string | number): string | null {
+  if (typeof value === 'string') return value === '' ? null : value
+  return new Date(value).toISOString().slice(0, LENGTH[group])
+}
+
+/** Returns rows as CSV (RFC 4180), with a line of names. */
+export function csvOf(names: readonly string[], rows: readonly DescribedRow[]): string {
+  const lines = [names.map(csvCell), ...rows.map((row) => names.map((name) => csvCell(row[name] ?? '')))]
+  return lines.map((cells) => `${cells.join()}\r\n`).join('')
+}
+
+/** A spreadsheet takes a text that begins so for a formula. */
+const FORMULA = /^[=+\-@\t\r]/
+
+function csvCell(value: string | number): string {
+  const text =
+    typeof value === 'string' && FORMULA.test(value) && !/^-?[\d.]+$/.test(value)
+      ? `'${value}`
+      : String(value)
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

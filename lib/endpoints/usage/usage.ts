@@ -1,0 +1,139 @@
+import type { Request, Response, Router } from 'express'
+import { callOf } from '../../core/call/index.ts'
+import { newRouter, ownQuery, readTaggedQuery, setNoStore } from '../../core/json-api/index.ts'
+import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
+import { boundedStore } from '../../core/store-guard/index.ts'
+import { type UsageStore, UsageSums } from '../../core/usage/index.ts'
+import { allUsageQuerySchema, askedUsage, cursorAfter, usageQuerySchema } from './usage-query.ts'
+import { csvOf, describeUsage } from './usage-rows.ts'
+
+/** Options of {@link usageRoutes}. */
+export interface UsageRoutesOptions {
+  /** What the calls have come to: the `usage` of a `MemoryLedger`, or a `SqlUsageStore`. */
+  store: UsageStore
+  /**
+   * Returns the id of the account whose usage a request may see. If it returns undefined, the request is refused with
+   * `missing_credential`. `'all'` gives access to all accounts, lines and costs: mount it behind your own authentication of
+   * operators. Defaults to the account that `authenticate` found.
+   */
+  account?: 'all' | ((req: Request) => string | undefined)
+}
+
+/** A year of a large account by users takes seconds. */
+const READ_MS = 30_000
+/** The most requests of an account that wait while another of it is read. */
+const MAX_WAITING = 16
+
+/**
+ * Returns the route `GET /usage`: requests, tokens, amounts and durations by hour, day, month, key, model, user and tag, as
+ * JSON or CSV.
+ *
+ * @throws TypeError at construction without a store.
+ * @example
+ * app.use('/v1', authenticate({ keys }), usageRoutes({ store: ledger.usage }))
+ */
+export function usageRoutes(options: UsageRoutesOptions): Router {
+  checkOptions('usageRoutes', options, {
+    store: required(anObjectWith('a UsageStore, such as new SqlUsageStore(db)', 'read')),
+    account: {
+      be: '"all" or a function of the request that returns an account',
+      accepts: (value) => value === 'all' || typeof value === 'function',
+    },
+  })
+  const { account = (req: Request) => callOf(req).principal?.accountId } = options
+  const store = boundedStore('usage', options.store, { read: READ_MS })
+  const isAll = account === 'all'
+  const turns = new ReadTurns()
+  const router = newRouter()
+  router.get('/usage', ownQuery, showUsage)
+  return router
+
+  async function showUsage(req: Request, res: Response): Promise<void> {
+    const scope = scopeOf(req)
+    const { query: given, tags } = readTaggedQuery(req, isAll ? allUsageQuerySchema : usageQuerySchema)
+    const asked = askedUsage(given, Date.now())
+    if ('fault' in asked)
+      throw callOf(req).refuse('invalid_request', {
+        param: asked.param,
+        message: `The query parameter "${asked.param}" ${asked.fault}.`,
+      })
+    const { from, to, groupBy, limit } = asked
+    const turn = await turns.take(scope.account, res)
+    if (turn === 'gone') return
+    if (turn === 'too many') throw callOf(req).refuse('concurrency_limited', { retryAfterMs: 1000 })
+    const query = { ...asked, ...scope, tags, limit: limit + 1 }
+    const found = await store.read(query).finally(() => turns.end(scope.account))
+    const rows = found.slice(0, limit)
+    const last = found.length > limit ? rows.at(-1) : undefined
+    const next = last ? cursorAfter(last) : null
+    setNoStore(res)
+    if (given.format === 'csv') {
+      // The columns are the same without rows.
+      const names = Object.keys(
+        describeUsage({ groups: groupBy.map(() => ''), sums: new UsageSums() }, groupBy, isAll),
+      )
+      if (next !== null) res.set('x-next-cursor', next)
+      res.attachment('usage.csv').type('text/csv')
+      res.send(
+        csvOf(
+          names,
+          rows.map((row) => describeUsage(row, groupBy, isAll)),
+        ),
+      )
+      return
+    }
+    res.json({
+      object: 'list',
+      from: new Date(from).toISOString(),
+      to: new Date(to).toISOString(),
+      data: rows.map((row) => describeUsage(row, groupBy, isAll)),
+      next_cursor: next,
+    })
+  }
+
+  /** Returns the filter for the request's account. It is empty, for all accounts, only if the options say `'all'`. */
+  function scopeOf(req: Request): { account?: string } {
+    if (account === 'all') return {}
+    const own = account(req)
+    if (own === undefined) throw callOf(req).refuse('missing_credential')
+    return { account: own }
+  }
+}
+
+/** Lets one request of each account be read at a time, so that a large account delays only its own. */
+class ReadTurns {
+  /** The requests that wait, of each account that has a turn. */
+  readonly #waiting = new Map<string | undefined, Set<() => void>>()
+
+  /** Resolves when the turn has come, which {@link end} ends, or when there will be none. */
+  async take(account: string | undefined, res: Response): Promise<'taken' | 'gone' | 'too many'> {
+    const waiting = this.#waiting.get(account)
+    if (!waiting) {
+      this.#waiting.set(account, new Set())
+      return 'taken'
+    }
+    if (waiting.size >= MAX_WAITING) return 'too many'
+    return new Promise((resolve) => {
+      const begin = (): void => {
+        res.off('close', leave)
+        resolve('taken')
+      }
+      const leave = (): void => {
+        waiting.delete(begin)
+        resolve('gone')
+      }
+      waiting.add(begin)
+      res.once('close', leave)
+    })
+  }
+
+  end(account: string | undefined): void {
+    const waiting = this.#waiting.get(account)
+    const [next] = waiting ?? []
+    if (!next) this.#waiting.delete(account)
+    else {
+      waiting?.delete(next)
+      next()
+    }
+  }
+}
