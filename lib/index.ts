@@ -1,20 +1,30 @@
-export { type Call, callOf, type Logger, openCall } from './core/call/index.ts'
+export { type Call, callOf, type Logger, openCall, ROLES, type Role } from './core/call/index.ts'
 export type { Catalog } from './core/catalog/index.ts'
 export { type ChangeLog, MemoryChangeLog } from './core/change-log/index.ts'
 export { ConfigError, type GatewayConfig, loadConfig } from './core/config/index.ts'
 export { ERROR_CODES, type ErrorCode, GatewayError } from './core/errors/index.ts'
 export { StoreAway, StoreGuard, type StoreGuardOptions } from './core/store-guard/index.ts'
+export { MemoryUsageStore, type UsageQuery, type UsageRow, type UsageStore } from './core/usage/index.ts'
 export { type AccountRoutesOptions, accountRoutes } from './endpoints/account/index.ts'
 export {
   type AccountStore,
+  type AdminAccess,
   type AdminRoutesOptions,
   adminAccess,
   adminRoutes,
+  type BudgetStore,
   type KeyStore,
+  KeyUses,
   type LineSwitchStore,
   MemoryAccountStore,
+  MemoryBudgetStore,
   MemoryKeyStore,
   MemoryLineSwitchStore,
+  MemoryOperatorStore,
+  MemorySessionStore,
+  type OperatorStore,
+  type SessionStore,
+  setSessionCookie,
 } from './endpoints/admin/index.ts'
 export { callLogRoutes } from './endpoints/calls/index.ts'
 export { type ModelRoutesOptions, modelRoutes } from './endpoints/models/index.ts'
@@ -25,6 +35,7 @@ export {
   type TicketStore,
   ticketRoutes,
 } from './endpoints/tickets/index.ts'
+export { type UsageRoutesOptions, usageRoutes } from './endpoints/usage/index.ts'
 export {
   MemoryTaskStore,
   TaskSettler,
@@ -35,6 +46,8 @@ export {
   videoEndpoints,
 } from './endpoints/video/index.ts'
 export {
+  Budgets,
+  type BudgetsOptions,
   LeasePool,
   type LeasePoolOptions,
   type Ledger,

@@ -11,6 +11,7 @@ export const RETRY_TIERS = {
     'key_quota_exhausted',
     'ip_not_allowed',
     'model_not_allowed',
+    'role_not_allowed',
     'invalid_request',
     'unsupported_feature',
     'context_too_long',

@@ -43,6 +43,11 @@ const FIRST_CAPACITY = 1024
 const shares = new Map<string | undefined, Share>()
 let processBytes = 0
 
+/** Returns the memory that the unfinished bodies of this process take. */
+export function heldBodyBytes(): number {
+  return processBytes
+}
+
 /**
  * A body that is being received, and the memory that it takes. What counts are bytes that came, not those that a header
  * announces. When the process has no room left, the account that holds most gives way, so that slow senders cannot

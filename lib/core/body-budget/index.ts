@@ -1,2 +1,2 @@
-export { type BudgetBounds, budgetOf, HeldBody } from './held-body.ts'
+export { type BudgetBounds, budgetOf, HeldBody, heldBodyBytes } from './held-body.ts'
 export { PieceCount } from './piece-count.ts'

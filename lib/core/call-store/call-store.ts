@@ -1,13 +1,25 @@
 import type { CallLogEntry } from '../call/index.ts'
+import type { Tags } from '../catalog/index.ts'
 
 /** Selects calls; a member that is left out does not filter. */
 export interface CallQuery {
   readonly account?: string | undefined
   /** Selects the calls with these ids. */
   readonly ids?: readonly string[] | undefined
+  readonly key?: string | undefined
   readonly model?: string | undefined
+  /** Selects calls whose last attempt went to this line. */
+  readonly line?: string | undefined
+  readonly user?: string | undefined
+  /** Selects calls that have all of these tags. */
+  readonly tags?: Tags | undefined
   readonly status?: number | undefined
+  /** The first digit of the status: 5 selects 500 to 599. */
+  readonly statusClass?: number | undefined
   readonly code?: string | undefined
+  readonly minDurationMs?: number | undefined
+  /** The caller's own `X-Request-Id`. */
+  readonly clientRequestId?: string | undefined
   /** Milliseconds since the epoch, inclusive. */
   readonly from?: number | undefined
   /** Milliseconds since the epoch, exclusive. */

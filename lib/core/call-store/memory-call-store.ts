@@ -1,11 +1,14 @@
-import type { CallLogEntry } from '../call/index.ts'
-import { aNumber, checkOptions } from '../options/index.ts'
+import { type CallLogEntry, lineOf } from '../call/index.ts'
+import { NO_TAGS, type Tags } from '../catalog/index.ts'
+import { aNumber, anObjectWith, checkOptions } from '../options/index.ts'
 import type { CallQuery, CallStore } from './call-store.ts'
 
 /** Options of {@link MemoryCallStore}. */
 export interface MemoryCallStoreOptions {
   /** Most entries to hold; the oldest are dropped. Defaults to 20000. */
   maxEntries?: number
+  /** Counts the entries, such as the `usage` of a `MemoryLedger`. Defaults to none. */
+  usage?: { count(entry: CallLogEntry): void }
 }
 
 type EntryChange = (entry: CallLogEntry) => CallLogEntry
@@ -21,6 +24,7 @@ const MAX_PENDING_CHANGES = 1000
  */
 export class MemoryCallStore implements CallStore {
   readonly #maxEntries: number
+  readonly #usage: MemoryCallStoreOptions['usage']
   /** Ascending by id. The slots before `#start` are empty: removing them one by one would move all the others. */
   #entries: (CallLogEntry | undefined)[] = []
   #start = 0
@@ -28,8 +32,12 @@ export class MemoryCallStore implements CallStore {
   readonly #pendingChanges = new Map<string, EntryChange>()
 
   constructor(options: MemoryCallStoreOptions = {}) {
-    checkOptions<MemoryCallStoreOptions>('MemoryCallStore', options, { maxEntries: aNumber('at least 1', 1) })
-    const { maxEntries = 20_000 } = options
+    checkOptions<MemoryCallStoreOptions>('MemoryCallStore', options, {
+      maxEntries: aNumber('at least 1', 1),
+      usage: anObjectWith('the usage of a MemoryLedger', 'count'),
+    })
+    const { maxEntries = 20_000, usage } = options
+    this.#usage = usage
     this.#maxEntries = maxEntries
   }
 
@@ -37,7 +45,8 @@ export class MemoryCallStore implements CallStore {
     for (const entry of entries) {
       const change = this.#pendingChanges.get(entry.id)
       this.#pendingChanges.delete(entry.id)
-      this.#insert(change ? change(entry) : entry)
+      // A change is of a charge that came later.
+      if (this.#insert(change ? change(entry) : entry)) this.#usage?.count(entry)
       if (this.#entries.length - this.#start > this.#maxEntries) this.#dropOldest()
     }
   }
@@ -89,15 +98,17 @@ export class MemoryCallStore implements CallStore {
     this.#pendingChanges.set(id, change)
   }
 
-  /** Inserts an entry in the order of ids. Calls end in about the order in which they began, so it goes near the end. */
-  #insert(entry: CallLogEntry): void {
+  /** Inserts an entry in the order of ids. Calls end in about the order in which they began, so it goes near the end. Returns false if it is there. */
+  #insert(entry: CallLogEntry): boolean {
     const last = this.#entries.at(-1)
     if (last === undefined || last.id < entry.id) {
       this.#entries.push(entry)
-      return
+      return true
     }
     const index = this.#indexOf(entry.id)
-    if (this.#entries[index]?.id !== entry.id) this.#entries.splice(index, 0, entry)
+    if (this.#entries[index]?.id === entry.id) return false
+    this.#entries.splice(index, 0, entry)
+    return true
   }
 
   /** Returns the index of an id, or the index at which it would be inserted. */
@@ -132,10 +143,21 @@ function matches(entry: CallLogEntry, query: CallQuery): boolean {
   return (
     (query.ids === undefined || query.ids.includes(entry.id)) &&
     (query.account === undefined || entry.account === query.account) &&
+    (query.key === undefined || entry.key === query.key) &&
     (query.model === undefined || entry.model === query.model) &&
+    (query.line === undefined || lineOf(entry) === query.line) &&
+    (query.user === undefined || entry.user === query.user) &&
+    (query.tags === undefined || hasTags(entry, query.tags)) &&
     (query.status === undefined || entry.status === query.status) &&
-    (query.code === undefined || entry.error_code === query.code)
+    (query.statusClass === undefined || Math.floor(entry.status / 100) === query.statusClass) &&
+    (query.code === undefined || entry.error_code === query.code) &&
+    (query.minDurationMs === undefined || entry.duration_ms >= query.minDurationMs) &&
+    (query.clientRequestId === undefined || entry.client_request_id === query.clientRequestId)
   )
+}
+
+function hasTags({ tags = NO_TAGS }: CallLogEntry, asked: Tags): boolean {
+  return Object.entries(asked).every(([name, value]) => Object.hasOwn(tags, name) && tags[name] === value)
 }
 
 function withoutBody(entry: CallLogEntry): CallLogEntry {

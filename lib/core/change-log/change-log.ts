@@ -11,6 +11,10 @@ export type ChangeAction =
   | 'account.created'
   | 'account.changed'
   | 'account.deposited'
+  | 'account.adjusted'
+  | 'budget.created'
+  | 'budget.changed'
+  | 'budget.deleted'
   | 'key.created'
   | 'key.changed'
   | 'key.rotated'
@@ -19,11 +23,20 @@ export type ChangeAction =
   | 'line.rests_lifted'
   | 'ticket.changed'
   | 'video_task.resolved'
+  | 'operator.created'
+  | 'operator.changed'
+  | 'operator.rotated'
+  | 'operator.deleted'
+  | 'session.opened'
+  | 'session.ended'
+  | 'webhook.created'
+  | 'webhook.rotated'
+  | 'webhook.deleted'
 
 /** A recorded change. */
 export interface RecordedChange extends ChangeOrigin {
   readonly action: ChangeAction
-  /** The id of the account, key, line, ticket or video task that was changed. */
+  /** The id of what was changed, such as an account, a key or a line. */
   readonly subject: string
   /** The subject before the change; null if it did not exist. Amounts are decimal strings; there are no secrets. */
   readonly before: object | null

@@ -1,5 +1,6 @@
 export { jsonBody, readBody } from './json-body.ts'
-export { fitting, listPage, pageMembers, readQuery } from './list-page.ts'
-export { newRouter } from './new-router.ts'
+export { fitting, listPage, pageMembers, readQuery, readTaggedQuery } from './list-page.ts'
+export { newRouter, ownQuery, protocolRouter } from './new-router.ts'
 export { noStore, setNoStore } from './no-store.ts'
 export { orNotFound } from './or-not-found.ts'
+export { queryTime } from './query-time.ts'

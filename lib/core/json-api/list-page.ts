@@ -1,6 +1,8 @@
 import type { Request } from 'express'
 import { z } from 'zod'
 import { callOf } from '../call/index.ts'
+import { isTagName, isTagValue, type Tags, tagsOf } from '../catalog/index.ts'
+import type { GatewayError } from '../errors/index.ts'
 
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
@@ -22,7 +24,7 @@ const limit = z
  *
  * @param isId whether a text has the form of an id; a cursor with any other text is refused.
  * @example
- * const query = z.object({ ...pageMembers(isRequestId), model: z.string().optional() })
+ * const query = z.strictObject({ ...pageMembers(isRequestId), model: z.string().optional() })
  */
 export function pageMembers(isId: (text: string) => boolean = (text) => text !== '') {
   const cursor = z
@@ -39,19 +41,43 @@ export function pageMembers(isId: (text: string) => boolean = (text) => text !==
 }
 
 /**
- * Validates the query of a request. Parameters that the schema does not know are ignored.
+ * Validates the query of a request. Parameters that a plain object schema does not know are ignored; a strict one refuses them.
  *
  * @throws {GatewayError} `invalid_request` with the invalid parameter as `param`.
  */
 export function readQuery<T extends z.ZodType>(req: Request, schema: T): z.output<T> {
-  const parsed = schema.safeParse(req.query)
+  return parsedQuery(req, req.query, schema)
+}
+
+const TAG = 'tag:'
+
+/** Does the same for a query that also has tags, such as `tag:team=search`. */
+export function readTaggedQuery<T extends z.ZodType>(
+  req: Request,
+  schema: T,
+): { query: z.output<T>; tags: Tags | undefined } {
+  const others: Record<string, unknown> = {}
+  const tags = new Map<string, string>()
+  for (const [param, value] of Object.entries(req.query)) {
+    const name = param.slice(TAG.length)
+    if (!param.startsWith(TAG)) others[param] = value
+    else if (isTagName(name) && typeof value === 'string' && isTagValue(value)) tags.set(name, value)
+    else throw refusal(req, param.slice(0, 100), 'must be the name of a tag and one value')
+  }
+  return { query: parsedQuery(req, others, schema), tags: tags.size > 0 ? tagsOf(tags) : undefined }
+}
+
+function parsedQuery<T extends z.ZodType>(req: Request, query: unknown, schema: T): z.output<T> {
+  const parsed = schema.safeParse(query)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]
-  const param = String(issue?.path[0] ?? 'query')
-  throw callOf(req).refuse('invalid_request', {
-    param,
-    message: `The query parameter "${param}" ${issue?.message}.`,
-  })
+  if (issue?.code === 'unrecognized_keys')
+    throw refusal(req, String(issue.keys[0]).slice(0, 100), 'is not known here')
+  throw refusal(req, String(issue?.path[0] ?? 'query'), issue?.message)
+}
+
+function refusal(req: Request, param: string, fault: string | undefined): GatewayError {
+  return callOf(req).refuse('invalid_request', { param, message: `The query parameter "${param}" ${fault}.` })
 }
 
 /** The body of a list. */

@@ -21,7 +21,7 @@ export interface KeptThingsOptions {
   /** The store of records. Defaults to this process's memory. */
   store?: KeptStore
   /**
-   * How long a response, an item or a container can be found after it was last recorded, in milliseconds. Other things
+   * How long a response, a message, an item or a container can be found after it was last recorded, in milliseconds. Other things
    * can be found until they are deleted. Defaults to 30 days.
    */
   keepMs?: number
@@ -49,7 +49,7 @@ export interface MadeThing extends KeptName {
 }
 
 /** Kinds of things that upstreams delete by themselves. */
-const PASSING: ReadonlySet<string> = new Set(['response', 'item', 'container', 'audio'])
+const PASSING: ReadonlySet<string> = new Set(['response', 'message', 'item', 'container', 'audio'])
 
 /** Longer ids are neither recorded nor looked up; no upstream is known to send one. */
 const MAX_ID_LENGTH = 1024

@@ -18,7 +18,9 @@ const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
 /** Returns the Anthropic-style error envelope. It has no code: callers branch on the status and `error.type`. */
 function anthropicErrorBody(error: GatewayError, requestId: string): object {
   const type = TYPE_BY_STATUS[error.status] ?? (error.status < 500 ? 'invalid_request_error' : 'api_error')
-  return { type: 'error', error: { type, message: error.message }, request_id: requestId }
+  const { message, details } = error
+  const told = details?.error_code === undefined ? undefined : { details }
+  return { type: 'error', error: { type, message, ...told }, request_id: requestId }
 }
 
 /** The protocol of `/v1/messages`. Its SDK reads the request id from `request-id`. */

@@ -1,0 +1,140 @@
+import type { CallLogEntry } from '../call/index.ts'
+import { NO_TAGS } from '../catalog/index.ts'
+import { FineRows } from './fine-rows.ts'
+import { shareOfEntry } from './usage-of.ts'
+import type { UsageGroup, UsageQuery, UsageRow, UsageStore } from './usage-store.ts'
+import { HOUR_MS, type UsageDimensions, type UsageShare, UsageSums } from './usage-sums.ts'
+
+interface MemoryRow {
+  readonly hour: number
+  readonly of: UsageDimensions
+  readonly sums: UsageSums
+}
+
+/** With more rows, users and tags are no longer told apart. */
+const MAX_ROWS = 100_000
+
+/** The usage of calls in this process's memory. A `MemoryLedger` has one; a `MemoryCallStore` adds the calls without a charge. */
+export class MemoryUsageStore implements UsageStore {
+  readonly #rows = new Map<string, MemoryRow>()
+  readonly #fine = new FineRows()
+
+  /** @param sign -1 takes away what was added. */
+  add(share: UsageShare, sign: 1 | -1 = 1): void {
+    const row = this.#rows.get(nameOf(share, share.user, share.tags)) ?? this.#open(share)
+    row.sums.add(share, sign)
+  }
+
+  /** Adds a call that has no charge. */
+  count(entry: CallLogEntry): void {
+    const share = shareOfEntry(entry)
+    if (share) this.add(share)
+  }
+
+  async read(query: UsageQuery): Promise<UsageRow[]> {
+    const rows = new Map<string, { groups: (string | number)[]; sums: UsageSums }>()
+    for (const row of this.#rows.values()) {
+      if (!isWithin(row, query)) continue
+      const groups = query.groupBy.map((group) => groupOf(row, group))
+      const name = JSON.stringify(groups)
+      const known = rows.get(name) ?? { groups, sums: new UsageSums() }
+      rows.set(name, known)
+      known.sums.merge(row.sums)
+    }
+    const { after, limit } = query
+    return (
+      [...rows.values()]
+        .filter(({ groups }) => after === undefined || compare(groups, after) > 0)
+        // Charges may have been undone.
+        .filter(({ sums }) => !sums.isEmpty)
+        .sort((one, other) => compare(one.groups, other.groups))
+        .slice(0, limit)
+    )
+  }
+
+  /** Returns what the charges of accounts and keys come to. */
+  charged(): { account: string; key: string | null; charged: bigint }[] {
+    return Array.from(this.#rows.values(), ({ of: { account, key }, sums }) => ({
+      account: account ?? '',
+      key,
+      charged: sums.charged,
+    }))
+  }
+
+  #open(share: UsageShare): MemoryRow {
+    const isFull = this.#rows.size >= MAX_ROWS
+    const { account, key, model, line, user, tags } = isFull
+      ? { ...share, user: null, tags: NO_TAGS }
+      : this.#fine.bounded(share)
+    const of = { account, key, model, line, user, tags }
+    const name = nameOf(share, of.user, of.tags)
+    const row = this.#rows.get(name) ?? { hour: hourOf(share.at), of, sums: new UsageSums() }
+    this.#rows.set(name, row)
+    return row
+  }
+}
+
+function hourOf(at: number): number {
+  return at - (at % HOUR_MS)
+}
+
+function nameOf(
+  { at, account, key, model, line }: UsageShare,
+  user: string | null,
+  tags: UsageShare['tags'],
+): string {
+  const tagged = tags === NO_TAGS ? '' : JSON.stringify(tags)
+  return `${hourOf(at)}\n${account}\n${key}\n${model}\n${line}\n${user}\n${tagged}`
+}
+
+function isWithin({ hour, of }: MemoryRow, query: UsageQuery): boolean {
+  const { from, to, account, key, model, line, user, tags = NO_TAGS } = query
+  return (
+    hour >= from &&
+    hour < to &&
+    (account === undefined || (of.account ?? '') === account) &&
+    (key === undefined || (of.key ?? '') === key) &&
+    (model === undefined || (of.model ?? '') === model) &&
+    (line === undefined || (of.line ?? '') === line) &&
+    (user === undefined || (of.user ?? '') === user) &&
+    Object.entries(tags).every(([name, value]) => tagOf(of, name) === value)
+  )
+}
+
+function tagOf({ tags }: UsageDimensions, name: string): string {
+  return Object.hasOwn(tags, name) ? (tags[name] as string) : ''
+}
+
+function groupOf({ hour, of }: MemoryRow, group: UsageGroup): string | number {
+  switch (group) {
+    case 'hour':
+      return hour
+    case 'day':
+      return hour - (hour % (24 * HOUR_MS))
+    case 'month': {
+      const time = new Date(hour)
+      return Date.UTC(time.getUTCFullYear(), time.getUTCMonth())
+    }
+    case 'account':
+    case 'key':
+    case 'model':
+    case 'line':
+    case 'user':
+      return of[group] ?? ''
+    default:
+      return tagOf(of, group.slice('tag:'.length))
+  }
+}
+
+/** Compares as databases do: texts by their bytes. */
+function compare(one: UsageRow['groups'], other: UsageRow['groups']): number {
+  for (const [i, value] of one.entries()) {
+    const against = other[i] as string | number
+    const order =
+      typeof value === 'string'
+        ? Buffer.compare(Buffer.from(value), Buffer.from(String(against)))
+        : value - Number(against)
+    if (order !== 0) return order
+  }
+  return 0
+}

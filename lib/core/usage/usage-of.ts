@@ -1,0 +1,85 @@
+import { type CallLogEntry, lineOf } from '../call/index.ts'
+import { NO_TAGS } from '../catalog/index.ts'
+import type { CallUsage, UsageShare } from './usage-sums.ts'
+
+/** A charge, as far as usage needs it. */
+interface Charged {
+  readonly account: string
+  readonly key: string | null
+  readonly amount: bigint
+  readonly cost?: bigint | null
+  readonly at: number
+  readonly usage?: CallUsage | null
+}
+
+/** The usage of a call of which only the charge is known. */
+export const NOT_KNOWN: CallUsage = {
+  model: null,
+  line: null,
+  user: null,
+  tags: NO_TAGS,
+  requests: 1,
+  refused: 0,
+  failed: 0,
+  durationMs: null,
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  outputTokens: 0,
+  images: 0,
+  seconds: 0,
+}
+
+/** Returns what a charge adds. */
+export function shareOfCharge({ account, key, amount, cost, at, usage }: Charged): UsageShare {
+  return { ...(usage ?? NOT_KNOWN), account, key, at, charged: amount, cost: cost ?? 0n }
+}
+
+/** Returns what a call adds that has no charge; undefined if it is counted with its charge, or is a look-up. */
+export function shareOfEntry(entry: CallLogEntry): UsageShare | undefined {
+  const { account, key, created_at: createdAt } = entry
+  if (isLookUp(entry) || isSettled(entry)) return undefined
+  return { ...usageOfEntry(entry), account, key, at: Date.parse(createdAt), charged: 0n, cost: 0n }
+}
+
+/** Returns the usage of a call by its log entry. */
+export function usageOfEntry(entry: CallLogEntry): CallUsage {
+  const { request, routing, usage, repeats = 0, outcome } = entry
+  const requests = 1 + repeats
+  const failed = isFailed(outcome, entry.error_code) ? requests : 0
+  const refused = outcome === 'refused' ? requests : 0
+  return {
+    // A model that does not exist could have any name.
+    model: request || routing ? entry.model : null,
+    line: lineOf(entry),
+    user: entry.user ?? null,
+    tags: entry.tags ?? NO_TAGS,
+    requests,
+    refused,
+    failed,
+    durationMs: refused || failed ? null : entry.duration_ms,
+    inputTokens: usage?.input_tokens ?? 0,
+    cachedInputTokens: usage?.cached_input_tokens ?? 0,
+    outputTokens: usage?.output_tokens ?? 0,
+    images: usage?.images ?? 0,
+    seconds: usage?.seconds ?? 0,
+  }
+}
+
+/** Whether a call failed: also after a part of its answer was sent, unless its caller left. */
+export function isFailed(finish: CallLogEntry['outcome'], code: string | null): boolean {
+  if (finish === 'failed') return true
+  return finish === 'interrupted' && code !== null && code !== 'client_closed_request'
+}
+
+/** Whether a call neither runs a model nor is passed on. */
+function isLookUp({ method, billing, request, routing, outcome }: CallLogEntry): boolean {
+  if (billing !== null) return false
+  if (method === 'GET' || method === 'HEAD' || method === 'DELETE') return true
+  return outcome === 'completed' && request === null && routing === null
+}
+
+/** Whether a ledger has a charge of the call, or gets one. A call that costs nothing has one only if money was held, or for its key. */
+function isSettled({ billing, idempotency_key: key }: CallLogEntry): boolean {
+  if (!billing || billing.charged === null) return false
+  return billing.charged !== '0' || billing.reserved !== '0' || key !== null
+}
