@@ -10,8 +10,11 @@ export interface Account {
   readonly limits: Limits
   /** For operators. */
   readonly name?: string | null
+  readonly status?: 'active' | 'suspended'
   readonly regions?: readonly string[] | null
   readonly line_regions?: readonly string[] | null
+  /** What the settings name that does not exist. */
+  readonly warnings?: readonly string[]
   readonly created_at?: string
 }
 

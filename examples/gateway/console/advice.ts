@@ -9,6 +9,7 @@ const ADVICE: Readonly<Record<ErrorCode, string>> = {
   key_quota_exhausted: 'The quota of the key was used up: see "required" and "available" under Billing.',
   ip_not_allowed: 'The address of the caller is not on the list of the key.',
   model_not_allowed: 'The key may not use this model.',
+  role_not_allowed: 'The role of the operator does not include this.',
   invalid_request:
     'The request was not valid. A frequent cause is a model at an endpoint of another kind, such as a video model at /v1/chat/completions.',
   unsupported_feature:

@@ -6,6 +6,8 @@ export class ApiFault extends Error {
   readonly status: number
   readonly code: string | null
   readonly requestId: string | null
+  /** How long to wait before the request is sent again; null if the gateway did not say. */
+  retryAfterMs: number | null = null
 
   constructor(message: string, status: number, code: string | null, requestId: string | null) {
     super(message)
@@ -27,39 +29,50 @@ export type Query = Readonly<Record<string, string | number | undefined>>
 
 /** Sends requests to the gateway with the session's credential. Methods reject with {@link ApiFault}. */
 export class Api {
-  readonly #authorization: string
+  readonly #credential: Readonly<Record<string, string>>
   readonly #onSignedOut: (fault: ApiFault) => void
 
   /** @param onSignedOut called when the credential is no longer valid. */
   constructor({ secret }: Pick<Session, 'secret'>, onSignedOut: (fault: ApiFault) => void = () => {}) {
-    this.#authorization = `Bearer ${secret}`
+    // The gateway takes the cookie from requests with this header only, which pages of other origins cannot send.
+    this.#credential = secret === null ? { 'x-gateway-console': '1' } : { authorization: `Bearer ${secret}` }
     this.#onSignedOut = onSignedOut
   }
 
   /** @param path relative to the page, such as `v1/calls`, because the page can be below a proxy's prefix. */
-  get<T>(path: string, query: Query = {}, signal: AbortSignal | null = null): Promise<T> {
+  async get<T>(path: string, query: Query = {}, signal: AbortSignal | null = null): Promise<T> {
+    return parsed<T>((await this.#get(path, query, signal)).text)
+  }
+
+  /** Returns a page of CSV as it was sent, with the cursor of the next one. */
+  async csv(path: string, query: Query, signal: AbortSignal) {
+    const { text, headers } = await this.#get(path, query, signal)
+    return { text, next: headers.get('x-next-cursor') }
+  }
+
+  #get(path: string, query: Query, signal: AbortSignal | null) {
     const given = Object.entries(query).flatMap(([name, value]) =>
       value === undefined || value === '' ? [] : [[name, String(value)]],
     )
     const search = new URLSearchParams(given).toString()
-    return this.#ask<T>('GET', search === '' ? path : `${path}?${search}`, undefined, signal)
+    return this.#ask('GET', search === '' ? path : `${path}?${search}`, undefined, signal)
   }
 
-  send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<T> {
-    return this.#ask<T>(method, path, body, null)
+  async send<T>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<T> {
+    return parsed<T>((await this.#ask(method, path, body, null)).text)
   }
 
-  async #ask<T>(method: string, path: string, body: object | undefined, signal: AbortSignal | null) {
+  async #ask(method: string, path: string, body: object | undefined, signal: AbortSignal | null) {
     const response = await fetch(path, {
       method,
       headers: {
-        authorization: this.#authorization,
+        ...this.#credential,
         ...(body && { 'content-type': 'application/json' }),
       },
       body: body ? JSON.stringify(body) : null,
       signal,
       cache: 'no-store',
-      credentials: 'omit',
+      credentials: 'authorization' in this.#credential ? 'omit' : 'same-origin',
     }).catch((error: unknown) => {
       if (signal?.aborted) throw error
       throw new ApiFault('The gateway cannot be reached. Is it running?', 0, null, null)
@@ -70,17 +83,24 @@ export class Api {
       if (fault.status === 401) this.#onSignedOut(fault)
       throw fault
     }
-    // The type is not checked; the endpoint's README describes its answer.
-    const answer: T = text === '' ? undefined : JSON.parse(text)
-    return answer
+    return { text, headers: response.headers }
   }
+}
+
+/** Parses an answer. The type is not checked; the endpoint's README describes it. */
+function parsed<T>(text: string): T {
+  const answer: T = text === '' ? undefined : JSON.parse(text)
+  return answer
 }
 
 function faultIn(response: Response, text: string): ApiFault {
   const requestId = response.headers.get('x-request-id')
   const { message, code } = errorIn(text)
   const words = typeof message === 'string' ? message : `The gateway answered ${response.status}.`
-  return new ApiFault(words, response.status, typeof code === 'string' ? code : null, requestId)
+  const fault = new ApiFault(words, response.status, typeof code === 'string' ? code : null, requestId)
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
+  if (Number.isFinite(seconds)) fault.retryAfterMs = seconds * 1000
+  return fault
 }
 
 function errorIn(text: string): { message?: unknown; code?: unknown } {

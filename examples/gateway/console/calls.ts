@@ -5,7 +5,7 @@ import type { Session } from './session.ts'
 export type Call = CallLogEntry
 
 /** Returns the path of calls: holders of keys see those of their account, operators see all. */
-function pathOf({ kind }: Session): string {
+export function callsPath({ kind }: Session): string {
   return kind === 'admin' ? 'admin/calls' : 'v1/calls'
 }
 
@@ -17,12 +17,12 @@ export interface CallsSource {
 
 /** Reads one page of calls, newest first. */
 export function listCalls({ session, api, signal }: CallsSource, query: Query): Promise<Page<Call>> {
-  return api.get<Page<Call>>(pathOf(session), query, signal)
+  return api.get<Page<Call>>(callsPath(session), query, signal)
 }
 
 /** Reads one call, with its stored answer. */
 export function findCall({ session, api, signal }: CallsSource, id: string): Promise<Call> {
-  return api.get<Call>(`${pathOf(session)}/${encodeURIComponent(id)}`, {}, signal)
+  return api.get<Call>(`${callsPath(session)}/${encodeURIComponent(id)}`, {}, signal)
 }
 
 /** Returns the lines that a call tried, in their order. */

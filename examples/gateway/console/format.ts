@@ -26,6 +26,11 @@ export function usd(amount: string | null | undefined): string {
   return `${negative ? '−' : ''}$${COUNT.format(BigInt(whole))}.${places.padEnd(2, '0')}`
 }
 
+/** Whether a text is an amount that the gateway takes, such as -12.50. */
+export function isAmount(text: string): boolean {
+  return /^-?\d{1,10}(\.\d{1,9})?$/.test(text)
+}
+
 const NANOS = 9
 
 /** Parses a decimal string into nano-units, which can be added without rounding. */
@@ -35,11 +40,30 @@ export function nanosOf(amount: string): bigint {
   return amount.startsWith('-') ? -nanos : nanos
 }
 
-/** Formats nano-units as a decimal string. */
-export function amountOf(nanos: bigint): string {
-  const digits = String(nanos < 0n ? -nanos : nanos).padStart(NANOS + 1, '0')
-  const places = digits.slice(-NANOS).replace(/0+$/, '')
-  return `${nanos < 0n ? '-' : ''}${digits.slice(0, -NANOS)}${places === '' ? '' : `.${places}`}`
+/** Shows an amount rounded to cents, or to three digits below a dollar; its title has all places. */
+export function aboutUsd(amount: string | null | undefined): HTMLElement | string {
+  if (amount === null || amount === undefined) return NOTHING
+  const value = Number(amount)
+  const about = Math.abs(value) >= 1 || value === 0 ? value.toFixed(2) : rounded(value)
+  return h('span', { title: usd(amount) }, usd(about))
+}
+
+/** Rounds to three digits, never to 1e-7. */
+function rounded(value: number): string {
+  return Number(value.toPrecision(3)).toFixed(9).replace(/0+$/, '')
+}
+
+/** Formats an amount of a chart, with the places that its size needs. */
+export function money(value: number, short: boolean): string {
+  if (!short) return usd(value.toFixed(9).replace(/\.?0+$/, ''))
+  return `$${value >= 1 || value === 0 ? compact(value) : rounded(value)}`
+}
+
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact' })
+
+/** Formats a number for an axis: 12K. */
+export function compact(value: number): string {
+  return COMPACT.format(value)
 }
 
 const two = (value: number): string => String(value).padStart(2, '0')
@@ -52,6 +76,12 @@ export function day(time: Date): string {
 /** Formats a time in the user's time zone: 17:05. */
 export function clock(time: Date): string {
   return `${two(time.getHours())}:${two(time.getMinutes())}`
+}
+
+/** Formats a time for an input of a form, in the user's time zone; nothing if there is none. */
+export function localTime(text: string | null | undefined): string {
+  const time = new Date(text ?? '')
+  return Number.isNaN(time.getTime()) ? '' : `${day(time)}T${clock(time)}`
 }
 
 /** Returns an element with a time in the user's time zone; its title has the exact time. */

@@ -1,7 +1,8 @@
 import { h } from './element.ts'
+import { search } from './parts/search.ts'
 import { linkTo } from './router.ts'
 import { NAVIGATION } from './routes.ts'
-import type { Session } from './session.ts'
+import { may, type Session } from './session.ts'
 import type { ViewContent } from './view.ts'
 
 /** The frame around the views. */
@@ -57,27 +58,30 @@ function header(session: Session, place: string, signOut: () => void): HTMLEleme
       'Gateway',
     ),
     toggle,
+    search(),
     menu,
   )
 }
 
-function navigation({ kind }: Session, place: string): HTMLElement {
+function navigation(session: Session, place: string): HTMLElement {
   const [path = ''] = place.split('?')
   const current = path.split('/')[1] ?? ''
   return h(
     'nav',
     { 'aria-label': 'Views' },
-    NAVIGATION[kind].map(([view, text]) =>
-      h('a', { href: linkTo(view), 'aria-current': view === current ? 'page' : null }, text),
-    ),
+    NAVIGATION[session.kind]
+      .filter(([, , role]) => role === undefined || may(session, role))
+      .map(([view, text]) =>
+        h('a', { href: linkTo(view), 'aria-current': view === current ? 'page' : null }, text),
+      ),
   )
 }
 
-function whoIs({ kind }: Session, signOut: () => void): HTMLElement {
+function whoIs({ kind, name, roles }: Session, signOut: () => void): HTMLElement {
   return h(
     'div',
     { class: 'who' },
-    h('span', {}, kind === 'admin' ? 'Operator' : 'Key holder'),
+    h('span', {}, kind === 'admin' ? `${name} (${roles.join(', ')})` : 'Key holder'),
     h('button', { type: 'button', class: 'quiet', click: signOut }, 'Sign out'),
   )
 }

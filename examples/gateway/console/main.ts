@@ -55,6 +55,14 @@ function showSignIn(refused: unknown): HTMLElement {
 }
 
 function signOut(fault?: unknown): void {
+  const session = currentSession()
+  // Only the gateway can end what a cookie stands for.
+  if (session?.secret === null && fault === undefined) {
+    forgetSession()
+    const ended = new Api(session).send('DELETE', 'admin/session').catch(() => undefined)
+    void ended.then(() => show(true))
+    return
+  }
   forgetSession()
   show(true, fault)
 }

@@ -1,8 +1,22 @@
 import { Api } from './api.ts'
-import { h } from './element.ts'
+import { fill, h } from './element.ts'
 import { field, form } from './parts/form.ts'
 import { faultNotice, notice } from './parts/notice.ts'
-import { keepSession, type Session } from './session.ts'
+import { keepSession, type Role, type Session } from './session.ts'
+
+/** The answer of `GET /admin/session`. */
+interface OwnSession {
+  readonly name: string
+  readonly roles: readonly Role[]
+}
+
+/** Why the gateway signed nobody in, by the word behind `?refused=`. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  no_role: 'You are known, but have no role here. Ask whoever runs the gateway for one.',
+  away: 'The sign-in service does not answer. Try again in a moment, or use a token.',
+  failed: 'Signing in did not succeed. Try again.',
+  slow_down: 'There were too many failed attempts from your address. Wait a minute.',
+}
 
 /**
  * Shows the sign-in page. A credential is checked before it is stored.
@@ -13,9 +27,7 @@ export function signIn(refused: unknown, done: () => void): { element: HTMLEleme
   const heading = h('h1', { tabindex: -1 }, 'Gateway console')
   const act = async ({ kind, secret = '' }: Readonly<Record<string, string>>) => {
     if (secret === '') return notice('bad', 'Type in your key or token.')
-    const session: Session = { kind: kind === 'admin' ? 'admin' : 'key', secret }
-    await tried(session)
-    keepSession(session)
+    keepSession(await sessionOf(kind === 'admin' ? 'admin' : 'key', secret))
     done()
   }
   const entry = form({
@@ -28,7 +40,7 @@ export function signIn(refused: unknown, done: () => void): { element: HTMLEleme
         { class: 'kinds' },
         h('legend', {}, 'Sign in with'),
         kindChoice('key', 'an API key', 'your account: its calls, money and models', true),
-        kindChoice('admin', 'the admin token', 'everything, for those who run the service', false),
+        kindChoice('admin', 'the admin token', "or an operator's own, for those who run the service", false),
       ),
       field({
         name: 'secret',
@@ -38,15 +50,48 @@ export function signIn(refused: unknown, done: () => void): { element: HTMLEleme
       }),
     ],
   })
-  const reason = refused === undefined ? null : faultNotice(refused)
-  return { element: h('main', { class: 'way-in', id: 'main' }, heading, reason, entry), heading }
+  const provider = h('div', {})
+  void offerProvider(provider, refused === undefined, done)
+  return {
+    element: h('main', { class: 'way-in', id: 'main' }, heading, reasonOf(refused), provider, entry),
+    heading,
+  }
 }
 
-/** Rejects if the credential is not valid. */
-async function tried(session: Session): Promise<void> {
-  const api = new Api(session)
-  if (session.kind === 'admin') await api.get('admin/accounts', { limit: 1 })
-  else await api.get('v1/calls', { limit: 1 })
+/** Returns why nobody is signed in, if there is a reason, and takes it out of the page's address. */
+function reasonOf(refused: unknown): HTMLElement | null {
+  const word = new URLSearchParams(location.search).get('refused')
+  if (word !== null) history.replaceState(null, '', `${location.pathname}${location.hash}`)
+  if (refused !== undefined) return faultNotice(refused)
+  const text = word !== null && Object.hasOwn(REFUSALS, word) ? REFUSALS[word] : undefined
+  return text === undefined ? null : notice('bad', text)
+}
+
+/** Offers to sign in at the provider, if there is one; signs in at once whoever has done so before, in any tab. */
+async function offerProvider(place: HTMLElement, resume: boolean, done: () => void): Promise<void> {
+  const api = new Api({ secret: null })
+  const { name } = await api
+    .get<{ name: string | null }>('console/sign-in/provider')
+    .catch(() => ({ name: null }))
+  if (name === null) return
+  fill(place, h('a', { class: 'button', href: 'console/sign-in' }, `Sign in with ${name}`))
+  if (!resume) return
+  const session = await sessionOf('admin', null).catch(() => undefined)
+  if (session && place.isConnected) {
+    keepSession(session)
+    done()
+  }
+}
+
+/** Returns the session that a credential makes; rejects if it is not valid. */
+async function sessionOf(kind: Session['kind'], secret: string | null): Promise<Session> {
+  const api = new Api({ secret })
+  if (kind === 'admin') {
+    const { name, roles } = await api.get<OwnSession>('admin/session')
+    return { kind, secret, name, roles }
+  }
+  await api.get('v1/calls', { limit: 1 })
+  return { kind, secret, name: '', roles: [] }
 }
 
 function kindChoice(value: Session['kind'], name: string, shows: string, checked: boolean): HTMLElement {

@@ -79,6 +79,12 @@ export async function signIn({ page }: ConsoleTab, kind: 'key' | 'admin', secret
   await page.getByRole('button', { name: 'Sign in' }).click()
 }
 
+/** Opens the dialog behind a button. */
+export async function dialogOf(page: Page, button: string | RegExp): Promise<Locator> {
+  await page.getByRole('button', { name: button }).click()
+  return page.getByRole('dialog')
+}
+
 /** The part of a page under a heading. */
 export function sectionOf(page: Page, heading: string): Locator {
   return page.locator('section', { has: page.getByRole('heading', { name: heading, exact: true }) }).last()

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { describe, it } from 'node:test'
 import { post } from '../../support/gateway-process.ts'
-import { assertShows, textOf, WITHOUT_CHROMIUM } from './browser.ts'
+import { assertShows, detailOf, textOf, WITHOUT_CHROMIUM } from './browser.ts'
 import { consoleSuite } from './console-gateway.ts'
 
 describe('the calls in the console', { skip: WITHOUT_CHROMIUM }, () => {
@@ -10,12 +11,12 @@ describe('the calls in the console', { skip: WITHOUT_CHROMIUM }, () => {
   it('a call is found by its request id; one that is not there is said to be missing', async () => {
     const id = await suite.called('chat-small')
     const { page, close } = await suite.signedIn('key')
-    await page.getByLabel('Request id').fill(` ${id} `)
-    await page.getByRole('button', { name: 'Find' }).click()
+    const search = page.getByRole('searchbox')
+    await search.fill(` ${id} `)
+    await page.keyboard.press('Enter')
     await page.waitForURL(`**/console#/calls/${id}`)
     await assertShows(page.getByRole('main'), '200 completed')
-    await page.getByRole('link', { name: 'Find a call' }).click()
-    await page.getByLabel('Request id').fill('req_nothing')
+    await search.fill('req_nothing')
     await page.keyboard.press('Enter')
     await assertShows(page.getByRole('alert'), 'There is no such thing here')
     await close()
@@ -54,6 +55,57 @@ describe('the calls in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await tab.go('/calls?status=999')
     await assertShows(page.getByRole('alert'), 'must be an HTTP status')
     await tab.close()
+  })
+
+  it('are narrowed by key, user, tags, line, class of status and duration, and exported as they are narrowed', async () => {
+    const headers = { 'x-gateway-tags': 'team=search,env=prod' }
+    const tagged = await suite.called('chat-failover', { user: '=ada' }, headers)
+    const failed = await suite.called('demo-failing', { user: 'bob' }, { 'x-gateway-tags': 'team=search' })
+    const { page, go, close } = await suite.signedIn('admin')
+    const ids = page.getByRole('table', { name: 'Calls' }).getByRole('rowheader')
+    const listed = async (query: string): Promise<string[]> => {
+      await go(`/calls?${query}`)
+      await page.locator('[aria-busy=false]').first().waitFor()
+      return (await ids.allInnerTexts()).filter((id) => id === tagged || id === failed)
+    }
+    assert.deepEqual(await listed('key=key_demo'), [failed, tagged])
+    assert.deepEqual(await listed('key=key_other'), [])
+    assert.deepEqual(await listed('user=bob'), [failed])
+    assert.deepEqual(await listed('tag=team%3Dsearch'), [failed, tagged])
+    assert.deepEqual(await listed('tag=team%3Dsearch+env%3Dprod'), [tagged])
+    assert.deepEqual(await listed('tag=env%3Dtest'), [])
+    assert.deepEqual(await listed('line=demo-eu&tag=team%3Dsearch'), [tagged])
+    assert.deepEqual(await listed('status=5xx'), [failed])
+    assert.deepEqual(await listed('min_duration_ms=600000'), [])
+
+    await listed('tag=team%3Dsearch')
+    const file = async (format: string): Promise<string> => {
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: `Export ${format}` }).click(),
+      ])
+      return readFile(await download.path(), 'utf8')
+    }
+    const entries = JSON.parse(await file('JSON')) as { id: string }[]
+    assert.deepEqual(
+      entries.map(({ id }) => id),
+      [failed, tagged],
+    )
+    const csv = (await file('CSV')).split('\r\n')
+    assert.equal(csv.length, 4, 'a heading, two calls, and the end of the last line')
+    assert.match(String(csv[0]), /^id,.*usage\.input_tokens.*billing\.charged/)
+    assert.ok(csv[2]?.startsWith(tagged) && csv[2].includes(",'=ada,"), 'a formula is text')
+    await go(`/calls/${tagged}`)
+    await assertShows(detailOf(page, 'Tags'), 'env=prod team=search')
+    await detailOf(page, 'Account').getByRole('link', { name: 'demo' }).click()
+    await page.waitForURL('**/accounts/demo')
+    await page.getByRole('link', { name: 'Calls', exact: true }).last().click()
+    await page.waitForURL('**/calls?account=demo')
+    await go(`/calls/${tagged}`)
+    await detailOf(page, 'Key').getByRole('link', { name: 'key_demo' }).click()
+    await page.getByRole('main').getByRole('link', { name: 'Calls' }).click()
+    await page.waitForURL('**/calls?key=key_demo')
+    await close()
   })
 
   it('are paged', async () => {

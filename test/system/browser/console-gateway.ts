@@ -20,6 +20,8 @@ export interface ConsoleSuite {
   readonly browser: Browser
   /** Calls a model and waits for its entry in the log; answers its request id. */
   called(model: string, extra?: object, headers?: Record<string, string>): Promise<string>
+  /** Files a ticket about a call of the demo key; answers its number. */
+  filed(requestId: string, message: string): Promise<string>
   /** Asks the admin API. */
   admin<T>(method: string, path: string, body?: object): Promise<T>
   /** A tab in which somebody has signed in. */
@@ -50,8 +52,16 @@ export function consoleSuite(): ConsoleSuite {
       await answer.arrayBuffer()
       const id = answer.headers.get('x-request-id')
       assert.ok(id)
-      await lookUp(gateway.url, id)
+      await lookUp(gateway.url, id, headers.authorization?.replace('Bearer ', ''))
       return id
+    },
+    async filed(requestId, message) {
+      const answer = await fetch(`${gateway.url}/v1/tickets`, {
+        method: 'POST',
+        headers: { authorization: 'Bearer sk-demo', 'content-type': 'application/json' },
+        body: JSON.stringify({ request_id: requestId, message }),
+      })
+      return (await jsonOf<{ id: string }>(answer)).id
     },
     async admin<T>(method: string, path: string, body?: object): Promise<T> {
       const response = await fetch(`${gateway.url}/admin${path}`, {
@@ -65,7 +75,7 @@ export function consoleSuite(): ConsoleSuite {
     async signedIn(kind, options) {
       const tab = await openConsole(browser, gateway.url, options)
       await signIn(tab, kind, kind === 'key' ? 'sk-demo' : ADMIN_TOKEN)
-      await tab.page.getByRole('heading', { name: 'Find a call' }).waitFor()
+      await tab.page.getByRole('heading', { name: 'Overview' }).waitFor()
       return tab
     },
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { assertShows, detailOf, sectionOf, textOf, WITHOUT_CHROMIUM } from './browser.ts'
+import { untilAsync } from '../../support/until.ts'
+import { assertShows, detailOf, dialogOf, sectionOf, textOf, WITHOUT_CHROMIUM } from './browser.ts'
 import { consoleSuite } from './console-gateway.ts'
 
 describe('what operators do in the console', { skip: WITHOUT_CHROMIUM }, () => {
@@ -8,32 +9,91 @@ describe('what operators do in the console', { skip: WITHOUT_CHROMIUM }, () => {
   const asKey = (secret: string): Promise<Response> =>
     fetch(`${suite.url}/v1/models`, { headers: { authorization: `Bearer ${secret}` } })
 
-  it('an account is made, and is given money once for each reference', async () => {
+  it('an account is made, is given money once for each reference and if agreed to, and has its limits changed', async () => {
     const { page, go, close } = await suite.signedIn('admin')
     await go('/accounts')
     await assertShows(page.getByRole('row'), /demo.*Demo.*prepaid.*\$25\.00/s)
-    await page.getByLabel('Id').fill('acme')
-    await page.getByLabel('Name').fill('Acme <Corporation>')
-    await page.getByRole('button', { name: 'Create' }).click()
+    const form = await dialogOf(page, 'New account')
+    await form.getByLabel('Id', { exact: true }).fill('demo')
+    await form.getByRole('button', { name: 'Create' }).click()
+    await assertShows(form.getByRole('alert'), 'conflict')
+    await form.getByLabel('Id', { exact: true }).fill('acme')
+    await form.getByLabel('Name').fill('Acme <Corporation>')
+    await form.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('heading', { name: 'acme', level: 1 }).waitFor()
-    await assertShows(detailOf(page, 'Name'), 'Acme <Corporation>')
+    assert.equal(await page.getByLabel('Name').inputValue(), 'Acme <Corporation>')
+    const deposit = page.getByRole('form', { name: 'Deposit' })
+    const dialog = page.getByRole('dialog')
+    const fill = async (amount: string): Promise<void> => {
+      await deposit.getByLabel('Amount in US dollars').fill(amount)
+      await deposit.getByLabel('Reference').fill('invoice-1')
+      await deposit.getByRole('button').click()
+    }
+    await fill('12.50')
+    for (const [name, value] of [
+      ['Account', 'acme'],
+      ['Amount', '$12.50'],
+      ['Reference', 'invoice-1'],
+    ] as const)
+      await assertShows(detailOf(dialog, name), value)
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    const { deposited } = await suite.admin<{ deposited: string }>('GET', '/accounts/acme')
+    assert.equal(deposited, '0', 'nothing is made that was not agreed to')
     for (let i = 0; i < 2; i++) {
-      await page.getByLabel('Amount in US dollars').fill('12.50')
-      await page.getByLabel('Reference').fill('invoice-1')
-      await page.getByRole('button', { name: 'Deposit' }).click()
+      await fill('12.50')
+      await dialog.getByRole('button', { name: 'Deposit' }).click()
       await assertShows(sectionOf(page, 'Deposit'), '$12.50 stand in the books as invoice-1')
       await assertShows(detailOf(page, 'Balance'), '$12.50')
     }
-    await page.getByLabel('Amount in US dollars').fill('-1')
-    await page.getByRole('button', { name: 'Deposit' }).click()
+    await fill('12,50')
+    await assertShows(page.getByRole('alert'), 'Type in an amount such as 12.50')
+    await fill('-1')
+    await dialog.getByRole('button', { name: 'Deposit' }).click()
     await assertShows(page.getByRole('alert'), 'amount: must be')
+
+    await page.getByLabel('Calls at a time').fill('7')
+    await page.getByLabel('Regions', { exact: true }).fill('local, other')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await assertShows(sectionOf(page, 'Settings'), 'Saved.')
+    const saved = await suite.admin<{ limits: object; regions: object }>('GET', '/accounts/acme')
+    assert.deepEqual(saved.limits, { rpm: null, tpm: null, concurrency: 7 })
+    assert.deepEqual(saved.regions, ['local', 'other'])
+    await close()
+  })
+
+  it('an account is adjusted with a reason, suspended and activated', async () => {
+    await suite.admin('POST', '/accounts', { id: 'refunded' })
+    const { secret } = await suite.admin<{ secret: string }>('POST', '/keys', { account: 'refunded' })
+    const { page, go, close } = await suite.signedIn('admin')
+    await go('/accounts/refunded')
+    const form = page.getByRole('form', { name: 'Adjust' })
+    const dialog = page.getByRole('dialog')
+    await form.getByLabel('Amount in US dollars').fill('-2.5')
+    await form.getByLabel('Reference').fill('credit-7')
+    await form.getByLabel('Reason').fill('paid twice')
+    await form.getByRole('button').click()
+    await assertShows(detailOf(dialog, 'Amount'), '−$2.50')
+    await assertShows(detailOf(dialog, 'Reason'), 'paid twice')
+    await dialog.getByRole('button', { name: 'Adjust' }).click()
+    await assertShows(detailOf(page, 'Balance'), '−$2.50')
+
+    await page.getByRole('button', { name: 'Suspend' }).click()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    assert.equal((await asKey(secret)).status, 200)
+    await page.getByRole('button', { name: 'Suspend' }).click()
+    await dialog.getByRole('button', { name: 'Suspend' }).click()
+    await assertShows(page.locator('.badge'), 'suspended')
+    await untilAsync(async () => (await asKey(secret)).status === 403, 'the suspension', 10_000)
+    await page.getByRole('button', { name: 'Activate' }).click()
+    await assertShows(page.locator('.badge'), 'active')
     await close()
   })
 
   it('a key is made, disabled, enabled, given another secret and deleted; each secret is shown once', async () => {
     const { page, go, close } = await suite.signedIn('admin')
     await go('/keys?account=demo')
-    const form = page.getByRole('form', { name: 'A new key' })
+    const form = await dialogOf(page, 'New key')
     await form.getByLabel('Id').fill('key_new')
     await form.getByLabel('Quota in US dollars').fill('1.50')
     await form.getByLabel('Models').fill('chat-small, claude-*')
@@ -52,22 +112,28 @@ describe('what operators do in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await page.keyboard.press('Enter')
     await assertShows(detailOf(page, 'State'), 'enabled')
 
+    await page.getByLabel('Name').fill('Search team')
+    await page.getByLabel('Tags').fill('team=search env=prod')
     await page.getByLabel('Requests a minute').fill('60')
     await page.getByLabel('Quota in US dollars').fill('')
     await page.getByRole('button', { name: 'Save' }).click()
     await assertShows(detailOf(page, 'Quota'), 'none')
-    const kept = await suite.admin<{ limits: object; allow_models: object }>('GET', '/keys/key_new')
+    const kept = await suite.admin<Record<string, object>>('GET', '/keys/key_new')
+    assert.deepEqual([kept.name, kept.tags], ['Search team', { team: 'search', env: 'prod' }])
     assert.deepEqual(kept.limits, { rpm: 60, tpm: null })
     assert.deepEqual(kept.allow_models, ['chat-small', 'claude-*'])
 
-    await page.getByRole('button', { name: 'Rotate the secret' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    const rotation = await dialogOf(page, 'Rotate')
+    await rotation.getByRole('button', { name: 'Cancel' }).click()
     assert.equal(await shown.count(), 0)
-    await page.getByRole('button', { name: 'Rotate the secret' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
+    await dialogOf(page, 'Rotate')
+    await rotation.getByLabel('The secret in use now is valid').selectOption('for an hour')
+    await rotation.getByRole('button', { name: 'Rotate' }).click()
     const second = await textOf(shown)
     assert.notEqual(second, first)
     assert.equal((await asKey(second)).status, 200)
+    assert.equal((await asKey(first)).status, 200, 'the former secret is valid for an hour')
+    await assertShows(detailOf(page, 'The secret before is valid until'), /\d/)
 
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.keyboard.press('Escape')
@@ -77,6 +143,50 @@ describe('what operators do in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await page.getByRole('heading', { name: 'Keys', exact: true }).waitFor()
     await page.locator('[aria-busy=false]').first().waitFor()
     assert.equal(await page.getByRole('link', { name: 'key_new' }).count(), 0)
+    await close()
+  })
+
+  it('a secret that is being made is shown, whoever presses Escape meanwhile', async () => {
+    await suite.admin('POST', '/keys', { id: 'key_slow', account: 'demo' })
+    const { page, go, close } = await suite.signedIn('admin')
+    await go('/keys/key_slow')
+    const { promise: asked, resolve: goOn } = Promise.withResolvers<void>()
+    await page.route('**/rotate', async (route) => {
+      await asked
+      await route.continue()
+    })
+    const rotation = await dialogOf(page, 'Rotate')
+    await rotation.getByRole('button', { name: 'Rotate' }).click()
+    for (const key of ['Escape', 'Escape', 'Escape']) await page.keyboard.press(key)
+    await rotation.getByRole('button', { name: 'Cancel' }).click({ force: true })
+    assert.equal(await rotation.isVisible(), true)
+    goOn()
+    assert.equal((await asKey(await textOf(page.locator('.secret')))).status, 200)
+    await rotation.waitFor({ state: 'detached' })
+    await close()
+  })
+
+  it('a key and an account say what their settings name that does not exist', async () => {
+    await suite.admin('POST', '/accounts', { id: 'warned', line_regions: ['us', 'mars'] })
+    const { page, go, close } = await suite.signedIn('admin')
+    await go('/keys?account=warned')
+    const form = await dialogOf(page, 'New key')
+    await form.getByLabel('Id').fill('key_warned')
+    await form.getByLabel('Models').fill('chat-small gone-*')
+    await form.getByRole('button', { name: 'Create' }).click()
+    const gone = 'there is no model "gone-*"'
+    await assertShows(page.locator('.notice-warn'), gone)
+    await assertShows(page.getByRole('row').filter({ hasText: 'key_warned' }), '1 to look at')
+    await page.getByRole('link', { name: 'key_warned' }).click()
+    await assertShows(page.locator('.notice-warn'), gone)
+    await page.getByLabel('Models').fill('chat-small')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.locator('.notice-warn').waitFor({ state: 'detached' })
+    await go('/accounts/warned')
+    await assertShows(page.locator('.notice-warn'), 'there is no line in the region "mars"')
+    await go('/accounts')
+    await assertShows(page.getByRole('row').filter({ hasText: 'warned' }), '1 to look at')
+    assert.equal(await page.getByText('to look at').count(), 1)
     await close()
   })
 
@@ -90,7 +200,7 @@ describe('what operators do in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await assertShows(failing, /open, probe in \d+ s/)
     await assertShows(failing, '100 %')
     const us = rowOf('demo-us')
-    await us.getByRole('button', { name: 'Switch demo-us off' }).click()
+    await us.getByRole('button', { name: 'Switch off demo-us' }).click()
     await assertShows(us, /off.*switched by hand/s)
     assert.equal(await page.evaluate<string>('document.activeElement.textContent'), 'Switch on')
     const id = await suite.called('chat-small')
@@ -98,7 +208,7 @@ describe('what operators do in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await assertShows(page.locator('.eliminated'), /demo-us.*disabled/s)
     await assertShows(page.locator('.attempt'), 'demo-eu')
     await go('/lines')
-    await us.getByRole('button', { name: 'Switch demo-us on' }).click()
+    await us.getByRole('button', { name: 'Switch on demo-us' }).click()
     await assertShows(us, /●?\s*on/)
     await close()
   })
@@ -108,7 +218,7 @@ describe('what operators do in the console', { skip: WITHOUT_CHROMIUM }, () => {
     await suite.admin('PATCH', '/accounts/audited', { limits: { rpm: 7 } })
     const { page, go, close } = await suite.signedIn('admin')
     await go('/changes')
-    await page.getByLabel('Of').fill('audited')
+    await page.getByLabel('Of', { exact: true }).fill('audited')
     await page.getByRole('button', { name: 'Filter' }).click()
     await page.waitForURL('**/console#/changes?subject=audited')
     await assertShows(page.getByRole('row'), /account\.changed.*"rpm":5.*→.*"rpm":7/s)

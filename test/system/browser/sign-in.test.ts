@@ -27,14 +27,15 @@ describe('signing in to the console', { skip: WITHOUT_CHROMIUM }, () => {
     const { page, close } = await suite.signedIn('key')
     const views = page.getByRole('navigation', { name: 'Views' })
     assert.deepEqual(await views.getByRole('link').allInnerTexts(), [
-      'Find a call',
+      'Overview',
+      'Reports',
       'Calls',
       'Account',
       'Models',
       'Tickets',
     ])
     await page.reload()
-    await page.getByRole('heading', { name: 'Find a call' }).waitFor()
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('button', { name: 'Sign in' }).waitFor()
     assert.equal(await page.evaluate<number>(stored), 0)
@@ -56,7 +57,7 @@ describe('signing in to the console', { skip: WITHOUT_CHROMIUM }, () => {
     })
     const tab = await openConsole(suite.browser, suite.url)
     await signIn(tab, 'key', secret)
-    await tab.page.getByRole('heading', { name: 'Find a call' }).waitFor()
+    await tab.page.getByRole('heading', { name: 'Overview' }).waitFor()
     await suite.admin('DELETE', `/keys/${id}`)
     // A change reaches the process within 5 s.
     const deadline = performance.now() + 15_000

@@ -34,7 +34,7 @@ describe('videos in the console', { skip: WITHOUT_CHROMIUM }, () => {
     const tab = await openConsole(browser, gateway.url)
     const { page, go } = tab
     await signIn(tab, 'admin', String(server.env.ADMIN_TOKEN))
-    await page.getByRole('heading', { name: 'Find a call' }).waitFor()
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await go('/videos?state=queued')
     await assertShows(page.getByRole('row').filter({ hasText: one }), /queued.*demo.*clip.*videos.*\$0\.40/s)
 

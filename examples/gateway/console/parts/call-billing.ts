@@ -13,9 +13,10 @@ export function billingSection({ billing }: Call): HTMLElement {
   return section('Billing', facts(amountsOf(billing)), items(billing))
 }
 
-function amountsOf({ currency, reserved, charged, required, available }: Billing): [string, Child][] {
+function amountsOf({ currency, reserved, charged, cost, required, available }: Billing): [string, Child][] {
   return [
     ['Charged', usd(charged)],
+    ...(cost === undefined ? [] : ([['Cost', usd(cost)]] as [string, Child][])),
     ['Held while it ran', usd(reserved)],
     ...(required === null ? [] : ([['Required', usd(required)]] as [string, Child][])),
     ...(available === null ? [] : ([['Available', usd(available)]] as [string, Child][])),
@@ -36,7 +37,15 @@ function items({ items: terms }: Billing): Child {
   )
 }
 
-const TOKENS: ReadonlySet<string> = new Set(['input', 'cached_input', 'cache_write', 'output'])
+const TOKENS: ReadonlySet<string> = new Set([
+  'input',
+  'audio_input',
+  'cached_input',
+  'cache_write',
+  'cache_write_1h',
+  'output',
+  'audio_output',
+])
 
 function perOf(unit: string): string {
   return TOKENS.has(unit) ? ' per million' : ' each'

@@ -1,18 +1,25 @@
 import { type Call, linesOf } from '../calls.ts'
 import { h } from '../element.ts'
 import { count, duration, listedMoment, usd } from '../format.ts'
-import { linkTo } from '../router.ts'
 import type { Session } from '../session.ts'
+import { callLink, recordLink } from './links.ts'
 import { callStatus } from './status.ts'
 import type { Column } from './table.ts'
 
 /** The columns of a list of calls. */
-export function callColumns({ kind }: Session): readonly Column<Call>[] {
-  const account: Column<Call> = { name: 'Account', cell: ({ account }) => account && accountLink(account) }
+export function callColumns(session: Session): readonly Column<Call>[] {
+  const key: Column<Call> = { name: 'Key', cell: ({ key: id }) => recordLink(session, 'key', id) }
+  const owner: Column<Call> = {
+    name: 'Account',
+    cell: ({ account, key: id }) => [
+      h('div', {}, recordLink(session, 'account', account)),
+      id !== null && h('small', {}, recordLink(session, 'key', id)),
+    ],
+  }
   return [
     { name: 'Time', cell: ({ created_at }) => listedMoment(created_at) },
     { name: 'Request id', heads: true, cell: ({ id }) => callLink(id) },
-    ...(kind === 'admin' ? [account] : []),
+    session.kind === 'admin' ? owner : key,
     { name: 'Asked for', names: true, cell: ({ model, method, path }) => model ?? `${method} ${path}` },
     { name: 'Status', cell: (call) => callStatus(call) },
     { name: 'Lines', names: true, cell: (call) => linesOf(call) },
@@ -24,12 +31,4 @@ export function callColumns({ kind }: Session): readonly Column<Call>[] {
     },
     { name: 'Charged', figures: true, cell: ({ billing }) => usd(billing?.charged) },
   ]
-}
-
-export function callLink(id: string): HTMLElement {
-  return h('a', { href: linkTo('calls', id), class: 'mono' }, id)
-}
-
-function accountLink(id: string): HTMLElement {
-  return h('a', { href: linkTo('accounts', id) }, id)
 }

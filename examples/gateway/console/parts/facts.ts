@@ -7,7 +7,12 @@ export function facts(rows: readonly (readonly [name: string, value: Child])[]):
     'dl',
     { class: 'facts' },
     rows.map(([name, value]) =>
-      h('div', {}, h('dt', {}, name), h('dd', {}, value === null || value === undefined ? NOTHING : value)),
+      h(
+        'div',
+        {},
+        h('dt', {}, name),
+        h('dd', {}, value === null || value === undefined || value === '' ? NOTHING : value),
+      ),
     ),
   )
 }

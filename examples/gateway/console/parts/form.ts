@@ -1,5 +1,4 @@
 import { type Attributes, type Child, fill, h } from '../element.ts'
-import { linkWith } from '../router.ts'
 import { faultNotice } from './notice.ts'
 
 /** A labelled input with an optional hint below it. */
@@ -55,6 +54,19 @@ export function choice(
   )
 }
 
+/** Check boxes of which several can be chosen; their values are one text, separated by commas. */
+export function checks(
+  name: string,
+  label: string,
+  values: readonly string[],
+  chosen: readonly string[],
+  ...more: readonly Child[]
+): HTMLElement {
+  const box = (value: string): Child =>
+    h('label', {}, h('input', { type: 'checkbox', name, value, checked: chosen.includes(value) }), value)
+  return h('fieldset', { class: 'checks' }, h('legend', {}, label), values.map(box), more)
+}
+
 /** The values of a form by name, trimmed. */
 export type Filled = Readonly<Record<string, string>>
 
@@ -63,13 +75,16 @@ export interface FormParts {
   readonly label: string
   readonly fields: Child
   readonly submit: string
+  readonly danger?: boolean | undefined
+  /** A button beside the one that submits. */
+  readonly beside?: Child
   /** Submits the form; its result, or its error, is shown behind the form. */
   act(filled: Filled): Promise<Child> | Child
 }
 
 /** Creates a form that shows its result and cannot be submitted twice at once. */
-export function form({ label, fields, submit, act }: FormParts): HTMLFormElement {
-  const button = h('button', { type: 'submit', class: 'primary' }, submit)
+export function form({ label, fields, submit, danger, beside, act }: FormParts): HTMLFormElement {
+  const button = h('button', { type: 'submit', class: danger ? 'danger' : 'primary' }, submit)
   const result = h('div', { class: 'result' })
   let running = false
   const send = async (event: Event): Promise<void> => {
@@ -90,15 +105,20 @@ export function form({ label, fields, submit, act }: FormParts): HTMLFormElement
   const element = h(
     'form',
     { 'aria-label': label, submit: send },
-    h('div', { class: 'fields' }, fields, h('div', { class: 'field-button' }, button)),
+    h('div', { class: 'fields' }, fields, h('div', { class: 'field-button' }, beside, button)),
     result,
   )
   return element
 }
 
 export function filledIn(element: HTMLFormElement): Filled {
-  const entries = [...new FormData(element)]
-  return Object.fromEntries(entries.map(([name, value]) => [name, String(value).trim()]))
+  const form = new FormData(element)
+  // A name that several fields have, such as of check boxes, has all their values.
+  const textOf = (name: string): string => {
+    const texts = form.getAll(name).map((value) => String(value).trim())
+    return texts.filter((text) => text !== '').join(',')
+  }
+  return Object.fromEntries([...new Set(form.keys())].map((name) => [name, textOf(name)]))
 }
 
 let ids = 0
@@ -108,24 +128,26 @@ function nextId(name: string): string {
   return `${name}-${ids}`
 }
 
-/** Creates the filter form of a list. Submitting it leads to the address of the filtered list. */
-export function filterForm(list: string, ...fields: Child[]): HTMLFormElement {
-  const form = h(
-    'form',
-    {
-      class: 'filters',
-      'aria-label': 'Filters',
-      submit: (event: Event) => {
-        event.preventDefault()
-        location.hash = linkWith(list, filledIn(form))
-      },
-    },
-    h(
-      'div',
-      { class: 'fields' },
-      ...fields,
-      h('div', { class: 'field-button' }, h('button', { type: 'submit', class: 'primary' }, 'Filter')),
-    ),
-  )
-  return form
+/** Returns the names in a field, separated by spaces or commas; null if there is none. */
+export function namesIn(text = ''): readonly string[] | null {
+  const names = text.split(/[\s,]+/).filter((name) => name !== '')
+  return names.length === 0 ? null : names
+}
+
+/** Returns the pairs in a field, such as `team=search env=prod`. */
+export function pairsIn(text = ''): Readonly<Record<string, string>> {
+  const pairs = (namesIn(text) ?? []).map((pair) => /^([^=]+)=(.*)$/.exec(pair))
+  return Object.fromEntries(pairs.flatMap((found) => (found ? [[found[1], found[2]]] : [])))
+}
+
+/** Returns pairs as they are typed into a field. */
+export function pairsText(pairs: Readonly<Record<string, string>> = {}): string {
+  return Object.entries(pairs)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ')
+}
+
+/** Returns the number in a field; null if it is empty. */
+export function numberIn(text = ''): number | null {
+  return text === '' ? null : Number(text)
 }

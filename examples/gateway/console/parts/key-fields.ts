@@ -1,12 +1,41 @@
 import type { Child } from '../element.ts'
-import { clock, day } from '../format.ts'
+import { localTime } from '../format.ts'
 import type { Key } from '../keys.ts'
-import { field } from './form.ts'
+import { facts } from './facts.ts'
+import { field, pairsText } from './form.ts'
+
+/** Shows the settings of a key to whoever may not change them. */
+export function keyFacts({
+  name,
+  note,
+  tags,
+  limits,
+  allow_models: models,
+  allow_ips: ips,
+}: Key): HTMLElement {
+  return facts([
+    ['Name', name],
+    ['Note', note],
+    ['Tags', pairsText(tags)],
+    ['Requests a minute', limits.rpm ?? 'no limit'],
+    ['Tokens a minute', limits.tpm ?? 'no limit'],
+    ['Models', models?.join(', ') ?? 'all'],
+    ['Addresses', ips?.join(', ') ?? 'all'],
+  ])
+}
 
 /** Creates the fields for the settings of a key, with their current values. */
 export function keyFields(key?: Key): Child {
   const number = { inputmode: 'numeric', pattern: '[0-9]*', title: 'A whole number', size: 8 }
   return [
+    field({ name: 'name', label: 'Name', attributes: { value: key?.name } }),
+    field({ name: 'note', label: 'Note', attributes: { value: key?.note } }),
+    field({
+      name: 'tags',
+      label: 'Tags',
+      hint: 'Of all its calls, such as team=search.',
+      attributes: { value: pairsText(key?.tags), spellcheck: 'false' },
+    }),
     field({
       name: 'quota',
       label: 'Quota in US dollars',
@@ -32,10 +61,4 @@ export function keyFields(key?: Key): Child {
       attributes: { value: key?.allow_ips?.join(' ') },
     }),
   ]
-}
-
-function localTime(iso: string | null | undefined): string | null {
-  if (!iso) return null
-  const time = new Date(iso)
-  return `${day(time)}T${clock(time)}`
 }

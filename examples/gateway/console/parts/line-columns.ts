@@ -1,24 +1,30 @@
 import { h } from '../element.ts'
 import { count, duration, NOTHING } from '../format.ts'
 import { circuitBadge, type Line, workersNote } from '../lines.ts'
+import type { Session } from '../session.ts'
+import { recordLink } from './links.ts'
 import { badge } from './status.ts'
 import type { Column } from './table.ts'
 
-/** The columns of lines for all users. */
-export const LINE_COLUMNS: readonly Column<Line>[] = [
-  {
+/** The columns of lines; operators see how each does. */
+export function lineColumns(session: Session): readonly Column<Line>[] {
+  const line: Column<Line> = {
     name: 'Line',
     heads: true,
     names: true,
     cell: ({ id, provider, protocol, region }) => [
-      h('div', {}, id),
+      h('div', {}, recordLink(session, 'line', id)),
       h(
         'small',
         { class: 'muted' },
         [provider, protocol, region].filter((word) => word !== null).join(' · '),
       ),
     ],
-  },
+  }
+  return [line, ...STATES, ...(session.kind === 'admin' ? FIGURES : [])]
+}
+
+const STATES: readonly Column<Line>[] = [
   {
     name: 'State',
     cell: ({ enabled, switched }) => [
@@ -43,9 +49,7 @@ export const LINE_COLUMNS: readonly Column<Line>[] = [
   { name: 'Weight', figures: true, cell: ({ weight }) => weight },
 ]
 
-/** The additional columns for operators. */
-export const LINE_FIGURES: readonly Column<Line>[] = [
-  ...LINE_COLUMNS,
+const FIGURES: readonly Column<Line>[] = [
   { name: 'First byte', figures: true, cell: ({ first_byte_ms }) => duration(first_byte_ms) },
   { name: 'Tokens/s', figures: true, cell: ({ tokens_per_second }) => count(tokens_per_second) },
   { name: 'In flight', figures: true, cell: ({ in_flight }) => count(in_flight) },

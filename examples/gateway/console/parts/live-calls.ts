@@ -1,13 +1,11 @@
 import type { Query } from '../api.ts'
-import { type Call, listCalls } from '../calls.ts'
+import { type Call, callsPath, listCalls } from '../calls.ts'
 import { fill, h } from '../element.ts'
 import { isLeaving, type ViewContext } from '../view.ts'
 import { printReadyMessage } from './announcer.ts'
 import { callColumns } from './call-columns.ts'
+import { listing } from './listing.ts'
 import { LiveRows } from './live-rows.ts'
-import { emptyState } from './notice.ts'
-import { paged } from './pager.ts'
-import { table } from './table.ts'
 
 const PAGE = 50
 const POLL_MS = 2000
@@ -34,13 +32,9 @@ export class LiveCalls {
   }
 
   #showPages(): void {
-    const columns = callColumns(this.#context.session)
-    const pages = paged(
-      'calls',
-      (cursor) => listCalls(this.#context, { ...this.#filters, limit: PAGE, cursor }),
-      (rows) => (rows.length === 0 ? emptyState('No calls that fit.') : table('Calls', columns, rows)),
-    )
-    fill(this.element, pages)
+    const { session } = this.#context
+    const list = { what: 'calls', path: callsPath(session), query: this.#filters }
+    fill(this.element, listing(this.#context, { ...list, columns: callColumns(session) }))
   }
 
   #toggle(): void {

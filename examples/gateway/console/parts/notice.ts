@@ -1,8 +1,8 @@
 import { ApiFault } from '../api.ts'
 import { type Child, h } from '../element.ts'
 
-/** Shows a notice: information, success or an error. */
-export function notice(tone: 'info' | 'good' | 'bad', ...children: readonly Child[]): HTMLElement {
+/** Shows a notice: information, success, a warning or an error. */
+export function notice(tone: 'info' | 'good' | 'warn' | 'bad', ...children: readonly Child[]): HTMLElement {
   return h('div', { class: `notice notice-${tone}`, role: tone === 'bad' ? 'alert' : null }, ...children)
 }
 

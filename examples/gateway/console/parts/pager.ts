@@ -9,38 +9,42 @@ import { loaded } from './loaded.ts'
  * @param load reads the page of a cursor; undefined means the first page.
  * @param show returns the element of a page.
  */
-export function paged<T>(
+export function paged<T, P extends Page<T> = Page<T>>(
   what: string,
-  load: (cursor: string | undefined) => Promise<Page<T>>,
-  show: (rows: readonly T[]) => Child,
+  load: (cursor: string | undefined) => Promise<P>,
+  show: (rows: readonly T[], page: P) => Child | Promise<Child>,
 ): HTMLElement {
   const place = h('div', { class: 'stack' })
-  const turnTo = (cursor: string | undefined, number: number): void => {
-    const page = loaded(what, async () => {
-      const { data, next_cursor: next } = await load(cursor)
-      if (number > 1) printReadyMessage(`Page ${number}: ${data.length} ${what}`)
-      return [show(data), buttons(number, next)]
+  let number = 1
+  let next: string | null = null
+  const turnTo = (cursor: string | undefined, to: number): void => {
+    const shown = loaded(what, async () => {
+      const page = await load(cursor)
+      number = to
+      next = page.next_cursor
+      if (number > 1) printReadyMessage(`Page ${number}: ${page.data.length} ${what}`)
+      const content = await show(page.data, page)
+      describe()
+      return content
     })
-    fill(place, page)
+    fill(place, shown)
   }
-  const buttons = (number: number, next: string | null): Child => {
-    if (number === 1 && next === null) return null
-    return h(
-      'nav',
-      { class: 'pager', 'aria-label': `Pages of ${what}` },
-      h(
-        'button',
-        { type: 'button', disabled: number === 1, click: () => turnTo(undefined, 1) },
-        'First page',
-      ),
-      h('span', { class: 'num' }, `Page ${number}`),
-      h(
-        'button',
-        { type: 'button', disabled: next === null, click: () => turnTo(next ?? undefined, number + 1) },
-        'Next page',
-      ),
-    )
+  // The buttons stay while pages come and go, so that they keep the focus; a disabled button would lose it.
+  const first = h('button', { type: 'button', click: () => number > 1 && turnTo(undefined, 1) }, 'First page')
+  const counter = h('span', { class: 'num' })
+  const further = h(
+    'button',
+    { type: 'button', click: () => next !== null && turnTo(next, number + 1) },
+    'Next page',
+  )
+  const pager = h('nav', { class: 'pager', 'aria-label': `Pages of ${what}` }, first, counter, further)
+  const describe = (): void => {
+    first.setAttribute('aria-disabled', String(number === 1))
+    further.setAttribute('aria-disabled', String(next === null))
+    fill(counter, `Page ${number}`)
+    pager.hidden = number === 1 && next === null
   }
+  describe()
   turnTo(undefined, 1)
-  return place
+  return h('div', { class: 'stack' }, place, pager)
 }

@@ -14,10 +14,15 @@ export interface Column<T> {
 }
 
 /**
- * A table. Where the page is narrow each row becomes a block of names and values; the roles keep it a table for screen
+ * A table, with the total of its rows at the end if there is one. Where the page is narrow each row becomes a block of names and values; the roles keep it a table for screen
  * readers there too.
  */
-export function table<T>(label: string, columns: readonly Column<T>[], rows: readonly T[]): HTMLTableElement {
+export function table<T>(
+  label: string,
+  columns: readonly Column<T>[],
+  rows: readonly T[],
+  total?: T,
+): HTMLTableElement {
   return h(
     'table',
     { role: 'table', 'aria-label': label },
@@ -27,6 +32,7 @@ export function table<T>(label: string, columns: readonly Column<T>[], rows: rea
       { role: 'rowgroup' },
       rows.map((row) => tableRow(columns, row)),
     ),
+    total && h('tfoot', { role: 'rowgroup' }, tableRow(columns, total)),
   )
 }
 

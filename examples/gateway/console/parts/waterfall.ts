@@ -1,6 +1,8 @@
 import type { Call } from '../calls.ts'
 import { type Child, h, svg } from '../element.ts'
 import { duration, NOTHING } from '../format.ts'
+import type { Session } from '../session.ts'
+import { recordLink } from './links.ts'
 import { badge, type Tone } from './status.ts'
 
 type Routing = NonNullable<Call['routing']>
@@ -18,7 +20,7 @@ interface Placed {
  * Shows how a call was routed: the eliminated lines, then the attempts, each below the previous one and shifted by the time
  * that had passed. The trace has the durations of attempts, but not the pauses between them.
  */
-export function waterfall({ eliminated, attempts }: Routing): HTMLElement {
+export function waterfall({ eliminated, attempts }: Routing, session: Session): HTMLElement {
   const placed = placedOf(attempts)
   const span = Math.max(1, ...placed.map(({ attempt, at }) => at + attempt.duration_ms))
   return h(
@@ -27,8 +29,8 @@ export function waterfall({ eliminated, attempts }: Routing): HTMLElement {
     h(
       'ol',
       { class: 'waterfall', 'aria-label': 'Lines in the order in which they were looked at' },
-      eliminated.map(eliminatedRow),
-      placed.map((one, i) => attemptRow(one, i + 1, span)),
+      eliminated.map((one) => eliminatedRow(one, session)),
+      placed.map((one, i) => attemptRow(one, i + 1, span, session)),
     ),
     attempts.length > 0 && legend(span),
   )
@@ -43,16 +45,21 @@ function placedOf(attempts: readonly Attempt[]): Placed[] {
   })
 }
 
-function eliminatedRow({ line, reason, detail }: Elimination): HTMLElement {
+function eliminatedRow({ line, reason, detail }: Elimination, session: Session): HTMLElement {
   return h(
     'li',
     { class: 'eliminated' },
-    h('div', { class: 'line' }, h('strong', {}, line), badge('off', 'eliminated')),
+    h(
+      'div',
+      { class: 'line' },
+      h('strong', {}, recordLink(session, 'line', line)),
+      badge('off', 'eliminated'),
+    ),
     h('div', { class: 'why' }, h('span', { class: 'mono' }, reason), detail !== '' && h('span', {}, detail)),
   )
 }
 
-function attemptRow({ attempt, at }: Placed, number: number, span: number): HTMLElement {
+function attemptRow({ attempt, at }: Placed, number: number, span: number, session: Session): HTMLElement {
   const {
     line,
     upstream_model: model,
@@ -69,7 +76,7 @@ function attemptRow({ attempt, at }: Placed, number: number, span: number): HTML
       'div',
       { class: 'line' },
       h('span', { class: 'num muted' }, `${number}.`),
-      h('strong', {}, line),
+      h('strong', {}, recordLink(session, 'line', line)),
       h('span', { class: 'muted' }, `as ${model}`),
       badge(toneOf(outcome), `${status ?? 'no status'} ${ended}`),
     ),

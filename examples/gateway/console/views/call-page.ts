@@ -1,16 +1,18 @@
 import { adviceOn } from '../advice.ts'
 import { type Call, findCall } from '../calls.ts'
 import { type Child, h } from '../element.ts'
-import { count, duration, moment } from '../format.ts'
+import { count, duration, moment, NOTHING } from '../format.ts'
 import { billingSection } from '../parts/call-billing.ts'
-import { callLink } from '../parts/call-columns.ts'
 import { copyButton } from '../parts/copy-button.ts'
 import { facts, section, tiles } from '../parts/facts.ts'
 import { fileTicket } from '../parts/file-ticket.ts'
+import { pairsText } from '../parts/form.ts'
+import { callLink, recordLink } from '../parts/links.ts'
 import { loaded } from '../parts/loaded.ts'
 import { emptyState, notice } from '../parts/notice.ts'
 import { callStatus } from '../parts/status.ts'
 import { waterfall } from '../parts/waterfall.ts'
+import type { Session } from '../session.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
 
 /** Shows all that the log has about a call. */
@@ -19,7 +21,7 @@ export function callPage(context: ViewContext): ViewContent {
   const content = loaded('the call', async () => {
     const call = await findCall(context, id)
     return [
-      callSections(call),
+      callSections(call, context.session),
       context.session.kind === 'key' && section('A ticket', fileTicket(context, id)),
     ]
   })
@@ -31,21 +33,21 @@ export function callPage(context: ViewContext): ViewContent {
 }
 
 /** Returns the sections of a call, for its page and for tickets. */
-export function callSections(call: Call): Child {
+export function callSections(call: Call, session: Session): Child {
   const advice = adviceOn(call.error_code)
   return [
     tiles([
       ['Ended', callStatus(call)],
       ['Began', moment(call.created_at)],
       ['Took', duration(call.duration_ms)],
-      ['Model', call.model ?? '–'],
+      ['Model', recordLink(session, 'model', call.model) ?? NOTHING],
     ]),
     advice !== undefined && notice('info', h('p', {}, advice)),
-    section('Routing', routing(call)),
+    section('Routing', routing(call, session)),
     h(
       'div',
       { class: 'columns' },
-      section('Request', request(call)),
+      section('Request', request(call, session)),
       h(
         'div',
         { class: 'stack' },
@@ -58,14 +60,16 @@ export function callSections(call: Call): Child {
   ]
 }
 
-function request(call: Call): HTMLElement {
+function request(call: Call, session: Session): HTMLElement {
   const { request: parameters } = call
   const original = call.original_request_id
   return facts([
     ['Endpoint', h('span', { class: 'mono' }, `${call.method} ${call.path}`)],
     ['Protocol', `${call.protocol}${call.stream ? ', streamed' : ''}`],
-    ['Account', call.account],
-    ['Key', call.key],
+    ['Account', recordLink(session, 'account', call.account)],
+    ['Key', recordLink(session, 'key', call.key)],
+    ['User', recordLink(session, 'user', call.user)],
+    ['Tags', call.tags && pairsText(call.tags)],
     ['Address', call.client_ip],
     ['Caller’s own id', call.client_request_id],
     ['Idempotency-Key', call.idempotency_key],
@@ -91,7 +95,7 @@ function tokens(value: number | null): Child {
   return value === null ? null : `${count(value)} tokens`
 }
 
-function routing({ routing: trace }: Call): Child {
+function routing({ routing: trace }: Call, session: Session): Child {
   if (!trace) return emptyState('The call was not routed: it was answered or refused before.')
   const {
     region,
@@ -108,7 +112,9 @@ function routing({ routing: trace }: Call): Child {
       { class: 'muted' },
       `Region ${region}, strategy ${strategy}. ${eliminated.length + omitted} eliminated, ${attempts.length} attempted.`,
     ),
-    eliminated.length + attempts.length === 0 ? emptyState('The model has no line.') : waterfall(trace),
+    eliminated.length + attempts.length === 0
+      ? emptyState('The model has no line.')
+      : waterfall(trace, session),
     spent &&
       notice(
         'info',

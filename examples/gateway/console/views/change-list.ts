@@ -1,10 +1,9 @@
-import type { Page } from '../api.ts'
 import { type Child, h } from '../element.ts'
 import { listedMoment } from '../format.ts'
-import { field, filterForm } from '../parts/form.ts'
-import { emptyState } from '../parts/notice.ts'
-import { paged } from '../parts/pager.ts'
-import { type Column, table } from '../parts/table.ts'
+import { type Filter, filterForm, filtersIn } from '../parts/filters.ts'
+import { recordLink } from '../parts/links.ts'
+import { listing } from '../parts/listing.ts'
+import type { Column } from '../parts/table.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
 
 interface Change {
@@ -17,34 +16,36 @@ interface Change {
   readonly after: object | null
 }
 
+const FILTERS: readonly Filter[] = [
+  { name: 'subject', label: 'Of', hint: 'Id of an account, key, line, ticket, video.' },
+]
+
 /** Lists the changes that operators have made. */
-export function changeList({ api, query, signal }: ViewContext): ViewContent {
-  const subject = query.get('subject') ?? ''
-  const list = paged(
-    'changes',
-    (cursor) => api.get<Page<Change>>('admin/changes', { subject, cursor, limit: 50 }, signal),
-    (rows) => (rows.length === 0 ? emptyState('Nothing was changed yet.') : table('Changes', COLUMNS, rows)),
-  )
-  const filter = filterForm(
-    'changes',
-    field({
-      name: 'subject',
-      label: 'Of',
-      hint: 'Id of an account, key, line, ticket, video.',
-      attributes: { value: subject },
-    }),
-  )
-  return { title: 'Changes', content: [filter, list] }
+export function changeList(context: ViewContext): ViewContent {
+  const list = listing(context, {
+    what: 'changes',
+    path: 'admin/changes',
+    query: filtersIn(context, FILTERS),
+    columns: columnsOf(context),
+    empty: 'Nothing was changed yet.',
+  })
+  return { title: 'Changes', content: [filterForm(context, 'changes', FILTERS), list] }
 }
 
-const COLUMNS: readonly Column<Change>[] = [
-  { name: 'Time', cell: ({ at }) => listedMoment(at) },
-  { name: 'Who', cell: ({ actor }) => actor },
-  { name: 'What', cell: ({ action }) => h('span', { class: 'mono' }, action) },
-  { name: 'Of', heads: true, cell: ({ subject }) => subject },
-  { name: 'Before → after', cell: ({ before, after }) => differences(before, after) },
-  { name: 'Request id', cell: ({ id }) => h('span', { class: 'mono small' }, id) },
-]
+function columnsOf({ session }: ViewContext): readonly Column<Change>[] {
+  return [
+    { name: 'Time', cell: ({ at }) => listedMoment(at) },
+    { name: 'Who', cell: ({ actor }) => actor },
+    { name: 'What', cell: ({ action }) => h('span', { class: 'mono' }, action) },
+    {
+      name: 'Of',
+      heads: true,
+      cell: ({ action, subject }) => recordLink(session, action.split('.', 1)[0] ?? '', subject),
+    },
+    { name: 'Before → after', cell: ({ before, after }) => differences(before, after) },
+    { name: 'Request id', cell: ({ id }) => h('span', { class: 'mono small' }, id) },
+  ]
+}
 
 /** Shows the members that differ. */
 function differences(before: object | null, after: object | null): Child {

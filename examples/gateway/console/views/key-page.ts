@@ -1,15 +1,20 @@
 import { type Child, fill, h } from '../element.ts'
 import { moment, usd } from '../format.ts'
-import { type Key, type KeyWithSecret, keySettingsIn } from '../keys.ts'
+import { type Key, keySettingsIn } from '../keys.ts'
+import { actionButton, resultPlace } from '../parts/action-button.ts'
 import { printReadyMessage } from '../parts/announcer.ts'
-import { confirmed } from '../parts/confirm.ts'
 import { facts, section } from '../parts/facts.ts'
 import { form } from '../parts/form.ts'
-import { keyFields } from '../parts/key-fields.ts'
+import { keyFacts, keyFields } from '../parts/key-fields.ts'
+import { recordLink } from '../parts/links.ts'
 import { loaded } from '../parts/loaded.ts'
-import { faultNotice, notice } from '../parts/notice.ts'
-import { newSecret } from '../parts/secret.ts'
+import { notice } from '../parts/notice.ts'
+import { rotation } from '../parts/rotation.ts'
+import { deletion, rowButtons } from '../parts/row-actions.ts'
+import { usagePanel } from '../parts/usage-panel.ts'
+import { warningsNotice } from '../parts/warnings.ts'
 import { linkTo, linkWith } from '../router.ts'
+import { may } from '../session.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
 import { keyState } from './key-list.ts'
 
@@ -23,78 +28,94 @@ export function keyPage(context: ViewContext): ViewContent {
   })
   return {
     title: id,
-    actions: h('a', { class: 'button', href: linkWith('changes', { subject: id }) }, 'Changes'),
-    content,
+    actions: [
+      h('a', { class: 'button', href: linkWith('calls', { key: id }) }, 'Calls'),
+      h('a', { class: 'button', href: linkWith('changes', { subject: id }) }, 'Changes'),
+    ],
+    content: [content, section('Usage', usagePanel(context, { key: id }, ['model', 'user']))],
   }
 }
+
+const KEYS = 'admin/keys'
+const DELETION = 'Its calls and charges stay in the books. The id cannot be used again.'
+const nameOf = ({ id }: Key): string => id
 
 class KeyPage {
   readonly path: string
   readonly element: HTMLElement
   readonly #context: ViewContext
-  readonly #id: string
-  readonly #facts = h('div', {})
+  readonly #mayChange: boolean
+  readonly #facts = h('div', { class: 'stack' })
   readonly #buttons = h('div', { class: 'buttons' })
-  readonly #result = h('div', { class: 'result' })
-  readonly #settings = h('div', {})
+  readonly #result = resultPlace()
+  readonly #settings = h('div', { class: 'stack' })
 
   constructor(context: ViewContext, id: string) {
     this.#context = context
-    this.#id = id
-    this.path = `admin/keys/${encodeURIComponent(id)}`
+    this.#mayChange = may(context.session, 'admin')
+    this.path = `${KEYS}/${encodeURIComponent(id)}`
     this.element = h(
       'div',
       { class: 'stack' },
       this.#facts,
       this.#buttons,
       this.#result,
-      section(
-        'Settings',
-        h('p', { class: 'muted' }, 'What is left empty is not restricted.'),
-        this.#settings,
-      ),
+      section('Settings', this.#settings),
     )
   }
 
   show(key: Key): void {
     fill(
       this.#facts,
+      warningsNotice(key),
       facts([
         ['State', keyState(key)],
-        ['Account', h('a', { href: linkTo('accounts', key.account) }, key.account)],
+        ['Account', recordLink(this.#context.session, 'account', key.account)],
         ['Spent', usd(key.spent)],
         ['Leased', usd(key.leased)],
         ['Quota', key.quota === null ? 'none' : usd(key.quota)],
         ['Available', key.available === null ? 'as the account has' : usd(key.available)],
         ['Expires', key.expires_at === null ? 'never' : moment(key.expires_at)],
+        ['Last used', key.last_used_at === null ? 'never' : moment(key.last_used_at)],
+        ...(key.previous_secret_expires_at === null
+          ? []
+          : ([['The secret before is valid until', moment(key.previous_secret_expires_at)]] as const)),
         ['Created', moment(key.created_at)],
       ]),
     )
+    if (this.#mayChange) this.#showForm(key)
+    else fill(this.#settings, keyFacts(key))
+  }
+
+  #showForm(key: Key): void {
     const { enabled } = key
+    const rotate = rotation<Key>(this.#context, {
+      path: KEYS,
+      secret: 'secret',
+      overlap: '0',
+      says: 'The new secret is shown once. The one before is valid for the time that you choose; any earlier one is refused.',
+      nameOf,
+      rotated: (answer) => this.show(answer),
+    })
+    const remove = deletion(this.#context, KEYS, DELETION, nameOf)
+    const text = enabled ? 'Disable' : 'Enable'
+    const act = (): Promise<Child> => this.#change({ enabled: !enabled })
     this.#place([
-      this.#button(enabled ? 'Disable' : 'Enable', () => this.#change({ enabled: !enabled })),
-      this.#button('Rotate the secret', () => this.#rotate()),
-      this.#button('Delete', () => this.#delete(), 'danger'),
+      actionButton(this.#result, { text, act }),
+      ...rowButtons(this.#result, [rotate], key, nameOf, () => {}),
+      ...rowButtons(this.#result, [remove], key, nameOf, () => {
+        location.hash = linkTo('keys')
+      }),
     ])
-    fill(this.#settings, this.#settingsForm(key))
+    const hint = h('p', { class: 'muted' }, 'What is left empty is not restricted.')
+    fill(this.#settings, hint, this.#settingsForm(key))
   }
 
   /** Restores the focus to the button that was pressed. */
-  #place(buttons: readonly HTMLButtonElement[]): void {
+  #place(buttons: readonly HTMLElement[]): void {
     const focused = [...this.#buttons.children].indexOf(document.activeElement ?? this.#buttons)
     fill(this.#buttons, buttons)
     buttons[focused]?.focus()
-  }
-
-  #button(text: string, act: () => Promise<Child>, className = ''): HTMLButtonElement {
-    const run = async (): Promise<void> => {
-      try {
-        fill(this.#result, await act())
-      } catch (error) {
-        fill(this.#result, faultNotice(error))
-      }
-    }
-    return h('button', { type: 'button', class: className, click: () => void run() }, text)
   }
 
   #settingsForm(key: Key): HTMLElement {
@@ -114,21 +135,5 @@ class KeyPage {
     this.show(await this.#context.api.send<Key>('PATCH', this.path, settings))
     printReadyMessage('Saved.')
     return notice('good', h('p', {}, 'Saved. Every process knows within 5 s.'))
-  }
-
-  async #rotate(): Promise<Child> {
-    const consequence = 'The secret that is in use now is good for nothing any more, within 5 s.'
-    if (!(await confirmed(`Rotate the secret of ${this.#id}?`, consequence, 'Rotate'))) return null
-    const key = await this.#context.api.send<KeyWithSecret>('POST', `${this.path}/rotate`)
-    this.show(key)
-    return newSecret(key.secret, key.id)
-  }
-
-  async #delete(): Promise<Child> {
-    const consequence = 'Its calls and charges stay in the books. The id cannot be used again.'
-    if (!(await confirmed(`Delete ${this.#id}?`, consequence, 'Delete'))) return null
-    await this.#context.api.send('DELETE', this.path)
-    location.hash = linkTo('keys')
-    return null
   }
 }

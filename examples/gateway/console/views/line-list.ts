@@ -1,11 +1,15 @@
 import type { Page } from '../api.ts'
 import { type Child, fill, h } from '../element.ts'
 import type { Line } from '../lines.ts'
+import { resultPlace } from '../parts/action-button.ts'
 import { printReadyMessage } from '../parts/announcer.ts'
-import { LINE_FIGURES } from '../parts/line-columns.ts'
+import { filterForm, LINE } from '../parts/filters.ts'
+import { lineColumns } from '../parts/line-columns.ts'
+import { rowListing } from '../parts/listing.ts'
 import { loaded } from '../parts/loaded.ts'
-import { emptyState, faultNotice } from '../parts/notice.ts'
-import { type Column, table } from '../parts/table.ts'
+import { faultNotice } from '../parts/notice.ts'
+import type { Column } from '../parts/table.ts'
+import { may } from '../session.ts'
 import { isLeaving, type ViewContent, type ViewContext } from '../view.ts'
 
 const PAGE = 100
@@ -13,20 +17,22 @@ const AGAIN_MS = 5000
 
 /** Lists the lines with their status and switches. */
 export function lineList(context: ViewContext): ViewContent {
-  const result = h('div', {})
+  const result = resultPlace()
+  const wanted = context.query.get('line') ?? ''
 
   const switchLine = async ({ id, enabled }: Line): Promise<void> => {
     fill(result)
     try {
       await context.api.send<Line>('PATCH', `admin/lines/${encodeURIComponent(id)}`, { enabled: !enabled })
       printReadyMessage(`${id} is switched ${enabled ? 'off' : 'on'}.`)
-      fill(lines, show(await allLines(context)))
-      lines.querySelector<HTMLElement>(`[data-line="${CSS.escape(id)}"]`)?.focus()
+      fill(lines, await show())
+      // The rows are in the page a moment later.
+      setTimeout(() => lines.querySelector<HTMLElement>(`[data-line="${CSS.escape(id)}"]`)?.focus())
     } catch (error) {
       if (!isLeaving(error)) fill(result, faultNotice(error))
     }
   }
-  const column: Column<Line> = {
+  const button: Column<Line> = {
     name: 'Switch',
     cell: (line) =>
       h(
@@ -34,22 +40,22 @@ export function lineList(context: ViewContext): ViewContent {
         {
           type: 'button',
           'data-line': line.id,
-          'aria-label': `Switch ${line.id} ${line.enabled ? 'off' : 'on'}`,
+          'aria-label': `Switch ${line.enabled ? 'off' : 'on'} ${line.id}`,
           click: () => void switchLine(line),
         },
         `Switch ${line.enabled ? 'off' : 'on'}`,
       ),
   }
-  const show = (rows: readonly Line[]): Child =>
-    rows.length === 0
-      ? emptyState('The config has no lines.')
-      : table('Lines', [...LINE_FIGURES, column], rows)
-
-  const lines = loaded('lines', async () => show(await allLines(context)))
+  const columns = [...lineColumns(context.session), ...(may(context.session, 'admin') ? [button] : [])]
+  const show = async (): Promise<Child> => {
+    const rows = (await allLines(context)).filter(({ id }) => id.includes(wanted))
+    return rowListing(rows, wanted !== '', { what: 'lines', columns, empty: 'The config has no lines.' })
+  }
+  const lines = loaded('lines', show)
   keepFresh(context, async () => {
-    const rows = await allLines(context)
+    const fresh = await show()
     // Do not replace rows while the user works with them.
-    if (!lines.contains(document.activeElement)) fill(lines, show(rows))
+    if (!lines.contains(document.activeElement)) fill(lines, fresh)
   })
   return {
     title: 'Lines',
@@ -59,6 +65,7 @@ export function lineList(context: ViewContext): ViewContent {
         { class: 'muted' },
         'Figures are of about the last minute, of all workers of the machine that answers. A switch reaches every process within 5 s.',
       ),
+      filterForm(context, 'lines', [LINE]),
       result,
       lines,
     ],

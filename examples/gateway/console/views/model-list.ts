@@ -1,10 +1,9 @@
 import type { Page } from '../api.ts'
-import { h } from '../element.ts'
 import { count } from '../format.ts'
+import { filterForm, MODEL } from '../parts/filters.ts'
+import { recordLink } from '../parts/links.ts'
+import { rowListing } from '../parts/listing.ts'
 import { loaded } from '../parts/loaded.ts'
-import { emptyState } from '../parts/notice.ts'
-import { table } from '../parts/table.ts'
-import { linkTo } from '../router.ts'
 import type { Session } from '../session.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
 
@@ -17,23 +16,26 @@ interface Model {
 }
 
 /** Lists the models that the key may use; for operators, all models. */
-export function modelList({ session, api, signal }: ViewContext): ViewContent {
+export function modelList(context: ViewContext): ViewContent {
+  const { session, api, signal, query } = context
+  const wanted = query.get('model') ?? ''
   const models = loaded('models', async () => {
     const { data } = await api.get<Page<Model>>(modelsPath(session), {}, signal)
-    if (data.length === 0) return emptyState('There are no models that this key may use.')
-    return table(
-      'Models',
-      [
-        { name: 'Model', heads: true, cell: ({ id }) => h('a', { href: linkTo('models', id) }, id) },
+    const rows = data.filter(({ id }) => id.includes(wanted))
+    return rowListing(rows, wanted !== '', {
+      what: 'models',
+      empty:
+        session.kind === 'admin' ? 'The config has no models.' : 'There are no models that this key may use.',
+      columns: [
+        { name: 'Model', heads: true, cell: ({ id }) => recordLink(session, 'model', id) },
         { name: 'Kind', cell: ({ kind }) => kind },
         { name: 'Context window', figures: true, cell: ({ context_window }) => count(context_window) },
         { name: 'Most output', figures: true, cell: ({ max_output_tokens }) => count(max_output_tokens) },
         { name: 'Features', cell: ({ features }) => features?.join(', ') ?? 'not restricted' },
       ],
-      data,
-    )
+    })
   })
-  return { title: 'Models', content: models }
+  return { title: 'Models', content: [filterForm(context, 'models', [MODEL]), models] }
 }
 
 export function modelsPath({ kind }: Session): string {

@@ -1,12 +1,12 @@
-import type { Page } from '../api.ts'
 import { h } from '../element.ts'
 import { listedMoment } from '../format.ts'
-import { callLink } from '../parts/call-columns.ts'
-import { choice, field, filterForm, form } from '../parts/form.ts'
-import { emptyState, notice } from '../parts/notice.ts'
-import { paged } from '../parts/pager.ts'
+import { ACCOUNT, type Filter, filterForm, filtersIn, oneOf } from '../parts/filters.ts'
+import { field, form } from '../parts/form.ts'
+import { callLink, recordLink } from '../parts/links.ts'
+import { listing } from '../parts/listing.ts'
+import { notice } from '../parts/notice.ts'
 import { callStatus } from '../parts/status.ts'
-import { type Column, table } from '../parts/table.ts'
+import type { Column } from '../parts/table.ts'
 import { ticketBadge } from '../parts/ticket-badge.ts'
 import { linkTo } from '../router.ts'
 import type { Ticket } from '../tickets.ts'
@@ -40,36 +40,33 @@ function findTicket() {
   ]
 }
 
-function allTickets({ api, query, signal }: ViewContext) {
-  const status = query.get('status') ?? ''
-  const list = paged(
-    'tickets',
-    (cursor) => api.get<Page<Ticket>>('admin/tickets', { status, cursor, limit: 50 }, signal),
-    (rows) => (rows.length === 0 ? emptyState('No tickets that fit.') : table('Tickets', COLUMNS, rows)),
-  )
-  const options = [
-    ['', 'all'],
-    ['open', 'open'],
-    ['answered', 'answered'],
-    ['closed', 'closed'],
-  ] as const
-  const filter = filterForm('tickets', choice({ name: 'status', label: 'Status' }, options, status))
-  return [filter, list]
+const FILTERS: readonly Filter[] = [oneOf('status', 'Status', ['open', 'answered', 'closed']), ACCOUNT]
+
+function allTickets(context: ViewContext) {
+  const list = listing(context, {
+    what: 'tickets',
+    path: 'admin/tickets',
+    query: filtersIn(context, FILTERS),
+    columns: columnsOf(context),
+  })
+  return [filterForm(context, 'tickets', FILTERS), list]
 }
 
-const COLUMNS: readonly Column<Ticket>[] = [
-  { name: 'Filed', cell: ({ created_at }) => listedMoment(created_at) },
-  {
-    name: 'Ticket',
-    heads: true,
-    cell: ({ id }) => h('a', { href: linkTo('tickets', id), class: 'mono' }, id),
-  },
-  { name: 'Status', cell: (ticket) => ticketBadge(ticket) },
-  { name: 'Account', cell: ({ account }) => h('a', { href: linkTo('accounts', account) }, account) },
-  { name: 'Message', cell: ({ message }) => excerpt(message) },
-  { name: 'Call', cell: ({ request_id }) => callLink(request_id) },
-  { name: 'It ended', cell: ({ call }) => (call ? callStatus(call) : 'no longer in the log') },
-]
+function columnsOf({ session }: ViewContext): readonly Column<Ticket>[] {
+  return [
+    { name: 'Filed', cell: ({ created_at }) => listedMoment(created_at) },
+    {
+      name: 'Ticket',
+      heads: true,
+      cell: ({ id }) => h('a', { href: linkTo('tickets', id), class: 'mono' }, id),
+    },
+    { name: 'Status', cell: (ticket) => ticketBadge(ticket) },
+    { name: 'Account', cell: ({ account }) => recordLink(session, 'account', account) },
+    { name: 'Message', cell: ({ message }) => excerpt(message) },
+    { name: 'Call', cell: ({ request_id }) => callLink(request_id) },
+    { name: 'It ended', cell: ({ call }) => (call ? callStatus(call) : 'no longer in the log') },
+  ]
+}
 
 function excerpt(text: string): string {
   return text.length > EXCERPT ? `${text.slice(0, EXCERPT)}…` : text

@@ -1,12 +1,13 @@
 import { type Child, fill, h } from '../element.ts'
 import { moment } from '../format.ts'
 import { printReadyMessage } from '../parts/announcer.ts'
-import { callLink } from '../parts/call-columns.ts'
 import { facts, section } from '../parts/facts.ts'
 import { choice, form, textField } from '../parts/form.ts'
+import { callLink, recordLink } from '../parts/links.ts'
 import { loaded } from '../parts/loaded.ts'
 import { emptyState, notice } from '../parts/notice.ts'
 import { ticketBadge } from '../parts/ticket-badge.ts'
+import { may } from '../session.ts'
 import type { Ticket } from '../tickets.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
 import { callSections } from './call-page.ts'
@@ -36,14 +37,14 @@ function ticketParts(
       ['Status', ticketBadge(ticket)],
       ['Filed', moment(ticket.created_at)],
       ['Last changed', moment(ticket.updated_at)],
-      ['Account', ticket.account],
-      ['Key', ticket.key],
+      ['Account', recordLink(context.session, 'account', ticket.account)],
+      ['Key', recordLink(context.session, 'key', ticket.key)],
       ['Call', callLink(ticket.request_id)],
     ]),
     section('Message', h('p', { class: 'said' }, message)),
     section('Reply', reply === null ? emptyState('Not answered yet.') : h('p', { class: 'said' }, reply)),
-    context.session.kind === 'admin' && section('Answer it', answerForm(context, path, ticket, show)),
-    call && h('section', { class: 'beside' }, h('h2', {}, 'The call'), callSections(call)),
+    may(context.session, 'support') && section('Answer it', answerForm(context, path, ticket, show)),
+    call && h('section', { class: 'beside' }, h('h2', {}, 'The call'), callSections(call, context.session)),
     call === null && emptyState('The log no longer has the call.'),
   ]
 }

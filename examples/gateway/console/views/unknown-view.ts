@@ -5,6 +5,6 @@ import type { ViewContent } from '../view.ts'
 export function unknownView(): ViewContent {
   return {
     title: 'Nothing here',
-    content: h('p', {}, 'The console has no such view. ', h('a', { href: linkTo('') }, 'Find a call')),
+    content: h('p', {}, 'The console has no such view. ', h('a', { href: linkTo('') }, 'Overview')),
   }
 }

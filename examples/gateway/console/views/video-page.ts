@@ -1,12 +1,13 @@
 import { type Child, fill, h } from '../element.ts'
 import { moment, usd } from '../format.ts'
 import { printReadyMessage } from '../parts/announcer.ts'
-import { callLink } from '../parts/call-columns.ts'
-import { confirmed } from '../parts/confirm.ts'
+import { confirmed } from '../parts/dialog.ts'
 import { facts, section } from '../parts/facts.ts'
 import { field, form } from '../parts/form.ts'
+import { callLink, recordLink } from '../parts/links.ts'
 import { loaded } from '../parts/loaded.ts'
 import { notice } from '../parts/notice.ts'
+import { may } from '../session.ts'
 import { type VideoTask, videoBadge } from '../videos.ts'
 import type { ViewContent, ViewContext } from '../view.ts'
 
@@ -29,6 +30,7 @@ function taskParts(
   task: VideoTask,
   show: (task: VideoTask) => void,
 ): Child[] {
+  const { session } = context
   const { charged, finished_at: finishedAt, upstream_id: upstreamId } = task
   const mayResolve = finishedAt === null && task.state !== 'intended'
   return [
@@ -37,16 +39,18 @@ function taskParts(
       ['Held', usd(task.held)],
       ['Charged', charged && usd(charged)],
       ['Error', task.error_code],
-      ['Account', task.account],
-      ['Key', task.key],
-      ['Model', task.model],
-      ['Line', task.line],
+      ['Account', recordLink(session, 'account', task.account)],
+      ['Key', recordLink(session, 'key', task.key)],
+      ['Model', recordLink(session, 'model', task.model)],
+      ['Line', recordLink(session, 'line', task.line)],
       ['Its id there', upstreamId && h('span', { class: 'mono' }, upstreamId)],
       ['Made', moment(task.created_at)],
       ['Over', finishedAt && moment(finishedAt)],
       ['Call', callLink(task.request_id)],
     ]),
-    mayResolve && section('Say what came of it', ...resolution(context, path, task, show)),
+    mayResolve &&
+      may(session, 'finance') &&
+      section('Say what came of it', ...resolution(context, path, task, show)),
   ]
 }
 

@@ -1,0 +1,66 @@
+import type { Account } from '../accounts.ts'
+import type { Child } from '../element.ts'
+import { count, moment } from '../format.ts'
+import { facts } from './facts.ts'
+import { field, form, namesIn, numberIn } from './form.ts'
+
+/** Shows the settings of an account to whoever may not change them. */
+export function accountFacts(account: Account): HTMLElement {
+  const { limits, regions, line_regions: lineRegions } = account
+  const rows: [string, Child][] = [
+    ['Requests a minute', limitText(limits.rpm)],
+    ['Input tokens a minute', limitText(limits.tpm)],
+    ['Calls at a time', limitText(limits.concurrency ?? null)],
+  ]
+  if (regions !== undefined) rows.push(['Regions', regions?.join(', ') ?? 'all'])
+  if (lineRegions !== undefined) rows.push(['Regions of its lines', lineRegions?.join(', ') ?? 'all'])
+  if (account.name !== undefined) rows.unshift(['Name', account.name])
+  if (account.created_at !== undefined) rows.push(['Created', moment(account.created_at)])
+  return facts(rows)
+}
+
+function limitText(value: number | null): string {
+  return value === null ? 'no limit' : count(value)
+}
+
+/** Creates the form that changes the settings of an account; an empty field removes a limit or a restriction. */
+export function accountForm(account: Account, save: (settings: object) => Promise<Child>): HTMLElement {
+  const { limits, name, regions, line_regions: lineRegions } = account
+  const number = { inputmode: 'numeric', pattern: '[0-9]*', title: 'A whole number', size: 8 }
+  return form({
+    label: 'Settings of the account',
+    submit: 'Save',
+    fields: [
+      field({ name: 'name', label: 'Name', attributes: { value: name } }),
+      field({ name: 'rpm', label: 'Requests a minute', attributes: { value: limits.rpm, ...number } }),
+      field({ name: 'tpm', label: 'Input tokens a minute', attributes: { value: limits.tpm, ...number } }),
+      field({
+        name: 'concurrency',
+        label: 'Calls at a time',
+        attributes: { value: limits.concurrency, ...number },
+      }),
+      field({
+        name: 'regions',
+        label: 'Regions',
+        hint: 'Of gateways that may serve it.',
+        attributes: { value: regions?.join(' ') },
+      }),
+      field({
+        name: 'line_regions',
+        label: 'Regions of its lines',
+        attributes: { value: lineRegions?.join(' ') },
+      }),
+    ],
+    act: (filled) =>
+      save({
+        name: filled.name || null,
+        limits: {
+          rpm: numberIn(filled.rpm),
+          tpm: numberIn(filled.tpm),
+          concurrency: numberIn(filled.concurrency),
+        },
+        regions: namesIn(filled.regions),
+        line_regions: namesIn(filled.line_regions),
+      }),
+  })
+}

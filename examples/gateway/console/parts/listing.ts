@@ -1,0 +1,70 @@
+import type { Page, Query } from '../api.ts'
+import { h } from '../element.ts'
+import type { ViewContext } from '../view.ts'
+import { exportButtons, exported } from './export.ts'
+import { emptyState } from './notice.ts'
+import { paged } from './pager.ts'
+import { type Column, table } from './table.ts'
+
+const ROWS = 50
+const ROWS_OF_EXPORT = 100
+
+/** How a table shows the rows of a list. */
+export interface Rows<T> {
+  /** What the rows are, such as `accounts`; names the exported file too. */
+  readonly what: string
+  readonly columns: readonly Column<T>[]
+  /** Shown if there is no row, and no filter. Defaults to "No … yet." */
+  readonly empty?: string
+}
+
+/** A list of the API as a table. */
+export interface Listing<T> extends Rows<T> {
+  readonly path: string
+  /** The filters. */
+  readonly query?: Query
+  /** What the view itself is of, such as an account. */
+  readonly of?: Query
+}
+
+/** Shows a list of the API page by page, with buttons that export all of it. */
+export function listing<T extends object>({ api, signal }: ViewContext, list: Listing<T>): HTMLElement {
+  const { path, query = {}, of = {} } = list
+  const isFiltered = Object.values(query).some((value) => value !== undefined && value !== '')
+  return pages(list, isFiltered, (cursor, limit) =>
+    api.get<Page<T>>(path, { ...of, ...query, cursor, limit }, signal),
+  )
+}
+
+/** Shows rows that have all been read in the same way. */
+export function rowListing<T extends object>(
+  rows: readonly T[],
+  isFiltered: boolean,
+  shown: Rows<T>,
+): HTMLElement {
+  return pages(shown, isFiltered, async (cursor, limit) => {
+    const end = Number(cursor ?? 0) + limit
+    return { data: rows.slice(end - limit, end), next_cursor: end < rows.length ? String(end) : null }
+  })
+}
+
+function pages<T extends object>(
+  { what, columns, empty = `No ${what} yet.` }: Rows<T>,
+  isFiltered: boolean,
+  load: (cursor: string | undefined, limit: number) => Promise<Page<T>>,
+): HTMLElement {
+  const label = `${what[0]?.toUpperCase()}${what.slice(1)}`
+  const exports = exportButtons(what.replaceAll(' ', '-'), (format, progress) =>
+    exported((cursor) => load(cursor, ROWS_OF_EXPORT), format, progress),
+  )
+  const rows = paged<T>(
+    what,
+    (cursor) => load(cursor, ROWS),
+    (data) => {
+      exports.hidden = data.length === 0
+      if (data.length > 0) return table(label, columns, data)
+      return emptyState(isFiltered ? `No ${what} that fit.` : empty)
+    },
+  )
+  return h('div', { class: 'stack' }, rows, exports)
+}

@@ -1,0 +1,66 @@
+import type { Page, Query } from './api.ts'
+import type { Session } from './session.ts'
+import type { ViewContext } from './view.ts'
+
+/** A row of `/usage`: the members that it is grouped by, and its sums. */
+export interface UsageRow {
+  readonly hour?: string
+  readonly day?: string
+  readonly month?: string
+  readonly requests: number
+  readonly refused: number
+  readonly failed: number
+  readonly input_tokens: number
+  readonly cached_input_tokens: number
+  readonly output_tokens: number
+  readonly images: number
+  readonly seconds: number
+  /** Decimal strings; the cost is for operators. */
+  readonly charged: string
+  readonly cost?: string
+  readonly p50_ms: number | null
+  readonly p95_ms: number | null
+  /** The other groups: account, key, model, line, user, tags. */
+  readonly [group: string]: string | number | null | undefined
+}
+
+/** Bounds what a view reads; the rows of a group may be as many as there are keys. */
+const MAX_ROWS = 5000
+const PAGE = 1000
+
+/** Returns the path of usage: holders of keys see that of their account, operators see all. */
+export function usagePath({ kind }: Session): string {
+  return kind === 'admin' ? 'admin/usage' : 'v1/usage'
+}
+
+/** Reads all rows of a grouping; undefined if there are more than a view shows. */
+export async function readUsage(
+  { session, api, signal }: ViewContext,
+  query: Query,
+): Promise<readonly UsageRow[] | undefined> {
+  const rows: UsageRow[] = []
+  let cursor: string | undefined
+  do {
+    const asked = { ...query, limit: PAGE, cursor }
+    const page: Page<UsageRow> = await api.get(usagePath(session), asked, signal)
+    rows.push(...page.data)
+    cursor = page.next_cursor ?? undefined
+    if (rows.length > MAX_ROWS) return undefined
+  } while (cursor !== undefined)
+  return rows
+}
+
+/** The sums of nothing: a grouping without rows has none. */
+export const NO_USAGE: UsageRow = {
+  requests: 0,
+  refused: 0,
+  failed: 0,
+  input_tokens: 0,
+  cached_input_tokens: 0,
+  output_tokens: 0,
+  images: 0,
+  seconds: 0,
+  charged: '0',
+  p50_ms: null,
+  p95_ms: null,
+}

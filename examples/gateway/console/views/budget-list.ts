@@ -1,0 +1,203 @@
+import { fill, h } from '../element.ts'
+import { moment, usd } from '../format.ts'
+import { resultPlace } from '../parts/action-button.ts'
+import { collection } from '../parts/collection.ts'
+import { facts } from '../parts/facts.ts'
+import { ACCOUNT, filterForm, filtersIn } from '../parts/filters.ts'
+import { choice, type Filled, field, namesIn } from '../parts/form.ts'
+import { recordLink } from '../parts/links.ts'
+import { loaded } from '../parts/loaded.ts'
+import { deletion, type RowAction, rowButtons } from '../parts/row-actions.ts'
+import { badge } from '../parts/status.ts'
+import type { Column } from '../parts/table.ts'
+import { linkTo, linkWith } from '../router.ts'
+import { may } from '../session.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
+
+interface Budget {
+  readonly id: string
+  readonly scope: {
+    readonly account: string
+    readonly key: string | null
+    readonly user: string | null
+    readonly tag: string | null
+  }
+  readonly amount: string
+  readonly period: string
+  readonly timezone: string
+  readonly hard: boolean
+  /** Shares of the amount that are told. */
+  readonly soft: readonly number[]
+  readonly spent: string
+  readonly left: string
+  readonly resets_at: string | null
+}
+
+const PERIODS = [
+  ['month', 'month'],
+  ['week', 'week'],
+  ['day', 'day'],
+  ['total', 'no end'],
+] as const
+
+const HARD = [
+  ['true', 'refuse'],
+  ['false', 'let through'],
+] as const
+
+const BUDGETS = 'admin/budgets'
+
+/** Lists the budgets of all accounts, or of one, with what their periods have spent. */
+export function budgetList(context: ViewContext): ViewContent {
+  const filters = filtersIn(context, [ACCOUNT])
+  const { actions, content } = collection<Budget>(context, {
+    what: 'budgets',
+    path: BUDGETS,
+    query: filters,
+    columns: columnsOf(context),
+    one: 'budget',
+    editable: may(context.session, 'finance'),
+    nameOf,
+    creation: {
+      says: 'It counts from now on: what was spent before does not matter. Leave key, user and tag empty for the whole account.',
+      fields: () => [
+        field({ name: 'of', label: 'Account', attributes: { value: filters.account, required: true } }),
+        field({ name: 'key', label: 'Key' }),
+        field({ name: 'user', label: 'User' }),
+        field({ name: 'tag', label: 'Tag', attributes: { placeholder: 'team=search' } }),
+        choice({ name: 'period', label: 'Period' }, PERIODS, 'month'),
+        field({ name: 'timezone', label: 'Time zone', attributes: { value: 'UTC', spellcheck: 'false' } }),
+        termFields(),
+      ],
+      bodyOf: ({ of: account, key, user, tag, period, timezone, ...terms }) => ({
+        scope: { account, ...(key && { key }), ...(user && { user }), ...(tag && { tag }) },
+        period,
+        timezone,
+        ...termsIn(terms),
+      }),
+    },
+    actions: [terms(context), deletion(context, BUDGETS, DELETION, nameOf)],
+  })
+  return { title: 'Budgets', actions, content: [filterForm(context, 'budgets', [ACCOUNT]), content] }
+}
+
+/** Shows a budget, with the usage that it counts. */
+export function budgetPage(context: ViewContext): ViewContent {
+  const { session, api, params, signal } = context
+  const id = params.id ?? ''
+  const path = `${BUDGETS}/${encodeURIComponent(id)}`
+  const result = resultPlace()
+  const place = h('div', { class: 'stack' })
+  const read = async (): Promise<void> => show(await api.get<Budget>(path, {}, signal))
+  const show = (budget: Budget): void => {
+    const { account, key, user, tag } = budget.scope
+    const edit = rowButtons(result, [terms(context)], budget, nameOf, () => void read())
+    const remove = rowButtons(result, [deletion(context, BUDGETS, DELETION, nameOf)], budget, nameOf, () => {
+      location.hash = linkTo('budgets')
+    })
+    const scope = { account, key: key ?? '', user: user ?? '', tag: tag ?? '' }
+    fill(
+      place,
+      facts([
+        ['Account', recordLink(session, 'account', account)],
+        ['Key', recordLink(session, 'key', key) ?? 'all'],
+        ['User', recordLink(session, 'user', user) ?? 'all'],
+        ['Tag', tag ?? 'all'],
+        ['Calls', h('a', { href: linkWith('calls', scope) }, 'Those that it counts')],
+        ['Period', periodOf(budget)],
+        ['When spent', spentBadge(budget)],
+        ['Tells at', sharesOf(budget)],
+        ['Amount', usd(budget.amount)],
+        ['Spent', usd(budget.spent)],
+        ['Left', usd(budget.left)],
+        ['Resets', budget.resets_at && moment(budget.resets_at)],
+      ]),
+      may(session, 'finance') && h('div', { class: 'buttons' }, edit, remove),
+    )
+  }
+  const content = loaded('the budget', async () => {
+    await read()
+    return [result, place]
+  })
+  return { title: 'Budget', content: [h('p', { class: 'mono subject' }, id), content] }
+}
+
+const DELETION = 'What it has counted is lost, and nothing is refused because of it any more. Charges stay.'
+
+/** Returns the dialog for the terms of a budget. */
+function terms({ api }: ViewContext): RowAction<Budget> {
+  return {
+    text: 'Change',
+    title: (budget) => `Change ${nameOf(budget)}`,
+    says: 'What is spent stays. An amount below it is spent at once. Every process knows within 5 s.',
+    fields: termFields,
+    submit: 'Save',
+    done: 'Saved.',
+    async act({ id }, filled) {
+      await api.send('PATCH', `${BUDGETS}/${encodeURIComponent(id)}`, termsIn(filled))
+      return null
+    },
+  }
+}
+
+function termFields(budget?: Budget) {
+  return h(
+    'div',
+    { class: 'fields' },
+    field({
+      name: 'amount',
+      label: 'Amount in US dollars',
+      attributes: { inputmode: 'decimal', required: true, size: 10, value: budget?.amount },
+    }),
+    choice({ name: 'hard', label: 'When it is spent' }, HARD, String(budget?.hard ?? true)),
+    field({
+      name: 'soft',
+      label: 'Tell at',
+      hint: 'Shares of the amount, such as 0.5 0.8.',
+      attributes: { value: budget?.soft.join(' ') },
+    }),
+  )
+}
+
+function termsIn({ amount, hard, soft }: Filled): object {
+  return { amount, hard: hard === 'true', soft: (namesIn(soft) ?? []).map(Number) }
+}
+
+function nameOf({ scope }: Budget): string {
+  return `the budget of ${subjectOf(scope)}`
+}
+
+function subjectOf({ account, key, user, tag }: Budget['scope']): string {
+  const parts = [key && `key ${key}`, user && `user ${user}`, tag]
+  return [account, ...parts.filter((part) => part)].join(', ')
+}
+
+function periodOf({ period, timezone }: Budget): string {
+  return period === 'total' ? 'no end' : `${period}, ${timezone}`
+}
+
+function spentBadge({ hard }: Budget): HTMLElement {
+  return hard ? badge('warn', 'refuses') : badge('off', 'lets through')
+}
+
+function sharesOf({ soft }: Budget): string {
+  return soft.map((share) => `${Number((share * 100).toFixed(4))} %`).join(', ')
+}
+
+function columnsOf({ session }: ViewContext): readonly Column<Budget>[] {
+  return [
+    {
+      name: 'Of',
+      heads: true,
+      cell: ({ id, scope }) => h('a', { href: linkTo('budgets', id) }, subjectOf(scope)),
+    },
+    { name: 'Account', cell: ({ scope }) => recordLink(session, 'account', scope.account) },
+    { name: 'Period', cell: periodOf },
+    { name: 'When spent', cell: spentBadge },
+    { name: 'Tells at', cell: sharesOf },
+    { name: 'Amount', figures: true, cell: ({ amount }) => usd(amount) },
+    { name: 'Spent', figures: true, cell: ({ spent }) => usd(spent) },
+    { name: 'Left', figures: true, cell: ({ left }) => usd(left) },
+    { name: 'Resets', cell: ({ resets_at: at }) => at && moment(at) },
+  ]
+}

@@ -1,0 +1,44 @@
+import { h } from '../element.ts'
+import { subjectLink } from '../parts/links.ts'
+import { listing } from '../parts/listing.ts'
+import type { Column } from '../parts/table.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
+
+interface Difference {
+  readonly kind: 'account' | 'key'
+  readonly id: string
+  readonly difference: 'changed' | 'missing' | 'not_in_config'
+  readonly members: readonly string[]
+}
+
+/** Lists the differences between the config and the database. */
+export function driftList(context: ViewContext): ViewContent {
+  const list = listing(context, {
+    what: 'differences',
+    path: 'admin/drift',
+    columns: columnsOf(context),
+    empty: 'Config and database agree.',
+  })
+  const explanation =
+    'What the config says otherwise than the database. With the authority "database" the database counts: change it here, or the config, until both agree. With "config", a reload applies the config.'
+  return { title: 'Drift', content: [h('p', { class: 'muted' }, explanation), list] }
+}
+
+const WORDS = {
+  changed: 'they differ',
+  missing: 'not in the database',
+  not_in_config: 'no longer in the config, and in use',
+} as const
+
+function columnsOf({ session }: ViewContext): readonly Column<Difference>[] {
+  return [
+    {
+      name: 'Of',
+      heads: true,
+      cell: ({ kind, id, difference }) =>
+        difference === 'missing' ? `${kind} ${id}` : subjectLink(session, `${kind}:${id}`),
+    },
+    { name: 'Difference', cell: ({ difference }) => WORDS[difference] },
+    { name: 'Members', cell: ({ members }) => members.join(', ') },
+  ]
+}

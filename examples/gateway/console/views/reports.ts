@@ -1,0 +1,152 @@
+import type { Page, Query } from '../api.ts'
+import { type Child, h } from '../element.ts'
+import { count, duration, moment, usd } from '../format.ts'
+import { exportButtons, exported } from '../parts/export.ts'
+import { ACCOUNT, filterForm, filtersIn, KEY, LINE, MODEL, TAG, timeFilter, USER } from '../parts/filters.ts'
+import { checks, choice, field, namesIn } from '../parts/form.ts'
+import { emptyState } from '../parts/notice.ts'
+import { paged } from '../parts/pager.ts'
+import { type Column, table } from '../parts/table.ts'
+import { groupLink, titleOf } from '../parts/top-usage.ts'
+import type { Session } from '../session.ts'
+import { readUsage, type UsageRow, usagePath } from '../usage.ts'
+import type { ViewContent, ViewContext } from '../view.ts'
+
+const ROWS = 50
+const ROWS_OF_EXPORT = 1000
+
+/** A page of usage, and the time that it covers. */
+interface UsagePage extends Page<UsageRow> {
+  readonly from: string
+  readonly to: string
+}
+
+/** Groups usage by what you choose. The address has the choice, so that you can share a report as a link. */
+export function reports(context: ViewContext): ViewContent {
+  const { session, api, query, signal } = context
+  const path = usagePath(session)
+  const groups = namesIn(query.get('group_by') ?? 'day') ?? []
+  const filters = [
+    ...(session.kind === 'admin' ? [ACCOUNT, LINE] : []),
+    KEY,
+    MODEL,
+    USER,
+    TAG,
+    timeFilter('from', 'From'),
+    timeFilter('to', 'To'),
+  ]
+  const asked = filtersIn(context, filters)
+  const total = readUsage(context, asked).then((rows) => rows?.[0])
+  // Whoever waits for the total meets its fault.
+  total.catch(() => {})
+  const grouped: Query = { ...asked, group_by: groups.join(',') }
+  const load = (cursor: string | undefined, limit: number): Promise<UsagePage> =>
+    api.get(path, { ...grouped, limit, cursor }, signal)
+  const rows = paged(
+    'rows',
+    (cursor) => load(cursor, ROWS),
+    async (page, { from, to }) => {
+      const sum = await total
+      if (!sum || sum.requests === 0) return emptyState('No calls in this time.')
+      const columns = columnsOf(context, groups, sum, { from, to })
+      return [
+        h(
+          'p',
+          { class: 'muted' },
+          'From ',
+          moment(from),
+          ' to before ',
+          moment(to),
+          '. Days are those of UTC.',
+        ),
+        table('Usage', columns, page, { ...sum, [groups[0] ?? '']: TOTAL }),
+      ]
+    },
+  )
+  return {
+    title: 'Reports',
+    content: [
+      filterForm(context, 'reports', filters, groupFields(session, groups)),
+      rows,
+      exportButtons('usage', (format, progress) =>
+        format === 'csv'
+          ? csvOf((cursor) => api.csv(path, { ...grouped, format, cursor }, signal))
+          : exported((cursor) => load(cursor, ROWS_OF_EXPORT), format, progress),
+      ),
+    ],
+  }
+}
+
+const TOTAL = 'Total'
+
+/** Returns all pages of CSV as one file: only the first has the line of names. */
+async function csvOf(
+  load: (cursor: string | undefined) => Promise<{ text: string; next: string | null }>,
+): Promise<string> {
+  let { text, next } = await load(undefined)
+  while (next !== null) {
+    const page = await load(next)
+    text += page.text.slice(page.text.indexOf('\n') + 1)
+    next = page.next
+  }
+  return text
+}
+
+const TIMES = [
+  ['', 'none'],
+  ['hour', 'hour'],
+  ['day', 'day'],
+  ['month', 'month'],
+] as const
+
+function groupFields({ kind }: Session, chosen: readonly string[]): Child {
+  const names = [...(kind === 'admin' ? ['account', 'line'] : []), 'key', 'model', 'user']
+  const time = chosen.find((name) => TIMES.some(([known]) => known === name)) ?? ''
+  const tags = chosen.filter((name) => name.startsWith('tag:')).join(' ')
+  return checks(
+    'group_by',
+    'Group by',
+    names,
+    chosen,
+    choice({ name: 'group_by', label: 'Time' }, TIMES, time),
+    field({
+      name: 'group_by',
+      label: 'Values of tags',
+      attributes: { placeholder: 'tag:team', spellcheck: 'false', value: tags },
+    }),
+  )
+}
+
+function columnsOf(
+  context: ViewContext,
+  groups: readonly string[],
+  total: UsageRow,
+  range: Readonly<Record<string, string>>,
+): readonly Column<UsageRow>[] {
+  const figure = (name: string, cell: (row: UsageRow) => Child): Column<UsageRow> => ({
+    name,
+    figures: true,
+    cell,
+  })
+  return [
+    ...groups.map(
+      (group, i): Column<UsageRow> => ({
+        name: titleOf(group),
+        heads: i === 0,
+        cell: (row) => (row[group] === TOTAL ? TOTAL : groupLink(context, group, row[group], range)),
+      }),
+    ),
+    figure('Requests', ({ requests }) => count(requests)),
+    figure('Refused', ({ refused }) => count(refused)),
+    figure('Failed', ({ failed }) => count(failed)),
+    figure('Input', ({ input_tokens }) => count(input_tokens)),
+    figure('Cached', ({ cached_input_tokens }) => count(cached_input_tokens)),
+    figure('Output', ({ output_tokens }) => count(output_tokens)),
+    ...(total.images > 0 ? [figure('Images', ({ images }) => count(images))] : []),
+    ...(total.seconds > 0 ? [figure('Seconds', ({ seconds }) => count(seconds))] : []),
+    figure('Charged', ({ charged }) => usd(charged)),
+    ...(context.session.kind === 'admin' ? [figure('Cost', ({ cost }) => usd(cost))] : []),
+    figure('p50', ({ p50_ms }) => duration(p50_ms)),
+    figure('p95', ({ p95_ms }) => duration(p95_ms)),
+  ]
+}
