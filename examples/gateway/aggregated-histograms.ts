@@ -78,9 +78,32 @@ function histogramOf({ histograms }: Scope, name: string, options: MetricOptions
   return histogram
 }
 
+/** What a scrape keeps of a histogram: each bucket is a series, for each combination of attributes. */
+interface View {
+  readonly attributes: readonly string[]
+  readonly bounds: number[]
+}
+
+/** A part of the bounds and attributes that are recorded. What they leave out is in counters and traces. */
+const SECONDS = [0.04, 0.16, 0.64, 1.28, 2.56, 5.12, 10.24, 40.96]
+const BY_MODEL = ['gen_ai.operation.name', 'gen_ai.request.model']
+const VIEWS: Readonly<Record<string, View>> = {
+  'gen_ai.server.request.duration': { attributes: BY_MODEL, bounds: SECONDS },
+  'gen_ai.server.time_to_first_token': {
+    attributes: BY_MODEL,
+    bounds: [0.04, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  },
+  'gen_ai.client.operation.duration': { attributes: ['model_gateway.line'], bounds: SECONDS },
+  'gen_ai.client.token.usage': {
+    attributes: ['gen_ai.token.type'],
+    bounds: [16, 256, 1024, 4096, 16_384, 65_536, 262_144],
+  },
+}
+
 class AggregatedHistogram implements Histogram {
   readonly #name: string
   readonly #options: MetricOptions
+  readonly #view: View | undefined
   readonly #bounds: number[]
   readonly #byIdentity = new WeakMap<Attributes, Point>()
   readonly #byContent = new Map<string, Point>()
@@ -88,7 +111,8 @@ class AggregatedHistogram implements Histogram {
   constructor(name: string, options: MetricOptions) {
     this.#name = name
     this.#options = options
-    this.#bounds = options.advice?.explicitBucketBoundaries ?? BOUNDS
+    this.#view = VIEWS[name]
+    this.#bounds = this.#view?.bounds ?? options.advice?.explicitBucketBoundaries ?? BOUNDS
   }
 
   get empty(): boolean {
@@ -112,7 +136,10 @@ class AggregatedHistogram implements Histogram {
   }
 
   #pointOf(attributes: Attributes): Point {
-    const point = this.#withContent(attributes)
+    const kept = this.#view?.attributes.filter((name) => name in attributes)
+    const point = this.#withContent(
+      kept ? Object.fromEntries(kept.map((name) => [name, attributes[name]])) : attributes,
+    )
     this.#byIdentity.set(attributes, point)
     return point
   }

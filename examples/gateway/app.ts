@@ -1,25 +1,21 @@
-import express, { type Express, type RequestHandler } from 'express'
+import express, { type Express } from 'express'
 import {
-  accountRoutes,
   adminAccess,
-  adminRoutes,
-  adminTicketRoutes,
   authenticate,
+  Budgets,
   beginCall,
   billingGuard,
   CallLogWriter,
   callLog,
-  callLogRoutes,
   errorEnvelope,
   type GatewayConfig,
   idempotency,
   KeptThings,
+  KeyUses,
   LeasePool,
   LineAccess,
   LineRegistry,
   LineSwitches,
-  type Logger,
-  modelRoutes,
   rateLimit,
   readRequest,
   references,
@@ -29,7 +25,6 @@ import {
   storedResponse,
   TaskSettler,
   telemetry,
-  ticketRoutes,
   type UpgradeHandler,
   unknownPath,
   upgradeHandler,
@@ -40,38 +35,30 @@ import {
 import { SharedEntries } from 'express-model-gateway/call-log'
 import { OPERATIONS } from 'express-model-gateway/operations'
 import type { LineFigures } from 'express-model-gateway/route'
+import { mountAdmin } from './admin-endpoints.ts'
+import { AZURE_ROOT, type ChainOf, mountAzure } from './azure-paths.ts'
 import { browserAccess } from './browser-access.ts'
+import { mountCallerPages } from './caller-pages.ts'
+import { freshLineFigures } from './fresh-line-figures.ts'
+import type { GatewayParts } from './gateway-parts.ts'
 import { accessLog } from './json-log.ts'
 import { ledgerServes } from './ledger-readiness.ts'
-import type { LimitStores } from './limit-stores.ts'
 import { LiveConfig } from './live-config.ts'
 import { LOOKUP_PATHS, limitLookups, unlessLookup } from './look-ups.ts'
-import { mergeWorkerLines } from './merged-lines.ts'
 import { OpenCalls } from './open-calls.ts'
-import { mountOpenPages } from './open-pages.ts'
+import { mountDeskPages, mountOpenPages } from './open-pages.ts'
 import { passThrough } from './pass-through.ts'
-import type { Peers } from './peers.ts'
-import type { Readiness } from './readiness.ts'
-import type { DurableStores } from './stores.ts'
+import { adminTokensIn, followSecret } from './secret-settings.ts'
+import { adminTokensFault } from './settings.ts'
+import { signIn } from './single-sign-on/sign-in.ts'
 import { watchStores } from './watched-stores.ts'
-
-/** What the gateway is put together from. */
-export interface GatewayParts {
-  readonly config: GatewayConfig
-  readonly stores: DurableStores & Pick<LimitStores, 'limits' | 'state'>
-  readonly logger: Logger
-  readonly readiness: Readiness
-  /** What opens the admin API; undefined = there is none. */
-  readonly adminToken: string | undefined
-  /** Answers `GET /metrics`; undefined = there is none. */
-  readonly metricsPage?: RequestHandler
-  /** The other processes that serve the same port; undefined = there are none. */
-  readonly peers?: Peers | undefined
-}
+import { runWebhooks } from './webhooks.ts'
 
 /** The gateway as an Express app, and how to end what it keeps open. */
 export interface Assembly {
   readonly app: Express
+  /** The app of operators, with the console, `/admin` and `/metrics`: the same one, or one of its own. */
+  readonly desk: Express
   /** Answers what is no valid HTTP. */
   readonly refused: Express
   /** Resolves once lines are as operators have switched them. */
@@ -79,7 +66,7 @@ export interface Assembly {
   /** The same app for WebSockets. */
   readonly upgrades: UpgradeHandler
   /** How the lines do in this process. */
-  lineFigures(): readonly LineFigures[]
+  lineFigures(): Promise<readonly LineFigures[]>
   /** Takes over models, lines and routing of another config. Calls that have begun finish on what they began with. */
   adopt(next: GatewayConfig): void
   /** Waits for calls that go on without their caller, ends the connections to upstreams, writes what is queued. */
@@ -91,6 +78,7 @@ const CALLS_END_WITHIN_MS = 30_000
 
 /** What callers with a key use. */
 const CALLERS_PATHS = ['/v1', '/api/v3']
+const OPERATION_PATHS = OPERATIONS.map(({ path }) => path)
 
 /** Puts the middlewares into their order. */
 export function assemble({
@@ -99,8 +87,12 @@ export function assemble({
   logger,
   readiness,
   adminToken,
+  signInProvider,
+  authority,
   metricsPage,
+  separateDesk = false,
   peers,
+  webhookAllowPrivate: allowPrivate = false,
 }: GatewayParts): Assembly {
   const { region, bodyLimitBytes, bodyBudgetBytes } = config
   const { stores, states: told, guarded } = watchStores(plain)
@@ -114,19 +106,20 @@ export function assemble({
     logger,
     onStoreChange: guarded.lineSwitches.onChange,
   })
-  const writer = new CallLogWriter({ store: stores.calls, logger })
+  const writer = new CallLogWriter({ store: stores.calls, logger, retentionMs: config.retention.calls })
   const entries = new SharedEntries(writer)
-  const pool = new LeasePool({ ledger: stores.ledger, logger, onLedgerAway: config.onLedgerAway })
+  const figures = () => catalog().lines.map((line) => lines.figures(line))
+  const webhooks = runWebhooks({ ...stores, lineFigures: figures, allowPrivate, logger })
+  const budgets = new Budgets({ store: stores.budgets, logger })
+  const away = { onLedgerAway: config.onLedgerAway, onAwayChange: webhooks.noteLedger }
+  const pool = new LeasePool({ ledger: stores.ledger, logger, ...away })
   readiness.addCheck('ledger', ledgerServes(pool, stores.write))
-  const kept = new KeptThings({
-    store: stores.kept,
-    logger,
-    onStoreChange: guarded.kept.onChange,
-  })
+  const kept = new KeptThings({ store: stores.kept, logger, onStoreChange: guarded.kept.onChange })
   const settledBy = stores.settledByLedger ? 'ledger' : 'writer'
   const videoLines = new LineAccess({ catalog, lines, region, ...config.routing })
   const video = videoEndpoints({
     tasks: stores.tasks,
+    budgets,
     lines: videoLines,
     urlSigningSecret: config.urlSigningSecret,
     logger,
@@ -134,18 +127,24 @@ export function assemble({
   // Videos are charged whether anybody asks for them or not.
   const settler = new TaskSettler({ store: stores.tasks, clients: video.clients, logger })
   const openCalls = new OpenCalls(accessLog(logger))
-  const lineFigures = () => catalog().lines.map((line) => lines.figures(line))
+  const lineFigures = () => freshLineFigures({ catalog, lines, switches })
 
-  const app = express()
-  app.disable('x-powered-by')
-  app.disable('etag')
-  app.set('trust proxy', config.trustProxy)
+  const newApp = () => express().disable('x-powered-by').disable('etag').set('trust proxy', config.trustProxy)
+  const app = newApp()
+  const desk = separateDesk ? newApp() : app
 
   const begin = beginCall({ logger, onBegin: openCalls.add })
-  const admin = adminAccess({ token: adminToken })
-  const observe = telemetry({ catalog, states: { admin, lines, pool, callLog: writer, ...told } })
+  const tokens = adminToken && followSecret('ADMIN_TOKEN', adminToken, logger, adminTokensFault)
+  const admin = adminAccess({
+    token: tokens && (() => adminTokensIn(tokens())),
+    operators: stores.operators,
+    sessions: stores.sessions,
+  })
+  const states = { admin, lines, pool, callLog: writer, webhooks, budgets, readiness, ...told }
+  const observe = telemetry({ catalog, ...config.metrics, states })
   const log = callLog({ writer: entries, settledBy })
-  const identify = authenticate({ keys: stores.keys, region })
+  const uses = new KeyUses({ keys: stores.adminKeys, logger })
+  const identify = authenticate({ keys: stores.keys, region, onUse: uses.note })
   const limit = rateLimit({ store: stores.limits, onStoreError: config.onStoreError })
   const lookups = limitLookups({ store: stores.limits, ...config })
   const limitCalls = unlessLookup(limit)
@@ -157,8 +156,7 @@ export function assemble({
     completedBy: stores.settledByLedger ? 'ledger' : 'store',
     onStoreChange: guarded.idempotency.onChange,
   })
-  const bill = billingGuard({ pool, catalog })
-  const read = readRequest({ ...bodies, before: [limit, bill] })
+  const bill = billingGuard({ pool, catalog, budgets })
   if (config.cors) {
     const access = browserAccess(config.cors)
     // A preflight has no key, and is answered here.
@@ -167,15 +165,30 @@ export function assemble({
       begin,
       access,
     )
-    app.use(CALLERS_PATHS, access)
+    app.use([...CALLERS_PATHS, AZURE_ROOT], access)
   }
   // Most calls are these. They come first, because every layer that stands before a route costs each of its calls 1 KB.
-  const paths = OPERATIONS.map(({ path }) => path)
   const own = references({ kept })
-  app.post(paths, begin, observe, log, identify, read, once, own, limit, bill, toLine)
+  const chainOf: ChainOf = (naming) => {
+    const read = readRequest({ ...bodies, ...naming, before: [limit, bill] })
+    return [begin, observe, log, identify, read, once, own, limit, bill, toLine]
+  }
+  app.post(OPERATION_PATHS, chainOf())
+  mountAzure(app, chainOf)
 
   app.use(begin)
-  mountOpenPages(app, { readiness, live, metricsPage })
+  mountOpenPages(app, { readiness, live })
+  if (separateDesk) {
+    desk.use(begin)
+    mountOpenPages(desk, { readiness, live })
+    // The holder of a key uses the console too.
+    desk.use('/v1', observe, log, identify)
+    desk.use(LOOKUP_PATHS, lookups)
+  }
+  mountDeskPages(desk, {
+    metricsPage,
+    signInPage: signIn(signInProvider, { sessions: stores.sessions, guesses: admin.guesses, logger }),
+  })
 
   app.use(CALLERS_PATHS, observe, log)
   // A signed address stands for a key.
@@ -193,56 +206,40 @@ export function assemble({
     video.create,
   )
   app.use(VIDEO_PATHS, once, limitCalls, video.routes)
-  app.use('/v1', modelRoutes({ catalog, lineStatus: (line, view) => lines.outline(line, view) }))
-  app.use('/v1', callLogRoutes({ store: stores.calls }))
-  app.use('/v1', accountRoutes({ ledger: stores.ledger }))
-  app.post('/v1/tickets', limit)
-  app.use('/v1', ticketRoutes({ store: stores.tickets, calls: stores.calls }))
+  for (const each of new Set([app, desk])) mountCallerPages(each, { catalog, lines, stores, limit })
   app.use(
     live.following('passThrough', (rules, routing) =>
-      passThrough(rules, { routing, lines, region, pool, limits: limit, kept, ...bodies }),
+      passThrough(rules, { routing, lines, region, pool, budgets, limits: limit, kept, ...bodies }),
     ),
   )
-  app.use(
-    '/admin',
-    admin,
-    adminRoutes({
-      accounts: stores.accounts,
-      ledger: stores.ledger,
-      keys: stores.adminKeys,
-      lines: {
-        list: async () => (peers ? mergeWorkerLines(lineFigures(), await peers.ask('lines')) : lineFigures()),
-        store: stores.lineSwitches,
-        refresh: () => switches.refresh(),
-      },
-      videoTasks: stores.tasks,
-      changes: stores.changes,
-    }),
-    callLogRoutes({ store: stores.calls, account: 'all' }),
-    modelRoutes({ catalog, lineStatus: (line) => lines.figures(line) }),
-    adminTicketRoutes({ store: stores.tickets, calls: stores.calls }),
-  )
+  const reach = { lineFigures, peers, allowPrivate }
+  mountAdmin(desk, { access: admin, stores, authority, catalog, lines, switches, ...reach })
 
-  app.use(unknownPath())
-  app.use(errorEnvelope({ logger }))
+  for (const each of new Set([app, desk])) each.use(unknownPath(), errorEnvelope({ logger }))
 
-  const refused = express().disable('x-powered-by').disable('etag').set('trust proxy', config.trustProxy)
+  const refused = newApp()
   refused.use(begin, observe, log, refuseUnparsed(), errorEnvelope({ logger }))
 
   return {
     app,
+    desk,
     refused,
     // A store that is away is asked again every other second, and told of in the log.
-    ready: switches.refresh().catch(() => {}),
+    ready: Promise.allSettled([switches.refresh(), budgets.refresh().catch(() => budgets.refresh())]).then(
+      () => {},
+    ),
     upgrades: upgradeHandler(app),
     lineFigures,
     adopt(next) {
       lines.adopt(next.catalog)
       videoLines.reroute(next.routing)
+      video.signWith(next.urlSigningSecret)
       live.replace(next)
+      writer.keepFor(next.retention.calls)
     },
     async close() {
-      switches.close()
+      for (const polled of [switches, budgets]) polled.close()
+      await webhooks.close()
       await openCalls.ended(CALLS_END_WITHIN_MS)
       kept.close()
       await settler.close()
@@ -251,6 +248,7 @@ export function assemble({
       await pool.close()
       await once.close()
       entries.close()
+      await uses.close()
       await writer.close()
     },
   }

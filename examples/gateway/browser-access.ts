@@ -7,6 +7,8 @@ const EXPOSED_HEADERS = [
   'X-Request-Id',
   'Request-Id',
   'X-Original-Request-Id',
+  'X-Gateway-Dropped',
+  'X-Gateway-Estimated',
   'X-Should-Retry',
   'Retry-After',
   'Retry-After-Ms',

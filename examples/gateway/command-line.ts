@@ -8,9 +8,12 @@ export type CommandLine =
       readonly config: string | undefined
     }
   | { readonly action: 'convert'; readonly config: undefined; readonly source: string }
+  /** `downTo` is the last migration to stay; undefined = bring the database up to date. */
+  | { readonly action: 'migrate'; readonly config: string | undefined; readonly downTo: string | undefined }
 
 export const USAGE = `Usage: express-model-gateway [options]
        express-model-gateway convert litellm FILE
+       express-model-gateway migrate [--down-to NAME]
 
 Without a config it runs a demo, whose models answer by rule and are no AI.
 
@@ -21,6 +24,7 @@ Without a config it runs a demo, whose models answer by rule and are no AI.
   --help          print this
 
 convert litellm prints the config.yaml of a LiteLLM proxy as a config, and to stderr what it cannot carry over.
+migrate brings the database up to date, which a start does too, or undoes all migrations after NAME.
 
 Environment: PORT (8787), HOST (127.0.0.1), GATEWAY_CONFIG (as --config), DATABASE_URL, REDIS_URL, ADMIN_TOKEN,
 WORKERS, LOG_LEVEL and others: docs/run-the-gateway.md of the package express-model-gateway has them all.`
@@ -31,6 +35,7 @@ const OPTIONS = {
   schema: { type: 'boolean' },
   version: { type: 'boolean', short: 'v' },
   help: { type: 'boolean', short: 'h' },
+  'down-to': { type: 'string' },
 } as const
 
 /**
@@ -40,10 +45,14 @@ const OPTIONS = {
  */
 export function readCommandLine(args: readonly string[]): CommandLine {
   const { values, positionals } = parse(args)
-  const { config } = values
+  const { config, 'down-to': downTo } = values
   const asked = (['help', 'version', 'schema', 'check'] as const).find((name) => values[name])
   const [command, ...rest] = positionals
+  if (asked !== 'help' && command === 'migrate' && asked === undefined && rest.length === 0)
+    return { action: 'migrate', config, downTo }
+  if (downTo !== undefined) throw misuse('--down-to belongs to migrate')
   if (asked === 'help' || command === undefined) return { action: asked ?? 'run', config }
+  if (command === 'migrate') throw misuse('migrate takes only --down-to NAME and --config')
   if (command !== 'convert') throw misuse(`Unexpected argument '${command}'`)
   const [format, source, ...more] = rest
   if (format !== 'litellm' || source === undefined || more.length > 0 || Object.keys(values).length > 0)

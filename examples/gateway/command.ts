@@ -1,7 +1,8 @@
-import { dirname, join } from 'node:path'
-import { loadEnvFile } from 'node:process'
+import cluster from 'node:cluster'
 import { printFaults } from './check-settings.ts'
 import { readCommandLine, USAGE } from './command-line.ts'
+import { endAtSignals } from './early-signals.ts'
+import { loadEnvironment } from './environment.ts'
 import { exitWithErrors } from './exit-with-errors.ts'
 
 try {
@@ -32,18 +33,16 @@ try {
       process.exitCode = await printConverted(command.source, process.env)
       break
     }
+    case 'migrate': {
+      const { migrateDatabase } = await import('./migrate-database.ts')
+      await migrateDatabase(process.env, command)
+      break
+    }
     default:
+      // The primary process decides over its workers.
+      if (!cluster.isWorker) endAtSignals()
       await import('./server.ts')
   }
 } catch (error) {
   exitWithErrors(error)
-}
-
-/** Reads the `.env` beside a config, or of the current folder. A variable that is set already stays as it is. */
-function loadEnvironment(file: string | undefined): void {
-  try {
-    loadEnvFile(join(file === undefined ? '.' : dirname(file), '.env'))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  }
 }

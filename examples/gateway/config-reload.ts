@@ -1,57 +1,73 @@
 import { isDeepStrictEqual } from 'node:util'
 import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
-import { readConfigFile } from './config-file.ts'
 import { needsRestart } from './live-config.ts'
-import { configOf, type Settings } from './settings.ts'
-import { watchFile } from './watch-file.ts'
+import { WatchedFiles } from './watched-files.ts'
 
 /** Options of {@link ConfigReload}. */
 export interface ConfigReloadOptions {
-  readonly settings: Settings
-  /** The path of the config. */
-  readonly file: string
+  /** The files that the config comes from, beside those of its secrets. */
+  readonly files: readonly string[]
   /** The config at the start of the gateway. */
-  readonly source: object
+  readonly started: GatewayConfig
   readonly logger: Logger
+  /** Reads the config. Rejects with a ConfigError. */
+  read(): Promise<object>
+  /** Loads a config. Throws a ConfigError. */
+  load(source: object): GatewayConfig
   /** Applies a valid config. */
-  apply(source: object, config: GatewayConfig): Promise<void>
+  apply(config: GatewayConfig): Promise<void>
 }
 
-/** The content of the file: a valid config, or faults. */
-type Content = { readonly source: object } | { readonly faults: readonly string[] }
+/** What was read: a valid config with its secrets, or faults. */
+type Content = { readonly resolved: object } | { readonly faults: readonly string[] }
 
 /**
- * Applies a changed config file while the gateway runs. The config is validated first. If it is not valid, nothing changes
- * and each fault is logged.
+ * Applies a changed config, or changed secrets, while the gateway runs. The config is validated first. If it is not
+ * valid, nothing changes and each fault is logged.
  */
 export class ConfigReload {
   readonly #options: ConfigReloadOptions
-  readonly #started: GatewayConfig
   #applied: Content
   #lastRead: Content
   #last: Promise<void> = Promise.resolve()
-  #watched: { close(): void } | undefined
+  #watched: WatchedFiles | undefined
 
   constructor(options: ConfigReloadOptions) {
     this.#options = options
-    this.#started = configOf(options.source, options.settings)
-    this.#applied = { source: options.source }
+    this.#applied = { resolved: options.started.resolved }
     this.#lastRead = this.#applied
   }
 
-  /** Reloads the config whenever the content of the file changes. */
+  /** Reloads the config whenever the content of its file, or of a file of its secrets, changes. */
   watch(): void {
-    const { file, logger } = this.#options
-    this.#watched = watchFile(file, logger, () => void this.#queue(false))
+    this.#watched = new WatchedFiles(this.#options.logger, () => void this.#queue(false))
+    this.#follow(this.#options.started)
   }
 
-  /** Reloads the config, even if the file has not changed. */
+  /** Reloads the config if it is no longer what was read at the start. */
+  ifChanged(): void {
+    this.#queue(false)
+  }
+
+  /** Reloads the config, even if no file has changed. */
   now(): void {
     this.#queue(true)
   }
 
+  /** Notes that another config was applied. */
+  applied(config: GatewayConfig): void {
+    this.#applied = { resolved: config.resolved }
+    this.#lastRead = this.#applied
+    this.#follow(config)
+  }
+
   close(): void {
     this.#watched?.close()
+    this.#watched = undefined
+  }
+
+  #follow({ secretFiles }: GatewayConfig): void {
+    this.#watched?.follow([...this.#options.files, ...secretFiles])
   }
 
   /** Runs reloads one after another, so that the last one read is applied last. */
@@ -63,33 +79,32 @@ export class ConfigReload {
   }
 
   async #reload(forced: boolean): Promise<void> {
-    const content = await this.#read()
+    const { content, config } = await this.#read()
     const unchanged = isDeepStrictEqual(content, this.#lastRead)
     this.#lastRead = content
     if (!forced && (unchanged || isDeepStrictEqual(content, this.#applied))) return
-    const { settings, logger, apply } = this.#options
-    if ('faults' in content) {
-      for (const fault of content.faults) logger.error({ fault }, 'config not reloaded, all stays as it is')
+    const { logger, started, apply } = this.#options
+    if ('faults' in content || !config) {
+      for (const fault of 'faults' in content ? content.faults : [])
+        logger.error({ fault }, 'config not reloaded, all stays as it is')
       return
     }
-    const config = configOf(content.source, settings)
-    const members = needsRestart(this.#started, config)
+    const members = needsRestart(started, config)
     if (members.length > 0)
       logger.warn({ members }, 'changed in the config, but only a restart takes it over')
-    this.#applied = content
-    await apply(content.source, config)
+    this.applied(config)
+    await apply(config)
     const { models, lines } = config.catalog
     logger.info({ models: models.size, lines: lines.length }, 'config reloaded')
   }
 
-  async #read(): Promise<Content> {
-    const { file, settings } = this.#options
+  async #read(): Promise<{ content: Content; config?: GatewayConfig }> {
+    const { read, load } = this.#options
     try {
-      const source = await readConfigFile(file, settings.configOrigin)
-      configOf(source, settings)
-      return { source }
+      const config = load(await read())
+      return { content: { resolved: config.resolved }, config }
     } catch (error) {
-      if (error instanceof ConfigError) return { faults: error.faults }
+      if (error instanceof ConfigError) return { content: { faults: error.faults } }
       throw error
     }
   }

@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { VENDORED } from './vendored.ts'
 
 const FOLDER = fileURLToPath(new URL('./console/', import.meta.url))
 
@@ -36,6 +37,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
   '.js': 'text/javascript; charset=utf-8',
   '.ts': 'text/javascript; charset=utf-8',
+  '.txt': 'text/plain; charset=utf-8',
 }
 
 interface PageFile {
@@ -66,13 +68,16 @@ export function consolePage(): RequestHandler {
 }
 
 async function readPageFiles(): Promise<ReadonlyMap<string, PageFile>> {
-  const names = await readdir(FOLDER, { recursive: true })
-  const files = names.map(async (name): Promise<[string, PageFile][]> => {
+  const own = (await readdir(FOLDER, { recursive: true })).map((name) => name.replaceAll('\\', '/'))
+  const paths = new Map(own.map((name) => [name, `${FOLDER}${name}`]))
+  for (const [name, source] of VENDORED)
+    if (!paths.has(name)) paths.set(name, fileURLToPath(import.meta.resolve(source)))
+  const files = [...paths].map(async ([name, path]): Promise<[string, PageFile][]> => {
     const type = TYPES[extname(name)]
     if (type === undefined) return []
-    const source = await readFile(`${FOLDER}${name}`, 'utf8')
+    const source = await readFile(path, 'utf8')
     const text = name.endsWith('.ts') ? await withoutTypes(source) : source
-    return [[name.replaceAll('\\', '/'), { type, text, etag: `"${hash('sha256', text)}"` }]]
+    return [[name, { type, text, etag: `"${hash('sha256', text)}"` }]]
   })
   return new Map((await Promise.all(files)).flat())
 }

@@ -3,6 +3,7 @@ import type { ListenOptions } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Express } from 'express'
 import { ConfigError, type Logger, loadConfig } from 'express-model-gateway'
+import { ConfigReload } from './config-reload.ts'
 import type { Connections } from './http-server.ts'
 import { httpServer } from './http-server.ts'
 import { jsonLog } from './json-log.ts'
@@ -12,6 +13,7 @@ import { openGateway } from './open-gateway.ts'
 import { redisUrlFault } from './redis-url.ts'
 import { adminTokenFault, DATABASE, databaseUrlFault } from './settings.ts'
 import { drainServer } from './shutdown.ts'
+import type { ProviderSettings } from './single-sign-on/provider-settings.ts'
 
 /** Options of {@link createGateway}. */
 export interface GatewayOptions {
@@ -25,8 +27,15 @@ export interface GatewayOptions {
    * `redis+sentinel://…` (needs the package `ioredis`). Defaults to none: limits are counted in this process.
    */
   readonly redisUrl?: string
-  /** The token of the admin API. Defaults to none: there is no admin API. */
+  /** The token of the admin API, or `file:PATH`. Defaults to none: there is no admin API. */
   readonly adminToken?: string
+  /**
+   * The provider of OpenID Connect that operators sign in to the console at (needs the package `openid-client`). Defaults to
+   * none.
+   */
+  readonly signInProvider?: ProviderSettings
+  /** Whether webhooks may have private addresses, and `http:` ones. Defaults to false. */
+  readonly webhookAllowPrivate?: boolean
   /** Takes the log. Defaults to JSON lines on the standard output, from level `info` on. */
   readonly logger?: Logger
   /**
@@ -69,16 +78,28 @@ export interface Gateway extends Express {
  * process.once('SIGTERM', () => gateway.close())
  */
 export async function createGateway(config: object, options: GatewayOptions = {}): Promise<Gateway> {
-  const { env, logger, databaseUrl, redisUrl, adminToken, metrics } = validate(options)
+  const { env, logger, redisUrl, metrics, ...more } = validate(options)
   const valid = loadConfig(config, env)
   const limits = await openLimitStores(redisUrl, logger)
   const observability = metrics ? readObservability(env, []) : undefined
-  const opened = await openGateway({ config: valid, databaseUrl, limits, adminToken, observability, logger })
+  const opened = await openGateway({ config: valid, limits, observability, logger, ...more })
   const { app, refused, upgrades, readiness } = opened
   const servers: { readonly server: Server; readonly connections: Connections }[] = []
   let closed: Promise<void> | undefined
+  let source = config
+  // A secret in a file is read again when the file changes.
+  const secrets = new ConfigReload({
+    files: [],
+    started: valid,
+    logger,
+    read: async () => source,
+    load: (next) => loadConfig(next, env),
+    apply: (next) => opened.reload(next),
+  })
+  secrets.watch()
 
   async function end(): Promise<void> {
+    secrets.close()
     const draining = servers.map((bounded) =>
       drainServer({ ...bounded, upgrades, readiness, noticeMs: 0, logger }),
     )
@@ -95,7 +116,12 @@ export async function createGateway(config: object, options: GatewayOptions = {}
       return bounded.server.on('upgrade', upgrades.handle).listen(...listenOn)
     },
     upgrade: upgrades.handle,
-    reload: async (next: object) => opened.reload(loadConfig(next, env)),
+    async reload(next: object) {
+      const loaded = loadConfig(next, env)
+      source = next
+      secrets.applied(loaded)
+      await opened.reload(loaded)
+    },
     close: () => (closed ??= end()),
   })
 }
@@ -104,6 +130,8 @@ const DEFAULTS = {
   databaseUrl: DATABASE,
   redisUrl: undefined,
   adminToken: undefined,
+  signInProvider: undefined,
+  webhookAllowPrivate: false,
   logger: undefined,
   metrics: false,
   env: undefined,
@@ -115,22 +143,27 @@ function validate(options: GatewayOptions) {
     throw new ConfigError([
       "createGateway: its options must be an object, such as { databaseUrl: 'memory:' }",
     ])
-  const { databaseUrl, redisUrl, adminToken, logger, metrics, env } = { ...DEFAULTS, ...options }
+  const given = { ...DEFAULTS, ...options }
+  const { databaseUrl, redisUrl, adminToken, signInProvider, webhookAllowPrivate, logger, metrics, env } =
+    given
   const unknown = Object.keys(options).filter((name) => !Object.hasOwn(DEFAULTS, name))
   const faults = unknown.map(
     (name) => `createGateway: there is no option "${name}"; there are ${Object.keys(DEFAULTS).join(', ')}`,
   )
-  const check = (name: string, fault: string | undefined | ''): void => {
+  const check = (name: string, fault: string | undefined | '' | false): void => {
     if (fault) faults.push(`createGateway: ${name} ${fault}`)
   }
   check('databaseUrl', databaseUrlFault(databaseUrl))
   check('redisUrl', redisUrl && redisUrlFault(redisUrl))
   check('adminToken', adminToken && adminTokenFault(adminToken))
+  check('webhookAllowPrivate', typeof webhookAllowPrivate !== 'boolean' && 'must be true or false')
   if (faults.length > 0) throw new ConfigError(faults)
   return {
     databaseUrl,
     redisUrl,
     adminToken,
+    signInProvider,
+    webhookAllowPrivate,
     metrics,
     logger: logger ?? jsonLog('info'),
     env: env ?? process.env,

@@ -44,12 +44,17 @@ export function jsonLog(level: string): Logger {
   return { info: logAt('info'), warn: logAt('warn'), error: logAt('error') }
 }
 
-/** Returns a function that logs one line at the end of a call, without secrets and prompts. */
+/** What probes and scrapes ask every second. */
+const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
+
+/** Returns a function that logs one line at the end of a call, without secrets and prompts; none for a probe. */
 export function accessLog(logger: Logger): (call: Call) => void {
   return (call) => {
     const { outcome, principal, routing } = call
+    if (PROBES.has(call.path) && (call.method === 'GET' || call.method === 'HEAD')) return
     const fields = {
       requestId: call.id,
+      clientRequestId: call.clientRequestId ?? undefined,
       method: call.method,
       path: call.shortPath,
       status: outcome?.status,

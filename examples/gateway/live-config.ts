@@ -11,11 +11,11 @@ const RESTART_MEMBERS = [
   'region',
   'bodyLimitBytes',
   'bodyBudgetBytes',
+  'metrics',
   'lookupsPerMinute',
   'onStoreError',
   'onLedgerAway',
   'trustProxy',
-  'urlSigningSecret',
   'cors',
 ] as const satisfies readonly (keyof GatewayConfig)[]
 

@@ -6,6 +6,7 @@ import type { LimitStore } from 'express-model-gateway/rate-limit'
 export const LOOKUP_PATHS = [
   '/v1/models',
   '/v1/calls',
+  '/v1/usage',
   '/v1/account',
   '/v1/tickets',
   '/v1/responses',

@@ -12,6 +12,7 @@ import { MeterProvider } from '@opentelemetry/sdk-metrics'
 import type { Logger } from 'express-model-gateway'
 import { AggregatedHistograms } from './aggregated-histograms.ts'
 import type { ObservabilitySettings } from './observability-settings.ts'
+import { observeProcess } from './process-metrics.ts'
 import { registerTraces } from './traces.ts'
 
 /** The registered OpenTelemetry SDK. */
@@ -23,6 +24,8 @@ export interface Observability {
 }
 
 const CLOSE_TIMEOUT_MS = 3000
+/** All labels are bounded already. In the SDK's own bound, further series overwrite each other. */
+const UNBOUNDED = { instrumentName: '*', aggregationCardinalityLimit: Number.POSITIVE_INFINITY }
 const PUSH_INTERVAL_MS = 60_000
 
 /** Registers the SDK for metrics and, with a collector, for traces. Call it once, before you create the gateway. */
@@ -35,13 +38,15 @@ export function startObservability(settings: ObservabilitySettings, logger: Logg
     .merge(detectResources({ detectors: [envDetector] }))
   const histograms = new AggregatedHistograms(resource)
   const scrapes = new PrometheusExporter({ preventServerStart: true, metricProducers: [histograms] })
-  const meters = new MeterProvider({ resource, readers: [scrapes] })
+  const meters = new MeterProvider({ resource, readers: [scrapes], views: [UNBOUNDED] })
   metrics.setGlobalMeterProvider(histograms.wrap(meters))
+  const endProcess = observeProcess(metrics.getMeter('express-model-gateway-server'))
   const pushes = settings.toCollector ? new MetricPushes(scrapes) : undefined
   const tracers = settings.toCollector ? registerTraces(settings.traces, resource) : undefined
   return {
     metricsText: metricsText(scrapes),
     async close() {
+      endProcess()
       const closing = Promise.allSettled([tracers?.shutdown(), pushes?.close()]).then(() => meters.shutdown())
       const late = new Promise((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS, 'late').unref())
       if ((await Promise.race([closing, late])) === 'late')

@@ -1,14 +1,22 @@
 import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
+import { ConfigAuthority, configWarnings } from 'express-model-gateway/admin'
 import { type Assembly, assemble } from './app.ts'
 import { errorText } from './error-text.ts'
 import type { LimitStores } from './limit-stores.ts'
+import { requireLinePackages } from './line-packages.ts'
 import { metricsPage } from './metrics-page.ts'
 import type { ObservabilitySettings } from './observability-settings.ts'
 import { openObservability } from './open-observability.ts'
 import { loadOptional, missingPackages } from './optional-packages.ts'
 import type { Peers } from './peers.ts'
 import { Readiness } from './readiness.ts'
+import { reconcile } from './reconcile.ts'
+import type { ProviderSettings } from './single-sign-on/provider-settings.ts'
 import { openDurableStores } from './stores.ts'
+
+const RECONCILE_AGAIN_MS = 5000
+/** Most of them in one line of the log. */
+const MAX_WARNINGS = 20
 
 /** Options of {@link openGateway}. */
 export interface OpenGatewayOptions {
@@ -16,15 +24,20 @@ export interface OpenGatewayOptions {
   readonly databaseUrl: string
   readonly limits: LimitStores
   readonly adminToken: string | undefined
+  /** The provider that operators sign in at; undefined = there is none. */
+  readonly signInProvider: ProviderSettings | undefined
+  readonly webhookAllowPrivate: boolean
   /** Undefined: the process has telemetry of its own, and this gateway answers no `GET /metrics`. */
   readonly observability: ObservabilitySettings | undefined
+  /** Whether operators have an app of their own. Defaults to false. */
+  readonly separateDesk?: boolean
   readonly logger: Logger
   /** The other processes that serve the same port; undefined = there are none. */
   readonly peers?: Peers | undefined
 }
 
 /** A gateway with its stores, which waits for requests. */
-export interface OpenGateway extends Pick<Assembly, 'app' | 'refused' | 'upgrades'> {
+export interface OpenGateway extends Pick<Assembly, 'app' | 'desk' | 'refused' | 'upgrades'> {
   readonly readiness: Readiness
   /** Applies the members of a config that can change without a restart; never rejects. */
   reload(config: GatewayConfig): Promise<void>
@@ -35,53 +48,111 @@ export interface OpenGateway extends Pick<Assembly, 'app' | 'refused' | 'upgrade
 /**
  * Opens the stores and assembles the gateway.
  *
- * @throws {ConfigError} if the database cannot be opened, or if packages that a setting needs are not installed.
+ * @throws {ConfigError} if the database cannot be opened, or if packages that a setting needs are not installed. All is
+ *   closed then, the stores of limits included.
  */
 export async function openGateway(options: OpenGatewayOptions): Promise<OpenGateway> {
-  const { config, databaseUrl, limits, adminToken, logger, peers } = options
+  const { limits, logger } = options
+  const opened: Closes[] = [() => limits.close()]
+  try {
+    return await open(options, opened)
+  } catch (error) {
+    for (const close of opened.reverse())
+      await close().catch((cause: unknown) =>
+        logger.warn({ err: cause }, 'what was opened could not be closed'),
+      )
+    throw error
+  }
+}
+
+type Closes = () => Promise<void>
+
+/** @param opened is given what to close, the last first. */
+async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<OpenGateway> {
+  const { config, databaseUrl, limits, adminToken, signInProvider, webhookAllowPrivate } = options
+  const { separateDesk = false, logger, peers } = options
   if (databaseUrl.startsWith('postgres') && !(await loadOptional(() => import('pg'))))
     throw missingPackages('DATABASE_URL', 'pg')
+  if (signInProvider && !(await loadOptional(() => import('openid-client'))))
+    throw missingPackages('OIDC_ISSUER', 'openid-client')
+  await requireLinePackages(config)
   const durable = await openDurableStores(databaseUrl, config, logger).catch((error: unknown) => {
     throw new ConfigError([`DATABASE_URL: the database cannot be opened (${errorText(error)})`])
   })
+  opened.push(() => durable.close())
+  const { accounts, adminKeys, keys: directory, seeds } = durable
+  const authority = new ConfigAuthority({ accounts, keys: adminKeys, directory, seeds }, config)
+  let again: NodeJS.Timeout | undefined
+  let closed = false
+  opened.push(async () => {
+    closed = true
+    clearTimeout(again)
+  })
+  const rule = () => reconcile(authority, logger, peers?.isTeller ?? true)
+  const reconciled = async (): Promise<void> => {
+    clearTimeout(again)
+    if (!(await rule()) && !closed) again = setTimeout(() => void reconciled(), RECONCILE_AGAIN_MS).unref()
+  }
+  const warn = (next: GatewayConfig): void => {
+    const warnings = configWarnings(next)
+    if (warnings.length === 0 || peers?.isTeller === false) return
+    const told = { count: warnings.length, warnings: warnings.slice(0, MAX_WARNINGS) }
+    logger.warn(told, 'the config names models or regions that do not exist')
+  }
+  warn(config)
+  if (config.authority !== 'config') void reconciled()
+  // What a config revokes must not be let in.
+  else if (!(await rule()))
+    throw new ConfigError([
+      'authority: the database could not be made what the config says; the log has the reason',
+    ])
   const readiness = new Readiness(async () => {
     await durable.ping()
     // Without local counting, all limited calls are refused while the limit store is away.
     if (config.onStoreError === 'refuse') await limits.ping()
   })
   const observability = options.observability && (await openObservability(options.observability, logger))
+  if (observability) opened.push(() => observability.close())
   const assembly = assemble({
     config,
     stores: { ...durable, limits: limits.limits, ...(limits.state && { state: limits.state }) },
     logger,
     readiness,
     adminToken,
+    signInProvider,
+    authority,
+    webhookAllowPrivate,
+    separateDesk,
     ...(observability && { metricsPage: metricsPage(observability.metricsText, peers) }),
     peers,
   })
+  opened.push(() => assembly.close())
   const metrics = observability?.metricsText ?? (() => '')
   peers?.reportFrom({ metrics, lines: assembly.lineFigures })
   await assembly.ready
   await limits.tried
   return {
     app: assembly.app,
+    desk: assembly.desk,
     refused: assembly.refused,
     upgrades: assembly.upgrades,
     readiness,
     async reload(next) {
       assembly.adopt(next)
+      authority.adopt(next)
+      warn(next)
       await durable.seed(next).catch((error: unknown) => {
         logger.error(
           { reason: errorText(error) },
           'new accounts and keys of the config are not in the database: send SIGHUP to try again',
         )
       })
+      await reconciled()
     },
     async close() {
-      await assembly.close()
-      await observability?.close()
-      await limits.close()
-      await durable.close()
+      closed = true
+      clearTimeout(again)
+      for (const close of [...opened].reverse()) await close()
     },
   }
 }

@@ -3,6 +3,7 @@ import type { GatewayConfig } from 'express-model-gateway'
 import { openApiDocument } from 'express-model-gateway/openapi'
 import { OPERATIONS } from 'express-model-gateway/operations'
 import manifest from 'express-model-gateway/package.json' with { type: 'json' }
+import { DEPLOYMENT_ENDPOINTS } from './azure-paths.ts'
 import { consolePage } from './console-page.ts'
 import type { LiveConfig } from './live-config.ts'
 import { noBody } from './no-body.ts'
@@ -13,20 +14,35 @@ import type { Readiness } from './readiness.ts'
 export interface OpenPages {
   readonly readiness: Readiness
   readonly live: LiveConfig
+}
+
+/** What the pages of operators need. */
+export interface DeskPages {
+  /** Signs operators in at a provider. */
+  readonly signInPage: RequestHandler
   /** Answers `GET /metrics`; undefined = there is none. */
   readonly metricsPage: RequestHandler | undefined
 }
 
 /** Mounts the pages that need no key. */
-export function mountOpenPages(app: Express, { readiness, live, metricsPage }: OpenPages): void {
-  app.use(['/healthz', '/readyz', '/openapi.json', '/console', '/metrics'], noBody)
+export function mountOpenPages(app: Express, { readiness, live }: OpenPages): void {
+  app.use(['/healthz', '/readyz', '/openapi.json'], noBody)
   app.get('/healthz', (_req, res) => void res.json({ status: 'ok' }))
   app.get('/readyz', readiness.handler())
   app.get('/openapi.json', live.following('passThrough', describe))
+}
+
+/** Mounts the console and the metrics, which need no key either. */
+export function mountDeskPages(app: Express, { metricsPage, signInPage }: DeskPages): void {
+  app.use(['/console', '/metrics'], noBody)
+  app.use('/console/sign-in', signInPage)
   app.use('/console', consolePage())
   if (metricsPage) app.get('/metrics', metricsPage)
 }
 
 function describe(passThrough: GatewayConfig['passThrough']): RequestHandler {
-  return ofMemory(openApiDocument({ version: manifest.version, operations: OPERATIONS, passThrough }))
+  const { version } = manifest
+  return ofMemory(
+    openApiDocument({ version, operations: OPERATIONS, passThrough, more: DEPLOYMENT_ENDPOINTS }),
+  )
 }

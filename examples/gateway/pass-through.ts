@@ -1,5 +1,6 @@
 import { type RequestHandler, Router } from 'express'
 import {
+  type Budgets,
   billingGuard,
   callOf,
   forward,
@@ -18,6 +19,7 @@ export interface PassThroughParts {
   readonly catalog: LiveConfig['catalog']
   readonly lines: LineRegistry
   readonly pool: LeasePool
+  readonly budgets?: Budgets
   readonly limits: RequestHandler
   readonly kept: KeptThings
   readonly bodyLimitBytes: number
@@ -27,7 +29,18 @@ export interface PassThroughParts {
 /** Returns the routes of the config's pass-through rules. Requests are limited, billed per request, and passed on unread. */
 export function passThrough(
   rules: GatewayConfig['passThrough'],
-  { routing, region, catalog, lines, pool, limits, kept, bodyLimitBytes, bodyBudgetBytes }: PassThroughParts,
+  {
+    routing,
+    region,
+    catalog,
+    lines,
+    pool,
+    budgets,
+    limits,
+    kept,
+    bodyLimitBytes,
+    bodyBudgetBytes,
+  }: PassThroughParts,
 ): Router {
   const { strategy, maxAttempts } = routing
   const router = Router()
@@ -43,7 +56,7 @@ export function passThrough(
         next()
       },
       limits,
-      billingGuard({ pool, reserve: () => most }),
+      billingGuard({ pool, ...(budgets && { budgets }), reserve: () => most }),
       forward({ catalog, rule, lines, region, strategy, maxAttempts, kept, bodyLimitBytes, bodyBudgetBytes }),
     )
   }

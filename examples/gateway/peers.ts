@@ -16,11 +16,16 @@ export class Peers {
   readonly #waiting = new Map<number, (reports: readonly Report[]) => void>()
   #sources: FigureSources | undefined
   #asked = 0
+  /** Whether this worker tells what all of them would tell. The primary process names one. */
+  isTeller: boolean
 
-  /** @param worker the number of this worker. */
-  constructor(send: (message: FromWorker) => void, worker: number) {
+  constructor(
+    send: (message: FromWorker) => void,
+    { worker, isTeller }: { readonly worker: number; readonly isTeller: boolean },
+  ) {
     this.#send = send
     this.#worker = worker
+    this.isTeller = isTeller
   }
 
   /** Sets the sources of this worker's figures. */

@@ -2,6 +2,8 @@ import type { RequestHandler } from 'express'
 import { singleFlight } from './single-flight.ts'
 
 const CHECK_TIMEOUT_MS = 1000
+/** Scrapes of all workers are answered within a second. */
+const METRICS_WAIT_MS = 500
 
 /** Rejects while something that requests need is not available. */
 export type ReadinessCheck = () => Promise<void>
@@ -26,6 +28,18 @@ export class Readiness {
       () => this.#check(),
       () => freshMs,
     )
+  }
+
+  /** Returns whether requests are to come, for metrics: not if the checks take longer than half a second. */
+  async ready(): Promise<boolean> {
+    if (this.#draining) return false
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<string>((resolve) => {
+      timer = setTimeout(resolve, METRICS_WAIT_MS, 'late')
+    })
+    const failure = await Promise.race([this.#failure(), late])
+    clearTimeout(timer)
+    return failure === undefined
   }
 
   get draining(): boolean {

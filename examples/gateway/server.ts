@@ -1,12 +1,15 @@
 import cluster from 'node:cluster'
 import { randomUUID } from 'node:crypto'
-import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { GatewayConfig, Logger } from 'express-model-gateway'
+import type { Addresses } from './addresses.ts'
 import { readCommandLine } from './command-line.ts'
 import { readConfigFile } from './config-file.ts'
 import { ConfigReload } from './config-reload.ts'
 import { demoConfig } from './demo-config.ts'
 import { startDemoModels } from './demo-models/server.ts'
+import { endAtSignalsNoMore } from './early-signals.ts'
+import { currentVariables, environmentFiles } from './environment.ts'
 import { exitWithErrors } from './exit-with-errors.ts'
 import { jsonLog } from './json-log.ts'
 import { openLimitStores } from './limit-stores.ts'
@@ -21,11 +24,14 @@ import { Workers } from './workers.ts'
  * this process too. A later one ends the process at once.
  */
 const SAME_SIGNAL_MS = 1000
+/** How long a start goes on after a signal, and how often it is looked at. */
+const START_ENDS_WITHIN_MS = 3000
+const LOOK_MS = 20
 
 /** The gateway in one process or in several. */
 interface Running {
-  readonly address: AddressInfo
-  reload(source: object, config: GatewayConfig): Promise<void>
+  readonly addresses: Addresses
+  reload(config: GatewayConfig): Promise<void>
   /** Drains and ends the gateway; returns whether all processes ended without an error. */
   stop(): Promise<boolean>
   /** Ends all processes that this one has started, at once. */
@@ -37,6 +43,12 @@ interface Running {
 interface ConfigSource {
   readonly source: object
   close(): Promise<void>
+}
+
+/** The gateway while it does not serve yet. */
+interface Starting extends Pick<Running, 'stop' | 'kill'> {
+  stopped: boolean
+  stop(): Promise<boolean>
 }
 
 async function openConfigSource({ configFile, configOrigin }: Settings): Promise<ConfigSource> {
@@ -51,8 +63,8 @@ async function runSingle(settings: Settings, config: GatewayConfig, logger: Logg
   const limits = await openLimitStores(settings.redisUrl, logger)
   const serving = await startServing({ settings, config, limits, logger })
   return {
-    address: serving.address,
-    reload: (_source, next) => serving.reload(next),
+    addresses: serving.addresses,
+    reload: (next) => serving.reload(next),
     stop: () => serving.stop().then(() => true),
     kill: () => {},
     restart: () => logger.warn({}, 'SIGUSR2 restarts workers one by one; set WORKERS to have workers'),
@@ -60,18 +72,24 @@ async function runSingle(settings: Settings, config: GatewayConfig, logger: Logg
 }
 
 async function runWorkers(
+  starting: Starting,
   count: number,
   settings: Settings,
-  source: object,
+  { resolved: source }: GatewayConfig,
   logger: Logger,
 ): Promise<Running> {
   const onCrashLoop = (): void => exitWithErrors(new Error('the workers die as soon as they are started'))
+  // Secrets are read once for all: a file that changes meanwhile would give each worker another one.
   const workers = new Workers({ count, settings, source, logger, onCrashLoop })
+  starting.stop = () => workers.stop()
+  starting.kill = () => workers.kill()
   // The worker has printed the reason.
-  const address = await workers.start().catch(() => process.exit(1))
+  const addresses = await workers
+    .start()
+    .catch(() => (starting.stopped ? new Promise<never>(() => {}) : process.exit(1)))
   return {
-    address,
-    reload: async (next) => workers.reload(next),
+    addresses,
+    reload: async ({ resolved }) => workers.reload(resolved),
     stop: () => workers.stop(),
     kill: () => workers.kill(),
     restart: () => void workers.rollingRestart(),
@@ -84,34 +102,65 @@ async function main(): Promise<void> {
   // The last net: whatever forgets a rejection must not end everybody's calls.
   process.on('unhandledRejection', (error) => logger.error({ err: error }, 'a rejection went unhandled'))
   if (cluster.isWorker) return runWorker(settings, logger)
+  let running: Running | undefined
+  let reload: ConfigReload | undefined
+  let reloadAtStart = false
   // Without a listener, each of these signals would end the process before it is ready.
-  for (const signal of ['SIGUSR2', 'SIGHUP'] as const) {
-    if (signal === 'SIGUSR2' || settings.configFile !== undefined) process.on(signal, () => {})
-  }
-  const { source, close } = await openConfigSource(settings)
-  const config = configOf(source, settings)
-  const { configFile: file, workers } = settings
-  const running = await (workers === undefined
-    ? runSingle(settings, config, logger)
-    : runWorkers(workers, settings, source, logger))
-  const apply = running.reload
-  const reload = file === undefined ? undefined : new ConfigReload({ settings, file, source, logger, apply })
-  reload?.watch()
+  process.on('SIGUSR2', () => running?.restart())
   // Without a config file SIGHUP keeps its default: it ends the process when the terminal closes.
-  if (reload) process.on('SIGHUP', () => reload.now())
-  process.on('SIGUSR2', running.restart)
+  if (settings.configFile !== undefined)
+    process.on('SIGHUP', () => {
+      if (reload) reload.now()
+      else reloadAtStart = true
+    })
+  let demo: ConfigSource | undefined
+  const starting = startingGateway(() => running)
   onStop(
-    running.kill,
+    () => (running ?? starting).kill(),
     async (signal) => {
       logger.info({ signal }, 'draining')
+      starting.stopped = true
       reload?.close()
-      const isClean = await running.stop()
-      await close()
+      const isClean = await (running ?? starting).stop()
+      await demo?.close()
       process.exit(isClean ? 0 : 1)
     },
     logger,
   )
-  printReadyMessage(running.address, settings)
+  endAtSignalsNoMore()
+  demo = await openConfigSource(settings)
+  const config = configOf(demo.source, settings)
+  const { configFile: file, configOrigin, workers } = settings
+  running = await (workers === undefined
+    ? runSingle(settings, config, logger)
+    : runWorkers(starting, workers, settings, config, logger))
+  if (starting.stopped) return
+  if (file !== undefined)
+    reload = new ConfigReload({
+      files: [file, ...environmentFiles()],
+      started: config,
+      logger,
+      read: () => readConfigFile(file, configOrigin),
+      load: (next) => configOf(next, settings, currentVariables()),
+      apply: running.reload,
+    })
+  reload?.watch()
+  if (reloadAtStart) reload?.now()
+  else reload?.ifChanged()
+  printReadyMessage(running.addresses, settings)
+}
+
+/** Waits for a start that is soon done; ends another one as it is, because each migration is a transaction. */
+function startingGateway(running: () => Running | undefined): Starting {
+  return {
+    stopped: false,
+    kill: () => {},
+    async stop() {
+      const until = performance.now() + START_ENDS_WITHIN_MS
+      while (!running() && performance.now() < until) await sleep(LOOK_MS)
+      return running()?.stop() ?? true
+    },
+  }
 }
 
 function onStop(kill: () => void, stop: (signal: string) => Promise<void>, logger: Logger): void {

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
+import type { Addresses } from './addresses.ts'
 import { httpServer } from './http-server.ts'
 import type { LimitStores } from './limit-stores.ts'
 import { openGateway } from './open-gateway.ts'
@@ -10,7 +11,7 @@ import { drainServer, retireServer } from './shutdown.ts'
 
 /** A gateway that listens on its port. */
 export interface Serving {
-  readonly address: AddressInfo
+  readonly addresses: Addresses
   /** Applies the members of a config that can change without a restart; never rejects. */
   reload(config: GatewayConfig): Promise<void>
   /** Stops the gateway after it has answered the requests that it received. A second call waits for the first. */
@@ -41,12 +42,35 @@ export async function startServing({
   logger,
   peers,
 }: ServingOptions): Promise<Serving> {
-  const gateway = await openGateway({ ...settings, config, limits, logger, peers })
-  const { server, connections } = httpServer(gateway.app, gateway.refused)
-  server.on('upgrade', gateway.upgrades.handle)
-  const { upgrades, readiness } = gateway
-  const draining = { server, connections, upgrades, readiness, noticeMs: settings.noticeMs, logger }
-  await listen(server, settings)
+  const { port, host, desk, noticeMs } = settings
+  const gateway = await openGateway({
+    ...settings,
+    separateDesk: desk !== undefined,
+    config,
+    limits,
+    logger,
+    peers,
+  })
+  const { refused, upgrades, readiness } = gateway
+  const callers = httpServer(gateway.app, refused)
+  callers.server.on('upgrade', upgrades.handle)
+  const servers = [callers]
+  try {
+    await listen(callers.server, { port, host }, ['PORT', 'HOST'])
+    if (desk) {
+      const operators = httpServer(gateway.desk, refused)
+      // An upgrade that nobody takes would leave its socket open.
+      operators.server.on('upgrade', (_req, socket) => socket.destroy())
+      await listen(operators.server, desk, ['ADMIN_PORT', 'ADMIN_HOST'])
+      servers.push(operators)
+    }
+  } catch (error) {
+    for (const { server } of servers) server.close()
+    await gateway.close()
+    throw error
+  }
+  const draining = servers.map((bounded) => ({ ...bounded, upgrades, readiness, noticeMs, logger }))
+  const [callersAddress, deskAddress] = servers.map(({ server }) => server.address() as AddressInfo)
 
   let ended: Promise<void> | undefined
   const endAfter = async (drained: Promise<unknown>): Promise<void> => {
@@ -55,21 +79,25 @@ export async function startServing({
     await ended
   }
   return {
-    address: server.address() as AddressInfo,
+    addresses: { callers: callersAddress as AddressInfo, ...(deskAddress && { desk: deskAddress }) },
     reload: (next) => gateway.reload(next),
-    stop: () => endAfter(drainServer(draining)),
-    retire: () => endAfter(retireServer(draining)),
+    stop: () => endAfter(Promise.all(draining.map((each) => drainServer(each)))),
+    retire: () => endAfter(Promise.all(draining.map((each) => retireServer(each)))),
   }
 }
 
 /** @throws {ConfigError} if the address is not available. */
-function listen(server: Server, { port, host }: Settings): Promise<void> {
+function listen(
+  server: Server,
+  { port, host }: { readonly port: number; readonly host: string },
+  [portName, hostName]: readonly [string, string],
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const refuse = (error: NodeJS.ErrnoException): void => {
       const fault =
         error.code === 'EADDRINUSE'
-          ? `PORT: ${port} is in use on ${host}; choose another one`
-          : `${error.code === 'EACCES' ? 'PORT' : 'HOST'}: cannot listen on ${host}, port ${port} (${error.code})`
+          ? `${portName}: ${port} is in use on ${host}; choose another one`
+          : `${error.code === 'EACCES' ? portName : hostName}: cannot listen on ${host}, port ${port} (${error.code})`
       reject(new ConfigError([fault]))
     }
     server.once('error', refuse).listen(port, host, () => {

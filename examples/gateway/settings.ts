@@ -3,19 +3,27 @@ import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gatew
 import type { ConfigOrigin } from './config-file.ts'
 import { type ObservabilitySettings, readObservability } from './observability-settings.ts'
 import { redisUrlFault } from './redis-url.ts'
+import { adminTokensIn, secretIn, settingFault } from './secret-settings.ts'
+import { type ProviderSettings, readProvider } from './single-sign-on/provider-settings.ts'
 
 /** The settings from the environment. */
 export interface Settings {
   readonly port: number
   readonly host: string
+  /** Where operators have a port of their own; undefined = there is none. */
+  readonly desk: { readonly port: number; readonly host: string } | undefined
   /** Path of the config file; undefined = the demo config. */
   readonly configFile: string | undefined
   readonly configOrigin: ConfigOrigin
   readonly databaseUrl: string
   /** The Redis that counts limits for several processes; undefined = limits are counted in this process. */
   readonly redisUrl: string | undefined
-  /** The token of the admin API; undefined = there is no admin API. */
+  /** The token of the admin API, or `file:PATH`; undefined = there is no admin API. */
   readonly adminToken: string | undefined
+  /** The provider that operators sign in at; undefined = there is none. */
+  readonly signInProvider: ProviderSettings | undefined
+  /** Whether webhooks may have private addresses, and `http:` ones. */
+  readonly webhookAllowPrivate: boolean
   readonly logLevel: string
   readonly observability: ObservabilitySettings
   /** Overrides the config's `region`. */
@@ -51,28 +59,38 @@ const MIN_ADMIN_TOKEN = 16
  */
 export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Settings {
   const faults: string[] = []
-  const port = Number(env.PORT ?? 8787)
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    faults.push(`PORT: "${env.PORT}" is not a port number`)
+  const port = portIn(env, 'PORT', 8787, faults)
   const logLevel = env.LOG_LEVEL ?? 'info'
   if (!LOG_LEVELS.includes(logLevel)) faults.push(`LOG_LEVEL: must be one of ${LOG_LEVELS.join(', ')}`)
   const configFile = configOption ?? env.GATEWAY_CONFIG
-  const databaseUrl = env.DATABASE_URL ?? (configFile === undefined ? DEMO_DATABASE : DATABASE)
+  const databaseUrl =
+    secretIn(env, 'DATABASE_URL', faults) ?? (configFile === undefined ? DEMO_DATABASE : DATABASE)
   const databaseFault = databaseUrlFault(databaseUrl)
   if (databaseFault) faults.push(`DATABASE_URL: ${databaseFault}`)
-  const redisUrl = env.REDIS_URL || undefined
+  const redisUrl = secretIn(env, 'REDIS_URL', faults) || undefined
   const redisFault = redisUrl && redisUrlFault(redisUrl)
   if (redisFault) faults.push(`REDIS_URL: ${redisFault}`)
   const adminToken = env.ADMIN_TOKEN || undefined
   const observability = readObservability(env, faults)
   const tokenFault = adminToken && adminTokenFault(adminToken)
   if (tokenFault) faults.push(`ADMIN_TOKEN: ${tokenFault}`)
+  const signInProvider = readProvider(env, faults)
   const host = env.HOST ?? '127.0.0.1'
-  if (adminToken !== undefined && adminToken.length < MIN_ADMIN_TOKEN && !isLoopback(host)) {
+  const desk = env.ADMIN_PORT
+    ? { port: portIn(env, 'ADMIN_PORT', 0, faults), host: env.ADMIN_HOST || host }
+    : undefined
+  if (
+    adminToken !== undefined &&
+    !adminToken.startsWith('file:') &&
+    adminToken.length < MIN_ADMIN_TOKEN &&
+    !isLoopback(desk?.host ?? host)
+  ) {
     faults.push(
-      `ADMIN_TOKEN: must be at least ${MIN_ADMIN_TOKEN} characters long where HOST is not a loopback address`,
+      `ADMIN_TOKEN: must be at least ${MIN_ADMIN_TOKEN} characters long where ${desk ? 'ADMIN_HOST' : 'HOST'} is not a loopback address`,
     )
   }
+  if (desk && desk.port !== 0 && desk.port === port) faults.push('ADMIN_PORT: must be another port than PORT')
+  if (!desk && env.ADMIN_HOST) faults.push('ADMIN_HOST: is used with ADMIN_PORT only')
   const workers = env.WORKERS ? Number(env.WORKERS) : undefined
   if (workers !== undefined && !(Number.isInteger(workers) && workers >= 1 && workers <= MAX_WORKERS))
     faults.push(`WORKERS: must be a whole number from 1 to ${MAX_WORKERS}`)
@@ -81,15 +99,20 @@ export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Set
   const noticeMs = Number(env.SHUTDOWN_NOTICE_MS || NOTICE_MS)
   if (!(Number.isInteger(noticeMs) && noticeMs >= 0 && noticeMs <= MAX_NOTICE_MS))
     faults.push(`SHUTDOWN_NOTICE_MS: must be whole milliseconds from 0 to ${MAX_NOTICE_MS}`)
+  const webhookAllowPrivate = env.WEBHOOK_ALLOW_PRIVATE || '0'
+  if (!/^[01]$/.test(webhookAllowPrivate)) faults.push('WEBHOOK_ALLOW_PRIVATE: must be 1 or 0')
   if (faults.length > 0) throw new ConfigError(faults)
   return {
     port,
     host,
+    desk,
     configFile,
     configOrigin: configOption === undefined ? 'GATEWAY_CONFIG' : '--config',
     databaseUrl,
     redisUrl,
     adminToken,
+    signInProvider,
+    webhookAllowPrivate: webhookAllowPrivate === '1',
     logLevel,
     observability,
     region: env.GATEWAY_REGION,
@@ -98,15 +121,40 @@ export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Set
   }
 }
 
+function portIn(
+  env: NodeJS.ProcessEnv,
+  name: 'PORT' | 'ADMIN_PORT',
+  preset: number,
+  faults: string[],
+): number {
+  const port = Number(env[name] ?? preset)
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    faults.push(`${name}: "${env[name]}" is not a port number`)
+  return port
+}
+
 /** Returns what is wrong with a DATABASE_URL, without the URL, which may hold a password. */
 export function databaseUrlFault(url: string): string | undefined {
   if (url === 'memory:' || /^(sqlite:|postgres(ql)?:\/\/)./.test(url)) return undefined
   return 'must be "sqlite:<path>", "postgres://…" or "memory:"'
 }
 
-/** Returns what is wrong with an ADMIN_TOKEN. */
-export function adminTokenFault(token: string): string | undefined {
-  return /^[\x21-\x7e]+$/.test(token) ? undefined : 'must be printable ASCII without spaces'
+/** Returns what is wrong with an ADMIN_TOKEN, which may be `file:PATH`. */
+export function adminTokenFault(setting: string): string | undefined {
+  if (setting.startsWith('file:')) return settingFault(setting, adminTokensFault)
+  return isToken(setting) ? undefined : 'must be printable ASCII without spaces'
+}
+
+/** Returns what is wrong with the admin tokens of a file. */
+export function adminTokensFault(text: string): string | undefined {
+  const isValid = adminTokensIn(text).every((token) => isToken(token) && token.length >= MIN_ADMIN_TOKEN)
+  return isValid
+    ? undefined
+    : `the file must hold tokens of at least ${MIN_ADMIN_TOKEN} printable ASCII characters`
+}
+
+function isToken(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text)
 }
 
 function isLoopback(host: string): boolean {
@@ -118,6 +166,10 @@ function isLoopback(host: string): boolean {
  *
  * @throws {ConfigError} naming all faults.
  */
-export function configOf(source: object, { region }: Pick<Settings, 'region'>): GatewayConfig {
-  return loadConfig({ ...source, ...(region !== undefined && { region }) }, process.env)
+export function configOf(
+  source: object,
+  { region }: Pick<Settings, 'region'>,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): GatewayConfig {
+  return loadConfig({ ...source, ...(region !== undefined && { region }) }, env)
 }

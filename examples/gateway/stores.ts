@@ -1,5 +1,6 @@
 import {
   type AccountStore,
+  type BudgetStore,
   type ChangeLog,
   type KeyDirectory,
   type KeyStore,
@@ -8,6 +9,7 @@ import {
   type LineSwitchStore,
   type Logger,
   MemoryAccountStore,
+  MemoryBudgetStore,
   MemoryCallStore,
   MemoryChangeLog,
   MemoryIdempotencyStore,
@@ -15,20 +17,29 @@ import {
   MemoryKeyStore,
   MemoryLedger,
   MemoryLineSwitchStore,
+  MemoryOperatorStore,
+  MemorySessionStore,
   MemoryTaskStore,
   MemoryTicketStore,
   memoryKeyDirectory,
+  type OperatorStore,
+  type SessionStore,
   type TaskStore,
   type TicketStore,
+  type UsageStore,
 } from 'express-model-gateway'
+import type { Seeds } from 'express-model-gateway/admin'
 import type { CallStore } from 'express-model-gateway/call-log'
 import type { GatewayConfig } from 'express-model-gateway/config'
 import type { AnswerStore, IdempotencyStore } from 'express-model-gateway/idempotency'
 import type { KeptStore } from 'express-model-gateway/references'
 import {
+  type ConnectionFigures,
+  connectionFigures,
   openDatabase,
   SqlAccountStore,
   SqlAnswerStore,
+  SqlBudgetStore,
   SqlCallStore,
   SqlChangeLog,
   SqlIdempotencyStore,
@@ -37,10 +48,24 @@ import {
   SqlKeyStore,
   SqlLedger,
   SqlLineSwitchStore,
+  SqlOperatorStore,
+  SqlSeeds,
+  SqlSessionStore,
   SqlTaskStore,
   SqlTicketStore,
+  SqlUsageCounter,
+  SqlUsageStore,
+  SqlWatchedFacts,
+  SqlWebhookOutbox,
+  SqlWebhookStore,
   seedAccountsAndKeys,
 } from 'express-model-gateway/sql'
+import {
+  MemoryWebhooks,
+  type WatchedFacts,
+  type WebhookOutbox,
+  type WebhookStore,
+} from 'express-model-gateway/webhooks'
 
 /** What has to last. */
 export interface DurableStores {
@@ -51,6 +76,8 @@ export interface DurableStores {
   /** Keeps large answers apart from the call log; undefined: the call log has them. */
   readonly answers?: AnswerStore
   readonly ledger: Ledger & LedgerBooks
+  /** What the charges and the calls without a charge add up to. */
+  readonly usage: UsageStore
   /** Which line keeps what for whom. */
   readonly kept: KeptStore
   /** Video tasks, and the money held for them. */
@@ -59,11 +86,22 @@ export interface DurableStores {
   /** For the admin API, as all that follow. */
   readonly accounts: AccountStore
   readonly adminKeys: KeyStore
+  readonly budgets: BudgetStore
   readonly lineSwitches: LineSwitchStore
+  readonly operators: OperatorStore
+  readonly sessions: SessionStore
+  /** The ids that configs have added. */
+  readonly seeds: Seeds
+  readonly webhooks: WebhookStore
+  readonly outbox: WebhookOutbox
+  /** Balances and keys that webhooks are told of; undefined: they are not. */
+  readonly watchedFacts?: WatchedFacts
   /** What was changed in these, and in tickets. */
   readonly changes: ChangeLog
   /** Whether the ledger completes claims and writes log entries in the transaction of a charge. */
   readonly settledByLedger: boolean
+  /** The connections of each pool, for metrics. */
+  connections?(): Readonly<Record<string, ConnectionFigures>>
   /** Rejects while the database cannot be reached. */
   ping(): Promise<void>
   /** Writes something of no meaning; rejects while nothing can be written. */
@@ -83,35 +121,55 @@ export async function openDurableStores(
     const nothing = async (): Promise<void> => {}
     const keys = memoryKeyDirectory(config)
     const ledger = new MemoryLedger(config)
-    const calls = new MemoryCallStore()
+    const calls = new MemoryCallStore({ usage: ledger.usage })
     const claims = new MemoryIdempotencyStore()
     const changes = new MemoryChangeLog()
+    const added = seedsOf(config)
+    const webhooks = new MemoryWebhooks({ changes })
     const accounts = new MemoryAccountStore({ ledger, keys, accounts: config.accounts, changes })
+    const adminKeys = new MemoryKeyStore({ ledger, directory: keys, accounts, keys: config.keys, changes })
     return {
       keys,
       kept: new MemoryKeptStore(),
       calls,
       claims,
       ledger,
+      usage: ledger.usage,
       tasks: new MemoryTaskStore({ money: ledger.holds, claims, calls, changes }),
-      tickets: new MemoryTicketStore({ changes }),
+      tickets: new MemoryTicketStore({ changes, outbox: webhooks }),
       accounts,
-      adminKeys: new MemoryKeyStore({ ledger, directory: keys, accounts, keys: config.keys, changes }),
+      adminKeys,
+      budgets: new MemoryBudgetStore({ ledger, accounts, keys: adminKeys, changes, outbox: webhooks }),
       lineSwitches: new MemoryLineSwitchStore({ changes }),
+      operators: new MemoryOperatorStore({ changes }),
+      sessions: new MemorySessionStore({ changes }),
+      seeds: { list: async () => added },
+      webhooks,
+      outbox: webhooks,
       changes,
       settledByLedger: false,
       ping: nothing,
       write: nothing,
-      seed: async (next) => warnOfUnseeded(config, next, logger),
+      async seed(next) {
+        // Where the config rules, it adds what is new.
+        if (next.authority === 'config') added.push(...seedsOf(next))
+        else warnOfUnseeded(config, next, logger)
+      },
       close: nothing,
     }
   }
   const isSqlite = url.startsWith('sqlite:')
   const db = await openDatabase(url, { logger, ...(!isSqlite && { poolSize: 6 }) })
-  await seedAccountsAndKeys(db, config, { logger })
+  const seed = async (next: GatewayConfig): Promise<void> => {
+    // Where the config rules, what cannot be added here is changed later.
+    await seedAccountsAndKeys(db, next, { logger: next.authority === 'config' ? SILENT : logger })
+  }
+  await seed(config)
   // A handle does one thing at a time, with Postgres a few. Searches of the call log may be long, and must hold up no
   // write; a write may wait for another process's, and must hold up no key.
   const searches = await openDatabase(url, { logger, readOnly: true, poolSize: 2 })
+  // A year of usage takes seconds, and must hold up none of these.
+  const reports = await openDatabase(url, { logger, readOnly: true, poolSize: 2 })
   const lookUps = await openDatabase(url, { logger, readOnly: true, poolSize: 2 })
   // The end of every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
   // Nor may it wait long for rows that an operator has locked. It may wait for two in turn, for the first of which another
@@ -119,22 +177,40 @@ export async function openDurableStores(
   const money = await openDatabase(url, { logger, poolSize: 6, lockTimeoutMs: 150 })
   // A claim whose record somebody has locked ends before the store counts as away.
   const claims = isSqlite ? db : await openDatabase(url, { logger, poolSize: 4, lockTimeoutMs: 100 })
+  // What counts usage waits no longer for locked rows either: it has those of other accounts meanwhile.
+  const counter = new SqlUsageCounter(claims, { logger, fineRetentionMs: config.retention.usage })
   // SQLite writes one thing at a time, and is soonest done when these wait in one line; Postgres writes both at once.
   const large = isSqlite ? money : await openDatabase(url, { logger, poolSize: 2 })
   return {
     keys: new SqlKeyDirectory(lookUps),
-    calls: new SqlCallStore(db, { searches }),
+    calls: new SqlCallStore(claims, { searches }),
     claims: new SqlIdempotencyStore(claims),
     answers: new SqlAnswerStore(large),
     kept: new SqlKeptStore(db),
     ledger: new SqlLedger(money, { checks: searches }),
+    usage: new SqlUsageStore(reports),
     tasks: new SqlTaskStore(money),
     tickets: new SqlTicketStore(db),
     accounts: new SqlAccountStore(db),
     adminKeys: new SqlKeyStore(db),
+    seeds: new SqlSeeds(db),
+    budgets: new SqlBudgetStore(db, { lookUps }),
     lineSwitches: new SqlLineSwitchStore(db, { lookUps }),
+    operators: new SqlOperatorStore(db),
+    sessions: new SqlSessionStore(db),
+    webhooks: new SqlWebhookStore(db),
+    outbox: new SqlWebhookOutbox(db),
+    watchedFacts: new SqlWatchedFacts(searches),
     changes: new SqlChangeLog(searches),
     settledByLedger: true,
+    connections: () => ({
+      main: connectionFigures(db),
+      money: connectionFigures(money),
+      look_ups: connectionFigures(lookUps),
+      searches: connectionFigures(searches),
+      reports: connectionFigures(reports),
+      ...(!isSqlite && { claims: connectionFigures(claims), answers: connectionFigures(large) }),
+    }),
     async ping() {
       await db.selectFrom('seeds').select('id').limit(1).execute()
     },
@@ -148,16 +224,28 @@ export async function openDurableStores(
         .execute()
     },
     async seed(next) {
-      await seedAccountsAndKeys(db, next, { logger })
+      await seed(next)
+      counter.keepFor(next.retention.usage)
     },
     async close() {
+      await counter.close()
       if (!isSqlite) await Promise.all([claims.destroy(), large.destroy()])
       await money.destroy()
       await lookUps.destroy()
       await searches.destroy()
+      await reports.destroy()
       await db.destroy()
     },
   }
+}
+
+const SILENT: Logger = { info() {}, warn() {}, error() {} }
+
+function seedsOf({ accounts, keys }: GatewayConfig) {
+  return [
+    ...accounts.map(({ id }) => ({ kind: 'account' as const, id })),
+    ...keys.map(({ id }) => ({ kind: 'key' as const, id })),
+  ]
 }
 
 /** The memory stores know what they were made with, and what the admin API added. */

@@ -7,7 +7,7 @@ type Stores = DurableStores & Pick<LimitStores, 'limits' | 'state'>
 /** The stores of a gateway, and their states for metrics. */
 export interface WatchedStores {
   readonly stores: Stores
-  readonly states: Pick<Required<Required<TelemetryOptions>['states']>, 'stores' | 'videos'>
+  readonly states: Pick<Required<TelemetryOptions>['states'], 'stores' | 'videos' | 'database'>
   /** The watches of stores with a guard; the guard reports outages to them. */
   readonly guarded: Readonly<Record<'idempotency' | 'kept' | 'lineSwitches', StoreWatch>>
 }
@@ -46,6 +46,7 @@ export function watchStores(stores: Stores): WatchedStores {
         ...(stores.state && { limits: stores.state }),
       },
       videos,
+      ...(stores.connections && { database: { connections: stores.connections } }),
     },
     guarded,
   }

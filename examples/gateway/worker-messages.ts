@@ -1,13 +1,22 @@
 import type { Worker } from 'node:cluster'
-import type { AddressInfo } from 'node:net'
 import type { Demand, Verdict } from 'express-model-gateway/rate-limit'
 import type { LineFigures } from 'express-model-gateway/route'
+import type { Addresses } from './addresses.ts'
 
 /** Messages from the primary process to a worker. */
 export type ToWorker =
   /** Start to serve on this port, with this number. */
-  | { readonly kind: 'start'; readonly source: object; readonly port: number; readonly worker: number }
-  | { readonly kind: 'reload'; readonly source: object }
+  | {
+      readonly kind: 'start'
+      readonly source: object
+      readonly port: number
+      /** Undefined: operators have no port of their own. */
+      readonly deskPort: number | undefined
+      readonly worker: number
+      readonly isTeller: boolean
+    }
+  /** Take over this config; one worker tells what is odd in it. */
+  | { readonly kind: 'reload'; readonly source: object; readonly isTeller: boolean }
   /** Stop: another worker has replaced this one. */
   | { readonly kind: 'retire' }
   /** Stop: all workers stop. */
@@ -20,7 +29,7 @@ export type ToWorker =
 
 /** Messages from a worker to the primary process. */
 export type FromWorker =
-  | { readonly kind: 'ready'; readonly address: AddressInfo }
+  | { readonly kind: 'ready'; readonly addresses: Addresses }
   /** This worker got a SIGTERM and shall be replaced. */
   | { readonly kind: 'leaving' }
   | { readonly kind: 'limits'; readonly asks: readonly LimitAsk[] }

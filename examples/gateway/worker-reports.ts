@@ -1,4 +1,5 @@
 import type { Worker } from 'node:cluster'
+import { MergedMetrics, type WorkerScrape } from './merged-metrics.ts'
 import { singleFlight } from './single-flight.ts'
 import { type Figures, type FromWorker, type Report, sendToWorker, type Topic } from './worker-messages.ts'
 
@@ -17,10 +18,11 @@ export class WorkerReports {
   /** The workers that serve, or finish their last calls. */
   readonly #ready = new Set<Worker>()
   readonly #rounds = new Map<number, Round>()
+  readonly #metrics = new MergedMetrics<Worker>()
   #begun = 0
   /** At most one round per topic runs at a time; all workers that ask share it. */
   readonly #reports: { readonly [About in Topic]: () => Promise<Report[]> } = {
-    metrics: singleFlight(() => this.#collect('metrics')),
+    metrics: singleFlight(() => this.#merged()),
     lines: singleFlight(() => this.#collect('lines')),
   }
 
@@ -38,6 +40,7 @@ export class WorkerReports {
     worker.once('exit', () => {
       this.#numbers.delete(worker)
       this.#ready.delete(worker)
+      this.#metrics.end(worker)
       for (const round of this.#rounds.values()) this.#remove(round, worker)
     })
     return number
@@ -46,6 +49,17 @@ export class WorkerReports {
   async #answer(asker: Worker, ask: number, about: Topic): Promise<void> {
     const reports = await this.#reports[about]()
     sendToWorker(asker, { kind: 'reports', ask, reports })
+  }
+
+  /** One report, of this process, with the metrics of all workers. */
+  async #merged(): Promise<Report[]> {
+    const scrapes = new Map<Worker, WorkerScrape>()
+    const workers = new Map([...this.#numbers].map(([worker, number]) => [number, worker]))
+    for (const { worker: number, figures } of await this.#collect('metrics')) {
+      const worker = workers.get(number)
+      if (worker && this.#numbers.has(worker)) scrapes.set(worker, { number, text: figures as string | null })
+    }
+    return [{ worker: 0, pid: process.pid, figures: this.#metrics.merge(scrapes) }]
   }
 
   async #collect(about: Topic): Promise<Report[]> {

@@ -1,10 +1,11 @@
 import cluster from 'node:cluster'
 import type { Logger } from 'express-model-gateway'
+import { loadResolvedConfig } from 'express-model-gateway/config'
 import { exitWithErrors } from './exit-with-errors.ts'
 import { openLimitStores } from './limit-stores.ts'
 import { Peers } from './peers.ts'
 import { type Serving, startServing } from './serving.ts'
-import { configOf, type Settings } from './settings.ts'
+import type { Settings } from './settings.ts'
 import { SharedLimitStore } from './shared-limits.ts'
 import type { FromWorker, ToWorker } from './worker-messages.ts'
 
@@ -15,7 +16,13 @@ export async function runWorker(settings: Settings, logger: Logger): Promise<voi
   let begun: Promise<void> = Promise.resolve()
   let peers: Peers | undefined
 
-  const start = async ({ source, port, worker }: Extract<ToWorker, { kind: 'start' }>): Promise<void> => {
+  const start = async ({
+    source,
+    port,
+    deskPort,
+    worker,
+    isTeller,
+  }: Extract<ToWorker, { kind: 'start' }>): Promise<void> => {
     const limits =
       settings.redisUrl === undefined
         ? {
@@ -26,10 +33,12 @@ export async function runWorker(settings: Settings, logger: Logger): Promise<voi
             close: async () => {},
           }
         : await openLimitStores(settings.redisUrl, logger)
-    const config = configOf(source, settings)
-    peers = new Peers(sendToPrimary, worker)
-    serving = await startServing({ settings: { ...settings, port }, config, limits, logger, peers })
-    sendToPrimary({ kind: 'ready', address: serving.address })
+    const config = loadResolvedConfig(source, process.env)
+    peers = new Peers(sendToPrimary, { worker, isTeller })
+    const desk = settings.desk && { ...settings.desk, port: deskPort ?? settings.desk.port }
+    const ownSettings = { ...settings, port, desk }
+    serving = await startServing({ settings: ownSettings, config, limits, logger, peers })
+    sendToPrimary({ kind: 'ready', addresses: serving.addresses })
   }
   const end = (how: 'stop' | 'retire'): void => {
     if (!serving) process.exit(0)
@@ -48,8 +57,12 @@ export async function runWorker(settings: Settings, logger: Logger): Promise<voi
         begun = start(message).catch(exitWithErrors)
         break
       case 'reload': {
-        const config = configOf(message.source, settings)
-        begun = begun.then(() => serving?.reload(config))
+        begun = begun
+          .then(() => {
+            if (peers) peers.isTeller = message.isTeller
+            return serving?.reload(loadResolvedConfig(message.source, process.env))
+          })
+          .catch((error: unknown) => logger.error({ err: error }, 'config not reloaded, all stays as it is'))
         break
       }
       case 'verdicts':

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Logger, MemoryLimitStore } from 'express-model-gateway'
+import type { Addresses } from './addresses.ts'
 import type { Settings } from './settings.ts'
 import { shareLimits } from './shared-limits.ts'
 import { type FromWorker, sendToWorker } from './worker-messages.ts'
@@ -42,6 +43,7 @@ export class Workers {
   readonly #common = { urlSigningSecret: `${randomUUID()}${randomUUID()}` }
   #source: object
   #port = 0
+  #deskPort: number | undefined
   #started = false
   readonly #running = new Set<Worker>()
   /** The workers that are ready and not leaving. */
@@ -52,6 +54,8 @@ export class Workers {
   #earlyExits = 0
   #filling = false
   #rolling = false
+  /** A signal came during a roll: a worker that was replaced before it may be older than what it is about. */
+  #rollAgain = false
   #stopping = false
 
   constructor(options: WorkersOptions) {
@@ -64,34 +68,45 @@ export class Workers {
    *
    * @throws {Error} if the first worker ends before it is ready.
    */
-  async start(): Promise<AddressInfo> {
-    const { port, host } = this.#options.settings
+  async start(): Promise<Addresses> {
+    const { port, host, desk } = this.#options.settings
     // Port 0 would be another port for a worker that starts after all others have ended.
     this.#port = port === 0 ? await freePort(host) : port
-    const address = await this.#spawn()
+    this.#deskPort = desk?.port === 0 ? await freePort(desk.host) : desk?.port
+    const addresses = await this.#spawn()
     this.#started = true
     const others = Array.from({ length: this.#options.count - 1 }, () => this.#spawn())
     await Promise.allSettled(others)
-    return address
+    return addresses
   }
 
   /** Applies a valid config in all workers, also in those that are started later. */
   reload(source: object): void {
     this.#source = { ...this.#common, ...source }
-    for (const worker of this.#running) sendToWorker(worker, { kind: 'reload', source: this.#source })
+    // The newest one that serves: an older one may be about to end.
+    const teller = [...this.#serving.keys()].at(-1) ?? [...this.#running].at(-1)
+    for (const worker of this.#running)
+      sendToWorker(worker, { kind: 'reload', source: this.#source, isTeller: worker === teller })
   }
 
-  /** Replaces the workers one by one. Each new worker is ready before the old one stops. */
+  /**
+   * Replaces the workers one by one. Each new worker is ready before the old one stops. A call during a roll makes one more
+   * roll follow.
+   */
   async rollingRestart(): Promise<void> {
     const { logger } = this.#options
-    if (this.#rolling || this.#stopping) return
+    this.#rollAgain = true
+    if (this.#rolling) return
     this.#rolling = true
-    logger.info({ workers: this.#serving.size }, 'restarting the workers one by one')
-    for (const worker of [...this.#serving.keys()]) {
-      if (!(await this.#replace(worker))) break
+    while (this.#rollAgain && !this.#stopping) {
+      this.#rollAgain = false
+      logger.info({ workers: this.#serving.size }, 'restarting the workers one by one')
+      for (const worker of [...this.#serving.keys()]) {
+        if (!(await this.#replace(worker))) break
+      }
+      logger.info({ workers: this.#serving.size }, 'workers restarted')
     }
     this.#rolling = false
-    logger.info({ workers: this.#serving.size }, 'workers restarted')
     void this.#fill()
   }
 
@@ -100,7 +115,13 @@ export class Workers {
     this.#stopping = true
     const ends = [...this.#running].map((worker) => {
       sendToWorker(worker, { kind: 'stop' })
-      return new Promise<boolean>((resolve) => worker.once('exit', (code) => resolve(code === 0)))
+      // One that does not serve yet may not take signals yet: the same signal to all processes ends it.
+      const served = this.#serving.has(worker)
+      return new Promise<boolean>((resolve) =>
+        worker.once('exit', (code, signal) =>
+          resolve(code === 0 || (!served && /^SIG(TERM|INT)$/.test(signal))),
+        ),
+      )
     })
     const late = setTimeout(() => this.kill(), STOP_TIMEOUT_MS + this.#options.settings.noticeMs)
     const isClean = (await Promise.all(ends)).every(Boolean)
@@ -114,13 +135,15 @@ export class Workers {
   }
 
   /** Starts a worker; resolves when it serves, and rejects if it ends before. */
-  #spawn(): Promise<AddressInfo> {
+  #spawn(): Promise<Addresses> {
     const worker = cluster.fork()
     this.#running.add(worker)
     this.#starting++
     shareLimits(worker, this.#limits)
     const number = this.#reports.add(worker)
-    sendToWorker(worker, { kind: 'start', source: this.#source, port: this.#port, worker: number })
+    const ports = { port: this.#port, deskPort: this.#deskPort }
+    const isTeller = !this.#started
+    sendToWorker(worker, { kind: 'start', source: this.#source, ...ports, worker: number, isTeller })
     return new Promise((resolve, reject) => {
       let starting = true
       const started = (): void => {
@@ -132,7 +155,7 @@ export class Workers {
         if (message.kind !== 'ready') return
         started()
         this.#serving.set(worker, { since: performance.now() })
-        resolve(message.address)
+        resolve(message.addresses)
       })
       worker.once('exit', (code, signal) => {
         started()

@@ -11,6 +11,8 @@ describe('the command line', () => {
     [['--check', '--config=a.yaml'], { action: 'check', config: 'a.yaml' }],
     [['-h'], { action: 'help', config: undefined }],
     [['convert', '--help'], { action: 'help', config: undefined }],
+    [['migrate'], { action: 'migrate', config: undefined, downTo: undefined }],
+    [['migrate', '--down-to', 'a', '--config=b'], { action: 'migrate', config: 'b', downTo: 'a' }],
     [['convert', 'litellm', 'a.yaml'], { action: 'convert', config: undefined, source: 'a.yaml' }],
   ]
   for (const [args, expected] of READ)
@@ -23,6 +25,10 @@ describe('the command line', () => {
     [['gateway.yaml'], /'gateway\.yaml'/],
     [['covnert', 'litellm', 'a.yaml'], /'covnert'/],
     [['--check', 'gateway.yaml'], /'gateway\.yaml'/],
+    [['migrate', 'a'], /migrate takes only/],
+    [['migrate', '--check'], /migrate takes only/],
+    [['--down-to', 'a'], /--down-to belongs to migrate/],
+    [['convert', 'litellm', 'a.yaml', '--down-to=a'], /--down-to belongs to migrate/],
     [['convert'], /convert takes/],
     [['convert', 'litellm'], /convert takes/],
     [['convert', 'portkey', 'a.yaml'], /convert takes "litellm"/],
@@ -39,7 +45,15 @@ describe('the command line', () => {
     })
 
   test('is told by --help', () => {
-    for (const word of ['--config', '--check', '--schema', '--version', '--help', 'convert litellm FILE'])
+    for (const word of [
+      '--config',
+      '--check',
+      '--schema',
+      '--version',
+      '--help',
+      'convert litellm FILE',
+      '--down-to NAME',
+    ])
       assert.ok(USAGE.includes(word), word)
   })
 

@@ -3,88 +3,45 @@ import { describe, test } from 'node:test'
 import { convert, convertOne, notesOn } from './converted.ts'
 
 describe('a deployment of LiteLLM as a line', () => {
-  const REACHED: readonly [params: string, baseUrl: string, apiKey: string | undefined, model: string][] = [
-    ['{ model: openai/gpt-4o-mini }', 'https://api.openai.com/v1', 'env:OPENAI_API_KEY', 'gpt-4o-mini'],
-    ['{ model: gpt-4o-mini }', 'https://api.openai.com/v1', 'env:OPENAI_API_KEY', 'gpt-4o-mini'],
-    [
-      '{ model: x, custom_llm_provider: openai, api_key: k, api_base: "http://h:1/p/" }',
-      'http://h:1/p',
-      'k',
-      'x',
-    ],
-    [
-      '{ model: openai/meta/llama, api_key: none, api_base: "http://h/v1" }',
-      'http://h/v1',
-      'none',
-      'meta/llama',
-    ],
-    [
-      '{ model: claude-sonnet-4-5 }',
-      'https://api.anthropic.com/v1',
-      'env:ANTHROPIC_API_KEY',
-      'claude-sonnet-4-5',
-    ],
-    ['{ model: anthropic/c, api_key: k, api_base: "https://h/v1/messages" }', 'https://h/v1', 'k', 'c'],
-    ['{ model: anthropic/c, api_key: k, api_base: "https://h" }', 'https://h/v1', 'k', 'c'],
-    [
-      '{ model: azure/eu, api_key: os.environ/AZ, api_base: "https://r.openai.azure.com/" }',
-      'https://r.openai.azure.com/openai/v1',
-      'env:AZ',
-      'eu',
-    ],
-    [
-      '{ model: azure/eu, api_base: "https://r.openai.azure.com/openai/deployments/eu/chat?api-version=1" }',
-      'https://r.openai.azure.com/openai/v1',
-      'env:AZURE_API_KEY',
-      'eu',
-    ],
-    [
-      '{ model: gemini/gemini-2.0-flash }',
-      'https://generativelanguage.googleapis.com/v1beta/openai',
-      'env:GEMINI_API_KEY',
-      'gemini-2.0-flash',
-    ],
-    ['{ model: mistral/m }', 'https://api.mistral.ai/v1', 'env:MISTRAL_API_KEY', 'm'],
-    ['{ model: groq/llama }', 'https://api.groq.com/openai/v1', 'env:GROQ_API_KEY', 'llama'],
-    ['{ model: together_ai/a/b }', 'https://api.together.xyz/v1', 'env:TOGETHERAI_API_KEY', 'a/b'],
-    [
-      '{ model: deepseek/deepseek-chat }',
-      'https://api.deepseek.com/v1',
-      'env:DEEPSEEK_API_KEY',
-      'deepseek-chat',
-    ],
-    ['{ model: openrouter/a/b:free }', 'https://openrouter.ai/api/v1', 'env:OPENROUTER_API_KEY', 'a/b:free'],
-    ['{ model: xai/grok }', 'https://api.x.ai/v1', 'env:XAI_API_KEY', 'grok'],
-    [
-      '{ model: cohere/command-r }',
-      'https://api.cohere.ai/compatibility/v1',
-      'env:COHERE_API_KEY',
-      'command-r',
-    ],
-    ['{ model: cohere/rerank-v3.5 }', 'https://api.cohere.com/v2', 'env:COHERE_API_KEY', 'rerank-v3.5'],
-    ['{ model: ollama/llama3 }', 'http://localhost:11434/v1', undefined, 'llama3'],
-    ['{ model: ollama_chat/llama3, api_base: "http://o:11434" }', 'http://o:11434/v1', undefined, 'llama3'],
-    ['{ model: hosted_vllm/a/b, api_base: "http://v:8000/v1" }', 'http://v:8000/v1', undefined, 'a/b'],
-    [
-      '{ model: fireworks_ai/glm }',
-      'https://api.fireworks.ai/inference/v1',
-      'env:FIREWORKS_API_KEY',
-      'accounts/fireworks/models/glm',
-    ],
-  ]
-  for (const [params, baseUrl, apiKey, model] of REACHED)
+  /** Each row: what the deployment says, and the address, key and model of its line. */
+  const REACHED = `
+    { model: openai/gpt-4o-mini } -> https://api.openai.com/v1 -> env:OPENAI_API_KEY -> gpt-4o-mini
+    { model: gpt-4o-mini } -> https://api.openai.com/v1 -> env:OPENAI_API_KEY -> gpt-4o-mini
+    { model: x, custom_llm_provider: openai, api_key: k, api_base: "http://h:1/p/" } -> http://h:1/p -> k -> x
+    { model: openai/meta/llama, api_key: none, api_base: "http://h/v1" } -> http://h/v1 -> none -> meta/llama
+    { model: claude-sonnet-4-5 } -> https://api.anthropic.com/v1 -> env:ANTHROPIC_API_KEY -> claude-sonnet-4-5
+    { model: anthropic/c, api_key: k, api_base: "https://h/v1/messages" } -> https://h/v1 -> k -> c
+    { model: anthropic/c, api_key: k, api_base: "https://h" } -> https://h/v1 -> k -> c
+    { model: azure/eu, api_key: os.environ/AZ, api_base: "https://r.openai.azure.com/" } -> https://r.openai.azure.com/openai/v1 -> env:AZ -> eu
+    { model: azure/eu, api_base: "https://r.openai.azure.com/openai/deployments/eu/chat?api-version=1" } -> https://r.openai.azure.com/openai/v1 -> env:AZURE_API_KEY -> eu
+    { model: gemini/gemini-2.0-flash } -> https://generativelanguage.googleapis.com/v1beta/openai -> env:GEMINI_API_KEY -> gemini-2.0-flash
+    { model: mistral/m } -> https://api.mistral.ai/v1 -> env:MISTRAL_API_KEY -> m
+    { model: groq/llama } -> https://api.groq.com/openai/v1 -> env:GROQ_API_KEY -> llama
+    { model: together_ai/a/b } -> https://api.together.xyz/v1 -> env:TOGETHERAI_API_KEY -> a/b
+    { model: deepseek/deepseek-chat } -> https://api.deepseek.com/v1 -> env:DEEPSEEK_API_KEY -> deepseek-chat
+    { model: openrouter/a/b:free } -> https://openrouter.ai/api/v1 -> env:OPENROUTER_API_KEY -> a/b:free
+    { model: xai/grok } -> https://api.x.ai/v1 -> env:XAI_API_KEY -> grok
+    { model: cohere/command-r } -> https://api.cohere.ai/compatibility/v1 -> env:COHERE_API_KEY -> command-r
+    { model: cohere/rerank-v3.5 } -> https://api.cohere.com/v2 -> env:COHERE_API_KEY -> rerank-v3.5
+    { model: ollama/llama3 } -> http://localhost:11434/v1 -> no key -> llama3
+    { model: ollama_chat/llama3, api_base: "http://o:11434" } -> http://o:11434/v1 -> no key -> llama3
+    { model: hosted_vllm/a/b, api_base: "http://v:8000/v1" } -> http://v:8000/v1 -> no key -> a/b
+    { model: fireworks_ai/glm } -> https://api.fireworks.ai/inference/v1 -> env:FIREWORKS_API_KEY -> accounts/fireworks/models/glm`
+  for (const row of REACHED.trim().split('\n')) {
+    const [params = '', baseUrl, apiKey, model] = row.trim().split(' -> ')
     test(`${params} is at ${baseUrl}`, () => {
       const { line } = convertOne(params)
-      assert.deepEqual([line?.baseUrl, line?.apiKey, line?.models.chat], [baseUrl, apiKey, model])
+      assert.deepEqual([line?.baseUrl, line?.apiKey ?? 'no key', line?.models.chat], [baseUrl, apiKey, model])
       const isAnthropic = /claude|anthropic/.test(params)
       assert.equal(line?.protocol, isAnthropic ? 'anthropic' : 'openai')
     })
+  }
 
   const LEFT_OUT: readonly [params: string, member: string, why: RegExp][] = [
-    ['{ model: bedrock/anthropic.claude-v2, aws_region_name: us-east-1 }', 'model', /signed.*small service/],
-    ['{ model: vertex_ai/gemini-pro, vertex_project: p }', 'model', /access token.*gemini\//],
-    ['{ model: gemini-pro }', 'model', /vertex_ai.*access token/],
-    ['{ model: sagemaker/x }', 'model', /signed/],
+    ['{ model: bedrock/anthropic.claude-v2, aws_region_name: us-east-1 }', 'model', /bedrock\.json/],
+    ['{ model: vertex_ai/gemini-pro, vertex_project: p }', 'model', /vertex\.json/],
+    ['{ model: gemini-pro }', 'model', /vertex_ai.*vertex\.json/],
+    ['{ model: sagemaker/x }', 'model', /small service/],
     ['{ model: replicate/x }', 'model', /replicate.*OpenAI-style endpoint/],
     ['{ model: my-own-model }', 'model', /names no provider/],
     ['{ model: openai/* }', 'model', /one model/],

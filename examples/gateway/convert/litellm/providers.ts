@@ -90,9 +90,11 @@ export const PROVIDERS: ReadonlyMap<string, Provider> = new Map(
 )
 
 const SERVICE = 'put a small service in front that speaks the OpenAI protocol, and make it a line'
-const AWS = `requests to AWS are signed, which no line does: ${SERVICE}`
-const BEDROCK = `${AWS}; models that Bedrock serves OpenAI-style can have a line with baseUrl https://bedrock-runtime.REGION.amazonaws.com/openai/v1 and a Bedrock API key`
-const VERTEX = `Vertex AI wants an access token that ends after an hour, which no line renews: use the Gemini API (gemini/) with an API key, or ${SERVICE}`
+const AWS = `its requests have a form of their own: ${SERVICE}`
+const recipe = (name: string): string =>
+  `its paths depend on the model: add a line as in examples/providers/${name}.json of the repository`
+const BEDROCK = recipe('bedrock')
+const VERTEX = recipe('vertex')
 
 const REASONS: ReadonlyMap<string, string> = new Map(
   Object.entries({

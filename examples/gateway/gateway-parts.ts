@@ -1,0 +1,30 @@
+import type { RequestHandler } from 'express'
+import type { GatewayConfig, Logger } from 'express-model-gateway'
+import type { ConfigAuthority } from 'express-model-gateway/admin'
+import type { LimitStores } from './limit-stores.ts'
+import type { Peers } from './peers.ts'
+import type { Readiness } from './readiness.ts'
+import type { ProviderSettings } from './single-sign-on/provider-settings.ts'
+import type { DurableStores } from './stores.ts'
+
+/** What the gateway is put together from. */
+export interface GatewayParts {
+  readonly config: GatewayConfig
+  readonly stores: DurableStores & Pick<LimitStores, 'limits' | 'state'>
+  readonly logger: Logger
+  readonly readiness: Readiness
+  /** What opens the admin API; undefined = there is none. */
+  readonly adminToken: string | undefined
+  /** The provider that operators sign in at; undefined = there is none. */
+  readonly signInProvider?: ProviderSettings | undefined
+  /** What compares config and database, for operators. */
+  readonly authority?: ConfigAuthority
+  /** Answers `GET /metrics`; undefined = there is none. */
+  readonly metricsPage?: RequestHandler
+  /** Whether operators have an app of their own. Defaults to false. */
+  readonly separateDesk?: boolean
+  /** The other processes that serve the same port; undefined = there are none. */
+  readonly peers?: Peers | undefined
+  /** Whether webhooks may have private addresses, and `http:` ones. Defaults to false. */
+  readonly webhookAllowPrivate?: boolean
+}

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto'
+import type { ClientAuth, Configuration } from 'openid-client'
+import { singleFlight } from '../single-flight.ts'
+import { type Claims, rolesIn } from './operator-claims.ts'
+import type { ProviderSettings } from './provider-settings.ts'
+
+/** For each request to the provider, in seconds. */
+const TIMEOUT_SECONDS = 5
+/** How long the provider's description of itself counts. */
+const FRESH_MS = 60 * 60_000
+
+/** Thrown if the provider cannot be reached, or does not answer as OpenID Connect says. */
+export class ProviderAway extends Error {
+  override readonly name = 'ProviderAway'
+}
+
+/** A provider of OpenID Connect. It is asked when somebody signs in, and at no other time. */
+export class Provider {
+  readonly #settings: ProviderSettings
+  readonly #secret: () => string
+  readonly #configuration: () => Promise<Configuration>
+
+  /** @param secret returns the client's secret as it is now. */
+  constructor(settings: ProviderSettings, secret: () => string) {
+    this.#settings = settings
+    this.#secret = secret
+    let known: { readonly configuration: Configuration; readonly until: number } | undefined
+    // A failure is kept for nobody: the next one who signs in asks again.
+    const ask = singleFlight(async () => {
+      const configuration = await this.#discover()
+      known = { configuration, until: performance.now() + FRESH_MS }
+      return configuration
+    })
+    this.#configuration = async () => (known && performance.now() < known.until ? known.configuration : ask())
+  }
+
+  /** What the sign-in page calls it. */
+  get name(): string {
+    return new URL(this.#settings.issuer).host
+  }
+
+  /**
+   * Returns where the browser goes to sign in.
+   *
+   * @param secret random, kept by the browser that signs in.
+   * @throws {ProviderAway} if the provider cannot be asked.
+   */
+  async address(secret: string, redirectUri: string): Promise<URL> {
+    const { buildAuthorizationUrl } = await import('openid-client')
+    const { state, nonce, verifier } = proofsOf(secret)
+    return buildAuthorizationUrl(await this.#configuration(), {
+      redirect_uri: redirectUri,
+      scope: this.#settings.scope,
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+      state,
+      nonce,
+    })
+  }
+
+  /** Whether a sign-in was begun with this secret. */
+  began(secret: string, state: string | null): boolean {
+    return state === proofsOf(secret).state
+  }
+
+  /**
+   * Exchanges the code of a callback for the claims about the person.
+   *
+   * @param callback the address that the provider sent the browser to.
+   * @throws {ProviderAway} if the provider cannot be asked.
+   * @throws if the code, the issuer, the nonce or the signature is not right.
+   */
+  async redeem(callback: URL, secret: string): Promise<Claims> {
+    const { authorizationCodeGrant, fetchUserInfo } = await import('openid-client')
+    const { state, nonce, verifier } = proofsOf(secret)
+    const configuration = await this.#configuration()
+    const tokens = await authorizationCodeGrant(configuration, callback, {
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: verifier,
+      idTokenExpected: true,
+    })
+    const claims: Claims & { sub: string } = { sub: '', ...tokens.claims() }
+    const isComplete = rolesIn(claims, this.#settings.roleClaim).length > 0
+    if (isComplete || configuration.serverMetadata().userinfo_endpoint === undefined) return claims
+    // Many providers tell roles here only.
+    return { ...(await fetchUserInfo(configuration, tokens.access_token, claims.sub)), ...claims }
+  }
+
+  async #discover(): Promise<Configuration> {
+    const client = await import('openid-client')
+    const { issuer, clientId } = this.#settings
+    const url = new URL(issuer)
+    const authenticate: ClientAuth = (server, ...rest) => {
+      const known = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+      const way = known.includes('client_secret_basic') ? client.ClientSecretBasic : client.ClientSecretPost
+      return way(this.#secret())(server, ...rest)
+    }
+    return client
+      .discovery(url, clientId, undefined, authenticate, {
+        timeout: TIMEOUT_SECONDS,
+        execute: [
+          // Signatures are checked although the tokens come over TLS: a proxy on the way may be somebody else's.
+          client.enableNonRepudiationChecks,
+          ...(url.protocol === 'http:' ? [client.allowInsecureRequests] : []),
+        ],
+      })
+      .catch((error: unknown) => {
+        throw new ProviderAway('the provider did not describe itself', { cause: error })
+      })
+  }
+}
+
+/** The proofs of one sign-in. None of them tells the secret or another one. */
+function proofsOf(secret: string) {
+  const proof = (what: string) => createHash('sha256').update(`${what}:${secret}`).digest('base64url')
+  return { state: proof('state'), nonce: proof('nonce'), verifier: proof('verifier') }
+}

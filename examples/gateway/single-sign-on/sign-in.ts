@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto'
+import type { Request, RequestHandler, Response } from 'express'
+import {
+  type AdminAccess,
+  callOf,
+  ipSubject,
+  type Logger,
+  type SessionStore,
+  setSessionCookie,
+} from 'express-model-gateway'
+import { hashSecret } from 'express-model-gateway/catalog'
+import { errorText } from '../error-text.ts'
+import { followSecret } from '../secret-settings.ts'
+import { nameIn, rolesIn } from './operator-claims.ts'
+import { Provider, ProviderAway } from './provider.ts'
+import type { ProviderSettings } from './provider-settings.ts'
+import { SignInsAtOnce, sendWait } from './sign-ins-at-once.ts'
+
+/** What signing in at a provider needs. */
+export interface SignInParts {
+  readonly sessions: SessionStore
+  /** Counts failed attempts together with wrong tokens. */
+  readonly guesses: AdminAccess['guesses']
+  readonly logger: Logger
+}
+
+/** How long a session lasts. */
+const SESSION_MS = 8 * 60 * 60_000
+/** How long signing in at the provider may take. */
+const SIGN_IN_MS = 10 * 60_000
+
+/** Why nobody is signed in, for the console's page. */
+type Refusal = 'no_role' | 'away' | 'failed' | 'slow_down'
+
+/**
+ * Signs operators in at a provider of OpenID Connect: the authorization code flow with PKCE, a state and a nonce. Mount it
+ * at `/console/sign-in`, before the console. `/provider` names the provider, for the console's page; `/callback` is where
+ * the provider sends the browser.
+ *
+ * @param settings undefined: there is no provider.
+ */
+export function signIn(settings: ProviderSettings | undefined, given: SignInParts): RequestHandler {
+  const secretOf = ({ clientSecret }: ProviderSettings) =>
+    followSecret('OIDC_CLIENT_SECRET', clientSecret, given.logger)
+  const atOnce = new SignInsAtOnce()
+  const networkOf = ipSubject()
+  const parts = settings && { ...given, settings, provider: new Provider(settings, secretOf(settings)) }
+  return async function signIn(req, res, next): Promise<void> {
+    if (req.method !== 'GET') return next()
+    res.set({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+    if (req.path === '/provider') return void res.json({ name: parts?.provider.name ?? null })
+    if (!parts) return next()
+    if (req.path === '/') return begin(parts, req, res)
+    if (req.path === '/callback') {
+      const refused = await atOnce.run(networkOf(req) ?? '', () => finish(parts, req, res))
+      return refused && sendWait(res, refused)
+    }
+    next()
+  }
+}
+
+type Parts = SignInParts & { readonly settings: ProviderSettings; readonly provider: Provider }
+
+async function begin({ provider, settings }: Parts, req: Request, res: Response): Promise<void> {
+  const secret = randomBytes(32).toString('base64url')
+  let address: URL
+  try {
+    address = await provider.address(secret, redirectUriOf(req, settings))
+  } catch (error) {
+    callOf(req).logger.warn({ err: error }, `single sign-on: ${provider.name} cannot be reached`)
+    return back(res, '../console', 'away')
+  }
+  // Lax: the way back from the provider is one from another site.
+  res.cookie(cookieName(req), secret, { ...cookieOptions(req), maxAge: SIGN_IN_MS })
+  res.redirect(303, address.href)
+}
+
+async function finish(parts: Parts, req: Request, res: Response): Promise<void> {
+  const { provider, settings, guesses, sessions } = parts
+  const { clientIp, logger, id, startedAt } = callOf(req)
+  const [, secret] =
+    new RegExp(`(?:^|;) *${cookieName(req)}=([\\w-]{43})(?:;|$)`).exec(req.headers.cookie ?? '') ?? []
+  // Nobody began to sign in here: nothing is tried, so nothing can be guessed.
+  if (secret === undefined) return back(res, '../../console', 'failed')
+  res.clearCookie(cookieName(req), cookieOptions(req))
+  if (guesses.pauseOf(clientIp) > 0) return back(res, '../../console', 'slow_down')
+  const callback = new URL(redirectUriOf(req, settings))
+  callback.search = new URL(req.originalUrl, callback).search
+  try {
+    if (!provider.began(secret, callback.searchParams.get('state')))
+      throw new Error('the state is not the one that was sent')
+    const claims = await provider.redeem(callback, secret)
+    const roles = rolesIn(claims, settings.roleClaim)
+    const name = nameIn(claims)
+    if (roles.length === 0) {
+      logger.warn({ requestId: id, name, claim: settings.roleClaim }, 'single sign-on: no role')
+      return back(res, '../../console', 'no_role')
+    }
+    const session = randomBytes(32).toString('base64url')
+    await sessions.open(
+      {
+        id: `session_${randomBytes(12).toString('hex')}`,
+        secretHash: hashSecret(session),
+        name,
+        roles,
+        expiresAt: startedAt + SESSION_MS,
+      },
+      { requestId: id, actor: name, at: startedAt },
+    )
+    setSessionCookie(res, session, { secure: isSecure(req, settings), maxAgeMs: SESSION_MS })
+    back(res, '../../console')
+  } catch (error) {
+    const away = isAway(error)
+    logger.warn({ requestId: id, ip: clientIp, reason: errorText(error) }, 'single sign-on: failed')
+    const waitMs = away ? 0 : guesses.note(clientIp).waitMs
+    setTimeout(() => back(res, '../../console', away ? 'away' : 'failed'), waitMs).unref()
+  }
+}
+
+/** Sends the browser to the console, relative to this address: it may be below a proxy's prefix. */
+function back(res: Response, console: string, refusal?: Refusal): void {
+  res.redirect(303, refusal === undefined ? console : `${console}?refused=${refusal}`)
+}
+
+function redirectUriOf(req: Request, { redirectUri }: ProviderSettings): string {
+  return redirectUri ?? `${req.protocol}://${req.host}${req.baseUrl}/callback`
+}
+
+function isSecure(req: Request, { redirectUri }: ProviderSettings): boolean {
+  return req.secure || redirectUri?.startsWith('https:') === true
+}
+
+/** Over TLS, browsers take the name from this very host only. */
+function cookieName(req: Request): string {
+  return `${req.secure ? '__Host-' : ''}gateway_sign_in`
+}
+
+function cookieOptions(req: Request) {
+  return { httpOnly: true, sameSite: 'lax', secure: req.secure, path: '/' } as const
+}
+
+/** Whether the provider could not be asked; all else is what it said. */
+function isAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (error instanceof ProviderAway) return true
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'OAUTH_TIMEOUT' || error.message === 'fetch failed') return true
+  return isAway(error.cause)
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { createGateway } from 'express-model-gateway/gateway'
+import { temporaryFolder } from '../stores/sql/temporary-database.ts'
+import { recordingLogger, serveApp } from '../support/app-server.ts'
+import { until, untilAsync } from '../support/until.ts'
+
+const TOKEN = 'an-admin-token-of-some-length'
+const BASE = {
+  models: [{ id: 'chat', kind: 'chat' }],
+  lines: [
+    { id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://127.0.0.1:9/v1', models: { chat: 'up' } },
+  ],
+}
+const FIRST = {
+  ...BASE,
+  accounts: [{ id: 'acme' }, { id: 'beside' }],
+  keys: [
+    { id: 'leaked', account: 'acme', secret: 'sk-leaked' },
+    { id: 'rotated', account: 'acme', secret: 'sk-former' },
+    { id: 'beside', account: 'beside', secret: 'sk-beside' },
+  ],
+}
+/** Without the leaked key, and with another secret of the other. */
+const NEXT = {
+  ...FIRST,
+  keys: [{ id: 'rotated', account: 'acme', secret: 'sk-new', limits: { rpm: 50 } }, FIRST.keys[2]],
+}
+
+async function gatewayOf(t: TestContext, databaseUrl: string, config: object) {
+  const logger = recordingLogger()
+  const gateway = await createGateway(config, { databaseUrl, adminToken: TOKEN, logger, env: {} })
+  const server = await serveApp((app) => void app.use(gateway))
+  t.after(() => server.close().then(() => gateway.close()))
+  const ask = async (path: string, secret = TOKEN, init: RequestInit = {}) => {
+    const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }
+    const response = await fetch(server.url + path, { ...init, headers })
+    return { status: response.status, body: (await response.json()) as { data: object[] } }
+  }
+  const told = () => logger.lines.filter(({ message }) => message === 'config and database differ')
+  return { gateway, ask, told, logger }
+}
+
+const statusFor = async ({ ask }: Awaited<ReturnType<typeof gatewayOf>>, secret: string) =>
+  (await ask('/v1/models', secret)).status
+
+describe('the authority of the config', () => {
+  it('revokes at reload what the config no longer names, in every process', async (t) => {
+    const { url, remove } = await temporaryFolder()
+    t.after(remove)
+    const one = await gatewayOf(t, url, { ...FIRST, authority: 'config' })
+    const other = await gatewayOf(t, url, { ...FIRST, authority: 'config' })
+    for (const secret of ['sk-leaked', 'sk-former', 'sk-beside'])
+      assert.equal(await statusFor(other, secret), 200)
+    const next = { ...NEXT, authority: 'config' }
+    await Promise.all([one.gateway.reload(next), other.gateway.reload(next)])
+    for (const gateway of [one, other]) {
+      await untilAsync(async () => (await statusFor(gateway, 'sk-leaked')) === 403, 'the revocation')
+      await untilAsync(
+        async () => (await statusFor(gateway, 'sk-former')) === 401,
+        'the end of the former secret',
+      )
+      assert.equal(await statusFor(gateway, 'sk-new'), 200)
+      assert.equal(await statusFor(gateway, 'sk-beside'), 200)
+      assert.deepEqual((await gateway.ask('/admin/drift')).body.data, [])
+      assert.deepEqual(gateway.told(), [])
+    }
+    const changes = (await one.ask('/admin/changes?subject=rotated')).body.data
+    assert.deepEqual(
+      changes.map((change) => [Reflect.get(change, 'actor'), Reflect.get(change, 'action')]),
+      [
+        ['config', 'key.rotated'],
+        ['config', 'key.changed'],
+      ],
+    )
+    const enable = { method: 'PATCH', body: '{"enabled":true}' }
+    for (const [path, init] of [
+      ['/admin/keys/leaked', enable],
+      ['/admin/keys/rotated', enable],
+      ['/admin/keys/rotated/rotate', { method: 'POST', body: '{}' }],
+      ['/admin/keys/rotated', { method: 'DELETE' }],
+      ['/admin/accounts/acme', { method: 'PATCH', body: '{"name":"Acme"}' }],
+    ] as const)
+      assert.equal((await one.ask(path, TOKEN, init)).status, 409, path)
+    assert.equal(await statusFor(one, 'sk-leaked'), 403)
+    const own = { method: 'POST', body: '{"id":"own","account":"acme"}' }
+    assert.equal((await one.ask('/admin/keys', TOKEN, own)).status, 201)
+    assert.equal((await one.ask('/admin/keys/own', TOKEN, enable)).status, 200)
+    assert.deepEqual((await one.ask('/admin/drift')).body.data, [])
+  })
+
+  it('is the database’s by default: differences are told, and nothing changes', async (t) => {
+    const { url, remove } = await temporaryFolder()
+    t.after(remove)
+    const one = await gatewayOf(t, url, FIRST)
+    await one.ask('/admin/keys/beside', TOKEN, { method: 'DELETE' })
+    await one.gateway.reload(NEXT)
+    const differences = [
+      { kind: 'key', id: 'beside', difference: 'missing', members: [] },
+      { kind: 'key', id: 'leaked', difference: 'not_in_config', members: [] },
+      { kind: 'key', id: 'rotated', difference: 'changed', members: ['limits.rpm', 'secret'] },
+    ]
+    const rows = differences.map((difference) => ({ object: 'difference', ...difference }))
+    assert.deepEqual((await one.ask('/admin/drift')).body.data, rows)
+    const fields = () => one.told().map((line) => line.fields)
+    // The comparison at the start may have told of the deletion before.
+    assert.deepEqual(fields().slice(-differences.length), differences)
+    assert.doesNotMatch(JSON.stringify(one.logger.lines), /sk-/)
+    assert.equal(await statusFor(one, 'sk-leaked'), 200)
+    assert.equal(await statusFor(one, 'sk-new'), 401)
+    const enable = { method: 'PATCH', body: '{"enabled":true}' }
+    assert.equal((await one.ask('/admin/keys/leaked', TOKEN, enable)).status, 200)
+
+    // As does a start.
+    const two = await gatewayOf(t, url, NEXT)
+    await until(() => two.told().length === 3, 'the warnings at start')
+    const page = (await two.ask('/admin/drift?limit=2')).body as unknown as {
+      data: object[]
+      next_cursor: string
+    }
+    const rest = (await two.ask(`/admin/drift?limit=2&cursor=${page.next_cursor}`)).body
+    assert.deepEqual([...page.data, ...rest.data], rows)
+  })
+})

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { openLimitStores } from '../../examples/gateway/limit-stores.ts'
+import { openGateway } from '../../examples/gateway/open-gateway.ts'
+import { loadConfig } from '../../lib/core/config/index.ts'
+import { recordingLogger } from '../support/app-server.ts'
+import { temporaryFolder } from '../support/gateway-process.ts'
+
+/** The files under a folder that this process has open. */
+const openUnder = (folder: string) =>
+  readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith(folder)
+    } catch {
+      return false
+    }
+  })
+
+const config = loadConfig({
+  models: [{ id: 'm', kind: 'chat' }],
+  lines: [
+    { id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://127.0.0.1:9/v1', models: { m: 'm' } },
+  ],
+})
+
+describe('a gateway that cannot be opened', () => {
+  /** What fails: before there is a database, and behind it. */
+  const FAULTS = {
+    'for want of a database': { databaseUrl: 'sqlite:/dev/null/gateway.db' },
+    'for its telemetry': { observability: { toCollector: true, traces: null } },
+  }
+  for (const [name, fault] of Object.entries(FAULTS))
+    it(`${name} leaves nothing open`, async (t) => {
+      const folder = await temporaryFolder()
+      t.after(() => folder.remove())
+      const logger = recordingLogger()
+      const limits = await openLimitStores(undefined, logger)
+      let closed = 0
+      const close = async () => void closed++
+      const options = {
+        ...{ config, logger, adminToken: undefined, signInProvider: undefined, webhookAllowPrivate: false },
+        databaseUrl: `sqlite:${folder.path}/gateway.db`,
+        observability: undefined,
+        limits: { ...limits, close },
+        ...fault,
+      }
+      await assert.rejects(openGateway(options as never))
+      assert.equal(closed, 1)
+      assert.deepEqual(openUnder(folder.path), [])
+    })
+})

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type AssembledGateway, assembledGateway } from '../../support/assembled-gateway.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
+import { BrowserJar } from './browser-jar.ts'
+import { type Lies, type LyingProvider, startLyingProvider } from './lying-provider.ts'
+
+const CONFIG = {
+  models: [{ id: 'm', kind: 'chat' }],
+  lines: [
+    { id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://localhost:1/v1', models: { m: 'm' } },
+  ],
+}
+
+const cleanUp = cleaningUp()
+
+const gatewayWith = (issuer: string): Promise<AssembledGateway> =>
+  assembledGateway(cleanUp, CONFIG, {
+    adminToken: 'admin-token-of-this-test',
+    signInProvider: {
+      issuer,
+      clientId: 'console',
+      clientSecret: 'secret',
+      roleClaim: 'roles',
+      scope: 'openid',
+      redirectUri: undefined,
+    },
+  })
+
+const hasSession = (jar: BrowserJar) => jar.set.some((line) => line.startsWith('gateway_session='))
+
+describe('what a provider says wrongly opens nothing', () => {
+  let provider: LyingProvider
+  let gateway: AssembledGateway
+  before(async () => {
+    provider = await startLyingProvider(cleanUp)
+    gateway = await gatewayWith(provider.issuer)
+  })
+
+  const lies: readonly Lies[] = [
+    { nonce: 'another' },
+    { nonce: '' },
+    { issuer: 'https://login.example.com' },
+    { audience: 'another-client' },
+    { expiresIn: -120 },
+    { foreignKey: true },
+    { unsigned: true },
+    { noIdToken: true },
+  ]
+  for (const lie of lies) {
+    it(JSON.stringify(lie), async () => {
+      provider.lies = lie
+      const jar = new BrowserJar()
+      assert.equal(
+        await jar.follow(`${gateway.url}/console/sign-in`),
+        `${gateway.url}/console?refused=failed`,
+      )
+      assert.equal(hasSession(jar), false)
+    })
+  }
+
+  it('and what it says rightly does', async () => {
+    provider.lies = {}
+    const jar = new BrowserJar()
+    assert.equal(await jar.follow(`${gateway.url}/console/sign-in`), `${gateway.url}/console`)
+    assert.equal(hasSession(jar), true)
+  })
+
+  it('so does one that describes itself as another', async () => {
+    const impostor = await startLyingProvider(cleanUp)
+    impostor.lies = { discoveredIssuer: 'https://login.example.com' }
+    const { url } = await gatewayWith(impostor.issuer)
+    const end = await new BrowserJar().follow(`${url}/console/sign-in`)
+    assert.equal(end, `${url}/console?refused=away`)
+  })
+})
+
+describe('a provider that is away', () => {
+  it('hinders neither the start nor tokens, is told, and is asked again by the next who signs in', async () => {
+    const provider = await startLyingProvider(cleanUp)
+    provider.hangs = true
+    const { url, send, logged } = await gatewayWith(provider.issuer)
+    const jar = new BrowserJar()
+    const began = performance.now()
+    const [end, models, admin] = await Promise.all([
+      jar.follow(`${url}/console/sign-in`),
+      send('/v1/models').then((response) => [response.status, performance.now() - began] as const),
+      fetch(`${url}/admin/session`, { headers: { authorization: 'Bearer admin-token-of-this-test' } }),
+    ])
+    assert.equal(end, `${url}/console?refused=away`)
+    assert.ok(performance.now() - began < 15_000)
+    assert.equal(models[0], 200)
+    assert.ok(models[1] < 4000, 'nobody waited for the provider')
+    assert.equal(admin.status, 200)
+    assert.ok(logged.some(({ message }) => message.includes('cannot be reached')))
+    provider.hangs = false
+    assert.equal(await jar.follow(`${url}/console/sign-in`), `${url}/console`)
+  })
+})
+
+describe('guessing at the callback', () => {
+  it('is slowed by address, together with wrong tokens', async () => {
+    const provider = await startLyingProvider(cleanUp)
+    const { url } = await gatewayWith(provider.issuer)
+    provider.lies = { nonce: 'another' }
+    const attempt = async () => {
+      const jar = new BrowserJar()
+      const callback = await jar.follow(`${url}/console/sign-in`, (next) => next.includes('/callback'))
+      return fetch(callback, {
+        redirect: 'manual',
+        headers: {
+          cookie: [...jar.cookies].map(([name, value]) => `${name.split(' ')[1]}=${value}`).join('; '),
+        },
+        signal: AbortSignal.timeout(400),
+      }).catch(() => undefined)
+    }
+    for (let i = 0; i < 20; i++) assert.equal((await attempt())?.status, 303)
+    // Their answers wait, and with more than ten of them waiting nothing is tried at all.
+    const attempts = []
+    for (let i = 0; i < 14; i++) {
+      attempts.push(attempt())
+      // Only two of a network are at the provider at once.
+      await sleep(25)
+    }
+    await Promise.all(attempts)
+    let refused = ''
+    // On a busy machine some of them have not got as far, or not in time.
+    for (let i = 0; i < 20 && !refused.includes('slow_down'); i++)
+      refused = (await attempt())?.headers.get('location') ?? ''
+    assert.match(refused, /refused=slow_down/)
+    const admin = await fetch(`${url}/admin/session`, { headers: { authorization: 'Bearer wrong' } })
+    assert.equal(admin.status, 429)
+  })
+})
