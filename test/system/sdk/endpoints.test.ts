@@ -109,16 +109,19 @@ describe('the official SDKs', async () => {
     assert.deepEqual(sent()?.json, { model: 'upstream', prompt: 'a cat', n: 2, size: '1024x1024' })
   })
 
-  it('openai.images: a stream is unsupported_feature', async () => {
-    const before = upstream.requests.length
-    await assert.rejects(
-      openai.images.generate({ model: 'image', prompt: 'a cat', stream: true }),
-      (error: { status?: number; code?: string; param?: string }) => {
-        assert.deepEqual([error.status, error.code, error.param], [400, 'unsupported_feature', 'stream'])
-        return true
-      },
-    )
-    assert.equal(upstream.requests.length, before)
+  it('openai.images: a stream', async () => {
+    const partial = { type: 'image_generation.partial_image', b64_json: 'AA==', partial_image_index: 0 }
+    const whole = { type: 'image_generation.completed', b64_json: 'AAAA' }
+    upstream.script = (res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' })
+      res.end(
+        [partial, whole].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(''),
+      )
+    }
+    const stream = await openai.images.generate({ model: 'image', prompt: 'a cat', stream: true })
+    const events: object[] = []
+    for await (const event of stream) events.push(event)
+    assert.deepEqual(events, [partial, whole])
   })
 
   it('anthropic.messages.countTokens: a count, only of a line of its own protocol', async () => {

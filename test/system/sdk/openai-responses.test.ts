@@ -70,6 +70,7 @@ describe('the OpenAI SDK and responses, plain', () => {
       cached_input_tokens: 2,
       cache_write_tokens: 0,
       output_tokens: 3,
+      reasoning_tokens: 1,
       source: 'measured',
     })
   })

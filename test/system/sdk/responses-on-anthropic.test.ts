@@ -105,7 +105,7 @@ describe('responses on an Anthropic-style line', () => {
 
   const REFUSED: [string, Partial<OpenAI.Responses.ResponseCreateParamsNonStreaming>][] = [
     ['store', { store: true }],
-    ['tools[0]', { tools: [{ type: 'web_search' }] }],
+    ['tools[0]', { tools: [{ type: 'file_search', vector_store_ids: [] }] }],
   ]
   for (const [param, extra] of REFUSED) {
     it(`are refused where they ask for ${param}`, async () => {

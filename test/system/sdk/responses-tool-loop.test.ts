@@ -185,13 +185,11 @@ for (const { name, line, answer, path } of LINES) {
     const REFUSED: [string, Partial<OpenAI.Responses.ResponseCreateParamsNonStreaming>][] = [
       ['store', { store: true }],
       ['background', { background: true, store: false }],
-      ['truncation', { truncation: 'auto' }],
-      ['tools[0]', { tools: [{ type: 'web_search' }] }],
+      ['tools[0]', { tools: [{ type: 'file_search', vector_store_ids: [] }] }],
     ]
     const NOT_KEPT: typeof REFUSED = [
       ['conversation', { conversation: 'conv_1' }],
       ['prompt', { prompt: { id: 'pmpt_1' } }],
-      ['input[0]', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
     ]
     for (const [param, extra] of [...REFUSED, ...NOT_KEPT]) {
       it(`are refused where they ask for ${param}`, async () => {
@@ -202,6 +200,15 @@ for (const { name, line, answer, path } of LINES) {
         assert.equal(upstream.requests.length, 0)
       })
     }
+
+    it('are refused where they name an item only, with the way out', async () => {
+      const input = [{ type: 'item_reference' as const, id: 'msg_1' }]
+      const error = await rejection(client.responses.create({ model: 'chat', input }))
+      const { code, param, status } = error as { code?: string; param?: string; status?: number }
+      assert.deepEqual([status, code, param], [400, 'invalid_request', 'input[0]'])
+      assert.match(String(error), /set "store" to false/)
+      assert.equal(upstream.requests.length, 0)
+    })
 
     it('are not found afterwards, nor gone on from', async () => {
       upstream.script = (res) => answer(res, 2, false)

@@ -30,6 +30,7 @@ const NEVER: readonly ErrorCode[] = [
   'insufficient_balance',
   'content_filtered',
   'no_candidate',
+  'role_not_allowed',
 ]
 const AFTER_WAIT: readonly ErrorCode[] = ['rate_limited', 'concurrency_limited', 'upstream_rate_limited']
 const BACKOFF: readonly ErrorCode[] = [
