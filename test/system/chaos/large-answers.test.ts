@@ -142,7 +142,7 @@ describe('an answer of many megabytes', () => {
     assert.equal(upstream.requests.length, asked)
   })
 
-  it('is given up when the caller leaves, and is not charged', async () => {
+  it('is given up when the caller leaves, who pays for the image that was asked for', async () => {
     const upstream = scriptOf(0, async (res) => {
       res.writeHead(200, { 'content-type': 'application/json' }).write(HEAD)
       res.write(PIECE)
@@ -159,10 +159,12 @@ describe('an answer of many megabytes', () => {
       const response = await fetch(`${gateway.url}/v1/calls?code=client_closed_request`, {
         headers: { authorization: `Bearer ${KEY}` },
       })
-      return (await response.json()) as { data: { usage: unknown; billing: { charged: string | null } }[] }
+      return (await response.json()) as {
+        data: { usage: { images: number } | null; billing: { charged: string | null } }[]
+      }
     }
     let calls = await list()
     for (let tries = 0; tries < 200 && calls.data.length === 0; tries++) calls = await list()
-    assert.deepEqual([calls.data[0]?.usage, calls.data[0]?.billing.charged], [null, null])
+    assert.deepEqual([calls.data[0]?.usage?.images, calls.data[0]?.billing.charged], [1, '0.04'])
   })
 })

@@ -29,10 +29,13 @@ export interface Seen {
   readonly at: number
 }
 
+/** What its upstream takes for an answer that is not streamed, in milliseconds. */
+export const UNHURRIED_MS = 50
+
 /** An upstream that takes a while for each answer, so that there are always some in flight. */
 export function startUnhurriedUpstream(): Promise<ScriptedUpstream> {
   return startUpstream(async (res, { json }) => {
-    await sleep(50)
+    await sleep(UNHURRIED_MS)
     if (json.stream === true) {
       await stream(res, chatEvents(WORDS), { paceMs: 25 })
       return

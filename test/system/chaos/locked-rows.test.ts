@@ -32,6 +32,7 @@ const LOCKS: Readonly<Record<string, readonly string[]>> = {
     "select 1 from idempotency where owner in (select id from calls where account = 'locked') or state = 'running' for update",
   ],
   'entries of calls': ["select 1 from calls where account = 'locked' for update"],
+  'usage of hours and days': ["select 1 from usage where account = 'locked' for update"],
   'all of them': [
     "select 1 from wallets where id in ('account:locked', 'key:l') for update",
     "select 1 from leases where wallet in ('account:locked', 'key:l') for update",

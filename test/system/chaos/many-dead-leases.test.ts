@@ -47,7 +47,7 @@ describe('the leases of a process that died with very many of them', { timeout: 
         await ledger.change('dead', changes)
       }
       const [clock, logger] = [hurriedClock(), recordingLogger()]
-      const health = new LedgerHealth({ clock, logger, stallMs: 500, onAwayChange: () => {} })
+      const health = new LedgerHealth({ clock, logger, times: { stallMs: 500 }, onAwayChange: () => {} })
       const sweeper = new LeaseSweeper({ ledger, clock, logger, health, kept: () => new Set() })
       t.after(() => sweeper.close())
       await until(() => sweeper.swept > 0, 'the first', 60_000)

@@ -228,8 +228,10 @@ describe('the calls and tickets that operators see', () => {
     assert.deepEqual(all, [theirs.id, ours.id])
     assert.deepEqual(await callsOf('account=globex&model=m'), [theirs.id])
     assert.deepEqual(await callsOf('account=nobody'), [])
-    const own = await fetch(`${gateway.url}/v1/calls?account=globex`, { headers })
+    const own = await fetch(`${gateway.url}/v1/calls`, { headers })
     const seen = (await jsonOf<Body>(own)).data
     assert.ok(seen.length > 0 && seen.every(({ account }) => account === 'acme'), 'callers see their own')
+    const foreign = await envelopeOf(await fetch(`${gateway.url}/v1/calls?account=globex`, { headers }))
+    assert.deepEqual([foreign.error.code, foreign.error.param], ['invalid_request', 'account'])
   })
 })

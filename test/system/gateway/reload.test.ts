@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { Client } from 'undici'
 import { chat, post } from '../../support/gateway-process.ts'
 import { answerJson, chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
-import { until } from '../../support/until.ts'
+import { until, untilAsync } from '../../support/until.ts'
 import { type FileGateway, startFileGateway } from './file-gateway.ts'
 import { askedChat, keepAliveLoad } from './keep-alive-load.ts'
 
@@ -19,6 +20,7 @@ function reloaded(server: FileGateway, count: number): Promise<void> {
   return until(() => times(server, 'config reloaded') === count, `reload ${count}`, 10_000)
 }
 
+const ODD = 'the config names models or regions that do not exist'
 const NOT_RELOADED = 'config not reloaded, all stays as it is'
 
 describe('a changed config file', () => {
@@ -158,5 +160,39 @@ describe('SIGHUP', () => {
     server.gateway.kill('SIGUSR2')
     await until(() => server.gateway.stdout.includes('set WORKERS to have workers'), 'the hint')
     assert.equal((await post(server.gateway.url, chat())).status, 200)
+  })
+
+  it('loads in workers the secrets that the primary process has resolved, whatever they read like', async (t) => {
+    const env = { WORKERS: '1', SIGNING: 'env:what-no-variable-names' }
+    const server = await startFileGateway(t, env, { urlSigningSecret: 'env:SIGNING' })
+    server.gateway.kill('SIGHUP')
+    await reloaded(server, 1)
+    assert.equal((await post(server.gateway.url, chat())).status, 200)
+    assert.equal(times(server, NOT_RELOADED), 0)
+  })
+
+  it('tells once what is odd in the config, also when no worker of the start is left', async (t) => {
+    const odd = { id: 'key', account: 'demo', secret: 'sk-demo', allowModels: ['chat-small', 'nowhere'] }
+    const server = await startFileGateway(t, { WORKERS: '2' }, { keys: [odd] })
+    const { gateway, admin } = server
+    const workers = async () => (await admin<{ workers: { worker: number }[] }>('/lines/one')).workers
+    await untilAsync(async () => (await workers()).length === 2, 'both workers')
+    // Connections keep the old workers, so that the new ones have other numbers.
+    const clients = Array.from({ length: 12 }, () => new Client(gateway.url))
+    for (const client of clients) t.after(() => client.destroy())
+    const request = { path: '/v1/models', method: 'GET' } as const
+    await Promise.all(clients.map(async (client) => (await client.request(request)).body.dump()))
+    const odds = () => [times(server, ODD), times(server, 'config and database differ')]
+    assert.deepEqual(odds(), [1, 0])
+    gateway.kill('SIGUSR2')
+    await until(() => times(server, 'workers restarted') === 1, 'the roll', 60_000)
+    assert.equal((await workers()).length, 4)
+    gateway.kill('SIGHUP')
+    await until(() => odds()[0] === 2, 'the warning while old workers end')
+    await Promise.all(clients.map((client) => client.destroy()))
+    await untilAsync(async () => (await workers()).every(({ worker }) => worker > 2), 'the end of the old')
+    await server.write({ ...server.config, keys: [{ ...odd, limits: { rpm: 9 } }] })
+    await until(() => times(server, 'config reloaded') === 2, 'the reload')
+    await until(() => odds().join() === '3,1', 'the warnings')
   })
 })

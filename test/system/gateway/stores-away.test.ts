@@ -99,7 +99,7 @@ describe('a gateway whose Redis is away', { skip: WITHOUT_REDIS, concurrency: tr
 
 it('a gateway whose database another process keeps locked knows its keys, and runs nothing that has to be noted', async (t) => {
   const { gateway, upstream, file } = await gatewayFor(t, {})
-  const other = new DatabaseSync(file)
+  const other = new DatabaseSync(file, { timeout: 5000 })
   t.after(() => other.close())
   other.exec('begin immediate')
   const keyed = await post(gateway.url, CHAT, { ...AS_ACME, 'idempotency-key': 'k' })

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import type { GatewayProcess } from '../../support/gateway-process.ts'
 import { loopFigures } from '../../support/loop-figures.ts'
 
-const MAX_NANOS_A_BYTE = 50
+/** A third above the worst of a quiet machine, which is 52. */
+const MAX_NANOS_A_BYTE = 70
 /** What a call may cost however small it is, garbage collection and timers included. */
 const ALLOWED_MICROS = 15_000
 /** What the calibration takes on the machine that the limit was set on. Slower ones may take longer. */

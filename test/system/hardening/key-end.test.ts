@@ -33,6 +33,10 @@ const ENDS: Readonly<Record<string, readonly [code: string, change: Change]>> = 
     'ip_not_allowed',
     (keys, hash, record) => keys.set(hash, { ...record, allowIps: ['192.0.2.1'] }),
   ],
+  'of a suspended account': [
+    'key_disabled',
+    (keys, _hash, { account }) => keys.setAccount({ ...account, suspended: true }),
+  ],
   'not for this region': [
     'region_denied',
     (keys, _hash, { account }) => keys.setAccount({ ...account, regions: ['elsewhere'] }),
@@ -104,7 +108,7 @@ describe('a call that takes long ends with its key', { concurrency: true }, asyn
       const [wallet] = await gateway.ledger.wallets([accountWallet(id)])
       if (kind !== 'upload') assert.ok((wallet?.spent ?? 0n) > 0n, 'what was produced is charged')
       // The slot is free.
-      if (end === 'not for this region') return
+      if (end === 'not for this region' || end === 'of a suspended account') return
       const next = await beginSession(gateway, 'stream', `sk-other-${id}`)
       next.leave()
     })

@@ -101,7 +101,12 @@ describe('what only observes', () => {
       )
       await sleep(5)
       assert.equal(await guard.run(async () => 'back'), 'back')
-      const health = new LedgerHealth({ clock: systemClock, logger, stallMs: 1, onAwayChange: onChange })
+      const health = new LedgerHealth({
+        clock: systemClock,
+        logger,
+        times: { stallMs: 1 },
+        onAwayChange: onChange,
+      })
       health.late()
       health.answered()
       await sleep(LATE_MS + 50)

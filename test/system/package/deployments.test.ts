@@ -19,7 +19,7 @@ const sources = globSync('examples/gateway/*.ts', { cwd: ROOT }).map((file) =>
   readFileSync(join(ROOT, file), 'utf8'),
 )
 /** The variables that the gateway reads. */
-const OF_THE_GATEWAY = distinct(sources.flatMap((source) => words(source, /\benv\.([A-Z][A-Z_]+)/g)))
+const OF_THE_GATEWAY = distinct(sources.flatMap((source) => words(source, /\benv(?:\.|, ')([A-Z][A-Z_]+)/g)))
 /** The variables that the config names. */
 const OF_THE_CONFIG = distinct(words(read('config/gateway.yaml'), /: env:([A-Z_]+)/g))
 /** Those of Node and Express. */

@@ -24,7 +24,7 @@ export interface Image {
 
 /** The variables that the programs of a RUN get, as far as they are not those of the image. */
 const OF_THE_MACHINE = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(npm_|node_|test_)/i.test(name)),
+  Object.entries(process.env).filter(([name]) => !/^(npm_|node_(?!extra_ca_certs$)|test_)/i.test(name)),
 )
 
 /**

@@ -36,10 +36,7 @@ test('both packages, installed: the command serves with Postgres, Redis, /metric
   assert.ok((await redis.client().dbsize()) > 0, 'no limit was counted in Redis')
   const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
   assert.match(metrics, /^model_gateway_worker_answered\{worker="[12]"\} 1$/m)
-  assert.match(
-    metrics,
-    /^model_gateway_calls_total\{.*worker="[12]"|^model_gateway_calls_total\{worker="[12]"/m,
-  )
+  assert.match(metrics, /^model_gateway_calls_total\{/m)
 
   const url = `${gateway.url.replace('http', 'ws')}/v1/realtime?model=demo-realtime`
   const socket = new WebSocket(url, { headers: { authorization: 'Bearer sk-demo' } })

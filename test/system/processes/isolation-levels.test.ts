@@ -4,12 +4,14 @@ import { once } from 'node:events'
 import { before, describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
+import { MIGRATIONS } from '../../../lib/stores/sql/driver/migrate.ts'
 import {
   openDatabase,
   SqlIdempotencyStore,
   SqlLedger,
   seedAccountsAndKeys,
 } from '../../../lib/stores/sql/index.ts'
+import { olderDatabase } from '../../stores/sql/older-database.ts'
 import { databaseUrl } from '../../stores/sql/temporary-database.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
@@ -54,11 +56,11 @@ function assertSeededOnce(ended: readonly Ended[], accounts: number): void {
   assert.deepEqual([sum('accounts'), sum('keys')], [accounts, accounts])
 }
 
-/** Takes the last migration back, so that the database is a version behind. */
-async function putBack(url: string): Promise<void> {
-  const db = await openDatabase(url, { logger: recordingLogger() })
-  await sql`alter table idempotency drop column answer`.execute(db)
-  await sql`delete from kysely_migration where name = (select max(name) from kysely_migration)`.execute(db)
+/** Makes a database that is a version behind. */
+async function makeOlder(url: string): Promise<void> {
+  const last = Object.keys(MIGRATIONS).sort().at(-2)
+  assert.ok(last)
+  const db = await olderDatabase(url, last)
   await db.destroy()
 }
 
@@ -72,12 +74,13 @@ describe('eight processes at once on Postgres', { skip: WITHOUT_POSTGRES, timeou
 
   for (const level of LEVELS) {
     it(`come up on ${level}, with the rows seeded once, on an empty database and on an older one`, async (t) => {
-      const url = await postgres.createDatabase()
-      const name = new URL(url).pathname.slice(1)
-      await postgres.query(`alter database ${name} set default_transaction_isolation = '${level}'`)
-      assertSeededOnce(await seedAtOnce(t, url, 8), ACCOUNTS)
-      await putBack(url)
-      assertSeededOnce(await seedAtOnce(t, url, 8), 0)
+      for (const older of [false, true]) {
+        const url = await postgres.createDatabase()
+        const name = new URL(url).pathname.slice(1)
+        await postgres.query(`alter database ${name} set default_transaction_isolation = '${level}'`)
+        if (older) await makeOlder(url)
+        assertSeededOnce(await seedAtOnce(t, url, 8), ACCOUNTS)
+      }
     })
   }
 
@@ -132,9 +135,11 @@ describe('eight processes at once on Postgres', { skip: WITHOUT_POSTGRES, timeou
 
 describe('four processes at once on one SQLite file', { timeout: 120_000 }, () => {
   it('come up, with the rows seeded once, on no file and on an older one', async (t) => {
-    const url = await databaseUrl(t)
-    assertSeededOnce(await seedAtOnce(t, url, 4), ACCOUNTS)
-    await putBack(url)
-    assertSeededOnce(await seedAtOnce(t, url, 4), 0)
+    for (const older of [false, true]) {
+      const url = await databaseUrl(t)
+      if (older) await makeOlder(url)
+      assertSeededOnce(await seedAtOnce(t, url, 4), ACCOUNTS)
+      assertSeededOnce(await seedAtOnce(t, url, 4), 0)
+    }
   })
 })

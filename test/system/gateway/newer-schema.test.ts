@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { sql } from 'kysely'
+import { BACKENDS } from '../../stores/sql/postgres-database.ts'
+import { open } from '../../stores/sql/temporary-database.ts'
+import { jsonOf } from '../../support/answer-bodies.ts'
+import {
+  chat,
+  type Environment,
+  type GatewayProcess,
+  lookUp,
+  post,
+  runProgram,
+  startGatewayProcess,
+  temporaryFolder,
+} from '../../support/gateway-process.ts'
+
+const ADMIN_TOKEN = 'admin-of-the-tests'
+const LATER = '9999-later'
+
+/** Does to a database what a newer version may do: columns, an index and a table more. */
+async function addTo(t: TestContext, url: string): Promise<void> {
+  const db = await open(t, url)
+  const tables = (await db.introspection.getTables()).map(({ name }) => name)
+  assert.ok(tables.length > 15)
+  for (const table of tables)
+    await sql`alter table ${sql.table(table)} add column later_addition text`.execute(db)
+  await sql`create index later_index on calls (account, later_addition)`.execute(db)
+  await sql`create table later_things (id text primary key, account text not null)`.execute(db)
+  await sql`insert into kysely_migration (name, timestamp) values (${LATER}, '2099-01-01')`.execute(db)
+}
+
+async function start(t: TestContext, env: Environment): Promise<GatewayProcess> {
+  const gateway = await startGatewayProcess({ ADMIN_TOKEN, ...env })
+  t.after(() => gateway.stop())
+  return gateway
+}
+
+/** Uses all that is kept: charges, entries, claims, keys, switches, tickets. */
+async function assertServes({ url }: GatewayProcess, run: string): Promise<void> {
+  const key = { 'idempotency-key': run }
+  const first = await post(url, chat(), key)
+  assert.equal(first.status, 200, await first.text())
+  const again = await post(url, chat(), key)
+  assert.equal(again.status, 409)
+  await again.arrayBuffer()
+  const entry = await lookUp(url, first.headers.get('x-request-id'))
+  assert.ok(Number(entry.billing?.charged) > 0)
+  const admin = async (method: string, path: string, body?: object) => {
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' }
+    const res = await fetch(`${url}/admin${path}`, {
+      method,
+      headers,
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    assert.ok(res.ok, `${method} ${path}: ${res.status} ${await res.clone().text()}`)
+    return jsonOf<{ id: string; secret: string; violations: unknown[] }>(res)
+  }
+  const account = await admin('POST', '/accounts', { id: `of-${run}` })
+  await admin('POST', `/accounts/${account.id}/deposits`, { amount: '1', reference: run })
+  const { secret } = await admin('POST', '/keys', { account: account.id })
+  const foreign = await fetch(`${url}/v1/calls/${entry.id}`, {
+    headers: { authorization: `Bearer ${secret}` },
+  })
+  assert.equal(foreign.status, 404)
+  await foreign.arrayBuffer()
+  await admin('GET', '/calls?limit=5')
+  await admin('PATCH', '/lines/demo-us', { enabled: true })
+  assert.deepEqual((await admin('GET', '/ledger/check')).violations, [])
+}
+
+const COMMAND = fileURLToPath(new URL('../../../examples/gateway/bin.ts', import.meta.url))
+const CONDITION = '--conditions=@express-model-gateway/source'
+
+it('the command undoes migrations, does them again, and says what it did', async (t) => {
+  const folder = await temporaryFolder()
+  t.after(() => folder.remove())
+  const migrate = (url: string, ...args: string[]) =>
+    runProgram([process.execPath, CONDITION, COMMAND, 'migrate', ...args], process.cwd(), {
+      DATABASE_URL: url,
+    })
+  const url = `sqlite:${join(folder.path, 'gateway.db')}`
+  assert.match((await migrate(url)).stdout, /^the database is up to date\n$/)
+  const down = await migrate(url, '--down-to', '0015-replayed-answers')
+  assert.equal(down.code, 0, down.stderr)
+  assert.match(down.stdout, /^(undone: 00\d\d-[\w-]+\n)*undone: 0016-charge-costs\n$/)
+  assert.match((await migrate(url, '--down-to', '0015-replayed-answers')).stdout, /nothing to undo/)
+  const faults: readonly (readonly [string, string, RegExp])[] = [
+    [url, '0001-accounts-keys-calls', /^migrate: 0002-idempotency cannot be undone: restore a backup\n$/],
+    [url, 'nonsense', /^migrate: there is no migration "nonsense"/],
+    ['memory:', '0015-replayed-answers', /^DATABASE_URL: "memory:" has no tables to migrate\n$/],
+  ]
+  for (const [database, name, fault] of faults) {
+    const { code, stderr, stdout } = await migrate(database, '--down-to', name)
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.match(stderr, fault)
+  }
+  const gateway = await start(t, { DATABASE_URL: url })
+  await assertServes(gateway, 'up-again')
+})
+
+for (const { name, url: databaseUrl, skip } of BACKENDS) {
+  describe(`a newer version's database in ${name}`, { skip }, () => {
+    it('is served by processes that meet it while they run, and by those that start on it', async (t) => {
+      const folder = await temporaryFolder()
+      t.after(() => folder.remove())
+      const url = name === 'SQLite' ? `sqlite:${join(folder.path, 'gateway.db')}` : await databaseUrl(t)
+      const running = await start(t, { DATABASE_URL: url })
+      await assertServes(running, 'before')
+      await addTo(t, url)
+      await assertServes(running, 'while-running')
+      assert.deepEqual(
+        running.logged.filter(({ level }) => Number(level) > 30),
+        [],
+      )
+      const workers = await start(t, { DATABASE_URL: url, WORKERS: '2' })
+      await assertServes(workers, 'started-later')
+      const warned = () => workers.logged.filter(({ level }) => Number(level) > 30)
+      for (const line of warned()) assert.deepEqual([line.level, line.migrations], [40, [LATER]])
+      const pids = warned().map(({ pid }) => pid)
+      assert.ok(pids.length > 0 && new Set(pids).size === pids.length, 'once in each process')
+      workers.kill('SIGTERM')
+      running.kill('SIGTERM')
+      assert.deepEqual([(await workers.exited).code, (await running.exited).code], [0, 0])
+    })
+  })
+}
