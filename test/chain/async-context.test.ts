@@ -15,7 +15,6 @@ import {
   idempotency,
   KeptThings,
   LeasePool,
-  loadConfig,
   MemoryCallStore,
   MemoryIdempotencyStore,
   MemoryLedger,
@@ -27,23 +26,9 @@ import {
   telemetry,
 } from '../../lib/index.ts'
 import { serveApp } from '../support/app-server.ts'
+import { catalog } from '../support/one-line-catalog.ts'
 
 const context = new AsyncLocalStorage<string>()
-const { catalog } = loadConfig({
-  accounts: [],
-  keys: [],
-  models: [{ id: 'chat', kind: 'chat' }],
-  lines: [
-    {
-      id: 'l1',
-      provider: 'p',
-      protocol: 'openai',
-      baseUrl: 'http://127.0.0.1:9/v1',
-      apiKey: 'k',
-      models: { chat: 'm' },
-    },
-  ],
-})
 const directory = memoryKeyDirectory({
   accounts: [{ id: 'acme' }],
   keys: [{ id: 'k1', account: 'acme', secret: 'sk-1' }],

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { loadConfig } from '../../lib/core/config/index.ts'
-import { LeasePool, MemoryLedger } from '../../lib/ledger/index.ts'
+import { MemoryBudgetStore } from '../../lib/endpoints/admin/index.ts'
+import { Budgets, LeasePool, MemoryLedger } from '../../lib/ledger/index.ts'
 import { billingGuard } from '../../lib/middleware/billing-guard/index.ts'
 import { errorEnvelope } from '../../lib/middleware/error-envelope/index.ts'
 import { rateLimit } from '../../lib/middleware/rate-limit/index.ts'
 import { readRequest } from '../../lib/middleware/read-request/index.ts'
 import { route } from '../../lib/middleware/route/index.ts'
+import { charge } from '../contracts/ledger-money.ts'
 import { rawClient } from '../support/app-server.ts'
 import { serveChain } from '../support/chain-server.ts'
 import { chatBody, KEY } from '../support/gateway.ts'
@@ -29,6 +31,9 @@ async function startGateway(
   })
   const pool = new LeasePool({ ledger })
   t.after(() => pool.close())
+  const budgetStore = new MemoryBudgetStore({ ledger, accounts: { get: () => ({}) } })
+  const budgets = new Budgets({ store: budgetStore })
+  t.after(() => budgets.close())
   const config = loadConfig({
     accounts: [{ id: 'acme', limits: options.limits ?? {} }],
     keys: [{ id: 'key_acme', account: 'acme', secret: KEY }],
@@ -40,33 +45,33 @@ async function startGateway(
   const { catalog } = config
   const chain = await serveChain(config, (app, { lines }) => {
     const limit = rateLimit()
-    const bill = billingGuard({ pool, catalog })
+    const bill = billingGuard({ pool, catalog, budgets })
     const read = readRequest({ catalog, before: [limit, bill] })
     app.post([PATH, '/v1/messages/count_tokens'], read, limit, bill, route({ catalog, lines }))
     app.use(errorEnvelope())
   })
   t.after(() => chain.close())
   const { port } = chain.server.address() as AddressInfo
-  const post = async (extra: Record<string, unknown> = {}, path = PATH) => {
-    const response = await fetch(chain.url + path, {
+  const post = async (extra: Record<string, unknown> = {}, tags = '') => {
+    const response = await fetch(chain.url + PATH, {
       method: 'POST',
-      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', 'x-gateway-tags': tags },
       body: JSON.stringify(chatBody(extra)),
     })
     return { status: response.status, headers: response.headers, text: await response.text() }
   }
   /** Announces a body, sends its first byte and waits for the answer. */
-  const announce = async (length: string, path = PATH) => {
+  const announce = async (length: string, tags = '') => {
     const client = rawClient(
       port,
-      `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/json\r\n${length}\r\n\r\n`,
+      `POST ${PATH} HTTP/1.1\r\nhost: x\r\nx-gateway-tags: ${tags}\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/json\r\n${length}\r\n\r\n`,
     )
     await client.until('\r\n\r\n{"')
     const answer = client.received
     client.socket.destroy()
     return answer
   }
-  return { upstream, ledger, post, announce, ...chain }
+  return { upstream, ledger, budgetStore, budgets, post, announce, ...chain }
 }
 
 const LENGTHS = ['content-length: 20000000', 'content-length: 16385', 'transfer-encoding: chunked']
@@ -123,6 +128,35 @@ test('a balance known to be spent does so until a deposit, which counts at once'
   assert.equal((await entry(refused.headers.get('x-request-id'))).error_code, 'insufficient_balance')
   await ledger.deposit('acme', 1_000_000_000n, 'more')
   assert.equal((await post(LARGE)).status, 200)
+})
+
+test('a budget known to be spent does so for the calls that it counts, until it is raised', async (t) => {
+  const { post, announce, ledger, budgetStore, budgets, entry } = await startGateway(t, {})
+  const scope = { account: 'acme', key: null, user: null, tag: 'team=search' }
+  const terms = { amount: 1n, hard: true, soft: [] }
+  const origin = { requestId: 'req_1', actor: 'admin', at: Date.now() }
+  const when = { period: 'month', timezone: 'UTC', createdAt: 1 } as const
+  await budgetStore.create({ id: 'b1', scope, ...when, ...terms }, origin)
+  await budgets.refresh()
+  // Not empty, but too little: whether it is enough is known by the body only.
+  for (const body of [{}, LARGE]) assert.equal((await post(body, 'team=search')).status, 402)
+  const call = { account: 'acme', key: null, user: null, tags: { team: 'search' } }
+  const wallets = budgets.matching(call, Date.now()).map(({ wallet }) => wallet)
+  ledger.settle([charge('acme', 1n, { budgets: wallets })])
+  const refused = await post({}, 'team=search')
+  assert.equal(refused.status, 402)
+  assert.match(
+    refused.text,
+    /The budget of the tag \\"team=search\\" does not cover this call\. It begins anew at /,
+  )
+  assert.equal((await entry(refused.headers.get('x-request-id'))).billing?.budget, 'b1')
+  for (const length of LENGTHS) {
+    const answer = await announce(length, 'team=search')
+    assert.match(answer, /^HTTP\/1\.1 402 [\s\S]*"code":"key_quota_exhausted"/)
+  }
+  for (const tags of ['team=ads', '']) assert.equal((await post(LARGE, tags)).status, 200)
+  await budgetStore.change('b1', (now) => ({ ...now, amount: 200_000_000n }), origin)
+  assert.equal((await post(LARGE, 'team=search')).status, 200)
 })
 
 test('what may be free is read, whatever the balance is', async (t) => {

@@ -26,6 +26,7 @@ const MAY_IMPORT: readonly (readonly [room: string, rooms: readonly string[]])[]
   ['core/kept', ['core/errors', 'core/operations', 'core/options', 'core/call', 'core/store-guard']],
   ['core/store-guard', ['core/call', 'core/options', 'core/own-functions', 'core/time-limit']],
   ['core/own-functions', ['core/call', 'core/options', 'core/time-limit']],
+  ['core/usage', ['core/catalog', 'core/call']],
   [
     'core/*',
     [
@@ -40,11 +41,12 @@ const MAY_IMPORT: readonly (readonly [room: string, rooms: readonly string[]])[]
     ],
   ],
   ['ledger', CORE],
+  ['webhooks', CORE],
   ['routing', CORE],
   ['middleware/*', [...CORE, 'ledger', 'routing']],
-  ['endpoints/openapi', [...CORE, 'endpoints/*']],
-  ['endpoints/*', [...CORE, 'ledger', 'routing']],
-  ['stores/*', [...CORE, 'ledger', 'middleware/*', 'endpoints/*']],
+  ['endpoints/openapi', [...CORE, 'webhooks', 'endpoints/*']],
+  ['endpoints/*', [...CORE, 'ledger', 'routing', 'webhooks']],
+  ['stores/*', [...CORE, 'ledger', 'webhooks', 'middleware/*', 'endpoints/*']],
 ]
 
 /** Folders that group rooms; every other folder of `lib` is a room. */

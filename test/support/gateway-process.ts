@@ -9,12 +9,15 @@ import type { CallLogEntry } from '../../lib/middleware/call-log/index.ts'
 import { jsonOf } from './answer-bodies.ts'
 
 const SERVER = fileURLToPath(new URL('../../examples/gateway/server.ts', import.meta.url))
+const BIN = fileURLToPath(new URL('../../examples/gateway/bin.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Of Node, as `npm start` gives them. */
 const NODE_OPTIONS: readonly string[] = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   .scripts.start.split(' ')
   .slice('exec node'.split(' ').length, -1)
 const GATEWAY: readonly string[] = [process.execPath, ...NODE_OPTIONS, SERVER]
+/** The command as `npx` runs it, which reads a `.env` too. */
+export const GATEWAY_COMMAND: readonly string[] = [process.execPath, ...NODE_OPTIONS, BIN]
 const STARTS_WITHIN_MS = 100_000
 /** With Node's compile cache, where the tests have one, a start takes half the time. */
 const { PATH, NODE_COMPILE_CACHE } = process.env

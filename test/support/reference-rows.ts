@@ -58,6 +58,11 @@ export const MESSAGES: readonly Row[] = [
   ['thread', 'thread', (id) => ({ thread: id })],
   ['thread', 'thread', (id) => ({ thread: { id } })],
   [
+    'message',
+    'thread.previous_message_id',
+    (id) => ({ thread: { type: 'continue', previous_message_id: id } }),
+  ],
+  [
     'file',
     'messages[0].content[0].source.file_id',
     (id) => said({ type: 'document', source: { type: 'file', file_id: id } }),

@@ -79,7 +79,8 @@ async function receive(req: IncomingMessage): Promise<ReceivedRequest> {
   const chunks: Buffer[] = []
   for await (const chunk of req) chunks.push(chunk as Buffer)
   const raw = Buffer.concat(chunks)
-  const json: ChatRequestBody = JSON.parse(raw.length > 0 ? raw.toString() : '{}')
+  const isForm = req.headers['content-type']?.startsWith('multipart/')
+  const json: ChatRequestBody = JSON.parse(raw.length > 0 && !isForm ? raw.toString() : '{}')
   return { method: req.method ?? '', path: req.url ?? '', headers: req.headers, raw, json, cut: false }
 }
 

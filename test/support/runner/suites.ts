@@ -2,7 +2,13 @@ import { globSync } from 'node:fs'
 
 /** Which files a run takes, and how long a file and one of its tests may take. Every test file is in exactly one. */
 export const SUITES = {
-  test: { files: 'test/**/*.test.ts', but: ['test/system/**'], limitMs: 120_000, testLimitMs: 60_000 },
+  test: {
+    files: 'test/**/*.test.ts',
+    but: ['test/system/**'],
+    limitMs: 120_000,
+    testLimitMs: 60_000,
+    repeatAlone: true,
+  },
   system: {
     files: 'test/system/**/*.test.ts',
     but: ['test/system/package/**'],
@@ -12,7 +18,13 @@ export const SUITES = {
     parallel: 2,
     repeatAlone: true,
   },
-  package: { files: 'test/system/package/*.test.ts', but: [], limitMs: 400_000, testLimitMs: 300_000 },
+  package: {
+    files: 'test/system/package/*.test.ts',
+    but: [],
+    limitMs: 400_000,
+    testLimitMs: 300_000,
+    repeatAlone: true,
+  },
 } as const
 
 export type SuiteName = keyof typeof SUITES

@@ -11,8 +11,8 @@ export interface RunOptions extends FileOptions {
   /** Most files at a time. Defaults to one more than there are cores. */
   readonly parallel?: number
   /**
-   * Runs a file that has failed beside others once more, alone, and takes what comes of that. For tests whose subject is
-   * time: a busy machine fails them, too. Defaults to false.
+   * Runs a file that has failed beside others once more, alone, and takes what comes of that: a busy machine fails a test
+   * whose subject is time, too. Defaults to false.
    */
   readonly repeatAlone?: boolean
 }

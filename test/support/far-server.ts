@@ -1,0 +1,73 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/** A server of this machine, as it is reached from far away. */
+export interface FarServer {
+  readonly port: number
+  /** Breaks all connections, and accepts none until {@link mend}. */
+  cut(): void
+  mend(): void
+  close(): Promise<void>
+}
+
+/**
+ * Passes a server's TCP connections on with a delay, each way half of the round trip.
+ *
+ * @param roundTripMs milliseconds from a question to its answer; a new connection takes as long once more.
+ */
+export async function farServer(to: number, roundTripMs: number): Promise<FarServer> {
+  const open = new Set<Socket>()
+  let isCut = false
+  const server = createServer((near) => {
+    if (isCut) {
+      near.destroy()
+      return
+    }
+    const far = connect(to, '127.0.0.1')
+    for (const socket of [near.setNoDelay(), far.setNoDelay()]) {
+      open.add(socket)
+      socket.on('error', () => socket.destroy())
+    }
+    passOn(near, far, roundTripMs / 2, roundTripMs)
+    passOn(far, near, roundTripMs / 2, 0)
+    const end = (): void => {
+      open.delete(near)
+      open.delete(far)
+      near.destroy()
+      far.destroy()
+    }
+    near.on('close', end)
+    far.on('close', end)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const destroyAll = (): void => {
+    for (const socket of open) socket.destroy()
+  }
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut() {
+      isCut = true
+      destroyAll()
+    },
+    mend() {
+      isCut = false
+    },
+    async close() {
+      destroyAll()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Writes what a socket receives to another one, that much later and in the same order. */
+function passOn(from: Socket, to: Socket, delayMs: number, handshakeMs: number): void {
+  const opened = performance.now() + handshakeMs
+  from.on('data', (chunk: Buffer) => {
+    const wait = Math.max(opened - performance.now(), 0) + delayMs
+    setTimeout(() => {
+      if (!to.destroyed) to.write(chunk)
+    }, wait)
+  })
+  from.on('end', () => setTimeout(() => to.end(), delayMs))
+}
