@@ -17,7 +17,7 @@ const sources = [...Object.values(exports), ...Object.values(imports)]
 export default defineConfig({
   input: Object.fromEntries(sources.map((file) => [file.slice('./lib/'.length, -'.ts'.length), file])),
   platform: 'node',
-  // Packages stay outside. Only zod is built in: without its texts in 60 languages it loads in half the time.
+  // Packages stay outside, but for zod, which loads in half the time without its texts in 60 languages.
   external: /^(?!zod$)[^./]/,
   output: {
     dir: 'dist',
