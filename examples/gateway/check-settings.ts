@@ -1,4 +1,4 @@
-import { ConfigError } from 'express-model-gateway'
+import { ConfigError } from 'express-model-gateway/config'
 import { readConfigFile } from './config-file.ts'
 import { configOf, readSettings } from './settings.ts'
 

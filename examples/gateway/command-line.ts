@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { ConfigError } from 'express-model-gateway'
+import { ConfigError } from 'express-model-gateway/config'
 
 /** What the command is asked to do; `config` is the path of the config file, `source` that of the file to convert. */
 export type CommandLine =

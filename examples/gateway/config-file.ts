@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
-import { ConfigError } from 'express-model-gateway'
+import { ConfigError } from 'express-model-gateway/config'
 import { errorText } from './error-text.ts'
 import { parseYaml } from './parse-yaml.ts'
 

@@ -1,4 +1,4 @@
-import { ConfigError } from 'express-model-gateway'
+import { ConfigError } from 'express-model-gateway/config'
 import { errorText } from './error-text.ts'
 
 /** Prints why this process cannot start, one line per fault, and ends it with code 1. */

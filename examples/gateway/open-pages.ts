@@ -42,7 +42,6 @@ export function mountDeskPages(app: Express, { metricsPage, signInPage }: DeskPa
 
 function describe(passThrough: GatewayConfig['passThrough']): RequestHandler {
   const { version } = manifest
-  return ofMemory(
-    openApiDocument({ version, operations: OPERATIONS, passThrough, more: DEPLOYMENT_ENDPOINTS }),
-  )
+  const options = { version, operations: OPERATIONS, passThrough, more: DEPLOYMENT_ENDPOINTS }
+  return ofMemory(() => openApiDocument(options))
 }

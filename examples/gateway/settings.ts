@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net'
-import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway'
+import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gateway/config'
 import type { ConfigOrigin } from './config-file.ts'
 import { type ObservabilitySettings, readObservability } from './observability-settings.ts'
 import { redisUrlFault } from './redis-url.ts'

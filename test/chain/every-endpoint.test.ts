@@ -14,7 +14,7 @@ import { REFUSALS } from './refusals.ts'
 for (const endpoint of [...ENDPOINTS, ...VIDEO_ENDPOINTS, ...PASS_THROUGH_ENDPOINTS]) {
   const { path, protocol, free, unread } = endpoint
 
-  describe(`a call of ${path} is refused in its envelope`, () => {
+  describe(`a call of ${path} is refused in its envelope`, { concurrency: 8 }, () => {
     for (const { code, when, caller = {}, headers, before, money, read } of REFUSALS) {
       if ((money && free) || (read && unread)) continue
       it(`${code}: ${when}`, async (t) => {

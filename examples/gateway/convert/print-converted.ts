@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import { ConfigError } from 'express-model-gateway'
+import { ConfigError } from 'express-model-gateway/config'
 import { Document, isNode } from 'yaml'
 import { readText } from '../config-file.ts'
 import { parseYaml } from '../parse-yaml.ts'

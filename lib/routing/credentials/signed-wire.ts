@@ -6,8 +6,11 @@ import type { ConnectionAware } from '../lines/upstream-connection.ts'
 import type { Wire } from '../lines/upstream-pool.ts'
 import type { LineSigner, SignedHeaders } from './signer.ts'
 
-/** The attempt's own clock must not come first: it could not tell what was waited for. */
-const BEFORE_CLOCK_MS = 40
+/**
+ * How long before the connect clock a signature is given up, as a share of that clock and at most. The clock must not come
+ * first, also where the process is held up: it could not tell what was waited for.
+ */
+const BEFORE_CLOCK = { share: 0.2, maxMs: 1000 }
 
 /** The members of a line that a signature waits for. */
 type SignedLine = Pick<Line, 'origin' | 'timeouts'>
@@ -20,7 +23,9 @@ export async function signedInTime(
 ): Promise<SignedHeaders> {
   const signed = signer.sign(request)
   if (!(signed instanceof Promise)) return signed
-  return within(Math.max(1, timeouts.connectMs - BEFORE_CLOCK_MS), signed, () => {
+  const { connectMs } = timeouts
+  const limitMs = connectMs - Math.min(BEFORE_CLOCK.maxMs, connectMs * BEFORE_CLOCK.share)
+  return within(limitMs, signed, () => {
     throw new UnsentError('the credential of the line took too long', true)
   })
 }

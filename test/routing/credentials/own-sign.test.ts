@@ -35,7 +35,7 @@ async function signing(
     return json.stream ? stream(res, messageEvents(['Hello'])) : messageAnswer(res)
   })
   t.after(() => upstream.close())
-  const timeouts = { connectMs: 250 }
+  const timeouts = { connectMs: 2500 }
   const gateway = await gatewayFor(t, {
     lines: [
       { url: upstream.url, protocol, apiKey: undefined, timeouts },
@@ -89,13 +89,7 @@ describe('a line that the app signs for', () => {
     ['returns numbers', () => ({ 'x-a': 1 }), 'upstream_error', /must return headers$/],
     ['returns two lines', () => ({ 'x-a': 'a\r\nb: c' }), 'upstream_error', /must return headers$/],
     ['returns no name', () => ({ 'x a': 'b' }), 'upstream_error', /must return headers$/],
-    // On a busy machine both clocks have run out when the first of them is looked at.
-    [
-      'never settles',
-      () => new Promise(() => {}),
-      'upstream_timeout',
-      /took too long$|^the connect clock ran out/,
-    ],
+    ['never settles', () => new Promise(() => {}), 'upstream_timeout', /took too long$/],
   ]
   for (const [what, sign, outcome, detail] of failing)
     it(`fails its attempt and nothing else if the function ${what}`, async (t) => {

@@ -240,7 +240,7 @@ describe('a hard budget over two gateway processes', { skip: WITHOUT_POSTGRES, t
     })
     await sleep(600)
     await killed.stop()
-    const ends = await Promise.race([Promise.all(callers), sleep(SWEPT_WITHIN_MS)])
+    const ends = await Promise.race([Promise.all(callers), sleep(SWEPT_WITHIN_MS, undefined, { ref: false })])
     assert.ok(ends, 'the lease of the killed process came back')
     await end()
     for (const [name, { id }] of budgets) {

@@ -87,7 +87,8 @@ export async function startFileGateway(
   const gateway = await startGatewayProcess(whole)
   t.after(() => gateway.stop())
   const admin = async <T>(path: string): Promise<T> => {
-    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` }
+    // A worker that is replaced waits for what a caller keeps open: up to 65 s.
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, connection: 'close' }
     return jsonOf<T>(await fetch(`${gateway.url}/admin${path}`, { headers }))
   }
   return {
