@@ -49,6 +49,12 @@ const BROKEN: readonly BrokenFile[] = [
     text: `it('passes', () => void createServer().listen(0))`,
     told: LATE,
   },
+  {
+    is: 'a timer that goes on behind a test that passes',
+    text: `it('passes', () => void setTimeout(() => {}, 11_000))`,
+    told: 'failed',
+    because: /not ok: the file went on for \d+ s behind its last test/,
+  },
   { is: 'an endless loop', text: `it('loops', () => { for (;;); })`, told: LATE },
   {
     is: 'a hook that throws behind tests that pass',
