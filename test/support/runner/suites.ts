@@ -14,8 +14,6 @@ export const SUITES = {
     but: ['test/system/package/**'],
     limitMs: 400_000,
     testLimitMs: 180_000,
-    // Their gateways, databases and callers need the processors themselves.
-    parallel: 2,
     repeatAlone: true,
   },
   package: {

@@ -8,8 +8,6 @@ const MAX_REPEATED = 6
 
 /** Options of {@link runTestFiles}. */
 export interface RunOptions extends FileOptions {
-  /** Most files at a time. Defaults to one more than there are cores. */
-  readonly parallel?: number
   /**
    * Runs a file that has failed beside others once more, alone, and takes what comes of that: a busy machine fails a test
    * whose subject is time, too. Defaults to false.
@@ -17,8 +15,11 @@ export interface RunOptions extends FileOptions {
   readonly repeatAlone?: boolean
 }
 
+/** Most of a file's time is waiting. */
+const FILES_A_CORE = 1.5
+
 /**
- * Runs test files, one more at a time than there are cores, and prints how each came out; at the end the slowest, all that
+ * Runs test files, three at a time for two cores, and prints how each came out; at the end the slowest, all that
  * failed once more, and the counts.
  *
  * @returns whether all is well.
@@ -40,7 +41,8 @@ export async function runTestFiles(paths: readonly string[], options: RunOptions
   const worker = async (): Promise<void> => {
     for (const path of left) results.push(await run(path))
   }
-  const { parallel = availableParallelism() + 1, repeatAlone = false } = options
+  const { repeatAlone = false } = options
+  const parallel = Math.ceil(availableParallelism() * FILES_A_CORE)
   await Promise.all(Array.from({ length: parallel }, worker))
   const failed = results.filter(({ failure }) => failure !== undefined)
   if (repeatAlone && failed.length <= MAX_REPEATED) {
