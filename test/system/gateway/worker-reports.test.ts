@@ -44,7 +44,9 @@ describe('what is told of several workers', () => {
       const client = new Client(server.gateway.url)
       const headers = { authorization: `Bearer ${String(server.env.ADMIN_TOKEN)}` }
       const asked = client.request({ path, method: 'GET', headers }).then(({ body }) => body.text())
-      const text = await Promise.race([asked, sleep(2500, undefined, { ref: false })]).finally(() => client.destroy())
+      const text = await Promise.race([asked, sleep(2500, undefined, { ref: false })]).finally(() =>
+        client.destroy(),
+      )
       if (text !== undefined) return text
       asked.catch(() => {})
     }
