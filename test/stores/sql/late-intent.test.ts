@@ -19,7 +19,7 @@ for (const { name, skip, url: databaseUrl } of BACKENDS) {
       await ledger.deposit('acme', 1000n, 'opening', 1)
       const intent = intentOf({ account: 'acme', key: 'none' }, { key: null })
 
-      const creates = new TaskCreates(one, new TaskRows(one))
+      const creates = new TaskCreates(new TaskRows(one))
       let withdrawing: Promise<void> | undefined
       await one.transaction().execute(async (trx) => {
         assert.equal((await creates.intend(trx, intent)).kind, 'held')

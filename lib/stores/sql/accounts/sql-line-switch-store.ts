@@ -4,7 +4,7 @@ import { checkOptions } from '../../../core/options/index.ts'
 import type { LineSwitchStore } from '../../../endpoints/admin/index.ts'
 import { lineSwitch, restLift } from '../../../endpoints/admin/lines/line-switch-store.ts'
 import { aDatabase, checkDatabase } from '../driver/check-database.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { lockTable } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
 import { recordChange } from './sql-change-log.ts'
 
@@ -42,7 +42,7 @@ export class SqlLineSwitchStore implements LineSwitchStore {
   async set(line: string, enabled: boolean | null, origin: ChangeOrigin): Promise<void> {
     await this.#db.transaction().execute(async (trx) => {
       // Rows are inserted and deleted, so two concurrent switches must lock the table.
-      if (isPostgres(trx)) await sql`lock table line_switches in share row exclusive mode`.execute(trx)
+      await lockTable(trx, 'line_switches')
       const row = await trx
         .selectFrom('line_switches')
         .select('enabled')

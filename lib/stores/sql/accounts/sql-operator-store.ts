@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
 import type {
   NewOperator,
@@ -8,7 +7,8 @@ import type {
 } from '../../../endpoints/admin/index.ts'
 import { operatorChange, operatorSettingsChange } from '../../../endpoints/admin/operators/operator-store.ts'
 import { checkDatabase } from '../driver/check-database.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { toBigint, toNumber } from '../driver/nullable-cells.ts'
+import { lockTable } from '../driver/row-locks.ts'
 import type { Database, OperatorsTable } from '../driver/tables.ts'
 import { recordChange } from './sql-change-log.ts'
 
@@ -90,7 +90,7 @@ export class SqlOperatorStore implements OperatorStore {
         .set({
           token_hash: tokenHash,
           previous_hash: previousUntil === null ? null : token_hash,
-          previous_until: previousUntil === null ? null : BigInt(previousUntil),
+          previous_until: toBigint(previousUntil),
         })
         .where('id', '=', id)
         .execute()
@@ -121,7 +121,7 @@ export class SqlOperatorStore implements OperatorStore {
   /** Runs while nobody else changes operators, so that a name that is free stays free. */
   #alone<T>(run: (trx: Database) => Promise<T>): Promise<T> {
     return this.#db.transaction().execute(async (trx) => {
-      if (isPostgres(trx)) await sql`lock table operators in share row exclusive mode`.execute(trx)
+      await lockTable(trx, 'operators')
       return run(trx)
     })
   }
@@ -137,7 +137,7 @@ function toOperator({ id, name, role, previous_until, created_at }: OperatorsTab
     id,
     name,
     role,
-    previousUntil: previous_until === null ? null : Number(previous_until),
+    previousUntil: toNumber(previous_until),
     createdAt: Number(created_at),
   }
 }

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
 import { checkOptions } from '../../../core/options/index.ts'
 import {
@@ -17,7 +16,7 @@ import type { BudgetChanges } from '../../../ledger/budgets/budgets.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import { recordChange } from '../accounts/sql-change-log.ts'
 import { aDatabase, checkDatabase } from '../driver/check-database.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { lockTable } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
 import { dropUntold, noteThresholds, tellReached, tellRefused } from '../ledger/budget-notices.ts'
 import type { BudgetsTable } from '../ledger/ledger-tables.ts'
@@ -112,11 +111,12 @@ export class SqlBudgetStore implements BudgetStore {
         .set({ ...toColumns(budget), version })
         .where('id', '=', id)
         .execute()
-      for (const wallet of walletsToChange(budget, origin.at)) {
+      const wallets = walletsToChange(budget, origin.at)
+      for (const wallet of wallets) {
         await setLimit(trx, wallet, { limited: budget.hard, quota: budget.amount })
         await noteThresholds(trx, wallet, budget)
       }
-      await tellReached(trx, walletsToChange(budget, origin.at), origin.at)
+      await tellReached(trx, wallets, origin.at)
       await recordChange(trx, change)
       return budget
     })
@@ -153,7 +153,7 @@ export class SqlBudgetStore implements BudgetStore {
 
 /** Returns the number of the next change. Changes are made one at a time, so that none is missed behind a later number. */
 async function nextVersion(trx: Database): Promise<bigint> {
-  if (isPostgres(trx)) await sql`lock table budgets in share row exclusive mode`.execute(trx)
+  await lockTable(trx, 'budgets')
   const { last } = await trx
     .selectFrom('budgets')
     .select(({ fn }) => fn.max<bigint | null>('version').as('last'))

@@ -4,8 +4,8 @@ import { shareOfEntry } from '../../../core/usage/index.ts'
 import type { CallLogEntry, CallQuery, CallStore } from '../../../middleware/call-log/index.ts'
 import { aDatabase, checkDatabase } from '../driver/check-database.ts'
 import { cellsOf, typesOf } from '../driver/columns.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
+import { lockFreeRows } from '../driver/row-locks.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { writeTogether } from '../driver/write-together.ts'
@@ -104,16 +104,18 @@ export class SqlCallStore implements CallStore {
   }
 
   async prune(before: number, limit: number): Promise<number> {
-    let oldest = this.#db
+    const oldest = this.#db
       .selectFrom('calls')
       .select('id')
       .where('id', '<', firstIdOf(before))
       .orderBy('id')
       .limit(limit)
-    // Processes that prune at the same time each get other rows.
-    if (isPostgres(this.#db)) oldest = oldest.forUpdate().skipLocked()
     const pruned = await together(this.#db, async (trx) => {
-      const deleted = await trx.deleteFrom('calls').where('id', 'in', oldest).returning('entry').execute()
+      const deleted = await trx
+        .deleteFrom('calls')
+        .where('id', 'in', lockFreeRows(trx, oldest))
+        .returning('entry')
+        .execute()
       const labels = labelRows(deleted.map(({ entry }) => toEntry(entry).entry))
       await DELETE_LABELS.run(
         trx,

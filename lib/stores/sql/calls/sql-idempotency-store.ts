@@ -11,6 +11,7 @@ import { checkDatabase } from '../driver/check-database.ts'
 import { GroupedWrites } from '../driver/grouped-writes.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
+import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database, Tables } from '../driver/tables.ts'
 
 /** Far below the maximum depth of an expression. */
@@ -139,15 +140,14 @@ export class SqlIdempotencyStore implements IdempotencyStore {
   }
 
   async prune(now: number, limit: number): Promise<number> {
-    let expired = this.#db
+    const expired = this.#db
       .selectFrom('idempotency')
       .select('id')
       .where('expires_at', '<=', BigInt(now))
       .limit(limit)
-    if (isPostgres(this.#db)) expired = expired.forUpdate().skipLocked()
     const { numDeletedRows } = await this.#db
       .deleteFrom('idempotency')
-      .where('id', 'in', expired)
+      .where('id', 'in', lockFreeRows(this.#db, expired))
       // The condition is repeated, so that Postgres checks again a record that was taken over meanwhile.
       .where('expires_at', '<=', BigInt(now))
       .executeTakeFirst()

@@ -7,7 +7,8 @@ import {
 } from '../../../middleware/references/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
 import { GroupedWrites } from '../driver/grouped-writes.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { toBigint, toNumber } from '../driver/nullable-cells.ts'
+import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
 import type { KeptThingsTable } from './call-tables.ts'
 
@@ -116,18 +117,17 @@ export class SqlKeptStore implements KeptStore {
   }
 
   async prune(before: number, limit: number): Promise<number> {
-    let oldest = this.#db
+    const oldest = this.#db
       .selectFrom('kept_things')
       .select(['kind', 'id', 'account'])
       .where('expires_at', '<', BigInt(before))
       .orderBy('expires_at')
       .limit(limit)
-    // Processes that prune at the same time each get other rows.
-    if (isPostgres(this.#db)) oldest = oldest.forUpdate().skipLocked()
+    const free = lockFreeRows(this.#db, oldest)
     const { numDeletedRows } = await this.#db
       .deleteFrom('kept_things')
       .where(({ eb, refTuple }) =>
-        eb(refTuple('kind', 'id', 'account'), 'in', oldest.$asTuple('kind', 'id', 'account')),
+        eb(refTuple('kind', 'id', 'account'), 'in', free.$asTuple('kind', 'id', 'account')),
       )
       .executeTakeFirst()
     return Number(numDeletedRows)
@@ -143,7 +143,7 @@ function rowsOf(things: readonly KeptThing[]): KeptThingsTable[] {
       ...thing,
       tokens: BigInt(tokens),
       created_at: BigInt(createdAt),
-      expires_at: expiresAt === null ? null : BigInt(expiresAt),
+      expires_at: toBigint(expiresAt),
     }))
 }
 
@@ -156,6 +156,6 @@ function thingOf({ tokens, created_at, expires_at, ...row }: KeptThingsTable): K
     ...row,
     tokens: Number(tokens),
     createdAt: Number(created_at),
-    expiresAt: expires_at === null ? null : Number(expires_at),
+    expiresAt: toNumber(expires_at),
   }
 }

@@ -9,7 +9,7 @@ import {
 } from '../../../endpoints/tickets/index.ts'
 import { recordChange } from '../accounts/sql-change-log.ts'
 import { checkDatabase } from '../driver/check-database.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { lockRows } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
 import { recordEvents } from '../webhooks/event-rows.ts'
 import type { TicketsTable } from './call-tables.ts'
@@ -61,9 +61,8 @@ export class SqlTicketStore implements TicketStore {
     origin: ChangeOrigin,
   ): Promise<Ticket | undefined> {
     return this.#db.transaction().execute(async (trx) => {
-      let query = trx.selectFrom('tickets').selectAll().where('id', '=', id)
-      if (isPostgres(trx)) query = query.forUpdate()
-      const row = await query.executeTakeFirst()
+      const query = trx.selectFrom('tickets').selectAll().where('id', '=', id)
+      const row = await lockRows(trx, query).executeTakeFirst()
       if (!row) return undefined
       const before = toTicket(row)
       const changed = handled(before, revise(before), origin)

@@ -1,6 +1,7 @@
 import { budgetOfWallet, isLongPast } from '../../../ledger/budgets/budget.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
+import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
 import { noteThresholds } from './budget-notices.ts'
 
@@ -62,7 +63,7 @@ async function prunePast(trx: Database, budget: string, used: readonly WalletId[
     .orderBy('id')
   const pruned = await trx
     .deleteFrom('wallets')
-    .where('id', 'in', isPostgres(trx) ? free.forUpdate().skipLocked() : free)
+    .where('id', 'in', lockFreeRows(trx, free))
     .returning('id')
     .execute()
   const ids = pruned.map(({ id }) => id)

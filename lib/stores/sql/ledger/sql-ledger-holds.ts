@@ -3,7 +3,7 @@ import { closeHold, type Hold, type HoldRefusal, judgeHold } from '../../../ledg
 import type { ChargeRecord } from '../../../ledger/ledger.ts'
 import { accountWallet, keyWallet, type WalletId } from '../../../ledger/wallet.ts'
 import { cellsOf } from '../driver/columns.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
 import { addUsage, asCounted, UsageTally } from '../usage/usage-tally.ts'
 import { tellReached } from './budget-notices.ts'
@@ -109,12 +109,11 @@ export async function freeAbandonedHolds(db: Database): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const ids = found.map(({ wallet }) => wallet)
     const wallets = trx.selectFrom('wallets').select('id').where('id', 'in', ids).orderBy('id')
-    const isShared = isPostgres(trx)
-    const rows = await (isShared ? wallets.forUpdate().skipLocked() : wallets).execute()
+    const rows = await lockFreeRows(trx, wallets).execute()
     const locked = new Set(rows.map(({ id }) => id))
     // Who opens or closes holds has locked their wallets.
-    const free = isShared ? abandoned(trx).forUpdate().skipLocked() : abandoned(trx)
-    for (const { request_id, wallet, amount } of await free.execute()) {
+    const free = await lockFreeRows(trx, abandoned(trx)).execute()
+    for (const { request_id, wallet, amount } of free) {
       if (!locked.has(wallet)) continue
       await trx
         .deleteFrom('budget_holds')

@@ -2,6 +2,7 @@ import type { LeaseAnswer, LeaseChange, OpenLease, WalletId } from '../../../led
 import { changeLease, ENDED_KEPT_MS, type LeaseRecord, sweepLease } from '../../../ledger/lease.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
+import { lockFreeRows } from '../driver/row-locks.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { isNotWritten } from '../driver/write-together.ts'
@@ -104,13 +105,12 @@ export class Leasing {
     const now = Date.now()
     if (now - this.#tidiedAt < TIDY_EVERY_MS) return
     this.#tidiedAt = now
-    let ended = db
+    const ended = db
       .selectFrom('leases')
       .select('id')
       .where('ended_at', '<', BigInt(now - ENDED_KEPT_MS))
       .limit(MAX_DELETED)
-    if (isPostgres(db)) ended = ended.forUpdate().skipLocked()
-    await db.deleteFrom('leases').where('id', 'in', ended).execute()
+    await db.deleteFrom('leases').where('id', 'in', lockFreeRows(db, ended)).execute()
     await freeAbandonedHolds(db)
   }
 }

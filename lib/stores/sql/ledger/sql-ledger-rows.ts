@@ -1,6 +1,7 @@
 import { assertFigure } from '../../../ledger/amounts.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import type { LeaseRecord, WalletFigures } from '../../../ledger/lease.ts'
+import { toNumber } from '../driver/nullable-cells.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import type { LeasesTable, WalletsTable } from './ledger-tables.ts'
@@ -144,6 +145,10 @@ export async function saveLeases(trx: Database, leases: Iterable<LeaseRecord>): 
 }
 
 function toLease({ last_moved, renewed_at, ended_at, ...row }: LeasesTable): LeaseRecord {
-  const endedAt = ended_at === null ? null : Number(ended_at)
-  return { ...row, lastMoved: last_moved, renewedAt: Number(renewed_at), endedAt }
+  return {
+    ...row,
+    lastMoved: last_moved,
+    renewedAt: Number(renewed_at),
+    endedAt: toNumber(ended_at),
+  }
 }

@@ -9,7 +9,7 @@ import {
 } from '../../../endpoints/video/tasks/new-task.ts'
 import { chargedEntry } from '../../../endpoints/video/tasks/task-charge.ts'
 import { PINNED_UNTIL } from '../../../middleware/idempotency/idempotency-store.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database, VideoTasksTable } from '../driver/tables.ts'
 import { FREE_CLAIMS } from '../ledger/settlement-statements.ts'
 import { addUsage, UsageTally } from '../usage/usage-tally.ts'
@@ -41,11 +41,9 @@ const NO_TASK: Omit<VideoTasksTable, 'id'> = {
 /** Writes the creates of tasks: intended, redirected, created, withdrawn, in doubt. */
 export class TaskCreates {
   readonly #rows: TaskRows
-  readonly #postgres: boolean
 
-  constructor(db: Database, rows: TaskRows) {
+  constructor(rows: TaskRows) {
     this.#rows = rows
-    this.#postgres = isPostgres(db)
   }
 
   async intend(trx: Database, intent: TaskIntent): Promise<Intended> {
@@ -157,7 +155,7 @@ export class TaskCreates {
     const rows = await db
       .updateTable('video_tasks')
       .set({ state: 'unresolved', answer_by: null, updated_at: BigInt(now) })
-      .where('id', 'in', this.#postgres ? unanswered.forUpdate().skipLocked() : unanswered)
+      .where('id', 'in', lockFreeRows(db, unanswered))
       .where('state', '=', 'intended')
       .returningAll()
       .execute()

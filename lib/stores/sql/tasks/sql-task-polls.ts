@@ -6,18 +6,16 @@ import type {
   VideoTask,
 } from '../../../endpoints/video/index.ts'
 import { expiredTask, hasChanged, progressOf } from '../../../endpoints/video/tasks/task-progress.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database, VideoTasksTable } from '../driver/tables.ts'
 import { type TaskRows, toTask } from './sql-task-rows.ts'
 
 /** Polls, observes and ends tasks that a line has. */
 export class TaskPolls {
   readonly #rows: TaskRows
-  readonly #postgres: boolean
 
-  constructor(db: Database, rows: TaskRows) {
+  constructor(rows: TaskRows) {
     this.#rows = rows
-    this.#postgres = isPostgres(db)
   }
 
   async observe(
@@ -51,7 +49,7 @@ export class TaskPolls {
     const rows = await db
       .updateTable('video_tasks')
       .set({ poll_at: BigInt(until), poll_owner: owner })
-      .where('id', 'in', this.#postgres ? due.forUpdate().skipLocked() : due)
+      .where('id', 'in', lockFreeRows(db, due))
       .returningAll()
       .execute()
     return rows.map(toTask)

@@ -5,8 +5,8 @@ import type { Progress } from '../../../endpoints/video/tasks/task-progress.ts'
 import { labelRows, WRITE_LABELS } from '../calls/call-labels.ts'
 import { SqlCallStore } from '../calls/sql-call-store.ts'
 import { cellsOf } from '../driver/columns.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
 import { toBigint, toNumber } from '../driver/nullable-cells.ts'
+import { lockRows } from '../driver/row-locks.ts'
 import type { Database, VideoTasksTable } from '../driver/tables.ts'
 import { CALL_COLUMNS } from '../ledger/settlement-columns.ts'
 import { COMPLETE_CLAIMS, WRITE_CALLS } from '../ledger/settlement-statements.ts'
@@ -109,17 +109,15 @@ function isWrittenAmount(value: unknown): value is WrittenAmount {
 export class TaskRows {
   readonly holds = new HoldRows()
   readonly #calls: SqlCallStore
-  readonly #locks: boolean
 
   constructor(db: Database) {
     this.#calls = new SqlCallStore(db)
-    this.#locks = isPostgres(db)
   }
 
   /** Locks the row of a task. It is locked before its wallets, its claim and its call. */
   lock(trx: Database, id: string): Promise<VideoTasksTable | undefined> {
     const row = trx.selectFrom('video_tasks').selectAll().where('id', '=', id)
-    return (this.#locks ? row.forUpdate() : row).executeTakeFirst()
+    return lockRows(trx, row).executeTakeFirst()
   }
 
   async save(trx: Database, task: VideoTask, others: Partial<VideoTasksTable> = {}): Promise<void> {

@@ -15,7 +15,7 @@ import type {
   VideoTask,
 } from '../../../endpoints/video/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
 import { TaskCreates } from './sql-task-creates.ts'
 import { countTasks, listTasks } from './sql-task-lists.ts'
@@ -43,8 +43,8 @@ export class SqlTaskStore implements TaskStore {
     const rows = new TaskRows(db)
     this.#db = db
     this.#rows = rows
-    this.#creates = new TaskCreates(db, rows)
-    this.#polls = new TaskPolls(db, rows)
+    this.#creates = new TaskCreates(rows)
+    this.#polls = new TaskPolls(rows)
   }
 
   intend(intent: TaskIntent): Promise<Intended> {
@@ -134,17 +134,15 @@ export class SqlTaskStore implements TaskStore {
   }
 
   async prune(finishedBefore: number, limit: number): Promise<number> {
-    let old = this.#db
+    const old = this.#db
       .selectFrom('video_tasks')
       .select('id')
       .where('finished_at', '<', BigInt(finishedBefore))
       .orderBy('finished_at')
       .limit(limit)
-    // Processes that prune at the same time each get other rows.
-    if (isPostgres(this.#db)) old = old.forUpdate().skipLocked()
     const { numDeletedRows } = await this.#db
       .deleteFrom('video_tasks')
-      .where('id', 'in', old)
+      .where('id', 'in', lockFreeRows(this.#db, old))
       .executeTakeFirst()
     return Number(numDeletedRows)
   }

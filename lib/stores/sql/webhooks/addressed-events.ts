@@ -1,5 +1,6 @@
 import { type Addressed, DROPPED, MAX_WAITING } from '../../../webhooks/index.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { toList } from '../driver/nullable-cells.ts'
+import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
 
 /** Events per transaction. */
@@ -16,10 +17,9 @@ export async function addressEvents(db: Database, now: number): Promise<Addresse
     .execute()
   if (some.length === 0) return NOTHING
   return db.transaction().execute(async (trx) => {
-    let position = trx.selectFrom('webhook_positions').select('last')
+    const position = trx.selectFrom('webhook_positions').select('last')
+    const counted = await lockFreeRows(trx, position).executeTakeFirst()
     // Another process that holds the row does this now.
-    if (isPostgres(trx)) position = position.forUpdate().skipLocked()
-    const counted = await position.executeTakeFirst()
     if (!counted) return NOTHING
     const events = await trx
       .selectFrom('webhook_events')
@@ -35,10 +35,7 @@ export async function addressEvents(db: Database, now: number): Promise<Addresse
       .select(['id', 'events'])
       .where('disabled_at', 'is', null)
       .execute()
-    const wanted = webhooks.map(({ id, events: types }) => ({
-      id,
-      types: types === null ? null : (JSON.parse(types) as string[]),
-    }))
+    const wanted = webhooks.map(({ id, events: types }) => ({ id, types: toList(types) }))
     const pairs = events.flatMap((event) =>
       wanted
         .filter(({ types }) => types === null || types.includes(event.type))

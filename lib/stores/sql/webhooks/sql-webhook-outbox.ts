@@ -1,4 +1,4 @@
-import { type SelectQueryBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import type {
   Addressed,
   AttemptEnd,
@@ -11,7 +11,8 @@ import type {
 } from '../../../webhooks/index.ts'
 import { GONE, LASTING_STATES } from '../../../webhooks/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { toBigint, toNumber } from '../driver/nullable-cells.ts'
+import { lockFreeRows, lockRows } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
 import { addressEvents } from './addressed-events.ts'
 import { withContents } from './claimed-contents.ts'
@@ -26,12 +27,10 @@ import type { WebhookStatesTable } from './webhook-tables.ts'
  */
 export class SqlWebhookOutbox implements WebhookOutbox {
   readonly #db: Database
-  readonly #postgres: boolean
 
   constructor(db: Database) {
     checkDatabase('SqlWebhookOutbox', db)
     this.#db = db
-    this.#postgres = isPostgres(db)
   }
 
   async record(events: readonly WebhookEvent[]): Promise<void> {
@@ -50,9 +49,8 @@ export class SqlWebhookOutbox implements WebhookOutbox {
         .values({ subject, state: UNTOLD, at: BigInt(at) })
         .onConflict((conflict) => conflict.column('subject').doNothing())
         .execute()
-      let query = trx.selectFrom('webhook_states').selectAll().where('subject', '=', subject)
-      if (this.#postgres) query = query.forUpdate()
-      const row = await query.executeTakeFirstOrThrow()
+      const query = trx.selectFrom('webhook_states').selectAll().where('subject', '=', subject)
+      const row = await lockRows(trx, query).executeTakeFirstOrThrow()
       const telling = decide(row.state === UNTOLD ? undefined : toState(row))
       if (!telling) return false
       await trx
@@ -96,8 +94,7 @@ export class SqlWebhookOutbox implements WebhookOutbox {
         select min(created_at + 0) as waits from webhook_deliveries where next_at is not null
         union all select min(at + 0) from webhook_events where addressed = 0
       ) as waiting`.execute(this.#db)
-    const oldest = rows[0]?.oldest ?? null
-    return oldest === null ? null : Number(oldest)
+    return toNumber(rows[0]?.oldest ?? null)
   }
 
   async due(now: number): Promise<readonly string[]> {
@@ -135,7 +132,7 @@ export class SqlWebhookOutbox implements WebhookOutbox {
     const claimed = await this.#db
       .updateTable('webhook_deliveries')
       .set(({ eb }) => ({ owner, next_at: BigInt(until), attempts: eb('attempts', '+', 1) }))
-      .where('position', 'in', this.#free(first))
+      .where('position', 'in', lockFreeRows(this.#db, first))
       .returning(['position', 'event', 'attempts'])
       .execute()
     if (claimed.length === 0) return []
@@ -165,7 +162,7 @@ export class SqlWebhookOutbox implements WebhookOutbox {
       .limit(limit)
     const { numDeletedRows } = await this.#db
       .deleteFrom('webhook_deliveries')
-      .where('position', 'in', this.#free(old))
+      .where('position', 'in', lockFreeRows(this.#db, old))
       .executeTakeFirst()
     if (Number(numDeletedRows) === limit) return limit
     const told = this.#db
@@ -174,18 +171,13 @@ export class SqlWebhookOutbox implements WebhookOutbox {
       .where('at', '<', BigInt(before - EVENTS_STAY_MS))
       .orderBy('at')
       .limit(limit)
-    await this.#db.deleteFrom('webhook_events').where('id', 'in', this.#free(told)).execute()
+    await this.#db.deleteFrom('webhook_events').where('id', 'in', lockFreeRows(this.#db, told)).execute()
     await this.#db
       .deleteFrom('webhook_states')
       .where('at', '<', BigInt(before))
       .where('state', 'not in', LASTING_STATES)
       .execute()
     return Number(numDeletedRows)
-  }
-
-  /** Leaves out what somebody else has locked. */
-  #free<DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>): SelectQueryBuilder<DB, TB, O> {
-    return this.#postgres ? query.forUpdate().skipLocked() : query
   }
 
   #own({ position, owner }: OwnDelivery) {
@@ -196,7 +188,7 @@ export class SqlWebhookOutbox implements WebhookOutbox {
   }
 
   async #failed(own: OwnDelivery, end: Extract<AttemptEnd, { kind: 'failed' }>): Promise<void> {
-    const next_at = end.nextAt === null ? null : BigInt(end.nextAt)
+    const next_at = toBigint(end.nextAt)
     const failed = await this.#own(own)
       .set({ owner: null, status: end.status, error: end.error, next_at })
       .returning(['webhook', 'subject'])

@@ -11,7 +11,8 @@ import {
 } from '../../../webhooks/index.ts'
 import { recordChange } from '../accounts/sql-change-log.ts'
 import { checkDatabase } from '../driver/check-database.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
+import { toList, toNumber } from '../driver/nullable-cells.ts'
+import { lockTable } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
 import type { WebhookDeliveriesTable, WebhookEventsTable, WebhooksTable } from './webhook-tables.ts'
 
@@ -45,7 +46,7 @@ export class SqlWebhookStore implements WebhookStore {
     }
     return this.#db.transaction().execute(async (trx) => {
       // Two that create at the same time must count each other's.
-      if (isPostgres(trx)) await sql`lock table webhooks in share row exclusive mode`.execute(trx)
+      await lockTable(trx, 'webhooks')
       const { count } = await trx
         .selectFrom('webhooks')
         .select(({ fn }) => fn.countAll<bigint>().as('count'))
@@ -108,10 +109,10 @@ function toWebhook({
   return {
     id,
     url,
-    events: events === null ? null : (JSON.parse(events) as Webhook['events']),
+    events: toList(events) as Webhook['events'],
     description,
     createdAt: Number(created_at),
-    disabledAt: timeOf(disabled_at),
+    disabledAt: toNumber(disabled_at),
     dropped: Number(dropped),
   }
 }
@@ -123,11 +124,7 @@ function toDelivery(row: WebhookDeliveriesTable & { type: WebhookEventsTable['ty
     // Deliveries are deleted before their events.
     type: type as Delivery['type'],
     createdAt: Number(row.created_at),
-    nextAt: timeOf(row.next_at),
-    deliveredAt: timeOf(row.delivered_at),
+    nextAt: toNumber(row.next_at),
+    deliveredAt: toNumber(row.delivered_at),
   }
-}
-
-function timeOf(cell: bigint | null): number | null {
-  return cell === null ? null : Number(cell)
 }
