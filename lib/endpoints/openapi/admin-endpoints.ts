@@ -14,13 +14,11 @@ import { allUsageQuerySchema } from '../usage/usage-query.ts'
 import { ACCOUNT_ENDPOINTS } from './account-endpoints.ts'
 import * as schemas from './answer-schemas.ts'
 import { BUDGET_ENDPOINTS } from './budget-endpoints.ts'
-import { answersWith, type Endpoint } from './endpoint.ts'
+import { ADMIN, adminEndpoint, answersWith, type Endpoint } from './endpoint.ts'
 import { modelCatalogEndpoints } from './model-catalog-endpoints.ts'
 import { OPERATOR_ENDPOINTS } from './operator-endpoints.ts'
 import { usageList } from './usage-schema.ts'
 import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts'
-
-const admin = { tag: 'Admin', auth: 'admin' } as const
 
 const videoTaskQuery = pageQuery.extend({
   state: z.enum(VIDEO_TASK_STATES).optional(),
@@ -33,196 +31,108 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
   ...ACCOUNT_ENDPOINTS,
   ...WEBHOOK_ENDPOINTS,
   ...BUDGET_ENDPOINTS,
-  {
-    id: 'listKeys',
-    method: 'get',
-    path: '/admin/keys',
+  adminEndpoint('get', '/admin/keys', 'listKeys', {
     summary: 'API keys, by their ids',
-    ...admin,
     query: keyQuery,
     answers: answersWith('KeyList', schemas.listOf(schemas.key)),
-  },
-  {
-    id: 'createKey',
-    method: 'post',
-    path: '/admin/keys',
+  }),
+  adminEndpoint('post', '/admin/keys', 'createKey', {
     summary: 'Creates a key; its secret is in this answer only',
-    ...admin,
     body: newKeySchema,
     answers: answersWith('KeyWithSecret', schemas.keyWithSecret, 201),
-  },
-  {
-    id: 'getKey',
-    method: 'get',
-    path: '/admin/keys/{id}',
+  }),
+  adminEndpoint('get', '/admin/keys/{id}', 'getKey', {
     summary: 'One key',
-    ...admin,
     answers: answersWith('Key', schemas.key),
-  },
-  {
-    id: 'changeKey',
-    method: 'patch',
-    path: '/admin/keys/{id}',
+  }),
+  adminEndpoint('patch', '/admin/keys/{id}', 'changeKey', {
     summary: 'Changes the settings of a key',
-    ...admin,
     body: keyChangeSchema,
     answers: answersWith('Key', schemas.key),
-  },
-  {
-    id: 'deleteKey',
-    method: 'delete',
-    path: '/admin/keys/{id}',
+  }),
+  adminEndpoint('delete', '/admin/keys/{id}', 'deleteKey', {
     summary: 'Deletes a key for good',
-    ...admin,
-    answers: answersWith('DeletedKey', schemas.deletedKey),
-  },
-  {
-    id: 'rotateKey',
-    method: 'post',
-    path: '/admin/keys/{id}/rotate',
+    answers: answersWith('DeletedKey', schemas.deleted('key')),
+  }),
+  adminEndpoint('post', '/admin/keys/{id}/rotate', 'rotateKey', {
     summary: 'Gives a key a new secret, which is in this answer only',
-    ...admin,
     body: rotationSchema,
     answers: answersWith('KeyWithSecret', schemas.keyWithSecret),
-  },
-  {
-    id: 'listDrift',
-    method: 'get',
-    path: '/admin/drift',
+  }),
+  adminEndpoint('get', '/admin/drift', 'listDrift', {
     summary: 'The differences between the config and the database',
-    ...admin,
     query: pageQuery,
     answers: answersWith('DifferenceList', schemas.listOf(difference)),
-  },
-  {
-    id: 'listLines',
-    method: 'get',
-    path: '/admin/lines',
+  }),
+  adminEndpoint('get', '/admin/lines', 'listLines', {
     summary: 'Lines and their status',
-    ...admin,
     query: pageQuery,
     answers: answersWith('LineList', schemas.listOf(schemas.line)),
-  },
-  {
-    id: 'getLine',
-    method: 'get',
-    path: '/admin/lines/{id}',
+  }),
+  adminEndpoint('get', '/admin/lines/{id}', 'getLine', {
     summary: 'One line',
-    ...admin,
     answers: answersWith('Line', schemas.line),
-  },
-  {
-    id: 'switchLine',
-    method: 'patch',
-    path: '/admin/lines/{id}',
+  }),
+  adminEndpoint('patch', '/admin/lines/{id}', 'switchLine', {
     summary: 'Switches a line on or off, in every process',
-    ...admin,
     body: lineChangeSchema,
     answers: answersWith('Line', schemas.line),
-  },
-  ...modelCatalogEndpoints('/admin/models', ['listAllModels', 'getAnyModel', 'getAnyRouting'], admin),
-  {
-    id: 'listAllCalls',
-    method: 'get',
-    path: '/admin/calls',
+  }),
+  ...modelCatalogEndpoints('/admin/models', ['listAllModels', 'getAnyModel', 'getAnyRouting'], ADMIN),
+  adminEndpoint('get', '/admin/calls', 'listAllCalls', {
     summary: 'Calls of all accounts, newest first',
-    ...admin,
     query: allCallsQuerySchema,
     answers: answersWith('CallList', schemas.listOf(schemas.call)),
-  },
-  {
-    id: 'getAnyCall',
-    method: 'get',
-    path: '/admin/calls/{request_id}',
+  }),
+  adminEndpoint('get', '/admin/calls/{request_id}', 'getAnyCall', {
     summary: 'One call, of any account',
-    ...admin,
     answers: answersWith('Call', schemas.call),
-  },
-  {
-    id: 'getUsage',
-    method: 'get',
-    path: '/admin/usage',
+  }),
+  adminEndpoint('get', '/admin/usage', 'getUsage', {
     summary: 'What calls have come to; filters by tags are `tag:<name>`',
-    ...admin,
     query: allUsageQuerySchema,
     answers: answersWith('UsageList', usageList),
-  },
-  {
-    id: 'listTickets',
-    method: 'get',
-    path: '/admin/tickets',
+  }),
+  adminEndpoint('get', '/admin/tickets', 'listTickets', {
     summary: 'Tickets, newest first, each with its call',
-    ...admin,
     query: ticketQuery,
     answers: answersWith('TicketWithCallList', schemas.listOf(schemas.ticketWithCall)),
-  },
-  {
-    id: 'getAnyTicket',
-    method: 'get',
-    path: '/admin/tickets/{id}',
+  }),
+  adminEndpoint('get', '/admin/tickets/{id}', 'getAnyTicket', {
     summary: 'One ticket with its call',
-    ...admin,
     answers: answersWith('TicketWithCall', schemas.ticketWithCall),
-  },
-  {
-    id: 'handleTicket',
-    method: 'patch',
-    path: '/admin/tickets/{id}',
+  }),
+  adminEndpoint('patch', '/admin/tickets/{id}', 'handleTicket', {
     summary: 'Answers a ticket, or changes its status',
-    ...admin,
     body: ticketChangeSchema,
     answers: answersWith('TicketWithCall', schemas.ticketWithCall),
-  },
-  {
-    id: 'listLeases',
-    method: 'get',
-    path: '/admin/leases',
+  }),
+  adminEndpoint('get', '/admin/leases', 'listLeases', {
     summary: 'The open leases of all processes',
-    ...admin,
     query: leaseQuery,
     answers: answersWith('LeaseList', schemas.listOf(schemas.lease)),
-  },
-  {
-    id: 'checkLedger',
-    method: 'get',
-    path: '/admin/ledger/check',
+  }),
+  adminEndpoint('get', '/admin/ledger/check', 'checkLedger', {
     summary: 'The rules of the ledger, recomputed',
-    ...admin,
     answers: answersWith('LedgerCheck', schemas.ledgerCheck),
-  },
-  {
-    id: 'listVideoTasks',
-    method: 'get',
-    path: '/admin/video-tasks',
+  }),
+  adminEndpoint('get', '/admin/video-tasks', 'listVideoTasks', {
     summary: 'Video tasks of all accounts, newest first',
-    ...admin,
     query: videoTaskQuery,
     answers: answersWith('VideoTaskList', schemas.listOf(schemas.videoTask)),
-  },
-  {
-    id: 'getVideoTask',
-    method: 'get',
-    path: '/admin/video-tasks/{id}',
+  }),
+  adminEndpoint('get', '/admin/video-tasks/{id}', 'getVideoTask', {
     summary: 'One video task',
-    ...admin,
     answers: answersWith('VideoTask', schemas.videoTask),
-  },
-  {
-    id: 'resolveVideoTask',
-    method: 'post',
-    path: '/admin/video-tasks/{id}/resolve',
+  }),
+  adminEndpoint('post', '/admin/video-tasks/{id}/resolve', 'resolveVideoTask', {
     summary: 'Charges or releases a video task that is in doubt or stuck, once',
-    ...admin,
     body: resolutionSchema,
     answers: answersWith('VideoTask', schemas.videoTask),
-  },
-  {
-    id: 'listChanges',
-    method: 'get',
-    path: '/admin/changes',
+  }),
+  adminEndpoint('get', '/admin/changes', 'listChanges', {
     summary: 'What operators have changed, newest first',
-    ...admin,
     query: changeQuery,
     answers: answersWith('ChangeList', schemas.listOf(schemas.change)),
-  },
+  }),
 ]

@@ -94,11 +94,9 @@ export const key = z.strictObject({
 
 export const keyWithSecret = key.extend({ secret: z.string().describe('Sent once, in this answer only.') })
 
-export const deletedKey = z.strictObject({
-  id: z.string(),
-  object: z.literal('key'),
-  deleted: z.literal(true),
-})
+/** What is answered once an object is deleted. */
+export const deleted = (object: string) =>
+  z.strictObject({ id: z.string(), object: z.literal(object), deleted: z.literal(true) })
 
 const lineOutline = {
   provider: z.string(),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { budgetChangeSchema, budgetQuery, newBudgetSchema } from '../admin/budgets/budget-schemas.ts'
-import { listOf } from './answer-schemas.ts'
-import { answersWith, type Endpoint } from './endpoint.ts'
+import { deleted, listOf } from './answer-schemas.ts'
+import { adminEndpoint, answersWith, type Endpoint } from './endpoint.ts'
 
 const budget = z.strictObject({
   id: z.string(),
@@ -24,57 +24,29 @@ const budget = z.strictObject({
   created_at: z.iso.datetime(),
 })
 
-const deletedBudget = z.strictObject({
-  id: z.string(),
-  object: z.literal('budget'),
-  deleted: z.literal(true),
-})
-
-const admin = { tag: 'Admin', auth: 'admin' } as const
-
 /** The operators' endpoints of budgets. */
 export const BUDGET_ENDPOINTS: readonly Endpoint[] = [
-  {
-    id: 'listBudgets',
-    method: 'get',
-    path: '/admin/budgets',
+  adminEndpoint('get', '/admin/budgets', 'listBudgets', {
     summary: 'Budgets, by their ids',
-    ...admin,
     query: budgetQuery,
     answers: answersWith('BudgetList', listOf(budget)),
-  },
-  {
-    id: 'createBudget',
-    method: 'post',
-    path: '/admin/budgets',
+  }),
+  adminEndpoint('post', '/admin/budgets', 'createBudget', {
     summary: 'Creates a budget; it counts from now on',
-    ...admin,
     body: newBudgetSchema,
     answers: answersWith('Budget', budget, 201),
-  },
-  {
-    id: 'getBudget',
-    method: 'get',
-    path: '/admin/budgets/{id}',
+  }),
+  adminEndpoint('get', '/admin/budgets/{id}', 'getBudget', {
     summary: 'One budget, with what is spent and left in the running period',
-    ...admin,
     answers: answersWith('Budget', budget),
-  },
-  {
-    id: 'changeBudget',
-    method: 'patch',
-    path: '/admin/budgets/{id}',
+  }),
+  adminEndpoint('patch', '/admin/budgets/{id}', 'changeBudget', {
     summary: 'Changes the amount of a budget, whether it refuses, and what is told',
-    ...admin,
     body: budgetChangeSchema,
     answers: answersWith('Budget', budget),
-  },
-  {
-    id: 'deleteBudget',
-    method: 'delete',
-    path: '/admin/budgets/{id}',
+  }),
+  adminEndpoint('delete', '/admin/budgets/{id}', 'deleteBudget', {
     summary: 'Deletes a budget',
-    ...admin,
-    answers: answersWith('DeletedBudget', deletedBudget),
-  },
+    answers: answersWith('DeletedBudget', deleted('budget')),
+  }),
 ]

@@ -33,6 +33,19 @@ export interface Endpoint {
   readonly answers: readonly Answer[]
 }
 
+/** What all endpoints of operators have. */
+export const ADMIN = { tag: 'Admin', auth: 'admin' } as const
+
+/** Returns an endpoint of operators. */
+export function adminEndpoint(
+  method: Endpoint['method'],
+  path: `/admin/${string}`,
+  id: string,
+  more: Pick<Endpoint, 'summary' | 'query' | 'body' | 'answers'>,
+): Endpoint {
+  return { id, method, path, ...ADMIN, ...more }
+}
+
 /** Returns the answers of an endpoint that has one, with a named schema. */
 export function answersWith(name: string, schema: z.ZodType, status = 200): readonly Answer[] {
   return [{ status, description: name, schema: [name, schema] }]

@@ -14,12 +14,6 @@ export const operator = z.strictObject({
 
 export const operatorWithToken = operator.extend({ token: z.string() })
 
-export const deletedOperator = z.strictObject({
-  id: z.string(),
-  object: z.literal('operator'),
-  deleted: z.literal(true),
-})
-
 const roles = z.array(z.enum(ROLES))
 
 export const ownSession = z.strictObject({
@@ -30,9 +24,3 @@ export const ownSession = z.strictObject({
 })
 
 export const session = ownSession.extend({ id: z.string(), created_at: time, expires_at: time })
-
-export const endedSession = z.strictObject({
-  id: z.string(),
-  object: z.literal('session'),
-  deleted: z.literal(true),
-})

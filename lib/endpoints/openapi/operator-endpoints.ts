@@ -4,97 +4,55 @@ import {
   operatorRotationSchema,
 } from '../admin/operators/operator-schemas.ts'
 import { pageQuery } from '../admin/page-query.ts'
-import { listOf } from './answer-schemas.ts'
-import { answersWith, type Endpoint } from './endpoint.ts'
+import { deleted, listOf } from './answer-schemas.ts'
+import { adminEndpoint, answersWith, type Endpoint } from './endpoint.ts'
 import * as schemas from './operator-answers.ts'
-
-const admin = { tag: 'Admin', auth: 'admin' } as const
 
 /** The endpoints that say who may use the others. */
 export const OPERATOR_ENDPOINTS: readonly Endpoint[] = [
-  {
-    id: 'listOperators',
-    method: 'get',
-    path: '/admin/operators',
+  adminEndpoint('get', '/admin/operators', 'listOperators', {
     summary: 'Operators with tokens of their own, by their ids',
-    ...admin,
     query: pageQuery,
     answers: answersWith('OperatorList', listOf(schemas.operator)),
-  },
-  {
-    id: 'createOperator',
-    method: 'post',
-    path: '/admin/operators',
+  }),
+  adminEndpoint('post', '/admin/operators', 'createOperator', {
     summary: 'Creates an operator; the token is in this answer only',
-    ...admin,
     body: newOperatorSchema,
     answers: answersWith('OperatorWithToken', schemas.operatorWithToken, 201),
-  },
-  {
-    id: 'getOperator',
-    method: 'get',
-    path: '/admin/operators/{id}',
+  }),
+  adminEndpoint('get', '/admin/operators/{id}', 'getOperator', {
     summary: 'One operator',
-    ...admin,
     answers: answersWith('Operator', schemas.operator),
-  },
-  {
-    id: 'changeOperator',
-    method: 'patch',
-    path: '/admin/operators/{id}',
+  }),
+  adminEndpoint('patch', '/admin/operators/{id}', 'changeOperator', {
     summary: 'Changes the name or the role of an operator',
-    ...admin,
     body: operatorChangeSchema,
     answers: answersWith('Operator', schemas.operator),
-  },
-  {
-    id: 'deleteOperator',
-    method: 'delete',
-    path: '/admin/operators/{id}',
+  }),
+  adminEndpoint('delete', '/admin/operators/{id}', 'deleteOperator', {
     summary: 'Deletes an operator; the token becomes invalid',
-    ...admin,
-    answers: answersWith('DeletedOperator', schemas.deletedOperator),
-  },
-  {
-    id: 'rotateOperatorToken',
-    method: 'post',
-    path: '/admin/operators/{id}/rotate',
+    answers: answersWith('DeletedOperator', deleted('operator')),
+  }),
+  adminEndpoint('post', '/admin/operators/{id}/rotate', 'rotateOperatorToken', {
     summary: 'Gives an operator a new token, which is in this answer only',
-    ...admin,
     body: operatorRotationSchema,
     answers: answersWith('OperatorWithToken', schemas.operatorWithToken),
-  },
-  {
-    id: 'getSession',
-    method: 'get',
-    path: '/admin/session',
+  }),
+  adminEndpoint('get', '/admin/session', 'getSession', {
     summary: 'Who sends the request, in which roles',
-    ...admin,
     answers: answersWith('OwnSession', schemas.ownSession),
-  },
-  {
-    id: 'endOwnSession',
-    method: 'delete',
-    path: '/admin/session',
+  }),
+  adminEndpoint('delete', '/admin/session', 'endOwnSession', {
     summary: 'Ends the session of the request: signs out of the console',
-    ...admin,
-    answers: answersWith('EndedSession', schemas.endedSession),
-  },
-  {
-    id: 'listSessions',
-    method: 'get',
-    path: '/admin/sessions',
+    answers: answersWith('EndedSession', deleted('session')),
+  }),
+  adminEndpoint('get', '/admin/sessions', 'listSessions', {
     summary: 'The sessions of those who signed in at a provider',
-    ...admin,
     query: pageQuery,
     answers: answersWith('SessionList', listOf(schemas.session)),
-  },
-  {
-    id: 'endSession',
-    method: 'delete',
-    path: '/admin/sessions/{id}',
+  }),
+  adminEndpoint('delete', '/admin/sessions/{id}', 'endSession', {
     summary: 'Ends a session',
-    ...admin,
-    answers: answersWith('EndedSession', schemas.endedSession),
-  },
+    answers: answersWith('EndedSession', deleted('session')),
+  }),
 ]

@@ -2,10 +2,9 @@ import { z } from 'zod'
 import { WEBHOOK_EVENTS } from '../../webhooks/index.ts'
 import { pageQuery } from '../admin/page-query.ts'
 import { deliveryQuery, newWebhookSchema, webhookRotationSchema } from '../admin/webhooks/webhook-schemas.ts'
-import { listOf } from './answer-schemas.ts'
-import { answersWith, type Endpoint } from './endpoint.ts'
+import { deleted, listOf } from './answer-schemas.ts'
+import { adminEndpoint, answersWith, type Endpoint } from './endpoint.ts'
 
-const admin = { tag: 'Admin', auth: 'admin' } as const
 const time = z.iso.datetime()
 const type = z.enum(WEBHOOK_EVENTS)
 
@@ -21,12 +20,6 @@ const webhook = z.strictObject({
 })
 
 const webhookWithSecret = webhook.extend({ secret: z.string() })
-
-const deletedWebhook = z.strictObject({
-  id: z.string(),
-  object: z.literal('webhook'),
-  deleted: z.literal(true),
-})
 
 const delivery = z.strictObject({
   id: z.string(),
@@ -47,48 +40,28 @@ const delivery = z.strictObject({
 
 /** The endpoints of webhooks. */
 export const WEBHOOK_ENDPOINTS: readonly Endpoint[] = [
-  {
-    id: 'listWebhooks',
-    method: 'get',
-    path: '/admin/webhooks',
+  adminEndpoint('get', '/admin/webhooks', 'listWebhooks', {
     summary: 'Webhooks, by their ids',
-    ...admin,
     query: pageQuery,
     answers: answersWith('WebhookList', listOf(webhook)),
-  },
-  {
-    id: 'createWebhook',
-    method: 'post',
-    path: '/admin/webhooks',
+  }),
+  adminEndpoint('post', '/admin/webhooks', 'createWebhook', {
     summary: 'Creates a webhook; its secret is in this answer only',
-    ...admin,
     body: newWebhookSchema,
     answers: answersWith('WebhookWithSecret', webhookWithSecret, 201),
-  },
-  {
-    id: 'rotateWebhook',
-    method: 'post',
-    path: '/admin/webhooks/{id}/rotate',
+  }),
+  adminEndpoint('post', '/admin/webhooks/{id}/rotate', 'rotateWebhook', {
     summary: 'Gives a webhook a new secret, which is in this answer only',
-    ...admin,
     body: webhookRotationSchema,
     answers: answersWith('WebhookWithSecret', webhookWithSecret),
-  },
-  {
-    id: 'deleteWebhook',
-    method: 'delete',
-    path: '/admin/webhooks/{id}',
+  }),
+  adminEndpoint('delete', '/admin/webhooks/{id}', 'deleteWebhook', {
     summary: 'Deletes a webhook and its deliveries',
-    ...admin,
-    answers: answersWith('DeletedWebhook', deletedWebhook),
-  },
-  {
-    id: 'listDeliveries',
-    method: 'get',
-    path: '/admin/webhooks/{id}/deliveries',
+    answers: answersWith('DeletedWebhook', deleted('webhook')),
+  }),
+  adminEndpoint('get', '/admin/webhooks/{id}/deliveries', 'listDeliveries', {
     summary: 'The deliveries of a webhook, newest first',
-    ...admin,
     query: deliveryQuery,
     answers: answersWith('WebhookDeliveryList', listOf(delivery)),
-  },
+  }),
 ]

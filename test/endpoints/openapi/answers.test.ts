@@ -84,7 +84,7 @@ const rows: readonly [string, () => string, z.ZodType, object?][] = [
   ['GET', () => '/admin/keys/k', shown.key],
   ['PATCH', () => '/admin/keys/k', shown.key, { expires_at: '2099-01-01T00:00:00Z' }],
   ['POST', () => '/admin/keys/new/rotate', shown.keyWithSecret],
-  ['DELETE', () => '/admin/keys/new', shown.deletedKey],
+  ['DELETE', () => '/admin/keys/new', shown.deleted('key')],
   ['GET', () => '/admin/models', shown.models],
   ['GET', () => '/admin/models/m', shown.model],
   ['GET', () => '/admin/models/m/routing', shown.routing],
