@@ -1,6 +1,7 @@
+export { isoTime } from './iso-time.ts'
 export { jsonBody, readBody } from './json-body.ts'
 export { fitting, listPage, pageMembers, readQuery, readTaggedQuery } from './list-page.ts'
 export { newRouter, ownQuery, protocolRouter } from './new-router.ts'
 export { noStore, setNoStore } from './no-store.ts'
-export { orNotFound } from './or-not-found.ts'
+export { idIn, orNotFound } from './or-not-found.ts'
 export { queryTime } from './query-time.ts'

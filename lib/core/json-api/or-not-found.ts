@@ -1,6 +1,11 @@
 import type { Request } from 'express'
 import { callOf } from '../call/index.ts'
 
+/** Returns the id in the path of a request. */
+export function idIn(req: Request): string {
+  return String(req.params.id)
+}
+
 /**
  * Returns what was looked up.
  *

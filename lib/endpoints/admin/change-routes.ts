@@ -2,7 +2,7 @@ import type { Request, Response, Router } from 'express'
 import { z } from 'zod'
 import { hasRole, isRequestId } from '../../core/call/index.ts'
 import type { ChangeLog, RecordedChange } from '../../core/change-log/index.ts'
-import { listPage, newRouter, ownQuery, pageMembers, readQuery } from '../../core/json-api/index.ts'
+import { isoTime, listPage, newRouter, ownQuery, pageMembers, readQuery } from '../../core/json-api/index.ts'
 
 /** The query of `GET /changes`. */
 export const changeQuery = z.strictObject({
@@ -29,7 +29,7 @@ function describeChange({ requestId, at, actor, action, subject, before, after }
   return {
     id: requestId,
     object: 'change',
-    at: new Date(at).toISOString(),
+    at: isoTime(at),
     actor,
     action,
     subject,

@@ -1,13 +1,9 @@
-import { z } from 'zod'
 import { difference } from '../admin/authority/difference-schema.ts'
 import { changeQuery } from '../admin/change-routes.ts'
-import { keyQuery } from '../admin/keys/key-routes.ts'
-import { keyChangeSchema, newKeySchema, rotationSchema } from '../admin/keys/key-schemas.ts'
-import { leaseQuery } from '../admin/ledger/ledger-routes.ts'
+import { keyChangeSchema, keyRotationSchema, newKeySchema } from '../admin/keys/key-schemas.ts'
 import { lineChangeSchema } from '../admin/lines/line-routes.ts'
-import { pageQuery } from '../admin/page-query.ts'
-import { resolutionSchema } from '../admin/videos/video-task-schemas.ts'
-import { VIDEO_TASK_STATES } from '../admin/videos/video-tasks-view.ts'
+import { accountPageQuery, pageQuery } from '../admin/page-query.ts'
+import { resolutionSchema, videoTaskQuery } from '../admin/videos/video-task-schemas.ts'
 import { allCallsQuerySchema } from '../calls/call-query.ts'
 import { ticketChangeSchema, ticketQuery } from '../tickets/ticket-schemas.ts'
 import { allUsageQuerySchema } from '../usage/usage-query.ts'
@@ -20,11 +16,6 @@ import { OPERATOR_ENDPOINTS } from './operator-endpoints.ts'
 import { usageList } from './usage-schema.ts'
 import { WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts'
 
-const videoTaskQuery = pageQuery.extend({
-  state: z.enum(VIDEO_TASK_STATES).optional(),
-  account: z.string().optional(),
-})
-
 /** The endpoints of operators. */
 export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
   ...OPERATOR_ENDPOINTS,
@@ -33,7 +24,7 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
   ...BUDGET_ENDPOINTS,
   adminEndpoint('get', '/admin/keys', 'listKeys', {
     summary: 'API keys, by their ids',
-    query: keyQuery,
+    query: accountPageQuery,
     answers: answersWith('KeyList', schemas.listOf(schemas.key)),
   }),
   adminEndpoint('post', '/admin/keys', 'createKey', {
@@ -56,7 +47,7 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
   }),
   adminEndpoint('post', '/admin/keys/{id}/rotate', 'rotateKey', {
     summary: 'Gives a key a new secret, which is in this answer only',
-    body: rotationSchema,
+    body: keyRotationSchema,
     answers: answersWith('KeyWithSecret', schemas.keyWithSecret),
   }),
   adminEndpoint('get', '/admin/drift', 'listDrift', {
@@ -109,7 +100,7 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
   }),
   adminEndpoint('get', '/admin/leases', 'listLeases', {
     summary: 'The open leases of all processes',
-    query: leaseQuery,
+    query: accountPageQuery,
     answers: answersWith('LeaseList', schemas.listOf(schemas.lease)),
   }),
   adminEndpoint('get', '/admin/ledger/check', 'checkLedger', {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { budgetChangeSchema, budgetQuery, newBudgetSchema } from '../admin/budgets/budget-schemas.ts'
+import { budgetChangeSchema, newBudgetSchema } from '../admin/budgets/budget-schemas.ts'
+import { accountPageQuery } from '../admin/page-query.ts'
 import { deleted, listOf } from './answer-schemas.ts'
 import { adminEndpoint, answersWith, type Endpoint } from './endpoint.ts'
 
@@ -28,7 +29,7 @@ const budget = z.strictObject({
 export const BUDGET_ENDPOINTS: readonly Endpoint[] = [
   adminEndpoint('get', '/admin/budgets', 'listBudgets', {
     summary: 'Budgets, by their ids',
-    query: budgetQuery,
+    query: accountPageQuery,
     answers: answersWith('BudgetList', listOf(budget)),
   }),
   adminEndpoint('post', '/admin/budgets', 'createBudget', {

@@ -1,3 +1,4 @@
+import { isoTime } from '../../core/json-api/index.ts'
 import type { Ticket } from './ticket-store.ts'
 
 /** Returns the JSON of a ticket. */
@@ -11,7 +12,7 @@ export function describeTicket(ticket: Ticket) {
     message: ticket.message,
     status: ticket.status,
     reply: ticket.reply,
-    created_at: new Date(ticket.createdAt).toISOString(),
-    updated_at: new Date(ticket.updatedAt).toISOString(),
+    created_at: isoTime(ticket.createdAt),
+    updated_at: isoTime(ticket.updatedAt),
   }
 }

@@ -1,6 +1,6 @@
 import type { Request, Response, Router } from 'express'
 import { callOf } from '../../core/call/index.ts'
-import { newRouter, ownQuery, readTaggedQuery, setNoStore } from '../../core/json-api/index.ts'
+import { isoTime, newRouter, ownQuery, readTaggedQuery, setNoStore } from '../../core/json-api/index.ts'
 import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import { type UsageStore, UsageSums } from '../../core/usage/index.ts'
@@ -84,8 +84,8 @@ export function usageRoutes(options: UsageRoutesOptions): Router {
     }
     res.json({
       object: 'list',
-      from: new Date(from).toISOString(),
-      to: new Date(to).toISOString(),
+      from: isoTime(from),
+      to: isoTime(to),
       data: rows.map((row) => describeUsage(row, groupBy, isAll)),
       next_cursor: next,
     })

@@ -4,6 +4,8 @@ import { callOf } from '../../../core/call/index.ts'
 import { formatAmount } from '../../../core/catalog/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
 import {
+  idIn,
+  isoTime,
   jsonBody,
   listPage,
   newRouter,
@@ -13,7 +15,7 @@ import {
   readQuery,
 } from '../../../core/json-api/index.ts'
 import { type Authority, refuseRuled } from '../authority/drift-routes.ts'
-import type { LedgerView, WalletFigures } from '../ledger/ledger-view.ts'
+import { type LedgerView, type WalletFigures, walletsOf } from '../ledger/ledger-view.ts'
 import { pageQuery } from '../page-query.ts'
 import { accountChangeSchema, adjustmentSchema, depositSchema, newAccountSchema } from './account-schemas.ts'
 import type { Account, AccountSettings, AccountStore } from './account-store.ts'
@@ -53,7 +55,7 @@ export function adminAccountRoutes({
   async function listAccounts(req: Request, res: Response): Promise<void> {
     const { limit, cursor } = readQuery(req, pageQuery)
     const found = await accounts.list(limit + 1, cursor)
-    const wallets = await walletsOf(found)
+    const wallets = await walletsOf(ledger, 'account', found)
     res.json(listPage(found, limit, (account) => described(account, wallets.get(account.id))))
   }
 
@@ -109,7 +111,7 @@ export function adminAccountRoutes({
           amount: formatAmount(amount),
           reference,
           ...(reason !== null && { reason: outcome.reason }),
-          created_at: new Date(outcome.at).toISOString(),
+          created_at: isoTime(outcome.at),
         })
         return
       default:
@@ -118,18 +120,12 @@ export function adminAccountRoutes({
   }
 
   async function send(res: Response, account: Account): Promise<void> {
-    const wallets = await walletsOf([account])
+    const wallets = await walletsOf(ledger, 'account', [account])
     res.json(described(account, wallets.get(account.id)))
   }
 
   function described(account: Account, wallet: WalletFigures | undefined) {
     return { ...describeAccount(account, wallet), warnings: warningsOf(account) }
-  }
-
-  async function walletsOf(listed: readonly Account[]): Promise<Map<string, WalletFigures>> {
-    if (listed.length === 0) return new Map()
-    const wallets = await ledger.wallets(listed.map(({ id }) => `account:${id}` as const))
-    return new Map(wallets.map((wallet) => [wallet.wallet.slice('account:'.length), wallet]))
   }
 }
 
@@ -167,10 +163,6 @@ function describeAccount(account: Account, wallet: WalletFigures | undefined) {
     limits: account.limits,
     regions: account.regions,
     line_regions: account.lineRegions,
-    created_at: new Date(account.createdAt).toISOString(),
+    created_at: isoTime(account.createdAt),
   }
-}
-
-function idIn(req: Request): string {
-  return String(req.params.id)
 }

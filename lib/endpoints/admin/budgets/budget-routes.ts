@@ -1,9 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import type { Request, Response, Router } from 'express'
 import { callOf } from '../../../core/call/index.ts'
 import { formatAmount } from '../../../core/catalog/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
 import {
+  idIn,
+  isoTime,
   jsonBody,
   listPage,
   newRouter,
@@ -16,8 +17,10 @@ import { type Budget, budgetWallet } from '../../../ledger/budgets/budget.ts'
 import { periodAt } from '../../../ledger/budgets/budget-period.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import type { LedgerView } from '../ledger/ledger-view.ts'
+import { newId } from '../new-id.ts'
+import { accountPageQuery } from '../page-query.ts'
 import { describeSettings } from './budget-change.ts'
-import { budgetChangeSchema, budgetQuery, newBudgetSchema } from './budget-schemas.ts'
+import { budgetChangeSchema, newBudgetSchema } from './budget-schemas.ts'
 import { type BudgetStore, MAX_BUDGETS } from './budget-store.ts'
 
 /** Options of {@link budgetRoutes}. */
@@ -27,8 +30,6 @@ export interface BudgetRoutesOptions {
   /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
-
-const ID_BYTES = 12
 
 /** Returns the routes of `/budgets`. */
 export function budgetRoutes({ budgets, ledger, actor }: BudgetRoutesOptions): Router {
@@ -41,7 +42,7 @@ export function budgetRoutes({ budgets, ledger, actor }: BudgetRoutesOptions): R
   return router
 
   async function listBudgets(req: Request, res: Response): Promise<void> {
-    const { limit, cursor, account } = readQuery(req, budgetQuery)
+    const { limit, cursor, account } = readQuery(req, accountPageQuery)
     const found = await budgets.list({ account, after: cursor, limit: limit + 1 })
     const described = await describeAll(found)
     res.json(listPage(described, limit, (budget) => budget))
@@ -52,7 +53,7 @@ export function budgetRoutes({ budgets, ledger, actor }: BudgetRoutesOptions): R
     const origin = changeOrigin(req, actor)
     const budget: Budget = {
       ...body,
-      id: `budget_${randomBytes(ID_BYTES).toString('hex')}`,
+      id: newId('budget'),
       createdAt: origin.at,
     }
     switch (await budgets.create(budget, origin)) {
@@ -123,12 +124,8 @@ function describe(budget: Budget, { start, end }: { start: number; end: number }
     ...describeSettings(budget),
     spent: formatAmount(spent),
     left: formatAmount(budget.amount - spent),
-    period_start: ends ? new Date(start).toISOString() : null,
-    resets_at: ends ? new Date(end).toISOString() : null,
-    created_at: new Date(budget.createdAt).toISOString(),
+    period_start: ends ? isoTime(start) : null,
+    resets_at: ends ? isoTime(end) : null,
+    created_at: isoTime(budget.createdAt),
   }
-}
-
-function idIn(req: Request): string {
-  return String(req.params.id)
 }

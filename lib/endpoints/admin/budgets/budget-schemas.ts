@@ -3,7 +3,6 @@ import { isTagName, isTagValue } from '../../../core/catalog/index.ts'
 import { BUDGET_PERIODS } from '../../../ledger/budgets/budget.ts'
 import { isTimezone } from '../../../ledger/budgets/budget-period.ts'
 import { id, positiveAmount } from '../accounts/account-schemas.ts'
-import { pageQuery } from '../page-query.ts'
 
 const MAX_USER_BYTES = 128
 const MAX_SOFT = 10
@@ -52,9 +51,6 @@ export const newBudgetSchema = z.strictObject({
 
 /** The body of `PATCH /budgets/{id}`. */
 export const budgetChangeSchema = z.strictObject(terms).partial()
-
-/** The query of `GET /budgets`. */
-export const budgetQuery = pageQuery.extend({ account: z.string().optional() })
 
 function isTag(text: string): boolean {
   const at = text.indexOf('=')

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { formatAmount } from '../../../core/catalog/index.ts'
 import type { ChangeOrigin, RecordedChange } from '../../../core/change-log/index.ts'
+import { isoTime } from '../../../core/json-api/index.ts'
 import type { Key, KeySettings } from './key-store.ts'
 
 /** Returns the record of a key that was created, rotated or deleted. */
@@ -25,7 +26,7 @@ export function keySettingsChange(key: Key, previous: Key, origin: ChangeOrigin)
 
 /** Returns until when the previous secret is valid, as the API answers it. */
 export function describeOverlap({ previousUntil }: Pick<Key, 'previousUntil'>) {
-  return { previous_secret_expires_at: previousUntil === null ? null : new Date(previousUntil).toISOString() }
+  return { previous_secret_expires_at: isoTime(previousUntil) }
 }
 
 /** Returns the settings as the API answers them. */
@@ -36,7 +37,7 @@ export function describeSettings(key: KeySettings & { readonly account: string }
     note: key.note,
     tags: key.tags,
     enabled: key.enabled,
-    expires_at: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
+    expires_at: isoTime(key.expiresAt),
     quota: key.quota === null ? null : formatAmount(key.quota),
     allow_ips: key.allowIps,
     allow_models: key.allowModels,

@@ -1,23 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import type { Request, Response, Router } from 'express'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { callOf } from '../../../core/call/index.ts'
 import { formatAmount, hashSecret, parseAmount, tagsOf } from '../../../core/catalog/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
 import {
+  idIn,
+  isoTime,
   jsonBody,
   listPage,
   newRouter,
   orNotFound,
   ownQuery,
-  pageMembers,
   readBody,
   readQuery,
 } from '../../../core/json-api/index.ts'
 import { type Authority, refuseRuled } from '../authority/drift-routes.ts'
-import type { LedgerView, WalletFigures } from '../ledger/ledger-view.ts'
+import { type LedgerView, type WalletFigures, walletsOf } from '../ledger/ledger-view.ts'
+import { newId } from '../new-id.ts'
+import { accountPageQuery } from '../page-query.ts'
 import { describeOverlap, describeSettings } from './key-change.ts'
-import { keyChangeSchema, newKeySchema, rotationSchema } from './key-schemas.ts'
+import { keyChangeSchema, keyRotationSchema, newKeySchema } from './key-schemas.ts'
 import type { Key, KeySettings, KeyStore } from './key-store.ts'
 
 /** Options of {@link keyRoutes}. */
@@ -32,13 +35,6 @@ export interface KeyRoutesOptions {
 }
 
 const SECRET_BYTES = 32
-const ID_BYTES = 12
-
-/** The query of `GET /keys`. */
-export const keyQuery = z.strictObject({
-  ...pageMembers(),
-  account: z.string({ error: 'must be the id of an account, sent once' }).optional(),
-})
 
 /** Returns the routes of `/keys`: API keys and what they have spent. A new secret is in the answer once, and nowhere else. */
 export function keyRoutes({ keys, ledger, authority, warningsOf, actor }: KeyRoutesOptions): Router {
@@ -52,14 +48,14 @@ export function keyRoutes({ keys, ledger, authority, warningsOf, actor }: KeyRou
   return router
 
   async function listKeys(req: Request, res: Response): Promise<void> {
-    const { limit, cursor, account } = readQuery(req, keyQuery)
+    const { limit, cursor, account } = readQuery(req, accountPageQuery)
     const found = await keys.list({ account, after: cursor, limit: limit + 1 })
-    const wallets = await walletsOf(found)
+    const wallets = await walletsOf(ledger, 'key', found)
     res.json(listPage(found, limit, (key) => described(key, wallets.get(key.id))))
   }
 
   async function createKey(req: Request, res: Response): Promise<void> {
-    const { id = newKeyId(), account, ...members } = readBody(req, newKeySchema)
+    const { id = newId('key'), account, ...members } = readBody(req, newKeySchema)
     const secret = newSecret()
     const key = { ...revised(DEFAULT_SETTINGS, members), id, account, secretHash: hashSecret(secret) }
     const creation = await keys.create(key, changeOrigin(req, actor))
@@ -94,7 +90,7 @@ export function keyRoutes({ keys, ledger, authority, warningsOf, actor }: KeyRou
   }
 
   async function rotateKey(req: Request, res: Response): Promise<void> {
-    const { overlap_seconds: overlap } = readBody(req, rotationSchema)
+    const { overlap_seconds: overlap } = readBody(req, keyRotationSchema)
     await refuseRuled(req, authority, 'key')
     const secret = newSecret()
     const origin = changeOrigin(req, actor)
@@ -110,18 +106,12 @@ export function keyRoutes({ keys, ledger, authority, warningsOf, actor }: KeyRou
   }
 
   async function send(res: Response, key: Key, more: object = {}): Promise<void> {
-    const wallets = await walletsOf([key])
+    const wallets = await walletsOf(ledger, 'key', [key])
     res.json({ ...described(key, wallets.get(key.id)), ...more })
   }
 
   function described(key: Key, wallet: WalletFigures | undefined) {
     return { ...describeKey(key, wallet), warnings: warningsOf(key) }
-  }
-
-  async function walletsOf(listed: readonly Key[]): Promise<Map<string, WalletFigures>> {
-    if (listed.length === 0) return new Map()
-    const wallets = await ledger.wallets(listed.map(({ id }) => `key:${id}` as const))
-    return new Map(wallets.map((wallet) => [wallet.wallet.slice('key:'.length), wallet]))
   }
 }
 
@@ -139,10 +129,6 @@ const DEFAULT_SETTINGS: KeySettings = {
 
 function newSecret(): string {
   return `sk-${randomBytes(SECRET_BYTES).toString('base64url')}`
-}
-
-function newKeyId(): string {
-  return `key_${randomBytes(ID_BYTES).toString('hex')}`
 }
 
 /** Returns settings in which the members of a body, also those of its limits, are replaced. */
@@ -177,11 +163,7 @@ function describeKey(key: Key, wallet: WalletFigures | undefined) {
     ...describeOverlap(
       key.previousUntil !== null && key.previousUntil > Date.now() ? key : { previousUntil: null },
     ),
-    last_used_at: key.lastUsedAt === null ? null : new Date(key.lastUsedAt).toISOString(),
-    created_at: new Date(key.createdAt).toISOString(),
+    last_used_at: isoTime(key.lastUsedAt),
+    created_at: isoTime(key.createdAt),
   }
-}
-
-function idIn(req: Request): string {
-  return String(req.params.id)
 }

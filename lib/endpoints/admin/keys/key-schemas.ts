@@ -3,6 +3,7 @@ import { isAddressOrBlock, isAmount, parseAmount } from '../../../core/catalog/i
 import { keyMembers } from '../../../core/config/index.ts'
 import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { id, limit } from '../accounts/account-schemas.ts'
+import { rotationSchema } from '../rotation-schema.ts'
 
 const YEAR_10000 = 253_402_300_800_000
 
@@ -36,19 +37,10 @@ export const newKeySchema = z.strictObject({
   ...z.strictObject(settings).partial().shape,
 })
 
-const WEEK_SECONDS = 604_800
-
-/** The body of `POST /keys/{id}/rotate`, which may be absent. */
-export const rotationSchema = z
-  .strictObject({
-    overlap_seconds: z
-      .int()
-      .min(0)
-      .max(WEEK_SECONDS)
-      .default(0)
-      .describe('How long the previous secret is still valid. An earlier one becomes invalid at once.'),
-  })
-  .prefault({})
+/** The body of `POST /keys/{id}/rotate`. */
+export const keyRotationSchema = rotationSchema(
+  'How long the previous secret is still valid. An earlier one becomes invalid at once.',
+)
 
 /** The body of `PATCH /keys/{id}`. Absent members, also those of `limits`, stay as they are. */
 export const keyChangeSchema = z.strictObject(settings).partial()

@@ -1,14 +1,8 @@
 import type { Request, Response, Router } from 'express'
-import { z } from 'zod'
 import { formatAmount } from '../../../core/catalog/index.ts'
-import { listPage, newRouter, ownQuery, readQuery } from '../../../core/json-api/index.ts'
-import { pageQuery } from '../page-query.ts'
+import { isoTime, listPage, newRouter, ownQuery, readQuery } from '../../../core/json-api/index.ts'
+import { accountPageQuery } from '../page-query.ts'
 import type { LeaseFigures, LedgerView } from './ledger-view.ts'
-
-/** The query of `GET /leases`. */
-export const leaseQuery = pageQuery.extend({
-  account: z.string({ error: 'must be the id of an account, sent once' }).optional(),
-})
 
 /** Returns the routes `/leases`, the open leases of all processes, and `/ledger/check`, which recomputes the ledger. */
 export function ledgerRoutes(ledger: LedgerView): Router {
@@ -18,7 +12,7 @@ export function ledgerRoutes(ledger: LedgerView): Router {
   return router
 
   async function listLeases(req: Request, res: Response): Promise<void> {
-    const { limit, cursor = '', account } = readQuery(req, leaseQuery)
+    const { limit, cursor = '', account } = readQuery(req, accountPageQuery)
     const isAsked = ({ id, wallet }: LeaseFigures): boolean =>
       id > cursor && (account === undefined || wallet === `account:${account}`)
     const open = (await ledger.leases()).filter(isAsked)
@@ -50,6 +44,6 @@ function describeLease({ id, wallet, owner, held, renewedAt }: LeaseFigures) {
     wallet,
     owner,
     held: formatAmount(held),
-    renewed_at: new Date(renewedAt).toISOString(),
+    renewed_at: isoTime(renewedAt),
   }
 }

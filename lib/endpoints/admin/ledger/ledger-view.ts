@@ -43,3 +43,14 @@ export interface LedgerView {
   /** Recomputes the ledger from its rows, all as of one moment. */
   check(): Promise<LedgerFigures>
 }
+
+/** Returns the wallets of accounts or keys, by their ids. */
+export async function walletsOf(
+  ledger: LedgerView,
+  kind: 'account' | 'key',
+  listed: readonly { readonly id: string }[],
+): Promise<ReadonlyMap<string, WalletFigures>> {
+  if (listed.length === 0) return new Map()
+  const wallets = await ledger.wallets(listed.map(({ id }) => `${kind}:${id}` as const))
+  return new Map(wallets.map((figures) => [figures.wallet.slice(kind.length + 1), figures]))
+}

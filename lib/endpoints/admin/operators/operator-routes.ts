@@ -1,9 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import type { Request, Response, Router } from 'express'
 import { callOf } from '../../../core/call/index.ts'
 import { hashSecret } from '../../../core/catalog/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
 import {
+  idIn,
+  isoTime,
   jsonBody,
   listPage,
   newRouter,
@@ -12,6 +13,7 @@ import {
   readBody,
   readQuery,
 } from '../../../core/json-api/index.ts'
+import { newId } from '../new-id.ts'
 import { pageQuery } from '../page-query.ts'
 import { newOperatorSchema, operatorChangeSchema, operatorRotationSchema } from './operator-schemas.ts'
 import type { OperatorStore, StoredOperator } from './operator-store.ts'
@@ -44,7 +46,7 @@ export function operatorRoutes({ operators, actor }: OperatorRoutesOptions): Rou
   async function createOperator(req: Request, res: Response): Promise<void> {
     const settings = readBody(req, newOperatorSchema)
     const token = newOperatorToken()
-    const id = `op_${randomBytes(12).toString('hex')}`
+    const id = newId('op')
     const origin = changeOrigin(req, actor)
     const operator = await operators.create({ id, ...settings, tokenHash: hashSecret(token) }, origin)
     if (!operator) throw nameTaken(req)
@@ -90,11 +92,7 @@ function describeOperator({ id, name, role, previousUntil, createdAt }: StoredOp
     object: 'operator',
     name,
     role,
-    previous_token_until: previousUntil === null ? null : new Date(previousUntil).toISOString(),
-    created_at: new Date(createdAt).toISOString(),
+    previous_token_until: isoTime(previousUntil),
+    created_at: isoTime(createdAt),
   }
-}
-
-function idIn(req: Request): string {
-  return String(req.params.id)
 }

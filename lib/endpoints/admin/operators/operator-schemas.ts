@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ROLES } from '../../../core/call/index.ts'
+import { rotationSchema } from '../rotation-schema.ts'
 
 /** A name that the change log shows. `X-Admin-Actor` has the same form. */
 const name = z.string().regex(/^[\x20-\x7e]{1,200}$/, 'must be 1 to 200 printable ASCII characters')
@@ -11,16 +12,5 @@ export const newOperatorSchema = z.strictObject({ name, role })
 /** The body of `PATCH /operators/{id}`. */
 export const operatorChangeSchema = newOperatorSchema.partial()
 
-const WEEK_SECONDS = 604_800
-
 /** The body of `POST /operators/{id}/rotate`. */
-export const operatorRotationSchema = z
-  .strictObject({
-    overlap_seconds: z
-      .int()
-      .min(0)
-      .max(WEEK_SECONDS)
-      .default(0)
-      .describe('For how long the previous token stays valid.'),
-  })
-  .default({ overlap_seconds: 0 })
+export const operatorRotationSchema = rotationSchema('For how long the previous token stays valid.')

@@ -1,7 +1,7 @@
 import type { Request, Response, Router } from 'express'
 import { callOf, operatorOf } from '../../../core/call/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
-import { listPage, newRouter, ownQuery, readQuery } from '../../../core/json-api/index.ts'
+import { idIn, isoTime, listPage, newRouter, ownQuery, readQuery } from '../../../core/json-api/index.ts'
 import { pageQuery } from '../page-query.ts'
 import { clearSessionCookie } from './session-cookie.ts'
 import type { OperatorSession, SessionStore } from './session-store.ts'
@@ -21,13 +21,13 @@ export function sessionRoutes({ sessions, actor }: SessionRoutesOptions): Router
   router.delete('/session', endOwn)
   if (sessions) {
     router.get('/sessions', ownQuery, (req, res) => listSessions(sessions, req, res))
-    router.delete('/sessions/:id', (req, res) => end(sessions, String(req.params.id), req, res))
+    router.delete('/sessions/:id', (req, res) => end(sessions, idIn(req), req, res))
   }
   return router
 
   function showOwn(req: Request, res: Response): void {
     const { name = null, roles = ['admin'], session = null } = operatorOf(req) ?? {}
-    const expiresAt = session && new Date(session.expiresAt).toISOString()
+    const expiresAt = session && isoTime(session.expiresAt)
     res.json({ object: 'session', name: name ?? actor(req), roles, expires_at: expiresAt })
   }
 
@@ -57,7 +57,7 @@ function describeSession({ id, name, roles, createdAt, expiresAt }: OperatorSess
     object: 'session',
     name,
     roles,
-    created_at: new Date(createdAt).toISOString(),
-    expires_at: new Date(expiresAt).toISOString(),
+    created_at: isoTime(createdAt),
+    expires_at: isoTime(expiresAt),
   }
 }

@@ -1,9 +1,11 @@
 import type { Request, Response, Router } from 'express'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { callOf } from '../../../core/call/index.ts'
 import { formatAmount } from '../../../core/catalog/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
 import {
+  idIn,
+  isoTime,
   jsonBody,
   listPage,
   newRouter,
@@ -12,15 +14,8 @@ import {
   readBody,
   readQuery,
 } from '../../../core/json-api/index.ts'
-import { pageQuery } from '../page-query.ts'
-import { resolutionSchema } from './video-task-schemas.ts'
-import {
-  VIDEO_TASK_STATES,
-  type VideoTaskFigures,
-  type VideoTaskResolution,
-  type VideoTaskState,
-  type VideoTasksView,
-} from './video-tasks-view.ts'
+import { resolutionSchema, videoTaskQuery } from './video-task-schemas.ts'
+import type { VideoTaskFigures, VideoTaskResolution, VideoTasksView } from './video-tasks-view.ts'
 
 /** Options of {@link videoTaskRoutes}. */
 export interface VideoTaskRoutesOptions {
@@ -28,9 +23,6 @@ export interface VideoTaskRoutesOptions {
   /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
-
-/** Both filters are read on their own. */
-const taskQuery = pageQuery.extend({ state: z.unknown().optional(), account: z.unknown().optional() })
 
 /** Returns the routes of `/video-tasks`: the video tasks of all accounts, and resolving those whose result is unknown. */
 export function videoTaskRoutes({ tasks, actor }: VideoTaskRoutesOptions): Router {
@@ -41,20 +33,20 @@ export function videoTaskRoutes({ tasks, actor }: VideoTaskRoutesOptions): Route
   return router
 
   async function listTasks(req: Request, res: Response): Promise<void> {
-    const page = readQuery(req, taskQuery)
-    const query = { states: statesIn(req), account: accountIn(req) }
-    const found = await tasks.list(query, { order: 'newest', limit: page.limit + 1, after: page.cursor })
-    res.json(listPage(found, page.limit, describeTask))
+    const { state, account, limit, cursor } = readQuery(req, videoTaskQuery)
+    const query = { states: state && [state], account }
+    const found = await tasks.list(query, { order: 'newest', limit: limit + 1, after: cursor })
+    res.json(listPage(found, limit, describeTask))
   }
 
   async function showTask(req: Request, res: Response): Promise<void> {
-    const [task] = await tasks.list({ ids: [String(req.params.id)] }, { order: 'newest', limit: 1 })
+    const [task] = await tasks.list({ ids: [idIn(req)] }, { order: 'newest', limit: 1 })
     res.json(describeTask(orNotFound(req, task)))
   }
 
   async function resolveTask(req: Request, res: Response): Promise<void> {
     const resolution = resolutionOf(readBody(req, resolutionSchema))
-    const resolved = await tasks.resolve(String(req.params.id), resolution, changeOrigin(req, actor))
+    const resolved = await tasks.resolve(idIn(req), resolution, changeOrigin(req, actor))
     const { kind, task } = orNotFound(req, resolved)
     switch (kind) {
       case 'settled':
@@ -92,27 +84,6 @@ function resolutionOf(body: z.output<typeof resolutionSchema>): VideoTaskResolut
   return { outcome: 'charged', usage: used }
 }
 
-/** @throws {GatewayError} `invalid_request` if the parameter is not a state. */
-function statesIn(req: Request): readonly VideoTaskState[] | undefined {
-  const { state } = req.query
-  if (state === undefined) return undefined
-  const known = VIDEO_TASK_STATES.find((each) => each === state)
-  if (known) return [known]
-  throw callOf(req).refuse('invalid_request', {
-    param: 'state',
-    message: `The query parameter "state" must be one of ${VIDEO_TASK_STATES.join(', ')}.`,
-  })
-}
-
-function accountIn(req: Request): string | undefined {
-  const { account } = req.query
-  if (account === undefined || typeof account === 'string') return account
-  throw callOf(req).refuse('invalid_request', {
-    param: 'account',
-    message: 'The query parameter "account" must be the id of an account, sent once.',
-  })
-}
-
 function describeTask(task: VideoTaskFigures) {
   return {
     id: task.id,
@@ -130,13 +101,9 @@ function describeTask(task: VideoTaskFigures) {
     held: formatAmount(task.finishedAt === null ? task.hold : 0n),
     charged: task.charge && formatAmount(task.charge.amount),
     error_code: task.error?.code ?? null,
-    missing_since: isoOf(task.missingSince),
-    created_at: isoOf(task.createdAt),
-    updated_at: isoOf(task.updatedAt),
-    finished_at: isoOf(task.finishedAt),
+    missing_since: isoTime(task.missingSince),
+    created_at: isoTime(task.createdAt),
+    updated_at: isoTime(task.updatedAt),
+    finished_at: isoTime(task.finishedAt),
   }
-}
-
-function isoOf(time: number | null): string | null {
-  return time === null ? null : new Date(time).toISOString()
 }

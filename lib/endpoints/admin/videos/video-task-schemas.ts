@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { positiveAmount } from '../accounts/account-schemas.ts'
+import { accountPageQuery } from '../page-query.ts'
+import { VIDEO_TASK_STATES } from './video-tasks-view.ts'
 
 const MAX_USED = 1_000_000_000
 
@@ -31,3 +33,8 @@ export const resolutionSchema = z.discriminatedUnion(
   ],
   { error: 'must be "charged" or "released"' },
 )
+
+/** The query of `GET /video-tasks`. */
+export const videoTaskQuery = accountPageQuery.extend({
+  state: z.enum(VIDEO_TASK_STATES, `must be one of ${VIDEO_TASK_STATES.join(', ')}`).optional(),
+})

@@ -1,8 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import type { Request, Response, Router } from 'express'
 import { callOf } from '../../../core/call/index.ts'
 import { changeOrigin } from '../../../core/change-log/index.ts'
 import {
+  idIn,
+  isoTime,
   jsonBody,
   listPage,
   newRouter,
@@ -19,6 +20,7 @@ import {
   type WebhookStore,
   webhookUrlFault,
 } from '../../../webhooks/index.ts'
+import { newId } from '../new-id.ts'
 import { pageQuery } from '../page-query.ts'
 import { deliveryQuery, newWebhookSchema, webhookRotationSchema } from './webhook-schemas.ts'
 
@@ -35,8 +37,6 @@ export interface WebhookRoutesOptions {
   /** Returns who makes a change. */
   readonly actor: (req: Request) => string
 }
-
-const ID_BYTES = 12
 
 /** Returns the routes of `/webhooks`. A secret is in the answer that makes it, and in no other. */
 export function webhookRoutes({ webhooks, actor }: WebhookRoutesOptions): Router {
@@ -59,7 +59,7 @@ export function webhookRoutes({ webhooks, actor }: WebhookRoutesOptions): Router
     const fault = webhookUrlFault(settings.url, allowPrivate)
     if (fault) throw callOf(req).refuse('invalid_request', { param: 'url', message: `url: ${fault}.` })
     const secret = newWebhookSecret()
-    const id = `wh_${randomBytes(ID_BYTES).toString('hex')}`
+    const id = newId('wh')
     const webhook = await store.create({ id, ...settings, secret }, changeOrigin(req, actor))
     if (!webhook) {
       const message = `There are ${MAX_WEBHOOKS} webhooks, which is the most. Delete one first.`
@@ -92,8 +92,8 @@ export function webhookRoutes({ webhooks, actor }: WebhookRoutesOptions): Router
 function describeWebhook({ id, url, events, description, dropped, disabledAt, createdAt }: Webhook) {
   return {
     ...{ id, object: 'webhook', url, events, description, dropped },
-    disabled_at: timeOf(disabledAt),
-    created_at: timeOf(createdAt),
+    disabled_at: isoTime(disabledAt),
+    created_at: isoTime(createdAt),
   }
 }
 
@@ -104,16 +104,8 @@ function describeDelivery(delivery: Delivery) {
     ...{ id, object: 'webhook_delivery', event, type, subject, attempts, error },
     state: nextAt === null ? ended : 'pending',
     response_status: status,
-    next_attempt_at: timeOf(nextAt),
-    delivered_at: timeOf(deliveredAt),
-    created_at: timeOf(delivery.createdAt),
+    next_attempt_at: isoTime(nextAt),
+    delivered_at: isoTime(deliveredAt),
+    created_at: isoTime(delivery.createdAt),
   }
-}
-
-function timeOf(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString()
-}
-
-function idIn(req: Request): string {
-  return String(req.params.id)
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { pageMembers } from '../../../core/json-api/index.ts'
 import { WEBHOOK_EVENTS } from '../../../webhooks/index.ts'
+import { rotationSchema } from '../rotation-schema.ts'
 
 const eventError = `must be one of ${WEBHOOK_EVENTS.join(', ')}`
 
@@ -23,19 +24,8 @@ export const newWebhookSchema = z.strictObject({
     .default(null),
 })
 
-const WEEK_SECONDS = 604_800
-
 /** The body of `POST /webhooks/{id}/rotate`. */
-export const webhookRotationSchema = z
-  .strictObject({
-    overlap_seconds: z
-      .int()
-      .min(0)
-      .max(WEEK_SECONDS)
-      .default(86_400)
-      .describe('For how long the previous secret signs, too.'),
-  })
-  .prefault({})
+export const webhookRotationSchema = rotationSchema('For how long the previous secret signs, too.', 86_400)
 
 /** The query of `GET /webhooks/{id}/deliveries`. */
 export const deliveryQuery = z.strictObject(pageMembers((text) => /^\d{1,18}$/.test(text)))
