@@ -31,7 +31,7 @@ export interface Price extends UnitPrices {
 }
 
 /** All prices zero. */
-export const FREE: Price = {
+export const FREE: UnitPrices = {
   inputPerMillion: 0n,
   outputPerMillion: 0n,
   cachedInputPerMillion: 0n,

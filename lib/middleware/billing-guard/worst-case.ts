@@ -1,6 +1,7 @@
 import { type CallRequest, heldInput, heldOutput, type Principal } from '../../core/call/index.ts'
 import {
   type Catalog,
+  FREE,
   type Line,
   type Model,
   priceAt,
@@ -104,27 +105,12 @@ function stepsOf(model: Model, lines: readonly Line[]): readonly Reached[] {
     ({ price }) => price.tiers?.map(({ aboveInputTokens }) => aboveInputTokens) ?? [],
   )
   const steps: Reached[] = []
-  const highest: HighestPrices = { ...NOTHING }
+  const highest: HighestPrices = { ...FREE }
   for (const above of [0, ...new Set(starts)].sort((a, b) => a - b)) {
     for (const { line, price } of prices) raise(highest, priceAt(price, above + 1), line)
     steps.push({ above, highest: { ...highest } })
   }
   return steps
-}
-
-const NOTHING: Readonly<HighestPrices> = {
-  inputPerMillion: 0n,
-  outputPerMillion: 0n,
-  cachedInputPerMillion: 0n,
-  cacheWritePerMillion: 0n,
-  cacheWrite1hPerMillion: 0n,
-  audioInputPerMillion: 0n,
-  audioOutputPerMillion: 0n,
-  perRequest: 0n,
-  perImage: 0n,
-  perSecond: 0n,
-  perSearchUnit: 0n,
-  perMinute: 0n,
 }
 
 function raise(highest: HighestPrices, price: UnitPrices, { protocol }: Line): void {
@@ -137,7 +123,7 @@ function raise(highest: HighestPrices, price: UnitPrices, { protocol }: Line): v
     highest[unit] = largest(highest[unit], unit === 'inputPerMillion' ? input : price[unit])
 }
 
-const UNITS = Object.keys(NOTHING) as (keyof UnitPrices)[]
+const UNITS = Object.keys(FREE) as (keyof UnitPrices)[]
 
 function largest(one: bigint, other: bigint): bigint {
   return one > other ? one : other
