@@ -3,11 +3,11 @@ import type { Call } from '../../core/call/index.ts'
 import type { Tags } from '../../core/catalog/index.ts'
 import { ATTRIBUTE, OTHER } from './attributes.ts'
 import type { Labelled } from './labelled.ts'
-import { Tally } from './tally.ts'
+import { IN_USD, Tally } from './tally.ts'
 import type { ChargedTask } from './video-charges.ts'
 
 /** Which labels there are, and how many values each may have in this process. */
-export interface strings {
+interface LabelBounds {
   readonly labels: readonly string[]
   readonly maxValues: number
 }
@@ -20,15 +20,13 @@ interface Attribution {
   readonly tags?: Tags | null | undefined
 }
 
-/** The nano-units in one USD. */
-const NANOS = 1_000_000_000
 /** There are so many combinations for each value that a label may have. */
 const SETS_PER_VALUE = 10
 
 const countersByMeter = new WeakMap<Meter, Map<string, AttributedCalls>>()
 
 /** Returns the counters of these labels on a meter. All chains of a process share them. */
-export function attributedCallsOn(meter: Meter, options: strings): AttributedCalls {
+export function attributedCallsOn(meter: Meter, options: LabelBounds): AttributedCalls {
   const known = countersByMeter.get(meter) ?? new Map<string, AttributedCalls>()
   countersByMeter.set(meter, known)
   const name = JSON.stringify(options)
@@ -45,7 +43,7 @@ export class AttributedCalls {
   readonly #tokens: Tally
   readonly #charges: Tally
 
-  constructor(meter: Meter, { labels, maxValues }: strings) {
+  constructor(meter: Meter, { labels, maxValues }: LabelBounds) {
     this.#labels = labels.map((label) => new BoundedLabel(label, maxValues))
     this.#sets = new Bounded(maxValues * SETS_PER_VALUE, true)
     const tally = (name: string, unit: string, description: string, scale?: number) =>
@@ -55,7 +53,7 @@ export class AttributedCalls {
       )
     this.#calls = tally('calls', '{call}', 'Calls that have ended, by what they are attributed to')
     this.#tokens = tally('tokens', '{token}', 'Tokens that calls used, by what they are attributed to')
-    this.#charges = tally('charges', 'USD', 'Charges, by what they are attributed to', NANOS)
+    this.#charges = tally('charges', 'USD', 'Charges, by what they are attributed to', IN_USD)
     const tallies = [this.#calls, this.#tokens, this.#charges]
     meter.addBatchObservableCallback(
       (result) => {

@@ -1,8 +1,5 @@
 import type { Meter } from '@opentelemetry/api'
-import { Tally } from './tally.ts'
-
-/** The nano-units in one USD. */
-const NANOS = 1_000_000_000
+import { IN_USD, Tally } from './tally.ts'
 
 /** Creates the counters of calls. */
 export function callTallies(meter: Meter) {
@@ -19,7 +16,7 @@ export function callTallies(meter: Meter) {
     ),
     eliminations: tally('eliminations', '{line}', 'Lines that a filter removed'),
     tokens: tally('tokens', '{token}', 'Tokens that calls used'),
-    charges: tally('charges', 'USD', 'What calls were charged', NANOS),
+    charges: tally('charges', 'USD', 'What calls were charged', IN_USD),
     limitRefusals: tally('limit.refusals', '{call}', 'Calls that a limit refused'),
     idempotency: tally('idempotency', '{call}', 'What became of calls with an Idempotency-Key'),
   }

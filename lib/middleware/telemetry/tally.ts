@@ -1,5 +1,9 @@
 import type { BatchObservableResult, ObservableCounter } from '@opentelemetry/api'
+import { NANOS_PER_UNIT } from '../../core/catalog/index.ts'
 import { Labelled } from './labelled.ts'
+
+/** The unit of a tally that counts nano-units and reports USD. */
+export const IN_USD = Number(NANOS_PER_UNIT)
 
 /**
  * A counter that keeps its own counts and reports them when metrics are collected. Counting takes a few look-ups and
