@@ -1,8 +1,8 @@
 import { ENDPOINTS_BY_PROTOCOL, isAddressOrBlock } from '../catalog/index.ts'
-import { accountFaults } from './account-members.ts'
+import { accessFaults } from './access-members.ts'
 import type { ParsedConfig, ParsedKey, ParsedLine, ParsedPrice, ParsedRule } from './config-schema.ts'
+import { dialectFaults } from './dialect-members.ts'
 import { pathFault } from './pass-through-path.ts'
-import { upstreamFaults } from './upstream-members.ts'
 import type { Parts } from './valid-parts.ts'
 
 /** Formats a path: `lines[2].baseUrl`. */
@@ -90,7 +90,7 @@ function lineFaults(path: string, line: Parts<ParsedLine>, known: Known): string
         )
     }
   }
-  faults.push(...upstreamFaults(path, line))
+  faults.push(...dialectFaults(path, line))
   for (const model of Object.keys(models)) {
     if (!known.models(model)) faults.push(`${path}.models.${model}: there is no model "${model}"`)
   }
@@ -100,7 +100,7 @@ function lineFaults(path: string, line: Parts<ParsedLine>, known: Known): string
       faults.push(`${path}.headers.${name}: belongs to the connection and cannot be set`)
     if (INVALID_IN_HEADER.test(value)) faults.push(`${path}.headers.${name}: is not a header value`)
   }
-  return [...faults, ...accountFaults(path, line)]
+  return [...faults, ...accessFaults(path, line)]
 }
 
 /** Two tiers from the same input on would contradict each other. */

@@ -7,9 +7,9 @@ import {
   MAX_TAG_BYTES,
   MAX_TAGS,
 } from '../catalog/index.ts'
-import { accountMembers } from './account-members.ts'
+import { accessMembers } from './access-members.ts'
+import { dialectMembers } from './dialect-members.ts'
 import { serviceMembers } from './service-members.ts'
-import { upstreamMembers } from './upstream-members.ts'
 
 const id = z
   .string()
@@ -115,7 +115,7 @@ const line = z.strictObject({
   provider: id,
   protocol: protocolSchema,
   baseUrl: z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' }),
-  ...accountMembers,
+  ...accessMembers,
   region: id.optional(),
   endpoints: z
     .array(endpointSchema)
@@ -145,7 +145,7 @@ const line = z.strictObject({
     })
     .prefault({}),
   headers: z.record(z.string(), z.string()).default({}),
-  ...upstreamMembers,
+  ...dialectMembers,
   price: priceSchema.prefault({}),
   cost: priceSchema.optional().describe('What you pay for its calls. Absent: not known.'),
   features: z.array(featureSchema).optional(),

@@ -11,7 +11,7 @@ import {
   pricedBy,
   type UnitPrices,
 } from '../catalog/index.ts'
-import { accessOf } from './account-members.ts'
+import { accessOf } from './access-members.ts'
 import { crossFaults, formatPath } from './config-faults.ts'
 import {
   configSchema,
@@ -22,9 +22,9 @@ import {
   type ParsedModel,
   type ParsedPrice,
 } from './config-schema.ts'
+import { dialectOf } from './dialect-members.ts'
 import { proxyByVariables, proxyVariableFault } from './proxy-variables.ts'
 import { type Variables, type WithSecrets, withSecrets } from './secrets.ts'
-import { dialectOf } from './upstream-members.ts'
 import { validParts } from './valid-parts.ts'
 
 /** Thrown if a config is not valid. The message has one line per fault, which names the path. */

@@ -33,7 +33,7 @@ const apiKey = z.union(
 const proxy = z.url({ protocol: /^https?$/, error: 'must be the http(s) URL of a proxy, or false' })
 
 /** The members of a line that say who asks it, and on which way. */
-export const accountMembers = {
+export const accessMembers = {
   apiKey: apiKey
     .optional()
     .describe('The provider key, "env:NAME", "file:PATH", or where a changing credential comes from.'),
@@ -51,13 +51,13 @@ export const accountMembers = {
     .describe('Certificates, as paths of PEM files.'),
 }
 
-const members = z.strictObject(accountMembers)
+const members = z.strictObject(accessMembers)
 type ParsedAccess = z.output<typeof members>
 
 const INVALID_IN_HEADER = /[^\t\x20-\x7e\x80-\xff]/
 
 /** Returns the faults of these members that the schema cannot find. */
-export function accountFaults(at: string, { apiKey, tls }: Parts<ParsedAccess>): string[] {
+export function accessFaults(at: string, { apiKey, tls }: Parts<ParsedAccess>): string[] {
   const faults: string[] = []
   if (typeof apiKey === 'string' && INVALID_IN_HEADER.test(apiKey))
     faults.push(`${at}.apiKey: has characters that a header cannot hold, such as a line break`)

@@ -8,7 +8,7 @@ const endpointPath = z.union([template, z.strictObject({ plain: template, stream
 })
 
 /** The members of a line that say how its requests differ from those of its protocol. */
-export const upstreamMembers = {
+export const dialectMembers = {
   path: z
     .union([template, z.record(z.string(), endpointPath)], {
       error: 'must be a path such as "/deployments/{model}/{endpoint}", or paths by endpoint',
@@ -27,17 +27,17 @@ export const upstreamMembers = {
     .describe('Members that every JSON body of a model call gets; null leaves a member out.'),
 }
 
-const members = z.strictObject(upstreamMembers)
-type ParsedUpstream = z.output<typeof members>
+const members = z.strictObject(dialectMembers)
+type ParsedDialect = z.output<typeof members>
 
 const PLACEHOLDER = /\{([^{}]*)\}/g
 /** What a path may consist of, beside placeholders. */
 const PATH = /^(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*$/i
 
 /** Returns the faults of these members that the schema cannot find. */
-export function upstreamFaults(
+export function dialectFaults(
   at: string,
-  { path, protocol }: Parts<Pick<ParsedUpstream, 'path'>> & { protocol?: LineProtocol | undefined },
+  { path, protocol }: Parts<Pick<ParsedDialect, 'path'>> & { protocol?: LineProtocol | undefined },
 ): string[] {
   if (path === undefined) return []
   if (typeof path === 'string') return templateFaults(`${at}.path`, path)
@@ -75,7 +75,7 @@ function endpointsWithPath(protocol: LineProtocol): readonly string[] {
 /** Returns what of a line differs from its protocol. */
 export function dialectOf(
   protocol: LineProtocol,
-  { path, query = {}, body = {} }: ParsedUpstream,
+  { path, query = {}, body = {} }: ParsedDialect,
 ): LineDialect {
   const params = Object.entries(query).map((pair) => pair.map(encodeURIComponent).join('='))
   const edits = Object.entries(body).map(
@@ -88,7 +88,7 @@ export function dialectOf(
   }
 }
 
-function pathsOf(protocol: LineProtocol, path: NonNullable<ParsedUpstream['path']>) {
+function pathsOf(protocol: LineProtocol, path: NonNullable<ParsedDialect['path']>) {
   const given =
     typeof path === 'string'
       ? endpointsWithPath(protocol).map((endpoint) => [endpoint, path] as const)
