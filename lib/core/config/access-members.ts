@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isHeaderValue } from '../catalog/header-text.ts'
 import type { LineAccount, LineCredential, LineRoute, LineTls } from '../catalog/index.ts'
 import { isJsonObject } from '../json/index.ts'
 import type { Parts } from './valid-parts.ts'
@@ -54,12 +55,10 @@ export const accessMembers = {
 const members = z.strictObject(accessMembers)
 type ParsedAccess = z.output<typeof members>
 
-const INVALID_IN_HEADER = /[^\t\x20-\x7e\x80-\xff]/
-
 /** Returns the faults of these members that the schema cannot find. */
 export function accessFaults(at: string, { apiKey, tls }: Parts<ParsedAccess>): string[] {
   const faults: string[] = []
-  if (typeof apiKey === 'string' && INVALID_IN_HEADER.test(apiKey))
+  if (typeof apiKey === 'string' && !isHeaderValue(apiKey))
     faults.push(`${at}.apiKey: has characters that a header cannot hold, such as a line break`)
   if (typeof apiKey === 'object' && 'google' in apiKey) {
     const { credentials } = apiKey.google ?? {}

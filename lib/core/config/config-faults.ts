@@ -1,3 +1,4 @@
+import { isHeaderName, isHeaderValue } from '../catalog/header-text.ts'
 import { ENDPOINTS_BY_PROTOCOL, isAddressOrBlock } from '../catalog/index.ts'
 import { accessFaults } from './access-members.ts'
 import type { ParsedConfig, ParsedKey, ParsedLine, ParsedPrice, ParsedRule } from './config-schema.ts'
@@ -95,10 +96,10 @@ function lineFaults(path: string, line: Parts<ParsedLine>, known: Known): string
     if (!known.models(model)) faults.push(`${path}.models.${model}: there is no model "${model}"`)
   }
   for (const [name, value = ''] of Object.entries(headers)) {
-    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) faults.push(`${path}.headers.${name}: is not a header name`)
+    if (!isHeaderName(name)) faults.push(`${path}.headers.${name}: is not a header name`)
     if (CONNECTION_HEADERS.has(name.toLowerCase()))
       faults.push(`${path}.headers.${name}: belongs to the connection and cannot be set`)
-    if (INVALID_IN_HEADER.test(value)) faults.push(`${path}.headers.${name}: is not a header value`)
+    if (!isHeaderValue(value)) faults.push(`${path}.headers.${name}: is not a header value`)
   }
   return [...faults, ...accessFaults(path, line)]
 }
@@ -140,8 +141,6 @@ const CONNECTION_HEADERS = new Set([
   'transfer-encoding',
   'upgrade',
 ])
-
-const INVALID_IN_HEADER = /[^\t\x20-\x7e\x80-\xff]/
 
 function duplicates<Member extends string>(
   list: string,

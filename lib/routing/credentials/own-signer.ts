@@ -1,3 +1,4 @@
+import { isHeaderName, isHeaderValue } from '../../core/catalog/header-text.ts'
 import type { SignableRequest, SignRequest } from '../../core/catalog/index.ts'
 import { UnsentError } from '../attempt/unsent-error.ts'
 import { upstreamWords } from '../attempt/upstream-words.ts'
@@ -30,14 +31,12 @@ export class OwnSigner implements LineSigner {
 }
 
 const NO_HEADERS = '"sign" of the line must return headers'
-const NAME = /^[\w!#$%&'*+.^`|~-]+$/
-const INVALID = /[^\t\x20-\x7e\x80-\xff]/
 
 function checked(given: unknown): SignedHeaders {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new UnsentError(NO_HEADERS)
   const headers: Record<string, string> = {}
   for (const [name, value] of Object.entries(given)) {
-    if (typeof value !== 'string' || INVALID.test(value) || !NAME.test(name))
+    if (typeof value !== 'string' || !isHeaderValue(value) || !isHeaderName(name))
       throw new UnsentError(NO_HEADERS)
     headers[name.toLowerCase()] = value
   }
