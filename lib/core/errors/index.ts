@@ -9,4 +9,3 @@ export {
 } from './codes.ts'
 export { isUnforeseen, toGatewayError } from './foreign-error.ts'
 export { GatewayError, type GatewayErrorOptions } from './gateway-error.ts'
-export { type ThreadFault, threadDetails } from './thread-details.ts'

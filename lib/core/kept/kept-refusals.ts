@@ -1,4 +1,5 @@
-import { GatewayError, threadDetails } from '../errors/index.ts'
+import { GatewayError } from '../errors/index.ts'
+import { threadDetails } from '../errors/thread-details.ts'
 import type { Reference } from '../operations/index.ts'
 
 /** A kind as a sentence says it. */

@@ -1,6 +1,7 @@
 import type { CallRequest, Elimination, EliminationReason, Pin, Principal } from '../../core/call/index.ts'
 import { type Line, type Price, windowNeeded } from '../../core/catalog/index.ts'
-import { type ErrorCode, GatewayError, threadDetails } from '../../core/errors/index.ts'
+import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
+import { threadDetails } from '../../core/errors/thread-details.ts'
 import type { PriceCeiling, ProviderConstraint } from '../../core/operations/index.ts'
 import type { Untranslatable } from '../../core/translate/index.ts'
 import type { Circuit } from '../lines/circuit.ts'

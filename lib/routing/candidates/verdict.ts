@@ -1,5 +1,6 @@
 import type { RequestBody } from '../../core/call/index.ts'
-import { type ErrorCode, GatewayError, type ThreadFault, threadDetails } from '../../core/errors/index.ts'
+import { type ErrorCode, GatewayError } from '../../core/errors/index.ts'
+import { THREAD_FAULTS, threadDetails } from '../../core/errors/thread-details.ts'
 import { isJsonObject } from '../../core/json/index.ts'
 import type { Failure } from '../attempt/failure.ts'
 
@@ -41,14 +42,6 @@ function finalRefusal(failure: Failure, body: RequestBody): GatewayError {
     message: `The upstream does not accept ${param ?? 'a parameter of this request'}. The call log names its reason.`,
   })
 }
-
-/** The faults of threads that upstreams name. */
-const THREAD_FAULTS: readonly ThreadFault[] = [
-  'thread_not_found',
-  'thread_already_continued',
-  'thread_continue_in_flight',
-  'thread_unsupported_request',
-]
 
 /** Returns what a client needs to know to go on if the thread is at fault; a line may not know threads at all. */
 function threadDetailsOf({ error, param }: Failure, { json }: RequestBody) {
