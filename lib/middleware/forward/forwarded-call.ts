@@ -142,7 +142,7 @@ export class ForwardedCall implements AttemptPolicy {
     Object.assign(target.lineHeaders, signed)
     const opening = await send()
     // The body has been read: only the next request can be signed anew.
-    if (exchange.status === 401) signer.refused(signed)
+    if (exchange.status === 401) signer.refused?.(signed)
     return opening
   }
 

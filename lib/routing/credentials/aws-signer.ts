@@ -41,10 +41,6 @@ export class AwsSigner implements LineSigner {
       throw new UnsentError(`no AWS credentials: ${/^\w{1,60}$/.test(name) ? name : 'Error'}`)
     }
   }
-
-  refused(): boolean {
-    return false
-  }
 }
 
 /** What is signed, in the form of the AWS SDKs. */

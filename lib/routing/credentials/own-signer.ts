@@ -24,10 +24,6 @@ export class OwnSigner implements LineSigner {
     }
     return checked(given)
   }
-
-  refused(): boolean {
-    return false
-  }
 }
 
 const NO_HEADERS = '"sign" of the line must return headers'

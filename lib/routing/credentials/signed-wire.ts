@@ -55,7 +55,8 @@ export class SignedWire implements Wire {
   /** A line that refuses what it was sent gets something fresh, once. It has done nothing yet. */
   signsAnew(handler: ConnectionAware): boolean {
     const sent = this.#sent.get(handler)
-    if (!sent || sent.anew || !this.#signer.refused(sent.headers)) return false
+    if (!sent || sent.anew || !this.#signer.refused) return false
+    this.#signer.refused(sent.headers)
     this.#sent.set(handler, { ...sent, anew: true })
     return true
   }

@@ -9,6 +9,6 @@ export interface LineSigner {
   readonly needsBody: boolean
   /** Returns the headers to add. Rejects with an `UnsentError`. */
   sign(request: SignableRequest): SignedHeaders | Promise<SignedHeaders>
-  /** Drops what a line refused with 401. Returns whether a request may be signed anew. */
-  refused(headers: SignedHeaders): boolean
+  /** Drops what a line refused with 401, so that the request may be signed anew. Absent: nothing else would come of it. */
+  refused?(headers: SignedHeaders): void
 }

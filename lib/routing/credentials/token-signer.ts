@@ -15,9 +15,8 @@ export class TokenSigner implements LineSigner {
     return typeof token === 'string' ? bearer(token) : token.then(bearer)
   }
 
-  refused({ authorization = '' }: SignedHeaders): boolean {
+  refused({ authorization = '' }: SignedHeaders): void {
     this.#tokens.refuse(authorization.slice('Bearer '.length))
-    return true
   }
 }
 
