@@ -193,25 +193,35 @@ describe('what is passed on unread', () => {
       )
     })
 
-  it('costs its own attempt if the proxy hangs, and another line gets the whole body', async (t) => {
-    const { authority, proxy } = await world(t)
-    proxy.script = () => {}
-    const spare = createTcpServer((socket) => {
-      socket.on('error', () => {}).on('data', () => {})
-      setTimeout(() => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'), 50)
+  const silences: [what: string, said: string][] = [
+    ['hangs', ''],
+    ['opens a tunnel that hangs', 'HTTP/1.1 200 OK\r\n\r\n'],
+  ]
+  for (const [what, said] of silences)
+    it(`costs its own attempt if the proxy ${what}, and another line gets the whole body`, async (t) => {
+      const { authority, proxy } = await world(t)
+      const ended = Promise.withResolvers<void>()
+      proxy.script = (socket) => {
+        socket.resume().on('end', ended.resolve).on('close', ended.resolve)
+        socket.write(said)
+      }
+      const spare = createTcpServer((socket) => {
+        socket.on('error', () => {}).on('data', () => {})
+        setTimeout(() => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'), 50)
+      })
+      await new Promise<void>((resolve) => spare.listen(0, '127.0.0.1', resolve))
+      t.after(() => spare.close())
+      const { port } = spare.address() as AddressInfo
+      const first = {
+        url: `https://${HOST}`,
+        proxy: proxy.url,
+        tls: { ca: authority.caFile },
+        timeouts: { connectMs: 200 },
+      }
+      const rules = [{ path: '/v1/files', lines: ['line-0', 'line-1'], price: { perRequest: '0.01' } }]
+      const gateway = await forwardGateway(t, { lines: [first, `http://127.0.0.1:${port}`], rules })
+      const answer = await gateway.ask('/v1/files', { method: 'POST', body: 'x'.repeat(1000) })
+      assert.deepEqual([answer.status, await answer.text()], [200, 'ok'])
+      await ended.promise
     })
-    await new Promise<void>((resolve) => spare.listen(0, '127.0.0.1', resolve))
-    t.after(() => spare.close())
-    const { port } = spare.address() as AddressInfo
-    const first = {
-      url: `https://${HOST}`,
-      proxy: proxy.url,
-      tls: { ca: authority.caFile },
-      timeouts: { connectMs: 200 },
-    }
-    const rules = [{ path: '/v1/files', lines: ['line-0', 'line-1'], price: { perRequest: '0.01' } }]
-    const gateway = await forwardGateway(t, { lines: [first, `http://127.0.0.1:${port}`], rules })
-    const answer = await gateway.ask('/v1/files', { method: 'POST', body: 'x'.repeat(1000) })
-    assert.deepEqual([answer.status, await answer.text()], [200, 'ok'])
-  })
 })

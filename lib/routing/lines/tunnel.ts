@@ -21,8 +21,7 @@ export interface TunnelOptions {
 export function openTunnel(
   { hostname, port }: TunnelEnd,
   { proxy, timeoutMs, ca }: TunnelOptions,
-  done: (error: Error | null, socket?: Socket) => void,
-): void {
+): Promise<Socket> {
   const at = new URL(proxy)
   const host = hostname.includes(':') && !hostname.startsWith('[') ? `[${hostname}]` : hostname
   const path = `${host}:${port}`
@@ -38,31 +37,22 @@ export function openTunnel(
   const late = setTimeout(() => {
     request.destroy(new UnsentError('the proxy took too long', true))
   }, timeoutMs)
-  let settled = false
-  const settle = (error: Error | null, socket?: Socket): void => {
-    clearTimeout(late)
-    if (settled) socket?.destroy()
-    else {
-      settled = true
-      done(error, socket)
-    }
-  }
-  request
-    .on('connect', ({ statusCode = 0 }, socket) => {
-      if (statusCode >= 200 && statusCode < 300) settle(null, socket as Socket)
-      else {
+  return new Promise<Socket>((resolve, reject) => {
+    request
+      .on('connect', ({ statusCode = 0 }, socket) => {
+        if (statusCode >= 200 && statusCode < 300) {
+          resolve(socket as Socket)
+          return
+        }
         socket.destroy()
-        settle(new UnsentError(`the proxy answered ${statusCode}`))
-      }
-    })
-    .on('error', (error: NodeJS.ErrnoException) => {
-      settle(
-        error instanceof UnsentError
-          ? error
-          : new UnsentError(`the proxy cannot be reached (${error.code ?? error.name})`),
-      )
-    })
-    .end()
+        reject(new UnsentError(`the proxy answered ${statusCode}`))
+      })
+      .on('error', (error: NodeJS.ErrnoException) => {
+        const fault = `the proxy cannot be reached (${error.code ?? error.name})`
+        reject(error instanceof UnsentError ? error : new UnsentError(fault))
+      })
+      .end()
+  }).finally(() => clearTimeout(late))
 }
 
 function authorization({ username, password }: URL): { 'proxy-authorization'?: string } {
