@@ -70,11 +70,11 @@ export interface UsageSummary {
   readonly minutes?: number
   readonly source: Usage['source']
   /** What the line reported, if that was bounded. */
-  readonly reported?: CountSummary
+  readonly reported?: Partial<UsageCounts>
 }
 
-/** The counts of a usage that there are. */
-type CountSummary = Partial<Omit<UsageSummary, 'source' | 'reported'>>
+type UsageCounts = Omit<UsageSummary, 'source' | 'reported'>
+type CountName = Exclude<keyof Usage | keyof ReportedUsage, 'source' | 'reported'>
 
 /** The limit that refused a call. */
 export interface LimitSummary {
@@ -121,7 +121,11 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
       provider: request.provider ?? null,
     },
     routing: routing && routingOf(routing),
-    usage: usage && summaryOf(usage),
+    usage: usage && {
+      ...countsOf(usage),
+      source: usage.source,
+      ...(usage.reported && { reported: countsOf(usage.reported) }),
+    },
     billing: call.billing && billingOf(call.billing),
     limit: call.limit && {
       kind: call.limit.kind,
@@ -137,34 +141,19 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
   }
 }
 
-function summaryOf(usage: Usage): UsageSummary {
-  return {
-    input_tokens: usage.inputTokens,
-    cached_input_tokens: usage.cachedInputTokens,
-    cache_write_tokens: usage.cacheWriteTokens,
-    output_tokens: usage.outputTokens,
-    source: usage.source,
-    ...(usage.cacheWrite1hTokens !== undefined && { cache_write_1h_tokens: usage.cacheWrite1hTokens }),
-    ...(usage.audioInputTokens !== undefined && { audio_input_tokens: usage.audioInputTokens }),
-    ...(usage.audioOutputTokens !== undefined && { audio_output_tokens: usage.audioOutputTokens }),
-    ...(usage.reasoningTokens !== undefined && { reasoning_tokens: usage.reasoningTokens }),
-    ...(usage.images !== undefined && { images: usage.images }),
-    ...(usage.seconds !== undefined && { seconds: usage.seconds }),
-    ...(usage.searchUnits !== undefined && { search_units: usage.searchUnits }),
-    ...(usage.minutes !== undefined && { minutes: usage.minutes }),
-    ...(usage.reported && { reported: countsOf(usage.reported) }),
+/** Returns the counts that there are, as entries name them. */
+function countsOf(usage: Usage): UsageCounts
+function countsOf(reported: ReportedUsage): Partial<UsageCounts>
+function countsOf(counts: { readonly [Name in CountName]?: number | undefined }): object {
+  const named: Record<string, number> = {}
+  for (const name in COUNT_NAMES) {
+    const count = counts[name as CountName]
+    if (count !== undefined) named[COUNT_NAMES[name as CountName]] = count
   }
+  return named
 }
 
-/** Writes `inputTokens` as `input_tokens`. */
-function countsOf(reported: ReportedUsage): CountSummary {
-  const counts = Object.entries(reported).filter(
-    ([name, count]) => name in COUNT_NAMES && count !== undefined,
-  )
-  return Object.fromEntries(counts.map(([name, count]) => [COUNT_NAMES[name], count]))
-}
-
-const COUNT_NAMES: Readonly<Record<string, keyof CountSummary>> = {
+const COUNT_NAMES = {
   inputTokens: 'input_tokens',
   cachedInputTokens: 'cached_input_tokens',
   cacheWriteTokens: 'cache_write_tokens',
@@ -174,8 +163,10 @@ const COUNT_NAMES: Readonly<Record<string, keyof CountSummary>> = {
   audioOutputTokens: 'audio_output_tokens',
   reasoningTokens: 'reasoning_tokens',
   images: 'images',
+  seconds: 'seconds',
   searchUnits: 'search_units',
-} satisfies Record<keyof ReportedUsage, keyof CountSummary>
+  minutes: 'minutes',
+} as const satisfies Record<CountName, keyof UsageCounts>
 
 function bodyOf(idempotency: IdempotencyTrace, ending: CallEnding | undefined): string | null {
   if (idempotency.partsApart > 0) return null
