@@ -1,16 +1,10 @@
 import type { Attributes, Meter, Observable } from '@opentelemetry/api'
 import { heldBodyBytes } from '../../core/body-budget/index.ts'
 import type { Catalog, Line } from '../../core/catalog/index.ts'
+import type { LeasePoolStats } from '../../ledger/pool/lease-pool.ts'
+import type { LineReading } from '../../routing/lines/line-status.ts'
 import { ATTRIBUTE } from './attributes.ts'
 import type { VideoCharges } from './video-charges.ts'
-
-/** The figures of a line, as `LineRegistry.reading` returns them. */
-export interface CircuitReading {
-  readonly inFlight: number
-  readonly connections: number
-  readonly circuit: 'closed' | 'open' | 'half_open'
-  readonly circuitChanges: Readonly<Record<'closed' | 'open' | 'half_open', number>>
-}
 
 /** Whether a store is away, and how often it has gone away. */
 export interface StoreReading {
@@ -19,19 +13,7 @@ export interface StoreReading {
 }
 
 /** The figures of a `LeasePool` that metrics report. */
-export interface PoolFigures {
-  readonly outages: number
-  readonly queued: number
-  readonly queuedBytes: number
-  readonly queuedMs: number
-  readonly setAside: number
-  readonly heldUp: number
-  readonly waiting: number
-  readonly leases: number
-  readonly leasesLost: number
-  readonly overruns: number
-  readonly leasesSwept: number
-}
+export type PoolFigures = Omit<LeasePoolStats, 'wallets'>
 
 /** The connections of a pool. */
 export interface ConnectionFigures {
@@ -52,7 +34,7 @@ export interface WebhookFigures {
 /** The objects whose states are read when metrics are collected. Each member is optional. */
 export interface GatewayStates {
   /** The states of the catalogue's lines: a `LineRegistry`. */
-  readonly lines?: { reading(line: Line): CircuitReading }
+  readonly lines?: { reading(line: Line): LineReading }
   /** Leases and settlements: a `LeasePool`. Its ledger is reported as the store `ledger`. */
   readonly pool?: { readonly away: boolean; readonly stats: PoolFigures }
   /** The queue of the call log: a `CallLogWriter`. */
