@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
 import { hostedTool } from '../requests/hosted-tool.ts'
 import { isStrict } from '../requests/strict-schema.ts'
-import { isAnthropicSearch, maySearch, searchOfMessage } from '../requests/web-search.ts'
+import { asksForSearch, isAnthropicSearch, searchOfMessage } from '../requests/web-search.ts'
 import { type LeaveOut, type RequestContext, refuse } from '../translation.ts'
 
 /**
@@ -10,17 +10,16 @@ import { type LeaveOut, type RequestContext, refuse } from '../translation.ts'
  *
  * @throws {Untranslatable} naming the tool or the choice.
  */
-export function toolMembers(
-  json: JsonObject,
-  { upstreamModel, leaveOut = refuse }: RequestContext,
-): JsonObject {
+export function toolMembers(json: JsonObject, context: RequestContext): JsonObject {
+  const { leaveOut = refuse } = context
   const tools: JsonObject[] = []
   let search: { readonly name: unknown; readonly options: JsonObject | undefined } | undefined
   for (const [i, tool] of objectsIn(json.tools).entries()) {
     const path = `tools[${i}]`
     if (isAnthropicSearch(tool.type)) {
-      const isKnown = leaveOut === refuse || maySearch(upstreamModel)
-      const options = isKnown ? searchOfMessage(tool, path, leaveOut) : hostedTool(tool.type, path, leaveOut)
+      const options = asksForSearch(context)
+        ? searchOfMessage(tool, path, leaveOut)
+        : hostedTool(tool.type, path, leaveOut)
       search = { name: tool.name, options }
     } else {
       const translated = functionOf(tool, path, leaveOut)

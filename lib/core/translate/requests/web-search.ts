@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
-import type { LeaveOut } from '../translation.ts'
+import { type LeaveOut, type RequestContext, refuse } from '../translation.ts'
 
 /** The version of Anthropic's web search that all its models have. */
 const ANTHROPIC_SEARCH = 'web_search_20250305'
@@ -14,11 +14,11 @@ export const SEARCH_NAME = 'web_search'
 export type SearchOptions = JsonObject
 
 /**
- * Whether a model may know `web_search_options`, by the upstream's name. OpenAI's other models, and most other providers,
- * refuse requests that have them.
+ * Whether a request is sent with `web_search_options`. OpenAI's models without "search" in the upstream's name, and most
+ * other providers, refuse it, which is right only if the search may not be left out.
  */
-export function maySearch(upstreamModel: string): boolean {
-  return /search|sonar|:online/.test(upstreamModel)
+export function asksForSearch({ upstreamModel, leaveOut = refuse }: RequestContext): boolean {
+  return leaveOut === refuse || /search|sonar|:online/.test(upstreamModel)
 }
 
 /** Whether a tool is OpenAI's web search, in any of its versions. */

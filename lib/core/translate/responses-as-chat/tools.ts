@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
 import { hostedTool } from '../requests/hosted-tool.ts'
 import { isStrict } from '../requests/strict-schema.ts'
-import { isOpenAiSearch, maySearch, SEARCH_NAME, searchOfResponse } from '../requests/web-search.ts'
+import { asksForSearch, isOpenAiSearch, SEARCH_NAME, searchOfResponse } from '../requests/web-search.ts'
 import { type LeaveOut, type RequestContext, refuse } from '../translation.ts'
 import { chatName, withoutNamespaces } from './namespaces.ts'
 
@@ -33,16 +33,13 @@ export function toolMembers(json: JsonObject, leaveOut: LeaveOut): JsonObject {
  * @param json the response request.
  * @param chat what it was translated into.
  */
-export function plainSearch(
-  json: JsonObject,
-  chat: JsonObject,
-  { upstreamModel, leaveOut = refuse }: RequestContext,
-): JsonObject {
+export function plainSearch(json: JsonObject, chat: JsonObject, context: RequestContext): JsonObject {
+  const { leaveOut = refuse } = context
   const { web_search_options: options, tool_choice: choice, ...rest } = chat
   if (!isJsonObject(options)) return chat
   const { filters, ...plain } = options
   const at = objectsIn(json.tools).findIndex(({ type }) => isOpenAiSearch(type))
-  const isKnown = leaveOut === refuse || maySearch(upstreamModel)
+  const isKnown = asksForSearch(context)
   if (!isKnown) hostedTool(SEARCH_NAME, `tools[${at}]`, leaveOut)
   else if (filters) leaveOut(`tools[${at}].filters`)
   const chosen = isJsonObject(choice) ? choice.type !== SEARCH_NAME : rest.tools !== undefined
