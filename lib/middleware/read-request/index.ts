@@ -1,1 +1,2 @@
-export { type ReadRequestOptions, readRequest } from './read-request.ts'
+export { readRequest } from './read-request.ts'
+export type { ReadRequestOptions } from './read-request-options.ts'

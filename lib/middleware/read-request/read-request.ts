@@ -1,29 +1,17 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { budgetOf } from '../../core/body-budget/index.ts'
-import {
-  type Call,
-  callOf,
-  type EarlyRefuser,
-  type RequestBody,
-  readAttribution,
-  readTags,
-} from '../../core/call/index.ts'
+import { type Call, callOf, type RequestBody, readAttribution, readTags } from '../../core/call/index.ts'
 import type { Catalog } from '../../core/catalog/index.ts'
-import { type CatalogSource, catalogFrom, neededCatalog } from '../../core/catalog-source/index.ts'
 import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
 import {
   ENDPOINT_BY_KIND,
   editMembers,
-  estimateTokens,
   OPERATIONS,
   type Operation,
   type RequestFacts,
   referencesIn,
   surelyAccepts,
-  type TokenEstimator,
   variantIn,
 } from '../../core/operations/index.ts'
-import { aFunction, aNumber, checkOptions, type OptionRules } from '../../core/options/index.ts'
 import { errorOf, settled } from '../../core/own-functions/index.ts'
 import { MAX_BYTES_AT_ONCE, takeTurn } from '../../core/turns/index.ts'
 import { describeIssue, describeVariant } from './describe-issue.ts'
@@ -31,59 +19,7 @@ import { factsInTurns } from './facts-in-turns.ts'
 import { constraintOf, givenConstraint } from './given-constraint.ts'
 import { givenPolicy } from './given-policy.ts'
 import { doesNotStream, requireFeatures, requireWindow } from './model-fit.ts'
-import { ownEstimator, ownModel, ownOperation } from './own-options.ts'
-import { bodyReader } from './read-body.ts'
-
-/** Options of {@link readRequest}. */
-export interface ReadRequestOptions {
-  /**
-   * The models and lines; a function if they can change while the app runs. If it returns the same catalogue for the
-   * same call every time, running calls finish with the catalogue that they began with.
-   */
-  catalog: CatalogSource
-  /**
-   * The endpoint, or a function of the request, for a path of your own. Defaults to the one that the path ends with.
-   */
-  operation?: Operation | ((req: Request) => Operation)
-  /**
-   * The model of a request whose path names it. It takes the place of the body's. Defaults to the body's `model`.
-   *
-   * @example
-   * model: (req) => req.params.deployment
-   */
-  model?: (req: Request) => string
-  /** The largest body in bytes, after decompression. Defaults to 20 MiB. */
-  bodyLimitBytes?: number
-  /**
-   * The most bytes of bodies that have not come whole, in this process; those of one key take at most twice
-   * `bodyLimitBytes`. Defaults to 256 MiB, or `bodyLimitBytes` if that is more.
-   */
-  bodyBudgetBytes?: number | undefined
-  /**
-   * Middlewares that come later, which are asked before a body of more than 16 KiB is read: what they refuse whatever
-   * the body is need not be read. Defaults to none.
-   */
-  before?: readonly EarlyRefuser[]
-  /** Estimates the tokens of a text. Defaults to an estimator without tokenizer tables, within 15 % on average. */
-  estimateTokens?: TokenEstimator
-}
-
-const RULES: OptionRules<ReadRequestOptions> = {
-  catalog: neededCatalog,
-  operation: {
-    be: 'an operation of express-model-gateway/operations, or a function of the request that returns one',
-    accepts: (value) => typeof value === 'function' || typeof (value as Operation | null)?.path === 'string',
-  },
-  model: aFunction('a function of the request that returns the name of a model'),
-  bodyLimitBytes: aNumber('a positive number of bytes', Number.MIN_VALUE),
-  bodyBudgetBytes: aNumber('a positive number of bytes', Number.MIN_VALUE),
-  before: {
-    be: 'an array of middlewares with refuseEarly, such as [rateLimit()]',
-    accepts: (value) =>
-      Array.isArray(value) && value.every((each) => typeof each?.refuseEarly === 'function'),
-  },
-  estimateTokens: aFunction('a function of a text that returns its tokens'),
-}
+import { planOf, type ReadRequestOptions } from './read-request-options.ts'
 
 const NO_OPERATION =
   'readRequest: the path of this route does not say which operation it is; give "operation", such as chatCompletions'
@@ -103,14 +39,7 @@ function isOwnPath({ route }: Request): boolean {
  * app.post('/v1/chat/completions', readRequest({ catalog }), route({ catalog }))
  */
 export function readRequest(options: ReadRequestOptions): RequestHandler {
-  checkOptions('readRequest', options, RULES)
-  const { catalog, bodyLimitBytes = 20 * 1024 * 1024 } = options
-  const estimate = options.estimateTokens ? ownEstimator(options.estimateTokens) : estimateTokens
-  const catalogOf = catalogFrom(catalog)
-  const { before = [], bodyBudgetBytes } = options
-  const given = typeof options.operation === 'function' ? ownOperation(options.operation) : options.operation
-  const modelOf = options.model && ownModel(options.model)
-  const readBody = bodyReader(bodyLimitBytes, budgetOf('readRequest', bodyLimitBytes, bodyBudgetBytes))
+  const { catalogOf, operation: given, modelOf, before, estimate, readBody } = planOf(options)
 
   return function readRequest(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
