@@ -2,6 +2,7 @@ export { parseExactly } from './exact-parse.ts'
 export { endOfString, type JsonTally, jsonExcess, newTally } from './json-bounds.ts'
 export {
   isJsonObject,
+  isText,
   JsonFault,
   type JsonObject,
   nonEmptyString,

@@ -18,6 +18,11 @@ export function objectsIn(value: unknown): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }
 
+/** Whether a value is a string that is not empty. */
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
 /** Returns a string that is not empty, and undefined for anything else. */
 export function nonEmptyString(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, nonEmptyString, parseJson } from '../json/index.ts'
+import { isJsonObject, isText, type JsonObject, parseJson } from '../json/index.ts'
 import type { StreamEvent } from '../protocols/index.ts'
 import { readImageUsage, TOKENS_PER_PARTIAL_IMAGE, tokensPerImage } from './images-answer.ts'
 import {
@@ -56,8 +56,7 @@ export class ImageStreamReader implements StreamReader {
     const type = typeof event.type === 'string' ? event.type : name
     if (type === 'error' || event.error) return { ...reading, error: event.error ?? event }
     reading.json = event
-    if (nonEmptyString(event.b64_json) === undefined && nonEmptyString(event.url) === undefined)
-      return reading
+    if (!isText(event.b64_json) && !isText(event.url)) return reading
     if (type?.endsWith('.partial_image')) this.#begin(event)
     else if (type?.endsWith('.completed')) this.#finish(event)
     else return reading

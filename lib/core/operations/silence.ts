@@ -1,4 +1,4 @@
-import { isJsonObject, tokenCount } from '../json/index.ts'
+import { isJsonObject, isText, tokenCount } from '../json/index.ts'
 
 type Request = Readonly<Record<string, unknown>>
 
@@ -49,7 +49,7 @@ export function isModerated(stopReason: unknown): boolean {
 const MODERATED = /^(?:content_filter|guardrail_intervened|sensitive$|safety$)/i
 
 function hasStops(stop: unknown): boolean {
-  return (typeof stop === 'string' && stop !== '') || (Array.isArray(stop) && stop.length > 0)
+  return isText(stop) || (Array.isArray(stop) && stop.length > 0)
 }
 
 function reasoned(usage: unknown): boolean {

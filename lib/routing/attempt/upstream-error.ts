@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isJsonObject, type JsonObject, parseJson } from '../../core/json/index.ts'
+import { isJsonObject, isText, type JsonObject, nonEmptyString, parseJson } from '../../core/json/index.ts'
 
 /** An upstream's error object, whatever its shape. */
 export interface UpstreamError {
@@ -108,8 +108,7 @@ export function errorInPlaceOf(body: unknown): unknown {
   const holder = Array.isArray(body) ? body[0] : body
   if (!isJsonObject(holder)) return undefined
   const { error, type, object } = holder
-  if ((isJsonObject(error) && Object.keys(error).length > 0) || (typeof error === 'string' && error !== ''))
-    return holder
+  if ((isJsonObject(error) && Object.keys(error).length > 0) || isText(error)) return holder
   return type === 'error' || object === 'error' ? holder : undefined
 }
 
@@ -137,5 +136,5 @@ function text(value: unknown): string {
 }
 
 function nonEmpty(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value.slice(0, MAX_TEXT_LENGTH) : undefined
+  return nonEmptyString(value)?.slice(0, MAX_TEXT_LENGTH)
 }

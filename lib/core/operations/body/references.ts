@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors/index.ts'
-import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
+import { isJsonObject, isText, type JsonObject, objectsIn } from '../../json/index.ts'
 import { kindOfHolder, kindOfList, kindOfMember, kindOfType } from './reference-names.ts'
 
 /** A thing that an upstream keeps, such as a file or a response, as a request names it. */
@@ -159,8 +159,8 @@ function kindOfItem(item: JsonObject): string | undefined {
 }
 
 function isWholeReasoning({ encrypted_content: sealed, content, summary }: JsonObject): boolean {
-  if (typeof sealed === 'string' && sealed !== '') return true
-  const hasText = ({ text }: JsonObject): boolean => typeof text === 'string' && text !== ''
+  if (isText(sealed)) return true
+  const hasText = ({ text }: JsonObject): boolean => isText(text)
   return objectsIn(content).some(hasText) || objectsIn(summary).some(hasText)
 }
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, objectsIn, tokenCount } from '../../json/index.ts'
+import { isJsonObject, isText, type JsonObject, objectsIn, tokenCount } from '../../json/index.ts'
 import type { AnswerReading, KeptName, ReportedUsage, Substance } from '../operation.ts'
 import { isExpectedSilence, isModerated } from '../silence.ts'
 import { SpeechCount, TOKENS_PER_MADE_IMAGE } from '../tokens/made-media.ts'
@@ -225,6 +225,5 @@ function textIn(value: unknown, member: string): string {
   return typeof text === 'string' ? text : ''
 }
 
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 const isFilled = (value: unknown): boolean => Array.isArray(value) && value.length > 0
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null

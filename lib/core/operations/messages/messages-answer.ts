@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, objectsIn } from '../../json/index.ts'
+import { isJsonObject, isText, type JsonObject, objectsIn } from '../../json/index.ts'
 import type { AnswerReading, KeptName, Substance } from '../operation.ts'
 import { isExpectedSilence, isModerated } from '../silence.ts'
 import { sealedTokens } from '../tokens/made-media.ts'
@@ -85,10 +85,6 @@ export function blockHasOutput(block: AnswerBlock): boolean {
   if (block.type === 'text') return isText(block.text)
   if (block.type === 'thinking') return isText(block.thinking) || isText(block.signature)
   return true
-}
-
-export function isText(value: unknown): boolean {
-  return typeof value === 'string' && value !== ''
 }
 
 /** Returns the tokens of thinking that a block has sealed. */

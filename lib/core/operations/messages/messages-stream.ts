@@ -1,4 +1,4 @@
-import { parseJson } from '../../json/index.ts'
+import { isText, parseJson } from '../../json/index.ts'
 import type { StreamEvent } from '../../protocols/index.ts'
 import {
   type FrameReading,
@@ -14,7 +14,6 @@ import {
   type AnswerBlock,
   blockHasOutput,
   blockText,
-  isText,
   keptContainer,
   keptOfBlock,
   keptOfThread,

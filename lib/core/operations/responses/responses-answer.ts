@@ -1,4 +1,4 @@
-import { isJsonObject, objectsIn } from '../../json/index.ts'
+import { isJsonObject, isText, objectsIn } from '../../json/index.ts'
 import { tokensPerImage } from '../images-answer.ts'
 import type { AnswerReading, KeptName, Substance } from '../operation.ts'
 import { isExpectedSilence, isModerated } from '../silence.ts'
@@ -71,7 +71,7 @@ export function keptOfItem({ id, container_id: container }: OutputItem): KeptNam
 }
 
 export function isId(id: unknown): id is string {
-  return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH
+  return isText(id) && id.length <= MAX_ID_LENGTH
 }
 
 /** Returns the substance of a response that has ended. */
@@ -103,10 +103,7 @@ export function stoppedByModeration({ incomplete_details: details }: ResponseObj
 /** Whether an item counts as output: text, a refusal, readable or encrypted reasoning, or a tool call. */
 export function itemHasOutput(item: OutputItem): boolean {
   if (item.type === 'message') return objectsIn(item.content).some((part) => partText(part) !== '')
-  if (item.type === 'reasoning') {
-    const isSealed = typeof item.encrypted_content === 'string' && item.encrypted_content !== ''
-    return isSealed || reasoningText(item) !== ''
-  }
+  if (item.type === 'reasoning') return isText(item.encrypted_content) || reasoningText(item) !== ''
   // A list of a server's tools comes before the model has produced anything.
   return item.type !== 'mcp_list_tools'
 }

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../json/index.ts'
+import { type JsonObject, nonEmptyString } from '../../json/index.ts'
 import { chatUsage } from '../answers/usage.ts'
 import type { TranslatedUsage } from '../translation.ts'
 
@@ -29,7 +29,7 @@ export class ChatChunkWriter {
   begin({ id, model }: JsonObject = {}): string {
     if (this.begun) return ''
     const head = JSON.stringify({
-      id: typeof id === 'string' && id !== '' ? id : `chatcmpl-${this.#created}`,
+      id: nonEmptyString(id) ?? `chatcmpl-${this.#created}`,
       object: 'chat.completion.chunk',
       created: this.#created,
       model: typeof model === 'string' ? model : '',

@@ -1,5 +1,11 @@
 import { hash } from 'node:crypto'
-import { isJsonObject, type JsonObject, type JsonTally, parseJsonObject } from '../../json/index.ts'
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonTally,
+  nonEmptyString,
+  parseJsonObject,
+} from '../../json/index.ts'
 
 /** The ids that every protocol accepts; OpenAI's length limit is the smallest. */
 const COMMON_ID = /^[a-zA-Z0-9_-]{1,40}$/
@@ -50,5 +56,5 @@ export function sealOf(id: string, tally: JsonTally): { extra_content?: JsonObje
  * @param index the position of the call in the answer.
  */
 export function toolIdInAnswer(id: unknown, answerId: unknown, index: number): string {
-  return toolId(typeof id === 'string' && id !== '' ? id : `${String(answerId)}:${index}`)
+  return toolId(nonEmptyString(id) ?? `${String(answerId)}:${index}`)
 }

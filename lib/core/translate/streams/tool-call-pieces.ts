@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../json/index.ts'
+import { isJsonObject, type JsonObject, nonEmptyString } from '../../json/index.ts'
 import { sealedToolId, toolIdInAnswer } from '../parts/tool-ids.ts'
 
 /** A tool call whose pieces come in chunks. */
@@ -66,7 +66,7 @@ export class ToolCallPieces<ToolCall> {
 
   /** Some upstreams send no index, or the same one for all calls: then a new id with a name begins a new call. */
   #pendingCall({ index, id }: JsonObject, name: string): PendingCall<ToolCall> {
-    const given = typeof id === 'string' && id !== '' ? id : undefined
+    const given = nonEmptyString(id)
     const known = typeof index === 'number' ? this.#byIndex.get(index) : this.#latest
     const continues =
       known && (given === undefined || given === known.id || name === '' || known.call === undefined)
