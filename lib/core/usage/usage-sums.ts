@@ -66,13 +66,8 @@ export class UsageSums {
     this.outputTokens += sign * whole(share.outputTokens)
     this.images += sign * whole(share.images)
     this.milliseconds += sign * whole(share.seconds * 1000)
-    if (sign === 1) {
-      this.charged += share.charged
-      this.cost += share.cost
-    } else {
-      this.charged -= share.charged
-      this.cost -= share.cost
-    }
+    this.charged += BigInt(sign) * share.charged
+    this.cost += BigInt(sign) * share.cost
     if (share.durationMs !== null)
       (this.durations[rangeOf(share.durationMs)] as number) += sign * share.requests
   }

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http'
 import {
-  type AnswerBytes,
   bytesOfEntry,
   type Call,
   type CallEnding,
@@ -92,7 +91,7 @@ export class BilledCall implements Bill, PartsOf {
     const cost = this.#costOf(ending)
     if (!cost || this.#settled) return undefined
     if (cost.amount === 0n && this.#isFree()) return undefined
-    const outcome = this.#charge(cost, ending, ending.unsent)
+    const outcome = this.#charge(cost, ending)
     if (outcome instanceof Promise) return outcome.then((known) => this.#goOn(known))
     if (outcome !== 'confirmed') this.#goOn(outcome)
     return undefined
@@ -136,8 +135,9 @@ export class BilledCall implements Bill, PartsOf {
   }
 
   /** Keeps a large answer apart first, so that its size shows in no other charge. */
-  #charge(due: Cost, ending: CallEnding, unsent: AnswerBytes | null): SettleOutcome | Promise<SettleOutcome> {
+  #charge(due: Cost, ending: CallEnding): SettleOutcome | Promise<SettleOutcome> {
     const call = this.#call
+    const { unsent } = ending
     const { amount, items } = due.amount > this.reserved ? boundedCost(call, due, this.#reservation) : due
     this.#settled = true
     if (call.entryBy === 'ledger' && this.#reservation.settlesRecords) {
@@ -270,7 +270,7 @@ export class BilledCall implements Bill, PartsOf {
     const ending = outcome && { outcome, unsent: null }
     const cost = ending && !this.#settled ? this.#costOf(ending) : undefined
     if (ending && cost && (cost.amount > 0n || !this.#isFree())) {
-      void this.#charge(cost, ending, null)
+      void this.#charge(cost, ending)
       void this.#letGo()
     } else this.#reservation.release()
   }
