@@ -9,7 +9,7 @@ import {
 import type { GatewayError } from '../../core/errors/index.ts'
 import type { CallUsage } from '../../core/usage/index.ts'
 import type { Budgets } from '../../ledger/budgets/budgets.ts'
-import { type Bill, Reservation } from '../../ledger/pool/reservation.ts'
+import { type Bill, Reservation, type ReserveRefusal } from '../../ledger/pool/reservation.ts'
 import { usageOf } from './cost.ts'
 
 /** The bill of a call, with what its parts add up to. */
@@ -34,13 +34,23 @@ export async function holdPart(
   bill: PartsOf,
   paidFrom: Reservation,
   item: ChargeItem,
-  { budgets }: BilledDeps,
+  deps: BilledDeps,
 ): Promise<HeldPart | GatewayError> {
   const held = await paidFrom.more(amountOf([item]))
-  if (held instanceof Reservation) return new BilledPart(call, bill, held, item)
-  bill.required = held.required
-  bill.available = held.available
-  const { refused, budget } = held
+  return held instanceof Reservation
+    ? new BilledPart(call, bill, held, item)
+    : refuseUnpaid(call, bill, held, deps)
+}
+
+/** Refuses a call, and writes the amounts to the call log. The caller does not see them. */
+export function refuseUnpaid(
+  call: Call,
+  bill: BillingTrace,
+  { refused, required, available, budget }: ReserveRefusal,
+  { budgets }: BilledDeps,
+): GatewayError {
+  bill.required = required
+  bill.available = available
   if (budget) bill.budget = budget.budget
   return call.refuse(refused, budget && budgets?.refusal(refused, budget))
 }

@@ -17,6 +17,7 @@ import { MemoryLedger } from '../../ledger/memory/memory-ledger.ts'
 import { LeasePool, type ReserveClaim, type ReserveRefusal } from '../../ledger/pool/lease-pool.ts'
 import { Reservation } from '../../ledger/pool/reservation.ts'
 import { BilledCall } from './billed-call.ts'
+import { refuseUnpaid } from './billed-part.ts'
 import { WorstCase } from './worst-case.ts'
 
 /** Options of {@link billingGuard}. */
@@ -127,7 +128,7 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
     const isEmpty = pool.seemsEmpty(claim) ?? req.headers.expect !== undefined
     if (!isEmpty) return undefined
     const held = await pool.reserve(claim)
-    if (!(held instanceof Reservation)) return refuse(call, held, budgets)
+    if (!(held instanceof Reservation)) return refuse(call, held)
     held.release()
     return undefined
   }
@@ -136,13 +137,25 @@ export function billingGuard(options: BillingGuardOptions = {}): RequestHandler 
     return budgets?.matching({ ...payer, user, tags }, Date.now()) ?? []
   }
 
+  function refuse(call: Call, refusal: ReserveRefusal): GatewayError {
+    call.billing = {
+      reserved: null,
+      charged: null,
+      required: null,
+      available: null,
+      items: [],
+      own: undefined,
+    }
+    return refuseUnpaid(call, call.billing, refusal, billed)
+  }
+
   function beginLater(call: Call, held: Promise<Answer>, res: Response, next: NextFunction): void {
     void held.then((answer) => begin(call, answer, res, next)).catch(next)
   }
 
   function begin(call: Call, held: Answer, res: Response, next: NextFunction): void {
     if (!(held instanceof Reservation)) {
-      next(refuse(call, held, budgets))
+      next(refuse(call, held))
       return
     }
     if (call.left) {
@@ -185,20 +198,8 @@ function leastOf({ inputPerMillion, perRequest, perSecond }: Price, unit: Operat
   return inputPerMillion + perRequest + (unit === 'seconds' ? perSecond : 0n)
 }
 
-type BudgetsOf = BillingGuardOptions['budgets']
 /** The answer of the pool. */
 type Answer = Reservation | ReserveRefusal
-
-/** Writes the amounts to the call log. The caller does not see them. */
-function refuse(
-  call: Call,
-  { refused, required, available, budget }: ReserveRefusal,
-  budgets: BudgetsOf,
-): GatewayError {
-  call.billing = { reserved: null, charged: null, required, available, items: [], own: undefined }
-  if (budget) call.billing.budget = budget.budget
-  return call.refuse(refused, budget && budgets?.refusal(refused, budget))
-}
 
 function validate(options: BillingGuardOptions) {
   checkOptions('billingGuard', options, RULES)
