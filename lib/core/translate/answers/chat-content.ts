@@ -11,7 +11,7 @@ export interface ChatContent {
 }
 
 /** Reads the content of a chat message; some upstreams send it, and the reasoning, in parts. */
-export function chatContent(message: JsonObject): ChatContent {
+export function readChatContent(message: JsonObject): ChatContent {
   const { content, audio, images, function_call: functionCall } = message
   const { text: ofMember, member } = reasoningIn(message)
   let reasoning = ofMember

@@ -5,7 +5,7 @@ import {
   objectsIn,
   parseJsonObject,
 } from '../../json/index.ts'
-import { type ChatContent, chatContent } from '../answers/chat-content.ts'
+import { type ChatContent, readChatContent } from '../answers/chat-content.ts'
 import { stopReasonOf } from '../answers/finish-reasons.ts'
 import { chatReasoningTokens, messagesUsage } from '../answers/usage.ts'
 import { DETAIL_FORMAT, thinkingBlocks, UNSIGNED, unsignedOf } from '../parts/reasoning-details.ts'
@@ -26,7 +26,7 @@ export function chatAnswerAsMessage(
   const id = nonEmptyString(json.id) ?? `msg_${created}`
   const message = isJsonObject(choice.message) ? choice.message : {}
   const refusal = nonEmptyString(message.refusal)
-  const content = chatContent(message)
+  const content = readChatContent(message)
   const calls = objectsIn(message.tool_calls)
   const cutOff = choice.finish_reason === 'length'
   const uses = calls.flatMap((call, i) =>

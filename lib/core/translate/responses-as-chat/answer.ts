@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, nonEmptyString, objectsIn } from '../../json/index.ts'
-import { type ChatContent, chatContent } from '../answers/chat-content.ts'
+import { type ChatContent, readChatContent } from '../answers/chat-content.ts'
 import { chatReasoningTokens } from '../answers/usage.ts'
 import { sealedToolId, toolIdInAnswer } from '../parts/tool-ids.ts'
 import type { AnswerContext, TranslatedAnswer, TranslatedUsage } from '../translation.ts'
@@ -19,7 +19,7 @@ export function chatAnswerAsResponse(
   const message = isJsonObject(choice.message) ? choice.message : {}
   const shell = responseShell(json, context)
   const counts = { ...usage, reasoningTokens: chatReasoningTokens(json.usage) }
-  const content = chatContent(message)
+  const content = readChatContent(message)
   const output = [
     ...reasoningItem(message, content, shell.id, reasoningForm(context.request)),
     ...webSearchItems(message, String(shell.id), context.request),
