@@ -98,7 +98,10 @@ export class MemoryCallStore implements CallStore {
     this.#pendingChanges.set(id, change)
   }
 
-  /** Inserts an entry in the order of ids. Calls end in about the order in which they began, so it goes near the end. Returns false if it is there. */
+  /**
+   * Inserts an entry in the order of ids. Calls end in about the order in which they began, so it goes near the end.
+   * Returns false if it is there already.
+   */
   #insert(entry: CallLogEntry): boolean {
     const last = this.#entries.at(-1)
     if (last === undefined || last.id < entry.id) {

@@ -74,7 +74,8 @@ export class Call extends Lifecycle {
   /** The only line that may serve the call; null if any line may. */
   pin: Pin | null = null
   /**
-   * Records what an answer leaves at its line, before its ids are sent. Null if it leaves nothing. Returns undefined if there is nothing to wait for.
+   * Records what an answer leaves at its line, before its ids are sent. Null if nothing is recorded. Returns undefined
+   * if there is nothing to wait for.
    */
   keepAnswer: ((answer: KeptAnswer) => Promise<void> | undefined) | null = null
   /** The removed lines with the reasons, and the attempts. */

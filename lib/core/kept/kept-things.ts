@@ -21,8 +21,8 @@ export interface KeptThingsOptions {
   /** The store of records. Defaults to this process's memory. */
   store?: KeptStore
   /**
-   * How long a response, a message, an item or a container can be found after it was last recorded, in milliseconds. Other things
-   * can be found until they are deleted. Defaults to 30 days.
+   * How long a response, a message, an item or a container can be found after it was last recorded, in milliseconds.
+   * Other things can be found until they are deleted. Defaults to 30 days.
    */
   keepMs?: number
   /** How long an operation of the store may take before the store counts as away, in milliseconds. Defaults to 1500. */

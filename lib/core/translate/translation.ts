@@ -113,9 +113,9 @@ export interface Translation extends Translator {
   readonly from: Operation
   /** The endpoint that is called on the line. */
   readonly to: Operation
-  /** Texts, one of which occurs in each request whose conversation holds what only the lines of a translated answer accept. */
+  /** Texts by which a request is recognized whose conversation holds parts that only the translated lines accept. */
   readonly foreign: readonly string[]
-  /** Returns such a request, as a new object, without the reasoning that lines of the caller's own protocol refuse. */
+  /** Returns such a request, as a new object, without what lines of the caller's own protocol refuse. */
   withoutForeign(json: JsonObject): JsonObject
 }
 

@@ -5,7 +5,7 @@ import { HOUR_MS, type UsageShare } from './usage-sums.ts'
 /** How many rows with users and tags the calls of one account in one hour may have, by what one process sees. */
 export const MAX_FINE_ROWS = 2000
 
-/** How many of them are remembered. Beyond it those of the earliest hours and accounts are forgotten, and may be told apart again. */
+/** How many rows are remembered. Beyond that the earliest hours are forgotten; their calls may make new rows. */
 const MAX_REMEMBERED = 200_000
 
 /**

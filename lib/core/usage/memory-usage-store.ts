@@ -14,7 +14,10 @@ interface MemoryRow {
 /** With more rows, users and tags are no longer told apart. */
 const MAX_ROWS = 100_000
 
-/** The usage of calls in this process's memory. A `MemoryLedger` has one; a `MemoryCallStore` adds the calls without a charge. */
+/**
+ * The usage of calls in this process's memory. A `MemoryLedger` has one; a `MemoryCallStore` adds the calls without a
+ * charge.
+ */
 export class MemoryUsageStore implements UsageStore {
   readonly #rows = new Map<string, MemoryRow>()
   readonly #fine = new FineRows()

@@ -78,7 +78,10 @@ function isLookUp({ method, billing, request, routing, outcome }: CallLogEntry):
   return outcome === 'completed' && request === null && routing === null
 }
 
-/** Whether a ledger has a charge of the call, or gets one. A call that costs nothing has one only if money was held, or for its key. */
+/**
+ * Whether a ledger has a charge of the call, or gets one. A call that costs nothing has one only if money was held, or if
+ * it has an Idempotency-Key.
+ */
 function isSettled({ billing, idempotency_key: key }: CallLogEntry): boolean {
   if (!billing || billing.charged === null) return false
   return billing.charged !== '0' || billing.reserved !== '0' || key !== null

@@ -68,9 +68,9 @@ interface ResolvedKey {
 }
 
 /**
- * Checks the API key of a request and writes `call.principal`, and `call.tags` with those of `X-Gateway-Tags`. Refuses in this order: `missing_credential`,
- * `invalid_credential`, `key_disabled`, `key_expired`, `ip_not_allowed`, `region_denied`. Models and quotas are
- * checked once the body has been read.
+ * Checks the API key of a request and writes `call.principal`, and `call.tags` with those of `X-Gateway-Tags`. Refuses
+ * in this order: `missing_credential`, `invalid_credential`, `key_disabled`, `key_expired`, `ip_not_allowed`,
+ * `region_denied`. Models and quotas are checked once the body has been read.
  *
  * The caller's address is `req.ip`: set Express's `trust proxy` if there is a proxy in front.
  *

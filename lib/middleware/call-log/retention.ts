@@ -15,8 +15,8 @@ const PAUSE_MS = 50
 const BATCH_SIZE = 500
 
 /**
- * Deletes expired entries, soon after the start and then every ten minutes, in batches with pauses, so that other queries do not wait long. Several
- * processes may do so on one store.
+ * Deletes expired entries, soon after the start and then every ten minutes, in batches with pauses, so that other
+ * queries do not wait long. Several processes may do so on one store.
  */
 export class Retention {
   readonly #options: RetentionOptions

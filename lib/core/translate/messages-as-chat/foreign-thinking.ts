@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from '../../json/index.ts'
 import { memberOf, UNSIGNED } from '../parts/reasoning-details.ts'
 import { isSealed, toolId } from '../parts/tool-ids.ts'
 
-/** Removes the reasoning, the citations and what ids of tools hold of OpenAI-style lines, which Anthropic-style lines refuse. */
+/** Removes what came from OpenAI-style lines and Anthropic-style lines refuse: reasoning, citations, and seals in ids of tools. */
 export function messagesWithoutForeign(json: JsonObject): JsonObject {
   const { messages } = json
   if (!Array.isArray(messages)) return json
