@@ -58,18 +58,22 @@ describe('the switches of lines', () => {
     await eventually(() => logger.lines.at(-1)?.message === 'store is back', 'the end of the outage')
   })
 
-  it('are not taken from an answer that was overtaken', async () => {
+  it('are read one time after the other: no older answer comes last', async () => {
     lines = new LineRegistry()
     const answers: ((switches: Map<string, boolean>) => void)[] = []
     const all = () => new Promise<Map<string, boolean>>((resolve) => answers.push(resolve))
     switches = new LineSwitches({ store: { all, lifts: noLifts }, lines, pollMs: 4000 })
-    const slow = switches.refresh()
-    const quick = switches.refresh()
-    answers[1]?.(new Map([['l', false]]))
-    await quick
+    const first = switches.refresh()
+    const later = [switches.refresh(), switches.refresh()]
+    await eventually(() => answers.length === 1, 'the first read')
     answers[0]?.(new Map())
-    await slow
+    await first
+    assert.equal(isOn(), true)
+    await eventually(() => answers.length === 2, 'one read for both that came later')
+    answers[1]?.(new Map([['l', false]]))
+    await Promise.all(later)
     assert.equal(isOn(), false)
+    assert.equal(answers.length, 2)
   })
 
   it('lift rests once for each time that the store tells of, and of no other line', async () => {

@@ -1,6 +1,6 @@
 import { type Logger, quietLogger } from '../../core/call/index.ts'
 import { aLogger, anObjectWith, checkOptions, type OptionRules, required } from '../../core/options/index.ts'
-import { StoreGuard } from '../../core/store-guard/index.ts'
+import { aPollTime, Polling, StoreGuard } from '../../core/store-guard/index.ts'
 import type { WalletId } from '../wallet.ts'
 import type { Budget, BudgetPeriod } from './budget.ts'
 import { type BudgetedCall, BudgetIndex } from './budget-index.ts'
@@ -31,10 +31,7 @@ export interface BudgetsOptions {
 
 const RULES: OptionRules<BudgetsOptions> = {
   store: required(anObjectWith('a MemoryBudgetStore or a SqlBudgetStore', 'changes', 'noteRefusal')),
-  pollMs: {
-    be: 'above 0 and at most 4000',
-    accepts: (value) => typeof value === 'number' && value > 0 && value <= 4000,
-  },
+  pollMs: aPollTime,
   logger: aLogger,
 }
 
@@ -51,7 +48,6 @@ const STORE_TIMEOUT_MS = 1000
  */
 export class Budgets {
   readonly #store: BudgetsOptions['store']
-  readonly #pollMs: number
   readonly #logger: Logger
   readonly #guard: StoreGuard
   readonly #index = new BudgetIndex()
@@ -61,20 +57,17 @@ export class Budgets {
   readonly refusals = { account: 0, key: 0, user: 0, tag: 0 }
   /** The periods whose refusals are noted. */
   readonly #noted = new WeakSet<BudgetPeriod>()
+  readonly #polling: Polling
   #version = 0
-  #reading: Promise<void> | undefined
-  #timer: NodeJS.Timeout | undefined
-  #closed = false
 
   constructor(options: BudgetsOptions) {
     checkOptions('Budgets', options, RULES)
-    const { store, pollMs = 2000 } = options
+    const { store, pollMs } = options
     this.#store = store
-    this.#pollMs = pollMs
     const logger = quietLogger(options.logger)
     this.#logger = logger
     this.#guard = new StoreGuard({ name: 'budgets', logger, timeoutMs: STORE_TIMEOUT_MS })
-    this.#schedule()
+    this.#polling = new Polling(() => this.#read(), pollMs)
   }
 
   /**
@@ -82,13 +75,8 @@ export class Budgets {
    *
    * @throws {StoreAway} if the store does not answer; budgets stay as they are.
    */
-  async refresh(): Promise<void> {
-    // A read that has begun before may not see the latest change.
-    await this.#reading?.catch(() => {})
-    this.#reading ??= this.#read().finally(() => {
-      this.#reading = undefined
-    })
-    return this.#reading
+  refresh(): Promise<void> {
+    return this.#polling.now()
   }
 
   /** Returns the budgets that a call counts against, in the periods that are running at a time. */
@@ -112,8 +100,7 @@ export class Budgets {
   }
 
   close(): void {
-    this.#closed = true
-    clearTimeout(this.#timer)
+    this.#polling.close()
   }
 
   async #note(period: BudgetPeriod): Promise<void> {
@@ -143,16 +130,5 @@ export class Budgets {
       // Another process may know more time zones. The other budgets hold.
       this.#logger.error({ err: error, budget: budget.id }, 'budgets: this one cannot be kept here')
     }
-  }
-
-  #schedule(): void {
-    if (this.#closed) return
-    // The guard has logged the outage.
-    const poll = (): void =>
-      void this.refresh().then(
-        () => this.#schedule(),
-        () => this.#schedule(),
-      )
-    this.#timer = setTimeout(poll, this.#pollMs).unref()
   }
 }

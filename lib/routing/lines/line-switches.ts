@@ -8,7 +8,7 @@ import {
   type OptionRules,
   required,
 } from '../../core/options/index.ts'
-import { StoreGuard } from '../../core/store-guard/index.ts'
+import { aPollTime, Polling, StoreGuard } from '../../core/store-guard/index.ts'
 import type { LineRegistry } from './line-registry.ts'
 
 /** Options of {@link LineSwitches}. */
@@ -33,10 +33,7 @@ export interface LineSwitchesOptions {
 const RULES: OptionRules<LineSwitchesOptions> = {
   store: required(anObjectWith('a LineSwitchStore, such as a MemoryLineSwitchStore', 'all', 'lifts')),
   lines: required(anObjectWith('the LineRegistry that route has', 'liftRests')),
-  pollMs: {
-    be: 'above 0 and at most 4000',
-    accepts: (value) => typeof value === 'number' && value > 0 && value <= 4000,
-  },
+  pollMs: aPollTime,
   logger: aLogger,
   onStoreChange: aFunction(),
 }
@@ -56,28 +53,23 @@ const STORE_TIMEOUT_MS = 1000
 export class LineSwitches {
   readonly #store: LineSwitchesOptions['store']
   readonly #lines: LineRegistry
-  readonly #pollMs: number
   readonly #guard: StoreGuard
+  readonly #polling: Polling
   #lifts: ReadonlyMap<string, number> = new Map()
-  #timer: NodeJS.Timeout | undefined
-  #asked = 0
-  #applied = 0
-  #closed = false
 
   constructor(options: LineSwitchesOptions) {
     checkOptions('LineSwitches', options, RULES)
-    const { store, lines, pollMs = 2000, onStoreChange } = options
+    const { store, lines, pollMs, onStoreChange } = options
     const logger = quietLogger(options.logger)
     this.#store = store
     this.#lines = lines
-    this.#pollMs = pollMs
     this.#guard = new StoreGuard({
       name: 'line switches',
       logger,
       timeoutMs: STORE_TIMEOUT_MS,
       ...(onStoreChange && { onChange: onStoreChange }),
     })
-    this.#schedule()
+    this.#polling = new Polling(() => this.#read(), pollMs)
   }
 
   /**
@@ -85,31 +77,20 @@ export class LineSwitches {
    *
    * @throws {StoreAway} if the store does not answer; lines stay as they are.
    */
-  async refresh(): Promise<void> {
-    const turn = ++this.#asked
-    const read = () => Promise.all([this.#store.all(), this.#store.lifts()])
-    const [switches, lifts] = await this.#guard.insist(read)
-    // The answer to an earlier read may be older than what is in force.
-    if (turn < this.#applied || this.#closed) return
-    this.#applied = turn
-    this.#lines.applySwitches(switches)
-    for (const [line, count] of lifts) if (count !== this.#lifts.get(line)) this.#lines.liftRests(line)
-    this.#lifts = lifts
+  refresh(): Promise<void> {
+    return this.#polling.now()
   }
 
   close(): void {
-    this.#closed = true
-    clearTimeout(this.#timer)
+    this.#polling.close()
   }
 
-  #schedule(): void {
-    if (this.#closed) return
-    // The guard has logged the outage.
-    const poll = (): void =>
-      void this.refresh().then(
-        () => this.#schedule(),
-        () => this.#schedule(),
-      )
-    this.#timer = setTimeout(poll, this.#pollMs).unref()
+  async #read(): Promise<void> {
+    const read = () => Promise.all([this.#store.all(), this.#store.lifts()])
+    const [switches, lifts] = await this.#guard.insist(read)
+    if (this.#polling.closed) return
+    this.#lines.applySwitches(switches)
+    for (const [line, count] of lifts) if (count !== this.#lifts.get(line)) this.#lines.liftRests(line)
+    this.#lifts = lifts
   }
 }
