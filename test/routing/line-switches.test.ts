@@ -64,8 +64,8 @@ describe('the switches of lines', () => {
     const all = () => new Promise<Map<string, boolean>>((resolve) => answers.push(resolve))
     switches = new LineSwitches({ store: { all, lifts: noLifts }, lines, pollMs: 4000 })
     const first = switches.refresh()
-    const later = [switches.refresh(), switches.refresh()]
     await eventually(() => answers.length === 1, 'the first read')
+    const later = [switches.refresh(), switches.refresh()]
     answers[0]?.(new Map())
     await first
     assert.equal(isOn(), true)
