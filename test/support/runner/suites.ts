@@ -7,6 +7,8 @@ export const SUITES = {
     but: ['test/system/**'],
     limitMs: 120_000,
     testLimitMs: 60_000,
+    // They wait for half of their time.
+    filesPerCore: 2,
     repeatAlone: true,
   },
   system: {
@@ -14,6 +16,7 @@ export const SUITES = {
     but: ['test/system/package/**'],
     limitMs: 400_000,
     testLimitMs: 180_000,
+    filesPerCore: 1.5,
     repeatAlone: true,
   },
   package: {
@@ -21,6 +24,7 @@ export const SUITES = {
     but: [],
     limitMs: 400_000,
     testLimitMs: 300_000,
+    filesPerCore: 1.5,
     repeatAlone: true,
   },
 } as const

@@ -8,6 +8,8 @@ const MAX_REPEATED = 6
 
 /** Options of {@link runTestFiles}. */
 export interface RunOptions extends FileOptions {
+  /** Most files at a time, for each core. */
+  readonly filesPerCore: number
   /**
    * Runs a file that has failed beside others once more, alone, and takes what comes of that: a busy machine fails a test
    * whose subject is time, too. Defaults to false.
@@ -15,11 +17,8 @@ export interface RunOptions extends FileOptions {
   readonly repeatAlone?: boolean
 }
 
-/** Most of a file's time is waiting. */
-const FILES_A_CORE = 1.5
-
 /**
- * Runs test files, three at a time for two cores, and prints how each came out; at the end the slowest, all that
+ * Runs test files, some at a time, and prints how each came out; at the end the slowest, all that
  * failed once more, and the counts.
  *
  * @returns whether all is well.
@@ -41,8 +40,8 @@ export async function runTestFiles(paths: readonly string[], options: RunOptions
   const worker = async (): Promise<void> => {
     for (const path of left) results.push(await run(path))
   }
-  const { repeatAlone = false } = options
-  const parallel = Math.ceil(availableParallelism() * FILES_A_CORE)
+  const { filesPerCore, repeatAlone = false } = options
+  const parallel = Math.ceil(availableParallelism() * filesPerCore)
   await Promise.all(Array.from({ length: parallel }, worker))
   const failed = results.filter(({ failure }) => failure !== undefined)
   if (repeatAlone && failed.length <= MAX_REPEATED) {
