@@ -66,8 +66,8 @@ export class UsageSums {
     this.outputTokens += sign * whole(share.outputTokens)
     this.images += sign * whole(share.images)
     this.milliseconds += sign * whole(share.seconds * 1000)
-    this.charged += BigInt(sign) * share.charged
-    this.cost += BigInt(sign) * share.cost
+    this.charged += sign === 1 ? share.charged : -share.charged
+    this.cost += sign === 1 ? share.cost : -share.cost
     if (share.durationMs !== null)
       (this.durations[rangeOf(share.durationMs)] as number) += sign * share.requests
   }
