@@ -23,7 +23,7 @@ import {
   type ParsedPrice,
 } from './config-schema.ts'
 import { dialectOf } from './dialect-members.ts'
-import { proxyByVariables, proxyVariableFault } from './proxy-variables.ts'
+import { proxyByVariables, proxyVariableFaults } from './proxy-variables.ts'
 import { type Variables, type WithSecrets, withSecrets } from './secrets.ts'
 import { validParts } from './valid-parts.ts'
 
@@ -88,8 +88,7 @@ function load(
   const parsed = configSchema.safeParse(value)
   const shapeFaults = parsed.success ? [] : parsed.error.issues.flatMap(describeIssue)
   const parts = parsed.success ? parsed.data : (validParts(configSchema, value) ?? {})
-  const proxyFault = proxyVariableFault(env) ?? []
-  const faults = [...shapeFaults, ...crossFaults(parts), ...secretFaults].concat(proxyFault)
+  const faults = [...shapeFaults, ...crossFaults(parts), ...secretFaults, ...proxyVariableFaults(env)]
   if (!parsed.success || faults.length > 0) throw new ConfigError(faults)
   const { models, lines, $schema: _, ...rest } = parsed.data
   return {

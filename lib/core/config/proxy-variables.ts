@@ -19,11 +19,11 @@ export function proxyByVariables({ protocol, hostname, port }: URL, env: Variabl
 }
 
 /** Returns what is wrong with the proxy that the environment names, without it, which may hold a password. */
-export function proxyVariableFault(env: Variables): string | undefined {
+export function proxyVariableFaults(env: Variables): string[] {
   const name = env.HTTPS_PROXY ? 'HTTPS_PROXY' : 'https_proxy'
   const proxy = env[name]
-  if (!proxy || /^https?:$/.test(URL.parse(withScheme(proxy))?.protocol ?? '')) return undefined
-  return `${name}: must be the http(s) URL of a proxy`
+  if (!proxy || /^https?:$/.test(URL.parse(withScheme(proxy))?.protocol ?? '')) return []
+  return [`${name}: must be the http(s) URL of a proxy`]
 }
 
 /** As curl does, a proxy without a scheme is one over http. */
