@@ -4,6 +4,9 @@ import type { LineAccount, LineCredential, LineRoute, LineTls } from '../catalog
 import { isJsonObject } from '../json/index.ts'
 import type { Parts } from './valid-parts.ts'
 
+/** How the text begins that stands in the place of a secret that cannot be read. */
+export const UNSET = 'unset:'
+
 const oauth = z.strictObject({
   tokenUrl: z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' }),
   clientId: z.string().min(1),
@@ -73,7 +76,7 @@ function tlsFaults(at: string, { ca, cert, key }: Parts<LineTls>): string[] {
     (entry): entry is [string, string] => entry[1] !== undefined,
   )
   // A file that cannot be read has been told already.
-  if (given.some(([, text]) => text.startsWith('unset:'))) return []
+  if (given.some(([, text]) => text.startsWith(UNSET))) return []
   if ((cert === undefined) !== (key === undefined)) return [`${at}: needs "cert" and "key" together`]
   const strange = given.find(([, text]) => !text.includes('-----BEGIN '))
   if (strange) return [`${at}.${strange[0]}: must be the path of a PEM file`]
@@ -87,7 +90,7 @@ function tlsFaults(at: string, { ca, cert, key }: Parts<LineTls>): string[] {
 
 function credentialsIn(text: string): Readonly<Record<string, unknown>> | undefined {
   // One whose file cannot be read has been told already.
-  if (text.startsWith('unset:')) return {}
+  if (text.startsWith(UNSET)) return {}
   try {
     const value: unknown = JSON.parse(text)
     return isJsonObject(value) ? value : undefined

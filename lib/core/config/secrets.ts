@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { isJsonObject, type JsonObject } from '../json/index.ts'
+import { UNSET } from './access-members.ts'
 import { formatPath } from './config-faults.ts'
 
 /** Variables by name. */
@@ -27,7 +28,7 @@ export function withSecrets(source: unknown, env: Variables): WithSecrets {
   const files = new Set<string>()
   const absent = (path: Path, fault: string): string => {
     faults.push(`${formatPath(path)}: ${fault}`)
-    return `unset:${formatPath(path)}`
+    return UNSET + formatPath(path)
   }
   const readFile = (file: string, path: Path, quoted = true): string => {
     const read = readSecretFile(file)
