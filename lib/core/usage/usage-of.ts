@@ -1,4 +1,4 @@
-import { type CallLogEntry, lineOf } from '../call/index.ts'
+import { type Call, type CallLogEntry, type CallOutcome, lineOf } from '../call/index.ts'
 import { NO_TAGS } from '../catalog/index.ts'
 import type { CallUsage, UsageShare } from './usage-sums.ts'
 
@@ -41,6 +41,33 @@ export function shareOfEntry(entry: CallLogEntry): UsageShare | undefined {
   return { ...usageOfEntry(entry), account, key, at: Date.parse(createdAt), charged: 0n, cost: 0n }
 }
 
+/** Returns the usage of a call that is being settled. */
+export function usageOfCall(call: Call, { finish, errorCode }: CallOutcome): CallUsage {
+  const { usage } = call
+  const failed = isFailed(finish, errorCode) ? 1 : 0
+  return {
+    model: call.model,
+    line: call.servedBy?.line ?? null,
+    user: call.user,
+    tags: call.tags ?? NO_TAGS,
+    requests: 1,
+    refused: 0,
+    failed,
+    durationMs: failed ? null : Math.max(0, Date.now() - call.startedAt),
+    inputTokens: usage?.inputTokens ?? 0,
+    cachedInputTokens: usage?.cachedInputTokens ?? 0,
+    outputTokens: usage?.outputTokens ?? 0,
+    images: usage?.images ?? 0,
+    seconds: usage?.seconds ?? 0,
+  }
+}
+
+/** Returns the usage of a part of a call that is charged by itself: the call is counted with its first charge. */
+export function usageOfPart({ model, servedBy, user, tags }: Call): CallUsage {
+  const line = servedBy?.line ?? null
+  return { ...NOT_KNOWN, model, line, user, tags: tags ?? NO_TAGS, requests: 0 }
+}
+
 /** Returns the usage of a call by its log entry. */
 export function usageOfEntry(entry: CallLogEntry): CallUsage {
   const { request, routing, usage, repeats = 0, outcome } = entry
@@ -66,7 +93,7 @@ export function usageOfEntry(entry: CallLogEntry): CallUsage {
 }
 
 /** Whether a call failed: also after a part of its answer was sent, unless its caller left. */
-export function isFailed(finish: CallLogEntry['outcome'], code: string | null): boolean {
+function isFailed(finish: CallLogEntry['outcome'], code: string | null): boolean {
   if (finish === 'failed') return true
   return finish === 'interrupted' && code !== null && code !== 'client_closed_request'
 }

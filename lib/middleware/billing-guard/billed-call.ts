@@ -10,12 +10,12 @@ import {
   itemOf,
 } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
-import type { CallUsage } from '../../core/usage/index.ts'
+import { type CallUsage, usageOfCall } from '../../core/usage/index.ts'
 import type { Settlement } from '../../ledger/ledger.ts'
 import type { Bill, ChargeOutcome, Reservation, SettleOutcome } from '../../ledger/pool/reservation.ts'
 import { type BilledDeps, holdPart, type PartsOf } from './billed-part.ts'
 import { boundedCost } from './bounded-cost.ts'
-import { type Cost, costOf, usageOf } from './cost.ts'
+import { type Cost, costOf } from './cost.ts'
 import { concludeClaim, keptBill } from './kept-bill.ts'
 
 const NO_ITEMS: readonly ChargeItem[] = []
@@ -144,7 +144,7 @@ export class BilledCall implements Bill, PartsOf {
       call.entryBy = 'written'
       this.#ending = ending
     }
-    this.usage = usageOf(call, ending.outcome)
+    this.usage = usageOfCall(call, ending.outcome)
     this.charged = amount
     this.items = items
     this.amount = amount

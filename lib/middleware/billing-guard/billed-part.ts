@@ -7,10 +7,9 @@ import {
   itemOf,
 } from '../../core/call/index.ts'
 import type { GatewayError } from '../../core/errors/index.ts'
-import type { CallUsage } from '../../core/usage/index.ts'
+import { type CallUsage, usageOfPart } from '../../core/usage/index.ts'
 import type { Budgets } from '../../ledger/budgets/budgets.ts'
 import { type Bill, Reservation, type ReserveRefusal } from '../../ledger/pool/reservation.ts'
-import { usageOf } from './cost.ts'
 
 /** The bill of a call, with what its parts add up to. */
 export interface PartsOf extends BillingTrace {
@@ -55,16 +54,6 @@ export function refuseUnpaid(
   return call.refuse(refused, budget && budgets?.refusal(refused, budget))
 }
 
-const NOTHING_MORE = {
-  requests: 0,
-  durationMs: null,
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  outputTokens: 0,
-  images: 0,
-  seconds: 0,
-}
-
 class BilledPart implements Bill, HeldPart {
   readonly requestId: string
   readonly amount: bigint
@@ -80,8 +69,7 @@ class BilledPart implements Bill, HeldPart {
   constructor(call: Call, bill: PartsOf, held: Reservation, item: ChargeItem) {
     this.requestId = `${call.id}.${++bill.parts}`
     this.amount = held.amount
-    // The call itself is counted with its first charge.
-    this.usage = { ...usageOf(call, null), ...NOTHING_MORE }
+    this.usage = usageOfPart(call)
     this.#call = call
     this.#bill = bill
     this.#held = held

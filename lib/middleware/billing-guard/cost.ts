@@ -1,6 +1,5 @@
-import { amountOf, type Call, type CallOutcome, type ChargeItem, type Usage } from '../../core/call/index.ts'
-import { NO_TAGS, type Price, priceAt } from '../../core/catalog/index.ts'
-import { type CallUsage, isFailed } from '../../core/usage/index.ts'
+import { amountOf, type ChargeItem, type Usage } from '../../core/call/index.ts'
+import { type Price, priceAt } from '../../core/catalog/index.ts'
 
 /** The cost of a call in nano-units, and the items that add up to it. */
 export interface Cost {
@@ -43,25 +42,4 @@ export function costOf(usage: Usage, base: Price): Cost {
 /** Adds an item, unless its quantity or price is zero. */
 function add(items: ChargeItem[], unit: ChargeItem['unit'], quantity: number, price: bigint): void {
   if (quantity > 0 && price > 0n) items.push({ unit, quantity, price })
-}
-
-/** Returns what a call adds to the usage of its hour. */
-export function usageOf(call: Call, outcome: CallOutcome | null): CallUsage {
-  const { usage, servedBy } = call
-  const failed = outcome && isFailed(outcome.finish, outcome.errorCode) ? 1 : 0
-  return {
-    model: call.model,
-    line: servedBy?.line ?? null,
-    user: call.user,
-    tags: call.tags ?? NO_TAGS,
-    requests: 1,
-    refused: 0,
-    failed,
-    durationMs: failed ? null : Math.max(0, Date.now() - call.startedAt),
-    inputTokens: usage?.inputTokens ?? 0,
-    cachedInputTokens: usage?.cachedInputTokens ?? 0,
-    outputTokens: usage?.outputTokens ?? 0,
-    images: usage?.images ?? 0,
-    seconds: usage?.seconds ?? 0,
-  }
 }
