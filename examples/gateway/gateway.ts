@@ -11,7 +11,13 @@ import { openLimitStores } from './limit-stores.ts'
 import { readObservability } from './observability-settings.ts'
 import { openGateway } from './open-gateway.ts'
 import { redisUrlFault } from './redis-url.ts'
-import { adminTokenFault, DATABASE, databaseUrlFault } from './settings.ts'
+import {
+  adminTokenFault,
+  DATABASE,
+  DATABASE_CONNECTIONS,
+  databaseConnectionsFault,
+  databaseUrlFault,
+} from './settings.ts'
 import { drainServer } from './shutdown.ts'
 import type { ProviderSettings } from './single-sign-on/provider-settings.ts'
 
@@ -22,6 +28,8 @@ export interface GatewayOptions {
    * `memory:`, which forgets all at the end. Defaults to `sqlite:.data/gateway.db`.
    */
   readonly databaseUrl?: string
+  /** Most connections to Postgres, at least 12. One that is far away needs more. Defaults to 24. */
+  readonly databaseConnections?: number
   /**
    * The Redis that counts limits for several processes: `redis://…`, `rediss://…`, `redis+cluster://…` or
    * `redis+sentinel://…` (needs the package `ioredis`). Defaults to none: limits are counted in this process.
@@ -128,6 +136,7 @@ export async function createGateway(config: object, options: GatewayOptions = {}
 
 const DEFAULTS = {
   databaseUrl: DATABASE,
+  databaseConnections: DATABASE_CONNECTIONS,
   redisUrl: undefined,
   adminToken: undefined,
   signInProvider: undefined,
@@ -144,8 +153,9 @@ function validate(options: GatewayOptions) {
       "createGateway: its options must be an object, such as { databaseUrl: 'memory:' }",
     ])
   const given = { ...DEFAULTS, ...options }
-  const { databaseUrl, redisUrl, adminToken, signInProvider, webhookAllowPrivate, logger, metrics, env } =
+  const { databaseUrl, databaseConnections, redisUrl, adminToken, signInProvider, webhookAllowPrivate } =
     given
+  const { logger, metrics, env } = given
   const unknown = Object.keys(options).filter((name) => !Object.hasOwn(DEFAULTS, name))
   const faults = unknown.map(
     (name) => `createGateway: there is no option "${name}"; there are ${Object.keys(DEFAULTS).join(', ')}`,
@@ -154,12 +164,14 @@ function validate(options: GatewayOptions) {
     if (fault) faults.push(`createGateway: ${name} ${fault}`)
   }
   check('databaseUrl', databaseUrlFault(databaseUrl))
+  check('databaseConnections', databaseConnectionsFault(databaseConnections))
   check('redisUrl', redisUrl && redisUrlFault(redisUrl))
   check('adminToken', adminToken && adminTokenFault(adminToken))
   check('webhookAllowPrivate', typeof webhookAllowPrivate !== 'boolean' && 'must be true or false')
   if (faults.length > 0) throw new ConfigError(faults)
   return {
     databaseUrl,
+    databaseConnections,
     redisUrl,
     adminToken,
     signInProvider,

@@ -22,6 +22,7 @@ const MAX_WARNINGS = 20
 export interface OpenGatewayOptions {
   readonly config: GatewayConfig
   readonly databaseUrl: string
+  readonly databaseConnections: number
   readonly limits: LimitStores
   readonly adminToken: string | undefined
   /** The provider that operators sign in at; undefined = there is none. */
@@ -69,14 +70,16 @@ type Closes = () => Promise<void>
 
 /** @param opened is given what to close, the last first. */
 async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<OpenGateway> {
-  const { config, databaseUrl, limits, adminToken, signInProvider, webhookAllowPrivate } = options
+  const { config, databaseUrl, databaseConnections, limits } = options
+  const { adminToken, signInProvider, webhookAllowPrivate } = options
   const { separateDesk = false, logger, peers } = options
   if (databaseUrl.startsWith('postgres') && !(await loadOptional(() => import('pg'))))
     throw missingPackages('DATABASE_URL', 'pg')
   if (signInProvider && !(await loadOptional(() => import('openid-client'))))
     throw missingPackages('OIDC_ISSUER', 'openid-client')
   await requireLinePackages(config)
-  const durable = await openDurableStores(databaseUrl, config, logger).catch((error: unknown) => {
+  const opening = openDurableStores(databaseUrl, config, logger, databaseConnections)
+  const durable = await opening.catch((error: unknown) => {
     throw new ConfigError([`DATABASE_URL: the database cannot be opened (${errorText(error)})`])
   })
   opened.push(() => durable.close())

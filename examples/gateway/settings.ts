@@ -16,6 +16,8 @@ export interface Settings {
   readonly configFile: string | undefined
   readonly configOrigin: ConfigOrigin
   readonly databaseUrl: string
+  /** Most connections of a process to Postgres. */
+  readonly databaseConnections: number
   /** The Redis that counts limits for several processes; undefined = limits are counted in this process. */
   readonly redisUrl: string | undefined
   /** The token of the admin API, or `file:PATH`; undefined = there is no admin API. */
@@ -38,6 +40,12 @@ export interface Settings {
 export const DATABASE = 'sqlite:.data/gateway.db'
 /** A separate database: the demo's key is public, and a key stays valid in the database that it was added to. */
 const DEMO_DATABASE = 'sqlite:.data/demo.db'
+
+/** Most connections of a process to Postgres without DATABASE_CONNECTIONS. */
+export const DATABASE_CONNECTIONS = 24
+/** With fewer, what must not wait for each other would. */
+const MIN_CONNECTIONS = 12
+const MAX_CONNECTIONS = 1000
 
 /** More than any machine has processors; a typo must not bring the machine down. */
 const MAX_WORKERS = 256
@@ -67,6 +75,9 @@ export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Set
     secretIn(env, 'DATABASE_URL', faults) ?? (configFile === undefined ? DEMO_DATABASE : DATABASE)
   const databaseFault = databaseUrlFault(databaseUrl)
   if (databaseFault) faults.push(`DATABASE_URL: ${databaseFault}`)
+  const databaseConnections = Number(env.DATABASE_CONNECTIONS || DATABASE_CONNECTIONS)
+  const connectionsFault = databaseConnectionsFault(databaseConnections)
+  if (connectionsFault) faults.push(`DATABASE_CONNECTIONS: ${connectionsFault}`)
   const redisUrl = secretIn(env, 'REDIS_URL', faults) || undefined
   const redisFault = redisUrl && redisUrlFault(redisUrl)
   if (redisFault) faults.push(`REDIS_URL: ${redisFault}`)
@@ -109,6 +120,7 @@ export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Set
     configFile,
     configOrigin: configOption === undefined ? 'GATEWAY_CONFIG' : '--config',
     databaseUrl,
+    databaseConnections,
     redisUrl,
     adminToken,
     signInProvider,
@@ -137,6 +149,13 @@ function portIn(
 export function databaseUrlFault(url: string): string | undefined {
   if (url === 'memory:' || /^(sqlite:|postgres(ql)?:\/\/)./.test(url)) return undefined
   return 'must be "sqlite:<path>", "postgres://…" or "memory:"'
+}
+
+/** Returns what is wrong with a number of connections. */
+export function databaseConnectionsFault(count: unknown): string | undefined {
+  const isValid =
+    Number.isInteger(count) && (count as number) >= MIN_CONNECTIONS && (count as number) <= MAX_CONNECTIONS
+  return isValid ? undefined : `must be a whole number from ${MIN_CONNECTIONS} to ${MAX_CONNECTIONS}`
 }
 
 /** Returns what is wrong with an ADMIN_TOKEN, which may be `file:PATH`. */

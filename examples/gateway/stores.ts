@@ -66,6 +66,7 @@ import {
   type WebhookOutbox,
   type WebhookStore,
 } from 'express-model-gateway/webhooks'
+import { DATABASE_CONNECTIONS } from './settings.ts'
 
 /** What has to last. */
 export interface DurableStores {
@@ -116,6 +117,7 @@ export async function openDurableStores(
   url: string,
   config: GatewayConfig,
   logger: Logger,
+  connections = DATABASE_CONNECTIONS,
 ): Promise<DurableStores> {
   if (url === 'memory:') {
     const nothing = async (): Promise<void> => {}
@@ -159,7 +161,9 @@ export async function openDurableStores(
     }
   }
   const isSqlite = url.startsWith('sqlite:')
-  const db = await openDatabase(url, { logger, ...(!isSqlite && { poolSize: 6 }) })
+  // Of 24 connections, a handle has as many as stand here.
+  const sized = (of24: number) => ({ logger, poolSize: Math.max(1, Math.floor((of24 * connections) / 24)) })
+  const db = await openDatabase(url, sized(6))
   const seed = async (next: GatewayConfig): Promise<void> => {
     // Where the config rules, what cannot be added here is changed later.
     await seedAccountsAndKeys(db, next, { logger: next.authority === 'config' ? SILENT : logger })
@@ -167,20 +171,20 @@ export async function openDurableStores(
   await seed(config)
   // A handle does one thing at a time, with Postgres a few. Searches of the call log may be long, and must hold up no
   // write; a write may wait for another process's, and must hold up no key.
-  const searches = await openDatabase(url, { logger, readOnly: true, poolSize: 2 })
+  const searches = await openDatabase(url, { ...sized(2), readOnly: true })
   // A year of usage takes seconds, and must hold up none of these.
-  const reports = await openDatabase(url, { logger, readOnly: true, poolSize: 2 })
-  const lookUps = await openDatabase(url, { logger, readOnly: true, poolSize: 2 })
+  const reports = await openDatabase(url, { ...sized(2), readOnly: true })
+  const lookUps = await openDatabase(url, { ...sized(2), readOnly: true })
   // The end of every answer waits for the commit of its charge, which so waits for no claim and no batch of the log.
   // Nor may it wait long for rows that an operator has locked. It may wait for two in turn, for the first of which another
   // operation of this process has waited, before the ledger counts as away, and that twice would.
-  const money = await openDatabase(url, { logger, poolSize: 6, lockTimeoutMs: 150 })
+  const money = await openDatabase(url, { ...sized(6), lockTimeoutMs: 150 })
   // A claim whose record somebody has locked ends before the store counts as away.
-  const claims = isSqlite ? db : await openDatabase(url, { logger, poolSize: 4, lockTimeoutMs: 100 })
+  const claims = isSqlite ? db : await openDatabase(url, { ...sized(4), lockTimeoutMs: 100 })
   // What counts usage waits no longer for locked rows either: it has those of other accounts meanwhile.
   const counter = new SqlUsageCounter(claims, { logger, fineRetentionMs: config.retention.usage })
   // SQLite writes one thing at a time, and is soonest done when these wait in one line; Postgres writes both at once.
-  const large = isSqlite ? money : await openDatabase(url, { logger, poolSize: 2 })
+  const large = isSqlite ? money : await openDatabase(url, sized(2))
   return {
     keys: new SqlKeyDirectory(lookUps),
     calls: new SqlCallStore(claims, { searches }),
@@ -230,11 +234,7 @@ export async function openDurableStores(
     async close() {
       await counter.close()
       if (!isSqlite) await Promise.all([claims.destroy(), large.destroy()])
-      await money.destroy()
-      await lookUps.destroy()
-      await searches.destroy()
-      await reports.destroy()
-      await db.destroy()
+      for (const handle of [money, lookUps, searches, reports, db]) await handle.destroy()
     },
   }
 }
