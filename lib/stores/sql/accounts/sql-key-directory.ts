@@ -15,6 +15,9 @@ import type { Database } from '../driver/tables.ts'
 export class SqlKeyDirectory implements KeyDirectory {
   readonly #db: Database
   readonly #bySecretHash: ReturnType<typeof compileLookup>
+  #asking = 0
+  /** Those that wait for one of them to end. */
+  #gathered: Gathered | undefined
 
   constructor(db: Database) {
     checkDatabase('SqlKeyDirectory', db)
@@ -22,7 +25,20 @@ export class SqlKeyDirectory implements KeyDirectory {
     this.#bySecretHash = compileLookup(db)
   }
 
+  /** While as many look-ups as that are under way, others wait, and are then one: the database may be far away. */
   async find(secretHash: string): Promise<KeyRecord | undefined> {
+    if (this.#asking < AT_ONCE) return this.#next(() => this.#find(secretHash))
+    if (!this.#gathered) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const hashes: string[] = []
+      const found = promise.then(() => this.#next(() => this.findAll(hashes)))
+      this.#gathered = { hashes, found, begin: resolve }
+    }
+    this.#gathered.hashes.push(secretHash)
+    return (await this.#gathered.found).get(secretHash)
+  }
+
+  async #find(secretHash: string): Promise<KeyRecord | undefined> {
     const { rows } = await this.#db.executeQuery<Row>({
       ...this.#bySecretHash,
       parameters: [secretHash, secretHash],
@@ -32,19 +48,41 @@ export class SqlKeyDirectory implements KeyDirectory {
     return row && toRecord(row, secretHash)
   }
 
+  /** Asks, and then has those asked for who have gathered meanwhile. */
+  async #next<T>(ask: () => Promise<T>): Promise<T> {
+    this.#asking++
+    try {
+      return await ask()
+    } finally {
+      this.#asking--
+      this.#gathered?.begin()
+      this.#gathered = undefined
+    }
+  }
+
   async findAll(secretHashes: readonly string[]): Promise<ReadonlyMap<string, KeyRecord>> {
     const found = new Map<string, KeyRecord>()
     for (let i = 0; i < secretHashes.length; i += AT_A_TIME) {
       const some = secretHashes.slice(i, i + AT_A_TIME)
-      const current = await keyRows(this.#db).where('keys.secret_hash', 'in', some).execute()
-      for (const row of current) found.set(row.secret_hash, toRecord(row, row.secret_hash))
-      const missing = some.filter((hash) => !found.has(hash))
-      if (missing.length === 0) continue
-      const previous = await keyRows(this.#db).where('keys.previous_hash', 'in', missing).execute()
-      for (const row of previous) found.set(row.previous_hash ?? '', toRecord(row, row.previous_hash ?? ''))
+      const rows = await keyRows(this.#db)
+        .where(({ eb, or }) => or([eb('keys.secret_hash', 'in', some), eb('keys.previous_hash', 'in', some)]))
+        .execute()
+      for (const row of rows)
+        if (row.previous_hash !== null) found.set(row.previous_hash, toRecord(row, row.previous_hash))
+      // Another key may have been given the secret before this one's current one.
+      for (const row of rows) found.set(row.secret_hash, toRecord(row, row.secret_hash))
     }
     return found
   }
+}
+
+/** Look-ups of single keys under way at a time. */
+const AT_ONCE = 2
+
+interface Gathered {
+  readonly hashes: string[]
+  readonly found: Promise<ReadonlyMap<string, KeyRecord>>
+  begin(): void
 }
 
 /** Databases bound the number of parameters of a statement. */

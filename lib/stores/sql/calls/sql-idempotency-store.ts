@@ -1,4 +1,4 @@
-import type { CompiledQuery, ExpressionBuilder, UpdateResult } from 'kysely'
+import { type CompiledQuery, type ExpressionBuilder, type Selectable, sql, type UpdateResult } from 'kysely'
 import type { IdempotencyClaim } from '../../../core/call/index.ts'
 import { BrokenRecord } from '../../../core/store-guard/index.ts'
 import { PINNED_UNTIL } from '../../../middleware/idempotency/idempotency-store.ts'
@@ -12,11 +12,15 @@ import { GroupedWrites } from '../driver/grouped-writes.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
-import type { Database, Tables } from '../driver/tables.ts'
+import type { Database, IdempotencyTable, Tables } from '../driver/tables.ts'
 
 /** Far below the maximum depth of an expression. */
 const CHUNK_CLAIMS = 100
 const PINNED = BigInt(PINNED_UNTIL)
+
+type RecordRow = Omit<Selectable<IdempotencyTable>, 'id'>
+/** The id of a record that was taken, and the one that stood before; null for none. */
+type TakenRow = { readonly [Name in 'taken' | keyof RecordRow]: string | bigint | null }
 
 /**
  * An idempotency store in a database, for all processes that share it.
@@ -31,14 +35,14 @@ export class SqlIdempotencyStore implements IdempotencyStore {
   readonly #db: Database
   readonly #writes: GroupedWrites
   /** Compiled once: only the parameters differ between calls. */
-  readonly #takeQuery: CompiledQuery<{ id: string }>
+  readonly #takeQuery: CompiledQuery
   readonly #completeQuery: CompiledQuery<UpdateResult>
 
   constructor(db: Database) {
     checkDatabase('SqlIdempotencyStore', db)
     this.#db = db
     this.#writes = new GroupedWrites(db)
-    this.#takeQuery = takeQuery(db).compile()
+    this.#takeQuery = isPostgres(db) ? takeOrFindQuery(db).compile(db) : takeQuery(db).compile()
     this.#completeQuery = completeQuery(db).compile()
   }
 
@@ -48,14 +52,9 @@ export class SqlIdempotencyStore implements IdempotencyStore {
     if (taken && taken.expiresAt > request.now && taken.owner !== request.owner) return taken
     return this.#writes.run(request.id, async (db) => {
       for (;;) {
-        try {
-          if (await this.#take(db, request)) return undefined
-        } catch (error) {
-          return lockedRecord(db, request.id, error)
-        }
-        const standing = await find(db, request.id)
-        // The record was freed between the two statements: try to take it again.
-        if (standing) return standing
+        const taken = await this.#take(db, request).catch((error) => lockedRecord(db, request.id, error))
+        // The record is another one than when it was looked at: try to take it again.
+        if (taken !== 'again') return taken
       }
     })
   }
@@ -154,11 +153,29 @@ export class SqlIdempotencyStore implements IdempotencyStore {
     return Number(numDeletedRows)
   }
 
-  async #take(db: Database, { id, owner, fingerprint, now, leaseUntil }: ClaimRequest): Promise<boolean> {
+  /** Takes a record, and returns undefined, or the one that stands. */
+  async #take(
+    db: Database,
+    { id, owner, fingerprint, now, leaseUntil }: ClaimRequest,
+  ): Promise<IdempotencyRecord | undefined | 'again'> {
     const parameters = [id, owner, fingerprint, 'running', BigInt(leaseUntil), BigInt(now)]
-    const { rows } = await db.executeQuery({ ...this.#takeQuery, parameters })
-    return rows.length > 0
+    if (!isPostgres(db)) {
+      const { rows } = await db.executeQuery({ ...this.#takeQuery, parameters })
+      return rows.length > 0 ? undefined : ((await find(db, id)) ?? 'again')
+    }
+    const query = { ...this.#takeQuery, parameters: [...parameters, id] }
+    const [row] = (await db.executeQuery<TakenRow>(query)).rows
+    if (row && row.taken !== null) return undefined
+    const standing = row && row.owner !== null && toRecord(row as RecordRow)
+    return standing && standing.expiresAt > now ? standing : 'again'
   }
+}
+
+/** Asks for what stood before too, in the same round trip. The last parameter is the id once more. */
+function takeOrFindQuery(db: Database) {
+  return sql<TakenRow>`with taken as (${takeQuery(db)})
+    select taken.id as taken, owner, fingerprint, state, expires_at, answer from (select 1) as one
+    left join taken on true left join idempotency as found on found.id = ${''}`
 }
 
 /**
@@ -225,7 +242,9 @@ async function find(db: Database, id: string): Promise<IdempotencyRecord | undef
     .select(['owner', 'fingerprint', 'state', 'expires_at', 'answer'])
     .where('id', '=', id)
     .executeTakeFirst()
-  if (!row) return undefined
-  const { owner, fingerprint, state, expires_at, answer } = row
+  return row && toRecord(row)
+}
+
+function toRecord({ owner, fingerprint, state, expires_at, answer }: RecordRow): IdempotencyRecord {
   return { owner, fingerprint, state, expiresAt: Number(expires_at), ...(answer !== null && { answer }) }
 }
