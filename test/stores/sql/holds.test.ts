@@ -2,8 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { sql } from 'kysely'
 import type { Hold } from '../../../lib/ledger/hold.ts'
-import { type Database, SqlLedger } from '../../../lib/stores/sql/index.ts'
-import { HoldRows } from '../../../lib/stores/sql/ledger/sql-ledger-holds.ts'
+import { writeTogether } from '../../../lib/stores/sql/driver/write-together.ts'
+import { SqlLedger } from '../../../lib/stores/sql/index.ts'
+import {
+  chargeHold,
+  openHold,
+  refusalOf,
+  releaseHold,
+} from '../../../lib/stores/sql/ledger/sql-ledger-holds.ts'
+import { UsageTally } from '../../../lib/stores/sql/usage/usage-tally.ts'
 import { charge } from '../../contracts/ledger-money.ts'
 import { BACKENDS, type Backend } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
@@ -16,15 +23,25 @@ async function opened(t: TestContext, url: Backend['url']) {
   const ledger = new SqlLedger(db)
   await ledger.deposit('acme', 100n, 'opening', 1)
   await ledger.setLimit('key:k', { limited: true, quota: 100n })
-  const holds = new HoldRows()
-  const within = <Result>(run: (trx: Database) => Promise<Result>) => db.transaction().execute(run)
+  const standing = async (id: string) => {
+    const held = await db.selectFrom('holds').select('amount').where('request_id', '=', id).execute()
+    const charges = await db.selectFrom('charges').select('amount').where('request_id', '=', id).execute()
+    return { held: held[0]?.amount ?? 0n, budgets: [], charged: charges.length > 0 }
+  }
   return {
     ledger,
-    judge: (hold: Hold) => within(async (trx) => holds.judge(await holds.lock(trx, hold), hold)?.refused),
-    hold: (hold: Hold) => within(async (trx) => holds.open(trx, await holds.lock(trx, hold), hold)),
-    charge: (amount: bigint, { id, account, key } = HOLD) =>
-      within((trx) => holds.charge(trx, { requestId: id, account, key, amount, at: 7, basis: '[]' })),
-    release: ({ id, account, key }: Hold) => within((trx) => holds.release(trx, id, { account, key })),
+    judge: async (hold: Hold) => (await refusalOf(db, hold))?.refused,
+    hold: async (hold: Hold) => assert.equal(await writeTogether(db, openHold(hold)), true),
+    charge: async (amount: bigint, { id, account, key } = HOLD) => {
+      const usage = new UsageTally()
+      const given = { requestId: id, account, key, amount, at: 7, basis: '[]' }
+      const writes = chargeHold(await standing(id), given, usage)
+      assert.equal(await writeTogether(db, [...writes, usage.write()]), true)
+    },
+    release: async ({ id: requestId, account, key }: Hold) => {
+      const writes = releaseHold(await standing(requestId), { requestId, account, key })
+      assert.equal(await writeTogether(db, writes), true)
+    },
     /** Spent, leased and overrun of account and key. */
     figures: async () =>
       (await ledger.wallets(['account:acme', 'key:k'])).map(({ spent, leased, overrun }) => [

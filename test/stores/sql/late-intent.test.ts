@@ -2,8 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase, SqlLedger, SqlTaskStore } from '../../../lib/stores/sql/index.ts'
-import { TaskCreates } from '../../../lib/stores/sql/tasks/sql-task-creates.ts'
-import { TaskRows } from '../../../lib/stores/sql/tasks/sql-task-rows.ts'
 import { assertSound, figures } from '../../contracts/ledger-money.ts'
 import { intentOf } from '../../contracts/task-samples.ts'
 import { BACKENDS } from './postgres-database.ts'
@@ -19,19 +17,37 @@ for (const { name, skip, url: databaseUrl } of BACKENDS) {
       await ledger.deposit('acme', 1000n, 'opening', 1)
       const intent = intentOf({ account: 'acme', key: 'none' }, { key: null })
 
-      const creates = new TaskCreates(new TaskRows(one))
+      let intending: Promise<unknown> | undefined
       let withdrawing: Promise<void> | undefined
       await one.transaction().execute(async (trx) => {
-        assert.equal((await creates.intend(trx, intent)).kind, 'held')
+        // The intent needs this wallet, and waits.
+        await trx.updateTable('wallets').set({ overrun: 0n }).where('id', '=', 'account:acme').execute()
+        intending = store.intend(intent)
+        await sleep(100)
         withdrawing = store.withdraw(intent.id)
         // By then it is under way, and can do nothing but wait; were it not to wait, it would find nothing.
         await sleep(300)
       })
+      assert.deepEqual(await intending?.then((intended) => (intended as { kind: string }).kind), 'held')
       await withdrawing
       assert.equal(await store.find('acme', intent.id), undefined)
       assert.deepEqual(await figures(ledger, 'acme'), [1000n, 0n, 0n, 0n])
       await store.withdraw(intent.id)
       assert.equal(await store.count({}), 0, 'nothing stands in for it')
+      await assertSound(ledger)
+    })
+
+    it('holds nothing where it comes after its withdrawal', async (t) => {
+      const db = await openDatabase(await databaseUrl(t))
+      t.after(() => db.destroy())
+      const [ledger, store] = [new SqlLedger(db), new SqlTaskStore(db)]
+      await ledger.deposit('acme', 1000n, 'opening', 1)
+      const intent = intentOf({ account: 'acme', key: 'none' }, { key: null })
+      await store.withdraw(intent.id)
+      await store.withdraw(intent.id)
+      await assert.rejects(store.intend(intent), { name: 'RowsHaveChanged' })
+      assert.equal(await store.count({}), 0)
+      assert.deepEqual(await figures(ledger, 'acme'), [1000n, 0n, 0n, 0n])
       await assertSound(ledger)
     })
   })

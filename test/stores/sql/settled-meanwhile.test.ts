@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { CompiledQuery } from 'kysely'
+import { connectionsOf } from '../../../lib/stores/sql/driver/postgres/postgres-pool.ts'
+import type { RowWrite } from '../../../lib/stores/sql/driver/row-statement.ts'
 import { type Database, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { settleAll } from '../../../lib/stores/sql/ledger/sql-settling.ts'
 import { charge, voidOf } from '../../contracts/ledger-money.ts'
@@ -19,25 +20,22 @@ function likeButFor<T extends object>(thing: T, members: Record<string, unknown>
   })
 }
 
-/** A database in whose transactions something happens before the first statement with these words, each time. */
-function interrupted(db: Database, words: string, happens: () => Promise<unknown>) {
+/** A database of which something happens before each transaction is sent. */
+function interrupted(db: Database, happens: () => Promise<unknown>) {
   const seen = { transactions: 0 }
-  const transaction = () => ({
-    execute: (run: (trx: Database) => Promise<unknown>) =>
-      db.transaction().execute((trx) => {
-        seen.transactions++
-        let has = false
-        const executeQuery = async (query: CompiledQuery) => {
-          if (!has && query.sql.includes(words)) {
-            has = true
-            await happens()
-          }
-          return trx.executeQuery(query)
-        }
-        return run(likeButFor(trx as Database, { executeQuery }))
-      }),
-  })
-  return { db: likeButFor(db, { transaction }), seen }
+  const connections = connectionsOf(db)
+  const connect = async () => {
+    const client = await connections.connect()
+    const transact = async (writes: readonly RowWrite[]) => {
+      seen.transactions++
+      await happens()
+      return client.transact(writes)
+    }
+    return likeButFor(client, { transact })
+  }
+  const executor = db.getExecutor()
+  const adapter = likeButFor(executor.adapter, { connections: likeButFor(connections, { connect }) })
+  return { db: likeButFor(db, { getExecutor: () => likeButFor(executor, { adapter }) }), seen }
 }
 
 describe('calls that another process settles meanwhile', { skip: WITHOUT_POSTGRES }, () => {
@@ -47,7 +45,7 @@ describe('calls that another process settles meanwhile', { skip: WITHOUT_POSTGRE
     const once = charge('acme', 30n, { key: 'k' })
     const undone = voidOf(charge('acme', 5n))
     let times = 0
-    const { db, seen } = interrupted(own, 'insert into wallets', async () => {
+    const { db, seen } = interrupted(own, async () => {
       if (times++ === 0) await new SqlLedger(others).settle([once])
     })
     assert.deepEqual(await settleAll(db, [undone, once]), ['written', 'known'])
@@ -67,22 +65,10 @@ describe('calls that another process settles meanwhile', { skip: WITHOUT_POSTGRE
     const own = await open(t, await postgresUrl())
     const rows = charge('acme', 30n, { key: 'k' })
     // As if somebody had written the charge each time and taken it back.
-    const none = { rows: [], numAffectedRows: 0n }
-    let transactions = 0
-    const transaction = () => ({
-      execute: (run: (trx: Database) => Promise<unknown>) =>
-        own.transaction().execute((trx) => {
-          transactions++
-          const executeQuery = (query: CompiledQuery) =>
-            query.sql.includes('insert into charges') ? Promise.resolve(none) : trx.executeQuery(query)
-          return run(likeButFor(trx as Database, { executeQuery }))
-        }),
-    })
+    const { db, seen } = interrupted(own, () => Promise.reject(Object.assign(new Error(), { code: '22012' })))
     const undone = voidOf(charge('acme', 5n))
-    await assert.rejects(settleAll(likeButFor(own, { transaction }), [undone, rows]), {
-      name: 'RowsHaveChanged',
-    })
-    assert.equal(transactions, 5)
+    await assert.rejects(settleAll(db, [undone, rows]), { name: 'RowsHaveChanged' })
+    assert.equal(seen.transactions, 5)
     const ledger = new SqlLedger(own)
     assert.deepEqual(await ledger.wallets(['account:acme']), [])
     assert.equal((await ledger.check()).charges, 0)
@@ -90,9 +76,7 @@ describe('calls that another process settles meanwhile', { skip: WITHOUT_POSTGRE
 
   it('are not tried again where something else fails', async (t) => {
     const own = await open(t, await postgresUrl())
-    const { db, seen } = interrupted(own, 'insert into wallets', () =>
-      Promise.reject(new Error('on purpose')),
-    )
+    const { db, seen } = interrupted(own, () => Promise.reject(new Error('on purpose')))
     await assert.rejects(settleAll(db, [voidOf(charge('acme', 5n)), charge('acme', 1n)]), /on purpose/)
     assert.equal(seen.transactions, 1)
     assert.deepEqual(await new SqlLedger(own).wallets(['account:acme']), [])

@@ -10,11 +10,30 @@ import { depositChange, settingsChange } from '../../../endpoints/admin/recorded
 import { accountWallet } from '../../../ledger/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
+import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
-import { deposit, setLimit } from '../ledger/sql-ledger-books.ts'
-import { lockWallets } from '../ledger/sql-ledger-rows.ts'
+import { type Planned, writePlanned, writeTogether } from '../driver/write-together.ts'
+import { depositWrites, findDeposit, limitWrite, setLimit } from '../ledger/sql-ledger-books.ts'
+import { findWallets } from '../ledger/sql-ledger-rows.ts'
 import { accountsWithWallets, toAccount, toColumns } from './account-rows.ts'
-import { recordChange } from './sql-change-log.ts'
+import { changeWrite, recordChange } from './sql-change-log.ts'
+
+/** Most deposits to one account at a time: each changes the funds that the next ones record. */
+const MAX_DEPOSITS = 50
+
+const ACCOUNT_COLUMNS = {
+  id: 'text',
+  name: 'text',
+  rpm: 'bigint',
+  tpm: 'bigint',
+  concurrency: 'bigint',
+  regions: 'text',
+  line_regions: 'text',
+  suspended: 'bigint',
+  created_at: 'bigint',
+} as const
+const ACCOUNT_NAMES = Object.keys(ACCOUNT_COLUMNS) as (keyof typeof ACCOUNT_COLUMNS)[]
+const WRITE_ACCOUNTS = RowStatement.insert('accounts', ACCOUNT_COLUMNS, 'on conflict (id) do nothing')
 
 /**
  * An account store in a database, for the admin API of all processes that share it. Each change and its row in the
@@ -45,19 +64,15 @@ export class SqlAccountStore implements AccountStore {
     return row && toAccount(row)
   }
 
-  create(id: string, settings: AccountSettings, origin: ChangeOrigin): Promise<Account | undefined> {
-    return this.#db.transaction().execute(async (trx) => {
-      const { numInsertedOrUpdatedRows } = await trx
-        .insertInto('accounts')
-        .values({ id, ...toColumns(settings), created_at: BigInt(origin.at) })
-        .onConflict((conflict) => conflict.column('id').doNothing())
-        .executeTakeFirst()
-      if (numInsertedOrUpdatedRows === 0n) return undefined
-      await setLimit(trx, accountWallet(id), { limited: settings.prepaid })
-      const account = { ...settings, id, createdAt: origin.at }
-      await recordChange(trx, settingsChange(account, undefined, origin))
-      return account
-    })
+  async create(id: string, settings: AccountSettings, origin: ChangeOrigin): Promise<Account | undefined> {
+    const account = { ...settings, id, createdAt: origin.at }
+    const columns = { id, ...toColumns(settings), created_at: origin.at }
+    const isNew = await writeTogether(this.#db, [
+      { statement: WRITE_ACCOUNTS, rows: [ACCOUNT_NAMES.map((name) => columns[name])] },
+      limitWrite(accountWallet(id), { limited: settings.prepaid }),
+      changeWrite(settingsChange(account, undefined, origin)),
+    ])
+    return isNew ? account : undefined
   }
 
   change(
@@ -75,9 +90,10 @@ export class SqlAccountStore implements AccountStore {
       const change = settingsChange(account, before, origin)
       if (!change) return before
       await trx.updateTable('accounts').set(toColumns(account)).where('id', '=', id).execute()
+      await recordChange(trx, change)
+      // Last: calls wait for the wallet.
       if (account.prepaid !== before.prepaid)
         await setLimit(trx, accountWallet(id), { limited: account.prepaid })
-      await recordChange(trx, change)
       return account
     })
   }
@@ -89,23 +105,24 @@ export class SqlAccountStore implements AccountStore {
     origin: ChangeOrigin,
     reason: string | null = null,
   ): Promise<DepositOutcome> {
-    return this.#db.transaction().execute(async (trx) => {
-      const account = await trx.selectFrom('accounts').select('id').where('id', '=', id).executeTakeFirst()
-      if (!account) return { kind: 'no_account' }
-      // The lock on the wallet gives exclusive access to its deposits.
-      const wallet = (await lockWallets(trx, [accountWallet(id)])).get(accountWallet(id))
-      const funds = wallet?.funds ?? 0n
-      const earlier = await trx
-        .selectFrom('deposits')
-        .select(['amount', 'at', 'reason'])
-        .where('account', '=', id)
-        .where('reference', '=', reference)
-        .executeTakeFirst()
-      if (earlier) return repeatedDeposit({ ...earlier, at: Number(earlier.at) }, { amount, reason })
-      if (!holdsDeposits(funds + amount)) return { kind: 'too_much' }
-      await deposit(trx, id, amount, reference, origin.at, reason)
-      await recordChange(trx, depositChange(id, { funds, amount, reference, reason }, origin))
-      return { kind: 'deposited', at: origin.at, reason }
-    })
+    const { at } = origin
+    const wallet = accountWallet(id)
+    const accounts = this.#db.selectFrom('accounts').select('id').where('id', '=', id)
+    const plan = async (): Promise<Planned<DepositOutcome>> => {
+      const [account, earlier, wallets] = await Promise.all([
+        accounts.executeTakeFirst(),
+        findDeposit(this.#db, id, reference),
+        findWallets(this.#db, [wallet]),
+      ])
+      const funds = wallets.get(wallet)?.funds ?? 0n
+      const refused = (result: DepositOutcome) => ({ writes: [], result })
+      if (!account) return refused({ kind: 'no_account' })
+      if (earlier) return refused(repeatedDeposit({ ...earlier, at: Number(earlier.at) }, { amount, reason }))
+      if (!holdsDeposits(funds + amount)) return refused({ kind: 'too_much' })
+      const change = depositChange(id, { funds, amount, reference, reason }, origin)
+      const writes = depositWrites({ account: id, amount, reference, at, reason }, funds)
+      return { writes: [...writes, changeWrite(change)], result: { kind: 'deposited', at, reason } }
+    }
+    return writePlanned(this.#db, plan, MAX_DEPOSITS)
   }
 }

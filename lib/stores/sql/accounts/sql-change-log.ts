@@ -1,5 +1,6 @@
 import type { ChangeLog, ChangeQuery, RecordedChange } from '../../../core/change-log/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
+import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { AdminChangesTable, Database } from '../driver/tables.ts'
 
 /**
@@ -25,21 +26,23 @@ export class SqlChangeLog implements ChangeLog {
   }
 }
 
+const RECORD_CHANGES = RowStatement.insert(
+  'admin_changes',
+  { id: 'text', at: 'bigint', actor: 'text', action: 'text', subject: 'text', before: 'text', after: 'text' },
+  '',
+)
+
+/** Returns the write of a change, for the transaction that makes it. */
+export function changeWrite(change: RecordedChange): RowWrite {
+  const { requestId, actor, at, action, subject, before, after } = change
+  const described = [before && JSON.stringify(before), JSON.stringify(after)]
+  return { statement: RECORD_CHANGES, rows: [[requestId, at, actor, action, subject, ...described]] }
+}
+
 /** Records a change in the transaction that makes it. */
 export async function recordChange(trx: Database, change: RecordedChange): Promise<void> {
-  const { requestId, actor, at, action, subject, before, after } = change
-  await trx
-    .insertInto('admin_changes')
-    .values({
-      id: requestId,
-      at: BigInt(at),
-      actor,
-      action,
-      subject,
-      before: before && JSON.stringify(before),
-      after: JSON.stringify(after),
-    })
-    .execute()
+  const { statement, rows } = changeWrite(change)
+  await statement.run(trx, rows)
 }
 
 function toChange({ id, at, before, after, ...rest }: AdminChangesTable): RecordedChange {

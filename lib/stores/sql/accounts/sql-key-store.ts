@@ -77,8 +77,8 @@ export class SqlKeyStore implements KeyStore {
         .executeTakeFirst()
       if (numInsertedOrUpdatedRows === 0n) return { kind: 'taken' }
       const key: Key = { ...settings, createdAt: origin.at, lastUsedAt: null, previousUntil: null }
-      await this.#limit(trx, key)
       await recordChange(trx, keyChange('key.created', key, origin))
+      await this.#limit(trx, key)
       return { kind: 'created', key }
     })
   }
@@ -97,8 +97,9 @@ export class SqlKeyStore implements KeyStore {
         .set({ ...toColumns(key), account: key.account })
         .where('id', '=', id)
         .execute()
-      if (key.quota !== before.quota) await this.#limit(trx, key)
       await recordChange(trx, change)
+      // Last: calls wait for the wallet.
+      if (key.quota !== before.quota) await this.#limit(trx, key)
       return key
     })
   }

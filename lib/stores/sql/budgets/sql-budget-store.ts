@@ -18,7 +18,7 @@ import { recordChange } from '../accounts/sql-change-log.ts'
 import { aDatabase, checkDatabase } from '../driver/check-database.ts'
 import { lockTable } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
-import { dropUntold, noteThresholds, tellReached, tellRefused } from '../ledger/budget-notices.ts'
+import { dropUntold, noteWrites, tellReached, tellRefused } from '../ledger/budget-notices.ts'
 import type { BudgetsTable } from '../ledger/ledger-tables.ts'
 import { setLimit } from '../ledger/sql-ledger-books.ts'
 
@@ -114,7 +114,7 @@ export class SqlBudgetStore implements BudgetStore {
       const wallets = walletsToChange(budget, origin.at)
       for (const wallet of wallets) {
         await setLimit(trx, wallet, { limited: budget.hard, quota: budget.amount })
-        await noteThresholds(trx, wallet, budget)
+        for (const { statement, rows } of noteWrites(wallet, budget)) await statement.run(trx, rows)
       }
       await tellReached(trx, wallets, origin.at)
       await recordChange(trx, change)
@@ -147,7 +147,7 @@ export class SqlBudgetStore implements BudgetStore {
   }
 
   async noteRefusal(wallet: WalletId, at: number): Promise<void> {
-    await this.#db.transaction().execute((trx) => tellRefused(trx, wallet, at))
+    await tellRefused(this.#db, wallet, at)
   }
 }
 

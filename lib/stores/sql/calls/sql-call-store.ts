@@ -76,20 +76,15 @@ export class SqlCallStore implements CallStore {
     })
   }
 
-  find(id: string): Promise<CallLogEntry | undefined> {
-    return this.findWithin(this.#db, id)
-  }
-
-  /** Does {@link CallStore.find} within another transaction. */
-  async findWithin(trx: Database, id: string): Promise<CallLogEntry | undefined> {
-    const row = await trx
+  async find(id: string): Promise<CallLogEntry | undefined> {
+    const row = await this.#db
       .selectFrom('calls')
       .select(['entry', 'response_body'])
       .where('id', '=', id)
       .executeTakeFirst()
     if (!row) return undefined
     const { parts, entry } = toEntry(row.entry)
-    const body = parts > 0 ? await readAnswer(trx, id, parts) : row.response_body
+    const body = parts > 0 ? await readAnswer(this.#db, id, parts) : row.response_body
     return { ...entry, response_body: body }
   }
 

@@ -29,6 +29,7 @@ export class RowStatement<Row = unknown> {
     sqlite: string,
     postgres: string,
     loose = false,
+    returning = 'returning 1',
   ) {
     this.columns = Object.values(columns)
     this.loose = loose
@@ -38,7 +39,7 @@ export class RowStatement<Row = unknown> {
     // A division by zero fails the transaction.
     this.postgresOrFail = loose
       ? this.postgres
-      : `with ${given}, done as (${postgres} returning 1)
+      : `with ${given}, done as (${postgres} ${returning})
         select 1 / (count(*) = cardinality($1::text[]))::integer from done`
   }
 
@@ -86,13 +87,29 @@ export class RowStatement<Row = unknown> {
     )
   }
 
-  /** Deletes rows. Rows that do not exist are ignored. */
-  static delete(table: string, columns: Readonly<Record<string, CellType>>, where: string): RowStatement {
+  /** Changes nothing, and fails if a row is not there. It cannot be changed until the end of the transaction. */
+  static keep(table: string, columns: Readonly<Record<string, CellType>>, where: string): RowStatement {
+    return new RowStatement(
+      columns,
+      `update ${table} as found set id = found.id where ${parametersFor(columns, where)}`,
+      `select 1 from given join ${table} as found on ${where} order by found.id for share of found`,
+      false,
+      '',
+    )
+  }
+
+  /** Deletes rows. Rows that do not exist are ignored, unless it is not `loose`. */
+  static delete(
+    table: string,
+    columns: Readonly<Record<string, CellType>>,
+    where: string,
+    { locks = true, loose = true, order = 'id' }: DeleteOptions = {},
+  ): RowStatement {
     return new RowStatement(
       columns,
       `delete from ${table} as found where ${parametersFor(columns, where)}`,
-      `delete from ${table} as found using ${lockedOf(table, where)} where ${where}`,
-      true,
+      `delete from ${table} as found using ${lockedOf(table, where, locks, order)} where ${where}`,
+      loose,
     )
   }
 
@@ -150,6 +167,13 @@ interface InsertOptions {
   readonly order?: readonly string[]
 }
 
+interface DeleteOptions {
+  readonly locks?: true | 'free ones'
+  readonly loose?: boolean
+  /** The column that names a row, in whose order Postgres locks them. Defaults to `id`. */
+  readonly order?: string
+}
+
 function orderedBy(name: string, type: CellType | undefined): string {
   return type === 'text' ? `given.${name} collate "C"` : `given.${name}`
 }
@@ -169,9 +193,9 @@ function givenOf(columns: Readonly<Record<string, CellType>>): string {
 }
 
 /** Returns the rows whose counterparts exist in a table, and locks those, for Postgres. */
-function lockedOf(table: string, where: string, locks: boolean | 'free ones' = true): string {
+function lockedOf(table: string, where: string, locks: boolean | 'free ones' = true, order = 'id'): string {
   return `(select given.* from given join ${table} as found on ${where}
-    order by found.id for update of found${skipping(locks)}) as given`
+    order by found.${order} for update of found${skipping(locks)}) as given`
 }
 
 function skipping(locks: boolean | 'free ones'): string {

@@ -8,6 +8,41 @@ export function isNotWritten(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === '22012'
 }
 
+const MAX_TRIES = 5
+
+/** What is to be written, as what was read has it, and what is answered then. */
+export interface Planned<Result> {
+  readonly writes: readonly RowWrite[]
+  readonly result: Result
+}
+
+/**
+ * Reads rows, and writes what follows from them. The writes must fail if the rows have changed meanwhile; then all is done
+ * anew. So no lock is held while an answer is on its way, however far the database is away.
+ *
+ * @throws {RowsHaveChanged} if that goes on.
+ */
+export async function writePlanned<Result>(
+  db: Database,
+  plan: () => Promise<Planned<Result>>,
+  maxTries = MAX_TRIES,
+): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    const { writes, result } = await plan()
+    if (await writeTogether(db, writes)) return result
+    if (tries === maxTries) throw new RowsHaveChanged()
+  }
+}
+
+/** Thrown if others change the rows that an operation reads each time before it writes. */
+class RowsHaveChanged extends Error {
+  override readonly name = 'RowsHaveChanged'
+
+  constructor() {
+    super('others change the same rows again and again')
+  }
+}
+
 /**
  * Writes rows in a transaction of their own: on SQLite with one message to its thread, on Postgres in one round trip.
  * The statements run in their order.

@@ -2,10 +2,10 @@ import { formatAmount } from '../../../core/catalog/index.ts'
 import { budgetEvent, thresholdsOf } from '../../../endpoints/admin/budgets/budget-events.ts'
 import type { BudgetTerms } from '../../../ledger/budgets/budget.ts'
 import type { WalletId } from '../../../ledger/index.ts'
-import { RowStatement } from '../driver/row-statement.ts'
+import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
-import { recordEvents } from '../webhooks/event-rows.ts'
-import { lockWallets } from './sql-ledger-rows.ts'
+import { writeTogether } from '../driver/write-together.ts'
+import { eventRow, RECORD_EVENTS } from '../webhooks/event-rows.ts'
 
 /*
  * What is told once a budget has spent a share of its amount. The events are written when the wallet of a period is opened,
@@ -18,6 +18,12 @@ const NOTE = RowStatement.insert(
   { id: 'text', wallet: 'text', amount: 'bigint', type: 'text', subject: 'text', data: 'text' },
   'on conflict (id) do nothing',
   { constants: { told: 0 }, loose: true },
+)
+
+const DROP_UNTOLD = RowStatement.delete(
+  'budget_notices',
+  { wallet: 'text' },
+  'found.wallet = given.wallet and found.told = 0',
 )
 
 const REACHED =
@@ -42,6 +48,13 @@ export const MARK_TOLD = RowStatement.update(
   { loose: true },
 )
 
+const MARK_REFUSED = RowStatement.update(
+  'budget_notices',
+  { id: 'text' },
+  'told = 1',
+  'found.id = given.id and found.told = 0',
+)
+
 /** Tells what the spending of locked wallets has reached. */
 export async function tellReached(trx: Database, wallets: readonly WalletId[], at: number): Promise<void> {
   await TELL_REACHED.run(
@@ -55,32 +68,38 @@ export async function tellReached(trx: Database, wallets: readonly WalletId[], a
 }
 
 /** Tells that a budget has refused a call, unless it was told before that all is spent. */
-export async function tellRefused(trx: Database, wallet: WalletId, at: number): Promise<void> {
-  const locked = (await lockWallets(trx, [wallet])).get(wallet)
-  const notice = await trx
+export async function tellRefused(db: Database, wallet: WalletId, at: number): Promise<void> {
+  const notice = await db
     .selectFrom('budget_notices')
-    .select(['id', 'subject', 'data'])
+    .innerJoin('wallets', 'wallets.id', 'budget_notices.wallet')
+    .select(['budget_notices.id', 'subject', 'data', 'spent'])
     .where('wallet', '=', wallet)
     .where('type', '=', 'budget.exhausted')
     .where('told', '=', 0)
     .executeTakeFirst()
-  if (!locked || !notice) return
-  const { id, subject } = notice
-  const data = { ...JSON.parse(notice.data), spent: formatAmount(locked.spent) }
-  await recordEvents(trx, [{ id, type: 'budget.exhausted', subject, at, data }])
-  await trx.updateTable('budget_notices').set({ told: 1 }).where('id', '=', id).execute()
+  if (!notice) return
+  const { id, subject, spent } = notice
+  const data = { ...JSON.parse(notice.data), spent: formatAmount(spent) }
+  const event = { id, type: 'budget.exhausted', subject, at, data } as const
+  // Unless somebody else has told it meanwhile.
+  await writeTogether(db, [
+    { statement: RECORD_EVENTS, rows: [eventRow(event)] },
+    { statement: MARK_REFUSED, rows: [[id]] },
+  ])
 }
 
-/** Writes the events of the wallet of a period, in place of those of earlier terms that were not told. */
-export async function noteThresholds(trx: Database, wallet: WalletId, terms: BudgetTerms): Promise<void> {
-  await dropUntold(trx, wallet)
+/** Returns the writes of the events of the wallet of a period, in place of those of earlier terms that were not told. */
+export function noteWrites(wallet: WalletId, terms: BudgetTerms): RowWrite[] {
   const rows = thresholdsOf(terms).map((threshold) => {
     const { id, type, subject, data } = budgetEvent(wallet, terms, threshold, threshold.amount, 0)
     return [id, wallet, threshold.amount, type, subject, JSON.stringify(data)]
   })
-  await NOTE.run(trx, rows)
+  return [
+    { statement: DROP_UNTOLD, rows: [[wallet]] },
+    { statement: NOTE, rows },
+  ]
 }
 
 export async function dropUntold(trx: Database, wallet: WalletId): Promise<void> {
-  await trx.deleteFrom('budget_notices').where('wallet', '=', wallet).where('told', '=', 0).execute()
+  await DROP_UNTOLD.run(trx, [[wallet]])
 }

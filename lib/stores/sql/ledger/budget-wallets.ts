@@ -1,50 +1,84 @@
 import { budgetOfWallet, isLongPast } from '../../../ledger/budgets/budget.ts'
 import type { WalletId } from '../../../ledger/index.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
-import { lockFreeRows } from '../driver/row-locks.ts'
+import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
-import { noteThresholds } from './budget-notices.ts'
+import { writePlanned } from '../driver/write-together.ts'
+import { noteWrites } from './budget-notices.ts'
 
 /** Most wallets of past periods deleted at a time, for each budget. */
 const MAX_PRUNED = 100
+
+/** Fails if somebody else has opened one. */
+const OPEN_WALLETS = RowStatement.insert(
+  'wallets',
+  { id: 'text', limited: 'bigint', funds: 'bigint' },
+  'on conflict (id) do nothing',
+  { constants: { spent: 0, leased: 0, overrun: 0 } },
+)
+
+/** Fails if the terms of a budget have changed; else they stay until its wallet is open. */
+const KEEP_TERMS = RowStatement.keep(
+  'budgets',
+  { id: 'text', version: 'bigint' },
+  'found.id = given.id and found.version = given.version',
+)
+
+const DELETE_WALLETS = RowStatement.delete(
+  'wallets',
+  { id: 'text' },
+  'found.id = given.id and found.leased = 0',
+  { locks: 'free ones' },
+)
+
+const DELETE_NOTICES = RowStatement.delete(
+  'budget_notices',
+  { wallet: 'text' },
+  `found.wallet = given.wallet
+    and not exists (select 1 from wallets where wallets.id = given.wallet)`,
+)
 
 /**
  * Opens the wallets of budgets for periods that nobody has spent in, and deletes those of periods long past. A change of a
  * budget waits for it, and then finds them. A budget that was deleted a moment ago only counts.
  */
-export async function openBudgetWallets(trx: Database, wallets: readonly WalletId[]): Promise<void> {
-  const open = await trx.selectFrom('wallets').select('id').where('id', 'in', wallets).execute()
-  const known = new Set(open.map(({ id }) => id))
-  const missing = wallets.filter((wallet) => !known.has(wallet)).sort()
-  if (missing.length === 0) return
-  const budgetOf = new Map(missing.map((wallet) => [wallet, budgetOfWallet(wallet) ?? '']))
-  let query = trx
-    .selectFrom('budgets')
-    .selectAll()
-    .where('id', 'in', [...new Set(budgetOf.values())])
-    .where('deleted', '=', 0)
-  if (isPostgres(trx)) query = query.forShare()
-  const terms = new Map((await query.orderBy('id').execute()).map((row) => [row.id, row]))
-  for (const [id, budget] of budgetOf) {
-    const found = terms.get(budget)
-    const { hard: limited, amount: funds } = found ?? { hard: 0, amount: 0n }
-    const opened = await trx
-      .insertInto('wallets')
-      .values({ id, limited, funds, spent: 0n, leased: 0n, overrun: 0n })
-      .onConflict((conflict) => conflict.column('id').doNothing())
-      .returning('id')
-      .executeTakeFirst()
-    // Otherwise another process was first, and has the row.
-    if (!opened) continue
-    const soft = found && (JSON.parse(found.soft) as number[])
-    if (found && soft) await noteThresholds(trx, id, { ...found, hard: found.hard !== 0, soft })
-    await prunePast(trx, budget, wallets)
-  }
+export function openBudgetWallets(db: Database, wallets: readonly WalletId[]): Promise<void> {
+  const budgets = [...new Set(wallets.map((wallet) => budgetOfWallet(wallet) ?? ''))]
+  return writePlanned(db, async () => {
+    const [open, found, past] = await Promise.all([
+      db.selectFrom('wallets').select('id').where('id', 'in', wallets).execute(),
+      db.selectFrom('budgets').selectAll().where('id', 'in', budgets).where('deleted', '=', 0).execute(),
+      Promise.all(budgets.map((budget) => pastWallets(db, budget, wallets))),
+    ])
+    const known = new Set(open.map(({ id }) => id))
+    const missing = [...new Set(wallets)].filter((wallet) => !known.has(wallet))
+    if (missing.length === 0) return { writes: [], result: undefined }
+    const terms = new Map(found.map((row) => [row.id, row]))
+    const termsOf = (wallet: WalletId) => terms.get(budgetOfWallet(wallet) ?? '')
+    const used = new Map(missing.map((wallet) => [termsOf(wallet)?.id, termsOf(wallet)?.version]))
+    const kept = [...used].flatMap(([id, version]) => (id === undefined ? [] : [[id, version ?? 0n]]))
+    const opened = missing.map((id) => [id, termsOf(id)?.hard ?? 0, termsOf(id)?.amount ?? 0n])
+    const notes = missing.flatMap((wallet) => {
+      const row = termsOf(wallet)
+      const soft = row && (JSON.parse(row.soft) as number[])
+      return row && soft ? noteWrites(wallet, { ...row, hard: row.hard !== 0, soft }) : []
+    })
+    const pruned = past.flat().map((id) => [id])
+    return {
+      writes: [
+        { statement: KEEP_TERMS, rows: kept },
+        { statement: OPEN_WALLETS, rows: opened },
+        ...notes,
+        { statement: DELETE_WALLETS, rows: pruned },
+        { statement: DELETE_NOTICES, rows: pruned },
+      ],
+      result: undefined,
+    }
+  })
 }
 
-/** Deletes the wallets of a budget that only charges refer to, with what they tell. Locked ones are left for another time. */
-async function prunePast(trx: Database, budget: string, used: readonly WalletId[]): Promise<void> {
-  const idle = await trx
+/** Returns the wallets of a budget that only charges refer to. */
+async function pastWallets(db: Database, budget: string, used: readonly WalletId[]): Promise<WalletId[]> {
+  const idle = await db
     .selectFrom('wallets')
     .select('id')
     .where('id', '>', `budget:${budget}:`)
@@ -54,18 +88,5 @@ async function prunePast(trx: Database, budget: string, used: readonly WalletId[
     .where('id', 'not in', used)
     .execute()
   const past = idle.map(({ id }) => id).filter((id) => isLongPast(id, Date.now()))
-  if (past.length === 0) return
-  const free = trx
-    .selectFrom('wallets')
-    .select('id')
-    .where('id', 'in', past.slice(0, MAX_PRUNED))
-    .where('leased', '=', 0n)
-    .orderBy('id')
-  const pruned = await trx
-    .deleteFrom('wallets')
-    .where('id', 'in', lockFreeRows(trx, free))
-    .returning('id')
-    .execute()
-  const ids = pruned.map(({ id }) => id)
-  if (ids.length > 0) await trx.deleteFrom('budget_notices').where('wallet', 'in', ids).execute()
+  return past.slice(0, MAX_PRUNED) as WalletId[]
 }

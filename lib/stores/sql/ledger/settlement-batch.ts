@@ -27,6 +27,7 @@ import {
   SPEND,
   WRITE_CALLS,
   WRITE_CHARGES,
+  WRITE_EARLY_VOIDS,
   WRITE_VOIDS,
 } from './settlement-statements.ts'
 
@@ -74,6 +75,7 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
   readonly #usage = new UsageTally()
   readonly #charges: Cell[][] = []
   readonly #voids: Cell[][] = []
+  readonly #earlyVoids: Cell[][] = []
   /** By {@link claimName}. */
   readonly #completed = new Map<string, SettledClaim>()
   readonly #freed = new Map<string, SettledClaim>()
@@ -104,6 +106,7 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
       { statement: FREE_CLAIMS, rows: Array.from(this.#freed.values(), ({ id, owner }) => [id, owner]) },
       { statement: WRITE_CHARGES, rows: this.#charges },
       { statement: WRITE_VOIDS, rows: this.#voids },
+      { statement: WRITE_EARLY_VOIDS, rows: this.#earlyVoids },
       { statement: DRAW, rows: Array.from(this.#leases, drawRow).filter(([, , drawn]) => drawn !== 0n) },
       {
         statement: WRITE_CALLS,
@@ -134,13 +137,11 @@ export class SettlementBatch implements SettlementRecords, SpentWallets, Standin
     if (share) this.#usage.takeAway(share)
     const counted = share || account === null ? 1 : null
     this.#standing.set(requestId, { account, key, budgets, amount, voided: true, share: null })
-    this.#voids.push([
-      requestId,
-      ...(account === null ? [asked, askedKey] : [account, key]),
-      amount,
-      at,
-      counted,
-    ])
+    if (account === null) {
+      // Spends nothing, and locks the wallet: a charge that is written at the same time comes before or behind it.
+      this.get(accountWallet(asked))
+      this.#earlyVoids.push([requestId, asked, askedKey, amount, at, counted])
+    } else this.#voids.push([requestId, account, key, amount, at, counted])
     const left = entry && shareOfEntry(entry)
     if (left) this.#usage.add(left)
   }

@@ -42,10 +42,23 @@ export const WRITE_CHARGES = RowStatement.insert(
   { unless: 'select 1 from voids where voids.request_id = given.request_id' },
 )
 
-export const WRITE_VOIDS = RowStatement.insert(
+const VOID_COLUMNS = {
+  request_id: 'text',
+  account: 'text',
+  key: 'text',
+  amount: 'bigint',
+  at: 'bigint',
+  counted: 'bigint',
+} as const
+
+export const WRITE_VOIDS = RowStatement.insert('voids', VOID_COLUMNS, 'on conflict (request_id) do nothing')
+
+/** For voids that come before their charges. */
+export const WRITE_EARLY_VOIDS = RowStatement.insert(
   'voids',
-  { request_id: 'text', account: 'text', key: 'text', amount: 'bigint', at: 'bigint', counted: 'bigint' },
+  VOID_COLUMNS,
   'on conflict (request_id) do nothing',
+  { unless: 'select 1 from charges where charges.request_id = given.request_id' },
 )
 
 export const DRAW = RowStatement.update(

@@ -1,11 +1,14 @@
+import { assertFigure, MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import {
   accountWallet,
   type DepositResult,
   type WalletId,
   type WalletStatement,
 } from '../../../ledger/index.ts'
+import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
-import { type LockedWallet, lockWallets, openWallets, saveWallets } from './sql-ledger-rows.ts'
+import { writePlanned, writeTogether } from '../driver/write-together.ts'
+import { findWallets } from './sql-ledger-rows.ts'
 
 const CHUNK_WALLETS = 1000
 
@@ -13,50 +16,112 @@ const CHUNK_WALLETS = 1000
  * What those do who run the service: deposits, quotas, statements.
  */
 
-/**
- * Adds to an account's balance, once per reference.
- *
- * @param reason of an adjustment; null for a deposit.
- */
-export async function deposit(
-  trx: Database,
-  account: string,
-  amount: bigint,
-  reference: string,
-  at: number,
-  reason: string | null = null,
-): Promise<DepositResult> {
-  const wallet = await open(trx, accountWallet(account), true)
-  const inserted = await trx
-    .insertInto('deposits')
-    .values({ account, reference, amount, at: BigInt(at), reason })
-    .onConflict((conflict) => conflict.columns(['account', 'reference']).doNothing())
-    .returning('amount')
-    .execute()
-  if (inserted.length === 0) {
-    const standing = await trx
-      .selectFrom('deposits')
-      .select('amount')
-      .where('account', '=', account)
-      .where('reference', '=', reference)
-      .executeTakeFirstOrThrow()
-    return standing.amount === amount ? 'known' : 'conflict'
-  }
-  wallet.funds += amount
-  await saveWallets(trx, [wallet])
-  return 'deposited'
+const OPEN_PREPAID = RowStatement.insert('wallets', { id: 'text' }, 'on conflict (id) do nothing', {
+  constants: { limited: 1, funds: 0, spent: 0, leased: 0, overrun: 0 },
+  loose: true,
+})
+
+const WRITE_DEPOSITS = RowStatement.insert(
+  'deposits',
+  { account: 'text', reference: 'text', amount: 'bigint', at: 'bigint', reason: 'text' },
+  'on conflict (account, reference) do nothing',
+)
+
+/** Leaves out a wallet whose funds would not fit 64 bits, or are not what they were. */
+const ADD_FUNDS = RowStatement.update(
+  'wallets',
+  { id: 'text', amount: 'bigint', was: 'bigint' },
+  'funds = found.funds + given.amount',
+  `found.id = given.id and (given.was is null or found.funds = given.was)
+    and found.funds <= ${MAX_AMOUNT} - case when given.amount > 0 then given.amount else 0 end
+    and found.funds >= -${MAX_AMOUNT} - case when given.amount < 0 then given.amount else 0 end`,
+)
+
+const LIMIT_COLUMNS = { id: 'text', limited: 'bigint', funds: 'bigint' } as const
+const NOTHING_SPENT = { constants: { spent: 0, leased: 0, overrun: 0 } }
+const LIMIT = RowStatement.insert(
+  'wallets',
+  LIMIT_COLUMNS,
+  'on conflict (id) do update set limited = excluded.limited',
+  NOTHING_SPENT,
+)
+const LIMIT_TO = RowStatement.insert(
+  'wallets',
+  LIMIT_COLUMNS,
+  'on conflict (id) do update set limited = excluded.limited, funds = excluded.funds',
+  NOTHING_SPENT,
+)
+
+/** A deposit or adjustment. */
+export interface Movement {
+  readonly account: string
+  readonly amount: bigint
+  readonly reference: string
+  readonly at: number
+  /** Of an adjustment; null for a deposit. */
+  readonly reason: string | null
 }
 
-/** Opens a wallet, or changes its limit. */
-export async function setLimit(
-  trx: Database,
+/**
+ * Returns the writes that add to an account's balance. They fail if the reference was used before, or the wallet's funds are
+ * not as given.
+ */
+export function depositWrites(
+  { account, amount, reference, at, reason }: Movement,
+  funds: bigint | null = null,
+): RowWrite[] {
+  const wallet = accountWallet(account)
+  return [
+    { statement: OPEN_PREPAID, rows: [[wallet]] },
+    { statement: WRITE_DEPOSITS, rows: [[account, reference, amount, at, reason]] },
+    { statement: ADD_FUNDS, rows: [[wallet, amount, funds]] },
+  ]
+}
+
+/** Adds to an account's balance, once per reference. */
+export async function deposit(db: Database, given: Omit<Movement, 'reason'>): Promise<DepositResult> {
+  const { account, amount, reference } = given
+  const writes = depositWrites({ ...given, reason: null })
+  if (await writeTogether(db, writes)) return 'deposited'
+  const wallet = accountWallet(account)
+  return writePlanned<DepositResult>(db, async () => {
+    const [standing, wallets] = await Promise.all([
+      findDeposit(db, account, reference),
+      findWallets(db, [wallet]),
+    ])
+    if (standing) return { writes: [], result: standing.amount === amount ? 'known' : 'conflict' }
+    assertFigure((wallets.get(wallet)?.funds ?? 0n) + amount, `funds of "${wallet}"`)
+    return { writes, result: 'deposited' }
+  })
+}
+
+/** Returns the deposit or adjustment of a reference. */
+export function findDeposit(db: Database, account: string, reference: string) {
+  return db
+    .selectFrom('deposits')
+    .select(['amount', 'at', 'reason'])
+    .where('account', '=', account)
+    .where('reference', '=', reference)
+    .executeTakeFirst()
+}
+
+/** Returns the write that opens a wallet, or changes its limit. */
+export function limitWrite(
   id: WalletId,
-  { limited, quota }: { limited: boolean; quota?: bigint },
+  { limited, quota }: { readonly limited: boolean; readonly quota?: bigint },
+): RowWrite {
+  const statement = quota === undefined ? LIMIT : LIMIT_TO
+  return { statement, rows: [[id, Number(limited), quota ?? 0n]] }
+}
+
+/** Opens a wallet, or changes its limit, in a transaction or by itself. */
+export async function setLimit(
+  db: Database,
+  id: WalletId,
+  limit: { readonly limited: boolean; readonly quota?: bigint },
 ): Promise<void> {
-  const wallet = await open(trx, id, limited)
-  wallet.limited = limited
-  if (quota !== undefined) wallet.funds = quota
-  await saveWallets(trx, [wallet])
+  const { statement, rows } = limitWrite(id, limit)
+  await statement.run(db, rows)
 }
 
 /** Returns the state of wallets, in the order of the ids. Unknown wallets are left out. */
@@ -74,12 +139,4 @@ export async function statementsOf(db: Database, ids: readonly WalletId[]): Prom
   }
   const place = new Map(ids.map((id, i) => [id, i]))
   return statements.sort((one, other) => (place.get(one.wallet) ?? 0) - (place.get(other.wallet) ?? 0))
-}
-
-/** Locks a wallet; opens it if it does not exist. */
-async function open(trx: Database, id: WalletId, limited: boolean): Promise<LockedWallet> {
-  const found = (await lockWallets(trx, [id])).get(id)
-  const wallet = found ?? (await openWallets(trx, [id], limited)).get(id)
-  if (!wallet) throw new Error(`wallet "${id}" is gone`)
-  return wallet
 }

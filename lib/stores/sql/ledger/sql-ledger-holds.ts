@@ -1,90 +1,136 @@
 import { shareOfCharge } from '../../../core/usage/index.ts'
+import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { closeHold, type Hold, type HoldRefusal, judgeHold } from '../../../ledger/hold.ts'
 import type { ChargeRecord } from '../../../ledger/ledger.ts'
 import { accountWallet, keyWallet, type WalletId } from '../../../ledger/wallet.ts'
-import { cellsOf } from '../driver/columns.ts'
+import { type Cell, cellsOf } from '../driver/columns.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
+import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
-import { addUsage, asCounted, UsageTally } from '../usage/usage-tally.ts'
-import { tellReached } from './budget-notices.ts'
+import { asCounted, type UsageTally } from '../usage/usage-tally.ts'
+import { MARK_TOLD, TELL_REACHED } from './budget-notices.ts'
 import { openBudgetWallets } from './budget-wallets.ts'
 import { CHARGE_COLUMNS } from './settlement-columns.ts'
-import { WRITE_CHARGES } from './settlement-statements.ts'
-import { type LockedWallet, lockWallets, openWallets, saveWallets } from './sql-ledger-rows.ts'
+import { OPEN_WALLETS, SPEND, WRITE_CHARGES } from './settlement-statements.ts'
+import { findWallets } from './sql-ledger-rows.ts'
+
+/*
+ * Money held for video tasks. Holds are opened and closed in the transactions that write the tasks.
+ */
 
 /** Most abandoned holds freed at a time. */
 const MAX_FREED = 100
 
 type Payer = Pick<Hold, 'account' | 'key'> & { readonly budgets?: readonly WalletId[] | undefined }
 
-/** Opens and closes holds for video tasks, within the transactions that write the tasks. */
-export class HoldRows {
-  /** Locks the payer's wallets until the transaction ends. Unknown wallets are left out, but for those of budgets. */
-  async lock(trx: Database, { account, key, budgets = [] }: Hold): Promise<Map<WalletId, LockedWallet>> {
-    const wallets = budgets.map(({ wallet }) => wallet)
-    if (wallets.length > 0) await openBudgetWallets(trx, wallets)
-    return lockWallets(trx, walletsOf({ account, key, budgets: wallets }))
-  }
+/** What stands of a hold, as it is read before it is closed. */
+export interface StandingHold {
+  /** 0n: nothing is held. */
+  readonly held: bigint
+  /** The wallets of the budgets that it counts against. */
+  readonly budgets: readonly WalletId[]
+  /** Whether its request id has a charge or a void. */
+  readonly charged: boolean
+}
 
-  /** Returns why an amount cannot be held; undefined if it can. */
-  judge(
-    wallets: ReadonlyMap<WalletId, LockedWallet>,
-    { account, key, budgets = [], amount }: Hold,
-  ): HoldRefusal | undefined {
-    const ofKey = key === null ? null : wallets.get(keyWallet(key))
-    const ofBudgets = budgets.map((budget) => ({ budget, wallet: wallets.get(budget.wallet) }))
-    return judgeHold({ account: wallets.get(accountWallet(account)), key: ofKey, budgets: ofBudgets }, amount)
-  }
+/** Leaves out a wallet that does not have the amount: {@link refusalOf} says why. */
+const HOLD = RowStatement.update(
+  'wallets',
+  { id: 'text', amount: 'bigint' },
+  'leased = found.leased + given.amount',
+  `found.id = given.id and (found.limited = 0 or found.funds - found.spent - found.leased >= given.amount)
+    and given.amount <= ${MAX_AMOUNT} - found.leased`,
+)
 
-  /** @param wallets the locked wallets, on which {@link judge} has allowed the amount. */
-  async open(trx: Database, wallets: ReadonlyMap<WalletId, LockedWallet>, hold: Hold): Promise<void> {
-    const { id: request_id, account, key, budgets = [], amount } = hold
-    if (amount === 0n) return
-    await trx.insertInto('holds').values({ request_id, account, key, amount }).execute()
-    const onBudgets = budgets.map(({ wallet }) => ({ request_id, wallet, amount }))
-    if (onBudgets.length > 0) await trx.insertInto('budget_holds').values(onBudgets).execute()
-    for (const wallet of wallets.values()) wallet.leased += amount
-    await saveWallets(trx, wallets.values())
-  }
+const WRITE_HOLDS = RowStatement.insert(
+  'holds',
+  { request_id: 'text', account: 'text', key: 'text', amount: 'bigint' },
+  'on conflict (request_id) do nothing',
+)
 
-  /** Writes a charge, unless its request id has one, and closes its hold. Missing wallets are opened. */
-  async charge(trx: Database, given: ChargeRecord): Promise<void> {
-    const charge = asCounted(given)
-    const budgets = await budgetsOf(trx, charge.requestId)
-    const payer = { ...charge, budgets }
-    const wallets = await lockWallets(trx, walletsOf(payer))
-    const held = await this.#close(trx, charge.requestId)
-    if (held === 0n && charge.amount === 0n) return
-    const missing = walletsOf(payer).filter((id) => !wallets.has(id))
-    for (const [id, opened] of await openWallets(trx, missing, false)) wallets.set(id, opened)
-    const { changes } = await WRITE_CHARGES.run(trx, [cellsOf(CHARGE_COLUMNS, payer)])
-    const cost = changes === 1 ? charge.amount : undefined
-    for (const wallet of wallets.values()) closeHold(wallet, held, cost)
-    await saveWallets(trx, wallets.values())
-    if (cost === undefined) return
-    await tellReached(trx, budgets, charge.at)
-    await addUsage(trx, new UsageTally([shareOfCharge(charge)]))
-  }
+const WRITE_BUDGET_HOLDS = RowStatement.insert(
+  'budget_holds',
+  { request_id: 'text', wallet: 'text', amount: 'bigint' },
+  'on conflict (request_id, wallet) do nothing',
+)
 
-  /** Releases a hold; does nothing if it is closed. */
-  async release(trx: Database, requestId: string, { account, key }: Payer): Promise<void> {
-    const budgets = await budgetsOf(trx, requestId)
-    const wallets = await lockWallets(trx, walletsOf({ account, key, budgets }))
-    const held = await this.#close(trx, requestId)
-    if (held === 0n) return
-    for (const wallet of wallets.values()) closeHold(wallet, held)
-    await saveWallets(trx, wallets.values())
-  }
+const CLOSE_HOLDS = RowStatement.delete(
+  'holds',
+  { request_id: 'text' },
+  'found.request_id = given.request_id',
+  { loose: false, order: 'request_id' },
+)
 
-  async #close(trx: Database, requestId: string): Promise<bigint> {
-    const closed = await trx
-      .deleteFrom('holds')
-      .where('request_id', '=', requestId)
-      .returning('amount')
-      .executeTakeFirst()
-    if (closed) await trx.deleteFrom('budget_holds').where('request_id', '=', requestId).execute()
-    return closed?.amount ?? 0n
-  }
+const CLOSE_BUDGET_HOLDS = RowStatement.delete(
+  'budget_holds',
+  { request_id: 'text' },
+  'found.request_id = given.request_id',
+  { order: 'wallet' },
+)
+
+/** Returns why an amount cannot be held; undefined if it can. Opens the wallets of budgets. */
+export async function refusalOf(
+  db: Database,
+  { account, key, budgets = [], amount }: Hold,
+): Promise<HoldRefusal | undefined> {
+  const ids = budgets.map(({ wallet }) => wallet)
+  if (ids.length > 0) await openBudgetWallets(db, ids)
+  const wallets = await findWallets(db, walletsOf({ account, key, budgets: ids }))
+  const ofKey = key === null ? null : wallets.get(keyWallet(key))
+  const ofBudgets = budgets.map((budget) => ({ budget, wallet: wallets.get(budget.wallet) }))
+  return judgeHold({ account: wallets.get(accountWallet(account)), key: ofKey, budgets: ofBudgets }, amount)
+}
+
+/** Returns the writes that hold an amount. They fail unless all wallets are there and have it. */
+export function openHold({ id, account, key, budgets = [], amount }: Hold): RowWrite[] {
+  if (amount === 0n) return []
+  const onBudgets = budgets.map(({ wallet }) => wallet)
+  return [
+    { statement: HOLD, rows: walletsOf({ account, key, budgets: onBudgets }).map((of) => [of, amount]) },
+    { statement: WRITE_HOLDS, rows: [[id, account, key, amount]] },
+    { statement: WRITE_BUDGET_HOLDS, rows: onBudgets.map((wallet) => [id, wallet, amount]) },
+  ]
+}
+
+/** Returns the writes of a charge, unless its request id has one, that also close its hold. Missing wallets are opened. */
+export function chargeHold(standing: StandingHold, given: ChargeRecord, usage: UsageTally): RowWrite[] {
+  const { held, budgets, charged } = standing
+  if (charged || (held === 0n && given.amount === 0n)) return releaseHold(standing, given)
+  const charge = { ...asCounted(given), budgets }
+  const wallets = walletsOf(charge)
+  usage.add(shareOfCharge(charge))
+  return [
+    { statement: OPEN_WALLETS, rows: wallets.map((id) => [id]) },
+    { statement: SPEND, rows: spentRows(wallets, held, charge.amount) },
+    { statement: TELL_REACHED, rows: budgets.map((wallet) => [wallet, charge.at]) },
+    { statement: MARK_TOLD, rows: budgets.map((wallet) => [wallet]) },
+    { statement: WRITE_CHARGES, rows: [cellsOf(CHARGE_COLUMNS, charge)] },
+    ...closeRows(held, charge.requestId),
+  ]
+}
+
+/** Returns the writes that release a hold: none if it is closed. */
+export function releaseHold(
+  { held, budgets }: StandingHold,
+  { requestId, account, key }: Pick<ChargeRecord, 'requestId' | 'account' | 'key'>,
+): RowWrite[] {
+  if (held === 0n) return []
+  const rows = spentRows(walletsOf({ account, key, budgets }), held)
+  return [{ statement: SPEND, rows }, ...closeRows(held, requestId)]
+}
+
+function spentRows(wallets: readonly WalletId[], held: bigint, cost?: bigint): Cell[][] {
+  const change = { limited: false, funds: 0n, spent: 0n, leased: 0n, overrun: 0n }
+  closeHold(change, held, cost)
+  return wallets.map((id) => [id, change.spent, -change.leased, change.overrun])
+}
+
+function closeRows(held: bigint, requestId: string): RowWrite[] {
+  const rows = held === 0n ? [] : [[requestId]]
+  return [
+    { statement: CLOSE_HOLDS, rows },
+    { statement: CLOSE_BUDGET_HOLDS, rows },
+  ]
 }
 
 /**
@@ -127,17 +173,6 @@ export async function freeAbandonedHolds(db: Database): Promise<void> {
         .execute()
     }
   })
-}
-
-/** Returns the wallets of the budgets that a hold counts against. */
-async function budgetsOf(trx: Database, requestId: string): Promise<readonly WalletId[]> {
-  const rows = await trx
-    .selectFrom('budget_holds')
-    .select('wallet')
-    .where('request_id', '=', requestId)
-    .orderBy('wallet')
-    .execute()
-  return rows.map(({ wallet }) => wallet)
 }
 
 function walletsOf({ account, key, budgets = [] }: Payer): WalletId[] {

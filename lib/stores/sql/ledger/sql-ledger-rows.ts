@@ -16,18 +16,9 @@ export interface LockedWallet extends WalletFigures {
   readonly id: WalletId
 }
 
-const LOCK_WALLETS = RowStatement.select<WalletsTable>(
-  { id: 'text' },
-  'select found.* from given join wallets as found on found.id = given.id',
-  { locks: true },
-)
-
-const OPEN_WALLETS = RowStatement.insert(
-  'wallets',
-  { id: 'text', limited: 'bigint', funds: 'bigint' },
-  'on conflict (id) do nothing',
-  { constants: { spent: 0, leased: 0, overrun: 0 } },
-)
+const WALLETS = 'select found.* from given join wallets as found on found.id = given.id'
+const FIND_WALLETS = RowStatement.select<WalletsTable>({ id: 'text' }, WALLETS)
+const LOCK_WALLETS = RowStatement.select<WalletsTable>({ id: 'text' }, WALLETS, { locks: true })
 
 const WALLET_COLUMNS = {
   id: 'text',
@@ -46,29 +37,22 @@ const SAVE_WALLETS = RowStatement.update(
   'found.id = given.id',
 )
 
-/** Locks wallets until the transaction ends. Unknown wallets are left out. */
-export async function lockWallets(
-  trx: Database,
+/** Reads wallets. Unknown wallets are left out. */
+export async function findWallets(
+  db: Database,
   ids: Iterable<WalletId>,
+  statement = FIND_WALLETS,
 ): Promise<Map<WalletId, LockedWallet>> {
-  const { rows } = await LOCK_WALLETS.run(
-    trx,
+  const { rows } = await statement.run(
+    db,
     Array.from(new Set(ids), (id) => [id]),
   )
   return new Map(rows.map((row) => [row.id, { ...row, limited: row.limited !== 0 }]))
 }
 
-/** Opens missing wallets, and locks all. */
-export async function openWallets(
-  trx: Database,
-  ids: readonly WalletId[],
-  limited: boolean,
-): Promise<Map<WalletId, LockedWallet>> {
-  await OPEN_WALLETS.run(
-    trx,
-    ids.map((id) => [id, Number(limited), 0n]),
-  )
-  return lockWallets(trx, ids)
+/** Locks wallets until the transaction ends. Unknown wallets are left out. */
+export function lockWallets(trx: Database, ids: Iterable<WalletId>): Promise<Map<WalletId, LockedWallet>> {
+  return findWallets(trx, ids, LOCK_WALLETS)
 }
 
 /**
@@ -103,11 +87,9 @@ const LEASE_COLUMNS = {
   ended_at: 'bigint',
 } as const satisfies Record<keyof LeasesTable, 'text' | 'bigint'>
 
-const LOCK_LEASES = RowStatement.select<LeasesTable>(
-  { id: 'text' },
-  'select found.* from given join leases as found on found.id = given.id',
-  { locks: true },
-)
+const LEASES = 'select found.* from given join leases as found on found.id = given.id'
+const FIND_LEASES = RowStatement.select<LeasesTable>({ id: 'text' }, LEASES)
+const LOCK_LEASES = RowStatement.select<LeasesTable>({ id: 'text' }, LEASES, { locks: true })
 
 const SAVE_LEASES = RowStatement.insert(
   'leases',
@@ -116,13 +98,22 @@ const SAVE_LEASES = RowStatement.insert(
     beats = excluded.beats, renewed_at = excluded.renewed_at, ended = excluded.ended, ended_at = excluded.ended_at`,
 )
 
-/** Locks leases until the transaction ends, ended ones included. Unknown leases are left out. */
-export async function lockLeases(trx: Database, ids: Iterable<string>): Promise<Map<string, LeaseRecord>> {
-  const { rows } = await LOCK_LEASES.run(
-    trx,
+/** Reads leases, ended ones included. Unknown leases are left out. */
+export async function findLeases(
+  db: Database,
+  ids: Iterable<string>,
+  statement = FIND_LEASES,
+): Promise<Map<string, LeaseRecord>> {
+  const { rows } = await statement.run(
+    db,
     Array.from(new Set(ids), (id) => [id]),
   )
   return new Map(rows.map((row) => [row.id, toLease(row)]))
+}
+
+/** Locks leases until the transaction ends, ended ones included. Unknown leases are left out. */
+export function lockLeases(trx: Database, ids: Iterable<string>): Promise<Map<string, LeaseRecord>> {
+  return findLeases(trx, ids, LOCK_LEASES)
 }
 
 /** Saves locked or new leases. */

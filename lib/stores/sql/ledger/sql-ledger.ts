@@ -70,7 +70,7 @@ export class SqlLedger implements Ledger, LedgerBooks {
     await unlessHeldUp(
       this.#db,
       () => rowsOfBudgets(wallets),
-      () => this.#db.transaction().execute((trx) => openBudgetWallets(trx, wallets)),
+      () => openBudgetWallets(this.#db, wallets),
     )
     const again = await this.#change(owner, missing)
     return changes.map((change, i) => again[missing.indexOf(change)] ?? (answers[i] as LeaseAnswer))
@@ -102,7 +102,7 @@ export class SqlLedger implements Ledger, LedgerBooks {
 
   async deposit(account: string, amount: bigint, reference: string, at: number): Promise<DepositResult> {
     assertFigure(amount, `deposit "${reference}"`)
-    return this.#db.transaction().execute((trx) => deposit(trx, account, amount, reference, at))
+    return deposit(this.#db, { account, amount, reference, at })
   }
 
   wallets(ids: readonly WalletId[]): Promise<readonly WalletStatement[]> {
@@ -111,7 +111,7 @@ export class SqlLedger implements Ledger, LedgerBooks {
 
   async setLimit(wallet: WalletId, limit: { limited: boolean; quota?: bigint }): Promise<void> {
     assertLimit(wallet, limit)
-    await this.#db.transaction().execute((trx) => setLimit(trx, wallet, limit))
+    await setLimit(this.#db, wallet, limit)
   }
 
   check(): Promise<LedgerCheck> {

@@ -4,15 +4,12 @@ import type { SettledClaim } from '../../../ledger/ledger.ts'
 import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
-import { writeTogether } from '../driver/write-together.ts'
+import { writePlanned, writeTogether } from '../driver/write-together.ts'
 import { readUsage } from '../usage/charge-usage.ts'
 import { readWallets } from './budget-cells.ts'
 import { openBudgetWallets } from './budget-wallets.ts'
 import { type CountedCharge, claimName, type FoundRows, SettlementBatch } from './settlement-batch.ts'
-import { lockLeases, lockWallets } from './sql-ledger-rows.ts'
-
-/** Another process can interfere only with the first charge of a wallet that does not exist yet. */
-const MAX_TRIES = 5
+import { findLeases, findWallets } from './sql-ledger-rows.ts'
 
 /**
  * Settles many calls in one transaction. It first writes what suits almost every batch. Only if the rows are not as
@@ -26,29 +23,14 @@ export async function settleAll(
 ): Promise<readonly SettlementResult[]> {
   const assumed = assume(settlements)
   if (assumed && (await writeTogether(db, assumed.writes()))) return assumed.results
-  for (let tries = 1; ; tries++) {
-    try {
-      return await db.transaction().execute((trx) => settleFound(trx, settlements))
-    } catch (error) {
-      if (!(error instanceof RowsHaveChanged) || tries === MAX_TRIES) throw error
-    }
-  }
-}
-
-async function settleFound(
-  trx: Database,
-  settlements: readonly Settlement[],
-): Promise<readonly SettlementResult[]> {
   // Not by the batch, which opens wallets without a limit. A budget of a call that held nothing may have none yet.
   const budgets = settlements.flatMap((settlement) => settlement.budgets ?? [])
-  if (budgets.length > 0) await openBudgetWallets(trx, [...new Set(budgets)])
-  const batch = new SettlementBatch(settlements, await findRows(trx, settlements))
-  batch.assertFigures()
-  for (const { statement, rows } of batch.writes()) {
-    const { changes } = await statement.run(trx, rows)
-    if (changes !== rows.length && !statement.loose) throw new RowsHaveChanged()
-  }
-  return batch.results
+  if (budgets.length > 0) await openBudgetWallets(db, [...new Set(budgets)])
+  return writePlanned(db, async () => {
+    const batch = new SettlementBatch(settlements, await findRows(db, settlements))
+    batch.assertFigures()
+    return { writes: batch.writes(), result: batch.results }
+  })
 }
 
 /** Returns the batch for the usual state of the rows; undefined if that state is impossible. */
@@ -64,25 +46,15 @@ function assume(settlements: readonly Settlement[]): SettlementBatch | undefined
   return batch
 }
 
-/** Thrown if the rows have changed between reading and writing. */
-class RowsHaveChanged extends Error {
-  override readonly name = 'RowsHaveChanged'
-
-  constructor() {
-    super('another process has settled the same calls meanwhile')
-  }
-}
-
 const FIND_CLAIMS = RowStatement.select<{ id: string; owner: string }>(
   { id: 'text', owner: 'text' },
   `select found.id, found.owner from given
     join idempotency as found on found.id = given.id and found.owner = given.owner`,
-  { locks: true },
 )
 
-async function ownClaims(trx: Database, claims: readonly SettledClaim[]): Promise<Set<string>> {
+async function ownClaims(db: Database, claims: readonly SettledClaim[]): Promise<Set<string>> {
   const { rows } = await FIND_CLAIMS.run(
-    trx,
+    db,
     claims.map(({ id, owner }) => [id, owner]),
   )
   return new Set(rows.map(claimName))
@@ -110,9 +82,9 @@ const FIND_STANDING = RowStatement.select<StandingRow>(
     where charges.request_id is not null or voids.request_id is not null`,
 )
 
-async function standingOf(trx: Database, requestIds: readonly string[]): Promise<Map<string, CountedCharge>> {
+async function standingOf(db: Database, requestIds: readonly string[]): Promise<Map<string, CountedCharge>> {
   const { rows } = await FIND_STANDING.run(
-    trx,
+    db,
     requestIds.map((id) => [id]),
   )
   return new Map(
@@ -139,22 +111,16 @@ function walletsOf({ account, key, budgets = [], draws }: Settlement): WalletId[
     : [accountWallet(account), keyWallet(key), ...budgets, ...drawn]
 }
 
-/** Locks wallets first: another transaction that settles the same calls waits there. */
-async function findRows(trx: Database, settlements: readonly Settlement[]): Promise<FoundRows> {
-  const wallets = await lockWallets(trx, settlements.flatMap(walletsOf))
-  const claims = await ownClaims(
-    trx,
-    settlements.flatMap(({ claim }) => claim ?? []),
-  )
-  const standing = await standingOf(
-    trx,
-    settlements.map(({ requestId }) => requestId),
-  )
-  const leases = await lockLeases(
-    trx,
-    settlements.flatMap(({ requestId, draws }) =>
-      standing.has(requestId) ? [] : draws.map(({ lease }) => lease),
-    ),
-  )
+/** Reads what the settlements rely on: their writes fail if it is otherwise by then. */
+async function findRows(db: Database, settlements: readonly Settlement[]): Promise<FoundRows> {
+  const claiming = settlements.flatMap(({ claim }) => claim ?? [])
+  const ids = settlements.map(({ requestId }) => requestId)
+  const drawn = settlements.flatMap(({ draws }) => draws.map(({ lease }) => lease))
+  const [wallets, claims, standing, leases] = await Promise.all([
+    findWallets(db, settlements.flatMap(walletsOf)),
+    ownClaims(db, claiming),
+    standingOf(db, ids),
+    findLeases(db, drawn),
+  ])
   return { wallets, claims, standing, leases }
 }

@@ -8,55 +8,57 @@ import type {
 import { expiredTask, hasChanged, progressOf } from '../../../endpoints/video/tasks/task-progress.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database, VideoTasksTable } from '../driver/tables.ts'
+import { UsageTally } from '../usage/usage-tally.ts'
 import { type TaskRows, toTask } from './sql-task-rows.ts'
 
 /** Polls, observes and ends tasks that a line has. */
 export class TaskPolls {
+  readonly #db: Database
   readonly #rows: TaskRows
 
-  constructor(rows: TaskRows) {
+  constructor(db: Database, rows: TaskRows) {
+    this.#db = db
     this.#rows = rows
   }
 
-  async observe(
-    trx: Database,
-    id: string,
-    observation: Observation,
-    at: number,
-    poll?: PollAgain,
-  ): Promise<Observed | undefined> {
-    const row = await this.#rows.lock(trx, id)
-    if (!row) return undefined
-    const before = toTask(row)
-    const progress = progressOf(before, observation, at)
-    if (!progress) return { task: before, result: 'unchanged' }
-    const { task, money } = progress
-    await this.#rows.settle(trx, progress, at)
-    if (money === 'charge') await this.#rows.logCharge(trx, task)
-    await this.#rows.save(trx, task, money === null ? pollColumns(row, poll) : NOT_POLLED)
-    if (money !== null) return { task, result: 'finished' }
-    return { task, result: hasChanged(before, task) ? 'changed' : 'unchanged' }
+  observe(id: string, observation: Observation, at: number, poll?: PollAgain): Promise<Observed | undefined> {
+    const rows = this.#rows
+    return rows.revise<Observed>(id, async (found) => {
+      const before = toTask(found.row)
+      const progress = progressOf(before, observation, at)
+      if (!progress) return { writes: [], result: { task: before, result: 'unchanged' } }
+      const { task, money } = progress
+      const usage = new UsageTally()
+      const writes = [
+        rows.save(found, task, money === null ? pollColumns(found.row, poll) : NOT_POLLED),
+        ...rows.settle(found, progress, at, usage),
+        ...(money === 'charge' ? await rows.logCharge(task) : []),
+        usage.write(),
+      ]
+      if (money !== null) return { writes, result: { task, result: 'finished' } }
+      return { writes, result: { task, result: hasChanged(before, task) ? 'changed' : 'unchanged' } }
+    })
   }
 
   /** Claims due tasks in one statement, so that concurrent processes get different tasks. */
-  async claimDue(db: Database, { owner, now, until, limit }: PollClaim): Promise<VideoTask[]> {
-    const due = db
+  async claimDue({ owner, now, until, limit }: PollClaim): Promise<VideoTask[]> {
+    const due = this.#db
       .selectFrom('video_tasks')
       .select('id')
       .where('poll_at', '<=', BigInt(now))
       .orderBy('poll_at')
       .limit(limit)
-    const rows = await db
+    const rows = await this.#db
       .updateTable('video_tasks')
       .set({ poll_at: BigInt(until), poll_owner: owner })
-      .where('id', 'in', lockFreeRows(db, due))
+      .where('id', 'in', lockFreeRows(this.#db, due))
       .returningAll()
       .execute()
     return rows.map(toTask)
   }
 
-  async putOff(db: Database, id: string, { owner, next }: PollAgain): Promise<void> {
-    await db
+  async putOff(id: string, { owner, next }: PollAgain): Promise<void> {
+    await this.#db
       .updateTable('video_tasks')
       .set({ poll_at: BigInt(next), poll_owner: null })
       .where('id', '=', id)
@@ -65,8 +67,8 @@ export class TaskPolls {
   }
 
   /** Returns the ids of tasks that have not ended. */
-  async open(db: Database, createdBefore: number, limit: number): Promise<string[]> {
-    const rows = await db
+  async open(createdBefore: number, limit: number): Promise<string[]> {
+    const rows = await this.#db
       .selectFrom('video_tasks')
       .select('id')
       .where('finished_at', 'is', null)
@@ -78,14 +80,18 @@ export class TaskPolls {
   }
 
   /** Expires a task; returns undefined if it has ended already. */
-  async expire(trx: Database, id: string, at: number, keepUntil: number): Promise<VideoTask | undefined> {
-    const row = await this.#rows.lock(trx, id)
-    if (!row || row.finished_at !== null) return undefined
-    const task = expiredTask(toTask(row), at)
-    await this.#rows.settle(trx, { task, money: 'release' }, at)
-    await this.#rows.completeClaim(trx, row, keepUntil)
-    await this.#rows.save(trx, task, { ...NOT_POLLED, answer_by: null, claim_id: null, claim_owner: null })
-    return task
+  expire(id: string, at: number, keepUntil: number): Promise<VideoTask | undefined> {
+    const rows = this.#rows
+    return rows.revise<VideoTask | undefined>(id, (found) => {
+      if (found.row.finished_at !== null) return { writes: [], result: undefined }
+      const task = expiredTask(toTask(found.row), at)
+      const writes = [
+        rows.save(found, task, { ...NOT_POLLED, answer_by: null, claim_id: null, claim_owner: null }),
+        ...rows.settle(found, { task, money: 'release' }, at, new UsageTally()),
+        rows.completeClaim(found, keepUntil),
+      ]
+      return { writes, result: task }
+    })
   }
 }
 

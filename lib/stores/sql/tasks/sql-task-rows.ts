@@ -6,11 +6,14 @@ import { labelRows, WRITE_LABELS } from '../calls/call-labels.ts'
 import { SqlCallStore } from '../calls/sql-call-store.ts'
 import { cellsOf } from '../driver/columns.ts'
 import { toBigint, toNumber } from '../driver/nullable-cells.ts'
-import { lockRows } from '../driver/row-locks.ts'
+import type { RowWrite } from '../driver/row-statement.ts'
 import type { Database, VideoTasksTable } from '../driver/tables.ts'
+import { type Planned, writePlanned } from '../driver/write-together.ts'
 import { CALL_COLUMNS } from '../ledger/settlement-columns.ts'
-import { COMPLETE_CLAIMS, WRITE_CALLS } from '../ledger/settlement-statements.ts'
-import { HoldRows } from '../ledger/sql-ledger-holds.ts'
+import { COMPLETE_CLAIMS, FREE_CLAIMS, WRITE_CALLS } from '../ledger/settlement-statements.ts'
+import { chargeHold, releaseHold, type StandingHold } from '../ledger/sql-ledger-holds.ts'
+import type { UsageTally } from '../usage/usage-tally.ts'
+import { SAVE_TASKS, stateCells } from './task-statements.ts'
 
 /** The members of a task that are stored as JSON. */
 type Detail = Pick<
@@ -105,57 +108,101 @@ function isWrittenAmount(value: unknown): value is WrittenAmount {
   return typeof value === 'object' && value !== null && 'nanos' in value
 }
 
-/** Reads and writes tasks, and settles their money, within a transaction. */
+/** A task, and what stands of its money and of its Idempotency-Key. */
+export interface FoundTask {
+  readonly row: VideoTasksTable
+  readonly hold: StandingHold
+  /** Whether the record of the Idempotency-Key still belongs to the task. */
+  readonly claimed: boolean
+}
+
+/** Reads tasks, and returns the writes that change them and settle their money. A task is written before its wallets. */
 export class TaskRows {
-  readonly holds = new HoldRows()
+  readonly #db: Database
   readonly #calls: SqlCallStore
 
   constructor(db: Database) {
+    this.#db = db
     this.#calls = new SqlCallStore(db)
   }
 
-  /** Locks the row of a task. It is locked before its wallets, its claim and its call. */
-  lock(trx: Database, id: string): Promise<VideoTasksTable | undefined> {
-    const row = trx.selectFrom('video_tasks').selectAll().where('id', '=', id)
-    return lockRows(trx, row).executeTakeFirst()
-  }
-
-  async save(trx: Database, task: VideoTask, others: Partial<VideoTasksTable> = {}): Promise<void> {
-    await trx
-      .updateTable('video_tasks')
-      .set({ ...toColumns(task), ...others })
-      .where('id', '=', task.id)
+  /** Reads a task, in one round trip. */
+  async find(id: string): Promise<FoundTask | undefined> {
+    const rows = await this.#db
+      .selectFrom('video_tasks as task')
+      .leftJoin('holds', 'holds.request_id', 'task.request_id')
+      .leftJoin('budget_holds', 'budget_holds.request_id', 'task.request_id')
+      .leftJoin('charges', 'charges.request_id', 'task.request_id')
+      .leftJoin('voids', 'voids.request_id', 'task.request_id')
+      .leftJoin('idempotency as claim', (join) =>
+        join.onRef('claim.id', '=', 'task.claim_id').onRef('claim.owner', '=', 'task.claim_owner'),
+      )
+      .selectAll('task')
+      .select(['holds.amount as held', 'budget_holds.wallet as budget', 'claim.id as claimed'])
+      .select(['charges.request_id as charged', 'voids.request_id as voided'])
+      .where('task.id', '=', id)
+      .orderBy('budget_holds.wallet')
       .execute()
+    const [first] = rows
+    if (!first) return undefined
+    const { held, budget: _, claimed, charged, voided, ...row } = first
+    const budgets = rows.flatMap(({ budget }) => budget ?? [])
+    const hold = { held: held ?? 0n, budgets, charged: charged !== null || voided !== null }
+    return { row, hold, claimed: claimed !== null }
   }
 
-  /** Settles the money that is held for a task, and adds a charge to the log entry of its call. */
-  async settle(trx: Database, { task, money }: Progress, at: number): Promise<void> {
+  /**
+   * Writes what follows from a task; returns undefined if there is none.
+   *
+   * @param plan is called again if somebody changes the task meanwhile.
+   */
+  revise<Result>(
+    id: string,
+    plan: (found: FoundTask) => Planned<Result> | Promise<Planned<Result>>,
+  ): Promise<Result | undefined> {
+    return writePlanned<Result | undefined>(this.#db, async () => {
+      const found = await this.find(id)
+      return found ? plan(found) : { writes: [], result: undefined }
+    })
+  }
+
+  save({ row }: FoundTask, task: VideoTask, others: Partial<VideoTasksTable> = {}): RowWrite {
+    const now = { ...row, ...toColumns(task), ...others }
+    return { statement: SAVE_TASKS, rows: [[row.id, ...stateCells(now), ...stateCells(row)]] }
+  }
+
+  /** Settles the money that is held for a task. */
+  settle({ hold }: FoundTask, { task, money }: Progress, at: number, usage: UsageTally): RowWrite[] {
     const { requestId, account, key, charge } = task
-    if (money === 'release') await this.holds.release(trx, requestId, task)
-    if (money !== 'charge' || !charge) return
+    if (money === 'release') return releaseHold(hold, task)
+    if (money !== 'charge' || !charge) return []
     const { amount } = charge
-    const usage = usageOfTask(task)
-    await this.holds.charge(trx, { requestId, account, key, amount, at, usage, basis: basisOf(task) })
+    const charged = { requestId, account, key, amount, at, usage: usageOfTask(task), basis: basisOf(task) }
+    return chargeHold(hold, charged, usage)
   }
 
   /** Completes the Idempotency-Key that the task was intended with. */
-  async completeClaim(
-    trx: Database,
-    { claim_id, claim_owner: owner }: VideoTasksTable,
-    keepUntil: number,
-  ): Promise<void> {
-    if (claim_id !== null && owner !== null) await COMPLETE_CLAIMS.run(trx, [[claim_id, owner, keepUntil]])
+  completeClaim({ row: { claim_id, claim_owner: owner }, claimed }: FoundTask, keepUntil: number): RowWrite {
+    const rows = claimed && claim_id !== null && owner !== null ? [[claim_id, owner, keepUntil]] : []
+    return { statement: COMPLETE_CLAIMS, rows }
+  }
+
+  /** Frees it. */
+  freeClaim({ row: { claim_id, claim_owner: owner } }: FoundTask): RowWrite {
+    return { statement: FREE_CLAIMS, rows: claim_id !== null && owner !== null ? [[claim_id, owner]] : [] }
   }
 
   /** Writes the log entry of the call that creates a task. */
-  async log(trx: Database, entry: CallLogEntry): Promise<void> {
-    await WRITE_CALLS.run(trx, [cellsOf(CALL_COLUMNS, entry)])
-    await WRITE_LABELS.run(trx, labelRows([entry]))
+  log(entry: CallLogEntry): RowWrite[] {
+    return [
+      { statement: WRITE_CALLS, rows: [cellsOf(CALL_COLUMNS, entry)] },
+      { statement: WRITE_LABELS, rows: labelRows([entry]) },
+    ]
   }
 
   /** Adds the charge of a task to its log entry; does nothing if the entry no longer exists. */
-  async logCharge(trx: Database, task: VideoTask): Promise<void> {
-    const entry = await this.#calls.findWithin(trx, task.requestId)
-    if (entry) await this.log(trx, chargedEntry(entry, task))
+  async logCharge(task: VideoTask): Promise<RowWrite[]> {
+    const entry = await this.#calls.find(task.requestId)
+    return entry ? this.log(chargedEntry(entry, task)) : []
   }
 }

@@ -43,39 +43,39 @@ export class SqlTaskStore implements TaskStore {
     const rows = new TaskRows(db)
     this.#db = db
     this.#rows = rows
-    this.#creates = new TaskCreates(rows)
-    this.#polls = new TaskPolls(rows)
+    this.#creates = new TaskCreates(db, rows)
+    this.#polls = new TaskPolls(db, rows)
   }
 
   intend(intent: TaskIntent): Promise<Intended> {
-    return this.#within((trx) => this.#creates.intend(trx, intent))
+    return this.#creates.intend(intent)
   }
 
   redirect(
     id: string,
     target: Pick<VideoTask, 'line' | 'upstreamModel' | 'price'> & { readonly answerBy: number },
   ): Promise<boolean> {
-    return this.#within((trx) => this.#creates.redirect(trx, id, target))
+    return this.#creates.redirect(id, target)
   }
 
   created(id: string, created: CreatedTask, at: number): Promise<VideoTask | undefined> {
-    return this.#within((trx) => this.#creates.created(trx, id, created, at))
+    return this.#creates.created(id, created, at)
   }
 
   withdraw(id: string): Promise<void> {
-    return this.#within((trx) => this.#creates.withdraw(trx, id))
+    return this.#creates.withdraw(id)
   }
 
   async doubt(id: string, at: number): Promise<void> {
-    await this.#creates.doubt(this.#db, id, at)
+    await this.#creates.doubt(id, at)
   }
 
   observe(id: string, observation: Observation, at: number, poll?: PollAgain): Promise<Observed | undefined> {
-    return this.#within((trx) => this.#polls.observe(trx, id, observation, at, poll))
+    return this.#polls.observe(id, observation, at, poll)
   }
 
   resolve(id: string, resolution: TaskResolution, origin: ChangeOrigin): Promise<Resolved | undefined> {
-    return this.#within((trx) => resolveTask(trx, this.#rows, id, resolution, origin))
+    return resolveTask(this.#rows, id, resolution, origin)
   }
 
   async find(account: string, id: string): Promise<VideoTask | undefined> {
@@ -108,15 +108,15 @@ export class SqlTaskStore implements TaskStore {
   }
 
   claimDue(claim: PollClaim): Promise<readonly VideoTask[]> {
-    return this.#polls.claimDue(this.#db, claim)
+    return this.#polls.claimDue(claim)
   }
 
   putOff(id: string, again: PollAgain): Promise<void> {
-    return this.#polls.putOff(this.#db, id, again)
+    return this.#polls.putOff(id, again)
   }
 
   doubtUnanswered(now: number, limit: number): Promise<readonly VideoTask[]> {
-    return this.#creates.doubtUnanswered(this.#db, now, limit)
+    return this.#creates.doubtUnanswered(now, limit)
   }
 
   async expire(
@@ -126,8 +126,8 @@ export class SqlTaskStore implements TaskStore {
     limit: number,
   ): Promise<readonly VideoTask[]> {
     const ended: VideoTask[] = []
-    for (const id of await this.#polls.open(this.#db, createdBefore, limit)) {
-      const task = await this.#within((trx) => this.#polls.expire(trx, id, at, keepUntil))
+    for (const id of await this.#polls.open(createdBefore, limit)) {
+      const task = await this.#polls.expire(id, at, keepUntil)
       if (task) ended.push(task)
     }
     return ended
@@ -145,9 +145,5 @@ export class SqlTaskStore implements TaskStore {
       .where('id', 'in', lockFreeRows(this.#db, old))
       .executeTakeFirst()
     return Number(numDeletedRows)
-  }
-
-  #within<T>(write: (trx: Database) => Promise<T>): Promise<T> {
-    return this.#db.transaction().execute(write)
   }
 }
