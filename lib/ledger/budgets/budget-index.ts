@@ -54,10 +54,6 @@ export class BudgetIndex {
     own.shapes.set(shapeOf(scope), scope)
   }
 
-  scopeOf(id: string): BudgetScope | undefined {
-    return this.#byId.get(id)?.scope
-  }
-
   delete(id: string): void {
     const budget = this.#byId.get(id)
     if (!budget) return

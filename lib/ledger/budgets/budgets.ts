@@ -84,15 +84,13 @@ export class Budgets {
     return this.#index.matching(call, at)
   }
 
-  /** Counts a call that a budget has refused. */
-  noteRefusal(budget: string): void {
-    const scope = this.#index.scopeOf(budget)
-    const narrowest = (['tag', 'user', 'key'] as const).find((member) => (scope?.[member] ?? null) !== null)
-    this.refusals[narrowest ?? 'account']++
-  }
-
-  /** Returns the message for a call that a budget has refused, and has the first refusal of a period told to operators. */
+  /**
+   * Counts a call that a budget refuses, and has the first refusal of a period told to operators. Returns the message for
+   * the caller.
+   */
   refusal(refused: string, period: BudgetPeriod): { message?: string } {
+    const narrowest = (['tag', 'user', 'key'] as const).find((member) => period.scope[member] !== null)
+    this.refusals[narrowest ?? 'account']++
     // Other calls hold the rest, which comes back in seconds.
     if (refused === 'quota_lease_exhausted') return {}
     if (!this.#noted.has(period)) void this.#note(period)

@@ -46,10 +46,7 @@ export interface GatewayStates {
   /** Deliveries to webhooks: a `WebhookSender`. */
   readonly webhooks?: { readonly stats: WebhookFigures }
   /** The calls that budgets have refused, by what the budgets are of: a `Budgets`. */
-  readonly budgets?: {
-    readonly refusals: Readonly<Record<string, number>>
-    noteRefusal(budget: string): void
-  }
+  readonly budgets?: { readonly refusals: Readonly<Record<string, number>> }
   /** Whether the process is ready for requests. */
   readonly readiness?: { ready(): Promise<boolean> }
   /** Stores by the name to report: a `RedisLimitStore` or a `StoreWatch`. */

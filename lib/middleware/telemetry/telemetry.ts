@@ -83,8 +83,6 @@ export function telemetry(options: TelemetryOptions = {}): RequestHandler {
           const labels = labelsOf(call, catalogNow())
           metricsNow?.end(call, labels, performance.now() - beganAt)
           attributed?.note(call)
-          const refusedBy = call.billing?.budget
-          if (refusedBy !== undefined) states.budgets?.noteRefusal(refusedBy)
           const trace = active ?? (tracerNow && new CallTrace(tracerNow, call, req))
           trace?.end(call, labels)
         })

@@ -38,7 +38,7 @@ test('every state is told with its unit, as it is when metrics are collected', a
   const database = { connections: () => ({ main: { used: 2, idle: 1, waiting: 4 } }) }
   const outcomes = { delivered: 1, failed: 2, given_up: 3, dropped: 4 }
   const webhooks = { stats: { outcomes, waitingMs: 3000 } }
-  const budgets = { refusals: { tag: 5 }, noteRefusal: () => {} }
+  const budgets = { refusals: { tag: 5 } }
   const readiness = { ready: async () => false }
   const stores = { limits: { away: false, outages: 15 } }
   let catalog: Catalog | undefined = catalogOf('line-0')
