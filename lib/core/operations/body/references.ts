@@ -62,7 +62,7 @@ const WHOLE_CALLS: ReadonlySet<string> = new Set([
 ])
 
 /** How the ids of web searches in translated answers begin, which no upstream keeps. */
-const TRANSLATED_SEARCH = 'ws_resp_'
+export const TRANSLATED_SEARCH = 'ws_resp_'
 
 /** What is to be looked at. It is shared, because a scan is never interrupted: an array that grows takes 17 elements. */
 const ahead: object[] = []

@@ -1,11 +1,12 @@
 import { isJsonObject, type JsonObject } from '../../json/index.ts'
+import { TRANSLATED_SEARCH } from '../../operations/body/references.ts'
 import { isSealed, toolId } from '../parts/tool-ids.ts'
 
 /** A text in the ids of items that were made from a chat. */
 export const ITEM_MARK = '_resp_'
 
 /** How the ids of items begin that lines would look up, and did not make. */
-const PREFIXES = ['rs_resp_', 'ws_resp_']
+const PREFIXES = ['rs_resp_', TRANSLATED_SEARCH]
 
 /** Removes the items that were made from a chat and that a line which stores responses would look up. */
 export function responsesWithoutForeign(json: JsonObject): JsonObject {
