@@ -17,6 +17,21 @@ const OPENERS = 'main button[type=button]:text("…")'
 const OVERFLOW = `Math.max(document.documentElement.scrollWidth - innerWidth,
   document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth)`
 
+/** The texts that reach beyond the box that they stand in. */
+const CUT_OFF = `(() => {
+  const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT)
+  const range = document.createRange()
+  const found = []
+  while (texts.nextNode()) {
+    const { currentNode: text } = texts
+    const box = text.parentElement.closest('td, th, dd, dt, li, p, button, div, dialog, main')
+    range.selectNodeContents(text)
+    if (text.data.trim() && box.clientWidth > 1 && range.getBoundingClientRect().right > box.getBoundingClientRect().right + 1)
+      found.push(text.data)
+  }
+  return found
+})()`
+
 /** What axe finds wrong, a line for each element. The colours of another scheme change contrasts only. */
 async function faultsOf(page: Page, rules: readonly string[]): Promise<readonly string[]> {
   const only = rules.length === 0 ? {} : { runOnly: { type: 'rule', values: rules } }
@@ -32,6 +47,7 @@ async function assertFits(page: Page, place: string): Promise<void> {
   for (const width of [1280, 390]) {
     await page.setViewportSize({ width, height: 800 })
     assert.ok((await page.evaluate<number>(OVERFLOW)) <= 0, `${place} is wider than ${width} px`)
+    assert.deepEqual(await page.evaluate(CUT_OFF), [], `${place}, ${width} px`)
     await page.emulateMedia({ colorScheme: 'light' })
     assert.deepEqual(await faultsOf(page, []), [], `${place}, ${width} px`)
     await page.emulateMedia({ colorScheme: 'dark' })

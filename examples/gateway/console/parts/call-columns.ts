@@ -11,6 +11,7 @@ export function callColumns(session: Session): readonly Column<Call>[] {
   const key: Column<Call> = { name: 'Key', cell: ({ key: id }) => recordLink(session, 'key', id) }
   const owner: Column<Call> = {
     name: 'Account',
+    names: true,
     cell: ({ account, key: id }) => [
       h('div', {}, recordLink(session, 'account', account)),
       id !== null && h('small', {}, recordLink(session, 'key', id)),

@@ -3,9 +3,10 @@ import { h } from '../element.ts'
 /** The kind of a state, shown by colour, by the form of the mark, and always by a word. */
 export type Tone = 'good' | 'warn' | 'bad' | 'off'
 
-/** Shows a state as a word with a mark. */
+/** Shows a state as a word with a mark. A long code may go on in the next line behind each underscore. */
 export function badge(tone: Tone, text: string): HTMLElement {
-  return h('span', { class: `badge badge-${tone}` }, text)
+  const parts = text.split(/(?<=_)/).map((part, i) => [i > 0 && h('wbr'), part])
+  return h('span', { class: `badge badge-${tone}` }, h('span', {}, parts))
 }
 
 /** Shows how a call ended. */
