@@ -163,10 +163,6 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     const { reader } = end
     if (reader) call.nextEventNumber = reader.nextEventNumber
     if (this.request.operation.priceUnit !== 'none') call.servedBy = { line: line.id, price, cost: line.cost }
-    if (end.kind === 'failed') {
-      if (reader) call.usage = usageOfStream(this.request, reader, candidate)
-      return
-    }
     if (end.kind === 'abandoned') {
       const isKeyed = call.idempotency?.claim != null
       const exchange = this.#exchange as DispatchExchange<AnswerEnd>
@@ -174,7 +170,8 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
       return
     }
     if (reader) call.usage = usageOfStream(this.request, reader, candidate)
-    else if (end.reading && call.servedBy) call.usage = usageOfAnswer(this.request, end.reading, candidate)
+    if (end.kind === 'failed') return
+    if (end.reading && call.servedBy) call.usage = usageOfAnswer(this.request, end.reading, candidate)
     const { firstByteMs, durationMs } = this.#exchange as DispatchExchange<AnswerEnd>
     if (reader && call.usage)
       state.observeThroughput(call.usage.outputTokens, durationMs - (firstByteMs ?? 0))
