@@ -8,7 +8,7 @@ export interface PathTemplate {
 /** The members of a request's body that differ on a line, as JSON texts; `null` leaves a member out. */
 export type BodyEdits = Readonly<Record<string, string | null>>
 
-/** What of a line differs from its protocol. */
+/** How the requests to a line differ from those of its protocol. */
 export interface LineDialect {
   /** The paths behind `basePath`, by the names of their endpoints. Defaults to those of the protocol. */
   readonly paths?: ReadonlyMap<string, PathTemplate> | undefined
@@ -69,7 +69,7 @@ export type SignRequest = (
   request: SignableRequest,
 ) => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>
 
-/** How a line is told who asks, beside a fixed key. */
+/** The credentials of a line that are not a fixed key. */
 export interface LineAccount {
   /** A credential that changes, in place of `apiKey`. Defaults to none. */
   readonly credential?: LineCredential | undefined

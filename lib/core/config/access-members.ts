@@ -36,7 +36,7 @@ const apiKey = z.union(
 
 const proxy = z.url({ protocol: /^https?$/, error: 'must be the http(s) URL of a proxy, or false' })
 
-/** The members of a line that say who asks it, and on which way. */
+/** The members of a line about its credentials, its proxy and its certificates. */
 export const accessMembers = {
   apiKey: apiKey
     .optional()
@@ -99,7 +99,7 @@ function credentialsIn(text: string): Readonly<Record<string, unknown>> | undefi
   }
 }
 
-/** Returns who asks a line, and on which way. */
+/** Returns the credentials, the proxy and the certificates of a line. */
 export function accessOf(
   { apiKey, proxy, tls }: ParsedAccess,
   proxyOf: () => string | undefined,

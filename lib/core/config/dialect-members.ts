@@ -72,7 +72,7 @@ function endpointsWithPath(protocol: LineProtocol): readonly string[] {
   return ENDPOINTS_BY_PROTOCOL[protocol].filter((name) => !WITH_TASKS.has(name))
 }
 
-/** Returns what of a line differs from its protocol. */
+/** Returns how the requests to a line differ from those of its protocol. */
 export function dialectOf(
   protocol: LineProtocol,
   { path, query = {}, body = {} }: ParsedDialect,

@@ -20,7 +20,7 @@ interface Attribution {
   readonly tags?: Tags | null | undefined
 }
 
-/** There are so many combinations for each value that a label may have. */
+/** The most combinations of labels, for each value that a label may have. */
 const SETS_PER_VALUE = 10
 
 const countersByMeter = new WeakMap<Meter, Map<string, AttributedCalls>>()
@@ -130,7 +130,7 @@ class BoundedLabel {
   }
 }
 
-/** So many texts. One account brings at most half of those that callers send: they must not use up those of others. */
+/** A bounded set of texts. An account brings at most half of what callers send: it must not use up the room of others. */
 class Bounded {
   readonly #max: number
   readonly #maxOfAccount: number

@@ -3,7 +3,7 @@ import { UnsentError } from '../attempt/unsent-error.ts'
 import type { ConnectedLine } from '../lines/line-connect.ts'
 import { missing } from './missing-package.ts'
 import type { FetchedToken } from './token-cache.ts'
-import { onLineWay, tokenIn, unreachable } from './token-endpoint.ts'
+import { tokenIn, unreachable, withLineAgent } from './token-endpoint.ts'
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 /** The life of a token that does not tell it; Google's live for an hour. */
@@ -17,8 +17,8 @@ export async function googleToken(
 ): Promise<FetchedToken> {
   const { GoogleAuth } = await import('google-auth-library').catch(missing('google-auth-library'))
   try {
-    return await onLineWay(line, async ({ fetch }, dispatcher) => {
-      const fetchOnWay = (url: string | URL | Request, init: RequestInit = {}): Promise<Response> =>
+    return await withLineAgent(line, async ({ fetch }, dispatcher) => {
+      const fetchWithAgent = (url: string | URL | Request, init: RequestInit = {}): Promise<Response> =>
         fetch(String(url), {
           ...(init as object),
           signal,
@@ -27,7 +27,7 @@ export async function googleToken(
       const auth = new GoogleAuth({
         ...(credentials && { credentials }),
         scopes: [SCOPE],
-        clientOptions: { transporterOptions: { fetchImplementation: fetchOnWay, retry: false } },
+        clientOptions: { transporterOptions: { fetchImplementation: fetchWithAgent, retry: false } },
       })
       const client = await auth.getClient()
       const { token } = await client.getAccessToken()

@@ -3,7 +3,7 @@ import { isJsonObject, parseJson } from '../../core/json/index.ts'
 import { UnsentError } from '../attempt/unsent-error.ts'
 import type { ConnectedLine } from '../lines/line-connect.ts'
 import type { FetchedToken } from './token-cache.ts'
-import { onLineWay, tokenIn, unreachable } from './token-endpoint.ts'
+import { tokenIn, unreachable, withLineAgent } from './token-endpoint.ts'
 
 const MAX_ANSWER_BYTES = 64 * 1024
 /** The life of a token whose endpoint does not tell it. */
@@ -26,7 +26,7 @@ export async function oauthToken(
     ...(scope !== undefined && { scope }),
   })
   try {
-    return await onLineWay(line, async ({ request }, dispatcher) => {
+    return await withLineAgent(line, async ({ request }, dispatcher) => {
       const { statusCode, body } = await request(tokenUrl, {
         method: 'POST',
         headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },

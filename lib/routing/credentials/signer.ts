@@ -1,6 +1,6 @@
 import type { SignableRequest } from '../../core/catalog/index.ts'
 
-/** The headers that make a request one of ours. They replace those of the same name, in lower case. */
+/** The headers that carry the credentials of a request, by names in lower case. They replace those of the same name. */
 export type SignedHeaders = Readonly<Record<string, string>>
 
 /** Gives requests to one line their credentials, where these are no fixed text. */

@@ -2,8 +2,8 @@ import type * as Undici from 'undici'
 import { UnsentError } from '../attempt/unsent-error.ts'
 import { type ConnectedLine, connectorOf } from '../lines/line-connect.ts'
 
-/** Runs requests to a token endpoint, on the way that the line takes, over connections that end with them. */
-export async function onLineWay<T>(
+/** Runs requests to a token endpoint, through the line's proxy, over connections that end with them. */
+export async function withLineAgent<T>(
   line: ConnectedLine,
   run: (undici: typeof Undici, dispatcher: Undici.Agent) => Promise<T>,
 ): Promise<T> {
