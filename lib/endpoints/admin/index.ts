@@ -6,7 +6,6 @@ export type {
   DepositOutcome,
 } from './accounts/account-store.ts'
 export {
-  type AccountSeed,
   MemoryAccountStore,
   type MemoryAccountStoreOptions,
 } from './accounts/memory-account-store.ts'
@@ -19,6 +18,7 @@ export {
   type RulingConfig,
   type Seeds,
 } from './authority/config-authority.ts'
+export type { ConfigAccount as AccountSeed } from './authority/config-settings.ts'
 export type { BudgetCreation, BudgetQuery, BudgetStore } from './budgets/budget-store.ts'
 export { MemoryBudgetStore, type MemoryBudgetStoreOptions } from './budgets/memory-budget-store.ts'
 export type { Key, KeyCreation, KeyQuery, KeySettings, KeyStore, NewKey } from './keys/key-store.ts'

@@ -1,4 +1,3 @@
-import type { AccountLimits } from '../../../core/call/index.ts'
 import {
   aChangeLog,
   type ChangeOrigin,
@@ -12,22 +11,12 @@ import {
   type OptionRules,
   required,
 } from '../../../core/options/index.ts'
+import { accountSettingsOf, type ConfigAccount } from '../authority/config-settings.ts'
 import { depositChange, settingsChange } from '../recorded-change.ts'
 import { SerialQueue } from '../serial-queue.ts'
 import type { Account, AccountSettings, AccountStore, DepositOutcome } from './account-store.ts'
 import { holdsDeposits, repeatedDeposit } from './deposit-rules.ts'
 import { type DirectoryAccount, directoryAccount } from './directory-account.ts'
-
-/** An account of a config. */
-export interface AccountSeed {
-  readonly id: string
-  readonly name?: string | undefined
-  /** The initial balance, which the ledger has already. Absent: postpaid. */
-  readonly balance?: string | undefined
-  readonly limits?: AccountLimits | undefined
-  readonly regions?: readonly string[] | undefined
-  readonly lineRegions?: readonly string[] | undefined
-}
 
 /** Options of {@link MemoryAccountStore}. */
 export interface MemoryAccountStoreOptions {
@@ -47,7 +36,7 @@ export interface MemoryAccountStoreOptions {
     setAccount(account: DirectoryAccount): void
   }
   /** The initial accounts; the ledger has them too. Defaults to none. */
-  accounts?: readonly AccountSeed[]
+  accounts?: readonly ConfigAccount[]
   /** The log of changes. Defaults to a new one. */
   changes?: MemoryChangeLog
 }
@@ -88,7 +77,8 @@ export class MemoryAccountStore implements AccountStore {
     this.#keys = keys
     this.#changes = changes ?? new MemoryChangeLog()
     const createdAt = Date.now()
-    for (const seed of accounts) this.#accounts.set(seed.id, accountOfSeed(seed, createdAt))
+    for (const account of accounts)
+      this.#accounts.set(account.id, { id: account.id, ...accountSettingsOf(account), createdAt })
   }
 
   /** All changes of the log, oldest first. */
@@ -165,18 +155,5 @@ export class MemoryAccountStore implements AccountStore {
     this.#keys?.setAccount(directoryAccount(account))
     this.#changes.add(change)
     return account
-  }
-}
-
-function accountOfSeed(seed: AccountSeed, createdAt: number): Account {
-  return {
-    id: seed.id,
-    name: seed.name ?? null,
-    prepaid: seed.balance !== undefined,
-    limits: seed.limits ?? { rpm: null, tpm: null, concurrency: null },
-    regions: seed.regions ?? null,
-    lineRegions: seed.lineRegions ?? null,
-    status: 'active',
-    createdAt,
   }
 }

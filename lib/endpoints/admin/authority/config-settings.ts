@@ -1,12 +1,35 @@
 import { isDeepStrictEqual } from 'node:util'
-import { NO_TAGS, parseAmount, tagsOf } from '../../../core/catalog/index.ts'
-import type { ParsedAccount, ParsedKey } from '../../../core/config/index.ts'
+import type { AccountLimits, KeyLimits } from '../../../core/call/index.ts'
+import { NO_TAGS, parseAmount, type Tags, tagsOf } from '../../../core/catalog/index.ts'
 import type { AccountSettings } from '../accounts/account-store.ts'
 import type { KeySettings } from '../keys/key-store.ts'
 
-/** An account and a key of a config. Members with a default may be left out. */
-export type ConfigAccount = Pick<ParsedAccount, 'id'> & Partial<ParsedAccount>
-export type ConfigKey = Pick<ParsedKey, 'id' | 'account' | 'secret'> & Partial<ParsedKey>
+/** An account of a config. */
+export interface ConfigAccount {
+  readonly id: string
+  readonly name?: string | undefined
+  /** The initial balance. Absent: postpaid. */
+  readonly balance?: string | undefined
+  readonly limits?: AccountLimits | undefined
+  readonly regions?: readonly string[] | undefined
+  readonly lineRegions?: readonly string[] | undefined
+}
+
+/** A key of a config. */
+export interface ConfigKey {
+  readonly id: string
+  readonly account: string
+  readonly secret: string
+  readonly name?: string | undefined
+  readonly note?: string | undefined
+  readonly tags?: Tags | undefined
+  readonly enabled?: boolean | undefined
+  readonly expiresAt?: string | undefined
+  readonly quota?: string | undefined
+  readonly allowIps?: readonly string[] | undefined
+  readonly allowModels?: readonly string[] | undefined
+  readonly limits?: KeyLimits | undefined
+}
 
 /** Returns the settings of an account as a config gives them. An account that it names is active. */
 export function accountSettingsOf(account: ConfigAccount): AccountSettings {

@@ -1,4 +1,4 @@
-import { hashSecret, NO_TAGS, parseAmount, type Tags, tagsOf } from '../../../core/catalog/index.ts'
+import { hashSecret, NO_TAGS, type Tags, tagsOf } from '../../../core/catalog/index.ts'
 import {
   aChangeLog,
   type ChangeOrigin,
@@ -13,25 +13,10 @@ import {
   required,
 } from '../../../core/options/index.ts'
 import { type AccountOfKeys, type DirectoryAccount, directoryAccount } from '../accounts/directory-account.ts'
+import { type ConfigKey, keySettingsOf } from '../authority/config-settings.ts'
 import { SerialQueue } from '../serial-queue.ts'
 import { keyChange, keySettingsChange } from './key-change.ts'
 import type { Key, KeyCreation, KeyQuery, KeySettings, KeyStore, NewKey } from './key-store.ts'
-
-/** A key of a config. */
-export interface MemoryKeySeed {
-  readonly id: string
-  readonly account: string
-  readonly secret: string
-  readonly name?: string | undefined
-  readonly note?: string | undefined
-  readonly tags?: Tags | undefined
-  readonly enabled?: boolean | undefined
-  readonly expiresAt?: string | undefined
-  readonly quota?: string | undefined
-  readonly allowIps?: readonly string[] | undefined
-  readonly allowModels?: readonly string[] | undefined
-  readonly limits?: KeySettings['limits'] | undefined
-}
 
 /** Options of {@link MemoryKeyStore}. */
 export interface MemoryKeyStoreOptions {
@@ -59,7 +44,7 @@ export interface MemoryKeyStoreOptions {
   /** The accounts, such as a `MemoryAccountStore`. */
   accounts: { get(id: string): AccountOfKeys | undefined }
   /** The initial keys; the ledger and the directory have them too. Defaults to none. */
-  keys?: readonly MemoryKeySeed[]
+  keys?: readonly ConfigKey[]
   /** The log of changes. Defaults to a new one. */
   changes?: MemoryChangeLog
 }
@@ -103,8 +88,11 @@ export class MemoryKeyStore implements KeyStore {
     this.#accounts = accounts
     this.#changes = changes ?? new MemoryChangeLog()
     const createdAt = Date.now()
-    for (const seed of keys)
-      this.#records.set(seed.id, { key: keyOfSeed(seed, createdAt), secretHash: hashSecret(seed.secret) })
+    for (const seed of keys) {
+      const times = { createdAt, lastUsedAt: null, previousUntil: null }
+      const key = { id: seed.id, ...keySettingsOf(seed), ...times }
+      this.#records.set(seed.id, { key, secretHash: hashSecret(seed.secret) })
+    }
   }
 
   /** All changes of the log, oldest first. */
@@ -228,24 +216,5 @@ export class MemoryKeyStore implements KeyStore {
     this.#directory.set(secretHash, record)
     if (previousHash !== undefined && previousUntil !== null)
       this.#directory.set(previousHash, { ...record, secretUntil: previousUntil })
-  }
-}
-
-function keyOfSeed(seed: MemoryKeySeed, createdAt: number): Key {
-  return {
-    id: seed.id,
-    account: seed.account,
-    name: seed.name ?? null,
-    note: seed.note ?? null,
-    tags: tagsOf(Object.entries(seed.tags ?? NO_TAGS)),
-    enabled: seed.enabled ?? true,
-    expiresAt: seed.expiresAt === undefined ? null : Date.parse(seed.expiresAt),
-    quota: seed.quota === undefined ? null : parseAmount(seed.quota),
-    allowIps: seed.allowIps ?? null,
-    allowModels: seed.allowModels ?? null,
-    limits: seed.limits ?? { rpm: null, tpm: null },
-    createdAt,
-    lastUsedAt: null,
-    previousUntil: null,
   }
 }

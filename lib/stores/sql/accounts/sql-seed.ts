@@ -1,11 +1,13 @@
 import { type Insertable, sql } from 'kysely'
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { parseAmount } from '../../../core/catalog/index.ts'
+import { accountSettingsOf, keySettingsOf } from '../../../endpoints/admin/authority/config-settings.ts'
 import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { hashSecret, type KeySeed } from '../../../middleware/authenticate/index.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
-import { fromTags } from '../driver/nullable-cells.ts'
 import type { AccountsTable, Database, KeysTable, SeedsTable } from '../driver/tables.ts'
+import { toColumns as accountColumns } from './account-rows.ts'
+import { toColumns as keyColumns } from './key-rows.ts'
 import { openAccountWallets, openKeyWallets } from './sql-seed-wallets.ts'
 
 type AccountSeed = KeySeed['accounts'][number]
@@ -142,12 +144,7 @@ async function unseeded(trx: Database, keys: readonly SecretSeed[]): Promise<boo
 function toAccountRow(account: AccountSeed): Insertable<AccountsTable> {
   return {
     id: account.id,
-    name: account.name ?? null,
-    rpm: toBigint(account.limits?.rpm),
-    tpm: toBigint(account.limits?.tpm),
-    concurrency: toBigint(account.limits?.concurrency),
-    regions: toJson(account.regions),
-    line_regions: toJson(account.lineRegions),
+    ...accountColumns(accountSettingsOf(account)),
     created_at: BigInt(Date.now()),
   }
 }
@@ -157,19 +154,9 @@ function toKeyRow(key: SecretSeed): KeysTable {
     id: key.id,
     account: key.account,
     secret_hash: hashSecret(key.secret),
-    enabled: key.enabled === false ? 0 : 1,
-    expires_at: key.expiresAt === undefined ? null : BigInt(Date.parse(key.expiresAt)),
-    allow_ips: toJson(key.allowIps),
-    allow_models: toJson(key.allowModels),
-    rpm: toBigint(key.limits?.rpm),
-    tpm: toBigint(key.limits?.tpm),
+    ...keyColumns(keySettingsOf(key)),
     created_at: BigInt(Date.now()),
-    name: key.name ?? null,
-    note: key.note ?? null,
-    tags: fromTags(key.tags),
-    previous_hash: null,
-    previous_until: null,
-    last_used_at: null,
+    ...{ previous_hash: null, previous_until: null, last_used_at: null },
   }
 }
 
@@ -178,14 +165,6 @@ function toNanos(amount: string | undefined, what: string): bigint | null {
   const nanos = parseAmount(amount)
   if (nanos > MAX_AMOUNT || nanos < -MAX_AMOUNT) throw new RangeError(`${what} must be below 9223372036`)
   return nanos
-}
-
-function toBigint(limit: number | null | undefined): bigint | null {
-  return limit === null || limit === undefined ? null : BigInt(limit)
-}
-
-function toJson(list: readonly string[] | undefined): string | null {
-  return list === undefined ? null : JSON.stringify(list)
 }
 
 function idsOf(items: readonly { id: string }[]): string[] {
