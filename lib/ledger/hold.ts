@@ -1,5 +1,6 @@
 import type { BudgetPeriod } from './budgets/budget.ts'
 import { stateOf, type WalletFigures } from './lease.ts'
+import { payersOf } from './payers.ts'
 
 /*
  * Money held for one thing that goes on longer than any process: a part of `leased`, which no sweep touches. It is held
@@ -46,17 +47,12 @@ export function judgeHold(
   amount: bigint,
 ): HoldRefusal | undefined {
   if (amount === 0n) return undefined
-  const ofBudgets = (refused: BudgetPeriod['refused']) =>
-    budgets.flatMap(({ budget, wallet }) =>
-      // One that was deleted a moment ago limits nothing.
-      budget.refused === refused && wallet ? [{ refused, budget, reach: reachOf(wallet) }] : [],
-    )
-  const payers = [
-    ...(key === null ? [] : [{ refused: 'key_quota_exhausted' as const, reach: reachOf(key) }]),
-    ...ofBudgets('key_quota_exhausted'),
-    { refused: 'insufficient_balance' as const, reach: reachOf(account) },
-    ...ofBudgets('insufficient_balance'),
-  ]
+  // A budget that was deleted a moment ago limits nothing.
+  const known = budgets.filter(({ wallet }) => wallet !== undefined)
+  const payers = payersOf(account, key, known).map(({ wallet, ...refusal }) => ({
+    ...refusal,
+    reach: reachOf(wallet),
+  }))
   for (const { reach, ...refusal } of payers)
     if (reach && amount > reach.balance) return { ...refusal, required: amount, available: reach.balance }
   for (const { reach, ...refusal } of payers) {

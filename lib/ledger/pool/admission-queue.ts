@@ -1,8 +1,9 @@
 import type { BudgetPeriod } from '../budgets/budget.ts'
+import { payersOf } from '../payers.ts'
 import type { Awaited, Deadlines } from '../settling/deadlines.ts'
 import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
 import type { LedgerHealth } from './ledger-health.ts'
-import { payersOf, refusalOf } from './refusal.ts'
+import { refusalOf } from './refusal.ts'
 import { type BudgetLease, Reservation, type ReservationDeps, type ReserveRefusal } from './reservation.ts'
 import { type Admissions, type WalletDeps, WalletLease } from './wallet-lease.ts'
 
@@ -221,12 +222,13 @@ export class AdmissionQueue implements Admissions {
 
   #refuse(waiter: Waiter, reach: Map<WalletLease, bigint | undefined>): void {
     const { key, budgets, amount } = waiter
-    const lacking = payersOf(this.account, key, budgets).filter(
-      ({ lease }) => lease.snapshot.limited && !this.#covers(lease, amount),
+    const held = budgets.map(({ period, lease }) => ({ budget: period, wallet: lease }))
+    const lacking = payersOf(this.account, key ?? null, held).filter(
+      ({ wallet }) => wallet.snapshot.limited && !this.#covers(wallet, amount),
     )
     this.#answer(
       waiter,
-      refusalOf(lacking, amount, (lease) => reach.get(lease ?? this.account)),
+      refusalOf(lacking, amount, (wallet) => reach.get(wallet ?? this.account)),
     )
   }
 
