@@ -1,11 +1,10 @@
-import { shareOfCharge } from '../../../core/usage/index.ts'
 import type { Settlement, SettlementResult, WalletId } from '../../../ledger/index.ts'
 import type { SettledClaim } from '../../../ledger/ledger.ts'
 import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { writePlanned, writeTogether } from '../driver/write-together.ts'
-import { readUsage } from '../usage/charge-usage.ts'
+import { type CountedRow, shareOfRow } from '../usage/charge-usage.ts'
 import { readWallets } from './budget-cells.ts'
 import { openBudgetWallets } from './budget-wallets.ts'
 import { type CountedCharge, claimName, type FoundRows, SettlementBatch } from './settlement-batch.ts'
@@ -60,16 +59,10 @@ async function ownClaims(db: Database, claims: readonly SettledClaim[]): Promise
   return new Set(rows.map(claimName))
 }
 
-interface StandingRow {
+interface StandingRow extends CountedRow {
   readonly request_id: string
-  readonly account: string | null
-  readonly key: string | null
-  readonly amount: bigint | null
   readonly budgets: string | null
   readonly voided: string | null
-  readonly at: bigint | null
-  readonly cost: bigint | null
-  readonly usage: string | null
 }
 
 const FIND_STANDING = RowStatement.select<StandingRow>(
@@ -88,18 +81,10 @@ async function standingOf(db: Database, requestIds: readonly string[]): Promise<
     requestIds.map((id) => [id]),
   )
   return new Map(
-    rows.map(({ request_id, account, key, amount, budgets, voided, at, cost, usage }) => {
-      const charge = account !== null &&
-        usage !== null && { account, key, amount: amount ?? 0n, at: Number(at), cost }
-      const share = charge ? shareOfCharge({ ...charge, usage: readUsage(usage as string) }) : null
-      const standing = {
-        account,
-        key,
-        amount: amount ?? 0n,
-        budgets: readWallets(budgets),
-        voided: voided !== null,
-      }
-      return [request_id, { ...standing, share }]
+    rows.map((row) => {
+      const { request_id, account, key, amount, budgets, voided } = row
+      const standing = { account, key, amount: amount ?? 0n, budgets: readWallets(budgets) }
+      return [request_id, { ...standing, voided: voided !== null, share: shareOfRow(row) }]
     }),
   )
 }

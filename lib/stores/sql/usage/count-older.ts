@@ -2,7 +2,7 @@ import type { CallLogEntry } from '../../../core/call/index.ts'
 import { NOT_KNOWN, shareOfCharge, shareOfEntry, usageOfEntry } from '../../../core/usage/index.ts'
 import { DELETE_LABELS, labelRows, UNCOUNTED, WRITE_LABELS } from '../calls/call-labels.ts'
 import type { Database } from '../driver/tables.ts'
-import { readUsage, writeUsage } from './charge-usage.ts'
+import { shareOfRow, writeUsage } from './charge-usage.ts'
 import { addUsage, asCounted, UsageTally } from './usage-tally.ts'
 
 /*
@@ -55,31 +55,24 @@ export async function countVoids(trx: Database, after: string): Promise<string |
     .selectFrom('voids')
     .leftJoin('charges', 'charges.request_id', 'voids.request_id')
     .select(['voids.request_id', 'voids.counted'])
-    .select([
-      'charges.account',
-      'charges.key',
-      'charges.amount',
-      'charges.at',
-      'charges.cost',
-      'charges.usage',
-    ])
+    .select(['charges.account', 'charges.key', 'charges.amount'])
+    .select(['charges.at', 'charges.cost', 'charges.usage'])
     .where('voids.request_id', '>', after)
     .orderBy('voids.request_id')
     .limit(PAGE_ROWS)
     .execute()
   const { rows, last } = uncounted(page, ({ counted }) => counted === null)
   const tally = new UsageTally()
-  for (const { request_id: id, account, key, amount, at, cost, usage } of rows) {
-    if (account !== null && usage === null) continue
+  for (const row of rows) {
+    if (row.account !== null && row.usage === null) continue
     const { numUpdatedRows } = await trx
       .updateTable('voids')
       .set({ counted: 1 })
-      .where('request_id', '=', id)
+      .where('request_id', '=', row.request_id)
       .where('counted', 'is', null)
       .executeTakeFirst()
-    if (numUpdatedRows === 0n || account === null || usage === null) continue
-    const charge = { account, key, amount: amount ?? 0n, at: Number(at), cost, usage: readUsage(usage) }
-    tally.takeAway(shareOfCharge(charge))
+    const share = shareOfRow(row)
+    if (share && numUpdatedRows > 0n) tally.takeAway(share)
   }
   await addUsage(trx, tally)
   return last?.request_id
