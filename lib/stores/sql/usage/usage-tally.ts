@@ -9,20 +9,24 @@ import type { Database } from '../driver/tables.ts'
 /** What the rows of `usage` tell apart: by hours, days or months, and with or without users and tags. */
 export const GRAIN = { hour: 0, fineHour: 1, day: 2, fineDay: 3, fineMonth: 4 } as const
 
+/** The member of {@link UsageSums} that each column has, beside the ranges of durations. */
+const MEMBERS = {
+  requests: 'requests',
+  refused: 'refused',
+  failed: 'failed',
+  input_tokens: 'inputTokens',
+  cached_input_tokens: 'cachedInputTokens',
+  output_tokens: 'outputTokens',
+  images: 'images',
+  milliseconds: 'milliseconds',
+  charged: 'charged',
+  cost: 'cost',
+} as const satisfies Readonly<Record<string, keyof UsageSums>>
+
+const COLUMNS = Object.entries(MEMBERS)
+
 /** The columns of figures, in the order of {@link figuresOf}. */
-export const FIGURES = [
-  'requests',
-  'refused',
-  'failed',
-  'input_tokens',
-  'cached_input_tokens',
-  'output_tokens',
-  'images',
-  'milliseconds',
-  'charged',
-  'cost',
-  ...new UsageSums().durations.map((_, i) => `d${i}`),
-]
+export const FIGURES = [...Object.keys(MEMBERS), ...new UsageSums().durations.map((_, i) => `d${i}`)]
 
 /** Those that are amounts. */
 export const AMOUNTS: readonly string[] = ['charged', 'cost']
@@ -163,21 +167,7 @@ function isChange(cells: readonly Cell[]): boolean {
 }
 
 function figuresOf(sums: UsageSums): Cell[] {
-  const { requests, refused, failed, inputTokens, cachedInputTokens, outputTokens, images } = sums
-  const { milliseconds, charged, cost, durations } = sums
-  return [
-    requests,
-    refused,
-    failed,
-    inputTokens,
-    cachedInputTokens,
-    outputTokens,
-    images,
-    milliseconds,
-    charged,
-    cost,
-    ...durations,
-  ]
+  return [...COLUMNS.map(([, member]) => sums[member]), ...sums.durations]
 }
 
 /** Returns the columns that {@link joinedSum} joins to a sum of amounts: in SQLite, a sum above 63 bits fails. */
@@ -193,19 +183,11 @@ export function joinedSum(row: Readonly<Record<string, unknown>>, name: string):
 
 /** Returns the sums of a row that has the columns of {@link FIGURES}, and {@link AMOUNTS} in halves. */
 export function sumsOf(row: Readonly<Record<string, bigint | number>>): UsageSums {
-  const figures = FIGURES.map((name) => row[name] ?? 0)
   const sums = new UsageSums()
-  const [requests, refused, failed, input, cached, output, images, milliseconds, , , ...durations] = figures
-  sums.requests = Number(requests)
-  sums.refused = Number(refused)
-  sums.failed = Number(failed)
-  sums.inputTokens = Number(input)
-  sums.cachedInputTokens = Number(cached)
-  sums.outputTokens = Number(output)
-  sums.images = Number(images)
-  sums.milliseconds = Number(milliseconds)
-  sums.charged = joinedSum(row, 'charged')
-  sums.cost = joinedSum(row, 'cost')
-  for (const [i, count] of durations.entries()) sums.durations[i] = Number(count)
+  for (const [column, member] of COLUMNS) {
+    if (member === 'charged' || member === 'cost') sums[member] = joinedSum(row, column)
+    else sums[member] = Number(row[column] ?? 0)
+  }
+  for (const i of sums.durations.keys()) sums.durations[i] = Number(row[`d${i}`] ?? 0)
   return sums
 }
