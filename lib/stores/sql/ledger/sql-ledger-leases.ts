@@ -15,23 +15,18 @@ const CHUNK_LEASES = 1000
 const MAX_DELETED = 1000
 const TIDY_EVERY_MS = 60_000
 
-const RENEW = RowStatement.update<{ id: string }>(
-  'leases',
-  { id: 'text', at: 'bigint' },
-  'beats = found.beats + 1, renewed_at = given.at',
-  'found.id = given.id and found.ended_at is null',
-  'id',
-)
-
+const renewing = (locks: true | 'free ones') =>
+  RowStatement.update<{ id: string }>(
+    'leases',
+    { id: 'text', at: 'bigint' },
+    'beats = found.beats + 1, renewed_at = given.at',
+    'found.id = given.id and found.ended_at is null',
+    'id',
+    { locks },
+  )
+const RENEW = renewing(true)
 /** Leaves out leases that somebody else has locked. */
-const RENEW_FREE = RowStatement.update<{ id: string }>(
-  'leases',
-  { id: 'text', at: 'bigint' },
-  'beats = found.beats + 1, renewed_at = given.at',
-  'found.id = given.id and found.ended_at is null',
-  'id',
-  { locks: 'free ones' },
-)
+const RENEW_FREE = renewing('free ones')
 
 interface Sweep {
   readonly id: string
