@@ -81,7 +81,7 @@ describe('charges that wait', () => {
 
   it('go first where they are put first', () => {
     const waiting = lineOf(...many(2))
-    waiting.putFirst(charge('first'))
+    waiting.putBack([charge('first')])
     assert.deepEqual(names(waiting.take(0)), ['first', '0', '1'])
   })
 

@@ -83,7 +83,7 @@ export class HeldAccounts {
     const { lane } = this.#of(charge.account)
     if (charge.setAside()) {
       charge.failures = 0
-      lane.waiting.putFirst(charge)
+      lane.waiting.putBack([charge])
     } else {
       lane.waiting.keepAside(charge, this.#deps.clock.now())
       if (!charge.isLogged) {

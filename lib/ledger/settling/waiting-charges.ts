@@ -143,7 +143,7 @@ export class WaitingCharges {
   /** Records that charges failed together. They go next, fewer at a time, until the one at fault is alone. */
   failedTogether(batch: readonly Charge[]): void {
     this.#atOnce = Math.max(1, Math.ceil(batch.length / 8))
-    this.#line = [...batch, ...this.#line]
+    this.putBack(batch)
   }
 
   /**
@@ -160,11 +160,6 @@ export class WaitingCharges {
     charge.retryAt = now + backoffMs(charge.failures)
     this.#suspects.push(charge)
     return false
-  }
-
-  /** Puts a charge at the front. */
-  putFirst(charge: Charge): void {
-    this.#line.unshift(charge)
   }
 
   /** Sets a charge aside that is at fault; it is tried again rarely. */
