@@ -3,7 +3,7 @@ import { budgetOfWallet, isLongPast } from './budgets/budget.ts'
 import type { Hold } from './hold.ts'
 import type { LeaseRecord, WalletFigures } from './lease.ts'
 import type { LedgerCheck } from './ledger.ts'
-import { accountWallet, keyWallet, type WalletId } from './wallet.ts'
+import { accountWallet, type Spender, type WalletId, walletsOf } from './wallet.ts'
 
 /** The sum of the charges of one account and key. */
 export interface AuditedCharges extends Charged {
@@ -21,12 +21,8 @@ export interface AuditedVoid extends Charged {
 }
 
 /** The payer and the amount. */
-interface Charged {
-  readonly account: string
-  readonly key: string | null
+interface Charged extends Spender {
   readonly amount: bigint
-  /** The wallets of its budgets. Absent: none. */
-  readonly budgets?: readonly WalletId[] | undefined
 }
 
 /** A hold, and whether its request is charged. */
@@ -113,21 +109,17 @@ class Audit {
     this.#of(accountWallet(account)).deposited += amount
   }
 
-  charge({ account, key, amount, count, uncounted = 0n, budgets = [] }: AuditedCharges): void {
+  charge({ account, key, amount, count, uncounted = 0n, budgets }: AuditedCharges): void {
     this.#charges += count
-    if (uncounted !== 0n) this.#use(account, key, uncounted)
-    this.#of(accountWallet(account)).charged += amount
-    if (key !== null) this.#of(keyWallet(key)).charged += amount
-    for (const id of budgets) this.#of(id).charged += amount
+    if (uncounted !== 0n) this.#add('used', { account, key }, uncounted)
+    this.#add('charged', { account, key, budgets }, amount)
   }
 
   /** A void that came before its charge has the amount 0, and its wallet may be missing. */
   void({ requestId, account, key, amount, charge, uncounted = false }: AuditedVoid): void {
     if (amount !== 0n) {
-      if (uncounted) this.#use(account, key, -amount)
-      this.#of(accountWallet(account)).voided += amount
-      if (key !== null) this.#of(keyWallet(key)).voided += amount
-      for (const id of charge?.budgets ?? []) this.#of(id).voided += amount
+      if (uncounted) this.#add('used', { account, key }, -amount)
+      this.#add('voided', { account, key, budgets: charge?.budgets }, amount)
     }
     const isWhole = charge && account === charge.account && key === charge.key && amount === charge.amount
     if (charge ? isWhole : amount === 0n) return
@@ -143,8 +135,7 @@ class Audit {
   }
 
   hold({ id, account, key, amount, charged }: AuditedHold): void {
-    this.#of(accountWallet(account)).held += amount
-    if (key !== null) this.#of(keyWallet(key)).held += amount
+    this.#add('held', { account, key }, amount)
     if (amount > 0n && !charged) return
     const state = charged ? ', which is charged,' : ''
     this.#violations.push(`hold "${id}"${state} is of ${formatAmount(amount)}`)
@@ -152,7 +143,7 @@ class Audit {
 
   usage({ account, key, charged, other = [] }: AuditedUsage): void {
     // Calls that were refused may be of an account or a key without a wallet.
-    if (charged !== 0n) this.#use(account, key, charged)
+    if (charged !== 0n) this.#add('used', { account, key }, charged)
     for (const { name, charged: found, expected } of other) {
       if (found === expected) continue
       const payer = key === null ? `account "${account}"` : `account "${account}" and key "${key}"`
@@ -200,9 +191,8 @@ class Audit {
     )
   }
 
-  #use(account: string, key: string | null, amount: bigint): void {
-    this.#of(accountWallet(account)).used += amount
-    if (key !== null) this.#of(keyWallet(key)).used += amount
+  #add(figure: keyof WalletSums, to: Spender, amount: bigint): void {
+    for (const id of walletsOf(to)) this.#of(id)[figure] += amount
   }
 
   #of(wallet: WalletId): WalletSums {

@@ -1,7 +1,7 @@
 import type { CallLogEntry } from '../core/call/index.ts'
 import type { LeaseRecord, WalletFigures } from './lease.ts'
 import type { Draw, SettledClaim, Settlement, SettlementResult } from './ledger.ts'
-import type { WalletId } from './wallet.ts'
+import type { Spender, WalletId } from './wallet.ts'
 
 /*
  * What a settlement does: the rules that every ledger keeps, whatever it keeps its records in. A charge is written once
@@ -99,13 +99,6 @@ function undo(settlement: Settlement, records: SettlementRecords): SettlementRes
   if (entry) records.log(entry)
   if (claim) records.freeClaim(claim)
   return isKnown ? 'known' : 'written'
-}
-
-/** The wallets that a charge is spent from. */
-interface Spender {
-  readonly account: string
-  readonly key: string | null
-  readonly budgets?: readonly WalletId[] | undefined
 }
 
 function spend(wallets: SpentWallets, { account, key, budgets }: Spender, amount: bigint): void {

@@ -14,3 +14,18 @@ export function accountWallet(accountId: string): WalletId {
 export function keyWallet(keyId: string): WalletId {
   return `key:${keyId}`
 }
+
+/** Whom a charge or a hold counts against. */
+export interface Spender {
+  readonly account: string
+  /** null if no key pays. */
+  readonly key: string | null
+  /** The wallets of its budgets. Absent: none. */
+  readonly budgets?: readonly WalletId[] | undefined
+}
+
+/** Returns the wallets that a charge or a hold counts on. */
+export function walletsOf({ account, key, budgets = [] }: Spender): WalletId[] {
+  const own = [accountWallet(account), ...budgets]
+  return key === null ? own : [...own, keyWallet(key)]
+}

@@ -3,7 +3,7 @@ import { formatAmount } from '../../core/catalog/index.ts'
 import type { CallUsage } from '../../core/usage/index.ts'
 import type { Settlement, SettlementResult } from '../ledger.ts'
 import type { HeldDraw, WalletLease } from '../pool/wallet-lease.ts'
-import { accountWallet, keyWallet, type WalletId } from '../wallet.ts'
+import { type WalletId, walletsOf } from '../wallet.ts'
 import type { Bill, ChargeOutcome, SettleOutcome } from './bill.ts'
 import type { Awaited } from './deadlines.ts'
 
@@ -119,9 +119,7 @@ export class Charge implements Settlement, Awaited<Charge> {
 
   /** Whether it changes one of these wallets. */
   isOn(wallets: ReadonlySet<WalletId>): boolean {
-    if (wallets.has(accountWallet(this.account))) return true
-    if (this.key !== null && wallets.has(keyWallet(this.key))) return true
-    return this.budgets.some((id) => wallets.has(id))
+    return walletsOf(this).some((id) => wallets.has(id))
   }
 
   /** Converts the result of the settlement to the outcome for the call. */

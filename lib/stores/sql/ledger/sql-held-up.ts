@@ -3,7 +3,7 @@ import { shareOfCharge } from '../../../core/usage/index.ts'
 import { budgetOfWallet } from '../../../ledger/budgets/budget.ts'
 import { WalletsHeldUp } from '../../../ledger/held-up.ts'
 import type { LeaseChange, Settlement, WalletId } from '../../../ledger/index.ts'
-import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
+import { accountWallet, walletsOf } from '../../../ledger/wallet.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import { connectionsOf } from '../driver/postgres/postgres-pool.ts'
 import type { Database, Tables } from '../driver/tables.ts'
@@ -70,14 +70,10 @@ export function rowsOfSettlements(settlements: readonly Settlement[]): RowsOf {
   }
   const usage = new UsageTally()
   for (const settlement of settlements) {
-    const { requestId, account, key, budgets = [], draws, claim } = settlement
+    const { requestId, account, budgets = [], draws, claim } = settlement
     const own = accountWallet(account)
-    rows.wallets.set(own, own)
-    if (key !== null) rows.wallets.set(keyWallet(key), own)
-    for (const id of budgets) {
-      rows.wallets.set(id, own)
-      rows.budgets.set(budgetOfWallet(id) ?? '', own)
-    }
+    for (const id of walletsOf(settlement)) rows.wallets.set(id, own)
+    for (const id of budgets) rows.budgets.set(budgetOfWallet(id) ?? '', own)
     for (const { lease } of draws) rows.leases.set(lease, own)
     if (claim) rows.idempotency.set(claim.id, own)
     rows.calls.set(requestId, own)

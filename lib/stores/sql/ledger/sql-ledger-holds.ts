@@ -2,7 +2,7 @@ import { shareOfCharge } from '../../../core/usage/index.ts'
 import { MAX_AMOUNT } from '../../../ledger/amounts.ts'
 import { closeHold, type Hold, type HoldRefusal, judgeHold } from '../../../ledger/hold.ts'
 import type { ChargeRecord } from '../../../ledger/ledger.ts'
-import { accountWallet, keyWallet, type WalletId } from '../../../ledger/wallet.ts'
+import { accountWallet, keyWallet, type WalletId, walletsOf } from '../../../ledger/wallet.ts'
 import { type Cell, cellsOf } from '../driver/columns.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
@@ -20,8 +20,6 @@ import { findWallets } from './sql-ledger-rows.ts'
 
 /** Most abandoned holds freed at a time. */
 const MAX_FREED = 100
-
-type Payer = Pick<Hold, 'account' | 'key'> & { readonly budgets?: readonly WalletId[] | undefined }
 
 /** What stands of a hold, as it is read before it is closed. */
 export interface StandingHold {
@@ -173,10 +171,4 @@ export async function freeAbandonedHolds(db: Database): Promise<void> {
         .execute()
     }
   })
-}
-
-function walletsOf({ account, key, budgets = [] }: Payer): WalletId[] {
-  const wallets = [accountWallet(account), ...budgets]
-  if (key !== null) wallets.push(keyWallet(key))
-  return wallets
 }

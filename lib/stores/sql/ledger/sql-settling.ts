@@ -1,6 +1,6 @@
-import type { Settlement, SettlementResult, WalletId } from '../../../ledger/index.ts'
+import type { Settlement, SettlementResult } from '../../../ledger/index.ts'
 import type { SettledClaim } from '../../../ledger/ledger.ts'
-import { accountWallet, keyWallet } from '../../../ledger/wallet.ts'
+import { walletsOf } from '../../../ledger/wallet.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { writePlanned, writeTogether } from '../driver/write-together.ts'
@@ -89,23 +89,20 @@ async function standingOf(db: Database, requestIds: readonly string[]): Promise<
   )
 }
 
-function walletsOf({ account, key, budgets = [], draws }: Settlement): WalletId[] {
-  const drawn = draws.map(({ wallet }) => wallet)
-  return key === null
-    ? [accountWallet(account), ...budgets, ...drawn]
-    : [accountWallet(account), keyWallet(key), ...budgets, ...drawn]
-}
-
 /** Reads what the settlements rely on: their writes fail if it is otherwise by then. */
 async function findRows(db: Database, settlements: readonly Settlement[]): Promise<FoundRows> {
   const claiming = settlements.flatMap(({ claim }) => claim ?? [])
   const ids = settlements.map(({ requestId }) => requestId)
-  const drawn = settlements.flatMap(({ draws }) => draws.map(({ lease }) => lease))
+  const draws = settlements.flatMap((each) => each.draws)
+  const spent = settlements.flatMap(walletsOf)
   const [wallets, claims, standing, leases] = await Promise.all([
-    findWallets(db, settlements.flatMap(walletsOf)),
+    findWallets(db, [...spent, ...draws.map(({ wallet }) => wallet)]),
     ownClaims(db, claiming),
     standingOf(db, ids),
-    findLeases(db, drawn),
+    findLeases(
+      db,
+      draws.map(({ lease }) => lease),
+    ),
   ])
   return { wallets, claims, standing, leases }
 }
