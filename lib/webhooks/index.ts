@@ -1,16 +1,13 @@
 export type { WatchedLine } from './line-watch.ts'
-export {
-  DROPPED,
-  GONE,
-  LASTING_STATES,
-  MemoryWebhooks,
-  type MemoryWebhooksOptions,
-} from './memory-webhooks.ts'
+export { MemoryWebhooks, type MemoryWebhooksOptions } from './memory-webhooks.ts'
 export {
   type Addressed,
   type AttemptEnd,
   type ClaimedDelivery,
   type DeliveryClaim,
+  DROPPED,
+  GONE,
+  LASTING_STATES,
   MAX_WAITING,
   type Telling,
   type ToldState,

@@ -5,6 +5,9 @@ import {
   type AttemptEnd,
   type ClaimedDelivery,
   type DeliveryClaim,
+  DROPPED,
+  GONE,
+  LASTING_STATES,
   MAX_WAITING,
   type Telling,
   type ToldState,
@@ -239,10 +242,3 @@ export class MemoryWebhooks implements WebhookStore, WebhookOutbox {
         this.#set(position, { owner: null, nextAt: null, status, error: GONE })
   }
 }
-
-/** Why deliveries end without having been attempted until they succeed. */
-export const DROPPED = 'dropped: too many waited'
-export const GONE = 'the receiver answered 410'
-
-/** What is true until the opposite is told, however long ago it was told. */
-export const LASTING_STATES: readonly string[] = ['down', 'low']

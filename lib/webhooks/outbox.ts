@@ -61,6 +61,13 @@ export interface Addressed {
 /** Most deliveries of a webhook that wait. Of more, the oldest are dropped. */
 export const MAX_WAITING = 1000
 
+/** Why deliveries end without having been attempted until they succeed. */
+export const DROPPED = 'dropped: too many waited'
+export const GONE = 'the receiver answered 410'
+
+/** What is true until the opposite is told, however long ago it was told. */
+export const LASTING_STATES: readonly string[] = ['down', 'low']
+
 /**
  * Events and their deliveries, for all processes that share it. A webhook's events of one subject are delivered in the
  * order of their records: the next waits until the one before it was delivered or given up.
