@@ -40,37 +40,28 @@ export function observeProcess(meter: Meter): () => void {
 }
 
 function observeReadings(meter: Meter, delays: ReturnType<typeof monitorEventLoopDelay>): void {
+  const gauge = (name: string, unit: string, description: string) =>
+    meter.createObservableGauge(name, { unit, description })
+  const level = (name: string, unit: string, description: string) =>
+    meter.createObservableUpDownCounter(name, { unit, description })
   const cpu = meter.createObservableCounter('process.cpu.time', { unit: 's', description: 'CPU time' })
-  const uptime = meter.createObservableGauge('process.uptime', { unit: 's', description: 'Since the start' })
-  const memory = meter.createObservableUpDownCounter('process.memory.usage', {
-    unit: 'By',
-    description: 'Physical memory in use',
-  })
-  const files = meter.createObservableUpDownCounter('process.open_file_descriptor.count', {
-    unit: '{file_descriptor}',
-    description: 'Open files and sockets',
-  })
-  const heap = meter.createObservableUpDownCounter('v8js.memory.heap.used', {
-    unit: 'By',
-    description: 'Heap memory in use',
-  })
-  const heapLimit = meter.createObservableUpDownCounter('v8js.memory.heap.limit', {
-    unit: 'By',
-    description: 'Heap memory at most',
-  })
-  const handles = meter.createObservableUpDownCounter('nodejs.resources.active', {
-    unit: '{resource}',
-    description: 'Open handles and requests that keep the event loop alive',
-  })
-  const busy = meter.createObservableGauge('nodejs.eventloop.utilization', {
-    unit: '1',
-    description: 'Share of the time since the last collection in which the event loop was busy',
-  })
+  const uptime = gauge('process.uptime', 's', 'Since the start')
+  const memory = level('process.memory.usage', 'By', 'Physical memory in use')
+  const files = level('process.open_file_descriptor.count', '{file_descriptor}', 'Open files and sockets')
+  const heap = level('v8js.memory.heap.used', 'By', 'Heap memory in use')
+  const heapLimit = level('v8js.memory.heap.limit', 'By', 'Heap memory at most')
+  const handles = level(
+    'nodejs.resources.active',
+    '{resource}',
+    'Open handles and requests that keep the event loop alive',
+  )
+  const busy = gauge(
+    'nodejs.eventloop.utilization',
+    '1',
+    'Share of the time since the last collection in which the event loop was busy',
+  )
   const [p50, p99, max] = ['p50', 'p99', 'max'].map((which) =>
-    meter.createObservableGauge(`nodejs.eventloop.delay.${which}`, {
-      unit: 's',
-      description: 'Delay of the event loop since the last collection',
-    }),
+    gauge(`nodejs.eventloop.delay.${which}`, 's', 'Delay of the event loop since the last collection'),
   ) as [Observable, Observable, Observable]
   let utilization = performance.eventLoopUtilization()
   meter.addBatchObservableCallback(
