@@ -24,14 +24,10 @@ export class Provider {
   constructor(settings: ProviderSettings, secret: () => string) {
     this.#settings = settings
     this.#secret = secret
-    let known: { readonly configuration: Configuration; readonly until: number } | undefined
-    // A failure is kept for nobody: the next one who signs in asks again.
-    const ask = singleFlight(async () => {
-      const configuration = await this.#discover()
-      known = { configuration, until: performance.now() + FRESH_MS }
-      return configuration
-    })
-    this.#configuration = async () => (known && performance.now() < known.until ? known.configuration : ask())
+    this.#configuration = singleFlight(
+      () => this.#discover(),
+      () => FRESH_MS,
+    )
   }
 
   /** What the sign-in page calls it. */
