@@ -11,10 +11,10 @@ import {
 } from 'express-model-gateway'
 import type { ConfigAuthority } from 'express-model-gateway/admin'
 import type { LineFigures } from 'express-model-gateway/route'
+import type { DurableStores } from './durable-stores.ts'
 import type { LiveConfig } from './live-config.ts'
 import { mergeWorkerLines } from './merged-lines.ts'
 import type { Peers } from './peers.ts'
-import type { DurableStores } from './stores.ts'
 
 /** What the admin API is made of. */
 export interface AdminEndpoints {

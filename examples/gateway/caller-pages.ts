@@ -7,8 +7,8 @@ import {
   ticketRoutes,
   usageRoutes,
 } from 'express-model-gateway'
+import type { DurableStores } from './durable-stores.ts'
 import type { LiveConfig } from './live-config.ts'
-import type { DurableStores } from './stores.ts'
 
 /** What callers with a key look up. */
 export interface CallerPages {

@@ -1,11 +1,11 @@
 import type { RequestHandler } from 'express'
 import type { GatewayConfig, Logger } from 'express-model-gateway'
 import type { ConfigAuthority } from 'express-model-gateway/admin'
+import type { DurableStores } from './durable-stores.ts'
 import type { LimitStores } from './limit-stores.ts'
 import type { Peers } from './peers.ts'
 import type { Readiness } from './readiness.ts'
 import type { ProviderSettings } from './single-sign-on/provider-settings.ts'
-import type { DurableStores } from './stores.ts'
 
 /** What the gateway is put together from. */
 export interface GatewayParts {

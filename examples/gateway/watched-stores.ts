@@ -1,6 +1,6 @@
 import { StoreWatch, type TelemetryOptions, VideoCharges } from 'express-model-gateway'
+import type { DurableStores } from './durable-stores.ts'
 import type { LimitStores } from './limit-stores.ts'
-import type { DurableStores } from './stores.ts'
 
 type Stores = DurableStores & Pick<LimitStores, 'limits' | 'state'>
 

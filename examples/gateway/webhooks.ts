@@ -1,7 +1,7 @@
 import type { Logger } from 'express-model-gateway'
 import type { LineFigures } from 'express-model-gateway/route'
 import { WebhookSender, WebhookWatch } from 'express-model-gateway/webhooks'
-import type { DurableStores } from './stores.ts'
+import type { DurableStores } from './durable-stores.ts'
 
 /** What webhooks are run with. */
 export interface WebhookParts extends Pick<DurableStores, 'outbox' | 'watchedFacts'> {

@@ -25,9 +25,12 @@ const config = loadConfig({
 })
 
 describe('a gateway that cannot be opened', () => {
-  /** What fails: before there is a database, and behind it. */
+  /** What fails: before there is a database, in it, and behind it. */
   const FAULTS = {
     'for want of a database': { databaseUrl: 'sqlite:/dev/null/gateway.db' },
+    'for an account that does not fit the database': {
+      config: { ...config, accounts: [{ id: 'acme', balance: '99999999999' }] },
+    },
     'for its telemetry': { observability: { toCollector: true, traces: null } },
   }
   for (const [name, fault] of Object.entries(FAULTS))
