@@ -29,19 +29,18 @@ export function usageOfAnswer(
   const { priceUnit } = request.operation
   const estimate = (): number => reading.estimateOutput()
   const reported = believed(request, terms, reading.usage, estimate)
-  if (priceUnit === 'images' && price.perImage > 0n)
-    return marked(usageOfPieces(request, reported), reported, reading.usage)
-  if (priceUnit === 'searches' && price.perSearchUnit > 0n)
-    return marked(usageOfSearches(request, reported, price), reported, reading.usage)
-  const { outputTokens } = reported
-  const isCounted = outputTokens !== undefined
-  const audio = isCounted ? reported.audioOutputTokens : reading.estimateAudio?.()
-  const tokens = usageOf(request, reported, isCounted ? outputTokens : estimate(), isCounted, audio)
-  return marked(
-    priceUnit === 'tokens' ? tokens : { ...tokens, ...piecesOf(reported) },
-    reported,
-    reading.usage,
-  )
+  let usage: Usage
+  if (priceUnit === 'images' && price.perImage > 0n) usage = usageOfPieces(request, reported)
+  else if (priceUnit === 'searches' && price.perSearchUnit > 0n)
+    usage = usageOfSearches(request, reported, price)
+  else {
+    const { outputTokens } = reported
+    const isCounted = outputTokens !== undefined
+    const audio = isCounted ? reported.audioOutputTokens : reading.estimateAudio?.()
+    usage = usageOf(request, reported, isCounted ? outputTokens : estimate(), isCounted, audio)
+    if (priceUnit !== 'tokens') usage = { ...usage, ...piecesOf(reported) }
+  }
+  return marked(usage, reported, reading.usage)
 }
 
 /** Counts images or searches, and tokens only if they are reported. */
