@@ -11,7 +11,8 @@ export function renamedBody(
   model: string,
   streamOptions?: string,
 ): Buffer {
-  // Also if the name is the same: the member may occur twice, and the upstream may read the other one.
+  // No member stands twice in a body that was read, so nothing else in it can name the model.
+  if (json.model === model && !('provider' in json) && streamOptions === undefined) return raw
   const edits: Record<string, string | null> = { model: JSON.stringify(model) }
   if ('provider' in json) edits.provider = null
   if (streamOptions !== undefined) edits.stream_options = streamOptions
