@@ -37,7 +37,8 @@ export class MemoryLimitStore implements LimitStore {
     ({ endsAt }) => endsAt,
     ({ used, max }) => used / max,
   )
-  readonly #cooldowns = new Cooldowns()
+  /** Made when somebody is refused for the first time. */
+  #cooldowns: Cooldowns | undefined
   readonly #slots = new Map<string, Set<string>>()
 
   admit(demand: Demand): Verdict {
@@ -60,20 +61,29 @@ export class MemoryLimitStore implements LimitStore {
       refusedBy = charge
       waitMs = resetMs
     }
-    const cooldown = charges.length > 0 ? this.#cooldowns.running(sender, now, windowMs) : undefined
-    const owed = cooldown && this.#cooldowns.owed(sender, demand, now)
+    const cooldowns = charges.length > 0 ? this.#cooldowns : undefined
+    const cooldown = cooldowns?.running(sender, now, windowMs)
+    const owed = cooldown && cooldowns?.owed(sender, demand, now)
     if (owed) return { ...owed, counts }
-    if (refusedBy)
+    if (refusedBy) {
+      this.#cooldowns ??= new Cooldowns()
       return { refusedBy, waitMs: this.#cooldowns.refused(sender, refusedBy, demand, waitMs, now), counts }
+    }
     const full = this.fullSlot(demand)
     if (full) {
-      if (charges.length > 0) this.#cooldowns.slotRefused(sender, now)
+      if (charges.length > 0) {
+        this.#cooldowns ??= new Cooldowns()
+        this.#cooldowns.slotRefused(sender, now)
+      }
       return { refusedBy: full, waitMs: SLOT_WAIT_MS, counts }
     }
     this.hold(demand)
     for (let i = 0; i < charges.length; i++) this.#charge(charges[i] as Limit, counts[i] as Count, now)
-    waitMs = cooldown ? this.#cooldowns.admitted(sender, demand, now) : 0
-    return { refusedBy: undefined, waitMs, counts }
+    return {
+      refusedBy: undefined,
+      waitMs: cooldown ? (cooldowns?.admitted(sender, demand, now) ?? 0) : 0,
+      counts,
+    }
   }
 
   hold({ id, slots }: Demand): void {
@@ -94,7 +104,7 @@ export class MemoryLimitStore implements LimitStore {
   }
 
   ended(sender: string): void {
-    this.#cooldowns.ended(sender, Date.now())
+    this.#cooldowns?.ended(sender, Date.now())
   }
 
   /** Returns a limit of which all slots are taken; undefined if there is none. */
