@@ -36,6 +36,7 @@ export class Charge implements Settlement, Awaited<Charge> {
   readonly cost: bigint | null
   readonly at: number
   readonly claim: Settlement['claim']
+  readonly usage: CallUsage | null
   /** About how many bytes it takes, here and in the ledger's hands. */
   readonly bytes: number
   readonly budgets: readonly WalletId[]
@@ -84,6 +85,7 @@ export class Charge implements Settlement, Awaited<Charge> {
     this.cost = bill.cost ?? null
     this.at = bill.at
     this.claim = bill.claim
+    this.usage = bill.usage ?? null
     this.bytes = bill.bytes ?? PLAIN_BYTES
     this.#bill = bill
     this.#accountLease = account
@@ -99,10 +101,6 @@ export class Charge implements Settlement, Awaited<Charge> {
 
   get basis(): string | null {
     return this.kind === 'void' ? null : this.#evaluate(this.#bill.basis)
-  }
-
-  get usage(): CallUsage | null {
-    return this.#bill.usage ?? null
   }
 
   /** If the charge is handed over again, the entry shows how the call has ended meanwhile. */

@@ -37,6 +37,8 @@ export class BilledCall implements Bill, PartsOf {
   amount = 0n
   at = 0
   claim: Settlement['claim'] = null
+  /** The function that the ledger writes the log entry by; null if the ledger does not write it. */
+  entry: ((this: Bill) => CallLogEntry) | null = null
   usage: CallUsage | undefined
   bytes = 0
   readonly #call: Call
@@ -143,6 +145,8 @@ export class BilledCall implements Bill, PartsOf {
     if (call.entryBy === 'ledger' && this.#reservation.settlesRecords) {
       call.entryBy = 'written'
       this.#ending = ending
+      // A method, not a literal: V8 would allocate that as an old object, which keeps the call alive until a full collection.
+      this.entry = this.#entryNow as (this: Bill) => CallLogEntry
     }
     this.usage = usageOfCall(call, ending.outcome)
     this.charged = amount
@@ -168,12 +172,6 @@ export class BilledCall implements Bill, PartsOf {
     const items = this.items.map(itemOf)
     if (this.own !== undefined) return JSON.stringify({ items })
     return JSON.stringify({ line: servedBy?.line, source: usage?.source, items })
-  }
-
-  /** The function that the ledger writes the log entry by; null if the ledger does not write it. */
-  get entry(): ((this: Bill) => CallLogEntry) | null {
-    // A method, not a literal: V8 would allocate that as an old object, which keeps the call alive until a full collection.
-    return this.#ending ? (this.#entryNow as (this: Bill) => CallLogEntry) : null
   }
 
   /** An entry that is written late holds the call's actual end. */
