@@ -23,8 +23,8 @@ import {
   type RoutingSettings,
   routingSettings,
 } from './candidates/routing-options.ts'
-import type { AttemptPass } from './lines/attempt-pass.ts'
 import { LineRegistry } from './lines/line-registry.ts'
+import type { AttemptPass } from './lines/line-state.ts'
 import type { Wire } from './lines/upstream-pool.ts'
 import { type AttemptPolicy, newTrace, tryCandidates } from './try-candidates.ts'
 

@@ -10,7 +10,7 @@ import { filterCandidates, noCandidateError, unavailable } from './candidates/fi
 import type { RoutingSettings } from './candidates/routing-options.ts'
 import { orderCandidates } from './candidates/strategies.ts'
 import { verdict } from './candidates/verdict.ts'
-import { AttemptPass } from './lines/attempt-pass.ts'
+import { AttemptPass } from './lines/line-state.ts'
 
 /** How `tryCandidates` serves a call with a candidate. Calls, videos and pass-through each have a policy. */
 export interface AttemptPolicy<End extends ExchangeEnd = ExchangeEnd> {

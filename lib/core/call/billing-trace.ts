@@ -1,5 +1,7 @@
 import { formatAmount, type Price } from '../catalog/index.ts'
 import type { GatewayError } from '../errors/index.ts'
+import { MAX_TOKENS_PER_IMAGE } from '../operations/images-answer.ts'
+import type { CallRequest } from './parts.ts'
 
 /** The line whose answer the usage belongs to, and the price on it. Written by `route`. */
 export interface ServedBy {
@@ -135,4 +137,24 @@ export function itemOf({ unit, quantity, price }: ChargeItem): ChargeItemSummary
     if (unit !== 'own' && unit !== 'bounded') priceTexts.set(price, text)
   }
   return { unit, quantity, price: text }
+}
+
+/** The factor by which the input may exceed its estimate. */
+const INPUT_MARGIN = 1.25
+
+/** The output assumed if neither the request nor the catalogue limits it. */
+const UNBOUNDED_OUTPUT_TOKENS = 32_768
+
+/** Returns the input tokens that a call's reservation covers. */
+export function heldInput({ estimatedInputTokens }: Pick<CallRequest, 'estimatedInputTokens'>): number {
+  return Math.ceil(INPUT_MARGIN * estimatedInputTokens)
+}
+
+/** Returns the output tokens that a call's reservation covers: those of all answers, or of all images. */
+export function heldOutput({ operation, answers, units, maxOutputTokens, model }: CallRequest): number {
+  if (operation.priceUnit === 'images') return units * (model.maxOutputTokens ?? MAX_TOKENS_PER_IMAGE)
+  if (operation.priceUnit !== 'tokens') return 0
+  return (
+    answers * (maxOutputTokens ?? model.maxOutputTokens ?? model.contextWindow ?? UNBOUNDED_OUTPUT_TOKENS)
+  )
 }

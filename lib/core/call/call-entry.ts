@@ -1,89 +1,9 @@
 import { NO_TAGS, type Tags } from '../catalog/index.ts'
-import type { ErrorCode } from '../errors/index.ts'
 import type { ReportedUsage } from '../operations/index.ts'
-import { type BillingSummary, billingOf } from './billing-trace.ts'
+import { billingOf } from './billing-trace.ts'
 import type { Call } from './call.ts'
-import type { CallEnding, Finish, IdempotencyTrace, Usage } from './parts.ts'
-import { MAX_TRACE_BYTES, type RoutingSummary, routingOf } from './routing-summary.ts'
-
-/** A call in the call log, as `GET /v1/calls/{request_id}` returns it. Times are milliseconds. */
-export interface CallLogEntry {
-  readonly id: string
-  readonly object: 'call'
-  /** ISO 8601. */
-  readonly created_at: string
-  readonly duration_ms: number
-  readonly account: string | null
-  readonly key: string | null
-  readonly client_ip: string | null
-  readonly client_request_id: string | null
-  readonly method: string
-  readonly path: string
-  readonly protocol: string
-  readonly model: string | null
-  /** Whom the caller says that the call was for. Absent in older entries, as are the tags. */
-  readonly user?: string | null
-  readonly tags?: Tags
-  readonly stream: boolean
-  readonly status: number
-  readonly error_code: ErrorCode | null
-  readonly outcome: Finish
-  /** A summary of the parameters; never prompt text. */
-  readonly request: RequestSummary | null
-  readonly routing: RoutingSummary | null
-  readonly usage: UsageSummary | null
-  readonly billing: BillingSummary | null
-  readonly limit: LimitSummary | null
-  readonly idempotency_key: string | null
-  readonly original_request_id: string | null
-  readonly response_body: string | null
-  /** In how many parts the body is kept apart from the entry. Only stores see it. */
-  readonly response_body_parts?: number
-  /** The number of further calls of the same kind that have no entry of their own; absent if there are none. */
-  readonly repeats?: number
-}
-
-export interface RequestSummary {
-  readonly messages: number
-  readonly tools: number
-  readonly images: number
-  readonly max_output_tokens: number | null
-  readonly estimated_input_tokens: number
-  /** The caller's provider constraint; null without one. */
-  readonly provider: unknown
-}
-
-export interface UsageSummary {
-  readonly input_tokens: number
-  readonly cached_input_tokens: number
-  readonly cache_write_tokens: number
-  /** A part of the tokens written to a cache. */
-  readonly cache_write_1h_tokens?: number
-  readonly audio_input_tokens?: number
-  readonly output_tokens: number
-  readonly audio_output_tokens?: number
-  readonly reasoning_tokens?: number
-  readonly images?: number
-  /** Seconds of video. */
-  readonly seconds?: number
-  readonly search_units?: number
-  readonly minutes?: number
-  readonly source: Usage['source']
-  /** What the line reported, if that was bounded. */
-  readonly reported?: Partial<UsageCounts>
-}
-
-type UsageCounts = Omit<UsageSummary, 'source' | 'reported'>
-type CountName = Exclude<keyof Usage | keyof ReportedUsage, 'source' | 'reported'>
-
-/** The limit that refused a call. */
-export interface LimitSummary {
-  readonly kind: string
-  readonly level: string
-  readonly subject: string
-  readonly limit: number
-  readonly retry_after: number
-}
+import type { AttemptSummary, CallLogEntry, RoutingSummary, UsageCounts } from './call-log-entry.ts'
+import type { AttemptRecord, CallEnding, IdempotencyTrace, RoutingTrace, Usage } from './parts.ts'
 
 /**
  * Returns the log entry of a call that has ended.
@@ -140,6 +60,8 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
     ...(idempotency && idempotency.partsApart > 0 && { response_body_parts: idempotency.partsApart }),
   }
 }
+
+type CountName = Exclude<keyof Usage | keyof ReportedUsage, 'source' | 'reported'>
 
 /** Returns the counts that there are, as entries name them. */
 function countsOf(usage: Usage): UsageCounts
@@ -212,4 +134,58 @@ export function bytesOfEntry({ routing, request, tags }: Sized, body: number): n
     (request?.provider ? 2048 : 0) +
     (tags && tags !== NO_TAGS ? 2048 : 0)
   )
+}
+
+/** The most bytes of an entry that its attempts and eliminated lines take, as JSON. There may be hundreds of lines. */
+export const MAX_TRACE_BYTES = 6 * 1024
+/** The most bytes of them that the attempts take. */
+const MAX_ATTEMPTS_BYTES = 4 * 1024
+
+/** Returns the first eliminated lines and the first attempts, and how many are left out. */
+export function routingOf(routing: RoutingTrace): RoutingSummary {
+  const { region, strategy, eliminated, retryBudgetSpent, disconnect } = routing
+  const attempts = routing.attempts.map(attemptOf)
+  if (eliminated.length === 0 && attempts.length <= 1 && !retryBudgetSpent && !disconnect)
+    return { region, strategy, eliminated, attempts }
+  const [tried, triedBytes] = fitting(attempts, MAX_ATTEMPTS_BYTES)
+  const [told] = fitting(eliminated, MAX_TRACE_BYTES - triedBytes)
+  return {
+    region,
+    strategy,
+    eliminated: eliminated.slice(0, told),
+    ...(told < eliminated.length && { eliminated_omitted: eliminated.length - told }),
+    attempts: attempts.slice(0, tried),
+    ...(tried < attempts.length && { attempts_omitted: attempts.length - tried }),
+    ...(retryBudgetSpent && { retry_budget_spent: true }),
+    ...(disconnect && { disconnect }),
+  }
+}
+
+/** Returns how many of the first rows have room, and how many bytes they take. */
+function fitting(rows: readonly object[], most: number): [count: number, bytes: number] {
+  let bytes = 0
+  for (let i = 0; i < rows.length; i++) {
+    const next = Buffer.byteLength(JSON.stringify(rows[i]))
+    if (bytes + next > most) return [i, bytes]
+    bytes += next
+  }
+  return [rows.length, bytes]
+}
+
+function attemptOf(attempt: AttemptRecord): AttemptSummary {
+  return {
+    line: attempt.line,
+    protocol: attempt.protocol,
+    upstream_model: attempt.upstreamModel,
+    upstream_status: attempt.upstreamStatus,
+    outcome: attempt.outcome,
+    timeout_phase: attempt.timeoutPhase,
+    detail: attempt.detail,
+    ...(attempt.upstreamError && { upstream_error: attempt.upstreamError }),
+    connect_ms: attempt.connectMs,
+    first_byte_ms: attempt.firstByteMs,
+    duration_ms: attempt.durationMs,
+    ...(attempt.skipped > 0 && { skipped: attempt.skipped }),
+    ...(attempt.dropped && { dropped: attempt.dropped }),
+  }
 }

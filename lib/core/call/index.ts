@@ -5,22 +5,23 @@ export {
   type BillingTrace,
   type ChargeItem,
   type HeldPart,
+  heldInput,
+  heldOutput,
   itemOf,
 } from './billing-trace.ts'
 export { Call, type CallOptions, type KeyWatch } from './call.ts'
-export {
-  bytesOfEntry,
-  type CallLogEntry,
-  entryOf,
-  type LimitSummary,
-  lineOf,
-  type RequestSummary,
-  type UsageSummary,
-} from './call-entry.ts'
+export { bytesOfEntry, entryOf, lineOf } from './call-entry.ts'
+export type {
+  AttemptSummary,
+  CallLogEntry,
+  LimitSummary,
+  RequestSummary,
+  RoutingSummary,
+  UsageSummary,
+} from './call-log-entry.ts'
 export { callOf, openCall, UNASKED, type Unasked } from './call-of.ts'
 export type { EarlyRefuser } from './early-refuser.ts'
 export { freeSpent } from './free-spent.ts'
-export { heldInput, heldOutput } from './held-usage.ts'
 export { holdEnd, holdLastByte, holdLastByteOf, isHeldBack } from './hold-end.ts'
 export { withLateCharge } from './late-charge.ts'
 export type * from './line-request.ts'
@@ -35,6 +36,5 @@ export {
 } from './operator.ts'
 export type * from './parts.ts'
 export { isRequestId, newRequestId } from './request-id.ts'
-export type { AttemptSummary, RoutingSummary } from './routing-summary.ts'
 export { noteEnvelope } from './unread-envelope.ts'
 export { noteUpgrade, type Upgrade, type UpgradedSession, upgradeOf } from './upgraded.ts'

@@ -1,6 +1,6 @@
 import { formatAmount } from '../catalog/index.ts'
 import { type ChargeItem, CURRENCY, itemOf } from './billing-trace.ts'
-import type { CallLogEntry } from './call-entry.ts'
+import type { CallLogEntry } from './call-log-entry.ts'
 
 /** The charge of a call that is charged long after its answer. */
 export interface LateCharge {

@@ -1,5 +1,5 @@
 import type { ProtocolName } from '../protocols/index.ts'
-import { type Price, pricedBy } from './price.ts'
+import { type Price, pricedBy } from './money.ts'
 import type { LineAccount, LineDialect, LineRoute } from './upstream.ts'
 
 /** The kind of a model, which decides the endpoints that serve it. */

@@ -15,8 +15,18 @@ export {
 } from './catalog.ts'
 export { ENDPOINTS_BY_PROTOCOL, hasEndpoint, type LineEndpoints } from './endpoints.ts'
 export { compileAllowList, hashSecret } from './keys.ts'
-export { formatAmount, isAmount, NANOS_PER_UNIT, parseAmount } from './money.ts'
-export { FREE, type Price, type PriceTier, priceAt, pricedBy, type UnitPrices } from './price.ts'
+export {
+  FREE,
+  formatAmount,
+  isAmount,
+  NANOS_PER_UNIT,
+  type Price,
+  type PriceTier,
+  parseAmount,
+  priceAt,
+  pricedBy,
+  type UnitPrices,
+} from './money.ts'
 export {
   isTagName,
   isTagValue,

@@ -13,11 +13,17 @@ import {
   oneOf,
   required,
 } from '../../core/options/index.ts'
-import { accountLevel, type DemandPlan, estimatedTokens, keyLevel, type LimitLevel } from './demand.ts'
+import {
+  accountLevel,
+  type DemandPlan,
+  estimatedTokens,
+  keyLevel,
+  type LimitLevel,
+  SubjectsOfLevel,
+} from './demand.ts'
 import { ipSubject } from './ip-subject.ts'
 import type { HeaderStyle } from './limit-headers.ts'
 import { type LimitStore, MAX_WAIT_MS, MAX_WINDOW_MS } from './limit-store.ts'
-import { SubjectsOfLevel } from './subjects.ts'
 
 /** Options of {@link rateLimit}. */
 export interface RateLimitOptions {

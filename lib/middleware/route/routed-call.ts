@@ -8,7 +8,7 @@ import { Departure, type DisconnectPolicy } from '../../routing/attempt/departur
 import { DispatchExchange } from '../../routing/attempt/dispatch-exchange.ts'
 import { upstreamRequest } from '../../routing/attempt/upstream-request.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
-import type { AttemptPass } from '../../routing/lines/attempt-pass.ts'
+import type { AttemptPass } from '../../routing/lines/line-state.ts'
 import type { AttemptPolicy } from '../../routing/try-candidates.ts'
 import type { AnswerEnd, StreamOpener } from './attempt/answer-end.ts'
 import { AnswerHandler } from './attempt/answer-handler.ts'

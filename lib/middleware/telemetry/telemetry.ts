@@ -1,14 +1,24 @@
+import {
+  createNoopMeter,
+  type Meter,
+  type MeterProvider,
+  metrics,
+  ProxyTracerProvider,
+  type Tracer,
+  type TracerProvider,
+  trace,
+} from '@opentelemetry/api'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { callOf } from '../../core/call/index.ts'
 import { type Catalog, metricLabelsFault } from '../../core/catalog/index.ts'
 import { aCatalog, catalogFrom } from '../../core/catalog-source/index.ts'
 import { aNumber, anObject, checkOptions, type OptionRules } from '../../core/options/index.ts'
 import { type AttributedCalls, attributedCallsOn } from './attributed-calls.ts'
+import { SCOPE } from './attributes.ts'
 import { knownModel, labelsOf } from './call-facts.ts'
 import { callMetricsOn } from './call-metrics.ts'
 import { CallTrace, keepsContext } from './call-trace.ts'
 import { type GatewayStates, observeStates } from './gateway-states.ts'
-import { perMeter, registeredTracer } from './per-provider.ts'
 
 /** Options of {@link telemetry}. */
 export interface TelemetryOptions {
@@ -106,4 +116,51 @@ function validate(options: TelemetryOptions) {
   }
   const catalogNow = catalog ? catalogFrom(catalog) : (): Catalog | undefined => undefined
   return { catalogNow, states, labels, maxValues }
+}
+
+/** The API's defaults while no provider is registered. */
+const NO_TRACES = new ProxyTracerProvider().getDelegate()
+const NO_METRICS = createNoopMeter()
+
+/** A value made for the registered provider, and made again when another provider is registered. */
+export class PerProvider<P, T> {
+  readonly #registered: () => P
+  readonly #make: (provider: P) => T
+  #provider: P
+  #made: T
+
+  constructor(registered: () => P, make: (provider: P) => T) {
+    this.#registered = registered
+    this.#make = make
+    this.#provider = registered()
+    this.#made = make(this.#provider)
+  }
+
+  get current(): T {
+    const provider = this.#registered()
+    if (provider !== this.#provider) {
+      this.#provider = provider
+      this.#made = this.#make(provider)
+    }
+    return this.#made
+  }
+}
+
+/** Makes a value for the registered meter; undefined while there is none. */
+export function perMeter<T>(make: (meter: Meter) => T): PerProvider<MeterProvider, T | undefined> {
+  return new PerProvider(metrics.getMeterProvider.bind(metrics), (provider) => {
+    const meter = provider.getMeter(SCOPE)
+    return meter === NO_METRICS ? undefined : make(meter)
+  })
+}
+
+/** Returns the registered tracer; undefined while there is none. */
+export function registeredTracer(): PerProvider<TracerProvider, Tracer | undefined> {
+  return new PerProvider(
+    () => {
+      const provider = trace.getTracerProvider()
+      return provider instanceof ProxyTracerProvider ? provider.getDelegate() : provider
+    },
+    (provider) => (provider === NO_TRACES ? undefined : provider.getTracer(SCOPE)),
+  )
 }

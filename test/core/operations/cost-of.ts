@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { scanTokens } from '../../../lib/core/operations/tokens/token-scan.ts'
+import { scanTokens } from '../../../lib/core/operations/tokens/token-estimate.ts'
 
 const units = new Uint16Array(4096)
 

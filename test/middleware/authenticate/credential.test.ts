@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, it } from 'node:test'
-import { readCredential } from '../../../lib/middleware/authenticate/credential.ts'
+import { readCredential } from '../../../lib/middleware/authenticate/authenticate.ts'
 
 const unusable = (why: string) => ({ kind: 'unusable', why })
 const key = (secret: string) => ({ kind: 'key', secret })

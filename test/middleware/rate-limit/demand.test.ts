@@ -8,9 +8,9 @@ import {
   impossibleLimit,
   keyLevel,
   type LimitLevel,
+  SubjectsOfLevel,
 } from '../../../lib/middleware/rate-limit/demand.ts'
 import { durationText, setLimitHeaders, timeText } from '../../../lib/middleware/rate-limit/limit-headers.ts'
-import { SubjectsOfLevel } from '../../../lib/middleware/rate-limit/subjects.ts'
 import { demand, limit } from './demands.ts'
 
 const REQ = {} as Request

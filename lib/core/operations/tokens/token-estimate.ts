@@ -1,5 +1,19 @@
 import { Buffer } from 'node:buffer'
-import { scanTokens } from './token-scan.ts'
+import {
+  ACCENTED_WORD_PER_LETTER,
+  blanksRun,
+  cyrillicWord,
+  eastAsianStretch,
+  encodedRun,
+  hangulWord,
+  lineBreaks,
+  longWord,
+  MAX_WORD_LENGTH,
+  otherScriptWord,
+  punctuationRun,
+  symbolRun,
+  WORD_COST,
+} from './token-costs.ts'
 
 /** The tokens that a chat format adds to each message (role, separators). */
 export const TOKENS_PER_MESSAGE = 4
@@ -62,4 +76,187 @@ export function estimateTokens(text: string): number {
     tokens += scanTokens(units, window.length)
   }
   return Math.max(1, Math.floor(tokens + (text.length <= SHORT ? 1 - SHORT_ROUND_UP_FROM : 0.5)))
+}
+
+// The classes of UTF-16 code units. DIGIT to ACCENTED form unbroken runs, LOWER to KANA are letters, HAN to WIDE are
+// written without blanks between words. They are declared here and not imported: V8 folds constants of the same
+// module, which makes the scan a fifth faster.
+const SPACE = 0
+const NEWLINE = 1
+const PUNCTUATION = 2
+const DIGIT = 3
+const LOWER = 4
+const UPPER = 5
+// Latin letters beyond ASCII, either case.
+const ACCENTED = 6
+const CYRILLIC = 7
+const HANGUL = 8
+// Any other alphabet that vocabularies contain well: Greek, Arabic, Hebrew, the Indic ones, Thai.
+const SCRIPT = 9
+const HAN = 10
+const KANA = 11
+// East Asian punctuation and full-width forms.
+const WIDE = 12
+// About one token each: arrows, box drawing, typographic quotes, control characters.
+const SYMBOL = 13
+// The first half of a surrogate pair, which is charged for both halves; almost always an emoji.
+const SURROGATE = 14
+// The second halves of pairs, and variation selectors: mostly part of the token before.
+const JOINER = 15
+// Most vocabularies encode these as bytes: two or three tokens.
+const RARE = 16
+// Not the class of a code unit: it marks the end of the text.
+const END = 17
+
+// First and last code unit, and the class. A code unit without a row is a SYMBOL; a later row overrides earlier ones.
+// biome-ignore format: rows grouped by script
+const RANGES: readonly (readonly [first: number, last: number, kind: number])[] = [
+  [0x09, 0x09, SPACE], [0x0b, 0x0c, SPACE], [0x20, 0x20, SPACE], [0xa0, 0xa0, SPACE], [0x2000, 0x200a, SPACE],
+  [0x0a, 0x0a, NEWLINE], [0x0d, 0x0d, NEWLINE], [0x2028, 0x2029, NEWLINE], [0x3000, 0x3000, SPACE],
+  [0x21, 0x2f, PUNCTUATION], [0x3a, 0x40, PUNCTUATION], [0x5b, 0x60, PUNCTUATION], [0x7b, 0x7e, PUNCTUATION],
+  [0x30, 0x39, DIGIT], [0x41, 0x5a, UPPER], [0x61, 0x7a, LOWER],
+  [0xc0, 0x24f, ACCENTED], [0xd7, 0xd7, SYMBOL], [0xf7, 0xf7, SYMBOL], [0x1e00, 0x1eff, ACCENTED],
+  [0x400, 0x52f, CYRILLIC], [0x370, 0x3ff, SCRIPT], [0x1f00, 0x1fff, SCRIPT],
+  [0x530, 0x10ff, SCRIPT], [0x1780, 0x17ff, SCRIPT], [0xfb50, 0xfdff, SCRIPT], [0xfe70, 0xfefe, SCRIPT],
+  [0x1100, 0x177f, RARE], [0x1800, 0x1dff, RARE], [0x2e80, 0x2fff, RARE], [0xa000, 0xabff, RARE], [0xe000, 0xf8ff, RARE],
+  [0x3400, 0x4dbf, RARE], [0x4e00, 0x9fff, HAN], [0xf900, 0xfaff, HAN], [0x3005, 0x3007, HAN],
+  [0x3040, 0x30ff, KANA], [0xac00, 0xd7a3, HANGUL],
+  [0x3001, 0x3004, WIDE], [0x3008, 0x303f, WIDE], [0x3100, 0x33ff, WIDE], [0xfe10, 0xfe6f, WIDE], [0xff00, 0xffef, WIDE],
+  [0xd800, 0xdbff, SURROGATE], [0xdc00, 0xdfff, JOINER], [0xfe00, 0xfe0f, JOINER],
+]
+
+// The class of every UTF-16 code unit.
+const CHAR_CLASS = new Uint8Array(0x10000).fill(SYMBOL)
+for (const [first, last, kind] of RANGES) CHAR_CLASS.fill(kind, first, last + 1)
+
+// The character directly before a word, which becomes part of its first token; the rows of the table of word costs.
+const NO_LEAD = 0
+const SPACE_LEAD = 1
+const PUNCTUATION_LEAD = 2
+// Added to the lead of a word that begins with two or more capitals.
+const CAPITALS = 3
+const TABLED = MAX_WORD_LENGTH
+const ROW = TABLED + 1
+const wordCost = WORD_COST
+
+const APOSTROPHE = 39
+const TAB = 9
+// A run with more changes between letters and digits, or of case, may be encoded data.
+const PIECES_OF_A_PLAIN_RUN = 5
+
+/**
+ * Returns the cost in tokens, with a fraction, of the first `length` code units. It splits the text as tokenizers do (a
+ * word with the one character before it, digits by three, punctuation with the line break behind it, white space up to
+ * the blank before a word) and charges each piece its average cost.
+ */
+export function scanTokens(units: Uint16Array, length: number): number {
+  let tokens = 0
+  let lead = NO_LEAD
+  // The unbroken run of letters and digits that the last piece belongs to.
+  let runStart = 0
+  let runEnd = -1
+  let runPieces = 0
+  let runTokens = 0
+  let i = 0
+  let kind = kindAt(units, 0, length)
+
+  while (kind !== END) {
+    const start = i
+    let next = kind
+    if (kind >= DIGIT && kind <= ACCENTED) {
+      let cost: number
+      if (kind === DIGIT) {
+        while (next === DIGIT) next = kindAt(units, ++i, length)
+        cost = Math.ceil((i - start) / 3)
+      } else {
+        while (next === UPPER) next = kindAt(units, ++i, length)
+        const row = i - start > 1 ? lead + CAPITALS : lead
+        let accents = 0
+        while (next === LOWER || next === ACCENTED) {
+          if (next === ACCENTED) accents++
+          next = kindAt(units, ++i, length)
+        }
+        const letters = i - start
+        cost = letters > TABLED ? longWord(units, start, i) : (wordCost[row * ROW + letters] ?? 1)
+        if (accents > 0) cost += ACCENTED_WORD_PER_LETTER * letters
+      }
+      if (runEnd !== start) {
+        if (runPieces > PIECES_OF_A_PLAIN_RUN)
+          tokens += encodedRun(runEnd - runStart, runPieces, runTokens) - runTokens
+        runStart = start
+        runPieces = 0
+        runTokens = 0
+      }
+      tokens += cost
+      runTokens += cost
+      runEnd = i
+      runPieces++
+      lead = NO_LEAD
+    } else if (kind <= NEWLINE) {
+      let blanksFrom = start
+      while (next <= NEWLINE) {
+        i++
+        if (next === NEWLINE) blanksFrom = i
+        next = kindAt(units, i, length)
+      }
+      if (blanksFrom > start) tokens += lineBreaks(blanksFrom - start)
+      const blanks = i - blanksFrom
+      // The last blank belongs to the next word or punctuation; the blanks before it are a token of their own.
+      if (blanks > 1) tokens += blanksRun(blanks - 1, units[blanksFrom] === TAB)
+      if (blanks > 0 && next !== DIGIT && next !== END) lead = SPACE_LEAD
+      else {
+        lead = NO_LEAD
+        if (next === DIGIT ? blanks > 0 : blanks === 1) tokens += 1
+      }
+    } else if (kind === PUNCTUATION) {
+      next = kindAt(units, ++i, length)
+      if (lead === NO_LEAD && next >= LOWER && next <= KANA) {
+        lead = PUNCTUATION_LEAD
+        // 's, 't, 're: half of them are part of the word before.
+        if (runEnd === start && units[start] === APOSTROPHE) tokens -= 0.5
+      } else {
+        while (next === PUNCTUATION) next = kindAt(units, ++i, length)
+        tokens += i - start > 3 ? punctuationRun(units, start, i) : 1
+        while (next === NEWLINE) next = kindAt(units, ++i, length)
+        lead = NO_LEAD
+      }
+    } else if (kind === CYRILLIC || kind === HANGUL || kind === SCRIPT) {
+      while (next === kind) next = kindAt(units, ++i, length)
+      const letters = i - start
+      if (kind === CYRILLIC) tokens += cyrillicWord(letters)
+      else tokens += kind === HANGUL ? hangulWord(letters) : otherScriptWord(letters)
+      if (lead === PUNCTUATION_LEAD) tokens += 0.7
+      lead = NO_LEAD
+    } else if (kind >= HAN && kind <= WIDE) {
+      let kana = 0
+      let wide = 0
+      while (next >= HAN && next <= WIDE) {
+        if (next === KANA) kana++
+        else if (next === WIDE) wide++
+        next = kindAt(units, ++i, length)
+      }
+      tokens += eastAsianStretch(i - start - kana - wide, kana, wide) + (lead === PUNCTUATION_LEAD ? 0.8 : 0)
+      lead = NO_LEAD
+    } else {
+      const unit = units[start]
+      next = kindAt(units, ++i, length)
+      if (kind === SURROGATE || kind === RARE) {
+        tokens += 2
+        if (kind === SURROGATE && next === JOINER) next = kindAt(units, ++i, length)
+      } else if (kind === JOINER) tokens += 0.6
+      else {
+        while (next === kind && units[i] === unit) next = kindAt(units, ++i, length)
+        tokens += symbolRun(i - start)
+      }
+      lead = NO_LEAD
+    }
+    kind = next
+  }
+  if (runPieces > PIECES_OF_A_PLAIN_RUN)
+    tokens += encodedRun(runEnd - runStart, runPieces, runTokens) - runTokens
+  return tokens
+}
+
+function kindAt(units: Uint16Array, i: number, length: number): number {
+  return i < length ? (CHAR_CLASS[units[i] ?? 0] ?? SYMBOL) : END
 }
