@@ -1,9 +1,8 @@
 import type { CallLogEntry } from '../call/index.ts'
 import { NO_TAGS } from '../catalog/index.ts'
 import { FineRows } from './fine-rows.ts'
-import { shareOfEntry } from './usage-of.ts'
 import type { UsageGroup, UsageQuery, UsageRow, UsageStore } from './usage-store.ts'
-import { HOUR_MS, type UsageDimensions, type UsageShare, UsageSums } from './usage-sums.ts'
+import { HOUR_MS, shareOfEntry, type UsageDimensions, type UsageShare, UsageSums } from './usage-sums.ts'
 
 interface MemoryRow {
   readonly hour: number
@@ -20,11 +19,17 @@ const MAX_ROWS = 100_000
  */
 export class MemoryUsageStore implements UsageStore {
   readonly #rows = new Map<string, MemoryRow>()
+  /** The last row of each key: most calls are like the one before. */
+  readonly #last = new Map<string | null, MemoryRow>()
   readonly #fine = new FineRows()
 
   /** @param sign -1 takes away what was added. */
   add(share: UsageShare, sign: 1 | -1 = 1): void {
-    const row = this.#rows.get(nameOf(share, share.user, share.tags)) ?? this.#open(share)
+    let row = this.#last.get(share.key)
+    if (!row || !isOf(row, share)) {
+      row = this.#rows.get(nameOf(share, share.user, share.tags)) ?? this.#open(share)
+      this.#last.set(share.key, row)
+    }
     row.sums.add(share, sign)
   }
 
@@ -75,6 +80,20 @@ export class MemoryUsageStore implements UsageStore {
     this.#rows.set(name, row)
     return row
   }
+}
+
+/** Whether a share surely belongs to a row. */
+function isOf({ hour, of }: MemoryRow, { at, account, key, model, line, user, tags }: UsageShare): boolean {
+  return (
+    at >= hour &&
+    at < hour + HOUR_MS &&
+    of.account === account &&
+    of.key === key &&
+    of.model === model &&
+    of.line === line &&
+    of.user === user &&
+    of.tags === tags
+  )
 }
 
 function hourOf(at: number): number {
