@@ -1,18 +1,16 @@
 export { FineRows, MAX_FINE_ROWS } from './fine-rows.ts'
 export { MemoryUsageStore } from './memory-usage-store.ts'
-export {
-  NOT_KNOWN,
-  shareOfCharge,
-  shareOfEntry,
-  usageOfCall,
-  usageOfEntry,
-  usageOfPart,
-} from './usage-of.ts'
 export { isFine, type UsageGroup, type UsageQuery, type UsageRow, type UsageStore } from './usage-store.ts'
 export {
   type CallUsage,
   durationOf,
   HOUR_MS,
+  NOT_KNOWN,
+  shareOfCharge,
+  shareOfEntry,
   type UsageShare,
   UsageSums,
+  usageOfCall,
+  usageOfEntry,
+  usageOfPart,
 } from './usage-sums.ts'

@@ -18,7 +18,7 @@ import { LeasePool, type ReserveClaim, type ReserveRefusal } from '../../ledger/
 import { Reservation } from '../../ledger/pool/reservation.ts'
 import { BilledCall } from './billed-call.ts'
 import { refuseUnpaid } from './billed-part.ts'
-import { WorstCase } from './worst-case.ts'
+import { WorstCase } from './cost.ts'
 
 /** Options of {@link billingGuard}. */
 export interface BillingGuardOptions {

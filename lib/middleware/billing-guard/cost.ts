@@ -1,5 +1,23 @@
-import { amountOf, type ChargeItem, type Usage } from '../../core/call/index.ts'
-import { type Price, priceAt } from '../../core/catalog/index.ts'
+import {
+  amountOf,
+  type CallRequest,
+  type ChargeItem,
+  heldInput,
+  heldOutput,
+  type Principal,
+  type Usage,
+} from '../../core/call/index.ts'
+import {
+  type Catalog,
+  FREE,
+  type Line,
+  type Model,
+  type Price,
+  priceAt,
+  priceOn,
+  type UnitPrices,
+} from '../../core/catalog/index.ts'
+import type { PriceUnit } from '../../core/operations/index.ts'
 
 /** The cost of a call in nano-units, and the items that add up to it. */
 export interface Cost {
@@ -42,4 +60,125 @@ export function costOf(usage: Usage, base: Price): Cost {
 /** Adds an item, unless its quantity or price is zero. */
 function add(items: ChargeItem[], unit: ChargeItem['unit'], quantity: number, price: bigint): void {
   if (quantity > 0 && price > 0n) items.push({ unit, quantity, price })
+}
+
+/** The highest price of each unit for a model, in nano-units. */
+type HighestPrices = { -readonly [Unit in keyof UnitPrices]: bigint }
+
+/** The highest prices for calls with more input than some number of tokens. */
+interface Reached {
+  readonly above: number
+  readonly highest: HighestPrices
+}
+
+/**
+ * Computes the largest possible cost of a call over all lines that may serve it: 1.25 × the estimated input at the
+ * highest input or cache-write price, all answers at full length or all images at the highest price, and the prices
+ * by unit. Prices are those of each tier that this input reaches.
+ */
+export class WorstCase {
+  readonly #byCatalog = new WeakMap<Catalog, Map<string, readonly Reached[]>>()
+
+  /** Returns the cost in nano-units, rounded half up. */
+  of(catalog: Catalog, request: CallRequest, principal: Principal | null): bigint {
+    const { model, estimatedInputTokens } = request
+    const steps = this.#stepsOf(catalog, model, principal)
+    let { highest } = steps[0] as Reached
+    for (let i = 1; i < steps.length; i++) {
+      const step = steps[i] as Reached
+      if (heldInput(request) > step.above) highest = step.highest
+    }
+    // The input counts five quarters, because the estimate may be short by that much. In quarters of millionths all
+    // terms are integers.
+    const ofTokens = BigInt(heldOutput(request)) * outputPrice(highest, request)
+    const { priceUnit } = request.operation
+    const ofOutput = priceUnit === 'tokens' ? ofTokens : largest(ofTokens, piecesCost(highest, request))
+    const quarters =
+      BigInt(estimatedInputTokens) * 5n * inputPrice(highest, request) +
+      ofOutput * 4n +
+      highest.perRequest * 4_000_000n
+    return (quarters + 2_000_000n) / 4_000_000n
+  }
+
+  /** Returns the highest prices of all lines, cached per catalogue, or of the lines in the account's regions. */
+  #stepsOf(catalog: Catalog, model: Model, principal: Principal | null): readonly Reached[] {
+    const regions = principal?.lineRegions
+    const lines = catalog.linesOf(model.id)
+    if (regions) return stepsOf(model, lines.filter(isIn(regions)))
+    const byModel = this.#byCatalog.get(catalog) ?? new Map<string, readonly Reached[]>()
+    this.#byCatalog.set(catalog, byModel)
+    const known = byModel.get(model.id) ?? stepsOf(model, lines)
+    byModel.set(model.id, known)
+    return known
+  }
+}
+
+/** Returns the largest cost of a call's pieces, in millionths of nano-units. */
+function piecesCost(highest: HighestPrices, { operation, units }: CallRequest): bigint {
+  const unit = PIECES[operation.priceUnit]
+  return unit === undefined ? 0n : BigInt(units) * highest[unit] * 1_000_000n
+}
+
+const PIECES: Readonly<Partial<Record<PriceUnit, keyof UnitPrices>>> = {
+  images: 'perImage',
+  seconds: 'perSecond',
+  searches: 'perSearchUnit',
+}
+
+/** Returns the dearest price of the input that a request can have. */
+function inputPrice(highest: HighestPrices, request: CallRequest): bigint {
+  const { inputPerMillion, cacheWrite1hPerMillion, audioInputPerMillion } = highest
+  let price = inputPerMillion
+  if (cacheWrite1hPerMillion > price && mentions(request, '"1h"')) price = cacheWrite1hPerMillion
+  if (audioInputPerMillion > price && mentions(request, 'audio')) price = audioInputPerMillion
+  return price
+}
+
+function outputPrice(
+  { outputPerMillion, audioOutputPerMillion }: HighestPrices,
+  request: CallRequest,
+): bigint {
+  return audioOutputPerMillion > outputPerMillion && mentions(request, '"audio"')
+    ? audioOutputPerMillion
+    : outputPerMillion
+}
+
+/** Whether a body may contain a word. It may be written in escapes; a form has no bytes any more. */
+function mentions({ body: { raw } }: CallRequest, word: string): boolean {
+  return raw.length === 0 || raw.includes(word) || raw.includes('\\u')
+}
+
+function isIn(regions: readonly string[]): (line: Line) => boolean {
+  return ({ region }) => region !== undefined && regions.includes(region)
+}
+
+/** Returns the highest prices at any input, then those from each tier's input on. A tier may be cheaper than the base. */
+function stepsOf(model: Model, lines: readonly Line[]): readonly Reached[] {
+  const prices = lines.map((line) => ({ line, price: priceOn(model, line) }))
+  const starts = prices.flatMap(
+    ({ price }) => price.tiers?.map(({ aboveInputTokens }) => aboveInputTokens) ?? [],
+  )
+  const steps: Reached[] = []
+  const highest: HighestPrices = { ...FREE }
+  for (const above of [0, ...new Set(starts)].sort((a, b) => a - b)) {
+    for (const { line, price } of prices) raise(highest, priceAt(price, above + 1), line)
+    steps.push({ above, highest: { ...highest } })
+  }
+  return steps
+}
+
+function raise(highest: HighestPrices, price: UnitPrices, { protocol }: Line): void {
+  // Only Anthropic-style lines have a separate price for cache writes.
+  const input =
+    protocol === 'anthropic'
+      ? largest(price.inputPerMillion, price.cacheWritePerMillion)
+      : price.inputPerMillion
+  for (const unit of UNITS)
+    highest[unit] = largest(highest[unit], unit === 'inputPerMillion' ? input : price[unit])
+}
+
+const UNITS = Object.keys(FREE) as (keyof UnitPrices)[]
+
+function largest(one: bigint, other: bigint): bigint {
+  return one > other ? one : other
 }
