@@ -137,12 +137,12 @@ export function bytesOfEntry({ routing, request, tags }: Sized, body: number): n
 }
 
 /** The most bytes of an entry that its attempts and eliminated lines take, as JSON. There may be hundreds of lines. */
-export const MAX_TRACE_BYTES = 6 * 1024
+const MAX_TRACE_BYTES = 6 * 1024
 /** The most bytes of them that the attempts take. */
 const MAX_ATTEMPTS_BYTES = 4 * 1024
 
 /** Returns the first eliminated lines and the first attempts, and how many are left out. */
-export function routingOf(routing: RoutingTrace): RoutingSummary {
+function routingOf(routing: RoutingTrace): RoutingSummary {
   const { region, strategy, eliminated, retryBudgetSpent, disconnect } = routing
   const attempts = routing.attempts.map(attemptOf)
   if (eliminated.length === 0 && attempts.length <= 1 && !retryBudgetSpent && !disconnect)

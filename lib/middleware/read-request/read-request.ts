@@ -208,7 +208,7 @@ function refuseOtherKind(catalog: Catalog, operation: Operation, id: unknown, ca
 }
 
 /** The refusal of a stream by an endpoint that has none. */
-export function doesNotStream({ featureParams }: RequestFacts): GatewayError {
+function doesNotStream({ featureParams }: RequestFacts): GatewayError {
   return new GatewayError('unsupported_feature', {
     param: featureParams.get('stream') ?? 'stream',
     message: 'This endpoint does not stream. Leave "stream" out.',
@@ -216,7 +216,7 @@ export function doesNotStream({ featureParams }: RequestFacts): GatewayError {
 }
 
 /** Refuses a request that asks for what its model lacks. */
-export function requireFeatures(model: Model, facts: RequestFacts): void {
+function requireFeatures(model: Model, facts: RequestFacts): void {
   const { features } = model
   if (!features) return
   for (const feature of facts.features) {
@@ -237,7 +237,7 @@ const FEATURE_WORDS: Readonly<Record<Feature, string>> = {
 }
 
 /** Refuses a request that fits no line at all. `route` decides which lines it fits. */
-export function requireWindow(catalog: Catalog, model: Model, facts: RequestFacts): void {
+function requireWindow(catalog: Catalog, model: Model, facts: RequestFacts): void {
   const needed = windowNeeded(facts.windowTokens ?? facts.estimatedInputTokens, facts.maxOutputTokens)
   const lines = catalog.linesOf(model.id)
   let widest = lines.length > 0 ? 0 : (model.contextWindow ?? Number.POSITIVE_INFINITY)

@@ -123,7 +123,7 @@ const NO_TRACES = new ProxyTracerProvider().getDelegate()
 const NO_METRICS = createNoopMeter()
 
 /** A value made for the registered provider, and made again when another provider is registered. */
-export class PerProvider<P, T> {
+class PerProvider<P, T> {
   readonly #registered: () => P
   readonly #make: (provider: P) => T
   #provider: P
@@ -147,7 +147,7 @@ export class PerProvider<P, T> {
 }
 
 /** Makes a value for the registered meter; undefined while there is none. */
-export function perMeter<T>(make: (meter: Meter) => T): PerProvider<MeterProvider, T | undefined> {
+function perMeter<T>(make: (meter: Meter) => T): PerProvider<MeterProvider, T | undefined> {
   return new PerProvider(metrics.getMeterProvider.bind(metrics), (provider) => {
     const meter = provider.getMeter(SCOPE)
     return meter === NO_METRICS ? undefined : make(meter)
@@ -155,7 +155,7 @@ export function perMeter<T>(make: (meter: Meter) => T): PerProvider<MeterProvide
 }
 
 /** Returns the registered tracer; undefined while there is none. */
-export function registeredTracer(): PerProvider<TracerProvider, Tracer | undefined> {
+function registeredTracer(): PerProvider<TracerProvider, Tracer | undefined> {
   return new PerProvider(
     () => {
       const provider = trace.getTracerProvider()
