@@ -61,6 +61,19 @@ export function keyDirectoryContract(
       assert.equal((await opened.keys.findAll([])).size, 0)
     })
 
+    it('finds each of many that are asked for at the same time', async () => {
+      const secrets = Array.from(
+        { length: 30 },
+        (_, i) => ['sk-plain', 'sk-none', 'sk-full'][i % 3] as string,
+      )
+      const found = await Promise.all(secrets.map(find))
+      const ids = secrets.map((secret) => ({ 'sk-plain': 'key_plain', 'sk-full': 'key_full' })[secret])
+      assert.deepEqual(
+        found.map((key) => key?.id),
+        ids,
+      )
+    })
+
     it('fills in what was not given: enabled, unlimited, no lists', async () => {
       assert.deepEqual(await find('sk-plain'), {
         id: 'key_plain',

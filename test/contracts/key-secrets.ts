@@ -40,6 +40,7 @@ export function keySecretContract(opened: () => KeyStoreUnderTest): void {
           [hashSecret('sk-2'), await recordOf('sk-2')],
         ]),
       )
+    assert.equal((await opened().directory.findAll?.([hashSecret('sk-2')]))?.size ?? 1, 1)
     const change = (await recorded('k')).at(-1)
     assert.equal(
       (change?.after as { previous_secret_expires_at?: string } | undefined)?.previous_secret_expires_at,

@@ -67,10 +67,13 @@ export class SqlKeyDirectory implements KeyDirectory {
       const rows = await keyRows(this.#db)
         .where(({ eb, or }) => or([eb('keys.secret_hash', 'in', some), eb('keys.previous_hash', 'in', some)]))
         .execute()
-      for (const row of rows)
-        if (row.previous_hash !== null) found.set(row.previous_hash, toRecord(row, row.previous_hash))
-      // Another key may have been given the secret before this one's current one.
-      for (const row of rows) found.set(row.secret_hash, toRecord(row, row.secret_hash))
+      const asked = new Set(some)
+      // Another key may have been given the secret before this one's current one, which comes last.
+      for (const name of ['previous_hash', 'secret_hash'] as const)
+        for (const row of rows) {
+          const hash = row[name]
+          if (hash !== null && asked.has(hash)) found.set(hash, toRecord(row, hash))
+        }
     }
     return found
   }
