@@ -1,3 +1,4 @@
+export { type AccountOption, accountScope, anAccount } from './account-scope.ts'
 export { isoTime } from './iso-time.ts'
 export { jsonBody, readBody } from './json-body.ts'
 export { fitting, listPage, pageMembers, readQuery, readTaggedQuery } from './list-page.ts'

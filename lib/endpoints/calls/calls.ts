@@ -1,7 +1,16 @@
 import type { Request, Response, Router } from 'express'
 import { type CallLogEntry, callOf, hasRole, isRequestId } from '../../core/call/index.ts'
 import type { CallStore } from '../../core/call-store/index.ts'
-import { listPage, newRouter, ownQuery, readTaggedQuery, setNoStore } from '../../core/json-api/index.ts'
+import {
+  type AccountOption,
+  accountScope,
+  anAccount,
+  listPage,
+  newRouter,
+  ownQuery,
+  readTaggedQuery,
+  setNoStore,
+} from '../../core/json-api/index.ts'
 import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import { allCallsQuerySchema, callQuerySchema, filtersOf } from './call-query.ts'
@@ -15,7 +24,7 @@ export interface CallLogRoutesOptions {
    * `missing_credential`. `'all'` gives access to all accounts, with a filter `account`: mount it behind your own
    * authentication of operators. Defaults to the account that `authenticate` found.
    */
-  account?: 'all' | ((req: Request) => string | undefined)
+  account?: AccountOption
 }
 
 /**
@@ -31,14 +40,12 @@ export interface CallLogRoutesOptions {
 export function callLogRoutes(options: CallLogRoutesOptions): Router {
   checkOptions('callLogRoutes', options, {
     store: required(anObjectWith('a CallStore, such as new MemoryCallStore()', 'find', 'list')),
-    account: {
-      be: '"all" or a function of the request that returns an account',
-      accepts: (value) => value === 'all' || typeof value === 'function',
-    },
+    account: anAccount,
   })
-  const { account = (req: Request) => callOf(req).principal?.accountId } = options
+  const scopeOf = accountScope(options.account)
+  const isAll = options.account === 'all'
   const store = boundedStore('call log', options.store)
-  const shown = account === 'all' ? (entry: CallLogEntry) => entry : withoutCost
+  const shown = isAll ? (entry: CallLogEntry) => entry : withoutCost
   const router = newRouter()
   router.get('/calls', ownQuery, listCalls)
   router.get('/calls/:request_id', findCall)
@@ -46,7 +53,7 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
 
   async function listCalls(req: Request, res: Response): Promise<void> {
     const scope = scopeOf(req)
-    const { query, tags } = readTaggedQuery(req, account === 'all' ? allCallsQuerySchema : callQuerySchema)
+    const { query, tags } = readTaggedQuery(req, isAll ? allCallsQuerySchema : callQuerySchema)
     const { cursor, limit, ...filters } = query
     const found = await store.list({
       ...filtersOf(filters),
@@ -67,14 +74,6 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
     // What was answered to a caller is not for every operator.
     const readable = hasRole(req, 'support') ? entry : { ...entry, response_body: null }
     send(res, shown(readable))
-  }
-
-  /** Returns the filter for the request's account. It is empty, for all accounts, only if the options say `'all'`. */
-  function scopeOf(req: Request): { account?: string } {
-    if (account === 'all') return {}
-    const own = account(req)
-    if (own === undefined) throw callOf(req).refuse('missing_credential')
-    return { account: own }
   }
 }
 

@@ -1,6 +1,15 @@
 import type { Request, Response, Router } from 'express'
 import { callOf } from '../../core/call/index.ts'
-import { isoTime, newRouter, ownQuery, readTaggedQuery, setNoStore } from '../../core/json-api/index.ts'
+import {
+  type AccountOption,
+  accountScope,
+  anAccount,
+  isoTime,
+  newRouter,
+  ownQuery,
+  readTaggedQuery,
+  setNoStore,
+} from '../../core/json-api/index.ts'
 import { anObjectWith, checkOptions, required } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import { type UsageStore, UsageSums } from '../../core/usage/index.ts'
@@ -16,7 +25,7 @@ export interface UsageRoutesOptions {
    * `missing_credential`. `'all'` gives access to all accounts, lines and costs: mount it behind your own authentication of
    * operators. Defaults to the account that `authenticate` found.
    */
-  account?: 'all' | ((req: Request) => string | undefined)
+  account?: AccountOption
 }
 
 /** A year of a large account by users takes seconds. */
@@ -35,14 +44,11 @@ const MAX_WAITING = 16
 export function usageRoutes(options: UsageRoutesOptions): Router {
   checkOptions('usageRoutes', options, {
     store: required(anObjectWith('a UsageStore, such as new SqlUsageStore(db)', 'read')),
-    account: {
-      be: '"all" or a function of the request that returns an account',
-      accepts: (value) => value === 'all' || typeof value === 'function',
-    },
+    account: anAccount,
   })
-  const { account = (req: Request) => callOf(req).principal?.accountId } = options
+  const scopeOf = accountScope(options.account)
   const store = boundedStore('usage', options.store, { read: READ_MS })
-  const isAll = account === 'all'
+  const isAll = options.account === 'all'
   const turns = new ReadTurns()
   const router = newRouter()
   router.get('/usage', ownQuery, showUsage)
@@ -89,14 +95,6 @@ export function usageRoutes(options: UsageRoutesOptions): Router {
       data: rows.map((row) => describeUsage(row, groupBy, isAll)),
       next_cursor: next,
     })
-  }
-
-  /** Returns the filter for the request's account. It is empty, for all accounts, only if the options say `'all'`. */
-  function scopeOf(req: Request): { account?: string } {
-    if (account === 'all') return {}
-    const own = account(req)
-    if (own === undefined) throw callOf(req).refuse('missing_credential')
-    return { account: own }
   }
 }
 
