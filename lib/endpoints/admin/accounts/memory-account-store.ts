@@ -12,6 +12,7 @@ import {
   required,
 } from '../../../core/options/index.ts'
 import { accountSettingsOf, type ConfigAccount } from '../authority/config-settings.ts'
+import { pageById } from '../page-by-id.ts'
 import { depositChange, settingsChange } from '../recorded-change.ts'
 import { SerialQueue } from '../serial-queue.ts'
 import type { Account, AccountSettings, AccountStore, DepositOutcome } from './account-store.ts'
@@ -91,9 +92,8 @@ export class MemoryAccountStore implements AccountStore {
     return this.#accounts.get(id)
   }
 
-  async list(limit: number, after = ''): Promise<readonly Account[]> {
-    const ids = [...this.#accounts.keys()].filter((id) => id > after).sort()
-    return ids.slice(0, limit).flatMap((id) => this.#accounts.get(id) ?? [])
+  async list(limit: number, after?: string): Promise<readonly Account[]> {
+    return pageById(this.#accounts.values(), limit, after)
   }
 
   async find(id: string): Promise<Account | undefined> {

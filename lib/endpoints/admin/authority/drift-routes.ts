@@ -1,6 +1,7 @@
 import type { Request, Response, Router } from 'express'
 import { callOf } from '../../../core/call/index.ts'
 import { listPage, newRouter, ownQuery, readQuery } from '../../../core/json-api/index.ts'
+import { pageById } from '../page-by-id.ts'
 import { pageQuery } from '../page-query.ts'
 import { type ConfigAuthority, type Difference, placeOf } from './config-authority.ts'
 
@@ -18,11 +19,11 @@ export function driftRoutes(authority: Authority): Router {
     return reading
   }
   return newRouter().get('/drift', ownQuery, async (req: Request, res: Response) => {
-    const { limit, cursor = '' } = readQuery(req, pageQuery)
-    const differences = (await drift())
-      .map((difference) => ({ ...difference, id: placeOf(difference), subject: difference.id }))
-      .filter(({ id }) => id > cursor)
-    res.json(listPage(differences.slice(0, limit + 1), limit, describe))
+    const { limit, cursor } = readQuery(req, pageQuery)
+    const differences = (await drift()).map((difference) => {
+      return { ...difference, id: placeOf(difference), subject: difference.id }
+    })
+    res.json(listPage(pageById(differences, limit + 1, cursor), limit, describe))
   })
 }
 

@@ -4,6 +4,7 @@ import { type Budget, type BudgetTerms, budgetOfWallet } from '../../../ledger/b
 import type { BudgetChanges } from '../../../ledger/budgets/budgets.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import type { WebhookOutbox } from '../../../webhooks/index.ts'
+import { pageById } from '../page-by-id.ts'
 import { SerialQueue } from '../serial-queue.ts'
 import { budgetChange, budgetTermsChange, walletsToChange } from './budget-change.ts'
 import { budgetEvent, thresholdsOf } from './budget-events.ts'
@@ -68,11 +69,10 @@ export class MemoryBudgetStore implements BudgetStore {
     })
   }
 
-  async list({ account, after = '', limit }: BudgetQuery): Promise<readonly Budget[]> {
-    return [...this.#budgets.values()]
-      .filter(({ id, scope }) => id > after && (account === undefined || scope.account === account))
-      .sort((one, other) => (one.id < other.id ? -1 : 1))
-      .slice(0, limit)
+  async list({ account, after, limit }: BudgetQuery): Promise<readonly Budget[]> {
+    const all = [...this.#budgets.values()]
+    const found = account === undefined ? all : all.filter(({ scope }) => scope.account === account)
+    return pageById(found, limit, after)
   }
 
   async find(id: string): Promise<Budget | undefined> {

@@ -14,6 +14,7 @@ import {
 } from '../../../core/options/index.ts'
 import { type AccountOfKeys, type DirectoryAccount, directoryAccount } from '../accounts/directory-account.ts'
 import { type ConfigKey, keySettingsOf } from '../authority/config-settings.ts'
+import { pageById } from '../page-by-id.ts'
 import { SerialQueue } from '../serial-queue.ts'
 import { keyChange, keySettingsChange } from './key-change.ts'
 import type { Key, KeyCreation, KeyQuery, KeySettings, KeyStore, NewKey } from './key-store.ts'
@@ -100,12 +101,10 @@ export class MemoryKeyStore implements KeyStore {
     return this.#changes.all
   }
 
-  async list({ account, after = '', limit }: KeyQuery): Promise<readonly Key[]> {
-    return [...this.#records.values()]
-      .map(({ key }) => key)
-      .filter((key) => key.id > after && (account === undefined || key.account === account))
-      .sort((one, other) => (one.id < other.id ? -1 : 1))
-      .slice(0, limit)
+  async list({ account, after, limit }: KeyQuery): Promise<readonly Key[]> {
+    const all = Array.from(this.#records.values(), ({ key }) => key)
+    const found = account === undefined ? all : all.filter((key) => key.account === account)
+    return pageById(found, limit, after)
   }
 
   async find(id: string): Promise<Key | undefined> {

@@ -1,6 +1,7 @@
 import type { Request, Response, Router } from 'express'
 import { formatAmount } from '../../../core/catalog/index.ts'
 import { isoTime, listPage, newRouter, ownQuery, readQuery } from '../../../core/json-api/index.ts'
+import { pageById } from '../page-by-id.ts'
 import { accountPageQuery } from '../page-query.ts'
 import type { LeaseFigures, LedgerView } from './ledger-view.ts'
 
@@ -12,11 +13,10 @@ export function ledgerRoutes(ledger: LedgerView): Router {
   return router
 
   async function listLeases(req: Request, res: Response): Promise<void> {
-    const { limit, cursor = '', account } = readQuery(req, accountPageQuery)
-    const isAsked = ({ id, wallet }: LeaseFigures): boolean =>
-      id > cursor && (account === undefined || wallet === `account:${account}`)
-    const open = (await ledger.leases()).filter(isAsked)
-    res.json(listPage(open.sort(byId), limit, describeLease))
+    const { limit, cursor, account } = readQuery(req, accountPageQuery)
+    const all = await ledger.leases()
+    const found = account === undefined ? all : all.filter(({ wallet }) => wallet === `account:${account}`)
+    res.json(listPage(pageById(found, limit + 1, cursor), limit, describeLease))
   }
 
   async function checkLedger(_req: Request, res: Response): Promise<void> {
@@ -31,10 +31,6 @@ export function ledgerRoutes(ledger: LedgerView): Router {
       leased: formatAmount(leased),
     })
   }
-}
-
-function byId(one: LeaseFigures, other: LeaseFigures): number {
-  return one.id < other.id ? -1 : 1
 }
 
 function describeLease({ id, wallet, owner, held, renewedAt }: LeaseFigures) {

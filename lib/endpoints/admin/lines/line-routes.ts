@@ -10,6 +10,7 @@ import {
   readBody,
   readQuery,
 } from '../../../core/json-api/index.ts'
+import { pageById } from '../page-by-id.ts'
 import { pageQuery } from '../page-query.ts'
 import type { LineSwitchStore } from './line-switch-store.ts'
 
@@ -60,11 +61,10 @@ export function lineRoutes({ lines, actor }: LineRoutesOptions): Router {
   return router
 
   async function listLines(req: Request, res: Response): Promise<void> {
-    const { limit, cursor = '' } = readQuery(req, pageQuery)
+    const { limit, cursor } = readQuery(req, pageQuery)
     const switches = await lines.store.all()
-    const rest = (await lines.list()).filter(({ id }) => id > cursor)
-    const sorted = rest.sort((one, other) => (one.id < other.id ? -1 : 1))
-    res.json(listPage(sorted, limit, (line) => describeLine(line, switches)))
+    const found = pageById(await lines.list(), limit + 1, cursor)
+    res.json(listPage(found, limit, (line) => describeLine(line, switches)))
   }
 
   async function showLine(req: Request, res: Response): Promise<void> {

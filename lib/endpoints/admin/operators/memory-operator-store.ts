@@ -1,5 +1,6 @@
 import { aChangeLog, type ChangeOrigin, MemoryChangeLog } from '../../../core/change-log/index.ts'
 import { checkOptions } from '../../../core/options/index.ts'
+import { pageById } from '../page-by-id.ts'
 import {
   type NewOperator,
   type OperatorSettings,
@@ -31,12 +32,9 @@ export class MemoryOperatorStore implements OperatorStore {
     this.#changes = options.changes ?? new MemoryChangeLog()
   }
 
-  async list({ after = '', limit }: { after?: string | undefined; limit: number }) {
-    return [...this.#records.values()]
-      .map(({ operator }) => operator)
-      .filter(({ id }) => id > after)
-      .sort((one, other) => (one.id < other.id ? -1 : 1))
-      .slice(0, limit)
+  async list({ after, limit }: { after?: string | undefined; limit: number }) {
+    const operators = Array.from(this.#records.values(), ({ operator }) => operator)
+    return pageById(operators, limit, after)
   }
 
   async find(id: string): Promise<StoredOperator | undefined> {

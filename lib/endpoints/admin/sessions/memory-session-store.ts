@@ -1,5 +1,6 @@
 import { aChangeLog, type ChangeOrigin, MemoryChangeLog } from '../../../core/change-log/index.ts'
 import { checkOptions } from '../../../core/options/index.ts'
+import { pageById } from '../page-by-id.ts'
 import { type NewSession, type OperatorSession, type SessionStore, sessionChange } from './session-store.ts'
 
 /**
@@ -32,11 +33,9 @@ export class MemorySessionStore implements SessionStore {
     return session && at < session.expiresAt ? session : undefined
   }
 
-  async list({ after = '', limit, at }: { after?: string | undefined; limit: number; at: number }) {
-    return [...this.#sessions.values()]
-      .filter(({ id, expiresAt }) => id > after && at < expiresAt)
-      .sort((one, other) => (one.id < other.id ? -1 : 1))
-      .slice(0, limit)
+  async list({ after, limit, at }: { after?: string | undefined; limit: number; at: number }) {
+    const open = [...this.#sessions.values()].filter(({ expiresAt }) => at < expiresAt)
+    return pageById(open, limit, after)
   }
 
   async end(id: string, origin: ChangeOrigin): Promise<boolean> {
