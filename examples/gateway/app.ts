@@ -127,7 +127,7 @@ export function assemble({
   // Videos are charged whether anybody asks for them or not.
   const settler = new TaskSettler({ store: stores.tasks, clients: video.clients, logger })
   const openCalls = new OpenCalls(accessLog(logger))
-  const lineFigures = () => freshLineFigures({ catalog, lines, switches })
+  const lineFigures = () => freshLineFigures(switches, figures)
 
   const newApp = () => express().disable('x-powered-by').disable('etag').set('trust proxy', config.trustProxy)
   const app = newApp()

@@ -1,18 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { LineRegistry, LineSwitches } from 'express-model-gateway'
-import type { Catalog } from 'express-model-gateway/catalog'
+import type { LineSwitches } from 'express-model-gateway'
 import type { LineFigures } from 'express-model-gateway/route'
 
 /** Less than a worker has for its report. */
 const FRESH_WITHIN_MS = 500
 
 /** Returns the figures of all lines, as operators have switched them by now, unless the store of the switches takes long. */
-export async function freshLineFigures(of: {
-  readonly catalog: () => Catalog
-  readonly lines: LineRegistry
-  readonly switches: LineSwitches
-}): Promise<readonly LineFigures[]> {
+export async function freshLineFigures(
+  switches: LineSwitches,
+  figures: () => readonly LineFigures[],
+): Promise<readonly LineFigures[]> {
   const late = sleep(FRESH_WITHIN_MS, undefined, { ref: false })
-  await Promise.race([of.switches.refresh().catch(() => {}), late])
-  return of.catalog().lines.map((line) => of.lines.figures(line))
+  await Promise.race([switches.refresh().catch(() => {}), late])
+  return figures()
 }

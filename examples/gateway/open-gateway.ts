@@ -153,8 +153,6 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
       await reconciled()
     },
     async close() {
-      closed = true
-      clearTimeout(again)
       for (const close of [...opened].reverse()) await close()
     },
   }
