@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from 'node:util'
 import { formatAmount } from '../../core/catalog/index.ts'
-import type { ChangeOrigin, RecordedChange } from '../../core/change-log/index.ts'
+import { type ChangeOrigin, changedSettings, type RecordedChange } from '../../core/change-log/index.ts'
 import type { Account } from './accounts/account-store.ts'
 
 /** Returns the record of a new or changed account; undefined if nothing changed. */
@@ -17,9 +16,7 @@ export function settingsChange(
 ): RecordedChange | undefined {
   const after = settingsOf(account)
   if (!before) return { ...origin, action: 'account.created', subject: account.id, before: null, after }
-  const previous = settingsOf(before)
-  if (isDeepStrictEqual(previous, after)) return undefined
-  return { ...origin, action: 'account.changed', subject: account.id, before: previous, after }
+  return changedSettings('account.changed', account.id, { before: settingsOf(before), after }, origin)
 }
 
 /** Returns the record of a deposit or adjustment; `funds` is the sum of the earlier ones. */

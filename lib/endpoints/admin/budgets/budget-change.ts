@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from 'node:util'
 import { formatAmount } from '../../../core/catalog/index.ts'
-import type { ChangeOrigin, RecordedChange } from '../../../core/change-log/index.ts'
+import { type ChangeOrigin, changedSettings, type RecordedChange } from '../../../core/change-log/index.ts'
 import { type Budget, budgetWallet } from '../../../ledger/budgets/budget.ts'
 import { periodAt } from '../../../ledger/budgets/budget-period.ts'
 import type { WalletId } from '../../../ledger/index.ts'
@@ -23,10 +22,8 @@ export function budgetTermsChange(
   previous: Budget,
   origin: ChangeOrigin,
 ): RecordedChange | undefined {
-  const before = describeSettings(previous)
-  const after = describeSettings(budget)
-  if (isDeepStrictEqual(before, after)) return undefined
-  return { ...origin, action: 'budget.changed', subject: budget.id, before, after }
+  const sides = { before: describeSettings(previous), after: describeSettings(budget) }
+  return changedSettings('budget.changed', budget.id, sides, origin)
 }
 
 /** Returns the settings as the API answers them. */

@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from 'node:util'
 import { formatAmount } from '../../../core/catalog/index.ts'
-import type { ChangeOrigin, RecordedChange } from '../../../core/change-log/index.ts'
+import { type ChangeOrigin, changedSettings, type RecordedChange } from '../../../core/change-log/index.ts'
 import { isoTime } from '../../../core/json-api/index.ts'
 import type { Key, KeySettings } from './key-store.ts'
 
@@ -18,10 +17,8 @@ export function keyChange(
 
 /** Returns the record of changed settings; undefined if nothing changed. */
 export function keySettingsChange(key: Key, previous: Key, origin: ChangeOrigin): RecordedChange | undefined {
-  const before = describeSettings(previous)
-  const after = describeSettings(key)
-  if (isDeepStrictEqual(before, after)) return undefined
-  return { ...origin, action: 'key.changed', subject: key.id, before, after }
+  const sides = { before: describeSettings(previous), after: describeSettings(key) }
+  return changedSettings('key.changed', key.id, sides, origin)
 }
 
 /** Returns until when the previous secret is valid, as the API answers it. */

@@ -1,6 +1,5 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Role } from '../../../core/call/index.ts'
-import type { ChangeOrigin, RecordedChange } from '../../../core/change-log/index.ts'
+import { type ChangeOrigin, changedSettings, type RecordedChange } from '../../../core/change-log/index.ts'
 
 /** The members of an operator that can be changed. */
 export interface OperatorSettings {
@@ -97,10 +96,8 @@ export function operatorSettingsChange(
   previous: StoredOperator,
   origin: ChangeOrigin,
 ): RecordedChange | undefined {
-  const before = settingsOf(previous)
-  const after = settingsOf(operator)
-  if (isDeepStrictEqual(before, after)) return undefined
-  return { ...origin, action: 'operator.changed', subject: operator.id, before, after }
+  const sides = { before: settingsOf(previous), after: settingsOf(operator) }
+  return changedSettings('operator.changed', operator.id, sides, origin)
 }
 
 function settingsOf({ name, role }: OperatorSettings): OperatorSettings {
