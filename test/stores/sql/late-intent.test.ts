@@ -37,6 +37,33 @@ for (const { name, skip, url: databaseUrl } of BACKENDS) {
       await assertSound(ledger)
     })
 
+    it('holds nothing where it comes in the middle of its withdrawal', async (t) => {
+      const url = await databaseUrl(t)
+      const handles = [await openDatabase(url), await openDatabase(url)] as const
+      const [one, other] = handles
+      t.after(() => Promise.all(handles.map((db) => db.destroy())))
+      const [ledger, store] = [new SqlLedger(other), new SqlTaskStore(other)]
+      await ledger.deposit('acme', 1000n, 'opening', 1)
+      const intent = intentOf({ account: 'acme', key: 'none' }, { key: null })
+      const done: Promise<unknown>[] = []
+      await one.transaction().execute(async (trx) => {
+        // The withdrawal changes this record, and waits, behind the place that it holds; the intent waits for that.
+        const record = { id: `withdrawn ${intent.id}`, owner: '', fingerprint: '', expires_at: 1n }
+        await trx
+          .insertInto('idempotency')
+          .values({ ...record, state: 'completed' })
+          .execute()
+        done.push(store.withdraw(intent.id))
+        await sleep(100)
+        done.push(assert.rejects(store.intend(intent), { name: 'RowsHaveChanged' }))
+        await sleep(100)
+      })
+      await Promise.all(done)
+      assert.equal(await store.count({}), 0)
+      assert.deepEqual(await figures(ledger, 'acme'), [1000n, 0n, 0n, 0n])
+      await assertSound(ledger)
+    })
+
     it('holds nothing where it comes after its withdrawal', async (t) => {
       const db = await openDatabase(await databaseUrl(t))
       t.after(() => db.destroy())

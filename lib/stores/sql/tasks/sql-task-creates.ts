@@ -16,7 +16,7 @@ import { writePlanned, writeTogether } from '../driver/write-together.ts'
 import { openHold, refusalOf, releaseHold } from '../ledger/sql-ledger-holds.ts'
 import { UsageTally } from '../usage/usage-tally.ts'
 import { type TaskRows, toColumns, toTask } from './sql-task-rows.ts'
-import { HOLD_PLACE, taskRow, WITHDRAWN, WRITE_TASKS } from './task-statements.ts'
+import { taskRow, UNLESS_WITHDRAWN, WITHDRAWN, WRITE_TASKS } from './task-statements.ts'
 
 /** Stands for a task within a transaction. It is never committed. */
 const NO_TASK: Omit<VideoTasksTable, 'id'> = {
@@ -91,6 +91,7 @@ export class TaskCreates {
     const writes = [
       // First, so that who withdraws it meanwhile waits for it.
       { statement: WRITE_TASKS, rows: [taskRow(row)] },
+      { statement: UNLESS_WITHDRAWN, rows: [[task.id]] },
       ...openHold(hold),
       { statement: PIN_CLAIMS, rows: claim ? [[claim.id, claim.owner]] : [] },
     ]
@@ -202,7 +203,7 @@ export class TaskCreates {
 function withdrawnLate(id: string): RowWrite[] {
   const until = Date.now() + WITHDRAWN_MS
   return [
-    { statement: HOLD_PLACE, rows: [taskRow({ ...NO_TASK, id })] },
+    { statement: WRITE_TASKS, rows: [taskRow({ ...NO_TASK, id })] },
     { statement: DELETE_INTENTS, rows: [[id]] },
     { statement: NOTE_WITHDRAWN, rows: [[WITHDRAWN + id, id, '', 'completed', until]] },
   ]

@@ -36,13 +36,17 @@ const ALL_COLUMNS = { ...TASK_COLUMNS, ...STATE_COLUMNS }
 const NAMES = Object.keys(ALL_COLUMNS) as (keyof typeof ALL_COLUMNS)[]
 const STATES = Object.keys(STATE_COLUMNS) as (keyof typeof STATE_COLUMNS)[]
 
-/** Writes what is never committed, and waits for who is writing a task of that id. */
-export const HOLD_PLACE = RowStatement.insert('video_tasks', ALL_COLUMNS, 'on conflict (id) do nothing')
+/** Waits for who is writing or withdrawing a task of that id. */
+export const WRITE_TASKS = RowStatement.insert('video_tasks', ALL_COLUMNS, 'on conflict (id) do nothing')
 
-/** A task that was withdrawn before it came is not written. */
-export const WRITE_TASKS = RowStatement.insert('video_tasks', ALL_COLUMNS, 'on conflict (id) do nothing', {
-  unless: `select 1 from idempotency where idempotency.id = '${WITHDRAWN}' || given.id`,
-})
+/** Fails for a task that was withdrawn before it came. Behind {@link WRITE_TASKS}, it sees what that has waited for. */
+export const UNLESS_WITHDRAWN = RowStatement.update(
+  'video_tasks',
+  { id: 'text' },
+  'updated_at = found.updated_at',
+  `found.id = given.id
+    and not exists (select 1 from idempotency where idempotency.id = '${WITHDRAWN}' || given.id)`,
+)
 
 /** Fails if somebody has changed the task since it was read. */
 export const SAVE_TASKS = RowStatement.update(
