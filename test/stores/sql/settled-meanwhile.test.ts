@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { budgetWallet } from '../../../lib/ledger/budgets/budget.ts'
+import type { WalletId } from '../../../lib/ledger/index.ts'
 import { connectionsOf } from '../../../lib/stores/sql/driver/postgres/postgres-pool.ts'
 import type { RowWrite } from '../../../lib/stores/sql/driver/row-statement.ts'
-import { type Database, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { type Database, SqlAccountStore, SqlBudgetStore, SqlLedger } from '../../../lib/stores/sql/index.ts'
+import { openBudgetWallets } from '../../../lib/stores/sql/ledger/budget-wallets.ts'
 import { settleAll } from '../../../lib/stores/sql/ledger/sql-settling.ts'
+import { originOf, PREPAID } from '../../contracts/account-money.ts'
 import { charge, voidOf } from '../../contracts/ledger-money.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
@@ -80,5 +84,29 @@ describe('calls that another process settles meanwhile', { skip: WITHOUT_POSTGRE
     await assert.rejects(settleAll(db, [voidOf(charge('acme', 5n)), charge('acme', 1n)]), /on purpose/)
     assert.equal(seen.transactions, 1)
     assert.deepEqual(await new SqlLedger(own).wallets(['account:acme']), [])
+  })
+})
+
+describe('wallets of budgets of which others open one after the other meanwhile', {
+  skip: WITHOUT_POSTGRES,
+}, () => {
+  it('are open at once, and tell what they have reached', async (t) => {
+    const url = await postgresUrl()
+    const [own, others] = [await open(t, url), await open(t, url)]
+    const scope = { account: 'acme', key: null, user: null, tag: null }
+    const budget = { id: 'b', scope, period: 'day', timezone: 'UTC', createdAt: 1 } as const
+    await new SqlAccountStore(own).create('acme', PREPAID, originOf())
+    await new SqlBudgetStore(own).create({ ...budget, amount: 10n, hard: true, soft: [0.5] }, originOf())
+    const wallets = Array.from({ length: 10 }, (_, day) => budgetWallet('b', day))
+    let opened = 0
+    const { db, seen } = interrupted(own, () => openBudgetWallets(others, [wallets[opened++] as WalletId]))
+    await openBudgetWallets(db, wallets)
+    assert.equal(seen.transactions, 1)
+    const ledger = new SqlLedger(own)
+    const funds = (await ledger.wallets(wallets)).map((wallet) => wallet.funds)
+    assert.deepEqual(funds, Array(10).fill(10n))
+    await ledger.settle([charge('acme', 5n, { budgets: wallets })])
+    const told = await own.selectFrom('webhook_events').select('id').execute()
+    assert.equal(told.length, 10)
   })
 })

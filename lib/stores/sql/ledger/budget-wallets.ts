@@ -8,12 +8,12 @@ import { noteWrites } from './budget-notices.ts'
 /** Most wallets of past periods deleted at a time, for each budget. */
 const MAX_PRUNED = 100
 
-/** Fails if somebody else has opened one. */
+/** Leaves out those that somebody else has opened, by the same terms. */
 const OPEN_WALLETS = RowStatement.insert(
   'wallets',
   { id: 'text', limited: 'bigint', funds: 'bigint' },
   'on conflict (id) do nothing',
-  { constants: { spent: 0, leased: 0, overrun: 0 } },
+  { constants: { spent: 0, leased: 0, overrun: 0 }, loose: true },
 )
 
 /** Fails if the terms of a budget have changed; else they stay until its wallet is open. */
