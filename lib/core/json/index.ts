@@ -1,5 +1,3 @@
-export { parseExactly } from './exact-parse.ts'
-export { endOfString, type JsonTally, jsonExcess, newTally } from './json-bounds.ts'
 export {
   isJsonObject,
   isText,
@@ -12,4 +10,5 @@ export {
   parseUnambiguous,
   tokenCount,
 } from './json-object.ts'
+export { endOfString, type JsonTally, jsonExcess, newTally, parseExactly } from './json-text.ts'
 export { withoutLoneSurrogates } from './well-formed.ts'

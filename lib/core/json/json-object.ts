@@ -1,7 +1,14 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { CLOSE_BRACE, COLON, OPEN_BRACE, QUOTE } from './bytes.ts'
-import { parseCounting, parseExactly } from './exact-parse.ts'
-import { endOfString, type JsonTally, jsonExcess, newTally, SURELY_WITHIN } from './json-bounds.ts'
+import {
+  endOfString,
+  type JsonTally,
+  jsonExcess,
+  newTally,
+  parseCounting,
+  parseExactly,
+  SURELY_WITHIN,
+} from './json-text.ts'
 import { withoutLoneSurrogates } from './well-formed.ts'
 import { withoutMember } from './without-member.ts'
 

@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer'
 import { BACKSLASH } from './bytes.ts'
-import { setMember } from './exact-parse.ts'
+import { setMember } from './json-text.ts'
 
 const U = 0x75
 const D = 0x64

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { COLON, QUOTE } from './bytes.ts'
-import { endOfString } from './json-bounds.ts'
+import { endOfString } from './json-text.ts'
 
 const SPACES = new Set(Buffer.from(' \t\r\n'))
 const OPENING = new Set(Buffer.from('[{'))

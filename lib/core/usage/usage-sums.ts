@@ -161,7 +161,7 @@ export function shareOfCharge({ account, key, amount, cost, at, usage }: Charged
 /** Returns what a call adds that has no charge; undefined if it is counted with its charge, or is a look-up. */
 export function shareOfEntry(entry: CallLogEntry): UsageShare | undefined {
   const { account, key, created_at: createdAt } = entry
-  if (isLookUp(entry) || isSettled(entry)) return undefined
+  if (isSettled(entry) || isLookUp(entry)) return undefined
   return { ...usageOfEntry(entry), account, key, at: Date.parse(createdAt), charged: 0n, cost: 0n }
 }
 

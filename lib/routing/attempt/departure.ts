@@ -1,5 +1,5 @@
 import type { DisconnectTrace } from '../../core/call/index.ts'
-import type { ExchangeEnd } from './exchange.ts'
+import type { ExchangeEnd } from './failure.ts'
 
 /** What happens to a running attempt when its caller leaves. */
 export interface DisconnectPolicy {

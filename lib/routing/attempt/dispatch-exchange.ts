@@ -6,8 +6,8 @@ import type { ConnectionAware, WatchedConnection } from '../lines/upstream-conne
 import type { Wire } from '../lines/upstream-pool.ts'
 import { AWS_EVENT_STREAM, AwsEventStream } from './aws-event-stream.ts'
 import { type BodyDecoder, type DecodedBody, decoderFor } from './content-decoding.ts'
-import { Exchange, type ExchangeEnd, type ExchangeTarget } from './exchange.ts'
-import { connectionFailure, type Failure, malformed } from './failure.ts'
+import { Exchange, type ExchangeTarget } from './exchange.ts'
+import { connectionFailure, type ExchangeEnd, type Failure, malformed } from './failure.ts'
 
 /** Receives a response as it arrives. Each method returns the end of the exchange once there is one. */
 export interface ResponseHandler<End> {

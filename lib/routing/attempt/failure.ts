@@ -107,3 +107,21 @@ function connectionDetail({ code, syscall, message, name }: ConnectionError): st
   if (syscall !== undefined) return `${code}: ${syscall}`
   return code.startsWith('UND_ERR_') || code.startsWith('HPE_') ? `${code}: ${text}` : code
 }
+
+/** An exchange that failed, before its answer or during it. */
+export interface FailedEnd {
+  readonly kind: 'failed'
+  readonly failure: Failure
+  /** True once the caller has received output, or if the line may have carried out the request. */
+  readonly committed: boolean
+  /** Whether another line may be tried. */
+  readonly elsewhere: boolean
+  /** Whether it counts as a failure of the line. */
+  readonly lineFault: boolean
+}
+
+/** How an exchange ended: `served` with an answer, `abandoned` because nobody waits for it, or `failed`. */
+export type ExchangeEnd =
+  | { readonly kind: 'served' }
+  | { readonly kind: 'abandoned'; readonly failure?: Failure | undefined }
+  | FailedEnd

@@ -5,8 +5,7 @@ import type { Line } from '../../../core/catalog/index.ts'
 import type { ErrorCode } from '../../../core/errors/index.ts'
 import { setNoStore } from '../../../core/json-api/index.ts'
 import { DispatchExchange, type ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
-import type { ExchangeEnd } from '../../../routing/attempt/exchange.ts'
-import { type Failure, malformed } from '../../../routing/attempt/failure.ts'
+import { type ExchangeEnd, type Failure, malformed } from '../../../routing/attempt/failure.ts'
 import type { Downloads, DownloadTarget } from './downloads.ts'
 
 /** A file to send and the line that has it. */

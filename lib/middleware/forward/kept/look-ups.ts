@@ -1,7 +1,6 @@
 import type { AttemptRecord, LineRequest } from '../../../core/call/index.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../core/json/index.ts'
-import type { ExchangeEnd } from '../../../routing/attempt/exchange.ts'
-import { type Failure, malformed } from '../../../routing/attempt/failure.ts'
+import { type ExchangeEnd, type Failure, malformed } from '../../../routing/attempt/failure.ts'
 import { LineSend } from '../../../routing/attempt/line-send.ts'
 import type { Candidate } from '../../../routing/candidates/candidate.ts'
 import type { AttemptPolicy } from '../../../routing/try-candidates.ts'

@@ -1,6 +1,6 @@
 import type { AnswerBytes } from '../../../core/call/index.ts'
 import type { AnswerReading, StreamReader } from '../../../core/operations/index.ts'
-import type { FailedEnd } from '../../../routing/attempt/exchange.ts'
+import type { FailedEnd } from '../../../routing/attempt/failure.ts'
 import type { RelaySink } from '../relay/stream-relay.ts'
 
 /** How the exchange of a routed request ended. */
