@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { MAX_AMOUNT } from '../../lib/ledger/amounts.ts'
-import { TopUpPolicy } from '../../lib/ledger/pool/top-up-policy.ts'
+import { TopUpPolicy } from '../../lib/ledger/pool/held-lease.ts'
 
 const NOTHING = { free: 0n, granted: 0n }
 

@@ -1,8 +1,7 @@
 import type { Draw, LeaseAnswer, LeaseChange } from '../ledger.ts'
 import type { WalletId } from '../wallet.ts'
 import { type Clock, type Moment, momentOf } from './clock.ts'
-import { HeldLease } from './held-lease.ts'
-import { TopUpPolicy } from './top-up-policy.ts'
+import { HeldLease, TopUpPolicy } from './held-lease.ts'
 import { WalletSnapshot } from './wallet-snapshot.ts'
 
 /** The part of a charge that a lease pays. */

@@ -15,7 +15,7 @@ import {
 import type { AttemptRecord, Call } from '../../core/call/index.ts'
 import { OPERATIONS, type Operation } from '../../core/operations/index.ts'
 import { ATTRIBUTE } from './attributes.ts'
-import type { CallLabels } from './call-facts.ts'
+import type { CallLabels } from './call-metrics.ts'
 
 /** The methods that the semantic conventions name; any other is recorded as `_OTHER`. */
 const METHODS: ReadonlySet<string> = new Set(

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { labelsOf } from '../../../lib/middleware/telemetry/call-facts.ts'
-import { callMetricsOn } from '../../../lib/middleware/telemetry/call-metrics.ts'
+import { callMetricsOn, labelsOf } from '../../../lib/middleware/telemetry/call-metrics.ts'
 import { collectingMeter } from './collected.ts'
 import { endedCall, toldOf } from './ended-calls.ts'
 

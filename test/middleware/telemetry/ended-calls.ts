@@ -1,7 +1,6 @@
 import type { TestContext } from 'node:test'
 import type { AttemptRecord, Call } from '../../../lib/core/call/index.ts'
-import { labelsOf } from '../../../lib/middleware/telemetry/call-facts.ts'
-import { callMetricsOn } from '../../../lib/middleware/telemetry/call-metrics.ts'
+import { callMetricsOn, labelsOf } from '../../../lib/middleware/telemetry/call-metrics.ts'
 import { collectingMeter } from './collected.ts'
 
 /** When every call began. */
