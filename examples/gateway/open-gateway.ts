@@ -58,15 +58,20 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenGate
   try {
     return await open(options, opened)
   } catch (error) {
-    for (const close of opened.reverse())
-      await close().catch((cause: unknown) =>
-        logger.warn({ err: cause }, 'what was opened could not be closed'),
-      )
+    for (const cause of await closeAll(opened))
+      logger.warn({ err: cause }, 'what was opened could not be closed')
     throw error
   }
 }
 
 type Closes = () => Promise<void>
+
+/** Closes all, the last first, whatever some of them throw; returns that. */
+async function closeAll(opened: readonly Closes[]): Promise<unknown[]> {
+  const failures: unknown[] = []
+  for (const close of opened.toReversed()) await close().catch((error: unknown) => failures.push(error))
+  return failures
+}
 
 /** @param opened is given what to close, the last first. */
 async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<OpenGateway> {
@@ -153,7 +158,8 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
       await reconciled()
     },
     async close() {
-      for (const close of [...opened].reverse()) await close()
+      const [failure] = await closeAll(opened)
+      if (failure !== undefined) throw failure
     },
   }
 }

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import { openLimitStores } from '../../examples/gateway/limit-stores.ts'
 import { openGateway } from '../../examples/gateway/open-gateway.ts'
 import { loadConfig } from '../../lib/core/config/index.ts'
+import { CallLogWriter } from '../../lib/middleware/call-log/index.ts'
 import { recordingLogger } from '../support/app-server.ts'
 import { temporaryFolder } from '../support/gateway-process.ts'
 
@@ -52,4 +53,26 @@ describe('a gateway that cannot be opened', () => {
       assert.equal(closed, 1)
       assert.deepEqual(openUnder(folder.path), [])
     })
+})
+
+describe('a gateway of which a part cannot be closed', () => {
+  it('closes the others, and says so', async (t) => {
+    const folder = await temporaryFolder()
+    t.after(() => folder.remove())
+    const logger = recordingLogger()
+    const limits = await openLimitStores(undefined, logger)
+    let closed = 0
+    const gateway = await openGateway({
+      ...{ config, logger, adminToken: undefined, signInProvider: undefined, webhookAllowPrivate: false },
+      databaseUrl: `sqlite:${folder.path}/gateway.db`,
+      observability: undefined,
+      limits: { ...limits, close: async () => void closed++ },
+    } as never)
+    t.mock.method(CallLogWriter.prototype, 'close', async () => {
+      throw new Error('cannot be closed')
+    })
+    await assert.rejects(gateway.close(), /cannot be closed/)
+    assert.equal(closed, 1)
+    assert.deepEqual(openUnder(folder.path), [])
+  })
 })
