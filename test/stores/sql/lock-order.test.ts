@@ -2,8 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { openDatabase, SqlCallStore, SqlIdempotencyStore } from '../../../lib/stores/sql/index.ts'
+import type { DepositResult } from '../../../lib/ledger/index.ts'
+import {
+  type Database,
+  openDatabase,
+  SqlCallStore,
+  SqlIdempotencyStore,
+  SqlLedger,
+} from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
+import { figures } from '../../contracts/ledger-money.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
@@ -14,6 +22,12 @@ const claimOf = (id: string, owner = 'o') => ({
   now: NOW,
   leaseUntil: NOW + 60_000,
 })
+
+async function somebodyWaits(db: Database): Promise<void> {
+  const waiting = sql<{ n: bigint }>`select count(*) as n from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`
+  while ((await waiting.execute(db)).rows[0]?.n !== 1n) await sleep(5)
+}
 
 describe('processes that write the same rows of a Postgres', { skip: WITHOUT_POSTGRES }, () => {
   it('lock records in the order of their ids, and so never wait for each other', async (t) => {
@@ -27,12 +41,28 @@ describe('processes that write the same rows of a Postgres', { skip: WITHOUT_POS
       assert.equal(await store.completeWithin(trx, { id: 'a', owner: 'o' }, NOW + 60_000), true)
       const claims = ['c', 'b', 'a'].map((id) => ({ id, owner: 'o' }))
       renewal.resolve(new SqlIdempotencyStore(other).renew(claims, NOW + 120_000))
-      const waiting = sql<{ n: bigint }>`select count(*) as n from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock'`
-      while ((await waiting.execute(db)).rows[0]?.n !== 1n) await sleep(5)
+      await somebodyWaits(db)
       assert.equal(await store.completeWithin(trx, { id: 'c', owner: 'o' }, NOW + 60_000), true)
     })
     assert.deepEqual(await renewal.promise, [false, true, false])
+  })
+
+  it('deposit wallet first, as processes of older versions do', async (t) => {
+    const url = await postgresUrl()
+    const [db, other] = [await open(t, url), await open(t, url)]
+    const ledger = new SqlLedger(other)
+    await ledger.deposit('acme', 5n, 'opening', 1)
+    const depositing = Promise.withResolvers<DepositResult>()
+    await db.transaction().execute(async (trx) => {
+      await trx.selectFrom('wallets').select('id').where('id', '=', 'account:acme').forUpdate().execute()
+      depositing.resolve(ledger.deposit('acme', 3n, 'again', 1))
+      await somebodyWaits(db)
+      const again = { account: 'acme', reference: 'again', amount: 3n, at: 1n, reason: null }
+      await trx.insertInto('deposits').values(again).execute()
+      await trx.updateTable('wallets').set({ funds: 8n }).where('id', '=', 'account:acme').execute()
+    })
+    assert.equal(await depositing.promise, 'known')
+    assert.deepEqual(await figures(ledger, 'acme'), [8n, 0n, 0n, 0n])
   })
 
   it('prune each what the others do not', async (t) => {

@@ -73,8 +73,8 @@ export function depositWrites(
   const wallet = accountWallet(account)
   return [
     { statement: OPEN_PREPAID, rows: [[wallet]] },
-    { statement: WRITE_DEPOSITS, rows: [[account, reference, amount, at, reason]] },
     { statement: ADD_FUNDS, rows: [[wallet, amount, funds]] },
+    { statement: WRITE_DEPOSITS, rows: [[account, reference, amount, at, reason]] },
   ]
 }
 
