@@ -9,6 +9,8 @@ const REPORTER = fileURLToPath(new URL('reporter.ts', import.meta.url))
 /** What a file's own processes have for ending behind it. */
 const ENDS_WITHIN_MS = 5000
 const MAX_OUTPUT = 2_000_000
+/** Most of a file's start is garbage that a larger young generation need not copy: a tenth less time. */
+const LESS_COPYING = ['--min-semi-space-size=16', '--max-semi-space-size=16']
 
 /** How a test file came out. */
 export interface FileResult {
@@ -41,7 +43,14 @@ export interface FileOptions {
 export function runTestFile(path: string, { limitMs, testLimitMs, flags }: FileOptions): RunningFile {
   const started = performance.now()
   const reporting = [`--test-reporter=${REPORTER}`, '--test-reporter-destination=stdout']
-  const args = [...process.execArgv, ...reporting, `--test-timeout=${testLimitMs}`, ...flags, path]
+  const args = [
+    ...process.execArgv,
+    ...LESS_COPYING,
+    ...reporting,
+    `--test-timeout=${testLimitMs}`,
+    ...flags,
+    path,
+  ]
   const child = spawn(process.execPath, args, { detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   const pid = child.pid as number
   let said = ''
