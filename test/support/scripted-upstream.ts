@@ -1,5 +1,6 @@
+import { randomInt } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** What tests read of the body that a chat was sent with. */
@@ -207,11 +208,18 @@ export async function stream(
   if (end) res.end()
 }
 
-/** A port of 127.0.0.1 on which nothing listens. */
+/**
+ * Returns a port on which nothing listens. The system gives it to nobody who asks for any port: a server of another test would
+ * answer there.
+ */
 export async function closedPort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise<void>((resolve) => server.close(() => resolve()))
-  return port
+  for (;;) {
+    const port = randomInt(20_000, 30_000)
+    const socket = connect(port, '127.0.0.1')
+    const isClosed = await new Promise<boolean>((resolve) =>
+      socket.once('error', () => resolve(true)).once('connect', () => resolve(false)),
+    )
+    socket.destroy()
+    if (isClosed) return port
+  }
 }
