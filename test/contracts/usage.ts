@@ -202,6 +202,16 @@ export function usageContract(
       assert.deepEqual((await ledger.check()).violations, [])
     })
 
+    it('of no time is nothing, however it is grouped', async () => {
+      for (const to of [START, START - HOUR])
+        for (const groupBy of [[], ['hour'], ['user'], ['day', 'model']] as const)
+          assert.deepEqual(
+            await tried.usage.read({ from: START, to, groupBy, limit: 10 }),
+            [],
+            `by ${groupBy}`,
+          )
+    })
+
     it('of all accounts may come to more than the balance of any', async () => {
       const [ledger] = tried.ledgers
       const at = START + 100 * HOUR

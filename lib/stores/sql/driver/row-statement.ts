@@ -87,7 +87,10 @@ export class RowStatement<Row = unknown> {
     )
   }
 
-  /** Changes nothing, and fails if a row is not there. It cannot be changed until the end of the transaction. */
+  /**
+   * Changes nothing, and fails if a row is not there. It cannot be changed until the end of the transaction. It must stand before
+   * all writes that it judges: on Postgres it does not see those of the same batch.
+   */
   static keep(table: string, columns: Readonly<Record<string, CellType>>, where: string): RowStatement {
     return new RowStatement(
       columns,

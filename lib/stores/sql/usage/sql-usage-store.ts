@@ -24,6 +24,8 @@ export class SqlUsageStore implements UsageStore {
 
   async read(query: UsageQuery): Promise<UsageRow[]> {
     const { groupBy, after, limit, to } = query
+    // No statement reads no hours.
+    if (query.from >= to) return []
     if (groupBy.length === 1 || (groupBy[0] !== 'hour' && groupBy[0] !== 'day')) return this.#read(query)
     // The rows of a page are those of the first days: the others need not be read.
     const rows: UsageRow[] = []
