@@ -2,7 +2,7 @@
 import type { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
 import type { Load, LoadResult } from './load.ts'
-import { requestHeaders } from './load.ts'
+import { headersWith, requestHeaders } from './load.ts'
 import { percentile } from './statistics.ts'
 
 interface Summary {
@@ -24,6 +24,7 @@ const instance = autocannon(
     url: load.url,
     method: 'POST',
     headers: requestHeaders,
+    ...(load.keys && { requests: load.keys.map((key) => ({ headers: headersWith(key) })) }),
     body: load.body,
     connections: load.connections,
     duration: load.seconds,

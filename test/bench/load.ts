@@ -14,6 +14,8 @@ export interface Load {
   seconds: number
   /** Length of the decoded body that each answer must have. */
   expectedBytes: number
+  /** The keys of its callers, in turn. Defaults to one, `BENCH_KEY`. */
+  keys?: readonly string[]
 }
 
 export interface LoadResult {
@@ -27,7 +29,11 @@ export interface LoadResult {
 
 export const generator = spawnSync('wrk', ['-v']).error === undefined ? 'wrk' : 'autocannon'
 
-export const requestHeaders = { 'content-type': 'application/json', authorization: `Bearer ${BENCH_KEY}` }
+export const requestHeaders = headersWith(BENCH_KEY)
+
+export function headersWith(key: string) {
+  return { 'content-type': 'application/json', authorization: `Bearer ${key}` }
+}
 
 export function generate(load: Load): Promise<LoadResult> {
   return generator === 'wrk' ? withWrk(load) : withAutocannon(load)
@@ -42,8 +48,15 @@ function wrkScript(load: Load): string {
 wrk.method = "POST"
 wrk.body = [==[${load.body}]==]
 ${headers.join('\n')}
+local keys = {${(load.keys ?? [BENCH_KEY]).map((key) => `"Bearer ${key}"`)}}
+local sent = 0
 local threads = {}
 faults = 0
+function request()
+  sent = sent + 1
+  wrk.headers["authorization"] = keys[sent % #keys + 1]
+  return wrk.format()
+end
 function setup(thread) threads[#threads + 1] = thread end
 function response(status, headers, body)
   if status ~= 200 or #body ~= ${load.expectedBytes} then faults = faults + 1 end

@@ -121,10 +121,14 @@ function run(command: readonly string[], cwd: string, env: Environment) {
   })
   const said = { stdout: '', stderr: '' }
   const ready = Promise.withResolvers<string>()
+  let isReady = false
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     said.stdout += text
+    if (isReady) return
     const url = /ready at (http:\S+)\n/.exec(said.stdout)?.[1]
-    if (url !== undefined) ready.resolve(url)
+    if (url === undefined) return
+    isReady = true
+    ready.resolve(url)
   })
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     said.stderr += text
