@@ -15,7 +15,7 @@ const NAMES = Object.keys(MIGRATIONS).sort()
 const FIRST = '0012-kept-things'
 const NOW = Date.now()
 
-/** The tables with their columns, and the indexes, of a database. */
+/** The tables with their columns, and the indexes, of a database, but for the partitions of single periods. */
 async function schemaOf(db: Kysely<never> | Kysely<unknown> | Database): Promise<string[]> {
   const any = db as Database
   const { rows } = isPostgres(any)
@@ -27,7 +27,8 @@ async function schemaOf(db: Kysely<never> | Kysely<unknown> | Database): Promise
         select m.name || '.' || c.name || ' ' || c.type || ' ' || c."notnull" as part
         from sqlite_master m join pragma_table_info(m.name) c where m.type = 'table'
         union all select sql from sqlite_master where type = 'index' and sql is not null`.execute(any)
-  return rows.map(({ part }) => part.replaceAll(/\s+/g, ' ')).sort()
+  const parts = rows.map(({ part }) => part.replaceAll(/\s+/g, ' ')).sort()
+  return parts.filter((part) => !/_\d{8}[_.]/.test(part))
 }
 
 /** Writes what the migrations since the first one must keep, for two tenants. */
@@ -224,6 +225,7 @@ describe('migrations that are undone while an autovacuum runs', { skip: WITHOUT_
     const said = t.mock.method(console, 'warn', () => {})
     assert.deepEqual(await undoMigrations(url, FIRST), NAMES.filter((name) => name > FIRST).reverse())
     assert.equal(said.mock.callCount(), 1)
+    await query('drop event trigger refused', url)
     assert.deepEqual(await schemaOf(await open(t, url)), today)
   })
 })

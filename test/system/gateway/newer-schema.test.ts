@@ -23,7 +23,9 @@ const LATER = '9999-later'
 /** Does to a database what a newer version may do: columns, an index and a table more. */
 async function addTo(t: TestContext, url: string): Promise<void> {
   const db = await open(t, url)
-  const tables = (await db.introspection.getTables()).map(({ name }) => name)
+  const named = (await db.introspection.getTables()).map(({ name }) => name)
+  // A partition has the columns of its table.
+  const tables = named.filter((name) => !/_(first|default|\d{8})$/.test(name))
   assert.ok(tables.length > 15)
   for (const table of tables)
     await sql`alter table ${sql.table(table)} add column later_addition text`.execute(db)

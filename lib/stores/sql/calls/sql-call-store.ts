@@ -1,9 +1,9 @@
-import { newRequestId } from '../../../core/call/index.ts'
 import { checkOptions } from '../../../core/options/index.ts'
 import { shareOfEntry } from '../../../core/usage/index.ts'
 import type { CallLogEntry, CallQuery, CallStore } from '../../../middleware/call-log/index.ts'
 import { aDatabase, checkDatabase } from '../driver/check-database.ts'
 import { cellsOf, typesOf } from '../driver/columns.ts'
+import { firstIdOf } from '../driver/id-times.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
@@ -31,9 +31,6 @@ const APPEND = RowStatement.insert('calls', typesOf(CALL_COLUMNS), 'on conflict 
 const RUNNING_MS = 26 * 3_600_000
 /** How far back answers without entries are looked for. Older ones are deleted when their entries would be. */
 const ORPHANED_WITHIN_MS = 48 * 3_600_000
-/** The last time that a request id can contain: ten characters of five bits, in milliseconds. */
-const LAST_TIME = 32 ** 10 - 1
-const TIME_PREFIX = 'req_'.length + 10
 
 /**
  * A call store in a database. A look-up by id, and a list of one account's calls, take the same time however many
@@ -130,11 +127,6 @@ export class SqlCallStore implements CallStore {
     await deleteAnswers(this.#db, '', oldest && oldest.id < kept ? oldest.id : kept)
     await deleteOrphans(this.#db, firstIdOf(now - ORPHANED_WITHIN_MS), firstIdOf(now - RUNNING_MS))
   }
-}
-
-/** Returns the least id that can be made at a time or later. */
-export function firstIdOf(time: number): string {
-  return newRequestId(Math.min(Math.max(0, Math.ceil(time)), LAST_TIME)).slice(0, TIME_PREFIX)
 }
 
 /** Returns the writes of new entries, in the order in which all who write such rows lock them. */

@@ -23,6 +23,9 @@ import * as budgets from './migrations/0020-budgets.ts'
 import * as operators from './migrations/0021-operators.ts'
 import * as usage from './migrations/0024-usage.ts'
 import * as webhookPositions from './migrations/0025-webhook-positions.ts'
+import * as partitionBounds from './migrations/0026-partition-bounds.ts'
+import * as partitionChecks from './migrations/0026-partition-checks.ts'
+import * as partitions from './migrations/0026-partitions.ts'
 import type { Database } from './tables.ts'
 
 /** All migrations, in the order of their names. A released migration is never edited: the next change is a new one. */
@@ -48,6 +51,9 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0021-operators': operators,
   '0024-usage': usage,
   '0025-webhook-positions': webhookPositions,
+  '0026-partition-bounds': partitionBounds,
+  '0026-partition-checks': partitionChecks,
+  '0026-partitions': partitions,
 }
 
 /** A migration whose name ends so changes what older versions read or write. All others only add. */

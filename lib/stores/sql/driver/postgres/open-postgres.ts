@@ -1,6 +1,7 @@
 import { Kysely, sql } from 'kysely'
 import { migrate, migrateDown } from '../migrate.ts'
 import type { Database, Tables } from '../tables.ts'
+import { makePartitions } from './partitions.ts'
 import {
   connectionsOf,
   PooledPostgresDialect,
@@ -22,7 +23,14 @@ export async function openPostgres(options: PostgresPoolOptions): Promise<Databa
   const db = await connectTo(options)
   try {
     const database = await databaseName(db)
-    if (!readOnly) await whileMigrating(options, (migrating) => migrate(migrating, logger))
+    if (!readOnly)
+      await whileMigrating(options, async (migrating) => {
+        await migrate(migrating, logger)
+        // Without them, rows go into the default partition.
+        await makePartitions(migrating, Date.now(), logger).catch((error: unknown) =>
+          logger.error({ err: error }, 'partitions for the calls to come could not be made'),
+        )
+      })
     await connectionsOf(db).openKept()
     logger.info({ database, readOnly }, 'database opened')
     return db
