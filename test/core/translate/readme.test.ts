@@ -11,25 +11,24 @@ import { RESPONSES_MEMBERS } from '../../../lib/core/translate/responses-as-chat
 
 const readme = readFileSync(new URL('../../../lib/core/translate/README.md', import.meta.url), 'utf8')
 
-/** The table that begins with a head, in the section of that title. */
-function tableIn(section: string, head: string): string | undefined {
+/** The first list in the section of that title. */
+function listIn(section: string): string | undefined {
   const text = readme.slice(readme.indexOf(`## ${section}`))
-  const start = text.indexOf(head)
-  return start < 0 ? undefined : /^(?:\|.*\n?)*/.exec(text.slice(start))?.[0].trim()
+  return /^(?:- .*\n)+/m.exec(text)?.[0].trim()
 }
 
-/** One row for all members of the same effect, where the first of them stands. */
-function memberTable(rules: MemberRules): string {
+/** One item for all members of the same effect, where the first of them stands. */
+function memberList(rules: MemberRules): string {
   const members = Object.entries(rules).map(([member, { effect }]) => {
     const name = `\`${member}\``
     // Why one can be left out is said in the code.
     const said = effect.startsWith('dropped: ') ? 'dropped' : effect
-    return { name, becomes: said.startsWith(name) ? said.replace(name, 'the same member') : said }
+    return { name, becomes: said.startsWith(name) ? said.replace(name, 'the same') : said }
   })
-  const rows = Object.entries(Object.groupBy(members, ({ becomes }) => becomes)).map(
-    ([becomes, alike = []]) => `| ${alike.map(({ name }) => name).join(', ')} | ${becomes} |`,
+  const items = Object.entries(Object.groupBy(members, ({ becomes }) => becomes)).map(
+    ([becomes, alike = []]) => `- ${alike.map(({ name }) => name).join(', ')}: ${becomes}`,
   )
-  return ['| member | becomes |', '| --- | --- |', ...rows].join('\n')
+  return items.join('\n')
 }
 
 /** The words in backquotes in front of the colon, of each item of the list that follows on a text. */
@@ -48,10 +47,13 @@ describe('the README', () => {
     { section: 'Responses through a chat', rules: RESPONSES_MEMBERS },
   ]
   for (const { section, rules } of DIRECTIONS) {
-    it(`has the table of the code: ${section}`, () => {
-      const expected = memberTable(rules)
-      const written = tableIn(section, '| member | becomes |')
-      assert.equal(written, expected, `lib/core/translate/README.md must hold this table:\n${expected}\n`)
+    it(`has the list of the code: ${section}`, () => {
+      const expected = memberList(rules)
+      assert.equal(
+        listIn(section),
+        expected,
+        `lib/core/translate/README.md must hold this list:\n${expected}\n`,
+      )
     })
   }
 

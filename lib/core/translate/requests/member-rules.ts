@@ -1,6 +1,6 @@
 /** What the translation does with one member of a request. */
 export interface MemberRule {
-  /** A description, as it stands in the table of the README. */
+  /** A description, as it stands in the list of the README. */
   readonly effect: string
   /** Whether a value has no counterpart and cannot be left out without harm. */
   refuses(value: unknown): boolean
