@@ -1,7 +1,8 @@
 /**
- * What calls wait, and how many are refused, while Postgres is a round trip away: `node test/bench/far-database.ts [ms …]`.
- * See README.md.
+ * What calls wait, and how many are refused, while Postgres is a round trip away: `node test/bench/far-database.ts [ms …]
+ * [keyed]`. `keyed`: each has an Idempotency-Key. See README.md.
  */
+import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,13 +10,24 @@ import { openDatabase, SqlLedger } from '../../lib/stores/sql/index.ts'
 import { farServer } from '../support/far-server.ts'
 import { type GatewayProcess, startGatewayProcess, temporaryFolder } from '../support/gateway-process.ts'
 import { startPostgres } from '../support/postgres-server.ts'
-import { ask, type Seen, startUnhurriedUpstream, tally, UNHURRIED_MS } from '../system/chaos/ledger-load.ts'
+import {
+  type AskOptions,
+  ask,
+  type Seen,
+  startUnhurriedUpstream,
+  tally,
+  UNHURRIED_MS,
+} from '../system/chaos/ledger-load.ts'
 import { percentile } from './statistics.ts'
 
 const CALLS_A_SECOND = 200
 const SECONDS = 15
 const ACCOUNTS = Array.from({ length: 20 }, (_, i) => `account-${i}`)
-const given = process.argv.slice(2).map(Number)
+const keyed = process.argv.includes('keyed')
+const given = process.argv
+  .slice(2)
+  .filter((each) => each !== 'keyed')
+  .map(Number)
 const roundTrips = given.length > 0 ? given : [1, 100]
 
 const postgres = await startPostgres()
@@ -34,13 +46,16 @@ await writeFile(
   }),
 )
 
+function callOf(index: number): AskOptions {
+  return { secret: `sk-${ACCOUNTS[index % ACCOUNTS.length]}`, key: keyed ? randomUUID() : null }
+}
+
 /** Calls at a steady rate, whatever becomes of them. */
 async function steadyCalls(gateway: GatewayProcess): Promise<Seen[]> {
   const calls: Promise<Seen>[] = []
   const began = performance.now()
   for (let passed = 0; passed < SECONDS; passed = (performance.now() - began) / 1000) {
-    while (calls.length < passed * CALLS_A_SECOND)
-      calls.push(ask(gateway, { secret: `sk-${ACCOUNTS[calls.length % ACCOUNTS.length]}` }))
+    while (calls.length < passed * CALLS_A_SECOND) calls.push(ask(gateway, callOf(calls.length)))
     await sleep(2)
   }
   return Promise.all(calls)

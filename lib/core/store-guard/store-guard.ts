@@ -11,6 +11,7 @@ import {
   someMilliseconds,
 } from '../options/index.ts'
 import { tellListener } from '../own-functions/index.ts'
+import { Distance } from './distance.ts'
 
 /** Says that a store failed or did not answer in time. What was asked may have happened nevertheless. */
 export class StoreAway extends Error {
@@ -27,6 +28,8 @@ export class BrokenRecord extends Error {
  * slice passes, so that the delay of this process does not count as the store's.
  */
 const SLICES = 10
+/** How often an operation may take what the store takes at the least. */
+const DISTANCES = 5
 
 /** Ends an operation that has no answer yet: it has failed, or is late. */
 type GiveUp = (error: unknown, isLate?: boolean) => void
@@ -39,6 +42,11 @@ export interface StoreGuardOptions {
   logger?: Logger
   /** An operation that takes longer than this counts as failed, in milliseconds. Defaults to 250. */
   timeoutMs?: number
+  /**
+   * The most that the limit grows to for a store that is far away: to five times the least that it has lately taken.
+   * Defaults to `timeoutMs`.
+   */
+  farTimeoutMs?: number
   /** How often an operation tries the store while it is away, in milliseconds. Defaults to 500. */
   probeMs?: number
   /**
@@ -55,6 +63,7 @@ const RULES: OptionRules<StoreGuardOptions> = {
   name: required(aString()),
   logger: aLogger,
   timeoutMs: someMilliseconds,
+  farTimeoutMs: someMilliseconds,
   probeMs: aNumber('milliseconds from 0 on', 0),
   rejectsAlone: oneOf(true, false),
   onChange: aFunction(),
@@ -71,7 +80,9 @@ const RULES: OptionRules<StoreGuardOptions> = {
 export class StoreGuard {
   readonly #name: string
   readonly #logger: Logger
-  readonly #timeoutMs: number
+  readonly #nearTimeoutMs: number
+  readonly #farTimeoutMs: number
+  readonly #distance = new Distance()
   readonly #probeMs: number
   readonly #rejectsAlone: boolean
   readonly #onChange: (away: boolean) => void
@@ -92,10 +103,17 @@ export class StoreGuard {
     checkOptions('StoreGuard', options, RULES)
     this.#name = options.name
     this.#logger = quietLogger(options.logger)
-    this.#timeoutMs = options.timeoutMs ?? 250
+    this.#nearTimeoutMs = options.timeoutMs ?? 250
+    this.#farTimeoutMs = options.farTimeoutMs ?? this.#nearTimeoutMs
     this.#probeMs = options.probeMs ?? 500
     this.#rejectsAlone = options.rejectsAlone ?? false
     this.#onChange = options.onChange ?? (() => {})
+  }
+
+  /** How long an operation may take, in milliseconds. */
+  get #timeoutMs(): number {
+    if (this.#farTimeoutMs <= this.#nearTimeoutMs) return this.#nearTimeoutMs
+    return Math.min(Math.max(this.#nearTimeoutMs, DISTANCES * this.#distance.ms), this.#farTimeoutMs)
   }
 
   /** Whether the store is away, as far as this process knows. */
@@ -167,6 +185,7 @@ export class StoreGuard {
         if (!this.#running.delete(fail)) return
         this.#letGo()
         this.#answeredAt = performance.now()
+        this.#distance.answered(this.#answeredAt - askedAt)
         this.#back()
         resolve(answer)
       }

@@ -1,3 +1,4 @@
+import { Distance } from '../../core/store-guard/index.ts'
 import type { Clock } from './clock.ts'
 
 /** How long a pool waits, in milliseconds. */
@@ -16,47 +17,32 @@ export interface PoolTimes {
   confirmMs?: number
 }
 
-/** What an operation takes at the least is looked for so long, in milliseconds. */
-const WINDOW_MS = 15_000
-/** A ledger that takes longer is not far away, but slow. */
-const FARTHEST_MS = 500
-
 /**
  * How long a pool waits for its ledger, in milliseconds: as long as its options say, or else the longer the farther the ledger
  * is away.
  */
 export class LedgerTimes {
   readonly #given: PoolTimes
-  readonly #clock: Clock
-  #since: number
-  /** The shortest operations of this window and of the one before it. */
-  #least = 0
-  #leastBefore = Number.POSITIVE_INFINITY
+  readonly #distance: Distance
 
   constructor(given: PoolTimes, clock: Clock) {
     this.#given = given
-    this.#clock = clock
-    this.#since = clock.now()
+    this.#distance = new Distance(() => clock.now())
   }
 
   /** Records how long the ledger took for an operation. */
   answered(ms: number): void {
-    const now = this.#clock.now()
-    if (now - this.#since >= WINDOW_MS) {
-      this.#since = now
-      this.#leastBefore = this.#least
-      this.#least = ms
-    } else if (this.#least === 0 || ms < this.#least) this.#least = ms
+    this.#distance.answered(ms)
   }
 
   /** How long a call waits to be admitted. */
   get admissionMs(): number {
-    return this.#given.admissionMs ?? Math.max(1000, 10 * this.#distanceMs)
+    return this.#given.admissionMs ?? Math.max(1000, 10 * this.distanceMs)
   }
 
   /** No call is admitted while the oldest charge has waited for longer than this, or lease changes have failed for as long. */
   get stallMs(): number {
-    return this.#given.stallMs ?? Math.max(500, 5 * this.#distanceMs)
+    return this.#given.stallMs ?? Math.max(500, 5 * this.distanceMs)
   }
 
   /** How long a settlement may take before the others go around it. */
@@ -66,10 +52,11 @@ export class LedgerTimes {
 
   /** How long a call waits for its charge. */
   get confirmMs(): number {
-    return this.#given.confirmMs ?? Math.max(1500, 15 * this.#distanceMs)
+    return this.#given.confirmMs ?? Math.max(1500, 15 * this.distanceMs)
   }
 
-  get #distanceMs(): number {
-    return Math.min(this.#least, this.#leastBefore, FARTHEST_MS)
+  /** How far away the ledger is. */
+  get distanceMs(): number {
+    return this.#distance.ms
   }
 }

@@ -63,7 +63,10 @@ export interface IdempotencyOptions {
    * of its charge, which then sets `call.idempotency.claim.state`. Defaults to `store`.
    */
   completedBy?: 'store' | 'ledger'
-  /** How long the store may take to answer before it counts as away. Defaults to 250. */
+  /**
+   * How long the store may take to answer before it counts as away. Defaults to 250, or five times the least that it has lately
+   * taken, up to 1500.
+   */
   storeTimeoutMs?: number
   /** Runs when an outage of the store begins and ends, for metrics. Defaults to nothing. */
   onStoreChange?: (away: boolean) => void
@@ -87,6 +90,8 @@ const RULES: OptionRules<IdempotencyOptions> = {
   logger: aLogger,
 }
 
+const FAR_TIMEOUT_MS = 1500
+
 const A_SCOPE = { be: 'a string', accepts: (value: unknown) => typeof value === 'string' }
 
 /** @throws TypeError when an option is unusable. */
@@ -94,7 +99,7 @@ export function validate(options: IdempotencyOptions) {
   checkOptions('idempotency', options, RULES)
   const { store = new MemoryIdempotencyStore(), completedBy = 'store' } = options
   const logger = quietLogger(options.logger)
-  const { leaseMs = 60_000, keepMs = 86_400_000, handlerMs = 300_000, storeTimeoutMs = 250 } = options
+  const { leaseMs = 60_000, keepMs = 86_400_000, handlerMs = 300_000, storeTimeoutMs } = options
   const { replay = false, onStoreChange } = options
   const { answerLimitBytes = replay ? 1024 * 1024 : 8 * 1024 * 1024 } = options
   if (replay && completedBy === 'ledger')
@@ -106,7 +111,7 @@ export function validate(options: IdempotencyOptions) {
   const guard = new StoreGuard({
     name: 'idempotency',
     logger,
-    timeoutMs: storeTimeoutMs,
+    ...(storeTimeoutMs === undefined ? { farTimeoutMs: FAR_TIMEOUT_MS } : { timeoutMs: storeTimeoutMs }),
     rejectsAlone: true,
     ...(onStoreChange && { onChange: onStoreChange }),
   })

@@ -39,4 +39,38 @@ describe('records of keys that somebody has locked', { skip: WITHOUT_POSTGRES },
     await store.release(locked!)
     assert.equal(await claim('locked', 'another'), undefined)
   })
+
+  it('cost no other claim of their group anything, nor does one that Postgres refuses', async (t) => {
+    const url = await postgresUrl()
+    const operator = await open(t, url)
+    const db = await openDatabase(url, { logger: recordingLogger(), poolSize: 1, lockTimeoutMs: 1000 })
+    t.after(() => db.destroy())
+    const store = new SqlIdempotencyStore(db)
+    const [now, leaseUntil] = [Date.now(), Date.now() + 60_000]
+    const claim = (id: string, owner: string, fingerprint = 'f') =>
+      store.claim({ id, owner, fingerprint, now, leaseUntil })
+    for (const id of ['locked', 'run', 'old']) await claim(id, 'first')
+    assert.equal(await store.complete({ id: 'run', owner: 'first' }, leaseUntil, 'answer'), true)
+    await sql`update idempotency set expires_at = 1 where id = 'old'`.execute(operator)
+    await sql`alter table idempotency add constraint no_bad_one check (id <> 'bad')`.execute(operator)
+
+    await operator.transaction().execute(async (trx) => {
+      await sql`select 1 from idempotency where id = 'locked' for update`.execute(trx)
+      const began = performance.now()
+      // The first goes alone; the others wait for it, and are then one group.
+      const claims = [claim('alone', 'o'), claim('locked', 'o'), claim('run', 'o'), claim('old', 'o')]
+      const twice = [claim('twice', 'one'), claim('twice', 'other', 'other content'), claim('twice', 'one')]
+      const many = Array.from({ length: 50 }, (_, i) => claim(`many ${i}`, `o${i}`))
+      const bad = assert.rejects(claim('bad', 'o'), { code: '23514' })
+      const [alone, locked, run, old] = await Promise.all(claims)
+      assert.deepEqual([alone, old], [undefined, undefined])
+      assert.deepEqual([locked?.owner, locked?.state], ['first', 'running'])
+      assert.deepEqual([run?.owner, run?.state, run?.answer], ['first', 'completed', 'answer'])
+      const standing = { owner: 'one', fingerprint: 'f', state: 'running', expiresAt: leaseUntil }
+      assert.deepEqual(await Promise.all(twice), [undefined, standing, undefined])
+      assert.deepEqual(new Set(await Promise.all(many)), new Set([undefined]))
+      await bad
+      assert.ok(performance.now() - began < 1000, 'none has waited for the lock')
+    })
+  })
 })

@@ -15,10 +15,10 @@ describe('the name of a statement', () => {
     assert.equal(statements.nameOf('select 1'), 's0')
   })
 
-  it('is given to none of more than 1500 characters', () => {
+  it('is given to none of more than 4000 characters', () => {
     const statements = new PostgresStatements()
-    assert.equal(namesOf(statements, 'x'.repeat(1500), 10).at(-1), 's0')
-    assert.deepEqual(new Set(namesOf(statements, 'x'.repeat(1501), 30)), new Set([undefined]))
+    assert.equal(namesOf(statements, 'x'.repeat(4000), 10).at(-1), 's0')
+    assert.deepEqual(new Set(namesOf(statements, 'x'.repeat(4001), 30)), new Set([undefined]))
   })
 
   it('is given to two hundred', () => {

@@ -35,12 +35,14 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
   let wire: Wire
   let db: Database
   let ledger: SqlLedger
+  let claims: SqlIdempotencyStore
 
   before(async () => {
     wire = await wireTo(cleanUp, await postgresUrl())
     // What is asked for at the same time comes one behind the other, and is counted as often.
     db = await openDatabase(wire.url, { poolSize: 1 })
     ledger = new SqlLedger(db)
+    claims = new SqlIdempotencyStore(db)
     await new SqlAccountStore(db).create('acme', PREPAID, originOf())
     await ledger.deposit('acme', 1_000_000n, 'opening', 1)
     await ledger.setLimit(keyWallet('k'), { limited: true, quota: 1_000_000n })
@@ -72,7 +74,7 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
   async function claimed() {
     const claim = { id: fresh('claim'), owner: 'o' }
     const asked = { ...claim, fingerprint: 'f', now: NOW, leaseUntil: NOW + 60_000 }
-    await new SqlIdempotencyStore(db).claim(asked)
+    await claims.claim(asked)
     return { claim, asked }
   }
 
@@ -179,22 +181,33 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
       return () => Promise.all(hashes.map((hash) => keys.find(hash)))
     })
     takes(1, 'a claim', async () => claimed)
+    takes(2, 'a hundred claims', async () => () => {
+      return Promise.all(Array.from({ length: 100 }, claimed))
+    })
+    takes(1, 'hundreds of claims that are renewed', async () => {
+      const held = await Promise.all(Array.from({ length: 500 }, claimed))
+      return () =>
+        claims.renew(
+          held.map(({ claim }) => claim),
+          NOW,
+        )
+    })
     takes(1, 'a claim that somebody else has', async () => {
       const { asked } = await claimed()
-      const store = new SqlIdempotencyStore(db)
+      const store = claims
       return async () => assert.equal((await store.claim({ ...asked, owner: 'other' }))?.owner, 'o')
     })
     takes(1, 'a claim that is renewed', async () => {
       const { claim } = await claimed()
-      return () => new SqlIdempotencyStore(db).renew([claim], NOW)
+      return () => claims.renew([claim], NOW)
     })
     takes(1, 'a claim that is completed', async () => {
       const { claim } = await claimed()
-      return () => new SqlIdempotencyStore(db).complete(claim, NOW)
+      return () => claims.complete(claim, NOW)
     })
     takes(1, 'a claim that is released', async () => {
       const { claim } = await claimed()
-      return () => new SqlIdempotencyStore(db).release(claim)
+      return () => claims.release(claim)
     })
     takes(1, 'entries of the call log', async () => () => {
       return new SqlCallStore(db).append([entryAt(NOW), entryAt(NOW)])

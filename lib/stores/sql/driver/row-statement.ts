@@ -136,16 +136,19 @@ export class RowStatement<Row = unknown> {
   }
 
   /**
-   * A statement of several steps, for Postgres alone: each is the table of its name to those behind it, and sees none of what
-   * the others write.
+   * A statement of several steps for Postgres: each is the table of its name to those behind it, and sees none of what the
+   * others write.
+   *
+   * @param sqlite the statement that does the same for a row; without one it is for Postgres alone.
    */
   static steps<Row>(
     columns: Readonly<Record<string, CellType>>,
     steps: Readonly<Record<string, string>>,
     select: string,
+    sqlite = '',
   ): RowStatement<Row> {
     const named = Object.entries(steps).map(([name, query]) => `, ${name} as (${query})`)
-    return new RowStatement<Row>(columns, '', `${named.join('')} ${select}`, true)
+    return new RowStatement<Row>(columns, sqlite, `${named.join('')} ${select}`, true)
   }
 
   /** Runs the statement for all rows, or for none if one fails: within a transaction, or in one of its own. */

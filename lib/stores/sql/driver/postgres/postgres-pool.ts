@@ -25,6 +25,8 @@ const GRACE_MS = 500
 /** A server that has disappeared is noticed this long after its last packet, plus some probes. */
 const KEEP_ALIVE_MS = 10_000
 const IDLE_MS = 30_000
+/** A server that takes this long for nothing is far away, in milliseconds. */
+const FAR_MS = 10
 /**
  * Whatever the database or its user has as a default: the statements lock what they read, and rely on seeing what was
  * committed while they waited. On a stricter level they would fail instead.
@@ -87,6 +89,11 @@ export class PostgresConnections implements PostgresPool {
     return this.#pool.options
   }
 
+  /** Most connections at a time. */
+  get size(): number {
+    return this.#pool.options.max ?? 1
+  }
+
   get figures() {
     const { totalCount, idleCount, waitingCount } = this.#pool
     return { used: totalCount - idleCount, idle: idleCount, waiting: waitingCount }
@@ -108,14 +115,27 @@ export class PostgresConnections implements PostgresPool {
   }
 
   /**
-   * Opens the connections that stay open while nobody uses them. To a server far away, one takes several round trips, for
-   * which the first calls would wait.
+   * Opens the connections that stay open while nobody uses them: half of them, and all of them to a server far away. To such a
+   * one, a connection takes several round trips, for which calls would wait.
    */
   async openKept(): Promise<void> {
+    if ((await this.#distance()) >= FAR_MS) this.#pool.options.min = this.size
     const opening = Array.from({ length: this.#pool.options.min ?? 0 }, () => this.#pool.connect())
     for (const opened of await Promise.allSettled(opening)) {
       if (opened.status === 'fulfilled') opened.value.release()
       else this.#logger.warn({ err: opened.reason }, 'a connection to the database could not be opened ahead')
+    }
+  }
+
+  /** Returns what a round trip takes, in milliseconds. */
+  async #distance(): Promise<number> {
+    const client = await this.#pool.connect()
+    try {
+      const asked = performance.now()
+      await client.query('select 1')
+      return performance.now() - asked
+    } finally {
+      client.release()
     }
   }
 

@@ -2,7 +2,7 @@
 const MIN_USES = 10
 const MAX_KEPT = 200
 /** Longer statements are inserts of many rows, which take almost no planning. */
-const MAX_LENGTH = 1500
+const MAX_LENGTH = 4000
 const MAX_COUNTED = 1000
 
 /**
