@@ -93,12 +93,10 @@ test('the dashboard asks for nothing that a scrape does not tell, and the README
 
   await t.test('every metric that is described, and no other', async () => {
     const readme = await readFile('lib/middleware/telemetry/README.md', 'utf8')
-    const rows = [
-      ...readme.matchAll(
-        /^- `((?:gen_ai|model_gateway|db)\.[\w.]+)` \(((?:histogram|counter|gauge|up-down)[^)]*)\):/gm,
-      ),
-    ]
-    const described = rows.map(([, metric = '', kind = '']) => exported(metric, kind))
+    const rows = [...readme.matchAll(/^- (histogram|counter|gauge|up-down) (`[\w.]+`(?:,\s+`[\w.]+`)*)/gm)]
+    const described = rows.flatMap(([, kind = '', names = '']) =>
+      [...names.matchAll(/`([\w.]+)`/g)].map(([, metric = '']) => exported(metric, kind)),
+    )
     assert.deepEqual([...families].toSorted(), described.toSorted())
   })
 })

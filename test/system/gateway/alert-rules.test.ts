@@ -204,14 +204,14 @@ describe('the alert rules for Prometheus', () => {
     }
   })
 
-  it('have a severity, a summary, and a row of the page that their runbook names', () => {
+  it('have a severity, a summary, and an item of the page that their runbook names', () => {
     const page = readFileSync('docs/troubleshooting.md', 'utf8')
     assert.match(page, /^## Alerts$/m)
     for (const { alert, labels, annotations } of rules) {
       assert.match(labels.severity ?? '', /^(critical|warning)$/)
       assert.ok(annotations.summary)
       assert.equal(annotations.runbook, 'docs/troubleshooting.md#alerts')
-      assert.match(page, new RegExp(`\`${alert}\`.*\\|`), alert)
+      assert.match(page, new RegExp(`^- .*\`${alert}\`.*: .`, 'm'), alert)
     }
   })
 
