@@ -6,10 +6,7 @@ import { PROTOCOLS, type ProtocolName } from '../../../lib/core/protocols/index.
 
 const readme = readFileSync(new URL('../../../lib/core/errors/README.md', import.meta.url), 'utf8')
 
-const HEAD = [
-  '| code | HTTP | tier | `x-should-retry` | `openai`, `ark` | `anthropic` |',
-  `|${'---|'.repeat(6)}`,
-]
+const HEAD = ['| code | HTTP | tier | `x-should-retry` | `error.type` |', `|${'---|'.repeat(5)}`]
 
 /** One row for all codes that are answered alike, where the first of them stands. */
 function rows(): string[] {
@@ -22,7 +19,12 @@ function rows(): string[] {
 function answerOf(code: ErrorCode): string {
   const { status, tier } = errorRow(code)
   const shouldRetry = new GatewayError(code).headers['x-should-retry'] ?? '–'
-  return [status, tier, shouldRetry, typeOf('openai', code), typeOf('anthropic', code)].join(' | ')
+  return [status, tier, shouldRetry, typesOf(code)].join(' | ')
+}
+
+/** The type of all protocols, or behind a comma that of Anthropic where it is another. */
+function typesOf(code: ErrorCode): string {
+  return [...new Set([typeOf('openai', code), typeOf('anthropic', code)])].join(', ')
 }
 
 function typeOf(protocol: ProtocolName, code: ErrorCode): string {
