@@ -99,6 +99,7 @@ export {
 export {
   LineAccess,
   LineRegistry,
+  LineSharing,
   LineSwitches,
   type RouteOptions,
   route,

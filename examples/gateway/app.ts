@@ -50,6 +50,7 @@ import { mountDeskPages, mountOpenPages } from './open-pages.ts'
 import { passThrough } from './pass-through.ts'
 import { adminTokensIn, followSecret } from './secret-settings.ts'
 import { adminTokensFault } from './settings.ts'
+import { shareLines } from './share-lines.ts'
 import { signIn } from './single-sign-on/sign-in.ts'
 import { watchStores } from './watched-stores.ts'
 import { runWebhooks } from './webhooks.ts'
@@ -106,6 +107,7 @@ export function assemble({
     logger,
     onStoreChange: guarded.lineSwitches.onChange,
   })
+  const sharing = shareLines(stores.lineStates, { lines, logger, onStoreChange: guarded.lineStates.onChange })
   const writer = new CallLogWriter({ store: stores.calls, logger, retentionMs: config.retention.calls })
   const entries = new SharedEntries(writer)
   const figures = () => catalog().lines.map((line) => lines.figures(line))
@@ -225,9 +227,11 @@ export function assemble({
     desk,
     refused,
     // A store that is away is asked again every other second, and told of in the log.
-    ready: Promise.allSettled([switches.refresh(), budgets.refresh().catch(() => budgets.refresh())]).then(
-      () => {},
-    ),
+    ready: Promise.allSettled([
+      sharing?.refresh(),
+      switches.refresh(),
+      budgets.refresh().catch(() => budgets.refresh()),
+    ]).then(() => {}),
     upgrades: upgradeHandler(app),
     lineFigures,
     adopt(next) {
@@ -238,7 +242,7 @@ export function assemble({
       writer.keepFor(next.retention.calls)
     },
     async close() {
-      for (const polled of [switches, budgets]) polled.close()
+      for (const polled of [switches, budgets, sharing]) polled?.close()
       await webhooks.close()
       await openCalls.ended(CALLS_END_WITHIN_MS)
       kept.close()

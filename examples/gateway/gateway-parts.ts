@@ -10,7 +10,7 @@ import type { ProviderSettings } from './single-sign-on/provider-settings.ts'
 /** What the gateway is put together from. */
 export interface GatewayParts {
   readonly config: GatewayConfig
-  readonly stores: DurableStores & Pick<LimitStores, 'limits' | 'state'>
+  readonly stores: DurableStores & Pick<LimitStores, 'limits' | 'state' | 'lineStates'>
   readonly logger: Logger
   readonly readiness: Readiness
   /** What opens the admin API; undefined = there is none. */

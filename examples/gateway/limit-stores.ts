@@ -1,4 +1,5 @@
 import { type LimitStore, type Logger, MemoryLimitStore } from 'express-model-gateway'
+import type { LineStateStore } from 'express-model-gateway/route'
 import type { StoreReading } from 'express-model-gateway/telemetry'
 import { loadOptional, missingPackages } from './optional-packages.ts'
 
@@ -7,6 +8,8 @@ export interface LimitStores {
   readonly limits: LimitStore
   /** Tells whether they answer; absent where nothing can be away. */
   readonly state?: StoreReading
+  /** Shares circuits and rests between processes; absent where they are this process's alone. */
+  readonly lineStates?: LineStateStore
   /** Resolves once it is known, and logged otherwise, whether they can be reached. */
   readonly tried: Promise<void>
   /** Rejects while they cannot be reached. */

@@ -123,7 +123,12 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
   if (observability) opened.push(() => observability.close())
   const assembly = assemble({
     config,
-    stores: { ...durable, limits: limits.limits, ...(limits.state && { state: limits.state }) },
+    stores: {
+      ...durable,
+      limits: limits.limits,
+      ...(limits.state && { state: limits.state }),
+      ...(limits.lineStates && { lineStates: limits.lineStates }),
+    },
     logger,
     readiness,
     adminToken,

@@ -1,8 +1,8 @@
 import type { Logger } from 'express-model-gateway'
-import { RedisLimitStore } from 'express-model-gateway/redis'
+import { RedisLimitStore, RedisLineStateStore } from 'express-model-gateway/redis'
 import { redisClient, watchConnection } from './redis-client.ts'
 
-/** Opens the limits in the Redis of a URL without a fault. */
+/** Opens what is kept in the Redis of a URL without a fault. */
 export function openRedisLimits(url: string, logger: Logger) {
   const redis = redisClient(url)
   const connection = watchConnection(redis, url)
@@ -15,6 +15,7 @@ export function openRedisLimits(url: string, logger: Logger) {
   return {
     limits,
     state: limits,
+    lineStates: new RedisLineStateStore({ redis }),
     // The store logs that it is away.
     tried: connection.tried.then(() => limits.ping()).catch(() => {}),
     ping: () => limits.ping(),

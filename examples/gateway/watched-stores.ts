@@ -2,14 +2,14 @@ import { StoreWatch, type TelemetryOptions, VideoCharges } from 'express-model-g
 import type { DurableStores } from './durable-stores.ts'
 import type { LimitStores } from './limit-stores.ts'
 
-type Stores = DurableStores & Pick<LimitStores, 'limits' | 'state'>
+type Stores = DurableStores & Pick<LimitStores, 'limits' | 'state' | 'lineStates'>
 
 /** The stores of a gateway, and their states for metrics. */
 export interface WatchedStores {
   readonly stores: Stores
   readonly states: Pick<Required<TelemetryOptions>['states'], 'stores' | 'videos' | 'database'>
   /** The watches of stores with a guard; the guard reports outages to them. */
-  readonly guarded: Readonly<Record<'idempotency' | 'kept' | 'lineSwitches', StoreWatch>>
+  readonly guarded: Readonly<Record<'idempotency' | 'kept' | 'lineSwitches' | 'lineStates', StoreWatch>>
 }
 
 /** Watches the stores of a gateway for metrics. The ledger and the call log report their states themselves. */
@@ -18,6 +18,7 @@ export function watchStores(stores: Stores): WatchedStores {
     idempotency: new StoreWatch(),
     kept: new StoreWatch(),
     lineSwitches: new StoreWatch(),
+    lineStates: new StoreWatch(),
   }
   const [keys, tasks, tickets, changes] = [
     new StoreWatch(),
@@ -44,6 +45,7 @@ export function watchStores(stores: Stores): WatchedStores {
         tickets,
         changes,
         ...(stores.state && { limits: stores.state }),
+        ...(stores.lineStates && { line_states: guarded.lineStates }),
       },
       videos,
       ...(stores.connections && { database: { connections: stores.connections } }),

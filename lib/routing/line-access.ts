@@ -23,9 +23,8 @@ import {
   routingSettings,
 } from './candidates/routing-options.ts'
 import { LineRegistry } from './lines/line-registry.ts'
-import type { AttemptPass } from './lines/line-state.ts'
 import type { Wire } from './lines/upstream-pool.ts'
-import { type AttemptPolicy, newTrace, tryCandidates } from './try-candidates.ts'
+import { type AttemptPass, type AttemptPolicy, newTrace, tryCandidates } from './try-candidates.ts'
 
 /** The outcome of a request that must not be sent twice. */
 export interface TurnOutcome {

@@ -17,6 +17,7 @@ import { keyStoreContract } from './key-store.ts'
 import { ledgerContract } from './ledger.ts'
 import { limitCounterContract } from './limit-counter.ts'
 import { limitWaitContract } from './limit-wait.ts'
+import { lineStateContract } from './line-state-store.ts'
 import { lineSwitchContract } from './line-switch-store.ts'
 import { operatorStoreContract } from './operator-store.ts'
 import { sessionStoreContract } from './session-store.ts'
@@ -38,6 +39,7 @@ const CONTRACTS: Readonly<Record<string, readonly Contract[]>> = {
   ledger: [ledgerContract],
   'limit-store': [limitCounterContract, slotStoreContract],
   'limit-waits': [limitWaitContract],
+  'line-state-store': [lineStateContract],
   'line-switch-store': [lineSwitchContract],
   'operator-store': [operatorStoreContract],
   'session-store': [sessionStoreContract],

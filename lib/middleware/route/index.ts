@@ -7,8 +7,10 @@ export {
   type Placed,
   type TurnOutcome,
 } from '../../routing/line-access.ts'
-export type { CircuitState } from '../../routing/lines/circuit.ts'
+export type { CircuitState } from '../../routing/lines/breaker.ts'
 export { LineRegistry } from '../../routing/lines/line-registry.ts'
+export { LineSharing, type LineSharingOptions } from '../../routing/lines/line-sharing.ts'
+export type { LineNote, LineStateStore, StandingNote } from '../../routing/lines/line-state-store.ts'
 export type {
   LineFigures,
   LineOutline,
@@ -19,4 +21,5 @@ export type {
   OpenCircuit,
 } from '../../routing/lines/line-status.ts'
 export { LineSwitches, type LineSwitchesOptions } from '../../routing/lines/line-switches.ts'
+export { MemoryLineStateStore } from '../../routing/lines/memory-line-state-store.ts'
 export { type RouteOptions, route } from './route.ts'

@@ -125,7 +125,8 @@ export function unavailable(
 }
 
 function shutDetail(circuit: Circuit, account: string): string {
-  return circuit.stateFor(account) === 'open' ? 'open' : 'half-open, and another call has the probe'
+  if (circuit.stateFor(account) !== 'open') return 'half-open, and another call has the probe'
+  return circuit.isFollowing ? 'open, as another process found' : 'open'
 }
 
 /** The most characters of a detail, which may quote the caller and is kept once for each line. */

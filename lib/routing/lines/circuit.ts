@@ -1,28 +1,14 @@
-import { EventEmitter } from 'node:events'
-import CircuitBreaker from 'opossum'
 import type { CircuitSettings } from '../../core/catalog/index.ts'
-import { RollingCounts } from './rolling-counts.ts'
-
-/** State of a circuit. */
-export type CircuitState = 'closed' | 'open' | 'half_open'
-
-const BUCKETS = 10
+import { Breaker, type CircuitState } from './breaker.ts'
+import type { CircuitLink, CircuitOpening, FailureCounts } from './circuit-link.ts'
+import { FailureWindow } from './failure-window.ts'
+import { mayFollow, Probe } from './probe.ts'
 
 /** What `enter` gives out: the epoch of the circuit, or the probe that the attempt is. */
 export type Ticket = number | Probe
 
-/** An attempt that decides whether a circuit closes. */
-class Probe {
-  readonly account: string
-  readonly startedAt = performance.now()
-
-  constructor(account: string) {
-    this.account = account
-  }
-}
-
 /**
- * The circuit of a line, or of one model on a line, in this process. opossum keeps the state and its timer: a circuit
+ * The circuit of a line, or of one model on a line, as this process sees it. opossum keeps the state and its timer: a circuit
  * that has been open for long enough lets a single probe through, which closes it or opens it again.
  *
  * What one account's calls did never closes the line to the others. A circuit that only one account's failures opened
@@ -34,10 +20,10 @@ class Probe {
  */
 export class Circuit {
   readonly #settings: CircuitSettings
-  readonly #counts: RollingCounts
+  readonly #window: FailureWindow
   readonly #changes = { closed: 0, open: 0, half_open: 0 }
   /** Made when the circuit first opens: there is a circuit for each model on each line. */
-  #breaker: CircuitBreaker | undefined
+  #breaker: Breaker | undefined
   #openedAt = 0
   /** Grows when the circuit closes or opens for all: a report from an earlier epoch is ignored. */
   #epoch = 0
@@ -48,24 +34,23 @@ export class Circuit {
   /** The probe of the holder, or of anybody if the circuit is open for all. */
   #probe: Probe | undefined
   #probeOfOthers: Probe | undefined
-  /** The account that failed last, and when; then when any other account failed last. */
-  #failedAccount: string | undefined
-  #failedAt = -Infinity
-  #otherFailedAt = -Infinity
   /** The state at the call of `close`; undefined before it. */
   #last: CircuitState | undefined
+  /** How often this process itself has opened or closed the circuit. */
+  turns = 0
+  /** Whether another process has opened the circuit. */
+  isFollowing = false
+  /** Ties it to the same circuit in other processes; undefined if there is no such tie. */
+  link: CircuitLink | undefined
 
   constructor(settings: CircuitSettings) {
     this.#settings = settings
-    this.#counts = new RollingCounts(settings.windowMs / BUCKETS, BUCKETS)
+    this.#window = new FailureWindow(settings)
   }
 
   /** The state, for operators: that of the holder, if the circuit is open for one account only. */
   get state(): CircuitState {
-    if (this.#last) return this.#last
-    const breaker = this.#breaker
-    if (!breaker || breaker.closed) return 'closed'
-    return breaker.opened ? 'open' : 'half_open'
+    return this.#last ?? this.#breaker?.state ?? 'closed'
   }
 
   /** The account that the circuit is open for; undefined if it is closed, or open for all. */
@@ -78,6 +63,27 @@ export class Circuit {
     return this.#changes
   }
 
+  /** How the circuit is open; undefined if it is closed. */
+  get opening(): CircuitOpening | undefined {
+    if (this.state === 'closed') return undefined
+    return {
+      holder: this.#holder,
+      othersProbe: this.#othersProbe,
+      leftMs: this.#openedAt + this.#settings.resetMs - performance.now(),
+      failedForMs: Math.max(0, this.#openedAt - this.#window.failsSince),
+    }
+  }
+
+  /** What this process has counted in the window; undefined without a failure, or if the circuit is not closed. */
+  get failures(): FailureCounts | undefined {
+    return this.#last || this.state !== 'closed' ? undefined : this.#window.failures
+  }
+
+  /** Whether a probe of this process runs: one of others than the holder, or one of the holder or anybody. */
+  probes(ofOthers: boolean): boolean {
+    return (ofOthers ? this.#probeOfOthers : this.#probe) !== undefined
+  }
+
   /** Returns the state for the calls of an account. */
   stateFor(account: string): CircuitState {
     const { state } = this
@@ -87,17 +93,14 @@ export class Circuit {
 
   /** Returns whether an attempt of an account would be let through now. */
   admits(account: string): boolean {
-    if (!this.#breaker) return true
-    const { state } = this
-    if (state === 'closed') return true
-    if (this.#isOther(account))
-      return !this.#othersProbe || isFree(this.#probeOfOthers, account, this.#settings)
-    return state === 'half_open' && isFree(this.#probe, account, this.#settings)
+    if (!this.#breaker || this.#mayPass(account)) return true
+    this.link?.wanted(this.#isOther(account))
+    return false
   }
 
   /** Returns the milliseconds until a probe may pass; at least 1 while the circuit does not admit. */
   retryAfterMs(account: string): number {
-    if (this.admits(account)) return 0
+    if (this.#mayPass(account)) return 0
     return Math.max(1, Math.ceil(this.#openedAt + this.#settings.resetMs - performance.now()))
   }
 
@@ -111,14 +114,15 @@ export class Circuit {
     if (!this.#isOther(account) && this.#probe) this.#reopenFor(this.#probe)
     if (this.#isOther(account)) this.#probeOfOthers = probe
     else this.#probe = probe
+    this.link?.changed()
     return probe
   }
 
   /** Counts an attempt that the line answered well, up to its first output. */
   succeed(ticket: Ticket): void {
     if (typeof ticket === 'number') {
-      const isClosed = !this.#breaker || this.state === 'closed'
-      if (isClosed && ticket === this.#epoch) this.#counts.count(1, 0)
+      if ((!this.#breaker || this.state === 'closed') && ticket === this.#epoch)
+        this.#window.counts.count(1, 0)
     } else if (this.#decides(ticket)) this.#close()
   }
 
@@ -139,14 +143,48 @@ export class Circuit {
   /** Ends a probe without a verdict. Its account waits again; others do not. */
   skip(ticket: Ticket): void {
     if (typeof ticket === 'number' || !this.#decides(ticket)) return
-    if (ticket === this.#probeOfOthers) this.#probeOfOthers = undefined
-    else this.#reopenFor(ticket)
+    if (ticket === this.#probeOfOthers) {
+      this.#probeOfOthers = undefined
+      this.link?.changed()
+    } else this.#reopenFor(ticket)
+  }
+
+  /** Does as another process has done, which opened or closed the circuit. */
+  follow(opening: CircuitOpening | undefined): void {
+    if (this.#last) return
+    this.isFollowing = opening !== undefined
+    if (!opening) return void this.#turnClosed()
+    if (opening.holder === undefined) this.#epoch++
+    this.#turnOpen(opening.holder, opening.othersProbe, Math.min(opening.leftMs, this.#settings.resetMs))
+  }
+
+  /** Whether an attempt went well here after a time on the monotonic clock, and none has failed since. */
+  wentWellSince(time: number): boolean {
+    return this.#window.wentWellSince(time)
+  }
+
+  /** Opens the circuit if the failures of all processes, those of this one among them, are enough. */
+  judge(): void {
+    if (this.#last || this.state !== 'closed') return
+    const holder = this.#window.verdict(this.link?.elsewhere)
+    if (holder === null) this.#openForAll()
+    else if (holder !== undefined) this.#open(holder, false)
   }
 
   /** Ends the timer. Running calls still see the last state, and their reports are ignored. */
   close(): void {
     this.#last ??= this.state
     this.#breaker?.shutdown()
+    this.link?.ended()
+  }
+
+  #mayPass(account: string): boolean {
+    const { state } = this
+    if (state === 'closed') return true
+    const isOther = this.#isOther(account)
+    if (isOther ? !this.#othersProbe : state !== 'half_open') return isOther
+    const isOurs = mayFollow(isOther ? this.#probeOfOthers : this.#probe, account, this.#settings.resetMs)
+    return isOurs && this.link?.mayProbe(isOther) !== false
   }
 
   #isOther(account: string): boolean {
@@ -165,18 +203,9 @@ export class Circuit {
       if (this.#isOther(account) && !this.#othersProbe) this.#openForAll()
       return
     }
-    this.#counts.count(1, 1)
-    const now = performance.now()
-    if (account !== this.#failedAccount) {
-      this.#otherFailedAt = this.#failedAt
-      this.#failedAccount = account
-    }
-    this.#failedAt = now
-    const { errorPercent, minimumCalls, windowMs } = this.#settings
-    const { all, marked: failures } = this.#counts.totals
-    if (all < minimumCalls || failures * 100 < errorPercent * all) return
-    if (now - this.#otherFailedAt < windowMs) this.#openForAll()
-    else this.#open(account, false)
+    this.#window.fail(account)
+    this.judge()
+    this.link?.failed()
   }
 
   #openForAll(): void {
@@ -190,54 +219,42 @@ export class Circuit {
   }
 
   #open(holder: string | undefined, othersProbe: boolean): void {
+    this.turns++
+    this.isFollowing = false
+    this.#turnOpen(holder, othersProbe, this.#settings.resetMs)
+    this.link?.changed()
+  }
+
+  /** @param forMs not above 0: a probe may pass at once. */
+  #turnOpen(holder: string | undefined, othersProbe: boolean, forMs: number): void {
     this.#holder = holder
     this.#othersProbe = othersProbe
     this.#probe = undefined
     if (!othersProbe) this.#probeOfOthers = undefined
-    this.#openedAt = performance.now()
+    this.#openedAt = performance.now() + forMs - this.#settings.resetMs
     this.#changes.open++
-    this.#breaker ??= this.#newBreaker()
-    // An open breaker ignores `open()` and keeps its old timer.
-    this.#breaker.close()
-    this.#breaker.open()
+    this.#breaker ??= new Breaker(() => {
+      this.#changes.half_open++
+      this.link?.halfOpened()
+    })
+    this.#breaker.open(Math.max(0, forMs))
   }
 
   #close(): void {
+    this.turns++
+    this.#turnClosed()
+    this.link?.changed()
+  }
+
+  #turnClosed(): void {
     this.#epoch++
     this.#holder = undefined
     this.#othersProbe = false
     this.#probe = undefined
     this.#probeOfOthers = undefined
     // With the counts from before the outage, one more failure would open the circuit again.
-    this.#counts.clear()
-    this.#failedAccount = undefined
-    this.#failedAt = -Infinity
-    this.#otherFailedAt = -Infinity
+    this.#window.clear()
     this.#changes.closed++
     this.#breaker?.close()
   }
-
-  #newBreaker(): CircuitBreaker {
-    const breaker = new CircuitBreaker(noAction, {
-      timeout: false,
-      resetTimeout: this.#settings.resetMs,
-      rollingPercentilesEnabled: false,
-      enableSnapshots: false,
-      // opossum's own counts stay empty. Without this, each breaker would have a timer that rotates them.
-      rotateBucketController: new EventEmitter(),
-    })
-    breaker.on('halfOpen', () => {
-      this.#changes.half_open++
-    })
-    return breaker
-  }
 }
-
-/** Whether another probe may pass. One of another account blocks for as long as the circuit stays open at most. */
-function isFree(running: Probe | undefined, account: string, { resetMs }: CircuitSettings): boolean {
-  if (!running) return true
-  return running.account !== account && performance.now() - running.startedAt >= resetMs
-}
-
-/** The breakers only keep states; no call runs through them. */
-async function noAction(): Promise<void> {}

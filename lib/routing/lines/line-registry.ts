@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Catalog, Line } from '../../core/catalog/index.ts'
-import { LineState } from './line-state.ts'
+import { LineState, type StateSharing } from './line-state.ts'
 import {
   figuresOf,
   type LineFigures,
@@ -12,6 +12,7 @@ import {
   readingOf,
   statusOf,
 } from './line-status.ts'
+import { upstreamOf } from './upstream-key.ts'
 import { loadUndici } from './upstream-pool.ts'
 
 const UNUSED: LineReading = {
@@ -37,6 +38,7 @@ export class LineRegistry {
   readonly #inUse = new Set<LineState>()
   readonly #retiring = new Set<LineState>()
   #switches: ReadonlyMap<string, boolean> = new Map()
+  #sharing: StateSharing | undefined
 
   constructor() {
     // A failure is told by the requests that need it.
@@ -51,7 +53,14 @@ export class LineRegistry {
     this.#switch(state)
     this.#states.set(line, state)
     this.#inUse.add(state)
+    if (this.#sharing) state.share(this.#sharing)
     return state
+  }
+
+  /** Ties the circuits and rests to those of other processes. `LineSharing` calls it. */
+  share(sharing: StateSharing): void {
+    this.#sharing = sharing
+    for (const state of this.#inUse) state.share(sharing)
   }
 
   /** Returns the figures of a line for metrics, without making a state for an unused line. */
@@ -143,11 +152,4 @@ export class LineRegistry {
 /** Whether two lines share a state: same address, same credentials, same circuit settings. */
 function sameUpstream(one: Line, other: Line): boolean {
   return isDeepStrictEqual(upstreamOf(one), upstreamOf(other))
-}
-
-function upstreamOf({ timeouts, ...line }: Line): object {
-  const { protocol, origin, basePath, paths, query, apiKey, credential, sign, headers, proxy, tls, circuit } =
-    line
-  const access = [apiKey, credential, sign, headers, proxy, tls]
-  return { protocol, origin, basePath, paths, query, access, connectMs: timeouts.connectMs, circuit }
 }

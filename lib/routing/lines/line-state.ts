@@ -1,9 +1,8 @@
 import type { CircuitSettings, Line } from '../../core/catalog/index.ts'
-import type { Fault } from '../attempt/failure.ts'
 import { signerOf } from '../credentials/line-signer.ts'
 import { SignedWire } from '../credentials/signed-wire.ts'
 import type { LineSigner } from '../credentials/signer.ts'
-import { Circuit, type Ticket } from './circuit.ts'
+import { Circuit } from './circuit.ts'
 import { RollingCounts } from './rolling-counts.ts'
 import { UpstreamPool, type Wire } from './upstream-pool.ts'
 
@@ -17,6 +16,14 @@ const FIRST_REST_MS = 2000
 const LONGEST_UNSAID_MS = 30_000
 /** More than the error that sums and differences of the clock's fractions have. */
 const CLOCK_ERROR_MS = 0.001
+
+/** Ties the states of lines to those of other processes. */
+export interface StateSharing {
+  /** Runs when a line gets a state. */
+  addLine(state: LineState): void
+  /** Runs when a model gets a state on a line. */
+  addModel(state: LineState, id: string, model: ModelState): void
+}
 
 /** The state of a line in this process: connections, circuits, rests, load and speed. */
 export class LineState {
@@ -36,6 +43,7 @@ export class LineState {
   /** Whether the line is on. Operators can switch it; it starts as configured. */
   enabled: boolean
   inFlight = 0
+  #sharing: StateSharing | undefined
   #firstByteMs: number | undefined
   #firstByteAt = 0
   #tokensPerSecond: number | undefined
@@ -59,14 +67,22 @@ export class LineState {
     if (known) return known
     const state = new ModelState(this.line.circuit)
     this.models.set(id, state)
+    this.#sharing?.addModel(this, id, state)
     return state
+  }
+
+  /** Ties this state, and those of its models, to other processes. */
+  share(sharing: StateSharing): void {
+    this.#sharing = sharing
+    sharing.addLine(this)
+    for (const [id, model] of this.models) sharing.addModel(this, id, model)
   }
 
   /** Follows a changed catalogue. The state of a model that the line has no more, or under another name, ends. */
   adopt(line: Line): void {
     for (const [id, state] of this.models) {
       if (id === '' || line.models.get(id) === this.line.models.get(id)) continue
-      state.circuit.close()
+      state.close()
       this.models.delete(id)
     }
     this.line = line
@@ -126,8 +142,18 @@ export class LineState {
 
   #closeCircuits(): void {
     this.circuit.close()
-    for (const { circuit } of this.models.values()) circuit.close()
+    for (const model of this.models.values()) model.close()
   }
+}
+
+/** Ties the rest of a model to its rests in other processes. */
+export interface RestLink {
+  /** A rest has begun here. `unsaidMs` is its length if the upstream did not say one, else 0. */
+  rested(unsaidMs: number): void
+  /** The rest was ended here. */
+  lifted(): void
+  /** The model is of no use any more. */
+  ended(): void
 }
 
 /** The state of one model on a line in this process: its circuit, and its rest after a 429. */
@@ -136,6 +162,9 @@ export class ModelState {
   #restUntil = 0
   /** The length of the last rest that the upstream did not ask for; 0 if the model has answered since. */
   #unsaidMs = 0
+
+  /** Ties the rest to other processes; undefined if there is no such tie. */
+  link: RestLink | undefined
 
   constructor(settings: CircuitSettings) {
     this.circuit = new Circuit(settings)
@@ -170,7 +199,14 @@ export class ModelState {
         goesOn && this.#unsaidMs > 0 ? Math.min(LONGEST_UNSAID_MS, 2 * this.#unsaidMs) : FIRST_REST_MS
       this.#restUntil = now + this.#unsaidMs
     }
+    this.link?.rested(this.#unsaidMs)
     return this.restMs
+  }
+
+  /** Rests as long as another process does, if that is longer. */
+  restAlong(ms: number, unsaidMs: number): void {
+    this.#restUntil = Math.max(this.#restUntil, performance.now() + Math.min(MAX_REST_MS, ms))
+    this.#unsaidMs = Math.max(this.#unsaidMs, unsaidMs)
   }
 
   /** Notes an answer: the next rest is a first one again. A call that began before the rest says nothing about it. */
@@ -182,66 +218,11 @@ export class ModelState {
   lift(): void {
     this.#restUntil = 0
     this.#unsaidMs = 0
-  }
-}
-
-/** An attempt's permission to go through the circuits of its line and model, and the means to report its result. */
-export class AttemptPass {
-  readonly #line: LineState
-  readonly #model: ModelState
-  readonly #account: string
-  readonly #lineTicket: Ticket
-  readonly #modelTicket: Ticket
-  #reported: 'nothing' | 'success' | 'all' = 'nothing'
-
-  /** Both circuits must admit the account. */
-  constructor(line: LineState, model: ModelState, account: string) {
-    this.#line = line
-    this.#model = model
-    this.#account = account
-    this.#lineTicket = line.circuit.enter(account)
-    this.#modelTicket = model.circuit.enter(account)
+    this.link?.lifted()
   }
 
-  /** Reports that the line answered well, up to its first output. */
-  success(): void {
-    if (this.#reported !== 'nothing') return
-    this.#reported = 'success'
-    this.#line.circuit.succeed(this.#lineTicket)
-    this.#model.circuit.succeed(this.#modelTicket)
-    this.#model.answered()
-  }
-
-  /** Reports that the line failed. After a success it means that the answer broke off. */
-  failure(fault: Fault): void {
-    const reported = this.#reported
-    if (reported === 'all') return
-    this.#reported = 'all'
-    const { circuit } = this.#model
-    if (reported === 'success') circuit.failLate(this.#modelTicket, this.#account)
-    else if (fault === 'line') {
-      this.#line.circuit.fail(this.#lineTicket, this.#account)
-      circuit.skip(this.#modelTicket)
-    } else {
-      // It could be reached, and takes our key.
-      this.#line.circuit.succeed(this.#lineTicket)
-      circuit.fail(this.#modelTicket, this.#account)
-    }
-  }
-
-  /** Reports that the line refused because of the request or its own limits: no verdict on the model. */
-  refused(): void {
-    if (this.#reported !== 'nothing') return
-    this.#reported = 'all'
-    this.#line.circuit.succeed(this.#lineTicket)
-    this.#model.circuit.skip(this.#modelTicket)
-  }
-
-  /** Reports that there is no verdict: the caller left. */
-  abandon(): void {
-    if (this.#reported !== 'nothing') return
-    this.#reported = 'all'
-    this.#line.circuit.skip(this.#lineTicket)
-    this.#model.circuit.skip(this.#modelTicket)
+  close(): void {
+    this.circuit.close()
+    this.link?.ended()
   }
 }

@@ -1,5 +1,6 @@
 import type { Line } from '../../core/catalog/index.ts'
-import type { Circuit, CircuitState } from './circuit.ts'
+import type { CircuitState } from './breaker.ts'
+import type { Circuit } from './circuit.ts'
 import type { LineState } from './line-state.ts'
 
 /** What callers see of a line. It holds no address, no secret, and nothing that tells how much others use the line. */

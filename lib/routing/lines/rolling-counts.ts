@@ -5,6 +5,8 @@ export class RollingCounts {
   readonly #marked: number[]
   /** The number of the current bucket since the start of the clock. */
   #span = 0
+  #at = 0
+  #unmarkedAt = -Infinity
 
   /** The window consists of `buckets` spans of `bucketMs` milliseconds, the current one included. */
   constructor(bucketMs: number, buckets: number) {
@@ -18,6 +20,12 @@ export class RollingCounts {
     const bucket = this.#now()
     this.#all[bucket] = (this.#all[bucket] as number) + all
     this.#marked[bucket] = (this.#marked[bucket] as number) + marked
+    if (all > marked) this.#unmarkedAt = this.#at
+  }
+
+  /** When an event that is not marked was last counted, on the monotonic clock. */
+  get unmarkedAt(): number {
+    return this.#unmarkedAt
   }
 
   get totals(): { readonly all: number; readonly marked: number } {
@@ -37,7 +45,8 @@ export class RollingCounts {
 
   /** Clears the buckets that have left the window, and returns the index of the current one. */
   #now(): number {
-    const span = Math.floor(performance.now() / this.#bucketMs)
+    this.#at = performance.now()
+    const span = Math.floor(this.#at / this.#bucketMs)
     const buckets = this.#all.length
     if (span === this.#span) return span % buckets
     const passed = Math.min(buckets, span - this.#span)

@@ -21,6 +21,7 @@ function watch(node: Redis): void {
   node.asking = ask
 }
 
-function isCluster(redis: RedisClient): redis is Cluster {
+/** Whether a client is one of a cluster. */
+export function isCluster(redis: RedisClient): redis is Cluster {
   return redis.isCluster
 }

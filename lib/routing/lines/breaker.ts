@@ -1,0 +1,45 @@
+import { EventEmitter } from 'node:events'
+import CircuitBreaker from 'opossum'
+
+/** State of a circuit. */
+export type CircuitState = 'closed' | 'open' | 'half_open'
+
+/** Keeps the state of a circuit and its timer, with opossum. No call runs through it. */
+export class Breaker {
+  readonly #options: CircuitBreaker.Options = {
+    timeout: false,
+    rollingPercentilesEnabled: false,
+    enableSnapshots: false,
+    // opossum's own counts stay empty. Without this, each breaker would have a timer that rotates them.
+    rotateBucketController: new EventEmitter(),
+  }
+  readonly #breaker = new CircuitBreaker(noAction, this.#options)
+
+  constructor(onHalfOpen: () => void) {
+    this.#breaker.on('halfOpen', onHalfOpen)
+  }
+
+  get state(): CircuitState {
+    if (this.#breaker.closed) return 'closed'
+    return this.#breaker.opened ? 'open' : 'half_open'
+  }
+
+  /** @param forMs until it is half open. */
+  open(forMs: number): void {
+    // An open breaker ignores `open()` and keeps its old timer.
+    this.#breaker.close()
+    this.#options.resetTimeout = forMs
+    this.#breaker.open()
+  }
+
+  close(): void {
+    this.#breaker.close()
+  }
+
+  /** Ends the timer. */
+  shutdown(): void {
+    this.#breaker.shutdown()
+  }
+}
+
+async function noAction(): Promise<void> {}

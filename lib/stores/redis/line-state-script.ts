@@ -1,0 +1,49 @@
+/**
+ * Leaves notes in a hash and returns all that stand. KEYS: the hash. ARGV: the channel, the handle, then for each note its id,
+ * value, life in milliseconds, condition, and whether it has a base, which is last. A field holds the end of the note, by the
+ * clock of Redis, and its value. The reply has the id, the value and the milliseconds left of each note.
+ */
+export const EXCHANGE = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local standing = {}
+local fields = redis.call('HGETALL', KEYS[1])
+for i = 1, #fields, 2 do
+  local ends, value = string.match(fields[i + 1], '^(%d+) (.*)$')
+  if ends and tonumber(ends) > now then
+    standing[fields[i]] = { tonumber(ends), value }
+  else
+    redis.call('HDEL', KEYS[1], fields[i])
+  end
+end
+local changed = false
+for i = 3, #ARGV, 6 do
+  local id, value, life, when = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3]
+  local base = ARGV[i + 4] == '1' and ARGV[i + 5] or nil
+  local old = standing[id]
+  local known = old and old[2] or nil
+  local may = when == 'always'
+    or (when == 'unchanged' and known == base)
+    or (when == 'free' and (known == nil or known == value))
+    or (when == 'longer' and (known == nil or old[1] < now + life))
+  if may then
+    if when ~= 'always' and ((life == 0 and known ~= nil) or (life > 0 and known ~= value)) then changed = true end
+    if life == 0 then
+      redis.call('HDEL', KEYS[1], id)
+      standing[id] = nil
+    else
+      redis.call('HSET', KEYS[1], id, string.format('%d', now + life) .. ' ' .. value)
+      standing[id] = { now + life, value }
+    end
+  end
+end
+if #ARGV > 2 then redis.call('PEXPIRE', KEYS[1], 3600000) end
+if changed then redis.call('PUBLISH', ARGV[1], ARGV[2]) end
+local reply = {}
+for id, note in pairs(standing) do
+  reply[#reply + 1] = id
+  reply[#reply + 1] = note[2]
+  reply[#reply + 1] = note[1] - now
+end
+return reply
+`

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { LineNote, LineStateStore } from '../../lib/middleware/route/index.ts'
+import { cleaningUp } from '../support/clean-up.ts'
+import { until } from '../support/until.ts'
+
+/** Two handles of one store to try, with nothing in it. */
+export interface LineStatesUnderTest {
+  stores: readonly [LineStateStore, LineStateStore]
+  close(): Promise<void>
+}
+
+const LIFE_MS = 60_000
+
+const note = (value: string, given: Partial<LineNote> = {}): LineNote => ({
+  id: 'a',
+  value,
+  lifeMs: LIFE_MS,
+  when: 'always',
+  ...given,
+})
+
+/** What every store of line states must do. */
+export function lineStateContract(
+  name: string,
+  open: () => Promise<LineStatesUnderTest>,
+  skip: string | false = false,
+): void {
+  describe(`line states: ${name}`, { skip }, () => {
+    let one: LineStateStore
+    let other: LineStateStore
+    const cleanUp = cleaningUp(afterEach)
+    beforeEach(async () => {
+      const opened = await open()
+      cleanUp.after(() => opened.close())
+      ;[one, other] = opened.stores
+    })
+    /** Leaves notes, and returns the values that stand then. */
+    const leave = async (store: LineStateStore, ...notes: LineNote[]) =>
+      Object.fromEntries([...(await store.exchange(notes))].map(([id, { value }]) => [id, value]))
+
+    it('stand for all who ask, for as long as they live', async () => {
+      assert.deepEqual(await leave(one), {})
+      await leave(one, note('first "é', { id: 'a b' }), note('short', { id: 'c', lifeMs: 60 }))
+      assert.deepEqual(await leave(other), { 'a b': 'first "é', c: 'short' })
+      const { leftMs } = (await other.exchange([])).get('a b') ?? { leftMs: 0 }
+      assert.ok(leftMs > LIFE_MS - 10_000 && leftMs <= LIFE_MS, `${leftMs} ms are left`)
+      await sleep(80)
+      assert.deepEqual(await leave(other), { 'a b': 'first "é' })
+      assert.deepEqual(await leave(one, note('', { id: 'a b', lifeMs: 0 })), {})
+    })
+
+    it('are left in their order, each by its condition', async () => {
+      const notes = [
+        note('1', { when: 'free' }),
+        note('2', { when: 'unchanged' }),
+        note('3', { when: 'unchanged', base: '1' }),
+        note('', { id: 'b', when: 'unchanged' }),
+      ]
+      assert.deepEqual(await leave(one, ...notes), { a: '3', b: '' })
+      assert.deepEqual(await leave(other, note('4', { id: 'b', when: 'unchanged', base: '' })), {
+        a: '3',
+        b: '4',
+      })
+    })
+
+    it('that are only for a free place leave what another process has', async () => {
+      await leave(one, note('one', { when: 'free', lifeMs: 1000 }))
+      assert.deepEqual(await leave(other, note('other', { when: 'free' })), { a: 'one' })
+      assert.deepEqual(await leave(other, note('other', { when: 'free', lifeMs: 0 })), { a: 'one' })
+      const longer = (await one.exchange([note('one', { when: 'free' })])).get('a')
+      assert.ok(Number(longer?.leftMs) > 1000, 'its owner may prolong it')
+      assert.deepEqual(await leave(one, note('one', { when: 'free', lifeMs: 0 })), {})
+      assert.deepEqual(await leave(other, note('other', { when: 'free' })), { a: 'other' })
+    })
+
+    it('that must be longer leave what stands longer', async () => {
+      await leave(one, note('10 s', { when: 'longer', lifeMs: 10_000 }))
+      assert.deepEqual(await leave(other, note('5 s', { when: 'longer', lifeMs: 5000 })), { a: '10 s' })
+      assert.deepEqual(await leave(other, note('15 s', { when: 'longer', lifeMs: 15_000 })), { a: '15 s' })
+    })
+
+    it('go to exactly one of many who ask for a free place at once', async () => {
+      const values = Array.from({ length: 20 }, (_, i) => `${i}`)
+      const seen = await Promise.all(
+        values.map((value, i) => leave(i % 2 ? one : other, note(value, { when: 'free' }))),
+      )
+      assert.equal(new Set(seen.map(({ a }) => a)).size, 1)
+    })
+
+    it('are told to the other processes when they change', async () => {
+      const calls = { one: 0, other: 0 }
+      const ends = [one.watch(() => calls.one++), other.watch(() => calls.other++)]
+      cleanUp.after(async () => {
+        for (const end of ends) end()
+      })
+      // A subscription takes a moment to begin.
+      for (let i = 0; calls.other === 0; i++) {
+        await leave(one, note(`${i}`, { when: 'longer', lifeMs: LIFE_MS + i }))
+        await sleep(20)
+      }
+      assert.equal(calls.one, 0, 'who changed it knows')
+      const before = calls.other
+      await leave(one, note('counts', { id: 'b' }))
+      await leave(one, note('same', { id: 'c', when: 'free' }))
+      await until(() => calls.other === before + 1)
+      await leave(one, note('same', { id: 'c', when: 'free' }))
+      await leave(one, note('another', { id: 'c', when: 'free' }))
+      await leave(one, note('same', { id: 'c', when: 'free', lifeMs: 0 }))
+      await until(() => calls.other === before + 2)
+    })
+  })
+}
