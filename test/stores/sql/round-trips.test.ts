@@ -223,8 +223,13 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
 
   describe('of operators', () => {
     takes(1, 'an account', async () => () => new SqlAccountStore(db).create(fresh('a'), PREPAID, originOf()))
-    takes(4, 'a deposit that is recorded', async () => () => {
+    takes(2, 'a deposit that is recorded', async () => () => {
       return new SqlAccountStore(db).deposit('acme', 1n, fresh('deposit'), originOf())
+    })
+    takes(4, 'sixty deposits to one account', async () => {
+      const accounts = new SqlAccountStore(db)
+      const deposit = () => accounts.deposit('acme', 1n, fresh('deposit'), originOf())
+      return () => Promise.all(Array.from({ length: 60 }, deposit))
     })
   })
 })

@@ -1,25 +1,21 @@
 import type { ChangeOrigin } from '../../../core/change-log/index.ts'
-import { holdsDeposits, repeatedDeposit } from '../../../endpoints/admin/accounts/deposit-rules.ts'
 import type {
   Account,
   AccountSettings,
   AccountStore,
   DepositOutcome,
 } from '../../../endpoints/admin/index.ts'
-import { depositChange, settingsChange } from '../../../endpoints/admin/recorded-change.ts'
+import { settingsChange } from '../../../endpoints/admin/recorded-change.ts'
 import { accountWallet } from '../../../ledger/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
-import { type Planned, writePlanned, writeTogether } from '../driver/write-together.ts'
-import { depositWrites, findDeposit, limitWrite, setLimit } from '../ledger/sql-ledger-books.ts'
-import { findWallets } from '../ledger/sql-ledger-rows.ts'
+import { writeTogether } from '../driver/write-together.ts'
+import { limitWrite, setLimit } from '../ledger/sql-ledger-books.ts'
 import { accountsWithWallets, toAccount, toColumns } from './account-rows.ts'
 import { changeWrite, recordChange } from './sql-change-log.ts'
-
-/** Most deposits to one account at a time: each changes the funds that the next ones record. */
-const MAX_DEPOSITS = 50
+import { SqlDeposits } from './sql-deposits.ts'
 
 const ACCOUNT_COLUMNS = {
   id: 'text',
@@ -44,10 +40,12 @@ const WRITE_ACCOUNTS = RowStatement.insert('accounts', ACCOUNT_COLUMNS, 'on conf
  */
 export class SqlAccountStore implements AccountStore {
   readonly #db: Database
+  readonly #deposits: SqlDeposits
 
   constructor(db: Database) {
     checkDatabase('SqlAccountStore', db)
     this.#db = db
+    this.#deposits = new SqlDeposits(db)
   }
 
   async list(limit: number, after = ''): Promise<readonly Account[]> {
@@ -105,24 +103,6 @@ export class SqlAccountStore implements AccountStore {
     origin: ChangeOrigin,
     reason: string | null = null,
   ): Promise<DepositOutcome> {
-    const { at } = origin
-    const wallet = accountWallet(id)
-    const accounts = this.#db.selectFrom('accounts').select('id').where('id', '=', id)
-    const plan = async (): Promise<Planned<DepositOutcome>> => {
-      const [account, earlier, wallets] = await Promise.all([
-        accounts.executeTakeFirst(),
-        findDeposit(this.#db, id, reference),
-        findWallets(this.#db, [wallet]),
-      ])
-      const funds = wallets.get(wallet)?.funds ?? 0n
-      const refused = (result: DepositOutcome) => ({ writes: [], result })
-      if (!account) return refused({ kind: 'no_account' })
-      if (earlier) return refused(repeatedDeposit({ ...earlier, at: Number(earlier.at) }, { amount, reason }))
-      if (!holdsDeposits(funds + amount)) return refused({ kind: 'too_much' })
-      const change = depositChange(id, { funds, amount, reference, reason }, origin)
-      const writes = depositWrites({ account: id, amount, reference, at, reason }, funds)
-      return { writes: [...writes, changeWrite(change)], result: { kind: 'deposited', at, reason } }
-    }
-    return writePlanned(this.#db, plan, MAX_DEPOSITS)
+    return this.#deposits.add(id, { amount, reference, reason, origin })
   }
 }

@@ -32,11 +32,13 @@ const RECORD_CHANGES = RowStatement.insert(
   '',
 )
 
-/** Returns the write of a change, for the transaction that makes it. */
-export function changeWrite(change: RecordedChange): RowWrite {
-  const { requestId, actor, at, action, subject, before, after } = change
-  const described = [before && JSON.stringify(before), JSON.stringify(after)]
-  return { statement: RECORD_CHANGES, rows: [[requestId, at, actor, action, subject, ...described]] }
+/** Returns the write of changes, for the transaction that makes them. */
+export function changeWrite(...changes: readonly RecordedChange[]): RowWrite {
+  const rows = changes.map(({ requestId, actor, at, action, subject, before, after }) => {
+    const described = [before && JSON.stringify(before), JSON.stringify(after)]
+    return [requestId, at, actor, action, subject, ...described]
+  })
+  return { statement: RECORD_CHANGES, rows }
 }
 
 /** Records a change in the transaction that makes it. */

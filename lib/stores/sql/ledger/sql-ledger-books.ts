@@ -63,25 +63,29 @@ export interface Movement {
 }
 
 /**
- * Returns the writes that add to an account's balance. They fail if the reference was used before, or the wallet's funds are
- * not as given.
+ * Returns the writes that add to an account's balance. They fail if a reference was used before, or the wallet's funds are not
+ * as given.
  */
 export function depositWrites(
-  { account, amount, reference, at, reason }: Movement,
+  account: string,
+  movements: readonly Omit<Movement, 'account'>[],
   funds: bigint | null = null,
 ): RowWrite[] {
+  if (movements.length === 0) return []
   const wallet = accountWallet(account)
+  const sum = movements.reduce((all, { amount }) => all + amount, 0n)
+  const rows = movements.map(({ reference, amount, at, reason }) => [account, reference, amount, at, reason])
   return [
     { statement: OPEN_PREPAID, rows: [[wallet]] },
-    { statement: ADD_FUNDS, rows: [[wallet, amount, funds]] },
-    { statement: WRITE_DEPOSITS, rows: [[account, reference, amount, at, reason]] },
+    { statement: ADD_FUNDS, rows: [[wallet, sum, funds]] },
+    { statement: WRITE_DEPOSITS, rows },
   ]
 }
 
 /** Adds to an account's balance, once per reference. */
 export async function deposit(db: Database, given: Omit<Movement, 'reason'>): Promise<DepositResult> {
   const { account, amount, reference } = given
-  const writes = depositWrites({ ...given, reason: null })
+  const writes = depositWrites(account, [{ ...given, reason: null }])
   if (await writeTogether(db, writes)) return 'deposited'
   const wallet = accountWallet(account)
   return writePlanned<DepositResult>(db, async () => {
@@ -96,7 +100,7 @@ export async function deposit(db: Database, given: Omit<Movement, 'reason'>): Pr
 }
 
 /** Returns the deposit or adjustment of a reference. */
-export function findDeposit(db: Database, account: string, reference: string) {
+function findDeposit(db: Database, account: string, reference: string) {
   return db
     .selectFrom('deposits')
     .select(['amount', 'at', 'reason'])
