@@ -94,6 +94,7 @@ export function assemble({
   separateDesk = false,
   peers,
   webhookAllowPrivate: allowPrivate = false,
+  ledgerTimes,
 }: GatewayParts): Assembly {
   const { region, bodyLimitBytes, bodyBudgetBytes } = config
   const { stores, states: told, guarded } = watchStores(plain)
@@ -114,7 +115,7 @@ export function assemble({
   const webhooks = runWebhooks({ ...stores, lineFigures: figures, allowPrivate, logger })
   const budgets = new Budgets({ store: stores.budgets, logger })
   const away = { onLedgerAway: config.onLedgerAway, onAwayChange: webhooks.noteLedger }
-  const pool = new LeasePool({ ledger: stores.ledger, logger, ...away })
+  const pool = new LeasePool({ ledger: stores.ledger, logger, ...ledgerTimes, ...away })
   readiness.addCheck('ledger', ledgerServes(pool, stores.write))
   const kept = new KeptThings({ store: stores.kept, logger, onStoreChange: guarded.kept.onChange })
   const settledBy = stores.settledByLedger ? 'ledger' : 'writer'

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import type { GatewayConfig, Logger } from 'express-model-gateway'
+import type { GatewayConfig, LeasePoolOptions, Logger } from 'express-model-gateway'
 import type { ConfigAuthority } from 'express-model-gateway/admin'
 import type { DurableStores } from './durable-stores.ts'
 import type { LimitStores } from './limit-stores.ts'
@@ -25,6 +25,8 @@ export interface GatewayParts {
   readonly separateDesk?: boolean
   /** The other processes that serve the same port; undefined = there are none. */
   readonly peers?: Peers | undefined
+  /** How long calls wait for the ledger. Defaults to the longer the farther it is away. */
+  readonly ledgerTimes?: Pick<LeasePoolOptions, 'stallMs' | 'confirmMs'>
   /** Whether webhooks may have private addresses, and `http:` ones. Defaults to false. */
   readonly webhookAllowPrivate?: boolean
 }

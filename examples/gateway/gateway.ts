@@ -17,6 +17,7 @@ import {
   DATABASE_CONNECTIONS,
   databaseConnectionsFault,
   databaseUrlFault,
+  ledgerTimeFault,
 } from './settings.ts'
 import { drainServer } from './shutdown.ts'
 import type { ProviderSettings } from './single-sign-on/provider-settings.ts'
@@ -30,6 +31,16 @@ export interface GatewayOptions {
   readonly databaseUrl?: string
   /** Most connections to Postgres, at least 12. One that is far away needs more. Defaults to 24. */
   readonly databaseConnections?: number
+  /**
+   * No call is admitted while a charge has waited longer for the database, in milliseconds. Defaults to 500, or five times what a
+   * round trip takes.
+   */
+  readonly ledgerStallMs?: number
+  /**
+   * How long the end of an answer waits for its charge, in milliseconds. Defaults to 1500, or fifteen times what a round trip
+   * takes.
+   */
+  readonly ledgerConfirmMs?: number
   /**
    * The Redis that counts limits for several processes: `redis://…`, `rediss://…`, `redis+cluster://…` or
    * `redis+sentinel://…` (needs the package `ioredis`). Defaults to none: limits are counted in this process.
@@ -137,6 +148,8 @@ export async function createGateway(config: object, options: GatewayOptions = {}
 const DEFAULTS = {
   databaseUrl: DATABASE,
   databaseConnections: DATABASE_CONNECTIONS,
+  ledgerStallMs: undefined,
+  ledgerConfirmMs: undefined,
   redisUrl: undefined,
   adminToken: undefined,
   signInProvider: undefined,
@@ -155,7 +168,7 @@ function validate(options: GatewayOptions) {
   const given = { ...DEFAULTS, ...options }
   const { databaseUrl, databaseConnections, redisUrl, adminToken, signInProvider, webhookAllowPrivate } =
     given
-  const { logger, metrics, env } = given
+  const { ledgerStallMs, ledgerConfirmMs, logger, metrics, env } = given
   const unknown = Object.keys(options).filter((name) => !Object.hasOwn(DEFAULTS, name))
   const faults = unknown.map(
     (name) => `createGateway: there is no option "${name}"; there are ${Object.keys(DEFAULTS).join(', ')}`,
@@ -165,6 +178,8 @@ function validate(options: GatewayOptions) {
   }
   check('databaseUrl', databaseUrlFault(databaseUrl))
   check('databaseConnections', databaseConnectionsFault(databaseConnections))
+  check('ledgerStallMs', ledgerStallMs !== undefined && ledgerTimeFault(ledgerStallMs))
+  check('ledgerConfirmMs', ledgerConfirmMs !== undefined && ledgerTimeFault(ledgerConfirmMs))
   check('redisUrl', redisUrl && redisUrlFault(redisUrl))
   check('adminToken', adminToken && adminTokenFault(adminToken))
   check('webhookAllowPrivate', typeof webhookAllowPrivate !== 'boolean' && 'must be true or false')
@@ -172,6 +187,8 @@ function validate(options: GatewayOptions) {
   return {
     databaseUrl,
     databaseConnections,
+    ledgerStallMs,
+    ledgerConfirmMs,
     redisUrl,
     adminToken,
     signInProvider,

@@ -23,6 +23,8 @@ export interface OpenGatewayOptions {
   readonly config: GatewayConfig
   readonly databaseUrl: string
   readonly databaseConnections: number
+  readonly ledgerStallMs: number | undefined
+  readonly ledgerConfirmMs: number | undefined
   readonly limits: LimitStores
   readonly adminToken: string | undefined
   /** The provider that operators sign in at; undefined = there is none. */
@@ -77,6 +79,7 @@ async function closeAll(opened: readonly Closes[]): Promise<unknown[]> {
 async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<OpenGateway> {
   const { config, databaseUrl, databaseConnections, limits } = options
   const { adminToken, signInProvider, webhookAllowPrivate } = options
+  const { ledgerStallMs: stallMs, ledgerConfirmMs: confirmMs } = options
   const { separateDesk = false, logger, peers } = options
   if (databaseUrl.startsWith('postgres') && !(await loadOptional(() => import('pg'))))
     throw missingPackages('DATABASE_URL', 'pg')
@@ -130,6 +133,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
       ...(limits.lineStates && { lineStates: limits.lineStates }),
     },
     logger,
+    ledgerTimes: { ...(stallMs !== undefined && { stallMs }), ...(confirmMs !== undefined && { confirmMs }) },
     readiness,
     adminToken,
     signInProvider,

@@ -18,6 +18,9 @@ export interface Settings {
   readonly databaseUrl: string
   /** Most connections of a process to Postgres. */
   readonly databaseConnections: number
+  /** How long calls wait for the ledger, in milliseconds; undefined = the longer the farther it is away. */
+  readonly ledgerStallMs: number | undefined
+  readonly ledgerConfirmMs: number | undefined
   /** The Redis that counts limits for several processes; undefined = limits are counted in this process. */
   readonly redisUrl: string | undefined
   /** The token of the admin API, or `file:PATH`; undefined = there is no admin API. */
@@ -46,6 +49,9 @@ export const DATABASE_CONNECTIONS = 24
 /** With fewer, what must not wait for each other would. */
 const MIN_CONNECTIONS = 12
 const MAX_CONNECTIONS = 1000
+
+/** Nobody waits longer for an answer. */
+const MAX_LEDGER_MS = 60_000
 
 /** More than any machine has processors; a typo must not bring the machine down. */
 const MAX_WORKERS = 256
@@ -78,6 +84,8 @@ export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Set
   const databaseConnections = Number(env.DATABASE_CONNECTIONS || DATABASE_CONNECTIONS)
   const connectionsFault = databaseConnectionsFault(databaseConnections)
   if (connectionsFault) faults.push(`DATABASE_CONNECTIONS: ${connectionsFault}`)
+  const ledgerStallMs = ledgerTimeIn(env, 'LEDGER_STALL_MS', faults)
+  const ledgerConfirmMs = ledgerTimeIn(env, 'LEDGER_CONFIRM_MS', faults)
   const redisUrl = secretIn(env, 'REDIS_URL', faults) || undefined
   const redisFault = redisUrl && redisUrlFault(redisUrl)
   if (redisFault) faults.push(`REDIS_URL: ${redisFault}`)
@@ -121,6 +129,8 @@ export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Set
     configOrigin: configOption === undefined ? 'GATEWAY_CONFIG' : '--config',
     databaseUrl,
     databaseConnections,
+    ledgerStallMs,
+    ledgerConfirmMs,
     redisUrl,
     adminToken,
     signInProvider,
@@ -156,6 +166,24 @@ export function databaseConnectionsFault(count: unknown): string | undefined {
   const isValid =
     Number.isInteger(count) && (count as number) >= MIN_CONNECTIONS && (count as number) <= MAX_CONNECTIONS
   return isValid ? undefined : `must be a whole number from ${MIN_CONNECTIONS} to ${MAX_CONNECTIONS}`
+}
+
+function ledgerTimeIn(
+  env: NodeJS.ProcessEnv,
+  name: 'LEDGER_STALL_MS' | 'LEDGER_CONFIRM_MS',
+  faults: string[],
+): number | undefined {
+  if (!env[name]) return undefined
+  const ms = Number(env[name])
+  const fault = ledgerTimeFault(ms)
+  if (fault) faults.push(`${name}: ${fault}`)
+  return ms
+}
+
+/** Returns what is wrong with a time that calls wait for the ledger. */
+export function ledgerTimeFault(ms: unknown): string | undefined {
+  const isValid = Number.isInteger(ms) && (ms as number) >= 1 && (ms as number) <= MAX_LEDGER_MS
+  return isValid ? undefined : `must be whole milliseconds from 1 to ${MAX_LEDGER_MS}`
 }
 
 /** Returns what is wrong with an ADMIN_TOKEN, which may be `file:PATH`. */

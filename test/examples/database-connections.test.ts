@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { createGateway } from 'express-model-gateway/gateway'
 import { readSettings } from '../../examples/gateway/settings.ts'
 import { openDurableStores } from '../../examples/gateway/stores.ts'
-import { ConfigError, loadConfig } from '../../lib/index.ts'
+import { ConfigError, loadConfig, MemoryLedger } from '../../lib/index.ts'
+import type { SettlementResult } from '../../lib/ledger/index.ts'
 import { postgresUrl } from '../stores/sql/postgres-database.ts'
+import { assembledGateway } from '../support/assembled-gateway.ts'
+import { cleaningUp } from '../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../support/postgres-server.ts'
+import { chatAnswer, startUpstream } from '../support/scripted-upstream.ts'
 
 const CONFIG = {
   accounts: [{ id: 'a' }],
@@ -15,6 +20,54 @@ const CONFIG = {
   ],
 }
 const SILENT = { info() {}, warn() {}, error() {} }
+
+describe('how long calls wait for the ledger', () => {
+  const cleanUp = cleaningUp()
+
+  it('is as the environment or the program says', async () => {
+    const timesIn = (env: NodeJS.ProcessEnv) => {
+      const { ledgerStallMs, ledgerConfirmMs } = readSettings(env)
+      return [ledgerStallMs, ledgerConfirmMs]
+    }
+    assert.deepEqual(timesIn({}), [undefined, undefined])
+    assert.deepEqual(timesIn({ LEDGER_STALL_MS: '', LEDGER_CONFIRM_MS: '4000' }), [undefined, 4000])
+    const isFault = (...names: string[]) => {
+      return (error: unknown) =>
+        error instanceof ConfigError &&
+        error.faults.length === names.length &&
+        names.every((name, i) =>
+          error.faults[i]?.includes(`${name} must be whole milliseconds from 1 to 60000`),
+        )
+    }
+    for (const wrong of ['0', '1.5', '60001', 'long']) {
+      const env = { LEDGER_STALL_MS: wrong, LEDGER_CONFIRM_MS: wrong }
+      assert.throws(() => readSettings(env), isFault('LEDGER_STALL_MS:', 'LEDGER_CONFIRM_MS:'))
+    }
+    const wrong = { databaseUrl: 'memory:', ledgerStallMs: 0, ledgerConfirmMs: 0.5 }
+    await assert.rejects(createGateway(CONFIG, wrong), isFault('ledgerStallMs', 'ledgerConfirmMs'))
+  })
+
+  it('ends the wait of an answer for its charge', async (t) => {
+    const upstream = await startUpstream((res) => chatAnswer(res))
+    cleanUp.after(() => upstream.close())
+    const line = { ...CONFIG.lines[0], baseUrl: `${upstream.url}/v1` }
+    const price = { perRequest: '1' }
+    const config = { models: [{ id: 'm', kind: 'chat', price }], lines: [line] }
+    const { send } = await assembledGateway(cleanUp, config, { ledgerConfirmMs: 50 })
+    const written = Promise.withResolvers<readonly SettlementResult[]>()
+    t.mock.method(MemoryLedger.prototype, 'settle', () => written.promise)
+    const asked = performance.now()
+    const response = await send('/v1/chat/completions', {
+      model: 'm',
+      messages: [{ role: 'user', content: 'Hi' }],
+    })
+    const { error } = (await response.json()) as { error: { code: string } }
+    assert.equal(error.code, 'billing_unavailable')
+    assert.ok(performance.now() - asked < 1500)
+    t.mock.restoreAll()
+    written.resolve(['written'])
+  })
+})
 
 describe('the number of connections to Postgres', () => {
   it('is 24, or as the environment says', () => {

@@ -27,6 +27,7 @@ export interface AssembledGateway {
 export interface AssembledOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly adminToken?: string
+  readonly ledgerConfirmMs?: number
   readonly signInProvider?: NonNullable<GatewayOptions['signInProvider']>
 }
 
