@@ -169,6 +169,14 @@ export interface Ledger {
   leases(): Promise<readonly OpenLease[]>
 
   /**
+   * Returns all open leases to a process that looks for those that nobody renews; undefined if enough others do. A few
+   * are enough, and the leases of many processes are many rows. Optional: without it, every process looks.
+   *
+   * @param watcher the name of the process, the same each time.
+   */
+  watch?(watcher: string): Promise<readonly OpenLease[] | undefined>
+
+  /**
    * Returns what a lease holds to its wallet and closes it, unless it was renewed meanwhile.
    *
    * @param beats the value of {@link OpenLease.beats} when the lease was last seen.

@@ -41,9 +41,9 @@ const RULES: OptionRules<WebhookWatchOptions> = {
 }
 
 const BALANCES_EVERY_MS = 10_000
+const KEYS_EVERY_MS = 60_000
 /** Overlaps, so that no spending falls between two looks. */
 const BALANCES_SINCE_MS = 120_000
-const KEYS_EVERY_MS = 60_000
 const KEYS_AT_A_TIME = 100
 const DAY_MS = 86_400_000
 const KEY_NOTICE_MS = 7 * DAY_MS
@@ -73,6 +73,8 @@ export class WebhookWatch {
   readonly #timer: NodeJS.Timeout
   #round: Promise<void> | undefined
   #failing = false
+  /** When this process asks again whether it is its turn: each asking is a write to a row that all processes share. */
+  readonly #askedAgainAt = { balances: 0, keys: 0 }
   /** Since when balances are looked at, until all are told. */
   #balancesSince: number | undefined
   #closed = false
@@ -135,15 +137,22 @@ export class WebhookWatch {
 
   async #lookUp(facts: WatchedFacts): Promise<void> {
     const now = this.#now()
-    if (await this.#outbox.takeTurn('balances', now, BALANCES_EVERY_MS))
+    if (await this.#takeTurn('balances', now, BALANCES_EVERY_MS))
       this.#balancesSince ??= now - BALANCES_SINCE_MS
     if (this.#balancesSince !== undefined) {
       const balances = await facts.balances(this.#balancesSince, BALANCES_AT_A_TIME)
       for (const balance of balances) if (!this.#closed) await this.#tellBalance(balance, now)
       if (balances.length < BALANCES_AT_A_TIME) this.#balancesSince = undefined
     }
-    if (!this.#closed && (await this.#outbox.takeTurn('keys', now, KEYS_EVERY_MS)))
-      await this.#tellKeys(facts, now)
+    if (!this.#closed && (await this.#takeTurn('keys', now, KEYS_EVERY_MS))) await this.#tellKeys(facts, now)
+  }
+
+  /** Whether it is this process's turn. While it is another's, asks twice in that time: the other may have ended. */
+  async #takeTurn(name: 'balances' | 'keys', now: number, everyMs: number): Promise<boolean> {
+    if (now < this.#askedAgainAt[name]) return false
+    const isOurs = await this.#outbox.takeTurn(name, now, everyMs)
+    this.#askedAgainAt[name] = now + (isOurs ? everyMs : everyMs / 2)
+    return isOurs
   }
 
   async #tellBalance({ account, balance, threshold }: WatchedBalance, at: number): Promise<void> {

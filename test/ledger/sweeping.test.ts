@@ -1,57 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { OpenLease } from '../../lib/ledger/index.ts'
-import { LeaseSweeper } from '../../lib/ledger/pool/lease-sweeper.ts'
-import { LedgerHealth } from '../../lib/ledger/pool/ledger-health.ts'
-import { recordingLogger } from '../support/app-server.ts'
-import { turns, VirtualClock } from './virtual-clock.ts'
-
-const DOWN = new Error('the ledger is down')
-
-/** A sweeper on a ledger that only lists leases and notes which are swept. */
-function sweeper() {
-  const clock = new VirtualClock()
-  const logger = recordingLogger()
-  const health = new LedgerHealth({ clock, logger, times: { stallMs: 500 }, onAwayChange: () => {} })
-  const open = new Map<string, number>()
-  const own = new Set<string>()
-  const swept: [id: string, beats: number, at: number][] = []
-  const world = {
-    clock,
-    logger,
-    health,
-    open,
-    own,
-    swept,
-    polls: [] as number[],
-    fails: false,
-    /** What listing waits for. */
-    listing: undefined as Promise<void> | undefined,
-    /** Takes part in each sweep. */
-    onSweep: (_id: string): boolean | Promise<boolean> => true,
-  }
-  const leases = async (): Promise<OpenLease[]> => {
-    world.polls.push(clock.now())
-    await world.listing
-    if (world.fails) throw DOWN
-    return Array.from(open, ([id, beats]) => {
-      return { id, wallet: 'account:acme', owner: `owner of ${id}`, held: 5n, beats, renewedAt: 0 }
-    })
-  }
-  const sweep = async (id: string, beats: number) => {
-    swept.push([id, beats, clock.now()])
-    const done = await world.onSweep(id)
-    if (done) open.delete(id)
-    return done
-  }
-  const kept = () => own
-  return {
-    ...world,
-    world,
-    sweeper: new LeaseSweeper({ ledger: { leases, sweep }, clock, logger, health, kept }),
-    ids: () => swept.map(([id]) => id),
-  }
-}
+import { DOWN, sweeper } from './lone-sweeper.ts'
+import { turns } from './virtual-clock.ts'
 
 describe('a lease that nobody renews', () => {
   it('is returned at the first look thirty seconds after it was first seen, with a line', async () => {
@@ -150,6 +100,19 @@ describe('a lease that nobody renews', () => {
       await clock.advance(1000)
       assert.equal(swept.length, 1)
     }
+  })
+
+  it('is left to others while enough of them look, and is watched from when they do not', async () => {
+    const { clock, open, swept, world } = sweeper()
+    open.set('left', 1)
+    await clock.advance(15_000)
+    world.areEnough = true
+    await clock.advance(3000)
+    world.areEnough = false
+    await clock.advance(30_000)
+    assert.deepEqual(swept, [])
+    await clock.advance(3000)
+    assert.equal(swept.length, 1)
   })
 
   it('is watched anew after a look that took more than five seconds', async () => {

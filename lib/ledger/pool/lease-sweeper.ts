@@ -1,11 +1,14 @@
 import type { Logger } from '../../core/call/index.ts'
-import type { Ledger, OpenLease } from '../ledger.ts'
+import type { OpenLease } from '../ledger.ts'
 import type { Clock } from './clock.ts'
 import type { LedgerHealth } from './ledger-health.ts'
+import type { TimelyLedger } from './timely-ledger.ts'
 
 /** The parts that {@link LeaseSweeper} works with. */
 export interface LeaseSweeperDeps {
-  readonly ledger: Pick<Ledger, 'leases' | 'sweep'>
+  readonly ledger: Pick<TimelyLedger, 'watch' | 'sweep'>
+  /** The name of this process. */
+  readonly owner: string
   readonly clock: Clock
   readonly logger: Logger
   readonly health: LedgerHealth
@@ -27,7 +30,7 @@ const MORE_MS = 100
 /**
  * Returns leases that nobody renews: those of processes that died, and those that this process gave up. It sweeps a
  * lease only after it has seen no renewal for thirty seconds without an interruption, so that after an outage all
- * processes renew before any of them sweeps.
+ * processes renew before any of them sweeps. While enough other processes look, it only asks whether they still do.
  */
 export class LeaseSweeper {
   readonly #deps: LeaseSweeperDeps
@@ -72,13 +75,14 @@ export class LeaseSweeper {
 
   /** Returns the leases that have not been renewed for long enough. */
   async #poll(): Promise<OpenLease[]> {
-    const { ledger, clock, kept } = this.#deps
+    const { ledger, owner, clock, kept } = this.#deps
     const askedAt = clock.now()
     if (askedAt - this.#seenAt > GAP_MS) this.#watched.clear()
-    const open = await ledger.leases()
+    const open = await ledger.watch(owner)
     const now = clock.now()
-    if (now - askedAt > GAP_MS) this.#watched.clear()
+    if (!open || now - askedAt > GAP_MS) this.#watched.clear()
     this.#seenAt = now
+    if (!open) return []
     const own = kept()
     const others = open.filter(({ id }) => !own.has(id))
     this.#forgetAllBut(new Set(others.map(({ id }) => id)))

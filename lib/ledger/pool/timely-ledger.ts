@@ -51,6 +51,10 @@ export class TimelyLedger implements Ledger {
     return this.#inTime(this.#ledger.leases())
   }
 
+  watch(watcher: string): Promise<readonly OpenLease[] | undefined> {
+    return this.#inTime(this.#ledger.watch?.(watcher) ?? this.#ledger.leases())
+  }
+
   sweep(lease: string, beats: number): Promise<boolean> {
     return this.#inTime(this.#ledger.sweep(lease, beats))
   }

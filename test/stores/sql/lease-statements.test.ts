@@ -5,6 +5,7 @@ import type { LeaseChange, WalletId } from '../../../lib/ledger/index.ts'
 import { changeLease, type LeaseRecord, sweepLease, type WalletFigures } from '../../../lib/ledger/lease.ts'
 import { SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { saveLeases } from '../../../lib/stores/sql/ledger/sql-ledger-rows.ts'
+import { leaseOf } from '../../contracts/ledger-money.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
@@ -128,5 +129,38 @@ describe('the statements for leases on Postgres', { skip: WITHOUT_POSTGRES }, ()
     assert.ok(one?.some(({ moved }) => moved > 0n))
     const openings = (answers: typeof one) => answers?.filter(({ open }) => open).map(({ moved }) => moved)
     for (const other of others) assert.deepEqual(openings(other), openings(one))
+  })
+
+  it('show open leases to three processes, and to others once one of these has not asked for ten seconds', async (t) => {
+    const db = await open(t, await postgresUrl())
+    const ledger = new SqlLedger(db)
+    const asked = async (watchers: string) => {
+      const shown = await Promise.all(
+        [...watchers].map(async (one) => ((await ledger.watch(one)) ? one : '')),
+      )
+      return shown.join('')
+    }
+    const passed = (ms: number) =>
+      db
+        .updateTable('lease_watchers')
+        .set(({ eb }) => ({ seen_at: eb('seen_at', '-', BigInt(ms)) }))
+        .execute()
+    assert.deepEqual(await ledger.watch('a'), [])
+    await ledger.deposit('acme', 1000n, 'first', 1)
+    const lease = await leaseOf(ledger, 'account:acme', 5n)
+    assert.deepEqual(await ledger.watch('a'), await ledger.leases())
+    assert.equal((await ledger.watch('a'))?.[0]?.id, lease)
+    assert.equal((await asked('bcdef')).length, 2, 'at once, and none waits for another')
+    const three = await asked('abcdef')
+    assert.equal(three.length, 3)
+    const [first = '', second = '', third = ''] = three
+    const others = [...'abcdef'].filter((one) => !three.includes(one)).join('')
+    await passed(9000)
+    assert.equal(await asked(others + first + second), first + second)
+    await passed(2000)
+    assert.equal((await asked(others)).length, 1, 'in place of the third')
+    assert.equal(await asked(first + second + third), first + second)
+    await passed(-60_000)
+    assert.equal((await asked(others)).length, 3, 'the clock of the database was set back')
   })
 })

@@ -108,6 +108,7 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
       return () => ledger.renew(ids, NOW)
     })
     takes(1, 'leases that are listed', async () => () => ledger.leases())
+    takes(1, 'leases that are watched', async () => () => ledger.watch('p'))
     takes(1, 'leases that are swept', async () => {
       const ids = [await lease(), await lease()]
       return () => Promise.all(ids.map((id) => ledger.sweep(id, 1)))

@@ -21,6 +21,7 @@ const TABLES = [
   'idempotency: id text*, owner text!, fingerprint text!, state text!, expires_at bigint!, answer text',
   'kept_things: kind text*, id text*, account text*, key text, line text!, model text, tokens bigint!, created_at bigint!, expires_at bigint',
   'keys: id text*, account text!, secret_hash text!, enabled integer!, expires_at bigint, allow_ips text, allow_models text, rpm bigint, tpm bigint, created_at bigint!, name text, note text, tags text, previous_hash text, previous_until bigint, last_used_at bigint',
+  'lease_watchers: place integer*, owner text, seen_at bigint!',
   'leases: id text*, wallet text!, owner text!, held bigint!, seq integer!, last_moved bigint!, beats integer!, renewed_at bigint!, ended text, ended_at bigint',
   'line_switches: line text*, enabled integer!',
   'operator_sessions: id text*, secret_hash text!, name text!, roles text!, created_at bigint!, expires_at bigint!',

@@ -48,7 +48,14 @@ describe('the leases of a process that died with very many of them', { timeout: 
       }
       const [clock, logger] = [hurriedClock(), recordingLogger()]
       const health = new LedgerHealth({ clock, logger, times: { stallMs: 500 }, onAwayChange: () => {} })
-      const sweeper = new LeaseSweeper({ ledger, clock, logger, health, kept: () => new Set() })
+      const sweeper = new LeaseSweeper({
+        ledger,
+        owner: 'lone',
+        clock,
+        logger,
+        health,
+        kept: () => new Set(),
+      })
       t.after(() => sweeper.close())
       await until(() => sweeper.swept > 0, 'the first', 60_000)
       const [startedAt, before] = [performance.now(), sweeper.swept]

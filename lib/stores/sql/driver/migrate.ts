@@ -26,6 +26,7 @@ import * as webhookPositions from './migrations/0025-webhook-positions.ts'
 import * as partitionBounds from './migrations/0026-partition-bounds.ts'
 import * as partitionChecks from './migrations/0026-partition-checks.ts'
 import * as partitions from './migrations/0026-partitions.ts'
+import * as leaseWatchers from './migrations/0029-lease-watchers.ts'
 import type { Database } from './tables.ts'
 
 /** All migrations, in the order of their names. A released migration is never edited: the next change is a new one. */
@@ -54,6 +55,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0026-partition-bounds': partitionBounds,
   '0026-partition-checks': partitionChecks,
   '0026-partitions': partitions,
+  '0029-lease-watchers': leaseWatchers,
 }
 
 /** A migration whose name ends so changes what older versions read or write. All others only add. */

@@ -10,6 +10,7 @@ import type {
   DepositsTable,
   HoldsTable,
   LeasesTable,
+  LeaseWatchersTable,
   VoidsTable,
   WalletsTable,
 } from '../ledger/ledger-tables.ts'
@@ -172,6 +173,7 @@ export interface Tables extends WebhookTables {
   wallets: WalletsTable
   deposits: DepositsTable
   leases: LeasesTable
+  lease_watchers: LeaseWatchersTable
   charges: ChargesTable
   voids: VoidsTable
   holds: HoldsTable

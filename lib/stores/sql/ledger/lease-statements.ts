@@ -1,3 +1,4 @@
+import type { WalletId } from '../../../ledger/index.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 
 /*
@@ -98,4 +99,30 @@ export const SWEEP_LEASES = RowStatement.steps<{ id: string }>(
       where found.id = back.wallet`,
   },
   `select id from due where ended is null or ended = 'swept'`,
+)
+
+/** An open lease; without an id if there is none. */
+interface WatchedRow {
+  readonly id: string | null
+  readonly wallet: WalletId
+  readonly owner: string
+  readonly held: bigint
+  readonly beats: number
+  readonly renewed_at: bigint
+}
+
+/** Takes or keeps a place of those that watch leases, and returns these; nothing if all places are taken. */
+export const WATCH_LEASES = RowStatement.steps<WatchedRow>(
+  { watcher: 'text', gone_ms: 'bigint' },
+  {
+    clock: 'select (extract(epoch from clock_timestamp()) * 1000)::bigint as now',
+    place: `select found.place from given cross join clock
+        join lease_watchers as found on found.owner = given.watcher or abs(now - found.seen_at) > given.gone_ms
+      order by found.owner = given.watcher desc nulls last, found.place limit 1
+      for update of found skip locked`,
+    taken: `update lease_watchers as found set owner = given.watcher, seen_at = now
+      from place cross join given cross join clock where found.place = place.place returning found.place`,
+  },
+  `select leases.id, wallet, leases.owner, held, beats, renewed_at
+    from taken left join leases on ended_at is null order by leases.id`,
 )

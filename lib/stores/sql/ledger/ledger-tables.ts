@@ -43,6 +43,14 @@ export interface LeasesTable {
   ended_at: bigint | null
 }
 
+/** The places of the processes that look for leases nobody renews. */
+export interface LeaseWatchersTable {
+  place: number
+  owner: string | null
+  /** When it has looked last, by the clock of the database. */
+  seen_at: bigint
+}
+
 /** Voided charges; the amount is 0 for a void that came before its charge. Rows are only added. */
 export interface VoidsTable {
   request_id: string

@@ -6,7 +6,7 @@ import { lockFreeRows } from '../driver/row-locks.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
 import { isNotWritten } from '../driver/write-together.ts'
-import { CHANGE_LEASES, SWEEP_LEASES } from './lease-statements.ts'
+import { CHANGE_LEASES, SWEEP_LEASES, WATCH_LEASES } from './lease-statements.ts'
 import { freeAbandonedHolds } from './sql-ledger-holds.ts'
 import { type LockedWallet, lockLeases, lockWallets, saveLeases, saveWallets } from './sql-ledger-rows.ts'
 
@@ -14,6 +14,8 @@ const CHUNK_LEASES = 1000
 /** Most ended leases deleted at a time. */
 const MAX_DELETED = 1000
 const TIDY_EVERY_MS = 60_000
+/** After this time, another process takes the place of one that watched leases. By the clock of the database. */
+const WATCHER_GONE_MS = 10_000
 
 const renewing = (locks: true | 'free ones') =>
   RowStatement.update<{ id: string }>(
@@ -75,6 +77,16 @@ export class Leasing {
       .orderBy('id')
       .execute()
     return rows.map(({ renewed_at, ...lease }) => ({ ...lease, renewedAt: Number(renewed_at) }))
+  }
+
+  /** Lists all open leases for a process that has one of the places of those that watch. SQLite's processes are few: all have. */
+  async watch(db: Database, watcher: string): Promise<OpenLease[] | undefined> {
+    if (!isPostgres(db)) return this.list(db)
+    const { rows } = await WATCH_LEASES.run(db, [[watcher, WATCHER_GONE_MS]])
+    if (rows.length === 0) return undefined
+    return rows.flatMap(({ id, renewed_at, ...lease }) =>
+      id === null ? [] : [{ id, ...lease, renewedAt: Number(renewed_at) }],
+    )
   }
 
   /** Sweeps with all others that are asked for in this turn of the event loop, in one transaction. */

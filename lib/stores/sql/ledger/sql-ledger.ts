@@ -96,6 +96,10 @@ export class SqlLedger implements Ledger, LedgerBooks {
     return this.#leasing.list(this.#db)
   }
 
+  watch(watcher: string): Promise<readonly OpenLease[] | undefined> {
+    return this.#leasing.watch(this.#db, watcher)
+  }
+
   sweep(lease: string, beats: number): Promise<boolean> {
     return this.#leasing.sweep(this.#db, lease, beats)
   }
