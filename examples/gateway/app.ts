@@ -1,4 +1,5 @@
-import express, { type Express } from 'express'
+import type { RequestListener } from 'node:http'
+import express, { type Express, type RequestHandler } from 'express'
 import {
   adminAccess,
   authenticate,
@@ -39,6 +40,7 @@ import { mountAdmin } from './admin-endpoints.ts'
 import { AZURE_ROOT, type ChainOf, mountAzure } from './azure-paths.ts'
 import { browserAccess } from './browser-access.ts'
 import { mountCallerPages } from './caller-pages.ts'
+import { servingDirectly } from './direct-calls.ts'
 import { freshLineFigures } from './fresh-line-figures.ts'
 import type { GatewayParts } from './gateway-parts.ts'
 import { accessLog } from './json-log.ts'
@@ -58,6 +60,8 @@ import { runWebhooks } from './webhooks.ts'
 /** The gateway as an Express app, and how to end what it keeps open. */
 export interface Assembly {
   readonly app: Express
+  /** Serves the app on a server of its own. */
+  readonly serve: RequestListener
   /** The app of operators, with the console, `/admin` and `/metrics`: the same one, or one of its own. */
   readonly desk: Express
   /** Answers what is no valid HTTP. */
@@ -160,8 +164,8 @@ export function assemble({
     onStoreChange: guarded.idempotency.onChange,
   })
   const bill = billingGuard({ pool, catalog, budgets })
-  if (config.cors) {
-    const access = browserAccess(config.cors)
+  const access = config.cors && browserAccess(config.cors)
+  if (access) {
     // A preflight has no key, and is answered here.
     app.options(
       CALLERS_PATHS.map((path) => `${path}/*rest`),
@@ -170,7 +174,7 @@ export function assemble({
     )
     app.use([...CALLERS_PATHS, AZURE_ROOT], access)
   }
-  // Most calls are these. They come first, because every layer that stands before a route costs each of its calls 1 KB.
+  // They come first, because every layer that stands before a route costs each of its calls 1 KB.
   const own = references({ kept })
   const chainOf: ChainOf = (naming) => {
     const read = readRequest({ ...bodies, ...naming, before: [limit, bill] })
@@ -218,13 +222,21 @@ export function assemble({
   const reach = { lineFigures, peers, allowPrivate }
   mountAdmin(desk, { access: admin, stores, authority, catalog, lines, switches, ...reach })
 
-  for (const each of new Set([app, desk])) each.use(unknownPath(), errorEnvelope({ logger }))
+  const answerError = errorEnvelope({ logger })
+  for (const each of new Set([app, desk])) each.use(unknownPath(), answerError)
+
+  // Most calls are these.
+  const direct = OPERATIONS.map((operation): [string, RequestHandler[]] => [
+    operation.path,
+    [...(access ? [access] : []), ...chainOf({ operation }), unknownPath()],
+  ])
 
   const refused = newApp()
-  refused.use(begin, observe, log, refuseUnparsed(), errorEnvelope({ logger }))
+  refused.use(begin, observe, log, refuseUnparsed(), answerError)
 
   return {
     app,
+    serve: servingDirectly(app, new Map(direct), answerError),
     desk,
     refused,
     // A store that is away is asked again every other second, and told of in the log.

@@ -5,7 +5,7 @@ import type { Express } from 'express'
 import { ConfigError, type Logger, loadConfig } from 'express-model-gateway'
 import { ConfigReload } from './config-reload.ts'
 import type { Connections } from './http-server.ts'
-import { httpServer } from './http-server.ts'
+import { HTTP_BOUNDS, httpServer } from './http-server.ts'
 import { jsonLog } from './json-log.ts'
 import { openLimitStores } from './limit-stores.ts'
 import { readObservability } from './observability-settings.ts'
@@ -102,7 +102,7 @@ export async function createGateway(config: object, options: GatewayOptions = {}
   const limits = await openLimitStores(redisUrl, logger)
   const observability = metrics ? readObservability(env, []) : undefined
   const opened = await openGateway({ config: valid, limits, observability, logger, ...more })
-  const { app, refused, upgrades, readiness } = opened
+  const { app, serve, refused, upgrades, readiness } = opened
   const servers: { readonly server: Server; readonly connections: Connections }[] = []
   let closed: Promise<void> | undefined
   let source = config
@@ -130,7 +130,7 @@ export async function createGateway(config: object, options: GatewayOptions = {}
 
   return Object.assign(app, {
     listen(...listenOn: [ListenOptions?]): Server {
-      const bounded = httpServer(app, refused)
+      const bounded = httpServer(app, refused, HTTP_BOUNDS, serve)
       servers.push(bounded)
       return bounded.server.on('upgrade', upgrades.handle).listen(...listenOn)
     },

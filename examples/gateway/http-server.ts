@@ -38,11 +38,13 @@ export interface BoundedServer {
  * Creates an HTTP server with limits for its callers.
  *
  * @param refused answers what is no valid HTTP.
+ * @param serve serves the app. Defaults to the app itself.
  */
 export function httpServer(
   app: Express,
   refused: Express,
   bounds: ServerOptions = HTTP_BOUNDS,
+  serve: RequestListener = app,
 ): BoundedServer {
   const server = createServer({
     ...bounds,
@@ -50,7 +52,7 @@ export function httpServer(
     shouldUpgradeCallback: isWebSocketRequest,
   })
   const connections = new Connections(server)
-  const listeners = serverRefusals(connections.guarding(app), connections.guarding(refused))
+  const listeners = serverRefusals(connections.guarding(serve), connections.guarding(refused))
   for (const [event, listener] of Object.entries(listeners)) server.on(event, listener)
   // By default Node silently drops headers beyond a number. Here only maxHeaderSize limits them.
   server.maxHeadersCount = 0

@@ -5,7 +5,7 @@ import { err as serializedError } from 'pino-std-serializers'
 import sonicBoom from 'sonic-boom'
 
 /** Control, format and separator characters: they could command a terminal or break lines, and JSON leaves many as they are. */
-const NOT_TEXT = /[[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]--\n]/gv
+const NOT_TEXT = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gv
 
 /** Of pino, so that its tools read these lines. */
 const LEVELS: Readonly<Record<string, number>> = {
@@ -19,7 +19,10 @@ const LEVELS: Readonly<Record<string, number>> = {
 
 /** How long lines of the level `info` wait for others, so that one system call writes them all. */
 const GATHER_MS = 10
-const MAX_GATHERED_LENGTH = 16_384
+const GATHERED_BYTES = 32_768
+/** The most bytes that an element of a string takes in UTF-8. */
+const BYTES_PER_UNIT = 3
+const COMMA = 0x2c
 
 /**
  * Returns a logger that writes one JSON object per line to the standard output, with pino's members. Texts of callers are
@@ -31,15 +34,11 @@ const MAX_GATHERED_LENGTH = 16_384
 export function jsonLog(level: string): Logger {
   const write = gatheredOutput()
   const least = LEVELS[level] ?? Number.POSITIVE_INFINITY
-  const source = `,"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`
   const logAt = (name: keyof Logger): Logger[typeof name] => {
     const severity = LEVELS[name] as number
     if (severity < least) return () => {}
     const begin = `{"level":${severity},"time":`
-    return (fields, message) => {
-      const line = `${begin}${Date.now()}${source}${membersOf(fields)},"msg":${JSON.stringify(message)}}\n`
-      write(line, name !== 'info')
-    }
+    return (fields, message) => write(begin, fields, message, name !== 'info')
   }
   return { info: logAt('info'), warn: logAt('warn'), error: logAt('error') }
 }
@@ -75,43 +74,67 @@ export function accessLog(logger: Logger): (call: Call) => void {
  * Returns a function that writes a line to the standard output, at once or with the lines that follow it. Lines that
  * wait when the process exits are written then.
  */
-function gatheredOutput(): (line: string, atOnce: boolean) => void {
-  const output = new sonicBoom.SonicBoom({ fd: 1 })
+function gatheredOutput(): (begin: string, fields: object, message: string, atOnce: boolean) => void {
+  const output = new sonicBoom.SonicBoom({ fd: 1, contentMode: 'buffer' })
+  // Its types know texts only.
+  const send = output.write.bind(output) as unknown as (bytes: Buffer) => boolean
+  const source = `,"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`
   let readable = true
   output.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     // Nobody reads the log any more, which is no reason to end.
     readable = false
   })
-  let lines = ''
+  // Lines are not joined as strings: each would be copied once more.
+  const gathered = Buffer.allocUnsafe(GATHERED_BYTES)
+  let used = 0
   const flush = (): void => {
-    if (lines === '') return
-    const text = lines.replace(NOT_TEXT, escaped)
-    lines = ''
-    if (readable) output.write(text)
+    if (used > 0 && readable) send(Buffer.from(gathered.subarray(0, used)))
+    used = 0
   }
   process.on('exit', () => {
     flush()
     if (readable) output.flushSync()
   })
-  return (line, atOnce) => {
-    if (lines === '' && !atOnce) setTimeout(flush, GATHER_MS).unref()
-    lines += line
-    if (atOnce || lines.length > MAX_GATHERED_LENGTH) flush()
+  return (begin, fields, message, atOnce) => {
+    const members = jsonOf(fields)
+    const end = jsonOf(message)
+    const most = BYTES_PER_UNIT * (members.length + end.length) + begin.length + source.length + 64
+    if (used + most > GATHERED_BYTES) flush()
+    if (used === 0 && !atOnce) setTimeout(flush, GATHER_MS).unref()
+    const line = most > GATHERED_BYTES ? Buffer.allocUnsafe(most) : gathered
+    let at = line === gathered ? used : 0
+    at += line.write(begin, at)
+    at += line.write(String(Date.now()), at)
+    at += line.write(source, at)
+    if (members !== '{}') {
+      const from = at
+      // Its braces give way to the commas around its members.
+      at += line.write(members, at) - 1
+      line[from] = COMMA
+    }
+    at += line.write(',"msg":', at)
+    at += line.write(end, at)
+    at += line.write('}\n', at)
+    if (line === gathered) used = at
+    else if (readable) send(line.subarray(0, at))
+    if (atOnce) flush()
   }
 }
 
-/** Returns the fields as JSON members, with a leading comma. It never throws: fields that are not JSON become text. */
-function membersOf(fields: object & { err?: unknown }): string {
+/** Returns a value as JSON. It never throws: what is not JSON becomes text. */
+function jsonOf(value: string | (object & { err?: unknown })): string {
   let json: string
   try {
     json = JSON.stringify(
-      fields.err instanceof Error ? { ...fields, err: serializedError(fields.err) } : fields,
+      typeof value === 'object' && value.err instanceof Error
+        ? { ...value, err: serializedError(value.err) }
+        : value,
     )
   } catch {
-    json = JSON.stringify({ fields: inspect(fields) })
+    json = JSON.stringify({ fields: inspect(value) })
   }
-  return json === '{}' ? '' : `,${json.slice(1, -1)}`
+  return json.search(NOT_TEXT) < 0 ? json : json.replace(NOT_TEXT, escaped)
 }
 
 /** Escapes a character as JSON does, so that a JSON parser restores it. */

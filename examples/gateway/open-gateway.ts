@@ -40,7 +40,7 @@ export interface OpenGatewayOptions {
 }
 
 /** A gateway with its stores, which waits for requests. */
-export interface OpenGateway extends Pick<Assembly, 'app' | 'desk' | 'refused' | 'upgrades'> {
+export interface OpenGateway extends Pick<Assembly, 'app' | 'serve' | 'desk' | 'refused' | 'upgrades'> {
   readonly readiness: Readiness
   /** Applies the members of a config that can change without a restart; never rejects. */
   reload(config: GatewayConfig): Promise<void>
@@ -150,6 +150,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
   await limits.tried
   return {
     app: assembly.app,
+    serve: assembly.serve,
     desk: assembly.desk,
     refused: assembly.refused,
     upgrades: assembly.upgrades,

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
 import type { Addresses } from './addresses.ts'
-import { httpServer } from './http-server.ts'
+import { HTTP_BOUNDS, httpServer } from './http-server.ts'
 import type { LimitStores } from './limit-stores.ts'
 import { openGateway } from './open-gateway.ts'
 import type { Peers } from './peers.ts'
@@ -52,7 +52,7 @@ export async function startServing({
     peers,
   })
   const { refused, upgrades, readiness } = gateway
-  const callers = httpServer(gateway.app, refused)
+  const callers = httpServer(gateway.app, refused, HTTP_BOUNDS, gateway.serve)
   callers.server.on('upgrade', upgrades.handle)
   const servers = [callers]
   try {

@@ -7,7 +7,7 @@ import type { ExchangeEnd, Failure, Fault } from './attempt/failure.ts'
 import type { Candidate, CandidateList, RetryBudget } from './candidates/candidate.ts'
 import { filterCandidates, noCandidateError, unavailable } from './candidates/filters.ts'
 import type { RoutingSettings } from './candidates/routing-options.ts'
-import { orderCandidates } from './candidates/strategies.ts'
+import { orderCandidates, STRATEGIES } from './candidates/strategies.ts'
 import { verdict } from './candidates/verdict.ts'
 import type { Ticket } from './lines/circuit.ts'
 import type { LineState, ModelState } from './lines/line-state.ts'
@@ -68,7 +68,10 @@ export async function tryCandidates<End extends ExchangeEnd>(
   const trace = call.routing as RoutingTrace
   const { request } = policy
   const account = call.principal?.accountId ?? ''
-  const ordered = orderCandidates(filterCandidates(all, call, policy, trace.eliminated), strategy, call)
+  const left = filterCandidates(all, call, policy, trace.eliminated)
+  // They are listed by priority.
+  const isInOrder = strategy === STRATEGIES.priority && !call.request?.constraint
+  const ordered = isInOrder ? left : orderCandidates(left, strategy, call)
   budget.noteCall()
   const startedAt = performance.now()
   /** All attempts share the largest total clock; only the first has its own. */

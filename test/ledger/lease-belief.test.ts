@@ -76,10 +76,10 @@ describe('a lease that a process has', () => {
   it('grants what is free and what is reserved, and is empty once no charge draws on it either', () => {
     const lease = opened()
     assert.equal(lease.empty, true)
-    Object.assign(lease, { granted: 5n, reserved: 3n })
-    assert.equal(lease.free, 2n)
+    Object.assign(lease, { free: 2n, reserved: 3n })
+    assert.equal(lease.granted, 5n)
     assert.equal(lease.empty, false)
-    Object.assign(lease, { granted: 0n, reserved: 0n, drawing: 1 })
+    Object.assign(lease, { free: 0n, reserved: 0n, drawing: 1 })
     assert.equal(lease.empty, false)
   })
 

@@ -58,8 +58,13 @@ const LARGE = 256 * 1024
 export function parseJsonObject(text: string, tally?: JsonTally): JsonObject | undefined {
   const raw = Buffer.from(text)
   if (jsonExcess(raw, tally) !== undefined) return undefined
-  const value = raw.length > LARGE ? withoutLoneSurrogates(parsed(text), raw) : parsed(text)
-  return isJsonObject(value) ? value : undefined
+  try {
+    const parsed = parseExactly(text)
+    const value = raw.length > LARGE ? withoutLoneSurrogates(parsed, raw) : parsed
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /**
@@ -75,16 +80,17 @@ const UNREAD = 'logprobs'
  * @param raw the bytes of the text, if they are at hand.
  */
 export function parseJson(text: string, raw?: Buffer): unknown {
-  if (text.length < SURELY_WITHIN) return parsed(text)
-  const bytes = raw ?? Buffer.from(text)
-  if (jsonExcess(bytes) === undefined) return parsed(text)
-  const less = withoutMember(bytes, UNREAD)
-  return jsonExcess(less) === undefined ? parsed(less.toString()) : undefined
-}
-
-function parsed(text: string): unknown {
+  let read = text
+  if (text.length >= SURELY_WITHIN) {
+    const bytes = raw ?? Buffer.from(text)
+    if (jsonExcess(bytes) !== undefined) {
+      const less = withoutMember(bytes, UNREAD)
+      if (jsonExcess(less) !== undefined) return undefined
+      read = less.toString()
+    }
+  }
   try {
-    return parseExactly(text)
+    return parseExactly(read)
   } catch {
     return undefined
   }

@@ -6,8 +6,8 @@ const USABLE_MS = 25_000
 /** A lease of this process. As far as is known, the ledger has `granted` and what is drawn in it. */
 export class HeldLease {
   readonly id: string
-  /** The amount in the lease for the calls of this process. */
-  granted = 0n
+  /** The amount for further calls. */
+  free = 0n
   /** The amount that is held for running calls. */
   reserved = 0n
   /** The number of charges that have drawn on it and that the ledger has not confirmed. */
@@ -24,9 +24,9 @@ export class HeldLease {
     this.id = id
   }
 
-  /** The amount for further calls. */
-  get free(): bigint {
-    return this.granted - this.reserved
+  /** The amount in the lease for the calls of this process. */
+  get granted(): bigint {
+    return this.free + this.reserved
   }
 
   /** Whether nothing uses the lease. */

@@ -85,8 +85,9 @@ export class WalletLease {
     const lease = this.#lease
     this.#usedAt = now
     if (!lease || this.snapshot.limited === false || lease.free < amount) return undefined
+    const free = lease.free - amount
+    lease.free = free
     lease.reserved += amount
-    const { free } = lease
     this.#policy.admitted(amount, lease.reserved, free)
     if (free < this.#low) {
       this.#low = free / 2n
@@ -99,6 +100,7 @@ export class WalletLease {
   release(lease: HeldLease | undefined, amount: bigint): void {
     if (!lease) return
     lease.reserved -= amount
+    lease.free += amount
     this.#cameBack()
   }
 
@@ -110,14 +112,18 @@ export class WalletLease {
    */
   draw(lease: HeldLease | undefined, amount: bigint, cost: bigint): HeldDraw | undefined {
     this.#policy.spent += cost
-    if (lease) lease.reserved -= amount
     const held = lease ?? this.#lease
-    // A lost lease has no free amount.
-    const most = held ? (held.lost ? amount : held.free) : 0n
-    const drawn = cost < most ? cost : most
+    let drawn = 0n
+    if (held) {
+      const free = lease ? held.free + amount : held.free
+      // A lost lease has no free amount.
+      const most = held.lost ? amount : free
+      drawn = cost < most ? cost : most
+      held.free = free - drawn
+      if (lease) lease.reserved -= amount
+    }
     this.#cameBack()
     if (!held || drawn === 0n) return undefined
-    held.granted -= drawn
     held.drawing++
     if (held.lost) this.#deps.figures.overruns++
     return { lease: held.id, wallet: this.wallet, amount: drawn, from: this, held }
@@ -126,7 +132,7 @@ export class WalletLease {
   /** Records that a drawn amount was taken by the ledger or, if `returned`, is still in the lease. */
   drawn({ held, amount }: HeldDraw, returned: boolean): void {
     held.drawing--
-    if (returned) held.granted += amount
+    if (returned) held.free += amount
     // A call that ends after the close may have emptied the lease, which must be closed then.
     if (returned || this.#deps.closing) this.#cameBack()
   }
@@ -147,7 +153,7 @@ export class WalletLease {
     this.#lease ??= new HeldLease(this.#deps.newLeaseId())
     const lease = this.#lease
     if (change.kind === 'give') {
-      lease.granted -= change.amount
+      lease.free -= change.amount
       this.#policy.restart()
     }
     lease.seq++
@@ -164,7 +170,7 @@ export class WalletLease {
     this.snapshot.update(state, at.now)
     if (lost) this.drop(lease)
     else if (change.change.kind === 'take') {
-      lease.granted += moved
+      lease.free += moved
       // The lease was not opened: its first change may be asked for again.
       if (moved === 0n && lease.seq === 1) lease.seq = 0
       this.#policy.taken(moved, change.change.need)

@@ -1,6 +1,7 @@
-import type { IncomingMessage, ServerOptions } from 'node:http'
+import type { ServerOptions } from 'node:http'
 import type { Express } from 'express'
 import { http } from '../../core/call/node-http.ts'
+import { listingResponse } from './listed-headers.ts'
 
 /**
  * Returns classes for `http.createServer` whose instances have the prototypes of an Express app from the start.
@@ -20,14 +21,16 @@ export function messageClassesOf(
 ): Required<Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>> {
   // Derived classes rather than functions: V8 then allocates Node's own members at once.
   class AppRequest extends http.IncomingMessage {}
-  class AppResponse<Request extends IncomingMessage = IncomingMessage> extends http.ServerResponse<Request> {}
+  const AppResponse = listingResponse()
   app.request = copyInto(app.request, AppRequest.prototype)
   app.response = copyInto(app.response, AppResponse.prototype)
   return { IncomingMessage: AppRequest, ServerResponse: AppResponse }
 }
 
-/** Turns `prototype` into a copy of `known`. */
+/** Turns `prototype` into a copy of `known`, which inherits from it from now on, for the apps that are mounted already. */
 function copyInto<Known extends object>(known: Known, prototype: object): Known {
   Object.setPrototypeOf(prototype, Object.getPrototypeOf(known))
-  return Object.defineProperties(prototype, Object.getOwnPropertyDescriptors(known)) as Known
+  Object.defineProperties(prototype, Object.getOwnPropertyDescriptors(known))
+  Object.setPrototypeOf(known, prototype)
+  return prototype as Known
 }

@@ -37,7 +37,7 @@ export function costOf(usage: Usage, base: Price): Cost {
   const { inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = usage
   const { cacheWrite1hTokens = 0, audioInputTokens = 0, audioOutputTokens = 0 } = usage
   const { images = 0, seconds = 0, searchUnits = 0, minutes = 0 } = usage
-  const price = priceAt(base, inputTokens)
+  const price = base.tiers ? priceAt(base, inputTokens) : base
   const outputPaid = outputTokens > 0 && price.outputPerMillion > 0n
   const inputPaid = inputTokens > 0 && price.inputPerMillion > 0n
   const plainInput = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens - audioInputTokens)
@@ -69,6 +69,8 @@ type HighestPrices = { -readonly [Unit in keyof UnitPrices]: bigint }
 interface Reached {
   readonly above: number
   readonly highest: HighestPrices
+  /** Whether some input or output is dearer than plain text, so that the request has to be looked at. */
+  readonly isVaried: boolean
 }
 
 /**
@@ -82,34 +84,34 @@ export class WorstCase {
   /** Returns the cost in nano-units, rounded half up. */
   of(catalog: Catalog, request: CallRequest, principal: Principal | null): bigint {
     const { model, estimatedInputTokens } = request
-    const steps = this.#stepsOf(catalog, model, principal)
-    let { highest } = steps[0] as Reached
+    const regions = principal?.lineRegions
+    const steps = regions
+      ? stepsOf(model, catalog.linesOf(model.id).filter(isIn(regions)))
+      : (this.#byCatalog.get(catalog)?.get(model.id) ?? this.#addSteps(catalog, model))
+    let { highest, isVaried } = steps[0] as Reached
     for (let i = 1; i < steps.length; i++) {
       const step = steps[i] as Reached
-      if (heldInput(request) > step.above) highest = step.highest
+      if (heldInput(request) > step.above) ({ highest, isVaried } = step)
     }
+    const input = isVaried ? inputPrice(highest, request) : highest.inputPerMillion
+    const output = isVaried ? outputPrice(highest, request) : highest.outputPerMillion
     // The input counts five quarters, because the estimate may be short by that much. In quarters of millionths all
     // terms are integers.
-    const ofTokens = BigInt(heldOutput(request)) * outputPrice(highest, request)
+    const ofTokens = BigInt(heldOutput(request)) * output
     const { priceUnit } = request.operation
     const ofOutput = priceUnit === 'tokens' ? ofTokens : largest(ofTokens, piecesCost(highest, request))
     const quarters =
-      BigInt(estimatedInputTokens) * 5n * inputPrice(highest, request) +
-      ofOutput * 4n +
-      highest.perRequest * 4_000_000n
+      BigInt(5 * estimatedInputTokens) * input + ofOutput * 4n + highest.perRequest * 4_000_000n
     return (quarters + 2_000_000n) / 4_000_000n
   }
 
-  /** Returns the highest prices of all lines, cached per catalogue, or of the lines in the account's regions. */
-  #stepsOf(catalog: Catalog, model: Model, principal: Principal | null): readonly Reached[] {
-    const regions = principal?.lineRegions
-    const lines = catalog.linesOf(model.id)
-    if (regions) return stepsOf(model, lines.filter(isIn(regions)))
+  /** Computes the highest prices of all lines, once for each model of a catalogue. */
+  #addSteps(catalog: Catalog, model: Model): readonly Reached[] {
     const byModel = this.#byCatalog.get(catalog) ?? new Map<string, readonly Reached[]>()
     this.#byCatalog.set(catalog, byModel)
-    const known = byModel.get(model.id) ?? stepsOf(model, lines)
-    byModel.set(model.id, known)
-    return known
+    const steps = stepsOf(model, catalog.linesOf(model.id))
+    byModel.set(model.id, steps)
+    return steps
   }
 }
 
@@ -162,9 +164,18 @@ function stepsOf(model: Model, lines: readonly Line[]): readonly Reached[] {
   const highest: HighestPrices = { ...FREE }
   for (const above of [0, ...new Set(starts)].sort((a, b) => a - b)) {
     for (const { line, price } of prices) raise(highest, priceAt(price, above + 1), line)
-    steps.push({ above, highest: { ...highest } })
+    steps.push({ above, highest: { ...highest }, isVaried: isVaried(highest) })
   }
   return steps
+}
+
+function isVaried(highest: HighestPrices): boolean {
+  const { inputPerMillion, outputPerMillion } = highest
+  return (
+    highest.cacheWrite1hPerMillion > inputPerMillion ||
+    highest.audioInputPerMillion > inputPerMillion ||
+    highest.audioOutputPerMillion > outputPerMillion
+  )
 }
 
 function raise(highest: HighestPrices, price: UnitPrices, { protocol }: Line): void {

@@ -46,9 +46,32 @@ export const accountLevel: LimitLevel = {
   concurrency: (_req, { principal }) => principal?.accountLimits.concurrency,
 }
 
+/** Where the caller's principal has what a level of the toolkit asks for. */
+interface OfPrincipal {
+  readonly subject: 'keyId' | 'accountId'
+  readonly limits: 'keyLimits' | 'accountLimits'
+}
+
+const OF_KEY: OfPrincipal = { subject: 'keyId', limits: 'keyLimits' }
+const OF_ACCOUNT: OfPrincipal = { subject: 'accountId', limits: 'accountLimits' }
+
+/** A level of a middleware. */
+interface PlannedLevel {
+  readonly level: LimitLevel
+  readonly subjects: SubjectsOfLevel
+  /** Its functions need not be called then. */
+  readonly own?: OfPrincipal | undefined
+}
+
+/** Prepares a level for all demands of a middleware. */
+export function planned(level: LimitLevel): PlannedLevel {
+  const own = level === keyLevel ? OF_KEY : level === accountLevel ? OF_ACCOUNT : undefined
+  return { level: { ...level }, subjects: new SubjectsOfLevel(level.name), own }
+}
+
 /** The settings that all demands of one middleware share. */
 export interface DemandPlan {
-  readonly levels: readonly { readonly level: LimitLevel; readonly subjects: SubjectsOfLevel }[]
+  readonly levels: readonly PlannedLevel[]
   readonly tokens: (req: Request, call: Call) => number | Promise<number>
   readonly windowMs: number
 }
@@ -67,7 +90,7 @@ const AWAITED = -1
 
 /** Returns the demand of a request, after all functions of the plan, each of which may return a promise. */
 export async function demandLater(plan: DemandPlan, req: Request, call: Call): Promise<Demand | undefined> {
-  const levels: { level: LimitLevel; subjects: SubjectsOfLevel }[] = []
+  const levels: PlannedLevel[] = []
   let countsTokens = false
   for (const { level, subjects } of plan.levels) {
     const name = await level.by(req, call)
@@ -89,6 +112,7 @@ function limitFor(limit: OfRequest<LimitValue>, req: Request, call: Call): Limit
 /** Returns the demand of a request; undefined if no limit applies, {@link LATER} if a function returns a promise. */
 export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | undefined {
   const { levels, windowMs } = plan
+  const { principal } = call
   // Allocated at its largest length: a growing array takes far more memory.
   const charges = new Array<Limit>(2 * levels.length)
   let charged = 0
@@ -97,8 +121,8 @@ export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | u
   let others = ''
   let tokens: number | undefined
   for (let i = 0; i < levels.length; i++) {
-    const { level, subjects } = levels[i] as DemandPlan['levels'][number]
-    const name = level.by(req, call)
+    const { level, subjects, own } = levels[i] as PlannedLevel
+    const name = own ? principal?.[own.subject] : level.by(req, call)
     if (name === null || name === undefined) continue
     if (typeof name !== 'string') {
       if (isPromise(name)) return LATER
@@ -109,10 +133,11 @@ export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | u
     const subject = subjects.of(name)
     if (!first) first = subject
     else others = others === '' ? subject.sender : `${others} ${subject.sender}`
-    const rpm = maxOf(level.rpm, req, call)
+    const limits: Omit<LimitLevel, 'name' | 'by'> = own && principal ? principal[own.limits] : level
+    const rpm = maxOf(limits.rpm, req, call)
     if (rpm === AWAITED) return LATER
     if (rpm !== undefined) charges[charged++] = subject.limit('rpm', rpm, 1)
-    const tpm = maxOf(level.tpm, req, call)
+    const tpm = maxOf(limits.tpm, req, call)
     if (tpm === AWAITED) return LATER
     if (tpm !== undefined) {
       if (tokens === undefined) {
@@ -122,7 +147,7 @@ export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | u
       }
       charges[charged++] = subject.limit('tpm', tpm, tokens)
     }
-    const concurrency = maxOf(level.concurrency, req, call)
+    const concurrency = own === OF_KEY ? undefined : maxOf(limits.concurrency, req, call)
     if (concurrency === AWAITED) return LATER
     if (concurrency !== undefined) {
       const slot = subject.limit('concurrency', concurrency, 1)

@@ -19,7 +19,7 @@ import {
   estimatedTokens,
   keyLevel,
   type LimitLevel,
-  SubjectsOfLevel,
+  planned,
 } from './demand.ts'
 import { ipSubject } from './ip-subject.ts'
 import type { HeaderStyle } from './limit-headers.ts'
@@ -95,8 +95,7 @@ export function planOf(options: RateLimitOptions): DemandPlan {
     throw new TypeError(
       'rateLimit: two of "levels" have the same "name", and would count as one; give each its own',
     )
-  const named = levels.map((level) => ({ level: { ...level }, subjects: new SubjectsOfLevel(level.name) }))
-  return { levels: named, tokens, windowMs }
+  return { levels: levels.map(planned), tokens, windowMs }
 }
 
 function checkLevel(level: unknown, owner: string): void {

@@ -191,7 +191,8 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   /** Settles the call, without waiting if nothing has to be made durable. */
   #settle(end: AnswerEnd): Promise<void> | undefined {
     const unsent = end.kind === 'served' ? end.unsent : null
-    const settling = this.#call.settle({ outcome: this.#outcome(end), unsent })
+    const isWhole = end.kind === 'served' && !this.#call.left
+    const settling = this.#call.settle({ outcome: isWhole ? COMPLETED : this.#outcome(end), unsent })
     if (settling) return this.#sendSettled(settling, end)
     this.#send(end)
     return undefined

@@ -78,4 +78,48 @@ describe('the classes of an app', () => {
 
     assert.deepEqual(await (await fetch(`${url}/inner`)).json(), ['inner', true, false, true])
   })
+
+  it('keep headers as Node does', async () => {
+    const app = express().disable('x-powered-by')
+    app.get('/', (_req, res) => {
+      res.setHeader('X-Of-One', 'first').setHeader('x-of-one', 'second')
+      res.setHeader('x-removed', 'no').removeHeader('X-Removed')
+      res.appendHeader('x-of-two', 'a').appendHeader('X-Of-Two', 'b')
+      res.setHeader('x-replaced', 'no')
+      assert.throws(() => res.setHeader('x-split', 'a\r\nb'), { code: 'ERR_INVALID_CHAR' })
+      assert.throws(() => res.setHeader('x split', 'a'), { code: 'ERR_INVALID_HTTP_TOKEN' })
+      assert.equal(res.getHeader('X-OF-ONE'), 'second')
+      assert.equal(res.hasHeader('x-removed'), false)
+      assert.deepEqual(res.getHeaderNames(), ['x-of-one', 'x-of-two', 'x-replaced'])
+      assert.deepEqual({ ...res.getHeaders() }, { 'x-of-one': 'second', 'x-of-two': ['a', 'b'], 'x-replaced': 'no' })
+      res.writeHead(203, { 'X-Replaced': 'yes', 'content-length': 2 })
+      assert.throws(() => res.setHeader('x-late', 'a'), { code: 'ERR_HTTP_HEADERS_SENT' })
+      res.end('ok')
+    })
+    const url = await serve(app)
+
+    const { status, headers } = await fetch(url)
+
+    assert.equal(status, 203)
+    const own = [...headers].filter(([name]) => name.startsWith('x-') || name === 'content-length')
+    assert.deepEqual(own, [
+      ['content-length', '2'],
+      ['x-of-one', 'second'],
+      ['x-of-two', 'a, b'],
+      ['x-replaced', 'yes'],
+    ])
+  })
+
+  it('lose no header that was set before an app which had been mounted earlier', async () => {
+    const app = express()
+    const inner = express()
+    inner.get('/', (_req, res) => void res.json('inner'))
+    app.use(beginCall()).use('/inner', inner)
+    const url = await serve(app)
+
+    const { status, headers } = await fetch(`${url}/inner`)
+
+    assert.equal(status, 200)
+    assert.match(headers.get('x-request-id') ?? '', /^req_/)
+  })
 })

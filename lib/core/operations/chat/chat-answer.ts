@@ -139,7 +139,8 @@ export function readChatUsage(usage: unknown): ReportedUsage {
   const reasoningTokens = tokenCount(output.reasoning_tokens)
   return {
     inputTokens: tokenCount(usage.prompt_tokens),
-    outputTokens: outputOf(usage, reasoningTokens),
+    outputTokens:
+      reasoningTokens === undefined ? tokenCount(usage.completion_tokens) : outputOf(usage, reasoningTokens),
     cachedInputTokens: tokenCount(input.cached_tokens) ?? tokenCount(usage.prompt_cache_hit_tokens),
     cacheWriteTokens: tokenCount(input.cache_write_tokens),
     audioInputTokens: tokenCount(input.audio_tokens),
@@ -152,9 +153,9 @@ export function readChatUsage(usage: unknown): ReportedUsage {
  * Returns the output tokens. Most upstreams include reasoning in `completion_tokens`; xAI does not. The total shows
  * which, or that there are more reasoning tokens than completion tokens.
  */
-function outputOf(usage: JsonObject, reasoning: number | undefined): number | undefined {
+function outputOf(usage: JsonObject, reasoning: number): number | undefined {
   const completion = tokenCount(usage.completion_tokens)
-  if (completion === undefined || reasoning === undefined) return completion
+  if (completion === undefined) return completion
   const apart = completion + reasoning
   const total = tokenCount(usage.total_tokens)
   const prompt = tokenCount(usage.prompt_tokens) ?? 0

@@ -26,6 +26,7 @@ import { isConvertible, looksLikeStream, readEvents } from './other-form.ts'
 
 /** A longer error body is read only up to this. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024
+const NO_BYTES = Buffer.alloc(0)
 const UNREADABLE = 'the answer is not JSON, or has too many values, members or levels'
 
 /** Reads the response to a routed request: an error body, a whole answer, or a stream that is relayed. */
@@ -37,7 +38,9 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   readonly #opener: StreamOpener
   #status: number | null = null
   #headers: IncomingHttpHeaders | undefined
-  #body: BodyCollector | DataCollector | undefined
+  /** The body, in one chunk as most come, or what collects it. */
+  #body: Buffer | BodyCollector | DataCollector | undefined
+  #overflows = false
   #relay: StreamRelay | undefined
   #reader: StreamReader | undefined
   #translator: StreamTranslator | undefined
@@ -68,10 +71,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   start(status: number, headers: IncomingHttpHeaders): AnswerEnd | undefined {
     this.#status = status
     this.#headers = headers
-    if (status !== 200) {
-      this.#body = new BodyCollector(MAX_ERROR_BODY_BYTES)
-      return undefined
-    }
+    if (status !== 200) return undefined
     const encoding = headers['content-encoding']
     const type = String(headers['content-type'] ?? '').toLowerCase()
     const isStream = type.startsWith('text/event-stream')
@@ -81,7 +81,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     if (isStream !== this.#request.stream && !(operation.answerForm && isConvertible(type)))
       return this.#failed(malformed(`the answer has the type "${type}"`))
     if (isStream && this.#request.stream) this.#startRelay()
-    else this.#body = operation.answersData ? new DataCollector() : new BodyCollector()
+    else if (operation.answersData) this.#body = new DataCollector()
     return undefined
   }
 
@@ -121,13 +121,27 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   push(chunk: Buffer): boolean {
     if (!this.#heard && this.#status === 200) this.#opener.onFirstByte?.()
     this.#heard = true
-    if (!this.#relay) return this.#body?.push(chunk) === false
+    if (!this.#relay) {
+      if (this.#body === undefined && chunk.length <= MAX_ERROR_BODY_BYTES) this.#body = chunk
+      else this.#overflows ||= !this.#collector.push(chunk)
+      return this.#overflows
+    }
     if (this.#turn) {
       this.#turn.push(chunk)
       return false
     }
     this.#turn = [chunk]
     return true
+  }
+
+  /** Takes the chunks of a body that comes in several. */
+  get #collector(): BodyCollector | DataCollector {
+    const begun = this.#body
+    if (begun !== undefined && !Buffer.isBuffer(begun)) return begun
+    const collector = new BodyCollector(this.#status === 200 ? undefined : MAX_ERROR_BODY_BYTES)
+    if (begun) collector.push(begun)
+    this.#body = collector
+    return collector
   }
 
   /** Relays the chunks of this turn. Returns the end once there is one. */
@@ -138,13 +152,13 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
       this.#turn = undefined
       return this.#relayed(this.#relay.push(turn.length === 1 ? (turn[0] as Buffer) : Buffer.concat(turn)))
     }
-    if (!this.#body?.overflowed) return undefined
+    if (!this.#overflows) return undefined
     return this.#status === 200 ? this.#failed(malformed('the answer is too long')) : this.#refused()
   }
 
   /** Handles the regular end of the response. */
   finish(): AnswerEnd {
-    const flushed = (this.#relay || this.#body?.overflowed) && this.flush()
+    const flushed = (this.#relay || this.#overflows) && this.flush()
     if (flushed) return flushed
     if (this.#relay) return this.#relayed(this.#relay.finish()) as AnswerEnd
     return this.#status === 200 ? this.#answered() : this.#refused()
@@ -170,9 +184,9 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   }
 
   #answered(): AnswerEnd {
-    const collected = this.#body as BodyCollector | DataCollector
+    const collected = this.#body ?? NO_BYTES
     const isData = collected instanceof DataCollector
-    const body = isData ? collected.chunks : collected.take()
+    const body = isData ? collected.chunks : Buffer.isBuffer(collected) ? collected : collected.take()
     const text = isData ? collected.digest : body.toString()
     if (!text.startsWith('{') && looksLikeStream(text)) return this.#answeredAsStream(text)
     const json = parseJson(text, isData ? undefined : (body as Buffer))
@@ -244,7 +258,10 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   /** Handles a status other than 200 with the part of its body that came. */
   #refused(): AnswerEnd {
     if (this.#status === 404 && this.#request.resource) return this.#failed(goneFromLine())
-    const body = parseJson((this.#body as BodyCollector).take().toString())
+    const collected = this.#body ?? NO_BYTES
+    const body = parseJson(
+      (Buffer.isBuffer(collected) ? collected : (collected as BodyCollector).take()).toString(),
+    )
     const failure = failureOfStatus(this.#status as number, this.#headers ?? {}, body)
     // The caller did not send the members of a translated request.
     return this.#failed(this.#adapted.translation ? { ...failure, param: undefined } : failure)
