@@ -64,13 +64,25 @@ export interface BillingTrace {
 }
 
 const MILLION = 1_000_000
+const HALF_A_MILLION = 500_000
 
 /** Returns what some items come to (DESIGN 8): exact, and rounded half up to the nano-unit once. */
 export function amountOf(items: readonly ChargeItem[]): bigint {
-  let millionths = 0n
-  for (const { unit, quantity, price } of items) {
-    millionths += BigInt(Math.round(TOKEN_UNITS.has(unit) ? quantity : quantity * MILLION)) * price
+  // A number is exact as long as it is small, and takes no memory: each step of a bigint makes another one.
+  let sum = HALF_A_MILLION
+  for (let i = 0; i < items.length; i++) {
+    const { unit, quantity, price } = items[i] as ChargeItem
+    const pieces = Math.round(TOKEN_UNITS.has(unit) ? quantity : quantity * MILLION)
+    sum += pieces * Number(price)
+    if (!(price >= 0n && sum <= Number.MAX_SAFE_INTEGER)) return exactAmountOf(items)
   }
+  return BigInt((sum - (sum % MILLION)) / MILLION)
+}
+
+function exactAmountOf(items: readonly ChargeItem[]): bigint {
+  let millionths = 0n
+  for (const { unit, quantity, price } of items)
+    millionths += BigInt(Math.round(TOKEN_UNITS.has(unit) ? quantity : quantity * MILLION)) * price
   return (millionths + 500_000n) / 1_000_000n
 }
 
@@ -113,16 +125,17 @@ export const CURRENCY = 'USD'
 /** The billing of a call as the log keeps it. */
 export function billingOf(billing: BillingTrace): BillingSummary {
   const { reserved, charged, cost = null, required, available, budget, items } = billing
-  return {
+  const summary: { -readonly [Name in keyof BillingSummary]: BillingSummary[Name] } = {
     currency: CURRENCY,
     reserved: reserved === null ? null : formatAmount(reserved),
     charged: charged === null ? null : formatAmount(charged),
-    ...(cost !== null && { cost: formatAmount(cost) }),
     required: required === null ? null : formatAmount(required),
     available: available === null ? null : formatAmount(available),
-    ...(budget !== undefined && { budget }),
     items: items.map(itemOf),
   }
+  if (cost !== null) summary.cost = formatAmount(cost)
+  if (budget !== undefined) summary.budget = budget
+  return summary
 }
 
 /** Prices as they are written: they are few, and each call has some. */

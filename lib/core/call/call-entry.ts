@@ -13,7 +13,8 @@ import type { AttemptRecord, CallEnding, IdempotencyTrace, RoutingTrace, Usage }
 export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
   const { principal, request, routing, usage, idempotency } = call
   const outcome = ending ? ending.outcome : call.outcome
-  return {
+  // Members that few entries have are added behind: an object that is spread is made twice.
+  const entry: Writable<CallLogEntry> = {
     id: call.id,
     object: 'call',
     created_at: isoTime(call.startedAt),
@@ -41,11 +42,7 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
       provider: request.provider ?? null,
     },
     routing: routing && routingOf(routing),
-    usage: usage && {
-      ...countsOf(usage),
-      source: usage.source,
-      ...(usage.reported && { reported: countsOf(usage.reported) }),
-    },
+    usage: usage && countsOf(usage),
     billing: call.billing && billingOf(call.billing),
     limit: call.limit && {
       kind: call.limit.kind,
@@ -57,21 +54,26 @@ export function entryOf(call: Call, ending?: CallEnding): CallLogEntry {
     idempotency_key: idempotency?.key ?? null,
     original_request_id: idempotency?.originalRequestId ?? null,
     response_body: idempotency && bodyOf(idempotency, ending),
-    ...(idempotency && idempotency.partsApart > 0 && { response_body_parts: idempotency.partsApart }),
   }
+  if (idempotency && idempotency.partsApart > 0) entry.response_body_parts = idempotency.partsApart
+  return entry
 }
+
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 
 type CountName = Exclude<keyof Usage | keyof ReportedUsage, 'source' | 'reported'>
 
 /** Returns the counts that there are, as entries name them. */
-function countsOf(usage: Usage): UsageCounts
+function countsOf(usage: Usage): NonNullable<CallLogEntry['usage']>
 function countsOf(reported: ReportedUsage): Partial<UsageCounts>
-function countsOf(counts: { readonly [Name in CountName]?: number | undefined }): object {
-  const named: Record<string, number> = {}
+function countsOf(counts: Partial<Usage>): object {
+  const named: Record<string, unknown> = {}
   for (const name in COUNT_NAMES) {
     const count = counts[name as CountName]
     if (count !== undefined) named[COUNT_NAMES[name as CountName]] = count
   }
+  if (counts.source !== undefined) named.source = counts.source
+  if (counts.reported) named.reported = countsOf(counts.reported)
   return named
 }
 
@@ -173,7 +175,7 @@ function fitting(rows: readonly object[], most: number): [count: number, bytes: 
 }
 
 function attemptOf(attempt: AttemptRecord): AttemptSummary {
-  return {
+  const summary: Writable<AttemptSummary> = {
     line: attempt.line,
     protocol: attempt.protocol,
     upstream_model: attempt.upstreamModel,
@@ -181,11 +183,12 @@ function attemptOf(attempt: AttemptRecord): AttemptSummary {
     outcome: attempt.outcome,
     timeout_phase: attempt.timeoutPhase,
     detail: attempt.detail,
-    ...(attempt.upstreamError && { upstream_error: attempt.upstreamError }),
     connect_ms: attempt.connectMs,
     first_byte_ms: attempt.firstByteMs,
     duration_ms: attempt.durationMs,
-    ...(attempt.skipped > 0 && { skipped: attempt.skipped }),
-    ...(attempt.dropped && { dropped: attempt.dropped }),
   }
+  if (attempt.upstreamError) summary.upstream_error = attempt.upstreamError
+  if (attempt.skipped > 0) summary.skipped = attempt.skipped
+  if (attempt.dropped) summary.dropped = attempt.dropped
+  return summary
 }

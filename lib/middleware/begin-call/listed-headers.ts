@@ -92,11 +92,17 @@ export function listingResponse(): typeof ServerResponse {
   }
 }
 
+/** Where the headers of limits that are as long as each other differ. */
+const DIFFERS_AT = 12
+
 /** Returns the place of a name in a list; -1 if it is not there. */
 function placeOf(list: HeaderList, name: string): number {
   for (let i = 0; i < list.length; i += 2) {
     const each = list[i] as string
-    if (each === name || (each.length === name.length && each.toLowerCase() === name.toLowerCase())) return i
+    if (each === name) return i
+    // Texts in lower case are made only where the names are surely alike.
+    const isLike = each.length === name.length && (each.charCodeAt(DIFFERS_AT) ^ name.charCodeAt(DIFFERS_AT)) % 32 === 0
+    if (isLike && each.toLowerCase() === name.toLowerCase()) return i
   }
   return -1
 }

@@ -97,8 +97,17 @@ export class WorstCase {
     const output = isVaried ? outputPrice(highest, request) : highest.outputPerMillion
     // The input counts five quarters, because the estimate may be short by that much. In quarters of millionths all
     // terms are integers.
-    const ofTokens = BigInt(heldOutput(request)) * output
+    const tokens = heldOutput(request)
     const { priceUnit } = request.operation
+    const rough =
+      5 * estimatedInputTokens * Number(input) +
+      4 * tokens * Number(output) +
+      4_000_000 * Number(highest.perRequest) +
+      2_000_000
+    // A number is exact as long as it is small, and takes no memory: each step of a bigint makes another one.
+    if (priceUnit === 'tokens' && rough <= Number.MAX_SAFE_INTEGER)
+      return BigInt((rough - (rough % 4_000_000)) / 4_000_000)
+    const ofTokens = BigInt(tokens) * output
     const ofOutput = priceUnit === 'tokens' ? ofTokens : largest(ofTokens, piecesCost(highest, request))
     const quarters =
       BigInt(5 * estimatedInputTokens) * input + ofOutput * 4n + highest.perRequest * 4_000_000n

@@ -57,7 +57,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   end: End | undefined
   /** Resolves when the exchange has ended. Never rejects. */
   readonly ended: Promise<End>
-  readonly #resolve: (end: End) => void
+  #resolve: (end: End) => void = () => {}
 
   /**
    * Starts the clocks.
@@ -65,9 +65,9 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
    * @param deadline when all attempts of the call must have ended, on the monotonic clock.
    */
   constructor(target: ExchangeTarget, timeouts: Timeouts, deadline: number) {
-    const { promise, resolve } = Promise.withResolvers<End>()
-    this.ended = promise
-    this.#resolve = resolve
+    this.ended = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
     this.target = target
     this.#timeouts = timeouts
     this.#totalEnd = Math.min(this.startedAt + timeouts.totalMs, deadline)
@@ -164,7 +164,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
     const { line, upstreamModel } = this.target
     const end = this.end ?? RUNNING
     const failure = end.kind === 'served' ? undefined : end.failure
-    return {
+    const record: { -readonly [Name in keyof AttemptRecord]: AttemptRecord[Name] } = {
       line: line.id,
       protocol: line.protocol,
       provider: line.provider,
@@ -178,9 +178,10 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
       firstByteMs: this.firstByteMs && Math.round(this.firstByteMs),
       durationMs: Math.round(this.durationMs),
       skipped: this.skipped,
-      ...(failure?.error && { upstreamError: attemptError(failure, this.sent) }),
-      ...(this.dropped && { dropped: this.dropped }),
     }
+    if (failure?.error) record.upstreamError = attemptError(failure, this.sent)
+    if (this.dropped) record.dropped = this.dropped
+    return record
   }
 
   #detailOf(detail: string, unknownPath = false): string | null {
