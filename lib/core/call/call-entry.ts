@@ -66,14 +66,14 @@ type CountName = Exclude<keyof Usage | keyof ReportedUsage, 'source' | 'reported
 /** Returns the counts that there are, as entries name them. */
 function countsOf(usage: Usage): NonNullable<CallLogEntry['usage']>
 function countsOf(reported: ReportedUsage): Partial<UsageCounts>
-function countsOf(counts: Partial<Usage>): object {
+function countsOf(counts: Partial<Usage> | ReportedUsage): object {
   const named: Record<string, unknown> = {}
   for (const name in COUNT_NAMES) {
     const count = counts[name as CountName]
     if (count !== undefined) named[COUNT_NAMES[name as CountName]] = count
   }
-  if (counts.source !== undefined) named.source = counts.source
-  if (counts.reported) named.reported = countsOf(counts.reported)
+  if ('source' in counts) named.source = counts.source
+  if ('reported' in counts && counts.reported) named.reported = countsOf(counts.reported)
   return named
 }
 

@@ -24,7 +24,8 @@ export function listingResponse(): typeof ServerResponse {
       // Node says what is wrong.
       if (this.headersSent) return super.setHeader(name, value)
       if (!NAME.test(name)) http.validateHeaderName(name)
-      if (typeof value !== 'string' || NOT_IN_A_VALUE.test(value)) http.validateHeaderValue(name, value as string)
+      if (typeof value !== 'string' || NOT_IN_A_VALUE.test(value))
+        http.validateHeaderValue(name, value as string)
       const list = this[LISTED]
       if (list === undefined) this[LISTED] = [name, value]
       else {
@@ -87,7 +88,9 @@ export function listingResponse(): typeof ServerResponse {
       } else if (given) {
         for (const [name, value] of Object.entries(given)) this.setHeader(name, value)
       }
-      return typeof reason === 'string' ? super.writeHead(status, reason, list) : super.writeHead(status, list)
+      return typeof reason === 'string'
+        ? super.writeHead(status, reason, list)
+        : super.writeHead(status, list)
     }
   }
 }
@@ -101,7 +104,8 @@ function placeOf(list: HeaderList, name: string): number {
     const each = list[i] as string
     if (each === name) return i
     // Texts in lower case are made only where the names are surely alike.
-    const isLike = each.length === name.length && (each.charCodeAt(DIFFERS_AT) ^ name.charCodeAt(DIFFERS_AT)) % 32 === 0
+    const isLike =
+      each.length === name.length && (each.charCodeAt(DIFFERS_AT) ^ name.charCodeAt(DIFFERS_AT)) % 32 === 0
     if (isLike && each.toLowerCase() === name.toLowerCase()) return i
   }
   return -1

@@ -56,7 +56,7 @@ const OF_KEY: OfPrincipal = { subject: 'keyId', limits: 'keyLimits' }
 const OF_ACCOUNT: OfPrincipal = { subject: 'accountId', limits: 'accountLimits' }
 
 /** A level of a middleware. */
-interface PlannedLevel {
+export interface PlannedLevel {
   readonly level: LimitLevel
   readonly subjects: SubjectsOfLevel
   /** Its functions need not be called then. */
@@ -87,27 +87,6 @@ const NO_SLOTS: readonly Limit[] = []
 export const LATER: Demand = { id: '', sender: '', windowMs: 0, charges: [], slots: [] }
 /** Stands for a limit that is a promise. */
 const AWAITED = -1
-
-/** Returns the demand of a request, after all functions of the plan, each of which may return a promise. */
-export async function demandLater(plan: DemandPlan, req: Request, call: Call): Promise<Demand | undefined> {
-  const levels: PlannedLevel[] = []
-  let countsTokens = false
-  for (const { level, subjects } of plan.levels) {
-    const name = await level.by(req, call)
-    if (name === null || name === undefined) continue
-    const rpm = await limitFor(level.rpm, req, call)
-    const tpm = await limitFor(level.tpm, req, call)
-    const concurrency = await limitFor(level.concurrency, req, call)
-    countsTokens ||= tpm !== null && tpm !== undefined
-    levels.push({ subjects, level: { name: level.name, by: () => name, rpm, tpm, concurrency } })
-  }
-  const tokens = countsTokens ? await plan.tokens(req, call) : 0
-  return demandOf({ ...plan, levels, tokens: () => tokens }, req, call)
-}
-
-function limitFor(limit: OfRequest<LimitValue>, req: Request, call: Call): LimitValue | Promise<LimitValue> {
-  return typeof limit === 'function' ? limit(req, call) : limit
-}
 
 /** Returns the demand of a request; undefined if no limit applies, {@link LATER} if a function returns a promise. */
 export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | undefined {

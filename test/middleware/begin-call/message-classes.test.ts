@@ -91,7 +91,10 @@ describe('the classes of an app', () => {
       assert.equal(res.getHeader('X-OF-ONE'), 'second')
       assert.equal(res.hasHeader('x-removed'), false)
       assert.deepEqual(res.getHeaderNames(), ['x-of-one', 'x-of-two', 'x-replaced'])
-      assert.deepEqual({ ...res.getHeaders() }, { 'x-of-one': 'second', 'x-of-two': ['a', 'b'], 'x-replaced': 'no' })
+      assert.deepEqual(
+        { ...res.getHeaders() },
+        { 'x-of-one': 'second', 'x-of-two': ['a', 'b'], 'x-replaced': 'no' },
+      )
       res.writeHead(203, { 'X-Replaced': 'yes', 'content-length': 2 })
       assert.throws(() => res.setHeader('x-late', 'a'), { code: 'ERR_HTTP_HEADERS_SENT' })
       res.end('ok')

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { BodyCollector } from '../../../core/bytes/index.ts'
+import type { BodyCollector } from '../../../core/bytes/index.ts'
 import type { AnswerBytes, CallRequest } from '../../../core/call/index.ts'
 import { type JsonObject, parseJson } from '../../../core/json/index.ts'
 import type { AnswerReading, StreamingOperation, StreamReader } from '../../../core/operations/index.ts'
-import type { AnswerContext, StreamTranslator, Translation } from '../../../core/translate/index.ts'
+import type { StreamTranslator, Translation } from '../../../core/translate/index.ts'
 import type { AdaptedRequest } from '../../../routing/attempt/adapted-request.ts'
 import { DataCollector } from '../../../routing/attempt/data-collector.ts'
 import type { ResponseHandler } from '../../../routing/attempt/dispatch-exchange.ts'
@@ -21,12 +21,10 @@ import { errorInPlaceOf } from '../../../routing/attempt/upstream-error.ts'
 import { type RelayEnd, StreamRelay } from '../relay/stream-relay.ts'
 import { TranslatedEvents } from '../relay/translated-events.ts'
 import type { AnswerEnd, StreamOpener } from './answer-end.ts'
+import { collecting, MAX_ERROR_BODY_BYTES, wholeOf } from './collected-body.ts'
 import { type LineTerms, usageOfAnswer, usageOfStream } from './metering.ts'
-import { isConvertible, looksLikeStream, readEvents } from './other-form.ts'
+import { contextOf, isConvertible, looksLikeStream, readEvents } from './other-form.ts'
 
-/** A longer error body is read only up to this. */
-const MAX_ERROR_BODY_BYTES = 64 * 1024
-const NO_BYTES = Buffer.alloc(0)
 const UNREADABLE = 'the answer is not JSON, or has too many values, members or levels'
 
 /** Reads the response to a routed request: an error body, a whole answer, or a stream that is relayed. */
@@ -89,7 +87,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     const { operation, translation } = this.#adapted
     const reader = this.#newReader()
     this.#reader = reader
-    this.#translator = translation?.stream(this.#answerContext)
+    this.#translator = translation?.stream(contextOf(this.#request))
     const translated =
       this.#translator &&
       new TranslatedEvents(this.#translator, () => usageOfStream(this.#request, reader, this.#terms))
@@ -108,11 +106,6 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     return (this.#adapted.operation as StreamingOperation).streamReader({ json: body.json, answers })
   }
 
-  get #answerContext(): AnswerContext {
-    const { body, estimatedInputTokens } = this.#request
-    return { request: body.json, created: Math.floor(Date.now() / 1000), estimatedInputTokens }
-  }
-
   /**
    * Takes a chunk of the body.
    *
@@ -123,7 +116,10 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     this.#heard = true
     if (!this.#relay) {
       if (this.#body === undefined && chunk.length <= MAX_ERROR_BODY_BYTES) this.#body = chunk
-      else this.#overflows ||= !this.#collector.push(chunk)
+      else {
+        this.#body = collecting(this.#body, this.#status)
+        this.#overflows ||= !this.#body.push(chunk)
+      }
       return this.#overflows
     }
     if (this.#turn) {
@@ -132,16 +128,6 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     }
     this.#turn = [chunk]
     return true
-  }
-
-  /** Takes the chunks of a body that comes in several. */
-  get #collector(): BodyCollector | DataCollector {
-    const begun = this.#body
-    if (begun !== undefined && !Buffer.isBuffer(begun)) return begun
-    const collector = new BodyCollector(this.#status === 200 ? undefined : MAX_ERROR_BODY_BYTES)
-    if (begun) collector.push(begun)
-    this.#body = collector
-    return collector
   }
 
   /** Relays the chunks of this turn. Returns the end once there is one. */
@@ -184,9 +170,9 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   }
 
   #answered(): AnswerEnd {
-    const collected = this.#body ?? NO_BYTES
+    const collected = this.#body
     const isData = collected instanceof DataCollector
-    const body = isData ? collected.chunks : Buffer.isBuffer(collected) ? collected : collected.take()
+    const body = isData ? collected.chunks : Buffer.isBuffer(collected) ? collected : wholeOf(collected)
     const text = isData ? collected.digest : body.toString()
     if (!text.startsWith('{') && looksLikeStream(text)) return this.#answeredAsStream(text)
     const json = parseJson(text, isData ? undefined : (body as Buffer))
@@ -247,7 +233,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   #translated(translation: Translation, json: unknown, reading: AnswerReading): AnswerEnd {
     const usage = usageOfAnswer(this.#request, reading, this.#terms)
     try {
-      const { body, skipped } = translation.answer(json as JsonObject, usage, this.#answerContext)
+      const { body, skipped } = translation.answer(json as JsonObject, usage, contextOf(this.#request))
       this.#skipped = skipped
       return { kind: 'served', unsent: JSON.stringify(body), reading }
     } catch (error) {
@@ -258,10 +244,7 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
   /** Handles a status other than 200 with the part of its body that came. */
   #refused(): AnswerEnd {
     if (this.#status === 404 && this.#request.resource) return this.#failed(goneFromLine())
-    const collected = this.#body ?? NO_BYTES
-    const body = parseJson(
-      (Buffer.isBuffer(collected) ? collected : (collected as BodyCollector).take()).toString(),
-    )
+    const body = parseJson(wholeOf(this.#body).toString())
     const failure = failureOfStatus(this.#status as number, this.#headers ?? {}, body)
     // The caller did not send the members of a translated request.
     return this.#failed(this.#adapted.translation ? { ...failure, param: undefined } : failure)

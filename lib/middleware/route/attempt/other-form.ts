@@ -1,6 +1,13 @@
+import type { CallRequest } from '../../../core/call/index.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../core/json/index.ts'
 import type { StreamReader } from '../../../core/operations/index.ts'
 import { endOfFrame, readFrame } from '../../../core/protocols/index.ts'
+import type { AnswerContext } from '../../../core/translate/index.ts'
+
+/** Returns what a translation of an answer needs to know of its request. */
+export function contextOf({ body, estimatedInputTokens }: CallRequest): AnswerContext {
+  return { request: body.json, created: Math.floor(Date.now() / 1000), estimatedInputTokens }
+}
 
 /** Whether an answer of a media type can be turned into the form that was asked for. */
 export function isConvertible(type: string): boolean {
