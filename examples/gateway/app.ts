@@ -1,5 +1,4 @@
-import type { RequestListener } from 'node:http'
-import express, { type Express, type RequestHandler } from 'express'
+import express, { type Express } from 'express'
 import {
   adminAccess,
   authenticate,
@@ -61,7 +60,7 @@ import { runWebhooks } from './webhooks.ts'
 export interface Assembly {
   readonly app: Express
   /** Serves the app on a server of its own. */
-  readonly serve: RequestListener
+  readonly serve: ReturnType<typeof servingDirectly>
   /** The app of operators, with the console, `/admin` and `/metrics`: the same one, or one of its own. */
   readonly desk: Express
   /** Answers what is no valid HTTP. */
@@ -225,18 +224,12 @@ export function assemble({
   const answerError = errorEnvelope({ logger })
   for (const each of new Set([app, desk])) each.use(unknownPath(), answerError)
 
-  // Most calls are these.
-  const direct = OPERATIONS.map((operation): [string, RequestHandler[]] => [
-    operation.path,
-    [...(access ? [access] : []), ...chainOf({ operation }), unknownPath()],
-  ])
-
   const refused = newApp()
   refused.use(begin, observe, log, refuseUnparsed(), answerError)
 
   return {
     app,
-    serve: servingDirectly(app, new Map(direct), answerError),
+    serve: servingDirectly(app, access ? [access] : [], chainOf, answerError),
     desk,
     refused,
     // A store that is away is asked again every other second, and told of in the log.

@@ -1,18 +1,25 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { ErrorRequestHandler, Express, Request, RequestHandler, Response } from 'express'
+import { unknownPath } from 'express-model-gateway'
+import { OPERATIONS } from 'express-model-gateway/operations'
+import type { ChainOf } from './azure-paths.ts'
 
 /**
- * Returns a listener that serves an app, and POSTs to some paths without its router, which allocates 3 KB for each request.
- * A path in another spelling, or with a query, goes to the app, which must serve it as well.
+ * Returns a listener that serves an app, and most model calls without its router, which allocates 3 KB for each request. A
+ * path in another spelling, or with a query, goes to the app, which must have the same chains.
  *
- * @param chains the middlewares by path. The last of them must answer or fail.
- * @param answerError receives their errors.
+ * @param before runs before each chain.
+ * @param answerError receives the errors of chains.
  */
 export function servingDirectly(
   app: Express,
-  chains: ReadonlyMap<string | undefined, readonly RequestHandler[]>,
+  before: readonly RequestHandler[],
+  chainOf: ChainOf,
   answerError: ErrorRequestHandler,
 ): RequestListener {
+  const chains = new Map<string | undefined, readonly RequestHandler[]>()
+  for (const operation of OPERATIONS)
+    chains.set(operation.path, [...before, ...chainOf({ operation }), unknownPath()])
   return (req: IncomingMessage, res: ServerResponse) => {
     const chain = req.method === 'POST' ? chains.get(req.url) : undefined
     if (chain) run(chain, answerError, req as Request, res as Response)

@@ -69,7 +69,7 @@ function countsOf(reported: ReportedUsage): Partial<UsageCounts>
 function countsOf(counts: Partial<Usage> | ReportedUsage): object {
   const named: Record<string, unknown> = {}
   for (const name in COUNT_NAMES) {
-    const count = counts[name as CountName]
+    const count = (counts as { readonly [Name in CountName]?: number })[name as CountName]
     if (count !== undefined) named[COUNT_NAMES[name as CountName]] = count
   }
   if ('source' in counts) named.source = counts.source
