@@ -57,7 +57,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   end: End | undefined
   /** Resolves when the exchange has ended. Never rejects. */
   readonly ended: Promise<End>
-  #resolve: (end: End) => void = () => {}
+  readonly #resolve: (end: End) => void
 
   /**
    * Starts the clocks.
@@ -65,9 +65,9 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
    * @param deadline when all attempts of the call must have ended, on the monotonic clock.
    */
   constructor(target: ExchangeTarget, timeouts: Timeouts, deadline: number) {
-    this.ended = new Promise((resolve) => {
-      this.#resolve = resolve
-    })
+    const { promise, resolve } = Promise.withResolvers<End>()
+    this.ended = promise
+    this.#resolve = resolve
     this.target = target
     this.#timeouts = timeouts
     this.#totalEnd = Math.min(this.startedAt + timeouts.totalMs, deadline)
