@@ -36,8 +36,8 @@ import { SharedEntries } from 'express-model-gateway/call-log'
 import { OPERATIONS } from 'express-model-gateway/operations'
 import type { LineFigures } from 'express-model-gateway/route'
 import { mountAdmin } from './admin-endpoints.ts'
-import { AZURE_ROOT, type ChainOf, mountAzure } from './azure-paths.ts'
-import { browserAccess } from './browser-access.ts'
+import { type ChainOf, mountAzure } from './azure-paths.ts'
+import { mountBrowserAccess } from './browser-access.ts'
 import { mountCallerPages } from './caller-pages.ts'
 import { servingDirectly } from './direct-calls.ts'
 import { freshLineFigures } from './fresh-line-figures.ts'
@@ -163,16 +163,7 @@ export function assemble({
     onStoreChange: guarded.idempotency.onChange,
   })
   const bill = billingGuard({ pool, catalog, budgets })
-  const access = config.cors && browserAccess(config.cors)
-  if (access) {
-    // A preflight has no key, and is answered here.
-    app.options(
-      CALLERS_PATHS.map((path) => `${path}/*rest`),
-      begin,
-      access,
-    )
-    app.use([...CALLERS_PATHS, AZURE_ROOT], access)
-  }
+  const access = config.cors ? [mountBrowserAccess(app, CALLERS_PATHS, begin, config.cors)] : []
   // They come first, because every layer that stands before a route costs each of its calls 1 KB.
   const own = references({ kept })
   const chainOf: ChainOf = (naming) => {
@@ -229,7 +220,7 @@ export function assemble({
 
   return {
     app,
-    serve: servingDirectly(app, access ? [access] : [], chainOf, answerError),
+    serve: servingDirectly(app, access, chainOf, answerError),
     desk,
     refused,
     // A store that is away is asked again every other second, and told of in the log.

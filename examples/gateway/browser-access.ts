@@ -1,6 +1,7 @@
 import cors from 'cors'
-import type { RequestHandler } from 'express'
+import type { Express, RequestHandler } from 'express'
 import type { GatewayConfig } from 'express-model-gateway'
+import { AZURE_ROOT } from './azure-paths.ts'
 
 /** What a page of another origin may read of an answer, beside its body. */
 const EXPOSED_HEADERS = [
@@ -25,14 +26,27 @@ const PREFLIGHT_SECONDS = 7200
 
 /**
  * Lets pages of the listed origins call the gateway, and answers their preflights. The key goes with each request in a
- * header, so no cookies are allowed.
+ * header, so no cookies are allowed. Returns what does so for a call.
  *
  * Source: the Fetch standard, section "CORS protocol".
  */
-export function browserAccess({ origins }: NonNullable<GatewayConfig['cors']>): RequestHandler {
-  return cors({
+export function mountBrowserAccess(
+  app: Express,
+  paths: readonly string[],
+  begin: RequestHandler,
+  { origins }: NonNullable<GatewayConfig['cors']>,
+): RequestHandler {
+  const access = cors({
     origin: origins.includes('*') ? '*' : [...origins],
     exposedHeaders: EXPOSED_HEADERS,
     maxAge: PREFLIGHT_SECONDS,
   })
+  // A preflight has no key, and is answered here.
+  app.options(
+    paths.map((path) => `${path}/*rest`),
+    begin,
+    access,
+  )
+  app.use([...paths, AZURE_ROOT], access)
+  return access
 }
