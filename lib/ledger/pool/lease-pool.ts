@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { Ledger } from '../ledger.ts'
-import { MemoryLedger } from '../memory/memory-ledger.ts'
 import { Deadlines } from '../settling/deadlines.ts'
 import { SettlementQueue } from '../settling/settlement-queue.ts'
 import { AdmissionQueue, type PoolDeps, unavailable, type Waiter } from './admission-queue.ts'
@@ -74,10 +72,9 @@ export class LeasePool {
 
   constructor(options: LeasePoolOptions) {
     const defaulted = withDefaults(options)
-    const { ledger } = defaulted
     const given = {
       ...defaulted,
-      ledger: alwaysAnswers(ledger) ? ledger : new TimelyLedger(ledger, defaulted.clock, defaulted.times),
+      ledger: new TimelyLedger(defaulted.ledger, defaulted.clock, defaulted.times),
     }
     const { clock, logger, times, onLedgerAway } = given
     const health = new LedgerHealth(given)
@@ -221,18 +218,6 @@ export class LeasePool {
       if (++seen % AT_A_STRETCH === 0) await new Promise(setImmediate)
     }
   }
-}
-
-/** Whether a ledger is the toolkit's own in memory. */
-function alwaysAnswers(ledger: Ledger): boolean {
-  const { change, renew, settle, leases, sweep } = MemoryLedger.prototype
-  return (
-    ledger.change === change &&
-    ledger.renew === renew &&
-    ledger.settle === settle &&
-    ledger.leases === leases &&
-    ledger.sweep === sweep
-  )
 }
 
 /** Returns the error for an invalid claim, which would corrupt the sums of all others. */
