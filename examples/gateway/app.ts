@@ -99,7 +99,7 @@ export function assemble({
   webhookAllowPrivate: allowPrivate = false,
   ledgerTimes,
 }: GatewayParts): Assembly {
-  const { region, bodyLimitBytes, bodyBudgetBytes } = config
+  const { region, bodyLimitBytes, bodyBudgetBytes, urlSigningSecret } = config
   const { stores, states: told, guarded } = watchStores(plain)
   const live = new LiveConfig(config)
   const { catalog } = live
@@ -112,7 +112,8 @@ export function assemble({
     onStoreChange: guarded.lineSwitches.onChange,
   })
   const sharing = shareLines(stores.lineStates, { lines, logger, onStoreChange: guarded.lineStates.onChange })
-  const writer = new CallLogWriter({ store: stores.calls, logger, retentionMs: config.retention.calls })
+  const retentionMs = stores.retention ? null : config.retention.calls
+  const writer = new CallLogWriter({ store: stores.calls, logger, retentionMs })
   const entries = new SharedEntries(writer)
   const figures = () => catalog().lines.map((line) => lines.figures(line))
   const webhooks = runWebhooks({ ...stores, lineFigures: figures, allowPrivate, logger })
@@ -123,13 +124,8 @@ export function assemble({
   const kept = new KeptThings({ store: stores.kept, logger, onStoreChange: guarded.kept.onChange })
   const settledBy = stores.settledByLedger ? 'ledger' : 'writer'
   const videoLines = new LineAccess({ catalog, lines, region, ...config.routing })
-  const video = videoEndpoints({
-    tasks: stores.tasks,
-    budgets,
-    lines: videoLines,
-    urlSigningSecret: config.urlSigningSecret,
-    logger,
-  })
+  const { tasks } = stores
+  const video = videoEndpoints({ tasks, budgets, lines: videoLines, urlSigningSecret, logger })
   // Videos are charged whether anybody asks for them or not.
   const settler = new TaskSettler({ store: stores.tasks, clients: video.clients, logger })
   const openCalls = new OpenCalls(accessLog(logger))

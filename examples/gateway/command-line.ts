@@ -4,7 +4,7 @@ import { ConfigError } from 'express-model-gateway/config'
 /** What the command is asked to do; `config` is the path of the config file, `source` that of the file to convert. */
 export type CommandLine =
   | {
-      readonly action: 'run' | 'check' | 'schema' | 'version' | 'help'
+      readonly action: 'run' | 'check' | 'schema' | 'version' | 'help' | 'prune'
       readonly config: string | undefined
     }
   | { readonly action: 'convert'; readonly config: undefined; readonly source: string }
@@ -14,6 +14,7 @@ export type CommandLine =
 export const USAGE = `Usage: express-model-gateway [options]
        express-model-gateway convert litellm FILE
        express-model-gateway migrate [--down-to NAME]
+       express-model-gateway prune
 
 Without a config it runs a demo, whose models answer by rule and are no AI.
 
@@ -25,6 +26,7 @@ Without a config it runs a demo, whose models answer by rule and are no AI.
 
 convert litellm prints the config.yaml of a LiteLLM proxy as a config, and to stderr what it cannot carry over.
 migrate brings the database up to date, which a start does too, or undoes all migrations after NAME.
+prune exports and deletes what is older than the config's retention, which a running gateway does too.
 
 Environment: PORT (8787), HOST (127.0.0.1), GATEWAY_CONFIG (as --config), DATABASE_URL, REDIS_URL, ADMIN_TOKEN,
 WORKERS, LOG_LEVEL and others: docs/run-the-gateway.md of the package express-model-gateway has them all.`
@@ -50,9 +52,12 @@ export function readCommandLine(args: readonly string[]): CommandLine {
   const [command, ...rest] = positionals
   if (asked !== 'help' && command === 'migrate' && asked === undefined && rest.length === 0)
     return { action: 'migrate', config, downTo }
+  if (command === 'prune' && asked === undefined && rest.length === 0 && downTo === undefined)
+    return { action: 'prune', config }
   if (downTo !== undefined) throw misuse('--down-to belongs to migrate')
   if (asked === 'help' || command === undefined) return { action: asked ?? 'run', config }
   if (command === 'migrate') throw misuse('migrate takes only --down-to NAME and --config')
+  if (command === 'prune') throw misuse('prune takes only --config')
   if (command !== 'convert') throw misuse(`Unexpected argument '${command}'`)
   const [format, source, ...more] = rest
   if (format !== 'litellm' || source === undefined || more.length > 0 || Object.keys(values).length > 0)

@@ -38,6 +38,11 @@ try {
       await migrateDatabase(process.env, command)
       break
     }
+    case 'prune': {
+      const { pruneDatabase } = await import('./prune-database.ts')
+      await pruneDatabase(process.env, command.config)
+      break
+    }
     default:
       // The primary process decides over its workers.
       if (!cluster.isWorker) endAtSignals()

@@ -54,6 +54,8 @@ export interface DurableStores {
   readonly changes: ChangeLog
   /** Whether the ledger completes claims and writes log entries in the transaction of a charge. */
   readonly settledByLedger: boolean
+  /** Deletes old calls and charges; undefined: nobody does. For metrics, whether it cannot. */
+  readonly retention?: { readonly away: boolean; readonly outages: number }
   /** The connections of each pool, for metrics. */
   connections?(): Readonly<Record<string, ConnectionFigures>>
   /** Rejects while the database cannot be reached. */

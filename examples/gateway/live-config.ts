@@ -21,7 +21,11 @@ const RESTART_MEMBERS = [
 
 /** Returns the members that have changed since the start and need a restart. */
 export function needsRestart(started: GatewayConfig, next: GatewayConfig): string[] {
-  return RESTART_MEMBERS.filter((member) => !isDeepStrictEqual(started[member], next[member]))
+  const members: string[] = RESTART_MEMBERS.filter(
+    (member) => !isDeepStrictEqual(started[member], next[member]),
+  )
+  const exportsAlike = isDeepStrictEqual(started.retention.export, next.retention.export)
+  return exportsAlike ? members : [...members, 'retention.export']
 }
 
 const CATALOG = Symbol('catalog')

@@ -3,8 +3,10 @@ import type { GatewayConfig } from 'express-model-gateway/config'
 import {
   connectionFigures,
   type Database,
+  FolderArchive,
   type OpenDatabaseOptions,
   openDatabase,
+  type RetentionTimes,
   SqlAccountStore,
   SqlAnswerStore,
   SqlBudgetStore,
@@ -17,6 +19,7 @@ import {
   SqlLedger,
   SqlLineSwitchStore,
   SqlOperatorStore,
+  SqlRetention,
   SqlSeeds,
   SqlSessionStore,
   SqlTaskStore,
@@ -93,6 +96,7 @@ async function storesOf(
   const large = isSqlite ? money : await open(2)
   // What counts usage waits no longer for locked rows either: it has those of other accounts meanwhile.
   const counter = new SqlUsageCounter(claims, { logger, fineRetentionMs: config.retention.usage })
+  const retention = retentionOf(db, config, logger)
   return {
     keys: new SqlKeyDirectory(lookUps),
     calls: new SqlCallStore(claims, { searches }),
@@ -115,6 +119,7 @@ async function storesOf(
     watchedFacts: new SqlWatchedFacts(searches),
     changes: new SqlChangeLog(searches),
     settledByLedger: true,
+    retention,
     connections: () => ({
       main: connectionFigures(db),
       money: connectionFigures(money),
@@ -138,10 +143,23 @@ async function storesOf(
     async seed(next) {
       await seed(next)
       counter.keepFor(next.retention.usage)
+      retention.keepFor(timesOf(next))
     },
     async close() {
+      await retention.close()
       await counter.close()
       await destroy()
     },
   }
+}
+
+/** Returns what exports and deletes old calls and charges, as a config says. */
+export function retentionOf(db: Database, config: GatewayConfig, logger: Logger): SqlRetention {
+  const folder = config.retention.export?.to.slice('file:'.length)
+  const archive = folder === undefined ? {} : { archive: new FolderArchive(folder) }
+  return new SqlRetention(db, { logger, ...timesOf(config), ...archive })
+}
+
+function timesOf({ retention: { calls, charges } }: GatewayConfig): RetentionTimes {
+  return { calls, charges: charges ?? null }
 }

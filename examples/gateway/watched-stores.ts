@@ -44,6 +44,7 @@ export function watchStores(stores: Stores): WatchedStores {
         video_tasks: tasks,
         tickets,
         changes,
+        ...(stores.retention && { retention: stores.retention }),
         ...(stores.state && { limits: stores.state }),
         ...(stores.lineStates && { line_states: guarded.lineStates }),
       },

@@ -30,6 +30,13 @@ export interface AuditedHold extends Omit<Hold, 'budgets'> {
   readonly charged: boolean
 }
 
+/** What the charges less voids of a wallet came to that are no longer kept, and how many charges those were. */
+export interface AuditedCarried {
+  readonly wallet: WalletId
+  readonly amount: bigint
+  readonly charges: bigint
+}
+
 export interface AuditedDeposit {
   readonly account: string
   readonly amount: bigint
@@ -57,6 +64,8 @@ export type Pages<Entry> = Iterable<readonly Entry[]> | AsyncIterable<readonly E
 /** All entries of a ledger, as of one moment. */
 export interface LedgerEntries {
   readonly deposits: Pages<AuditedDeposit>
+  /** What is no longer kept of charges and voids. Defaults to none. */
+  readonly carried?: Pages<AuditedCarried>
   readonly charges: Pages<AuditedCharges>
   readonly voids: Pages<AuditedVoid>
   readonly leases: Pages<AuditedLease>
@@ -79,6 +88,7 @@ interface WalletSums {
 export async function auditLedger(entries: LedgerEntries): Promise<LedgerCheck> {
   const audit = new Audit()
   for await (const page of entries.deposits) for (const deposit of page) audit.deposit(deposit)
+  for await (const page of entries.carried ?? []) for (const carried of page) audit.carry(carried)
   for await (const page of entries.charges) for (const charge of page) audit.charge(charge)
   for await (const page of entries.voids) for (const undone of page) audit.void(undone)
   for await (const page of entries.leases) for (const lease of page) audit.lease(lease)
@@ -107,6 +117,11 @@ class Audit {
 
   deposit({ account, amount }: AuditedDeposit): void {
     this.#of(accountWallet(account)).deposited += amount
+  }
+
+  carry({ wallet, amount, charges }: AuditedCarried): void {
+    this.#charges += Number(charges)
+    this.#of(wallet).charged += amount
   }
 
   charge({ account, key, amount, count, uncounted = 0n, budgets }: AuditedCharges): void {

@@ -9,6 +9,9 @@ const period = z
   .regex(/^[1-9]\d{0,3}(h|d|mo|y)$/, 'must be a number and one of h, d, mo, y, such as "30d"')
   .transform((text) => Number.parseInt(text, 10) * UNIT_MS[text.replace(/\d/g, '') as keyof typeof UNIT_MS])
 
+/** As long as `SqlRetention` needs them. */
+const MIN_CHARGES_MS = UNIT_MS.mo
+
 const signingSecret = z.string().min(16)
 
 /** The members of the config about what the gateway keeps, counts, signs and lets pages do. */
@@ -16,6 +19,19 @@ export const serviceMembers = {
   retention: z
     .strictObject({
       calls: period.prefault('30d').describe('How long the call log keeps an entry.'),
+      charges: period
+        .refine((ms) => ms >= MIN_CHARGES_MS, 'must be at least "1mo"')
+        .optional()
+        .describe('How long charges are kept. Absent: for ever.'),
+      export: z
+        .strictObject({
+          to: z
+            .string()
+            .regex(/^file:./, 'must be "file:" and the path of a folder')
+            .describe('The folder.'),
+        })
+        .optional()
+        .describe('Where calls and charges are written before they are deleted, in a database.'),
       usage: period.prefault('25mo').describe('How long the usage of single users and tags is kept.'),
     })
     .prefault({}),

@@ -20,6 +20,14 @@ export { type OpenDatabaseOptions, openDatabase, undoMigrations } from './driver
 export { SqliteError } from './driver/sqlite/sqlite-client.ts'
 export type { Database, Tables } from './driver/tables.ts'
 export { SqlLedger, type SqlLedgerOptions } from './ledger/sql-ledger.ts'
+export type { Archive } from './retention/archive.ts'
+export { FolderArchive } from './retention/folder-archive.ts'
+export {
+  type RetentionRun,
+  type RetentionTimes,
+  SqlRetention,
+  type SqlRetentionOptions,
+} from './retention/sql-retention.ts'
 export { SqlTaskStore } from './tasks/sql-task-store.ts'
 export { SqlUsageCounter, type SqlUsageCounterOptions } from './usage/sql-usage-counter.ts'
 export { SqlUsageStore } from './usage/sql-usage-store.ts'

@@ -67,6 +67,18 @@ const ROWS: Row[] = [
     [['accounts'], ['user', 'user'], ['tag:'], ['tag:a=b'], ['tag:a-b', 'tag:a_b'], 'user', [7]],
   ],
   [
+    'retention.charges',
+    (charges) => configWith({ retention: { charges } }),
+    ['1mo', '31d', '25mo', '7y'],
+    ['30d', '700h', '0mo', 31, null],
+  ],
+  [
+    'retention.export.to',
+    (to) => configWith({ retention: { export: { to } } }),
+    ['file:archive', 'file:/var/lib/gateway/archive'],
+    ['archive', 'file:', '', null],
+  ],
+  [
     'metrics.maxLabelValues',
     (maxLabelValues) => configWith({ metrics: { maxLabelValues } }),
     [1, 10_000],

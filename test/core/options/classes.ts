@@ -164,6 +164,11 @@ export const CLASSES: Record<string, Optional> = {
     needs: { redis },
     takes: { redis, prefix: 'p', leaseMs: 1000, timeoutMs: 1, logger: console, onChange, now: () => 0 },
   },
+  SqlRetention: {
+    make: made(sql.SqlRetention, db),
+    needs: {},
+    takes: { logger: console, calls: null, charges: null, archive: new sql.FolderArchive('archive') },
+  },
   SqlCallStore: { make: made(sql.SqlCallStore, db), needs: {}, takes: { searches: db } },
   SqlLedger: { make: made(sql.SqlLedger, db), needs: {}, takes: { checks: db } },
   SqlLineSwitchStore: { make: made(sql.SqlLineSwitchStore, db), needs: {}, takes: { lookUps: db } },
@@ -176,6 +181,7 @@ export const CLASSES: Record<string, Optional> = {
 
 /** Classes whose options other tests give, and those that are not made by users, or take no options. */
 export const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
+  'FolderArchive',
   'ConfigAuthority',
   'ConfigError',
   'DatabaseTimeout',

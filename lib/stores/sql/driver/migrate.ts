@@ -26,6 +26,7 @@ import * as webhookPositions from './migrations/0025-webhook-positions.ts'
 import * as partitionBounds from './migrations/0026-partition-bounds.ts'
 import * as partitionChecks from './migrations/0026-partition-checks.ts'
 import * as partitions from './migrations/0026-partitions.ts'
+import * as carriedSpending from './migrations/0028-carried-spending.ts'
 import * as leaseWatchers from './migrations/0029-lease-watchers.ts'
 import type { Database } from './tables.ts'
 
@@ -55,6 +56,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0026-partition-bounds': partitionBounds,
   '0026-partition-checks': partitionChecks,
   '0026-partitions': partitions,
+  '0028-carried-spending': carriedSpending,
   '0029-lease-watchers': leaseWatchers,
 }
 

@@ -7,6 +7,7 @@ import type {
   BudgetHoldsTable,
   BudgetNoticesTable,
   BudgetsTable,
+  CarriedSpendingTable,
   DepositsTable,
   HoldsTable,
   LeasesTable,
@@ -15,6 +16,7 @@ import type {
   WalletsTable,
 } from '../ledger/ledger-tables.ts'
 import type { CALL_COLUMNS, CHARGE_COLUMNS } from '../ledger/settlement-columns.ts'
+import type { UpkeepTable } from '../retention/upkeep-tables.ts'
 import type { UsageMarksTable, UsageTable } from '../usage/usage-tables.ts'
 import type { WebhookTables } from '../webhooks/webhook-tables.ts'
 import type { RowOf } from './columns.ts'
@@ -166,6 +168,7 @@ export interface Tables extends WebhookTables {
   seeds: SeedsTable
   usage: UsageTable
   usage_marks: UsageMarksTable
+  upkeep: UpkeepTable
   calls: CallsTable
   call_labels: CallLabelsTable
   idempotency: IdempotencyTable
@@ -176,6 +179,7 @@ export interface Tables extends WebhookTables {
   lease_watchers: LeaseWatchersTable
   charges: ChargesTable
   voids: VoidsTable
+  carried_spending: CarriedSpendingTable
   holds: HoldsTable
   budgets: BudgetsTable
   budget_notices: BudgetNoticesTable

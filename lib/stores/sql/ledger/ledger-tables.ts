@@ -62,6 +62,14 @@ export interface VoidsTable {
   counted: number | null
 }
 
+/** What deleted charges less deleted voids came to, for each wallet. */
+export interface CarriedSpendingTable {
+  wallet: WalletId
+  amount: bigint
+  /** How many charges those were; for an account only, so that each is counted once. */
+  charges: bigint
+}
+
 /** Money held for video tasks that have not ended. */
 export interface HoldsTable {
   /** The request id of the later charge. */

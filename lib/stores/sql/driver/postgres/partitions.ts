@@ -87,8 +87,8 @@ const LOCK_MS = 100
 export async function makePartitions(db: Database, now: number, logger: Logger): Promise<string[]> {
   const made: string[] = []
   for (const table of PARTITIONED_TABLES) {
-    if ((await missingOf(db, table, now)).length === 0) continue
     try {
+      if ((await missingOf(db, table, now)).length === 0) continue
       made.push(...(await db.transaction().execute((trx) => makeMissing(trx, table, now))))
     } catch (error) {
       if (!isLocked(error)) throw error

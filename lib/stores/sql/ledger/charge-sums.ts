@@ -1,0 +1,118 @@
+import { sql } from 'kysely'
+import type { AuditedCharges, AuditedVoid } from '../../../ledger/audit.ts'
+import type { Database } from '../driver/tables.ts'
+import { readWallets } from './budget-cells.ts'
+
+/** The most rows of one statement, so that none takes long or blocks the event loop. */
+export const PAGE_ROWS = 2000
+/** The number of charges that one statement adds up. */
+const PAGE_CHARGES = 20_000
+
+/** Request ids from one on, before another. */
+export interface IdRange {
+  readonly from: string
+  readonly to: string
+}
+
+/** Adds up charges by their payers, a page at a time. `pending` is how many of them usage does not have yet. */
+export async function* chargesOf(
+  trx: Database,
+  range?: IdRange,
+): AsyncIterable<readonly (AuditedCharges & { readonly pending: number })[]> {
+  let after = ''
+  for (;;) {
+    const last = await lastOfPage(trx, after, range)
+    if (last === null) return
+    const sums = await trx
+      .selectFrom('charges')
+      .select(({ fn }) => [
+        'account',
+        'key',
+        'budgets',
+        fn.sum<bigint>('amount').as('amount'),
+        fn.countAll<bigint>().as('count'),
+        sql<bigint>`sum(case when usage is null then amount else 0 end)`.as('uncounted'),
+        sql<bigint>`sum(case when usage is null then 1 else 0 end)`.as('pending'),
+      ])
+      .where('request_id', '>', after)
+      .$if(range !== undefined, (query) => query.where('request_id', '>=', range?.from ?? ''))
+      .where('request_id', '<=', last)
+      .groupBy(['account', 'key', 'budgets'])
+      .execute()
+    yield sums.map((sum) => ({
+      ...sum,
+      budgets: readWallets(sum.budgets),
+      count: Number(sum.count),
+      uncounted: BigInt(sum.uncounted),
+      pending: Number(sum.pending),
+    }))
+    after = last
+  }
+}
+
+async function lastOfPage(trx: Database, after: string, range?: IdRange): Promise<string | null> {
+  const page = trx
+    .selectFrom('charges')
+    .select('request_id')
+    .where('request_id', '>', after)
+    .$if(range !== undefined, (query) =>
+      query.where('request_id', '>=', range?.from ?? '').where('request_id', '<', range?.to ?? ''),
+    )
+    .orderBy('request_id')
+    .limit(PAGE_CHARGES)
+  const { last } = await trx
+    .selectFrom(page.as('page'))
+    .select(({ fn }) => fn.max<string | null>('request_id').as('last'))
+    .executeTakeFirstOrThrow()
+  return last
+}
+
+/** Yields voids, each with its charge. */
+export async function* voidsOf(trx: Database, range?: IdRange): AsyncIterable<readonly AuditedVoid[]> {
+  const page = (after: string) =>
+    trx
+      .selectFrom('voids')
+      .leftJoin('charges', 'charges.request_id', 'voids.request_id')
+      .select(['voids.request_id as requestId', 'voids.account', 'voids.key', 'voids.amount'])
+      .select('voids.counted')
+      .select(['charges.account as chargedAccount', 'charges.key as chargedKey', 'charges.amount as charged'])
+      .select('charges.budgets as chargedBudgets')
+      .where('voids.request_id', '>', after)
+      .$if(range !== undefined, (query) =>
+        query
+          .where('voids.request_id', '>=', range?.from ?? '')
+          .where('voids.request_id', '<', range?.to ?? ''),
+      )
+      .orderBy('voids.request_id')
+      .limit(PAGE_ROWS)
+      .execute()
+  for await (const rows of pagesOf(page, ({ requestId }) => requestId)) {
+    yield rows.map(({ chargedAccount, chargedKey, charged, chargedBudgets, counted, ...undone }) => {
+      const charge =
+        chargedAccount === null || charged === null
+          ? null
+          : {
+              account: chargedAccount,
+              key: chargedKey,
+              amount: charged,
+              budgets: readWallets(chargedBudgets),
+            }
+      return { ...undone, charge, uncounted: charge !== null && counted === null }
+    })
+  }
+}
+
+/** Yields all rows of a table in pages of {@link PAGE_ROWS}. */
+export async function* pagesOf<Row>(
+  page: (after: string) => Promise<Row[]>,
+  place: (row: Row) => string,
+): AsyncGenerator<Row[]> {
+  let after = ''
+  for (;;) {
+    const rows = await page(after)
+    yield rows
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < PAGE_ROWS) return
+    after = place(last)
+  }
+}

@@ -1,0 +1,214 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Logger, quietLogger } from '../../../core/call/index.ts'
+import { aLogger, anObjectWith, checkOptions } from '../../../core/options/index.ts'
+import { SqlCallStore } from '../calls/sql-call-store.ts'
+import { checkDatabase } from '../driver/check-database.ts'
+import { firstIdOf, timeOfId } from '../driver/id-times.ts'
+import { isPostgres } from '../driver/is-postgres.ts'
+import { isLocked } from '../driver/postgres/lock-timeout.ts'
+import { makePartitions } from '../driver/postgres/partitions.ts'
+import type { Database } from '../driver/tables.ts'
+import { NotCounted } from '../ledger/carry-spending.ts'
+import type { Archive } from './archive.ts'
+import { dropPartitions } from './drop-partitions.ts'
+import { type ExportedTable, exportDays } from './export-days.ts'
+import { pruneCharges } from './prune-charges.ts'
+import { UpkeepLease, UpkeepLost } from './upkeep-lease.ts'
+
+/** How long rows are kept, in milliseconds; null: for ever. */
+export interface RetentionTimes {
+  readonly calls: number | null
+  readonly charges: number | null
+}
+
+/** Options of {@link SqlRetention}. */
+export interface SqlRetentionOptions {
+  /** Logs what cannot be exported or deleted, and when that ends. Defaults to the console. */
+  logger?: Logger
+  /** How long the call log keeps an entry, in milliseconds; null: for ever. Defaults to 30 days. */
+  calls?: number | null
+  /** How long charges are kept, in milliseconds, at least 31 days; null: for ever. Defaults to null. */
+  charges?: number | null
+  /** Where rows are written before they are deleted, such as a `FolderArchive`. Defaults to none. */
+  archive?: Archive
+}
+
+/** What a run has done. */
+export interface RetentionRun {
+  /** Whether another process was doing it. Then nothing was done. */
+  readonly elsewhere: boolean
+  /** Rows that were deleted one by one. */
+  readonly deleted: Readonly<Record<ExportedTable, number>>
+  /** Partitions that were dropped. */
+  readonly dropped: readonly string[]
+}
+
+const DAY_MS = 86_400_000
+/**
+ * A charge may be written, or undone, 48 hours after its call began, when a video ends: one that was deleted never comes again.
+ * A month leaves time to spare for a process that was cut off.
+ */
+const MIN_CHARGES_MS = 31 * DAY_MS
+/** An entry or a charge of a call may be written for so long after it began: the export of a day comes behind that. */
+const WRITTEN_WITHIN_MS = 2 * DAY_MS
+/** Some processes do not live for long. */
+const FIRST_MS = 1000
+const INTERVAL_MS = 10 * 60_000
+/** Between pages, so that other queries do not wait long. */
+const PAUSE_MS = 50
+const PAGE_ROWS = 500
+
+const someTime = {
+  be: 'a positive number of milliseconds, or null',
+  accepts: (value: unknown) => value === null || (typeof value === 'number' && value > 0),
+}
+
+/**
+ * Deletes calls and charges of a database when they are too old, soon after the start and then every ten minutes, in one process at
+ * a time. On Postgres it drops whole partitions, and makes those of the time to come. What deleted charges came to stays, so that
+ * `SqlLedger.check` holds. With an archive, rows are exported first, a file for each day, and kept while that fails.
+ *
+ * @throws TypeError at construction if an option is unusable.
+ * @example
+ * const retention = new SqlRetention(db, { calls: 30 * 86_400_000, archive: new FolderArchive('archive') })
+ * process.once('SIGTERM', () => retention.close())
+ */
+export class SqlRetention {
+  readonly #db: Database
+  readonly #logger: Logger
+  readonly #archive: Archive | undefined
+  readonly #calls: SqlCallStore
+  readonly #lease: UpkeepLease
+  #times: RetentionTimes
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<unknown> = Promise.resolve()
+  #closed = false
+  #away = false
+  #outages = 0
+
+  constructor(db: Database, options: SqlRetentionOptions = {}) {
+    checkDatabase('SqlRetention', db)
+    checkOptions<SqlRetentionOptions>('SqlRetention', options, {
+      logger: aLogger,
+      calls: someTime,
+      charges: someTime,
+      archive: anObjectWith('an Archive, such as a FolderArchive', 'write'),
+    })
+    const { calls = 30 * DAY_MS, charges = null } = options
+    if (charges !== null && charges < MIN_CHARGES_MS)
+      throw new TypeError('SqlRetention: "charges" must be at least 31 days, or null')
+    this.#db = db
+    this.#logger = quietLogger(options.logger)
+    this.#archive = options.archive
+    this.#calls = new SqlCallStore(db)
+    this.#lease = new UpkeepLease(db, 'retention')
+    this.#times = { calls, charges }
+    this.#schedule(FIRST_MS)
+  }
+
+  /** Whether rows that are too old cannot be exported or deleted. */
+  get away(): boolean {
+    return this.#away
+  }
+
+  /** How often that has begun. */
+  get outages(): number {
+    return this.#outages
+  }
+
+  /** Keeps rows for other times from now on. */
+  keepFor(times: RetentionTimes): void {
+    if (times.calls === this.#times.calls && times.charges === this.#times.charges) return
+    this.#times = times
+    this.#schedule(PAUSE_MS)
+  }
+
+  /**
+   * Does at once what is to be done, for a job of its own.
+   *
+   * @throws an error of the archive or the database. What was done by then stays.
+   */
+  run(): Promise<RetentionRun> {
+    const run = this.#running.then(() => this.#run())
+    this.#running = run.catch(() => {})
+    return run
+  }
+
+  /** Ends after the present page. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    await this.#running
+  }
+
+  #schedule(ms: number): void {
+    clearTimeout(this.#timer)
+    if (this.#closed) return
+    this.#timer = setTimeout(() => void this.#runLogged(), ms).unref()
+  }
+
+  async #run(): Promise<RetentionRun> {
+    const done = { elsewhere: false, deleted: { calls: 0, charges: 0 }, dropped: [] as string[] }
+    if (isPostgres(this.#db)) await makePartitions(this.#db, Date.now(), this.#logger)
+    if (!(await this.#lease.take())) return { ...done, elsewhere: true }
+    try {
+      for (const table of ['calls', 'charges'] as const) await this.#prune(table, done)
+      return done
+    } finally {
+      await this.#lease.free()
+    }
+  }
+
+  async #runLogged(): Promise<void> {
+    try {
+      await this.run()
+      if (this.#away) this.#logger.info({}, 'retention: old rows are deleted again')
+      this.#away = false
+    } catch (error) {
+      // It is tried again: others use the table, or usage is behind.
+      const waits = error instanceof UpkeepLost || error instanceof NotCounted || isLocked(error)
+      if (waits) this.#logger.info({ err: error }, 'retention: old rows are deleted later')
+      else if (!this.#closed && !this.#away) {
+        this.#outages++
+        this.#away = true
+        const advice = this.#archive ? ': none is lost; check the folder or bucket of retention.export' : ''
+        this.#logger.error({ err: error }, `retention: old rows could not be exported or deleted${advice}`)
+      }
+    }
+    this.#schedule(INTERVAL_MS)
+  }
+
+  async #prune(
+    table: ExportedTable,
+    done: { deleted: Record<ExportedTable, number>; dropped: string[] },
+  ): Promise<void> {
+    const keptMs = this.#times[table]
+    if (keptMs === null) return
+    const expired = Date.now() - keptMs
+    const cutoff = this.#archive ? await this.#export(table, this.#archive, keptMs) : firstIdOf(expired)
+    const names = table === 'calls' ? (['calls', 'call_labels', 'answers'] as const) : (['charges'] as const)
+    const { names: dropped, before } = await dropPartitions(this.#db, names, cutoff, keptMs)
+    done.dropped.push(...dropped)
+    for (;;) {
+      await this.#pause()
+      const deleted =
+        table === 'calls'
+          ? await this.#calls.prune(timeOfId(before) ?? 0, PAGE_ROWS)
+          : await pruneCharges(this.#db, before, PAGE_ROWS)
+      done.deleted[table] += deleted
+      if (deleted < PAGE_ROWS) return
+    }
+  }
+
+  #export(table: ExportedTable, archive: Archive, keptMs: number): Promise<string> {
+    const until = Date.now() - Math.max(keptMs, WRITTEN_WITHIN_MS)
+    return exportDays(this.#db, table, archive, until, this.#lease, () => this.#pause())
+  }
+
+  /** @throws {UpkeepLost} if somebody else goes on with it, or this is to end. */
+  async #pause(): Promise<void> {
+    if (this.#closed) throw new UpkeepLost('it is closed')
+    await this.#lease.keep()
+    await sleep(PAUSE_MS)
+  }
+}
