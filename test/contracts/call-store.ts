@@ -95,11 +95,11 @@ export function callStoreContract(
       await store.append(entries)
       for (const entry of entries) {
         assert.deepEqual(await store.find(entry.id), entry)
-        const listed = await store.list({ account: 'odd', model: entry.model as string, limit: 10 })
+        const listed = (await store.list({ account: 'odd', model: entry.model as string, limit: 10 })).entries
         assert.deepEqual(listed, [{ ...entry, response_body: null }])
       }
       assert.equal(await store.find('req_\u0000'), undefined)
-      assert.deepEqual(await store.list({ account: 'od\u0000d', limit: 10 }), [])
+      assert.deepEqual((await store.list({ account: 'od\u0000d', limit: 10 })).entries, [])
     })
 
     it('leaves an entry that is there already as it is', async () => {
@@ -107,14 +107,14 @@ export function callStoreContract(
       await store.append([entry])
       await store.append([{ ...entry, status: 500 }, entryAt(NOON), { ...entry, status: 501 }])
       assert.equal((await store.find(entry.id))?.status, 200)
-      const found = await store.list({ limit: 1000 })
+      const found = (await store.list({ limit: 1000 })).entries
       assert.equal(found.filter(({ id }) => id === entry.id).length, 1)
     })
 
     it('leaves kept answers out of lists', async () => {
       const entry = entryAt(NOON, { account: 'bodies', response_body: 'x'.repeat(100_000) })
       await store.append([entry])
-      assert.deepEqual(await store.list({ account: 'bodies', limit: 10 }), [
+      assert.deepEqual((await store.list({ account: 'bodies', limit: 10 })).entries, [
         { ...entry, response_body: null },
       ])
     })
@@ -126,7 +126,7 @@ export function callStoreContract(
       await store.append(entries)
       const [one, two, three, four] = entries.map(({ id }) => id) as [string, string, string, string]
       const listed = async (query: Partial<CallQuery>) =>
-        (await store.list({ limit: 10, ...query })).map(({ id }) => id)
+        (await store.list({ limit: 10, ...query })).entries.map(({ id }) => id)
       assert.deepEqual(await listed({ ids: [two, four, newRequestId(NOON)] }), [four, two])
       assert.deepEqual(await listed({ ids: [one, three, four], status: 502 }), [three])
       assert.deepEqual(await listed({ ids: [one, two], account: 'somebody else' }), [])
@@ -138,7 +138,7 @@ export function callStoreContract(
       const entries = Array.from({ length: 1234 }, (_, i) => entryAt(NOON + (i % 7)))
       await store.append(entries)
       await store.append([])
-      assert.equal((await store.list({ limit: 5000 })).length, 1234)
+      assert.equal((await store.list({ limit: 5000 })).entries.length, 1234)
     })
 
     it('lists what a plain filter over all entries would, page by page', async () => {
@@ -197,9 +197,9 @@ export function callStoreContract(
     it('answers times that no id can tell with everything or nothing', async () => {
       await fresh()
       await store.append([entryAt(NOON)])
-      assert.equal((await store.list({ from: -1, to: 8.64e15, limit: 10 })).length, 1)
-      assert.equal((await store.list({ from: 8.64e15, limit: 10 })).length, 0)
-      assert.equal((await store.list({ to: -1, limit: 10 })).length, 0)
+      assert.equal((await store.list({ from: -1, to: 8.64e15, limit: 10 })).entries.length, 1)
+      assert.equal((await store.list({ from: 8.64e15, limit: 10 })).entries.length, 0)
+      assert.equal((await store.list({ to: -1, limit: 10 })).entries.length, 0)
     })
 
     it('prunes the oldest in slices, and nothing else', async () => {
@@ -207,10 +207,10 @@ export function callStoreContract(
       const entries = Array.from({ length: 10 }, (_, i) => entryAt(NOON + i))
       await store.append([...entries].reverse())
       assert.equal(await store.prune(NOON + 7, 5), 5)
-      assert.deepEqual(ids(await store.list({ limit: 20 })), ids(entries.slice(5).reverse()))
+      assert.deepEqual(ids((await store.list({ limit: 20 })).entries), ids(entries.slice(5).reverse()))
       assert.equal(await store.prune(NOON + 7, 5), 2)
       assert.equal(await store.prune(NOON + 7, 5), 0)
-      assert.deepEqual(ids(await store.list({ limit: 20 })), ids(entries.slice(7).reverse()))
+      assert.deepEqual(ids((await store.list({ limit: 20 })).entries), ids(entries.slice(7).reverse()))
       assert.equal(await store.find(entries[6]!.id), undefined)
     })
   })
@@ -237,11 +237,13 @@ function matches(entry: CallLogEntry, query: CallQuery): boolean {
 
 async function allPages(store: CallStore, query: CallQuery): Promise<CallLogEntry[]> {
   const all: CallLogEntry[] = []
-  for (let before: string | undefined; ; before = all.at(-1)?.id) {
-    const page = await store.list({ ...query, before })
-    assert.ok(page.length <= query.limit)
-    all.push(...page)
-    if (page.length < query.limit) return all
+  for (let before: string | undefined; ; ) {
+    const { entries, next } = await store.list({ ...query, before })
+    assert.ok(entries.length <= query.limit)
+    all.push(...entries)
+    if (next === undefined && entries.length < query.limit) return all
+    assert.ok(next === undefined || entries.every(({ id }) => id >= next))
+    before = next ?? entries.at(-1)?.id
   }
 }
 

@@ -143,7 +143,7 @@ export async function sessionGateway(
     logged: logger.lines,
     async entriesOf(key) {
       await writer.flush()
-      return (await store.list({ limit: 1000 })).filter((entry) => entry.key === key)
+      return (await store.list({ limit: 1000 })).entries.filter((entry) => entry.key === key)
     },
   }
 }

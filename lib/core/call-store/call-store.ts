@@ -30,6 +30,17 @@ export interface CallQuery {
   readonly limit: number
 }
 
+/** What a search has found. */
+export interface CallPage {
+  /** Newest first. */
+  readonly entries: readonly CallLogEntry[]
+  /**
+   * The id of the last call that the store has looked at, if it has stopped before it found `limit` calls: there may be more with a
+   * smaller id. A store may stop so when few of many calls fit. Left out if there are no more, or `limit` are found.
+   */
+  readonly next?: string
+}
+
 /** A store for the entries of the call log. Ids sort by time, so that lists are ordered by id. */
 export interface CallStore {
   /** Writes all entries or none. An entry whose id exists is left as it is. */
@@ -40,7 +51,7 @@ export interface CallStore {
    * Returns entries, newest first, each with `response_body: null`: a page of stored bodies could take gigabytes.
    * {@link find} returns the body.
    */
-  list(query: CallQuery): Promise<CallLogEntry[]>
+  list(query: CallQuery): Promise<CallPage>
   /** Deletes up to `limit` entries created before a time, and returns how many it deleted. */
   prune(before: number, limit: number): Promise<number>
 }

@@ -1,7 +1,7 @@
 import { type CallLogEntry, lineOf } from '../call/index.ts'
 import { NO_TAGS, type Tags } from '../catalog/index.ts'
 import { aNumber, anObjectWith, checkOptions } from '../options/index.ts'
-import type { CallQuery, CallStore } from './call-store.ts'
+import type { CallPage, CallQuery, CallStore } from './call-store.ts'
 
 /** Options of {@link MemoryCallStore}. */
 export interface MemoryCallStoreOptions {
@@ -66,7 +66,7 @@ export class MemoryCallStore implements CallStore {
     return entry?.id === id ? entry : undefined
   }
 
-  async list(query: CallQuery): Promise<CallLogEntry[]> {
+  async list(query: CallQuery): Promise<CallPage> {
     const found: CallLogEntry[] = []
     const from = query.from === undefined ? '' : isoOf(query.from)
     const to = query.to === undefined ? undefined : isoOf(query.to)
@@ -76,7 +76,7 @@ export class MemoryCallStore implements CallStore {
       if (entry.created_at < from) break
       if ((to === undefined || entry.created_at < to) && matches(entry, query)) found.push(withoutBody(entry))
     }
-    return found
+    return { entries: found }
   }
 
   async prune(before: number, limit: number): Promise<number> {

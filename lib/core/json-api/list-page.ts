@@ -108,15 +108,17 @@ export function fitting<T>(rows: readonly T[], describe: (row: T) => object): ob
  * Returns one page of a list whose rows are ordered by id: up to `limit` rows, and fewer if they are large.
  *
  * @param found up to `limit` + 1 rows; the last one shows that there is a next page.
+ * @param reached the id behind which there may be more, where the search has stopped early.
  */
 export function listPage<T extends { readonly id: string }>(
   found: readonly T[],
   limit: number,
   describe: (row: T) => object,
+  reached?: string,
 ): ListPage {
   const data = fitting(found.slice(0, limit), describe)
-  const last = data.length < found.length ? found[data.length - 1] : undefined
-  return { object: 'list', data, next_cursor: last ? cursorAfter(last.id) : null }
+  const last = data.length < found.length ? found[data.length - 1]?.id : reached
+  return { object: 'list', data, next_cursor: last === undefined ? null : cursorAfter(last) }
 }
 
 function cursorAfter(id: string): string {

@@ -55,14 +55,14 @@ export function callLogRoutes(options: CallLogRoutesOptions): Router {
     const scope = scopeOf(req)
     const { query, tags } = readTaggedQuery(req, isAll ? allCallsQuerySchema : callQuerySchema)
     const { cursor, limit, ...filters } = query
-    const found = await store.list({
+    const { entries, next } = await store.list({
       ...filtersOf(filters),
       tags,
       ...scope,
       before: cursor,
       limit: limit + 1,
     })
-    send(res, listPage(found, limit, shown))
+    send(res, listPage(entries, limit, shown, next))
   }
 
   async function findCall(req: Request, res: Response): Promise<void> {

@@ -13,7 +13,10 @@ export const listOf = <T extends z.ZodType>(row: T) =>
   z.object({
     object: z.literal('list'),
     data: z.array(row),
-    next_cursor: z.string().nullable().describe('The cursor of the next page; null on the last one.'),
+    next_cursor: z
+      .string()
+      .nullable()
+      .describe('The cursor of the next page; null on the last one. A page before it may be short or empty.'),
   })
 
 export const account = z.strictObject({

@@ -81,7 +81,7 @@ export function adminTicketRoutes(options: AdminTicketRoutesOptions): Router {
   async function entriesOf(tickets: readonly Ticket[]): Promise<Map<string, CallLogEntry>> {
     if (tickets.length === 0) return new Map()
     const ids = [...new Set(tickets.map(({ requestId }) => requestId))]
-    const entries = await calls.list({ ids, limit: ids.length })
+    const { entries } = await calls.list({ ids, limit: ids.length })
     return new Map(entries.map((entry) => [entry.id, entry]))
   }
 }

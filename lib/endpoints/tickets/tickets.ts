@@ -80,7 +80,9 @@ export function ticketRoutes(options: TicketRoutesOptions): Router {
   async function entryOf(requestId: string): Promise<CallLogEntry | undefined> {
     const deadline = performance.now() + entryWithinMs
     for (;;) {
-      const [entry] = await calls.list({ ids: [requestId], limit: 1 })
+      const {
+        entries: [entry],
+      } = await calls.list({ ids: [requestId], limit: 1 })
       if (entry || performance.now() >= deadline) return entry
       await sleep(POLL_INTERVAL_MS)
     }

@@ -9,6 +9,7 @@ export {
   type UsageSummary,
 } from '../../core/call/index.ts'
 export {
+  type CallPage,
   type CallQuery,
   type CallStore,
   MemoryCallStore,

@@ -126,7 +126,7 @@ async function findCall({ log, filling }: FilledSide): Promise<void> {
 /** Of one of the accounts that have so many. */
 async function listCalls({ log, filling }: FilledSide): Promise<void> {
   const account = accountOf(below(Math.min(filling.keys, BUSY_ACCOUNTS)))
-  const found = await log.list({ account, limit: 20 })
+  const found = (await log.list({ account, limit: 20 })).entries
   if (found.length !== 20) throw new Error(`${found.length} calls were listed`)
 }
 

@@ -6,13 +6,13 @@ import { Client } from 'pg'
 import { hashSecret } from '../../../lib/middleware/authenticate/index.ts'
 import { openDatabase } from '../../../lib/stores/sql/index.ts'
 import { startPostgres } from '../../support/postgres-server.ts'
-import { type Filling, fillStatements, type Wording, walletStatements } from './rows.ts'
+import type { Contents, Wording } from './contents.ts'
 
 /** Databases of one engine, gone when it is closed. */
 export interface FilledDatabases {
   readonly engine: string
   /** Answers the URL of a database with the gateway's tables, filled. */
-  create(filling: Filling): Promise<string>
+  create(contents: Contents): Promise<string>
   /** Bytes on the disk. */
   size(url: string): Promise<number>
   close(): Promise<void>
@@ -20,18 +20,24 @@ export interface FilledDatabases {
 
 type Tell = (text: string) => void
 
-const SQLITE: Wording = {
+export const SQLITE: Wording = {
   define: (rows) =>
     `with recursive series(n) as (select 0 where ${rows} > 0 union all select n + 1 from series where n + 1 < ${rows})`,
   source: () => 'series',
   hex: (n, digits) => `printf('%0${digits}x', ${n})`,
+  isoOf: (ms) => `strftime('%Y-%m-%dT%H:%M:%fZ', ${ms} / 1000.0, 'unixepoch')`,
+  temporary: 'temporary',
+  sorted: 'order by 1, 2',
   sha256: (text) => `sha256(${text})`,
 }
 
-const POSTGRES: Wording = {
+export const POSTGRES: Wording = {
   define: () => '',
   source: (rows) => `generate_series(cast(0 as bigint), ${rows - 1}) as series(n)`,
   hex: (n, digits) => `lpad(to_hex(${n}), ${digits}, '0')`,
+  isoOf: (ms) => `to_char(to_timestamp(${ms} / 1000.0) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+  temporary: 'unlogged',
+  sorted: '',
   sha256: (text) => `encode(sha256(convert_to(${text}, 'UTF8')), 'hex')`,
 }
 
@@ -42,19 +48,19 @@ export async function sqliteDatabases(tell: Tell): Promise<FilledDatabases> {
   let files = 0
   return {
     engine: 'SQLite',
-    async create(filling) {
+    async create(contents) {
       const url = `sqlite:${join(folder, `${++files}.db`)}`
       await (await openDatabase(url)).destroy()
       const db = new DatabaseSync(fileOf(url))
       db.function('sha256', { deterministic: true }, (text) => hashSecret(String(text)))
       db.exec(`pragma journal_mode = off; pragma synchronous = off; pragma locking_mode = exclusive;
-        pragma cache_size = -400000; pragma temp_store = memory; begin`)
+        pragma cache_size = -200000; begin`)
       const indexes = db
         .prepare(
           `select name, sql from sqlite_master where type = 'index' and tbl_name = 'calls' and sql <> ''`,
         )
         .all()
-      await fill(filling, SQLITE, indexes, tell, async (statement) => db.exec(statement))
+      await fill(contents, SQLITE, indexes, tell, async (statement) => db.exec(statement))
       db.exec('commit')
       db.close()
       return url
@@ -71,7 +77,7 @@ export async function postgresDatabases(tell: Tell): Promise<FilledDatabases> {
   })
   return {
     engine: 'Postgres',
-    async create(filling) {
+    async create(contents) {
       const url = await server.createDatabase()
       await (await openDatabase(url)).destroy()
       const client = new Client({ connectionString: url })
@@ -83,8 +89,10 @@ export async function postgresDatabases(tell: Tell): Promise<FilledDatabases> {
       )
       // A table that is emptied in the same transaction needs no log of what is put into it.
       await run('begin')
-      await run('truncate accounts, keys, wallets, deposits, charges, calls')
-      await fill(filling, POSTGRES, indexes.rows, tell, run)
+      await run(`truncate ${contents.tables}`)
+      await run('alter table call_labels drop constraint call_labels_id')
+      await fill(contents, POSTGRES, indexes.rows, tell, run)
+      await run('alter table call_labels add constraint call_labels_id primary key (label, id)')
       await run('commit')
       await run('vacuum (analyze)')
       await run('checkpoint')
@@ -101,7 +109,7 @@ export async function postgresDatabases(tell: Tell): Promise<FilledDatabases> {
 
 /** Indexes of `calls` are made when it is full: sorting once takes a fraction of so many single places. */
 async function fill(
-  filling: Filling,
+  { rows, sums = () => [] }: Contents,
   wording: Wording,
   indexes: readonly Record<string, unknown>[],
   tell: Tell,
@@ -114,7 +122,7 @@ async function fill(
     if (seconds > 1) tell(`  ${what}: ${seconds.toFixed(0)} s`)
   }
   for (const { name } of indexes) await run(`drop index ${name}`)
-  for (const [what, statement] of fillStatements(filling, wording)) await timed(what, statement)
+  for (const [what, statement] of rows(wording)) await timed(what, statement)
   for (const { name, sql } of indexes) await timed(String(name), String(sql))
-  for (const [what, statement] of walletStatements()) await timed(what, statement)
+  for (const [what, statement] of sums()) await timed(what, statement)
 }

@@ -9,7 +9,7 @@ import { KEY_CASES, type SeenSide, seeKeys } from './key-cases.ts'
 import { LINE_CASES, withLines } from './line-cases.ts'
 import { REQUEST_CASE, serveGateway, serveUpstream } from './request-cases.ts'
 import { compareSides, type ScaleRow } from './rounds.ts'
-import type { Filling } from './rows.ts'
+import { contentsOf, type Filling } from './rows.ts'
 
 /** What is compared. */
 export interface Scale {
@@ -38,7 +38,10 @@ async function compareDatabases(databases: FilledDatabases, scale: Scale): Promi
   try {
     tell(`${engine}: filling`)
     const start = performance.now()
-    const urls = { small: await databases.create(small), large: await databases.create(large) }
+    const urls = {
+      small: await databases.create(contentsOf(small)),
+      large: await databases.create(contentsOf(large)),
+    }
     const gigabytes = (await databases.size(urls.large)) / 1e9
     tell(`${engine}: ${gigabytes.toFixed(1)} GB in ${((performance.now() - start) / 1000).toFixed(0)} s`)
     const sides = { small: await openSide(urls.small, small), large: await openSide(urls.large, large) }

@@ -1,4 +1,5 @@
 import { hashSecret } from '../../../lib/middleware/authenticate/index.ts'
+import type { Contents, Wording } from './contents.ts'
 
 /** How much a database holds before anything is measured. */
 export interface Filling {
@@ -6,17 +7,6 @@ export interface Filling {
   readonly keys: number
   /** Each with a charge and an entry of the call log. */
   readonly calls: number
-}
-
-/** How one engine words what the statements below need. */
-export interface Wording {
-  /** A table `series` of one column `n` that counts from 0 up to below `rows`; `''` where `source` alone makes it. */
-  readonly define: (rows: number) => string
-  readonly source: (rows: number) => string
-  /** `n` as so many hexadecimal digits, in lower case. */
-  readonly hex: (n: string, digits: number) => string
-  /** As {@link hashSecret} writes it. */
-  readonly sha256: (text: string) => string
 }
 
 /** Half of all calls are those of the first accounts, so many at most. */
@@ -40,8 +30,17 @@ export function callIdOf(n: number): string {
   return `req_${TIME_DIGITS}${digits(BigInt(n), 7)}${digits(BigInt(n) * BigInt(SCATTER), 16)}`
 }
 
+/** What a database of so many keys and calls holds. */
+export function contentsOf(filling: Filling): Contents {
+  return {
+    tables: ['accounts', 'keys', 'wallets', 'deposits', 'charges', 'calls'],
+    rows: (wording) => fillStatements(filling, wording),
+    sums: walletStatements,
+  }
+}
+
 /** Statements that fill a table, each with its name. */
-export function fillStatements({ keys, calls }: Filling, wording: Wording): [string, string][] {
+function fillStatements({ keys, calls }: Filling, wording: Wording): [string, string][] {
   const { define, source, hex, sha256 } = wording
   const busy = Math.min(keys, BUSY_ACCOUNTS)
   const insert = (table: string, columns: string, values: string, rows: number): [string, string] => [
@@ -86,7 +85,7 @@ export function fillStatements({ keys, calls }: Filling, wording: Wording): [str
 }
 
 /** Wallets that agree with deposits and charges. They read `calls` by account: give it its indexes first. */
-export function walletStatements(): [string, string][] {
+function walletStatements(): [string, string][] {
   const counted = `left join (select account, count(*) as count from calls group by account) as used
     on used.account = accounts.id`
   const spent = `coalesce(used.count, 0) * ${CHARGE}`

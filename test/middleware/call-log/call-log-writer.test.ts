@@ -101,7 +101,7 @@ describe('the call log writer', () => {
     const all = entries(35)
     for (const entry of all) writer.add(entry)
     await writer.flush()
-    assert.equal((await store.list({ limit: 100 })).length, 35)
+    assert.equal((await store.list({ limit: 100 })).entries.length, 35)
     await writer.flush()
   })
 
@@ -112,7 +112,7 @@ describe('the call log writer', () => {
     await writer.close()
     writer.add(late!)
     await writer.close()
-    assert.deepEqual(await store.list({ limit: 10 }), [kept])
+    assert.deepEqual((await store.list({ limit: 10 })).entries, [kept])
     assert.equal(writer.dropped, 1)
   })
 
@@ -183,7 +183,7 @@ describe('retention', () => {
   it('deletes entries after thirty days, in slices with pauses between', async (t) => {
     const recent = entryAt(NOW - 29 * DAY)
     await store.append([...old(1100), recent])
-    const left = async () => (await store.list({ limit: 5000 })).length
+    const left = async () => (await store.list({ limit: 5000 })).entries.length
     const writer = writerOf()
     await pass(t, 15_000 - 1)
     assert.equal(await left(), 1101)
@@ -194,7 +194,7 @@ describe('retention', () => {
     await pass(t, 1)
     assert.equal(await left(), 101)
     await pass(t, 50)
-    assert.deepEqual(await store.list({ limit: 5 }), [recent])
+    assert.deepEqual((await store.list({ limit: 5 })).entries, [recent])
     await writer.close()
   })
 
@@ -203,10 +203,10 @@ describe('retention', () => {
     await store.append([older, newer])
     const writer = writerOf()
     await pass(t, 15_000)
-    assert.equal((await store.list({ limit: 5 })).length, 2)
+    assert.equal((await store.list({ limit: 5 })).entries.length, 2)
     writer.keepFor(2 * DAY)
     await pass(t, 50)
-    assert.deepEqual(await store.list({ limit: 5 }), [newer])
+    assert.deepEqual((await store.list({ limit: 5 })).entries, [newer])
     await writer.close()
   })
 
@@ -229,7 +229,7 @@ describe('retention', () => {
     await store.append(old(1))
     writerOf({ retentionMs: null })
     await pass(t, DAY)
-    assert.equal((await store.list({ limit: 5 })).length, 1)
+    assert.equal((await store.list({ limit: 5 })).entries.length, 1)
   })
 
   it('goes on after the store failed, which is said once', async (t) => {
@@ -241,7 +241,7 @@ describe('retention', () => {
     assert.deepEqual(messages(), ['error: call log: old entries could not be deleted'])
     prune.mock.restore()
     await pass(t, 10 * 60_000)
-    assert.deepEqual(await store.list({ limit: 5 }), [])
+    assert.deepEqual((await store.list({ limit: 5 })).entries, [])
     await writer.close()
   })
 })

@@ -101,7 +101,7 @@ describe('the call log', () => {
       const entry = await entryOf(headers['x-request-id'])
       assert.deepEqual([entry.error_code, entry.status, entry.account], expected)
     }
-    assert.equal((await store.list({ limit: 10 })).length, 3)
+    assert.equal((await store.list({ limit: 10 })).entries.length, 3)
   })
 
   it('shows a call to no other account, and to nobody without a key', async () => {

@@ -152,7 +152,7 @@ describe('the tables of an older database in Postgres', { skip: WITHOUT_POSTGRES
       const ids = [...before, ...(last === BEFORE ? [] : await write(await olderDatabase(url, last)))]
       const db = await open(t, url)
       for (const id of ids) assert.deepEqual(await placesOf(db, id), ['charges_first', 'calls_first'])
-      const found = await new SqlCallStore(db).list({ account: 'acme', limit: 20 })
+      const { entries: found } = await new SqlCallStore(db).list({ account: 'acme', limit: 20 })
       assert.deepEqual(
         found.map(({ id }) => id),
         ids

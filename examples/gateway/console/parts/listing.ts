@@ -8,6 +8,8 @@ import { type Column, table } from './table.ts'
 
 const ROWS = 50
 const ROWS_OF_EXPORT = 100
+/** So many pages without rows are passed over at once. */
+const EMPTY_PAGES = 20
 
 /** How a table shows the rows of a list. */
 export interface Rows<T> {
@@ -48,6 +50,17 @@ export function rowListing<T extends object>(
   })
 }
 
+/** Returns the first page that has rows: a search among very many may end a page before it finds any. */
+async function firstWithRows<T>(
+  load: (cursor: string | undefined) => Promise<Page<T>>,
+  cursor: string | undefined,
+): Promise<Page<T>> {
+  let page = await load(cursor)
+  for (let more = 0; more < EMPTY_PAGES && page.data.length === 0 && page.next_cursor !== null; more++)
+    page = await load(page.next_cursor)
+  return page
+}
+
 function pages<T extends object>(
   { what, columns, empty = `No ${what} yet.` }: Rows<T>,
   isFiltered: boolean,
@@ -59,10 +72,11 @@ function pages<T extends object>(
   )
   const rows = paged<T>(
     what,
-    (cursor) => load(cursor, ROWS),
-    (data) => {
+    (cursor) => firstWithRows((after) => load(after, ROWS), cursor),
+    (data, { next_cursor: next }) => {
       exports.hidden = data.length === 0
       if (data.length > 0) return table(label, columns, data)
+      if (next !== null) return emptyState(`No ${what} that fit so far. The next page looks further.`)
       return emptyState(isFiltered ? `No ${what} that fit.` : empty)
     },
   )

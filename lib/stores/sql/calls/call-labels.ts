@@ -1,5 +1,4 @@
 import { type CallLogEntry, lineOf } from '../../../core/call/index.ts'
-import type { CallQuery } from '../../../middleware/call-log/index.ts'
 import type { Cell } from '../driver/columns.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 
@@ -25,9 +24,19 @@ export const DELETE_LABELS = RowStatement.delete(
 export const UNCOUNTED = 'uncounted'
 
 /** Almost all calls end with a status of a lower class. */
-const LABELLED_CLASS = 3
-/** Durations from which on a call has a label, ascending. Shorter calls are many. */
-const LONG_MS = [10_000, 60_000]
+export const LABELLED_CLASS = 3
+/**
+ * Durations, ascending. Each call has a label of the last one that it reached, so that the calls that took as long or longer are
+ * those of a few labels. They are the round numbers that people ask for: then no call of a label is too short.
+ */
+export const TOOK_MS = [
+  1, 2, 5, 10, 20, 50, 100, 200, 300, 500, 1000, 1500, 2000, 3000, 5000, 10_000, 15_000, 20_000, 30_000,
+  45_000, 60_000, 90_000, 120_000, 180_000, 300_000, 600_000, 1_200_000, 1_800_000, 3_600_000,
+]
+/** From this duration on a call has a label within its account too. Shorter ones are many. */
+export const OWN_TOOK_MS = 10_000
+/** Older versions gave a call a label for each of these durations that it reached. */
+const OLDER_LONG_MS = [10_000, 60_000]
 
 /** Returns the rows of the labels of some calls. */
 export function labelRows(entries: Iterable<CallLogEntry>): Cell[][] {
@@ -36,45 +45,47 @@ export function labelRows(entries: Iterable<CallLogEntry>): Cell[][] {
   return rows
 }
 
+/** Returns the rows of all labels that some calls may have, those included that only older versions write. */
+export function labelRowsToDelete(entries: readonly CallLogEntry[]): Cell[][] {
+  const rows = labelRows(entries)
+  for (const { id, account, duration_ms: duration } of entries)
+    for (const long of OLDER_LONG_MS.filter((ms) => duration >= ms)) {
+      const label = labelOf('over', long)
+      rows.push([label, id])
+      if (account !== null) rows.push([ofAccount(account, label), id])
+    }
+  return rows
+}
+
 function labelsOf(entry: CallLogEntry): string[] {
-  const { account, key, user, tags, status, duration_ms: duration, client_request_id: clientId } = entry
+  const { account, key, model, user, tags, status, duration_ms: duration, error_code: code } = entry
+  const { client_request_id: clientId } = entry
   const line = lineOf(entry)
   const labels: string[] = []
-  if (key !== null) labels.push(labelOf('key', key))
-  if (line !== null) labels.push(labelOf('line', line))
-  const scoped: string[] = []
-  if (clientId !== null) scoped.push(labelOf('client', clientId))
-  if (typeof user === 'string') scoped.push(labelOf('user', user))
-  for (const name in tags) scoped.push(labelOf('tag', `${name}=${tags[name]}`))
+  const add = (kind: string, value: string | number) => void labels.push(labelOf(kind, value))
+  const addScoped = (kind: string, value: string | number) => {
+    add(kind, value)
+    if (account !== null) labels.push(ofAccount(account, labelOf(kind, value)))
+  }
+  if (key !== null) add('key', key)
+  if (model !== null) add('model', model)
+  if (line !== null) add('line', line)
+  if (status !== 200) add('status', status)
+  if (code !== null) add('code', code)
+  if (clientId !== null) addScoped('client', clientId)
+  if (typeof user === 'string') addScoped('user', user)
+  for (const name in tags) addScoped('tag', `${name}=${tags[name]}`)
   const statusClass = Math.floor(status / 100)
-  if (statusClass >= LABELLED_CLASS) scoped.push(labelOf('status', statusClass))
-  for (const long of LONG_MS) if (duration >= long) scoped.push(labelOf('over', long))
-  labels.push(...scoped)
-  if (account !== null) for (const label of scoped) labels.push(ofAccount(account, label))
+  if (statusClass >= LABELLED_CLASS) addScoped('status', statusClass)
+  const took = TOOK_MS.findLast((ms) => ms <= duration)
+  if (took !== undefined) (took >= OWN_TOOK_MS ? addScoped : add)('took', took)
   return labels
 }
 
-function labelOf(kind: string, value: string | number): string {
+export function labelOf(kind: string, value: string | number): string {
   return `${kind}\n${value}`
 }
 
-function ofAccount(account: string, label: string): string {
+export function ofAccount(account: string, label: string): string {
   return `${label}\n${account}`
-}
-
-/** Returns the labels that the calls of a query have, the one that fewest other calls have first. */
-export function labelsIn(query: CallQuery): string[] {
-  const { account, user, tags = {}, key, line, clientRequestId } = query
-  const scoped: string[] = []
-  if (clientRequestId !== undefined) scoped.push(labelOf('client', clientRequestId))
-  if (user !== undefined) scoped.push(labelOf('user', user))
-  const { statusClass = 0 } = query
-  if (statusClass >= LABELLED_CLASS) scoped.push(labelOf('status', statusClass))
-  const long = LONG_MS.findLast((each) => each <= (query.minDurationMs ?? 0))
-  if (long !== undefined) scoped.push(labelOf('over', long))
-  for (const name in tags) scoped.push(labelOf('tag', `${name}=${tags[name]}`))
-  const labels = account === undefined ? scoped : scoped.map((label) => ofAccount(account, label))
-  if (key !== undefined) labels.push(labelOf('key', key))
-  if (line !== undefined) labels.push(labelOf('line', line))
-  return labels
 }

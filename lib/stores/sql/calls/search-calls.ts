@@ -1,97 +1,87 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { CallQuery } from '../../../middleware/call-log/index.ts'
-import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
-import { labelsIn } from './call-labels.ts'
+import { all, callsOf, type IdRange, lastOf } from './call-lists.ts'
+import { type Filtered, filtersOf, listsOf, type SearchList } from './search-plan.ts'
 
-/** The ids between which calls are searched; the second is excluded. */
-interface IdRange {
-  readonly from: string | undefined
-  readonly to: string | undefined
+/** What a search has found, as JSON, newest first; with `next`, it has stopped there, and older calls may fit as well. */
+export interface FoundCalls {
+  readonly entries: readonly string[]
+  readonly next?: string
 }
+
+/** So far ahead lists are compared. */
+const COMPARED = 200
+/** How many calls are compared at a time with the filters that the list has not. */
+const SLICES = [500, 1000, 2000, 4000]
+/** The most calls of a page, and about the longest time for it. */
+const MOST_COMPARED = 10_000
+const MOST_MS = 50
 
 /**
- * Returns the query of a list of calls. It reads them by one of their labels if the search has one, else by an index of their
- * table. All those begin with an account: a search through all accounts asks each of them.
+ * Returns a page of a search. If one list has all that is asked for, the page is read from it. Else the calls of the shortest list
+ * are compared with the other filters, a bounded number of them: then the page may have fewer calls than it could.
  */
-export function searchCalls(
-  db: Database,
-  query: CallQuery,
-  { from, to }: IdRange,
-): RawBuilder<{ entry: string }> {
-  const { ids, account, model, status, statusClass, code, minDurationMs, before, limit } = query
-  const [label, ...otherLabels] = labelsIn(query)
-  const id = sql.ref(label === undefined ? 'calls.id' : 'call_labels.id')
-  const conditions: RawBuilder<unknown>[] = [sql`true`]
-  const add = (condition: RawBuilder<unknown>) => void conditions.push(condition)
-  if (label !== undefined) add(sql`call_labels.label = ${label} and calls.id = call_labels.id`)
-  for (const other of otherLabels)
-    add(sql`exists (select 1 from call_labels as more where more.label = ${other} and more.id = calls.id)`)
-  if (ids !== undefined) add(ids.length === 0 ? sql`false` : sql`calls.id in (${sql.join(ids)})`)
-  if (account !== undefined) add(sql`account = ${account}`)
-  if (model !== undefined) add(sql`model = ${model}`)
-  if (status !== undefined) add(sql`status = ${status}`)
-  // As literals, so that SQLite matches them with the condition of an index: for that it does not look at
-  // parameters.
-  if (status !== undefined && status !== 200) add(sql`status <> 200`)
-  if (statusClass !== undefined)
-    add(sql`status >= ${statusClass * 100} and status < ${statusClass * 100 + 100}`)
-  if (code !== undefined) add(sql`error_code = ${code}`)
-  if (minDurationMs !== undefined) add(sql`${durationIn(db)} >= ${minDurationMs}`)
-  if (to !== undefined) add(sql`${id} < ${to}`)
-  if (before !== undefined) add(sql`${id} < ${before}`)
-  if (from !== undefined && !hasIndex(query, label)) add(sql`${id} >= ${from}`)
-  if (isOfEachAccount(query, label)) return searchAccounts(db, conditions, limit)
-  // SQLite takes the tables of a cross join in their order.
-  const tables = label === undefined ? sql`calls` : sql`call_labels cross join calls`
-  return sql`select entry from ${tables} where ${sql.join(conditions, sql` and `)} order by ${id} desc limit ${limit}`
+export async function searchCalls(db: Database, query: CallQuery, range: IdRange): Promise<FoundCalls> {
+  const { ids, limit } = query
+  const filters = filtersOf(db, query)
+  if (ids !== undefined) return callsWith(db, ids, filters, range, limit)
+  const lists = listsOf(query)
+  const whole = lists.find(({ covers }) => filters.every(({ name }) => covers.has(name)))
+  if (whole)
+    return { entries: await entriesOf(db, callsOf(whole.ids, db, range, [], { most: limit, limit })) }
+  const list = await shortest(db, lists, range)
+  const conditions = filters.filter(({ name }) => !list.covers.has(name)).map(({ condition }) => condition)
+  const startedAt = performance.now()
+  const found: string[] = []
+  let { before } = range
+  for (let most: number | undefined = SLICES[0], compared = 0; most !== undefined; ) {
+    const rest = { from: range.from, before }
+    const slice = callsOf(list.ids, db, rest, conditions, { most, limit: limit - found.length })
+    found.push(...(await entriesOf(db, slice)))
+    if (found.length === limit) return { entries: found }
+    const { rows } = await sql<{ id: string }>`${lastOf(list.ids, db, rest, most)}`.execute(db)
+    before = rows[0]?.id
+    if (before === undefined) return { entries: found }
+    compared += most
+    most = nextSlice(compared, performance.now() - startedAt)
+  }
+  return before === undefined ? { entries: found } : { entries: found, next: before }
 }
 
-/** Whether an index has the calls of each account that are searched, which can be few of very many. */
-function isOfEachAccount(
-  { ids, account, model, status, code }: CallQuery,
-  label: string | undefined,
-): boolean {
-  if (ids !== undefined || account !== undefined || label !== undefined) return false
-  return model !== undefined || code !== undefined || (status !== undefined && status !== 200)
+/** Returns the largest slice for which there is time, if all take as long as those before. */
+function nextSlice(compared: number, ms: number): number | undefined {
+  const room = Math.min(MOST_COMPARED - compared, (compared / ms) * (MOST_MS - ms))
+  return SLICES.findLast((most) => most <= room)
 }
 
-/** Returns the newest of the newest calls of each account, and of those without one. */
-function searchAccounts(
+async function callsWith(
   db: Database,
-  conditions: readonly RawBuilder<unknown>[],
+  ids: readonly string[],
+  filters: readonly Filtered[],
+  { from, before }: IdRange,
   limit: number,
-): RawBuilder<{ entry: string }> {
-  const newest = (account: RawBuilder<unknown>) =>
-    sql`select id from calls where ${sql.join([account, ...conditions], sql` and `)} order by id desc limit ${limit}`
-  const ofAccount = newest(sql`account = owners.account`)
-  const found = isPostgres(db)
-    ? sql`lateral (${ofAccount}) as found`
-    : sql`calls as found on found.id in (${ofAccount})`
-  const next = sql`select min(account) from calls where account > owners.account`
-  return sql`with recursive owners (account) as (
-      select min(account) from calls union all select (${next}) from owners where account is not null)
-    select entry from calls where id in (
-      select found.id from owners cross join ${found}
-      union all select id from (${newest(sql`account is null`)}) as unowned)
-    order by id desc limit ${limit}`
+): Promise<FoundCalls> {
+  if (ids.length === 0) return { entries: [] }
+  const conditions = filters.map(({ condition }) => condition)
+  if (from !== undefined) conditions.push(sql`calls.id >= ${from}`)
+  if (before !== undefined) conditions.push(sql`calls.id < ${before}`)
+  const query = sql<{ entry: string }>`select entry from calls
+    where calls.id in (${sql.join(ids)}) and ${all(conditions)} order by calls.id desc limit ${limit}`
+  return { entries: await entriesOf(db, query) }
 }
 
-function durationIn(db: Database): RawBuilder<number> {
-  const text = isPostgres(db) ? sql`entry::json ->> 'duration_ms'` : sql`entry ->> '$.duration_ms'`
-  return sql`cast(${text} as bigint)`
+async function entriesOf(db: Database, query: RawBuilder<{ entry: string }>): Promise<string[]> {
+  const { rows } = await query.execute(db)
+  return rows.map(({ entry }) => entry)
 }
 
-/**
- * Whether one index covers all filters of a query. Such a query reads no more rows than its limit, so that entries that
- * are too old can be left out afterwards. With both ends of a range of ids, SQLite would walk through all of the
- * account's calls in that range instead. It does so for calls that ended with 200, which have no index of their own,
- * because almost all calls did.
- */
-function hasIndex(query: CallQuery, label: string | undefined): boolean {
-  const { account, model, status, code } = query
-  if (label !== undefined || status === 200) return false
-  if (account === undefined && !isOfEachAccount(query, label)) return false
-  if (query.statusClass !== undefined || query.minDurationMs !== undefined) return false
-  return [model, status, code].filter((filter) => filter !== undefined).length === 1
+/** Returns the list that goes back furthest with the same number of calls. */
+async function shortest(db: Database, lists: readonly SearchList[], range: IdRange): Promise<SearchList> {
+  const [first, ...others] = lists as [SearchList, ...SearchList[]]
+  if (others.length === 0) return first
+  const ends = lists.map(({ ids }, i) => sql`(${lastOf(ids, db, range, COMPARED)}) as ${sql.ref(`end_${i}`)}`)
+  const { rows } = await sql<Record<string, string | null>>`select ${sql.join(ends)}`.execute(db)
+  const endOf = (i: number) => rows[0]?.[`end_${i}`] ?? ''
+  return lists.reduce((best, list, i) => (endOf(i) < endOf(lists.indexOf(best)) ? list : best), first)
 }

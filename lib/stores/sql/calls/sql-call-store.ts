@@ -1,6 +1,6 @@
 import { checkOptions } from '../../../core/options/index.ts'
 import { shareOfEntry } from '../../../core/usage/index.ts'
-import type { CallLogEntry, CallQuery, CallStore } from '../../../middleware/call-log/index.ts'
+import type { CallLogEntry, CallPage, CallQuery, CallStore } from '../../../middleware/call-log/index.ts'
 import { aDatabase, checkDatabase } from '../driver/check-database.ts'
 import { cellsOf, typesOf } from '../driver/columns.ts'
 import { firstIdOf } from '../driver/id-times.ts'
@@ -11,7 +11,7 @@ import type { Database } from '../driver/tables.ts'
 import { writeTogether } from '../driver/write-together.ts'
 import { CALL_COLUMNS } from '../ledger/settlement-columns.ts'
 import { UsageTally } from '../usage/usage-tally.ts'
-import { DELETE_LABELS, labelRows, UNCOUNTED, WRITE_LABELS } from './call-labels.ts'
+import { DELETE_LABELS, labelRows, labelRowsToDelete, UNCOUNTED, WRITE_LABELS } from './call-labels.ts'
 import { searchCalls } from './search-calls.ts'
 import { deleteAnswers, deleteOrphans, readAnswer } from './sql-answer-store.ts'
 
@@ -85,14 +85,14 @@ export class SqlCallStore implements CallStore {
     return { ...entry, response_body: body }
   }
 
-  async list(query: CallQuery): Promise<CallLogEntry[]> {
-    const oldest = query.from === undefined ? undefined : firstIdOf(query.from)
-    const { rows } = await searchCalls(this.#searches, query, {
-      from: oldest,
-      to: query.to === undefined ? undefined : firstIdOf(query.to),
-    }).execute(this.#searches)
-    const entries = rows.map(({ entry }) => toEntry(entry).entry)
-    return oldest === undefined ? entries : entries.filter(({ id }) => id >= oldest)
+  async list(query: CallQuery): Promise<CallPage> {
+    const { from, to, before } = query
+    const ends = [before, to === undefined ? undefined : firstIdOf(to)].filter((end) => end !== undefined)
+    const { entries, next } = await searchCalls(this.#searches, query, {
+      from: from === undefined ? undefined : firstIdOf(from),
+      before: ends.sort()[0],
+    })
+    return { entries: entries.map((entry) => toEntry(entry).entry), ...(next !== undefined && { next }) }
   }
 
   async prune(before: number, limit: number): Promise<number> {
@@ -108,7 +108,7 @@ export class SqlCallStore implements CallStore {
         .where('id', 'in', lockFreeRows(trx, oldest))
         .returning('entry')
         .execute()
-      const labels = labelRows(deleted.map(({ entry }) => toEntry(entry).entry))
+      const labels = labelRowsToDelete(deleted.map(({ entry }) => toEntry(entry).entry))
       await DELETE_LABELS.run(
         trx,
         labels.map(([label, id]) => [id as string, label as string]),

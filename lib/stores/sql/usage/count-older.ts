@@ -16,6 +16,8 @@ export type CountPage = (trx: Database, after: string) => Promise<string | undef
 const PAGE_ROWS = 1000
 /** The most rows that are counted at once: others may wait for the sums. */
 const COUNTED_ROWS = 200
+/** Each has about six labels. */
+const LABELLED_ROWS = 500
 
 /** Counts charges, each with what the log has of its call. */
 export async function countCharges(trx: Database, after: string): Promise<string | undefined> {
@@ -93,6 +95,19 @@ export async function countCalls(trx: Database, after: string): Promise<string |
     rows.map(({ id }) => id),
   )
   return last?.id
+}
+
+/** Writes what calls are searched by: older versions wrote less. */
+export async function labelCalls(trx: Database, after: string): Promise<string | undefined> {
+  const rows = await trx
+    .selectFrom('calls')
+    .select(['id', 'entry'])
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(LABELLED_ROWS)
+    .execute()
+  await WRITE_LABELS.run(trx, labelRows(rows.map(({ entry }) => JSON.parse(entry) as CallLogEntry)))
+  return rows.at(-1)?.id
 }
 
 /** Counts calls without a charge that were logged while their usage was locked: a call may have begun a day before. */

@@ -4,7 +4,14 @@ import { HOUR_MS } from '../../../core/usage/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
 import { firstIdOf } from '../driver/id-times.ts'
 import type { Database } from '../driver/tables.ts'
-import { type CountPage, countCalls, countCharges, countSetAside, countVoids } from './count-older.ts'
+import {
+  type CountPage,
+  countCalls,
+  countCharges,
+  countSetAside,
+  countVoids,
+  labelCalls,
+} from './count-older.ts'
 import { pruneUsage } from './prune-usage.ts'
 
 /** Options of {@link SqlUsageCounter}. */
@@ -23,12 +30,17 @@ const TABLES: readonly (readonly [name: string, count: CountPage, recentMs: numb
   ['calls', countCalls, 2 * HOUR_MS],
 ]
 
+/** How far calls have all their labels. */
+const LABELLED = 'labelled'
+/** Behind all ids. */
+const ALL = '~'
+
 const PAUSE_MS = 20
 const MONTHS_25 = 25 * 31 * 24 * HOUR_MS
 
 /**
  * Counts what was charged and logged before usage was counted, and what processes of an older version write during an update;
- * deletes the usage of single users and tags when it is too old. It works in the background, at once and every hour, a few
+ * writes what older calls are searched by; deletes the usage of single users and tags when it is too old. It works in the background, at once and every hour, a few
  * rows at a time. Several processes may do so on one database.
  *
  * @example
@@ -78,6 +90,7 @@ export class SqlUsageCounter {
     await this.#try('older calls could not be counted', async () => {
       for (const [name, count, recentMs] of TABLES) await this.#count(name, count, recentMs)
     })
+    await this.#try('older calls could not be labelled', () => this.#label())
     await this.#try('old rows could not be deleted', async () => {
       while (!this.#closed && (await pruneUsage(this.#db, Date.now() - this.#fineRetentionMs)))
         await this.#pause()
@@ -97,25 +110,45 @@ export class SqlUsageCounter {
   }
 
   async #count(name: string, count: CountPage, recentMs: number): Promise<void> {
-    const reached = await this.#db
+    const reached = await this.#markOf(name)
+    const recent = firstIdOf(Date.now() - recentMs)
+    let from = reached ?? ''
+    if (from > recent) from = recent
+    await this.#walk(name, count, from)
+  }
+
+  /** The second time reaches what processes of an older version have written since the first. Then all calls have theirs. */
+  async #label(): Promise<void> {
+    const reached = await this.#markOf(LABELLED)
+    if (reached === ALL) return
+    const isWhole = await this.#walk(LABELLED, labelCalls, reached ?? '')
+    const isEmpty = reached === undefined && (await this.#markOf(LABELLED)) === undefined
+    if (isWhole && (isEmpty || reached !== undefined)) await saveMark(this.#db, LABELLED, ALL)
+  }
+
+  async #markOf(name: string): Promise<string | undefined> {
+    const row = await this.#db
       .selectFrom('usage_marks')
       .select('mark')
       .where('name', '=', name)
       .executeTakeFirst()
-    const recent = firstIdOf(Date.now() - recentMs)
-    let after: string | undefined = reached && reached.mark < recent ? reached.mark : reached && recent
-    after ??= ''
+    return row?.mark
+  }
+
+  /** Counts page by page from an id on. Returns false if it was closed before the end. */
+  async #walk(name: string, count: CountPage, from: string): Promise<boolean> {
+    let after = from
     while (!this.#closed) {
-      const from: string = after
-      const last: string | undefined = await this.#db.transaction().execute(async (trx) => {
-        const counted = await count(trx, from)
+      const last = await this.#db.transaction().execute(async (trx) => {
+        const counted = await count(trx, after)
         if (counted !== undefined) await saveMark(trx, name, counted)
         return counted
       })
-      if (last === undefined) return
+      if (last === undefined) return true
       after = last
       await this.#pause()
     }
+    return false
   }
 
   async #pause(): Promise<void> {

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import { CompiledQuery, sql } from 'kysely'
+import { lineOf } from '../../../lib/core/call/index.ts'
+import type { CallLogEntry, CallPage, CallQuery } from '../../../lib/middleware/call-log/index.ts'
+import { labelRows } from '../../../lib/stores/sql/calls/call-labels.ts'
+import { type Database, openDatabase, SqlCallStore } from '../../../lib/stores/sql/index.ts'
+import { POSTGRES, SQLITE } from '../../bench/scale/filled-databases.ts'
+import { SEARCHES } from '../../bench/search/cases.ts'
+import { callStatements, LARGE_ACCOUNT } from '../../bench/search/rows.ts'
+import { postgresUrl } from '../../stores/sql/postgres-database.ts'
+import { PATIENT, temporaryFolder } from '../../stores/sql/temporary-database.ts'
+import { cleaningUp } from '../../support/clean-up.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+
+const CALLS = 12_000
+/** Of each search so many calls are compared. */
+const COMPARED = 120
+
+const ENGINES = [
+  {
+    name: 'SQLite',
+    wording: SQLITE,
+    skip: false as const,
+    async open(after: (close: () => Promise<void>) => void) {
+      const { url, remove } = await temporaryFolder()
+      after(remove)
+      return url
+    },
+    /** Steps of a plan that read what the page does not need. */
+    async wasteOf(db: Database, { sql: text, parameters }: CompiledQuery) {
+      const explain = CompiledQuery.raw(`explain query plan ${text}`, [...parameters])
+      const { rows } = await db.executeQuery<{ detail: string }>(explain)
+      return rows
+        .map(({ detail }) => detail)
+        .filter((step) => /\b(calls|call_labels|found|more)\b/.test(step))
+        .filter((step) => !/^SEARCH \w+ (EXISTS )?USING .*\((label|account|id)[=>]\?/.test(step))
+        .filter((step) => !/^SEARCH calls .*\(id[<>]\?/.test(step))
+    },
+  },
+  {
+    name: 'Postgres',
+    wording: POSTGRES,
+    skip: WITHOUT_POSTGRES,
+    open: () => postgresUrl(),
+    async wasteOf(db: Database, { sql: text, parameters }: CompiledQuery) {
+      const explain = CompiledQuery.raw(`explain ${text}`, [...parameters])
+      const { rows } = await db.executeQuery<Record<string, string>>(explain)
+      const plan = rows.flatMap((row) => Object.values(row)).join('\n')
+      // A slice of some thousand calls is a good part of so small a table. The other partitions are empty.
+      return /limit [124]000/.test(text) ? [] : (plan.match(/Seq Scan on call\w+_first/g) ?? [])
+    },
+  },
+]
+
+for (const { name, wording, skip, open, wasteOf } of ENGINES) {
+  describe(`searches through many calls in ${name}`, { skip }, () => {
+    let db: Database
+    let store: SqlCallStore
+    /** Newest first. */
+    let entries: CallLogEntry[] = []
+    const asked: CompiledQuery[] = []
+    const cleanUp = cleaningUp()
+
+    before(async () => {
+      db = await openDatabase(await open((close) => void cleanUp.after(close)), PATIENT)
+      cleanUp.after(() => db.destroy())
+      for (const [, statement] of callStatements(CALLS, wording)) await sql.raw(statement).execute(db)
+      if (name === 'Postgres') await sql`analyze`.execute(db)
+      const { rows } = await sql<{ entry: string }>`select entry from calls order by id desc`.execute(db)
+      entries = rows.map(({ entry }) => JSON.parse(entry))
+      const executor = db.getExecutor()
+      const execute = executor.executeQuery.bind(executor)
+      executor.executeQuery = ((query: CompiledQuery, ...more: []) => {
+        asked.push(query)
+        return execute(query, ...more)
+      }) as typeof executor.executeQuery
+      store = new SqlCallStore(db)
+    })
+
+    it('are of calls with the labels that the gateway writes', async () => {
+      const some = entries.filter((_, i) => i % 100 === 7)
+      const { rows } = await sql<{ label: string; id: string }>`
+        select label, id from call_labels where id in (${sql.join(some.map(({ id }) => id))})`.execute(db)
+      const sorted = (pairs: unknown[][]) => pairs.map((pair) => pair.join(' ')).sort()
+      assert.deepEqual(sorted(rows.map(({ label, id }) => [label, id])), sorted(labelRows(some)))
+    })
+
+    it('find what a filter over all of them finds, by one filter and by two, page by page', async () => {
+      const queries = SEARCHES.map(({ query }) => query())
+      const pairs = queries.map((query, i) => ({ ...query, ...queries[(i * 29 + 7) % queries.length] }))
+      for (const [i, query] of [...queries, ...pairs].entries()) {
+        const at = (share: number) => Date.parse(entries[Math.floor(share * CALLS)]?.created_at ?? '')
+        const times = i % 3 === 0 ? {} : i % 3 === 1 ? { to: at(0.31) } : { from: at(0.83), to: at(0.12) }
+        const whole = { ...query, ...times, limit: 50 }
+        const expected = entries.filter((entry) => matches(entry, whole)).slice(0, COMPARED)
+        const found: CallLogEntry[] = []
+        for (let page = 0, cursor: string | undefined; found.length < COMPARED; page++) {
+          const { entries: more, next } = await store.list({ ...whole, before: cursor })
+          found.push(...more)
+          cursor = next ?? more.at(-1)?.id
+          if (next === undefined && more.length < whole.limit) break
+          assert.ok(page < 500, `${JSON.stringify(query)} does not end`)
+        }
+        const ids = (list: readonly CallLogEntry[]) => list.slice(0, COMPARED).map(({ id }) => id)
+        assert.deepEqual(ids(found), ids(expected), JSON.stringify(whole))
+      }
+    })
+
+    it('walk through no table, whatever they look for', async () => {
+      for (const { name: what, query } of SEARCHES) {
+        asked.length = 0
+        await store.list({ ...query(), limit: 50 })
+        const statements = [...asked]
+        assert.ok(statements.length <= 7, `${what}: ${statements.length} statements`)
+        // The list of all calls is read from its newest end.
+        const isOfAll = statements.every(({ sql: text }) => !/account|label/.test(text))
+        for (const statement of isOfAll ? [] : statements)
+          assert.deepEqual(await wasteOf(db, statement), [], `${what}: ${statement.sql}`)
+      }
+    })
+
+    it('stop early, and say where, if none of very many calls fits a filter that has no list', async () => {
+      for (const query of [{ statusClass: 1 }, { statusClass: 1, account: LARGE_ACCOUNT }]) {
+        const first = await store.list({ ...query, limit: 50 })
+        assert.deepEqual(first.entries, [])
+        assert.ok(first.next !== undefined, 'the first page has looked at everything')
+        for (let cursor: string | undefined = first.next; cursor !== undefined; ) {
+          const page: CallPage = await store.list({ ...query, limit: 50, before: cursor })
+          assert.deepEqual(page.entries, [])
+          assert.ok(page.next === undefined || page.next < cursor)
+          cursor = page.next
+        }
+      }
+    })
+
+    it('fill their page by one filter, however few calls fit', async () => {
+      for (const query of [
+        { model: 'chat-rare' },
+        { status: 504 },
+        { minDurationMs: 600_000 },
+        { tags: { team: 'rare' } },
+      ]) {
+        const page = await store.list({ ...query, limit: 50 })
+        assert.deepEqual([page.entries.length, page.next], [5, undefined], JSON.stringify(query))
+      }
+    })
+  })
+}
+
+function matches(entry: CallLogEntry, query: CallQuery): boolean {
+  const { account, key, model, line, user, status, statusClass, code, tags = {}, from, to } = query
+  return (
+    (account === undefined || entry.account === account) &&
+    (key === undefined || entry.key === key) &&
+    (model === undefined || entry.model === model) &&
+    (line === undefined || lineOf(entry) === line) &&
+    (user === undefined || entry.user === user) &&
+    (status === undefined || entry.status === status) &&
+    (statusClass === undefined || Math.floor(entry.status / 100) === statusClass) &&
+    (code === undefined || entry.error_code === code) &&
+    (query.clientRequestId === undefined || entry.client_request_id === query.clientRequestId) &&
+    Object.entries(tags).every(([tag, value]) => entry.tags?.[tag] === value) &&
+    entry.duration_ms >= (query.minDurationMs ?? 0) &&
+    (from === undefined || Date.parse(entry.created_at) >= from) &&
+    (to === undefined || Date.parse(entry.created_at) < to)
+  )
+}
