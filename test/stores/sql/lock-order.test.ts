@@ -79,7 +79,7 @@ describe('processes that write the same rows of a Postgres', { skip: WITHOUT_POS
       assert.equal(await new SqlIdempotencyStore(other).prune(NOW + 60_000, 10), 1)
       assert.equal(await new SqlCallStore(other).prune(NOW + 3, 10), 1)
     })
-    assert.deepEqual(await calls.list({ limit: 10 }), [])
+    assert.deepEqual((await calls.list({ limit: 10 })).entries, [])
   })
 
   it('take over a record that has run out, one of them', async (t) => {
