@@ -13,7 +13,7 @@ export const EACH_MS = 250
 const scattered = (seed: number, most: number): string => `((n * ${seed} % 4294967296) / 1024 % ${most})`
 
 /** What differs between calls, as SQL over `n`. What is rare is so at any number of calls. */
-export function callColumns(calls: number): Readonly<Record<string, string>> {
+function callColumns(calls: number): Readonly<Record<string, string>> {
   const whose = scattered(2_654_435_761, 1000)
   const which = `(1 + ${scattered(2_246_822_519, SMALL_ACCOUNTS - 1)})`
   const model = scattered(3_266_489_917, 1000)
