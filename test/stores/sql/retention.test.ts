@@ -152,7 +152,7 @@ for (const { name, url, skip } of BACKENDS) {
       await store.append(times.map((time) => entryAt(time)))
       const retention = retentionOf(t, db, { calls: 3_600_000 })
       assert.deepEqual((await retention.run()).deleted, { calls: 2, charges: 0 })
-      assert.equal((await store.list({ limit: 5 })).length, 1)
+      assert.equal((await store.list({ limit: 5 })).entries.length, 1)
     })
 
     it('exports each day once, before its rows are deleted, and deletes nothing while that fails', async (t) => {
