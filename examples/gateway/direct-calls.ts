@@ -37,7 +37,12 @@ function run(
   let at = 0
   const next = (error?: unknown): void => {
     if (error) {
-      answerError(error, req, res, next)
+      try {
+        answerError(error, req, res, next)
+      } catch {
+        // An error that cannot be answered ends its connection.
+        res.destroy()
+      }
       return
     }
     try {
