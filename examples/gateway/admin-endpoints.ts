@@ -11,6 +11,7 @@ import {
 } from 'express-model-gateway'
 import type { ConfigAuthority } from 'express-model-gateway/admin'
 import type { LineFigures } from 'express-model-gateway/route'
+import type { SqlRegions } from 'express-model-gateway/sql'
 import type { DurableStores } from './durable-stores.ts'
 import type { LiveConfig } from './live-config.ts'
 import { mergeWorkerLines } from './merged-lines.ts'
@@ -28,6 +29,8 @@ export interface AdminEndpoints {
   readonly lineFigures: () => Promise<readonly LineFigures[]>
   /** The other processes that serve the same port; undefined = there are none. */
   readonly peers: Peers | undefined
+  /** The other regions; undefined = there are none. */
+  readonly regions: SqlRegions | undefined
   /** Whether webhooks may have private addresses. */
   readonly allowPrivate: boolean
 }
@@ -35,6 +38,7 @@ export interface AdminEndpoints {
 /** Mounts the API of operators. */
 export function mountAdmin(app: Express, endpoints: AdminEndpoints): void {
   const { access, stores, authority, catalog, lines, switches, lineFigures, peers, allowPrivate } = endpoints
+  const { regions } = endpoints
   app.use(
     '/admin',
     access,
@@ -62,6 +66,7 @@ export function mountAdmin(app: Express, endpoints: AdminEndpoints): void {
       ...(authority && { authority }),
       webhooks: { store: stores.webhooks, allowPrivate },
       changes: stores.changes,
+      ...(regions && { regions }),
     }),
     callLogRoutes({ store: stores.calls, account: 'all' }),
     usageRoutes({ store: stores.usage, account: 'all' }),

@@ -49,6 +49,7 @@ import { LOOKUP_PATHS, limitLookups, unlessLookup } from './look-ups.ts'
 import { OpenCalls } from './open-calls.ts'
 import { mountDeskPages, mountOpenPages } from './open-pages.ts'
 import { passThrough } from './pass-through.ts'
+import { keyCache } from './regional-stores.ts'
 import { adminTokensIn, followSecret } from './secret-settings.ts'
 import { adminTokensFault } from './settings.ts'
 import { shareLines } from './share-lines.ts'
@@ -96,21 +97,18 @@ export function assemble({
   metricsPage,
   separateDesk = false,
   peers,
+  regional,
   webhookAllowPrivate: allowPrivate = false,
   ledgerTimes,
 }: GatewayParts): Assembly {
   const { region, bodyLimitBytes, bodyBudgetBytes, urlSigningSecret } = config
-  const { stores, states: told, guarded } = watchStores(plain)
+  const { stores, states: told, guarded } = watchStores(plain, regional?.watches)
   const live = new LiveConfig(config)
   const { catalog } = live
   const bodies = { catalog, bodyLimitBytes, bodyBudgetBytes }
   const lines = new LineRegistry()
-  const switches = new LineSwitches({
-    store: stores.lineSwitches,
-    lines,
-    logger,
-    onStoreChange: guarded.lineSwitches.onChange,
-  })
+  const switched = { store: stores.lineSwitches, onStoreChange: guarded.lineSwitches.onChange }
+  const switches = new LineSwitches({ ...switched, lines, logger })
   const sharing = shareLines(stores.lineStates, { lines, logger, onStoreChange: guarded.lineStates.onChange })
   const retentionMs = stores.retention ? null : config.retention.calls
   const writer = new CallLogWriter({ store: stores.calls, logger, retentionMs })
@@ -146,7 +144,7 @@ export function assemble({
   const observe = telemetry({ catalog, ...config.metrics, states })
   const log = callLog({ writer: entries, settledBy })
   const uses = new KeyUses({ keys: stores.adminKeys, logger })
-  const identify = authenticate({ keys: stores.keys, region, onUse: uses.note })
+  const identify = authenticate({ keys: stores.keys, region, onUse: uses.note, ...keyCache(regional) })
   const limit = rateLimit({ store: stores.limits, onStoreError: config.onStoreError })
   const lookups = limitLookups({ store: stores.limits, ...config })
   const limitCalls = unlessLookup(limit)
@@ -205,7 +203,7 @@ export function assemble({
       passThrough(rules, { routing, lines, region, pool, budgets, limits: limit, kept, ...bodies }),
     ),
   )
-  const reach = { lineFigures, peers, allowPrivate }
+  const reach = { lineFigures, peers, allowPrivate, regions: regional?.regions }
   mountAdmin(desk, { access: admin, stores, authority, catalog, lines, switches, ...reach })
 
   const answerError = errorEnvelope({ logger })

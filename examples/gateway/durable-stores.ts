@@ -18,7 +18,7 @@ import type { CallStore } from 'express-model-gateway/call-log'
 import type { GatewayConfig } from 'express-model-gateway/config'
 import type { AnswerStore, IdempotencyStore } from 'express-model-gateway/idempotency'
 import type { KeptStore } from 'express-model-gateway/references'
-import type { ConnectionFigures } from 'express-model-gateway/sql'
+import type { ConnectionFigures, Database } from 'express-model-gateway/sql'
 import type { WatchedFacts, WebhookOutbox, WebhookStore } from 'express-model-gateway/webhooks'
 
 /** What has to last. */
@@ -56,6 +56,8 @@ export interface DurableStores {
   readonly settledByLedger: boolean
   /** Deletes old calls and charges; undefined: nobody does. For metrics, whether it cannot. */
   readonly retention?: { readonly away: boolean; readonly outages: number }
+  /** The database itself; undefined: there is none. */
+  readonly database?: Database
   /** The connections of each pool, for metrics. */
   connections?(): Readonly<Record<string, ConnectionFigures>>
   /** Rejects while the database cannot be reached. */

@@ -5,6 +5,7 @@ import type { DurableStores } from './durable-stores.ts'
 import type { LimitStores } from './limit-stores.ts'
 import type { Peers } from './peers.ts'
 import type { Readiness } from './readiness.ts'
+import type { RegionalStores } from './regional-stores.ts'
 import type { ProviderSettings } from './single-sign-on/provider-settings.ts'
 
 /** What the gateway is put together from. */
@@ -27,6 +28,8 @@ export interface GatewayParts {
   readonly peers?: Peers | undefined
   /** How long calls wait for the ledger. Defaults to the longer the farther it is away. */
   readonly ledgerTimes?: Pick<LeasePoolOptions, 'stallMs' | 'confirmMs'>
+  /** The other regions, and whether they are away; undefined = there are none. */
+  readonly regional?: Omit<RegionalStores, 'stores'> | undefined
   /** Whether webhooks may have private addresses, and `http:` ones. Defaults to false. */
   readonly webhookAllowPrivate?: boolean
 }

@@ -1,6 +1,7 @@
 import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
 import { ConfigAuthority, configWarnings } from 'express-model-gateway/admin'
 import { type Assembly, assemble } from './app.ts'
+import type { DurableStores } from './durable-stores.ts'
 import { errorText } from './error-text.ts'
 import type { LimitStores } from './limit-stores.ts'
 import { requireLinePackages } from './line-packages.ts'
@@ -11,6 +12,8 @@ import { loadOptional, missingPackages } from './optional-packages.ts'
 import type { Peers } from './peers.ts'
 import { Readiness } from './readiness.ts'
 import { reconcile } from './reconcile.ts'
+import type { RegionSettings } from './region-settings.ts'
+import { ownPart, type RegionalStores, regionalStores } from './regional-stores.ts'
 import type { ProviderSettings } from './single-sign-on/provider-settings.ts'
 import { openDurableStores } from './stores.ts'
 
@@ -30,6 +33,8 @@ export interface OpenGatewayOptions {
   /** The provider that operators sign in at; undefined = there is none. */
   readonly signInProvider: ProviderSettings | undefined
   readonly webhookAllowPrivate: boolean
+  /** The other regions that this one shares accounts with; undefined = there are none. */
+  readonly regions?: RegionSettings | undefined
   /** Undefined: the process has telemetry of its own, and this gateway answers no `GET /metrics`. */
   readonly observability: ObservabilitySettings | undefined
   /** Whether operators have an app of their own. Defaults to false. */
@@ -66,6 +71,24 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenGate
   }
 }
 
+/** @throws {ConfigError} if there are regions and this one has no name. */
+function regionOf({ region }: GatewayConfig): string {
+  if (region !== undefined) return region
+  throw new ConfigError(['REGION_DATABASES: needs the name of this region: set GATEWAY_REGION'])
+}
+
+/** Has the stores serve accounts of other regions too, if there are any. */
+async function regionally(
+  stores: DurableStores,
+  settings: RegionSettings | undefined,
+  region: string | undefined,
+  logger: Logger,
+): Promise<Partial<RegionalStores> & { readonly stores: DurableStores }> {
+  const { database: db } = stores
+  if (!settings || !db || region === undefined) return { stores }
+  return regionalStores({ region, settings, stores, db, logger })
+}
+
 type Closes = () => Promise<void>
 
 /** Closes all, the last first, whatever some of them throw; returns that. */
@@ -77,7 +100,9 @@ async function closeAll(opened: readonly Closes[]): Promise<unknown[]> {
 
 /** @param opened is given what to close, the last first. */
 async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<OpenGateway> {
-  const { config, databaseUrl, databaseConnections, limits } = options
+  const { databaseUrl, databaseConnections, limits, regions } = options
+  const own = (given: GatewayConfig) => (regions ? ownPart(given, regionOf(given)) : given)
+  const config = own(options.config)
   const { adminToken, signInProvider, webhookAllowPrivate } = options
   const { ledgerStallMs: stallMs, ledgerConfirmMs: confirmMs } = options
   const { separateDesk = false, logger, peers } = options
@@ -87,9 +112,10 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     throw missingPackages('OIDC_ISSUER', 'openid-client')
   await requireLinePackages(config)
   const opening = openDurableStores(databaseUrl, config, logger, databaseConnections)
-  const durable = await opening.catch((error: unknown) => {
+  const plain = await opening.catch((error: unknown) => {
     throw new ConfigError([`DATABASE_URL: the database cannot be opened (${errorText(error)})`])
   })
+  const { stores: durable, ...regional } = await regionally(plain, regions, config.region, logger)
   opened.push(() => durable.close())
   const { accounts, adminKeys, keys: directory, seeds } = durable
   const authority = new ConfigAuthority({ accounts, keys: adminKeys, directory, seeds }, config)
@@ -122,6 +148,8 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     // Without local counting, all limited calls are refused while the limit store is away.
     if (config.onStoreError === 'refuse') await limits.ping()
   })
+  const others = regional.regions
+  if (others) readiness.addNote(() => (others.away.length > 0 ? { regions_away: others.away } : {}))
   const observability = options.observability && (await openObservability(options.observability, logger))
   if (observability) opened.push(() => observability.close())
   const assembly = assemble({
@@ -142,6 +170,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     separateDesk,
     ...(observability && { metricsPage: metricsPage(observability.metricsText, peers) }),
     peers,
+    ...(others && { regional: { regions: others, watches: regional.watches ?? {} } }),
   })
   opened.push(() => assembly.close())
   const metrics = observability?.metricsText ?? (() => '')
@@ -155,7 +184,8 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     refused: assembly.refused,
     upgrades: assembly.upgrades,
     readiness,
-    async reload(next) {
+    async reload(given) {
+      const next = own(given)
       assembly.adopt(next)
       authority.adopt(next)
       warn(next)

@@ -20,6 +20,8 @@ export class Readiness {
   /** Shared: nobody needs a key to ask, and stores are not there to be pinged. */
   readonly #failure: () => Promise<string | undefined>
   #draining = false
+  /** Returns what is told beside `ready`. */
+  #note: () => object = () => ({})
 
   /** @param ping rejects while a store cannot be reached. */
   constructor(ping: ReadinessCheck, { freshMs = 250 }: ReadinessOptions = {}) {
@@ -55,11 +57,18 @@ export class Readiness {
     this.#checks.push({ reason, check })
   }
 
+  /** Has something told while this process is ready. */
+  addNote(note: () => object): void {
+    this.#note = note
+  }
+
   /** Returns a handler that answers 200, or 503 with the reason. */
   handler(): RequestHandler {
     return async (_req, res) => {
       const reason = this.#draining ? 'draining' : await this.#failure()
-      res.status(reason ? 503 : 200).json(reason ? { status: 'unavailable', reason } : { status: 'ready' })
+      res
+        .status(reason ? 503 : 200)
+        .json(reason ? { status: 'unavailable', reason } : { status: 'ready', ...this.#note() })
     }
   }
 

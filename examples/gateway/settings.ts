@@ -3,6 +3,7 @@ import { ConfigError, type GatewayConfig, loadConfig } from 'express-model-gatew
 import type { ConfigOrigin } from './config-file.ts'
 import { type ObservabilitySettings, readObservability } from './observability-settings.ts'
 import { redisUrlFault } from './redis-url.ts'
+import { type RegionSettings, readRegions } from './region-settings.ts'
 import { adminTokensIn, secretIn, settingFault } from './secret-settings.ts'
 import { type ProviderSettings, readProvider } from './single-sign-on/provider-settings.ts'
 
@@ -31,6 +32,8 @@ export interface Settings {
   readonly webhookAllowPrivate: boolean
   readonly logLevel: string
   readonly observability: ObservabilitySettings
+  /** The other regions that this one shares accounts with; undefined = there are none. */
+  readonly regions: RegionSettings | undefined
   /** Overrides the config's `region`. */
   readonly region: string | undefined
   /** The time between "not ready" and the end of listening, in milliseconds. */
@@ -94,6 +97,7 @@ export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Set
   const tokenFault = adminToken && adminTokenFault(adminToken)
   if (tokenFault) faults.push(`ADMIN_TOKEN: ${tokenFault}`)
   const signInProvider = readProvider(env, faults)
+  const regions = readRegions(env, databaseUrl, faults)
   const host = env.HOST ?? '127.0.0.1'
   const desk = env.ADMIN_PORT
     ? { port: portIn(env, 'ADMIN_PORT', 0, faults), host: env.ADMIN_HOST || host }
@@ -135,6 +139,7 @@ export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Set
     adminToken,
     signInProvider,
     webhookAllowPrivate: webhookAllowPrivate === '1',
+    regions,
     logLevel,
     observability,
     region: env.GATEWAY_REGION,

@@ -120,6 +120,7 @@ async function storesOf(
     changes: new SqlChangeLog(searches),
     settledByLedger: true,
     retention,
+    database: db,
     connections: () => ({
       main: connectionFigures(db),
       money: connectionFigures(money),

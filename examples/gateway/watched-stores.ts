@@ -12,8 +12,15 @@ export interface WatchedStores {
   readonly guarded: Readonly<Record<'idempotency' | 'kept' | 'lineSwitches' | 'lineStates', StoreWatch>>
 }
 
-/** Watches the stores of a gateway for metrics. The ledger and the call log report their states themselves. */
-export function watchStores(stores: Stores): WatchedStores {
+/**
+ * Watches the stores of a gateway for metrics. The ledger and the call log report their states themselves.
+ *
+ * @param regions the watches of other regions.
+ */
+export function watchStores(
+  stores: Stores,
+  regions: Readonly<Record<string, StoreWatch>> = {},
+): WatchedStores {
   const guarded = {
     idempotency: new StoreWatch(),
     kept: new StoreWatch(),
@@ -45,6 +52,7 @@ export function watchStores(stores: Stores): WatchedStores {
         tickets,
         changes,
         ...(stores.retention && { retention: stores.retention }),
+        ...regions,
         ...(stores.state && { limits: stores.state }),
         ...(stores.lineStates && { line_states: guarded.lineStates }),
       },

@@ -49,6 +49,16 @@ export interface AuditedWallet extends Pick<WalletFigures, 'funds' | 'spent' | '
   readonly id: WalletId
 }
 
+/** What a region has of a wallet of another one: `funds`; or what another one has of a wallet of this region: the rest. */
+export interface AuditedShare {
+  readonly wallet: WalletId
+  readonly funds: bigint
+  /** What was spent there. */
+  readonly spent: bigint
+  /** What is left there, or on its way. */
+  readonly held: bigint
+}
+
 /** What the usage of some calls of an account and key was charged. */
 export interface AuditedUsage {
   readonly account: string
@@ -73,6 +83,8 @@ export interface LedgerEntries {
   readonly wallets: Pages<AuditedWallet>
   /** What the usage of all calls was charged, beside the charges that are not counted yet. Defaults to no check. */
   readonly usage?: Pages<AuditedUsage>
+  /** The shares of regions. Defaults to none. */
+  readonly shares?: Pages<AuditedShare>
 }
 
 /** The sums of the entries of a wallet. */
@@ -82,6 +94,9 @@ interface WalletSums {
   voided: bigint
   held: bigint
   used: bigint
+  /** What other regions have spent, and what came from them. */
+  spentElsewhere: bigint
+  received: bigint
 }
 
 /** Recomputes a ledger from its entries, and returns a description of each violated rule. */
@@ -93,6 +108,7 @@ export async function auditLedger(entries: LedgerEntries): Promise<LedgerCheck> 
   for await (const page of entries.voids) for (const undone of page) audit.void(undone)
   for await (const page of entries.leases) for (const lease of page) audit.lease(lease)
   for await (const page of entries.holds) for (const hold of page) audit.hold(hold)
+  if (entries.shares) for await (const page of entries.shares) for (const share of page) audit.share(share)
   if (entries.usage) {
     audit.countsUsage = true
     for await (const page of entries.usage) for (const usage of page) audit.usage(usage)
@@ -156,6 +172,13 @@ class Audit {
     this.#violations.push(`hold "${id}"${state} is of ${formatAmount(amount)}`)
   }
 
+  share({ wallet, funds, spent, held }: AuditedShare): void {
+    const sums = this.#of(wallet)
+    sums.received += funds
+    sums.spentElsewhere += spent
+    sums.held += held
+  }
+
   usage({ account, key, charged, other = [] }: AuditedUsage): void {
     // Calls that were refused may be of an account or a key without a wallet.
     if (charged !== 0n) this.#add('used', { account, key }, charged)
@@ -169,14 +192,16 @@ class Audit {
   }
 
   wallet({ id, funds, spent, leased }: AuditedWallet): void {
-    const { deposited, charged, voided, held, used } = this.#sums.get(id) ?? NOTHING
+    const { deposited, charged, voided, held, used, spentElsewhere, received } = this.#sums.get(id) ?? NOTHING
     this.#sums.delete(id)
-    this.#compare(id, 'spent', spent, 'its charges less voids come to', charged - voided)
+    // What was spent here.
+    const spentHere = spent - spentElsewhere
+    this.#compare(id, 'spent', spentHere, 'its charges less voids come to', charged - voided)
     this.#compare(id, 'leased', leased, 'its leases and holds come to', held)
     if (this.countsUsage && !id.startsWith('budget:'))
-      this.#compare(id, 'spent', spent, 'its usage comes to', used)
+      this.#compare(id, 'spent', spentHere, 'its usage comes to', used)
     if (!id.startsWith('account:')) return
-    this.#compare(id, 'funds', funds, 'its deposits and adjustments come to', deposited)
+    this.#compare(id, 'funds', funds - received, 'its deposits and adjustments come to', deposited)
     this.#accounts += 1
     this.#deposited += deposited
     this.#spent += charged - voided
@@ -220,4 +245,12 @@ class Audit {
   }
 }
 
-const NOTHING: Readonly<WalletSums> = { deposited: 0n, charged: 0n, voided: 0n, held: 0n, used: 0n }
+const NOTHING: Readonly<WalletSums> = {
+  deposited: 0n,
+  charged: 0n,
+  voided: 0n,
+  held: 0n,
+  used: 0n,
+  spentElsewhere: 0n,
+  received: 0n,
+}

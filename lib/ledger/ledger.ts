@@ -17,6 +17,8 @@ export interface WalletState {
   readonly spent: bigint
   /** Held by open leases of all processes and by video tasks that have not ended. */
   readonly leased: bigint
+  /** Whether what is leased is in another region, which does not answer. Defaults to no. */
+  readonly away?: boolean
 }
 
 /**

@@ -58,6 +58,7 @@ const priceSchema = z.strictObject({ ...prices, tiers: z.array(tier) }).partial(
 const account = z.strictObject({
   id,
   name: z.string().optional(),
+  home: id.optional().describe('The region that has its money, where there are several. Needed then.'),
   balance: amount.optional().describe('Prepaid balance at first start. Absent: postpaid.'),
   limits: accountLimits.prefault({}),
   regions: z.array(id).optional().describe('Gateway regions that may process its calls. Absent: all.'),

@@ -25,6 +25,7 @@ import type { LedgerView } from './ledger/ledger-view.ts'
 import { type AdminLines, lineRoutes } from './lines/line-routes.ts'
 import { operatorRoutes } from './operators/operator-routes.ts'
 import type { OperatorStore } from './operators/operator-store.ts'
+import { type RegionsView, regionRoutes } from './regions/region-routes.ts'
 import { sessionRoutes } from './sessions/session-routes.ts'
 import type { SessionStore } from './sessions/session-store.ts'
 import { accountWarnings, keyWarnings } from './unknown-names.ts'
@@ -56,6 +57,8 @@ export interface AdminRoutesOptions {
   authority?: Authority
   /** The webhooks that are told events. Defaults to none: their paths are `not_found`. */
   webhooks?: AdminWebhooks
+  /** The other regions, such as a `SqlRegions`. Defaults to none: their list is empty. */
+  regions?: RegionsView
   /** The log of the changes in these stores. Defaults to none: its path is `not_found`. */
   changes?: ChangeLog
   /** Returns who makes a change, for the change log. Defaults to the operator's name, with the
@@ -87,6 +90,7 @@ const RULES: OptionRules<AdminRoutesOptions> = {
     be: 'an object with the store of the webhooks, such as { store: new MemoryWebhooks() }',
     accepts: (value) => typeof (value as Partial<AdminWebhooks> | null)?.store === 'object',
   },
+  regions: anObjectWith('a SqlRegions', 'list', 'homeOf', 'sharesOf'),
   changes: anObject('a ChangeLog, such as new MemoryChangeLog()'),
   actor: aFunction('a function of the request that returns who makes a change'),
 }
@@ -111,6 +115,7 @@ export function adminRoutes(options: AdminRoutesOptions): Router {
     sessions,
     authority,
     webhooks,
+    regions,
     changes,
     actor = actorOf,
   } = options
@@ -124,11 +129,13 @@ export function adminRoutes(options: AdminRoutesOptions): Router {
         accounts,
         ledger,
         authority,
+        regions,
         warningsOf: (account) => (catalogNow ? accountWarnings(account, catalogNow()) : []),
         actor,
       }),
     )
     .use(ledgerRoutes(ledger))
+    .use(regionRoutes(regions))
     .use(sessionRoutes({ sessions: sessions && boundedStore('sessions', sessions), actor }))
   // The models come from other routes, which callers have too.
   for (const path of ['/models', '/models/*id']) router.get(path, (_req, _res, next) => next())

@@ -35,6 +35,7 @@ export type {
   OperatorStore,
   StoredOperator,
 } from './operators/operator-store.ts'
+export type { RegionsView } from './regions/region-routes.ts'
 export { MemorySessionStore } from './sessions/memory-session-store.ts'
 export { setSessionCookie } from './sessions/session-cookie.ts'
 export type { NewSession, OperatorSession, SessionStore } from './sessions/session-store.ts'

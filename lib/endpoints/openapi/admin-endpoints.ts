@@ -3,6 +3,7 @@ import { changeQuery } from '../admin/change-routes.ts'
 import { keyChangeSchema, keyRotationSchema, newKeySchema } from '../admin/keys/key-schemas.ts'
 import { lineChangeSchema } from '../admin/lines/line-routes.ts'
 import { accountPageQuery, pageQuery } from '../admin/page-query.ts'
+import { region } from '../admin/regions/region-routes.ts'
 import { resolutionSchema, videoTaskQuery } from '../admin/videos/video-task-schemas.ts'
 import { allCallsQuerySchema } from '../calls/call-query.ts'
 import { ticketChangeSchema, ticketQuery } from '../tickets/ticket-schemas.ts'
@@ -54,6 +55,11 @@ export const ADMIN_ENDPOINTS: readonly Endpoint[] = [
     summary: 'The differences between the config and the database',
     query: pageQuery,
     answers: answersWith('DifferenceList', schemas.listOf(difference)),
+  }),
+  adminEndpoint('get', '/admin/regions', 'listRegions', {
+    summary: 'The other regions, and whether they answer',
+    query: pageQuery,
+    answers: answersWith('RegionList', schemas.listOf(region)),
   }),
   adminEndpoint('get', '/admin/lines', 'listLines', {
     summary: 'Lines and their status',

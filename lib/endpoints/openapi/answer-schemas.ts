@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ACCOUNT_STATUSES } from '../admin/accounts/account-store.ts'
+import { share } from '../admin/regions/region-routes.ts'
 import { TICKET_STATUSES } from '../tickets/ticket-store.ts'
 
 const time = z.iso.datetime()
@@ -35,11 +36,14 @@ export const account = z.strictObject({
   line_regions: names,
   warnings,
   created_at: time,
+  home: z.string().nullable().optional().describe('Only of one account, where there are several regions.'),
+  shares: z.array(share).optional(),
 })
 
 /** An account as the holders of its keys see it. */
 export const ownAccount = account
   .omit({ name: true, status: true, regions: true, line_regions: true, warnings: true, created_at: true })
+  .omit({ home: true, shares: true })
   .extend({
     key: z.strictObject({ id: z.string(), limits: z.strictObject({ rpm: limit, tpm: limit }) }),
   })

@@ -48,7 +48,7 @@ export class HeldLease {
 }
 
 /** A lease should hold the spending of this time, in seconds. */
-const SPEND_SECONDS = 10
+const LEASE_SECONDS = 10
 /** An amount that was not needed for this many ticks is returned. */
 const WINDOW_TICKS = 10
 /** For a new wallet, this many further calls like the last one are expected. */
@@ -63,7 +63,7 @@ interface Holding {
 }
 
 /**
- * Decides how much of a wallet a process should hold, and so what to ask the ledger for: about ten seconds of its
+ * Decides how much of a wallet a process should hold, and so what to ask the ledger for: some seconds of its
  * spending, and what its calls hold at once. Amounts are nano-units.
  */
 export class TopUpPolicy {
@@ -74,6 +74,7 @@ export class TopUpPolicy {
   /** In nano-units per second. */
   #rate = 0
   #tickedAt: number
+  readonly #seconds: number
   /** The most that was reserved and the least that was free, in this tick and in earlier ones. */
   #peak = 0n
   #least: bigint | undefined
@@ -83,8 +84,10 @@ export class TopUpPolicy {
   /** How often in a row other processes took the available amount first. */
   #beaten = 0n
 
-  constructor(now: number) {
+  /** @param seconds of spending to hold. Defaults to 10. */
+  constructor(now: number, seconds = LEASE_SECONDS) {
     this.#tickedAt = now
+    this.#seconds = seconds
   }
 
   /** Records that a call was admitted. */
@@ -100,14 +103,14 @@ export class TopUpPolicy {
     if (seconds <= 0) return
     const rate = Number(this.spent) / seconds
     // A rise of the spending is applied faster than a fall.
-    this.#rate += (rate - this.#rate) * (1 - Math.exp(-seconds / (rate > this.#rate ? 2 : SPEND_SECONDS)))
+    this.#rate += (rate - this.#rate) * (1 - Math.exp(-seconds / (rate > this.#rate ? 2 : this.#seconds)))
     this.spent = 0n
     this.#tickedAt = now
     keep(this.#peaks, greatest(this.#peak, reserved))
     keep(this.#leasts, least(free, this.#least ?? free))
     this.#peak = reserved
     this.#least = undefined
-    this.#target = BigInt(Math.round(this.#rate * SPEND_SECONDS)) + greatest(...this.#peaks) * 2n
+    this.#target = BigInt(Math.round(this.#rate * this.#seconds)) + greatest(...this.#peaks) * 2n
   }
 
   /** Returns the amount to add in the background; 0n if it is not worth an operation. */

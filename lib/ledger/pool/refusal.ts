@@ -4,7 +4,7 @@ import type { WalletLease } from './wallet-lease.ts'
 
 /**
  * Returns the refusal of a call whose money cannot become available. What is spent does not come back; what others hold
- * may.
+ * may, unless it is where nobody answers.
  *
  * @param lacking the wallets that do not cover it.
  * @param reachOf returns the most that calls could get of a wallet; of the account if none is given.
@@ -18,6 +18,9 @@ export function refusalOf(
     const available = wallet.snapshot.balance - wallet.unhanded
     if (required > available) return { ...refusal, required, available }
   }
+  // Nobody knows what is left.
+  if (lacking.some(({ wallet }) => wallet.snapshot.away))
+    return { refused: 'billing_unavailable', required, available: null }
   const [first] = lacking
   return {
     refused: 'quota_lease_exhausted',

@@ -20,6 +20,8 @@ export class WalletSnapshot {
   balance = 0n
   /** A call that can cost more than this leaves others too little. */
   poorBeyond = 0n
+  /** Whether the rest of the balance is where nobody answers. */
+  away = false
   /** When the ledger was asked; its report is at least this recent. */
   #askedAt = Number.NEGATIVE_INFINITY
 
@@ -30,6 +32,7 @@ export class WalletSnapshot {
     this.limited = limited
     this.available = available > 0n ? available : 0n
     this.balance = funds - spent
+    this.away = state?.away === true
     this.poorBeyond = this.available / POOR_CALLS
     this.#askedAt = askedAt
   }

@@ -20,6 +20,12 @@ export { type OpenDatabaseOptions, openDatabase, undoMigrations } from './driver
 export { SqliteError } from './driver/sqlite/sqlite-client.ts'
 export type { Database, Tables } from './driver/tables.ts'
 export { SqlLedger, type SqlLedgerOptions } from './ledger/sql-ledger.ts'
+export {
+  type AccountShare,
+  type RegionState,
+  SqlRegions,
+  type SqlRegionsOptions,
+} from './regions/sql-regions.ts'
 export type { Archive } from './retention/archive.ts'
 export { FolderArchive } from './retention/folder-archive.ts'
 export {

@@ -17,6 +17,7 @@ import {
 import { type Authority, refuseRuled } from '../authority/drift-routes.ts'
 import { type LedgerView, type WalletFigures, walletsOf } from '../ledger/ledger-view.ts'
 import { pageQuery } from '../page-query.ts'
+import { describeRegions, type RegionsView } from '../regions/region-routes.ts'
 import { accountChangeSchema, adjustmentSchema, depositSchema, newAccountSchema } from './account-schemas.ts'
 import type { Account, AccountSettings, AccountStore } from './account-store.ts'
 
@@ -25,6 +26,7 @@ export interface AdminAccountRoutesOptions {
   readonly accounts: AccountStore
   readonly ledger: LedgerView
   readonly authority?: Authority | undefined
+  readonly regions?: RegionsView | undefined
   /** Returns what the settings of an account name that does not exist. */
   readonly warningsOf: (account: Account) => readonly string[]
   /** Returns who makes a change. */
@@ -36,6 +38,7 @@ export function adminAccountRoutes({
   accounts,
   ledger,
   authority,
+  regions,
   warningsOf,
   actor,
 }: AdminAccountRoutesOptions): Router {
@@ -121,7 +124,8 @@ export function adminAccountRoutes({
 
   async function send(res: Response, account: Account): Promise<void> {
     const wallets = await walletsOf(ledger, 'account', [account])
-    res.json(described(account, wallets.get(account.id)))
+    const elsewhere = regions && (await describeRegions(regions, account.id))
+    res.json({ ...described(account, wallets.get(account.id)), ...elsewhere })
   }
 
   function described(account: Account, wallet: WalletFigures | undefined) {

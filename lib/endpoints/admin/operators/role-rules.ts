@@ -26,6 +26,7 @@ const ROLE_RULES: readonly (readonly [
   ['viewer', 'get', '/lines/:id'],
   ['viewer', 'get', '/models'],
   ['viewer', 'get', '/models/*id'],
+  ['viewer', 'get', '/regions'],
   ['viewer', 'get', '/session'],
   ['viewer', 'delete', '/session'],
   ['viewer', 'get', '/usage'],

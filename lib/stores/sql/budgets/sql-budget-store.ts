@@ -152,7 +152,7 @@ export class SqlBudgetStore implements BudgetStore {
 }
 
 /** Returns the number of the next change. Changes are made one at a time, so that none is missed behind a later number. */
-async function nextVersion(trx: Database): Promise<bigint> {
+export async function nextVersion(trx: Database): Promise<bigint> {
   await lockTable(trx, 'budgets')
   const { last } = await trx
     .selectFrom('budgets')
@@ -169,7 +169,7 @@ function toColumns({ amount, hard, soft }: BudgetTerms) {
   return { amount, hard: Number(hard), soft: JSON.stringify(soft) }
 }
 
-function toBudget(row: BudgetsTable): Budget {
+export function toBudget(row: BudgetsTable): Budget {
   const { id, account, key, user, tag, amount, period, timezone, hard, soft, created_at } = row
   return {
     ...{ id, amount, period, timezone },

@@ -28,6 +28,7 @@ import * as partitionChecks from './migrations/0026-partition-checks.ts'
 import * as partitions from './migrations/0026-partitions.ts'
 import * as carriedSpending from './migrations/0028-carried-spending.ts'
 import * as leaseWatchers from './migrations/0029-lease-watchers.ts'
+import * as regions from './migrations/0030-regions.ts'
 import type { Database } from './tables.ts'
 
 /** All migrations, in the order of their names. A released migration is never edited: the next change is a new one. */
@@ -58,6 +59,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0026-partitions': partitions,
   '0028-carried-spending': carriedSpending,
   '0029-lease-watchers': leaseWatchers,
+  '0030-regions': regions,
 }
 
 /** A migration whose name ends so changes what older versions read or write. All others only add. */

@@ -11,7 +11,7 @@ import {
   oneOf,
 } from '../../../core/options/index.ts'
 import { migrate, migrateDown } from './migrate.ts'
-import { migratePostgresDown, openPostgres } from './postgres/open-postgres.ts'
+import { migratePostgresDown, openLater, openPostgres } from './postgres/open-postgres.ts'
 import type { PostgresPoolOptions } from './postgres/postgres-pool.ts'
 import { SqliteClient } from './sqlite/sqlite-client.ts'
 import { NodeSqliteDialect } from './sqlite/sqlite-dialect.ts'
@@ -95,6 +95,18 @@ export async function openDatabase(url: string, options: OpenDatabaseOptions = {
   checkOptions('openDatabase', options, RULES)
   if (isPostgresUrl(url)) return openPostgres(postgresOptions(url, options))
   return openSqlite(sqlitePath(url), options)
+}
+
+/**
+ * Opens the Postgres of another region, which may be away and belongs to others: it is connected to when it is first used, and
+ * never migrated.
+ *
+ * @throws TypeError if the URL is of another kind.
+ */
+export async function openRegion(url: string, options: OpenDatabaseOptions = {}): Promise<Database> {
+  checkOptions('openRegion', options, RULES)
+  if (!isPostgresUrl(url)) throw new TypeError('openRegion: the URL must be "postgres://…"')
+  return openLater(postgresOptions(url, options))
 }
 
 /**

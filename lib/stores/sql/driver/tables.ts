@@ -16,6 +16,7 @@ import type {
   WalletsTable,
 } from '../ledger/ledger-tables.ts'
 import type { CALL_COLUMNS, CHARGE_COLUMNS } from '../ledger/settlement-columns.ts'
+import type { RegionTables } from '../regions/region-tables.ts'
 import type { UpkeepTable } from '../retention/upkeep-tables.ts'
 import type { UsageMarksTable, UsageTable } from '../usage/usage-tables.ts'
 import type { WebhookTables } from '../webhooks/webhook-tables.ts'
@@ -162,7 +163,7 @@ export interface OperatorSessionsTable {
 }
 
 /** All tables of the database. */
-export interface Tables extends WebhookTables {
+export interface Tables extends WebhookTables, RegionTables {
   accounts: AccountsTable
   keys: KeysTable
   seeds: SeedsTable

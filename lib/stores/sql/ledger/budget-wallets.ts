@@ -60,7 +60,8 @@ export function openBudgetWallets(db: Database, wallets: readonly WalletId[]): P
     const notes = missing.flatMap((wallet) => {
       const row = termsOf(wallet)
       const soft = row && (JSON.parse(row.soft) as number[])
-      return row && soft ? noteWrites(wallet, { ...row, hard: row.hard !== 0, soft }) : []
+      // The copy of a budget whose home, another region, tells of it has no amount.
+      return row && soft && row.amount > 0n ? noteWrites(wallet, { ...row, hard: row.hard !== 0, soft }) : []
     })
     const pruned = past.flat().map((id) => [id])
     return {

@@ -10,6 +10,7 @@ import {
 import type { LedgerCheck } from '../../../ledger/index.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
+import { auditedShares } from '../regions/audited-shares.ts'
 import { chargedUsage } from '../usage/charged-usage.ts'
 import { chargesOf, PAGE_ROWS, pagesOf, voidsOf } from './charge-sums.ts'
 
@@ -28,6 +29,7 @@ export function checkLedger(db: Database): Promise<LedgerCheck> {
       holds: holdsOf(trx),
       wallets: walletsOf(trx),
       usage: chargedUsage(trx),
+      shares: auditedShares(trx),
     })
   })
 }

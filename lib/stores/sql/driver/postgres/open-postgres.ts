@@ -40,6 +40,15 @@ export async function openPostgres(options: PostgresPoolOptions): Promise<Databa
   }
 }
 
+/** Opens a Postgres that may be away: it is connected to when it is first used, and not migrated. */
+export async function openLater(options: PostgresPoolOptions): Promise<Database> {
+  try {
+    return await connectTo(options)
+  } catch (error) {
+    throw worded(error)
+  }
+}
+
 async function connectTo(options: PostgresPoolOptions): Promise<Database> {
   return new Kysely<Tables>({
     dialect: new PooledPostgresDialect(await PostgresConnections.open(options)),

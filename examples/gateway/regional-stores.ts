@@ -1,0 +1,194 @@
+import {
+  type AccountStore,
+  type BudgetStore,
+  ConfigError,
+  GatewayError,
+  type KeyStore,
+  type Logger,
+  StoreWatch,
+  type TaskStore,
+} from 'express-model-gateway'
+import type { GatewayConfig } from 'express-model-gateway/config'
+import type { WalletId } from 'express-model-gateway/ledger'
+import { type Database, SqlRegions } from 'express-model-gateway/sql'
+import type { DurableStores } from './durable-stores.ts'
+import type { RegionSettings } from './region-settings.ts'
+
+/** What a region needs beside its settings. */
+export interface RegionalOptions {
+  readonly region: string
+  readonly settings: RegionSettings
+  readonly stores: DurableStores
+  readonly db: Database
+  readonly logger: Logger
+}
+
+/** The stores of a region among others, and what tells of these. */
+export interface RegionalStores {
+  readonly stores: DurableStores
+  readonly regions: SqlRegions
+  /** Whether each region is away, for metrics. */
+  readonly watches: Readonly<Record<string, StoreWatch>>
+}
+
+/** How long an answer about a key is used in a region, in milliseconds: a change has to come from its home before that. */
+const KEYS_FRESH_MS = 2500
+/** A key that is new here is looked up around the world, over new connections. */
+const LOOK_UP_MS = 4000
+
+/** Returns the options of `authenticate` about look-ups. */
+export function keyCache(regional: object | undefined): { cacheMs?: number; lookupMs?: number } {
+  return regional ? { cacheMs: KEYS_FRESH_MS, lookupMs: LOOK_UP_MS } : {}
+}
+
+/** Has stores serve the accounts of other regions too, whose settings are changed at their home only. */
+export async function regionalStores(options: RegionalOptions): Promise<RegionalStores> {
+  const { region, settings, stores, db, logger } = options
+  const databases = new Map([...settings.databases].filter(([name]) => name !== region))
+  const watches = new Map(Array.from(databases.keys(), (name) => [name, new StoreWatch()]))
+  const { ledger, keys } = stores
+  const regions = await SqlRegions.open({
+    ...{ region, db, databases, ledger, keys, logger },
+    maxAwayMs: settings.maxAwayMs,
+    onChange: (name, away) => watches.get(name)?.onChange(away),
+  })
+  return {
+    regions,
+    stores: {
+      ...stores,
+      keys: regions.keys,
+      ledger: regions.ledger,
+      tasks: tasksSupplied(stores.tasks, regions),
+      accounts: accountsAtHome(stores.accounts, regions),
+      adminKeys: keysAtHome(stores.adminKeys, regions),
+      budgets: budgetsAtHome(stores.budgets, regions),
+      async close() {
+        await regions.close()
+        await stores.close()
+      },
+    },
+    watches: Object.fromEntries(Array.from(watches, ([name, watch]) => [`region_${name}`, watch])),
+  }
+}
+
+/**
+ * Returns the config without the accounts whose home is another region, and their keys.
+ *
+ * @throws {ConfigError} if an account has no home: each region would give it its balance.
+ */
+export function ownPart(config: GatewayConfig, region: string): GatewayConfig {
+  const faults = config.accounts.flatMap(({ home }, i) =>
+    home === undefined ? [`accounts[${i}].home: is needed where there are several regions`] : [],
+  )
+  if (faults.length > 0) throw new ConfigError(faults)
+  const accounts = config.accounts.filter(({ home }) => home === region)
+  const own = new Set(accounts.map(({ id }) => id))
+  return { ...config, accounts, keys: config.keys.filter(({ account }) => own.has(account)) }
+}
+
+/** Has the money for a video come from the home of its account, if this region has too little of it. */
+function tasksSupplied(tasks: TaskStore, { ledger }: Pick<SqlRegions, 'ledger'>): TaskStore {
+  const intend: TaskStore['intend'] = async (intent) => {
+    const first = await tasks.intend(intent)
+    if (first.kind !== 'refused') return first
+    await ledger.supply(walletsOf(intent), intent.hold)
+    return tasks.intend(intent)
+  }
+  return new Proxy(tasks, {
+    get(target, name) {
+      if (name === 'intend') return intend
+      const member: unknown = Reflect.get(target, name, target)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+}
+
+function walletsOf({ account, key, budgets = [] }: Parameters<TaskStore['intend']>[0]): WalletId[] {
+  const own: WalletId[] = [`account:${account}`, ...budgets.map(({ wallet }) => wallet)]
+  return key === null ? own : [...own, `key:${key}`]
+}
+
+type Homes = Pick<SqlRegions, 'homeOf' | 'regionWith'>
+
+async function refuseElsewhere(regions: Homes, account: string): Promise<void> {
+  const home = await regions.homeOf(account)
+  if (home !== undefined) throw elsewhere(account, home)
+}
+
+function elsewhere(account: string, home: string): GatewayError {
+  const message = `The home of the account "${account}" is the region "${home}". Make this change there.`
+  return new GatewayError('conflict', { message })
+}
+
+function accountsAtHome(accounts: AccountStore, regions: Homes): AccountStore {
+  return {
+    list: (...asked) => accounts.list(...asked),
+    find: (id) => accounts.find(id),
+    async create(id, ...settings) {
+      const home = await regions.regionWith(id)
+      if (home !== undefined) throw elsewhere(id, home)
+      return accounts.create(id, ...settings)
+    },
+    async change(id, ...change) {
+      await refuseElsewhere(regions, id)
+      return accounts.change(id, ...change)
+    },
+    async deposit(id, ...deposit) {
+      await refuseElsewhere(regions, id)
+      return accounts.deposit(id, ...deposit)
+    },
+  }
+}
+
+function keysAtHome(keys: KeyStore, regions: Homes): KeyStore {
+  const refuse = async (id: string): Promise<void> => {
+    const key = await keys.find(id)
+    if (key) await refuseElsewhere(regions, key.account)
+  }
+  return {
+    list: (query) => keys.list(query),
+    find: (id) => keys.find(id),
+    async create(key, origin) {
+      await refuseElsewhere(regions, key.account)
+      return keys.create(key, origin)
+    },
+    async change(id, ...change) {
+      await refuse(id)
+      return keys.change(id, ...change)
+    },
+    async rotate(id, ...rotation) {
+      await refuse(id)
+      return keys.rotate(id, ...rotation)
+    },
+    async delete(id, origin) {
+      await refuse(id)
+      return keys.delete(id, origin)
+    },
+    noteUses: (uses) => keys.noteUses(uses),
+  }
+}
+
+function budgetsAtHome(budgets: BudgetStore, regions: Homes): BudgetStore {
+  const refuse = async (id: string): Promise<void> => {
+    const budget = await budgets.find(id)
+    if (budget) await refuseElsewhere(regions, budget.scope.account)
+  }
+  return {
+    list: (query) => budgets.list(query),
+    find: (id) => budgets.find(id),
+    changes: (since) => budgets.changes(since),
+    noteRefusal: (...refusal) => budgets.noteRefusal(...refusal),
+    async create(budget, origin) {
+      await refuseElsewhere(regions, budget.scope.account)
+      return budgets.create(budget, origin)
+    },
+    async change(id, ...change) {
+      await refuse(id)
+      return budgets.change(id, ...change)
+    },
+    async delete(id, origin) {
+      await refuse(id)
+      return budgets.delete(id, origin)
+    },
+  }
+}

@@ -1,0 +1,107 @@
+import { sql } from 'kysely'
+import { budgetOfWallet } from '../../../ledger/budgets/budget.ts'
+import type { WalletId } from '../../../ledger/index.ts'
+import type { HomeStore, ShareAnswer, ShareRequest } from '../../../ledger/regions/region-store.ts'
+import { checkDatabase } from '../driver/check-database.ts'
+import { isLocked } from '../driver/postgres/lock-timeout.ts'
+import type { Database } from '../driver/tables.ts'
+import { isNotWritten, writeTogether } from '../driver/write-together.ts'
+import { MARK_TOLD, TELL_REACHED } from '../ledger/budget-notices.ts'
+import { openBudgetWallets } from '../ledger/budget-wallets.ts'
+import type { BudgetsTable } from '../ledger/ledger-tables.ts'
+import { type HomeKey, homeBudgets, keysWithAccounts } from './mirror-rows.ts'
+import { EXCHANGE, EXCHANGE_FREE } from './share-statements.ts'
+
+/** The first report of a share may meet another one of the same region. */
+const MAX_TRIES = 3
+
+/**
+ * The wallets of another region, in its Postgres, which may be far away: an exchange is one round trip.
+ *
+ * @example
+ * const home = new SqlHomeStore(await openRegion('postgres://gateway:secret@db.us.internal/gateway'))
+ */
+export class SqlHomeStore implements HomeStore {
+  readonly #db: Database
+
+  constructor(db: Database) {
+    checkDatabase('SqlHomeStore', db)
+    this.#db = db
+  }
+
+  async exchange(
+    region: string,
+    requests: readonly ShareRequest[],
+    at: number,
+  ): Promise<readonly ShareAnswer[]> {
+    if (requests.length === 0) return []
+    const answers = await this.#exchange(region, requests, at)
+    const budgets = answers.filter(({ wallet }) => budgetOfWallet(wallet) !== undefined)
+    const rows = budgets.map(({ wallet }) => [wallet, at])
+    await writeTogether(this.#db, [
+      { statement: TELL_REACHED, rows },
+      { statement: MARK_TOLD, rows: rows.map(([wallet]) => [wallet ?? '']) },
+    ])
+    const found = new Set(answers.map(({ wallet }) => wallet))
+    const missing = requests.filter(
+      ({ wallet }) => !found.has(wallet) && budgetOfWallet(wallet) !== undefined,
+    )
+    if (missing.length === 0) return answers
+    // Nobody has spent of these budgets in their period at home.
+    await openBudgetWallets(
+      this.#db,
+      missing.map(({ wallet }) => wallet),
+    )
+    return [...answers, ...(await this.#exchange(region, missing, at))]
+  }
+
+  async #exchange(
+    region: string,
+    requests: readonly ShareRequest[],
+    at: number,
+  ): Promise<readonly ShareAnswer[]> {
+    const given = requests.map(({ wallet, seq, received, returned, spent, need, want }) => [
+      ...[wallet, region, seq, received, returned, spent, need, want, at],
+    ])
+    let statement = EXCHANGE
+    for (let tries = 1; ; tries++) {
+      try {
+        const { rows } = await statement.run(this.#db, given)
+        return rows.map(({ wallet, granted, elsewhere }) => ({
+          wallet: wallet as WalletId,
+          granted,
+          elsewhere,
+        }))
+      } catch (error) {
+        if (tries === MAX_TRIES) throw error
+        if (isLocked(error)) statement = EXCHANGE_FREE
+        else if (!isNotWritten(error)) throw error
+      }
+    }
+  }
+
+  /** Returns the keys that have these secrets, as SHA-256, or had them before. Those of other regions are left out. */
+  keysBySecret(hashes: readonly string[]): Promise<HomeKey[]> {
+    return keysWithAccounts(this.#db, { by: 'secrets', wanted: hashes, copies: false })
+  }
+
+  keysById(ids: readonly string[]): Promise<HomeKey[]> {
+    return keysWithAccounts(this.#db, { by: 'ids', wanted: ids, copies: false })
+  }
+
+  budgetsOf(accounts: readonly string[]): Promise<BudgetsTable[]> {
+    return homeBudgets(this.#db, accounts)
+  }
+
+  /** Whether an account has its home there. */
+  async hasAccount(id: string): Promise<boolean> {
+    const found = this.#db.selectFrom('accounts').select('id').where('id', '=', id)
+    const copies = this.#db.selectFrom('mirrors').select('account').where('account', '=', id)
+    const row = await found.where(({ not, exists }) => not(exists(copies))).executeTakeFirst()
+    return row !== undefined
+  }
+
+  async ping(): Promise<void> {
+    await sql`select 1`.execute(this.#db)
+  }
+}
