@@ -111,6 +111,10 @@ export class RegionalLedger implements Ledger, LedgerBooks {
     return this.#ledger.leases()
   }
 
+  watch(watcher: string): Promise<readonly OpenLease[] | undefined> {
+    return this.#ledger.watch?.(watcher) ?? this.#ledger.leases()
+  }
+
   sweep(lease: string, beats: number): Promise<boolean> {
     return this.#ledger.sweep(lease, beats)
   }
