@@ -71,10 +71,10 @@ function newestOf(
   }
   // The last column is compared together with the id: then Postgres cannot but read this index in its order. Where it believes a
   // value to be rare or common, which can be out of date, it would sort all rows that have it, or look for it among all calls.
-  // Behind `from` it would go on to the end of the value.
+  // Behind `from` it would go on to the end of the value. Of "<" it expects no rows for the least value, however many have it.
   const { from, before = LAST_ID } = range
   const [column, cell] = [columns.at(-1), cells.at(-1)]
-  const ends = [sql`(${column}, id) < (${cell}, ${before})`, sql`${column} >= ${cell}`, sql`id < ${before}`]
+  const ends = [sql`(${column}, id) <= (${cell}, ${before})`, sql`${column} >= ${cell}`, sql`id < ${before}`]
   const newest = sql<{ id: string }>`select id from ${sql.table(table)}
     where ${all([...conditions.filter((each) => each !== equal.at(-1)), ...ends])}
     order by ${column} desc, id desc limit ${sql.lit(most)}`
