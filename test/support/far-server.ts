@@ -7,6 +7,8 @@ export interface FarServer {
   /** Breaks all connections, and accepts none until {@link mend}. */
   cut(): void
   mend(): void
+  /** Breaks all connections, and passes new ones on to another port, as a name does that stands for another server now. */
+  leadTo(port: number): void
   close(): Promise<void>
 }
 
@@ -18,12 +20,13 @@ export interface FarServer {
 export async function farServer(to: number, roundTripMs: number): Promise<FarServer> {
   const open = new Set<Socket>()
   let isCut = false
+  let target = to
   const server = createServer((near) => {
     if (isCut) {
       near.destroy()
       return
     }
-    const far = connect(to, '127.0.0.1')
+    const far = connect(target, '127.0.0.1')
     for (const socket of [near.setNoDelay(), far.setNoDelay()]) {
       open.add(socket)
       socket.on('error', () => socket.destroy())
@@ -51,6 +54,10 @@ export async function farServer(to: number, roundTripMs: number): Promise<FarSer
     },
     mend() {
       isCut = false
+    },
+    leadTo(port) {
+      target = port
+      destroyAll()
     },
     async close() {
       destroyAll()

@@ -89,7 +89,7 @@ export class PostgresProcess {
       child.once('exit', () => resolve(said))
       child.stderr.on('data', (chunk: Buffer) => {
         said += chunk.toString()
-        if (!said.includes('database system is ready to accept connections')) return
+        if (!/database system is ready to accept (read-only )?connections/.test(said)) return
         child.removeAllListeners('exit')
         child.stderr.removeAllListeners('data').resume()
         resolve(undefined)

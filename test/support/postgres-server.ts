@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { chownSync, mkdtempSync, rmSync } from 'node:fs'
+import { chownSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type PostgresDatabases, postgresDatabases } from './postgres-databases.ts'
 import { freePort, PostgresProcess } from './postgres-process.ts'
 import { POSTGRES, WITHOUT_POSTGRES } from './postgres-programs.ts'
@@ -32,6 +32,8 @@ export interface PostgresServerOptions {
   settings?: Record<string, string | number>
   /** A program, and what it is told, that the server is run with. */
   runWith?: readonly string[]
+  /** The port of a primary, which it follows as a standby until it is promoted by `pg_promote()`. */
+  standbyOf?: number
 }
 
 /**
@@ -46,7 +48,20 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
   const data = join(folder, 'data')
   const locale = ['--locale=C.UTF-8', '--locale-provider=icu', '--icu-locale=en-US', '--encoding=UTF8']
   const quick = ['--no-sync', '--no-instructions', '--auth=trust', '--username=postgres']
-  execFileSync(join(programs, 'initdb'), ['--pgdata', data, ...locale, ...quick], { ...user, stdio: 'pipe' })
+  const { standbyOf } = options
+  if (standbyOf === undefined)
+    execFileSync(join(programs, 'initdb'), ['--pgdata', data, ...locale, ...quick], {
+      ...user,
+      stdio: 'pipe',
+    })
+  // The programs may be links, and not all of them there.
+  else
+    copyPrimary(
+      join(dirname(realpathSync(join(programs, 'postgres'))), 'pg_basebackup'),
+      standbyOf,
+      data,
+      user,
+    )
   const port = await freePort()
   const { fsync = false, settings = {}, runWith = [] } = options
   const server = new PostgresProcess([...runWith, join(programs, 'postgres')], user, {
@@ -80,4 +95,10 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
       rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
     },
   }
+}
+
+function copyPrimary(program: string, port: number, data: string, user: object | undefined): void {
+  const from = ['--host=127.0.0.1', `--port=${port}`, '--username=postgres']
+  const how = ['--write-recovery-conf', '--wal-method=stream', '--checkpoint=fast', '--no-sync']
+  execFileSync(program, [...from, ...how, `--pgdata=${data}`], { ...user, stdio: 'pipe' })
 }

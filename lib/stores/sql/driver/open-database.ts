@@ -75,7 +75,8 @@ const RULES: OptionRules<OpenDatabaseOptions> = {
  * Inside `db.transaction().execute(async (trx) => …)` use `trx`, never `db`: with SQLite, a query of `db` waits for the
  * transaction to end; with Postgres, it is not part of the transaction.
  *
- * @param url `sqlite:<path>`, whose folder is created if it is missing, or `postgres://user:password@host:5432/name`.
+ * @param url `sqlite:<path>`, whose folder is created if it is missing, or `postgres://user:password@host:5432/name`. Instead of
+ * one host there may be several, `a:5432,b:5432`: a connection goes to the first that takes writes, from the last that did on.
  * A database of a newer version is used as it is, with a warning, unless one of its migrations says that it may not.
  *
  * @throws TypeError if the URL is of another kind.

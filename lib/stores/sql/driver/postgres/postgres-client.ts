@@ -9,6 +9,10 @@ import { encodeParameter } from './postgres-values.ts'
 
 /** The columns of a prepared statement have changed: "cached plan must not change result type", and others. */
 const NOT_SUPPORTED = '0A000'
+/** The server has become a standby. */
+const READ_ONLY = '25006'
+/** The server is going down, or is not up yet. */
+const SHUTTING_DOWN = ['57P01', '57P02', '57P03']
 
 /**
  * One connection, as Kysely uses it. A statement that is not answered in time ends the connection, because its state is
@@ -20,11 +24,16 @@ export class PostgresClient implements PostgresPoolClient {
   readonly #statements: PostgresStatements
   /** The statements of batches that this connection has parsed. */
   readonly #parsed = new Set<string>()
+  readonly #onReadOnly: () => void
+  /** On the monotonic clock. */
+  readonly openedAt = performance.now()
   #lost: DatabaseTimeout | undefined
   #outdated = false
 
-  constructor(client: PoolClient, timeoutMs: number, statements: PostgresStatements) {
+  /** @param onReadOnly runs when the server says that it takes no writes. */
+  constructor(client: PoolClient, timeoutMs: number, statements: PostgresStatements, onReadOnly = () => {}) {
     this.#client = client
+    this.#onReadOnly = onReadOnly
     this.#timeoutMs = timeoutMs
     this.#statements = statements
   }
@@ -62,7 +71,10 @@ export class PostgresClient implements PostgresPoolClient {
     try {
       return await ask()
     } catch (error) {
-      if ((error as { code?: unknown }).code === NOT_SUPPORTED) this.#outdated = true
+      const { code } = error as { code?: string }
+      if (code === NOT_SUPPORTED || code === READ_ONLY || SHUTTING_DOWN.includes(`${code}`))
+        this.#outdated = true
+      if (code === READ_ONLY) this.#onReadOnly()
       throw this.#lost ?? error
     } finally {
       cancel()

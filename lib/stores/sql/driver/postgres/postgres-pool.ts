@@ -3,6 +3,7 @@ import type * as Pg from 'pg'
 import type { Logger } from '../../../../core/call/index.ts'
 import type { Database } from '../tables.ts'
 import { PostgresClient } from './postgres-client.ts'
+import { PostgresHosts } from './postgres-hosts.ts'
 import { PostgresStatements } from './postgres-statements.ts'
 import { PARSERS } from './postgres-values.ts'
 
@@ -40,6 +41,8 @@ const READ_ONLY = 'default_transaction_read_only=on'
  */
 export class PostgresConnections implements PostgresPool {
   readonly #pool: Pg.Pool
+  readonly #hosts: PostgresHosts
+  readonly #settings: readonly string[]
   readonly #timeoutMs: number
   readonly #logger: Logger
   readonly #statements = new PostgresStatements()
@@ -47,14 +50,25 @@ export class PostgresConnections implements PostgresPool {
   /** Kysely, too, identifies a connection by its object. */
   readonly #clients = new WeakMap<Pg.PoolClient, PostgresClient>()
 
-  private constructor(pool: Pg.Pool, { statementTimeoutMs, logger }: PostgresPoolOptions) {
+  /** When a server was found to take no more writes: older connections are not used any more. */
+  #demotedAt = -Infinity
+
+  private constructor(
+    pool: Pg.Pool,
+    hosts: PostgresHosts,
+    { statementTimeoutMs, readOnly, logger }: PostgresPoolOptions,
+  ) {
     this.#pool = pool
+    this.#hosts = hosts
+    this.#settings = settingsOf(readOnly)
     this.#timeoutMs = statementTimeoutMs + GRACE_MS
     this.#logger = logger
     // A connection in use may break while its transaction is idle; the next statement fails then.
     pool.on('connect', (client) => {
       client.on('error', () => {})
       this.#backends.add(backendOf(client))
+      const demoted = (): void => this.#leaveDemoted()
+      this.#clients.set(client, new PostgresClient(client, this.#timeoutMs, this.#statements, demoted))
     })
     pool.on('remove', (client) => this.#backends.delete(backendOf(client)))
     // An idle connection broke: nothing waits for it, and the pool opens another one when it is needed.
@@ -67,8 +81,10 @@ export class PostgresConnections implements PostgresPool {
     const { url, readOnly, size, connectTimeoutMs, statementTimeoutMs, lockTimeoutMs } = options
     const getTypeParser = (oid: number, format?: 'text' | 'binary') =>
       (format !== 'binary' && PARSERS.get(oid)) || types.getTypeParser(oid, format)
+    const hosts = new PostgresHosts(url)
     const pool = new Pool({
-      connectionString: withSettings(url, readOnly ? [...SETTINGS, READ_ONLY] : SETTINGS),
+      connectionString: withSettings(hosts.current, settingsOf(readOnly)),
+      ...(hosts.mustWrite && { onConnect: refuseStandby }),
       fallback_application_name: 'express-model-gateway',
       max: size,
       min: Math.ceil(size / 2),
@@ -82,7 +98,7 @@ export class PostgresConnections implements PostgresPool {
       allowExitOnIdle: true,
       types: { getTypeParser: getTypeParser as typeof types.getTypeParser },
     })
-    return new PostgresConnections(pool, options)
+    return new PostgresConnections(pool, hosts, options)
   }
 
   get options(): object {
@@ -105,13 +121,41 @@ export class PostgresConnections implements PostgresPool {
   }
 
   async connect(): Promise<PostgresClient> {
-    const client = await this.#pool.connect()
-    let wrapped = this.#clients.get(client)
-    if (!wrapped) {
-      wrapped = new PostgresClient(client, this.#timeoutMs, this.#statements)
-      this.#clients.set(client, wrapped)
+    for (;;) {
+      const client = this.#clients.get(await this.#connectToAny()) as PostgresClient
+      if (client.openedAt > this.#demotedAt) return client
+      client.release(true)
     }
-    return wrapped
+  }
+
+  /** Tries each server once, from the last that served on. */
+  async #connectToAny(): Promise<Pg.PoolClient> {
+    for (let tried = 1; ; tried++) {
+      const host = this.#hosts.current
+      try {
+        return await this.#pool.connect()
+      } catch (error) {
+        // All connections are in use: no fault of the server's.
+        if ((error as Error).message === 'timeout exceeded when trying to connect') throw error
+        this.#leave(host)
+        if (tried >= this.#hosts.count) throw error
+      }
+    }
+  }
+
+  #leave(host: string): void {
+    if (this.#hosts.count === 1) return
+    this.#hosts.leave(host)
+    Object.assign(this.#pool.options, {
+      connectionString: withSettings(this.#hosts.current, this.#settings),
+    })
+  }
+
+  /** A primary has become a standby, and its connections still stand. */
+  #leaveDemoted(): void {
+    if (this.#settings.includes(READ_ONLY)) return
+    this.#demotedAt = performance.now()
+    this.#leave(this.#hosts.current)
   }
 
   /**
@@ -181,6 +225,15 @@ export function connectionsOf(db: Database): PostgresConnections {
 
 function backendOf(client: Pg.PoolClient): number {
   return (client as Pg.PoolClient & { readonly processID: number }).processID
+}
+
+function settingsOf(readOnly: boolean): readonly string[] {
+  return readOnly ? [...SETTINGS, READ_ONLY] : SETTINGS
+}
+
+async function refuseStandby(client: Pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ standby: boolean }>('select pg_is_in_recovery() as standby')
+  if (rows[0]?.standby) throw new Error('the database is a standby, and takes no writes')
 }
 
 /** Adds settings of the session to the URL, behind its own. `pg` says what is wrong with an unusable one. */
