@@ -3,7 +3,11 @@ import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { StoreGuard } from '../../../lib/core/store-guard/index.ts'
 import * as toolkit from '../../../lib/index.ts'
 import { LimiterStore } from '../../../lib/middleware/rate-limit/index.ts'
-import { RedisIdempotencyStore, RedisLimitStore } from '../../../lib/stores/redis/index.ts'
+import {
+  RedisIdempotencyStore,
+  RedisLimitStore,
+  RedisLineStateStore,
+} from '../../../lib/stores/redis/index.ts'
 import * as sql from '../../../lib/stores/sql/index.ts'
 import { MemoryWebhooks } from '../../../lib/webhooks/index.ts'
 
@@ -24,6 +28,7 @@ const memoryKeys = new toolkit.MemoryKeyStore({ ledger, directory, accounts })
 const redis = { options: {}, sendCommand() {}, defineCommand() {} }
 const onChange = (): void => {}
 const noBudgets = async () => ({ version: 0, budgets: [] })
+const lineStates = { exchange: async () => new Map(), watch: () => onChange }
 const limiter = new RateLimiterMemory({ points: 1, duration: 1 })
 
 /** A class with options. */
@@ -44,6 +49,11 @@ function made(Class: AnyClass, ...before: unknown[]): Optional['make'] {
 
 /** Every public class that takes options. */
 export const CLASSES: Record<string, Optional> = {
+  LineSharing: {
+    make: made(toolkit.LineSharing),
+    needs: { store: lineStates, lines: { share() {} } },
+    takes: { store: lineStates, lines: { share() {} }, pollMs: 1, logger: console, onStoreChange: onChange },
+  },
   Budgets: {
     make: made(toolkit.Budgets),
     needs: { store: { changes: noBudgets, noteRefusal() {} } },
@@ -159,6 +169,11 @@ export const CLASSES: Record<string, Optional> = {
     needs: { redis },
     takes: { redis, prefix: '' },
   },
+  RedisLineStateStore: {
+    make: made(RedisLineStateStore),
+    needs: { redis },
+    takes: { redis, prefix: '' },
+  },
   RedisLimitStore: {
     make: made(RedisLimitStore),
     needs: { redis },
@@ -193,6 +208,7 @@ export const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'MemoryChangeLog',
   'MemoryKeyDirectory',
   'MemoryLimitStore',
+  'MemoryLineStateStore',
   'MemoryUsageStore',
   'RecordKeeper',
   'ReplayError',

@@ -142,6 +142,7 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
       operators: {},
       sessions: {},
       webhooks: { store: {} },
+      regions: { list() {}, homeOf() {}, sharesOf() {} },
       changes: {},
       actor: () => 'a',
     },
