@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
+import { SqlCallStore } from '../../../lib/stores/sql/index.ts'
+import { entryAt } from '../../contracts/call-store.ts'
+import { configWith } from '../../core/config/config.ts'
 import { BACKENDS } from '../../stores/sql/postgres-database.ts'
 import { open } from '../../stores/sql/temporary-database.ts'
 import { jsonOf } from '../../support/answer-bodies.ts'
@@ -101,6 +105,24 @@ it('the command undoes migrations, does them again, and says what it did', async
   }
   const gateway = await start(t, { DATABASE_URL: url })
   await assertServes(gateway, 'up-again')
+})
+
+it('the command deletes what is too old, as the config says', async (t) => {
+  const folder = await temporaryFolder()
+  t.after(() => folder.remove())
+  const env = { DATABASE_URL: `sqlite:${join(folder.path, 'gateway.db')}` }
+  const config = join(folder.path, 'gateway.json')
+  const prune = (...args: string[]) =>
+    runProgram([process.execPath, CONDITION, COMMAND, 'prune', ...args], folder.path, env)
+  await writeFile(config, JSON.stringify(configWith({ retention: { calls: '1h' } })))
+  const db = await open(t, env.DATABASE_URL)
+  const store = new SqlCallStore(db)
+  const kept = entryAt(Date.now())
+  await store.append([entryAt(Date.now() - 2 * 3_600_000), kept])
+  const { code, stdout, stderr } = await prune('--config', config)
+  assert.deepEqual([code, stdout], [0, 'deleted: 1 calls, 0 charges\n'], stderr)
+  assert.deepEqual(await store.list({ limit: 5 }), [kept])
+  assert.match((await prune()).stderr, /^prune: give it the config/)
 })
 
 for (const { name, url: databaseUrl, skip } of BACKENDS) {
