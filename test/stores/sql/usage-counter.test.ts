@@ -66,7 +66,10 @@ for (const { name, url, skip } of BACKENDS) {
       await sql`insert into calls (id, account, status, created_at, entry) values ('req_0', 'acme', 200, 1, '{')`.execute(
         db,
       )
-      assert.deepEqual(await run(t, db, 4 * MONTH_MS), ['usage: older calls could not be counted'])
+      assert.deepEqual(await run(t, db, 4 * MONTH_MS), [
+        'usage: older calls could not be counted',
+        'usage: older calls could not be labelled',
+      ])
       assert.deepEqual(await byUser(db), [
         ['acme', 'ann', 2n],
         ['globex', 'ann', 2n],
