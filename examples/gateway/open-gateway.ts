@@ -1,10 +1,10 @@
 import { ConfigError, type GatewayConfig, type Logger } from 'express-model-gateway'
 import { ConfigAuthority, configWarnings } from 'express-model-gateway/admin'
 import { type Assembly, assemble } from './app.ts'
+import { requireConfigPackages } from './config-packages.ts'
 import type { DurableStores } from './durable-stores.ts'
 import { errorText } from './error-text.ts'
 import type { LimitStores } from './limit-stores.ts'
-import { requireLinePackages } from './line-packages.ts'
 import { metricsPage } from './metrics-page.ts'
 import type { ObservabilitySettings } from './observability-settings.ts'
 import { openObservability } from './open-observability.ts'
@@ -110,7 +110,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     throw missingPackages('DATABASE_URL', 'pg')
   if (signInProvider && !(await loadOptional(() => import('openid-client'))))
     throw missingPackages('OIDC_ISSUER', 'openid-client')
-  await requireLinePackages(config)
+  await requireConfigPackages(config)
   const opening = openDurableStores(databaseUrl, config, logger, databaseConnections)
   const plain = await opening.catch((error: unknown) => {
     throw new ConfigError([`DATABASE_URL: the database cannot be opened (${errorText(error)})`])

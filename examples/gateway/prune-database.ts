@@ -1,6 +1,7 @@
 import { ConfigError } from 'express-model-gateway'
 import { openDatabase } from 'express-model-gateway/sql'
 import { readConfigFile } from './config-file.ts'
+import { requireConfigPackages } from './config-packages.ts'
 import { errorText } from './error-text.ts'
 import { configOf, readSettings } from './settings.ts'
 import { retentionOf } from './sql-stores.ts'
@@ -17,6 +18,7 @@ export async function pruneDatabase(env: NodeJS.ProcessEnv, configOption?: strin
   if (configFile === undefined) throw new ConfigError(['prune: give it the config, as --config FILE'])
   if (databaseUrl === 'memory:') throw new ConfigError(['DATABASE_URL: "memory:" has no rows to delete'])
   const config = configOf(await readConfigFile(configFile, configOrigin), settings)
+  await requireConfigPackages(config)
   try {
     const db = await openDatabase(databaseUrl)
     const retention = retentionOf(db, config, console)

@@ -1,12 +1,14 @@
 import type { Logger } from 'express-model-gateway'
 import type { GatewayConfig } from 'express-model-gateway/config'
 import {
+  type Archive,
   connectionFigures,
   type Database,
   FolderArchive,
   type OpenDatabaseOptions,
   openDatabase,
   type RetentionTimes,
+  S3Archive,
   SqlAccountStore,
   SqlAnswerStore,
   SqlBudgetStore,
@@ -156,9 +158,20 @@ async function storesOf(
 
 /** Returns what exports and deletes old calls and charges, as a config says. */
 export function retentionOf(db: Database, config: GatewayConfig, logger: Logger): SqlRetention {
-  const folder = config.retention.export?.to.slice('file:'.length)
-  const archive = folder === undefined ? {} : { archive: new FolderArchive(folder) }
-  return new SqlRetention(db, { logger, ...timesOf(config), ...archive })
+  const { export: to } = config.retention
+  return new SqlRetention(db, { logger, ...timesOf(config), ...(to && { archive: archiveOf(to) }) })
+}
+
+function archiveOf({ to, endpoint, region }: NonNullable<GatewayConfig['retention']['export']>): Archive {
+  if (to.startsWith('file:')) return new FolderArchive(to.slice('file:'.length))
+  const [bucket = '', ...path] = to.slice('s3://'.length).split('/')
+  const folder = path.filter((name) => name !== '').map((name) => `${name}/`)
+  return new S3Archive({
+    bucket,
+    prefix: folder.join(''),
+    ...(endpoint !== undefined && { endpoint }),
+    ...(region !== undefined && { region }),
+  })
 }
 
 function timesOf({ retention: { calls, charges } }: GatewayConfig): RetentionTimes {

@@ -27,8 +27,20 @@ export const serviceMembers = {
         .strictObject({
           to: z
             .string()
-            .regex(/^file:./, 'must be "file:" and the path of a folder')
-            .describe('The folder.'),
+            .regex(
+              /^(file:.|s3:\/\/[a-z\d][a-z\d.-]+(\/|$))/,
+              'must be "file:" and the path of a folder, or "s3://BUCKET/PREFIX"',
+            )
+            .describe('The folder, or the bucket and what the names in it begin with.'),
+          endpoint: z
+            .url({ protocol: /^https?$/ })
+            .optional()
+            .describe('A service other than Amazon that speaks S3.'),
+          region: z.string().min(1).optional().describe('Of the bucket.'),
+        })
+        .refine(({ to, endpoint, region }) => to.startsWith('s3:') || (endpoint ?? region) === undefined, {
+          path: ['to'],
+          error: 'must be "s3://BUCKET/PREFIX" where there is an endpoint or a region',
         })
         .optional()
         .describe('Where calls and charges are written before they are deleted, in a database.'),

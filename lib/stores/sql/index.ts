@@ -28,6 +28,7 @@ export {
 } from './regions/sql-regions.ts'
 export type { Archive } from './retention/archive.ts'
 export { FolderArchive } from './retention/folder-archive.ts'
+export { S3Archive, type S3ArchiveOptions } from './retention/s3-archive.ts'
 export {
   type RetentionRun,
   type RetentionTimes,

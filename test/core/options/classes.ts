@@ -179,6 +179,11 @@ export const CLASSES: Record<string, Optional> = {
     needs: { redis },
     takes: { redis, prefix: 'p', leaseMs: 1000, timeoutMs: 1, logger: console, onChange, now: () => 0 },
   },
+  S3Archive: {
+    make: made(sql.S3Archive),
+    needs: { bucket: 'archive' },
+    takes: { bucket: 'archive', prefix: '', endpoint: 'https://s3.example.com', region: 'eu-central-1' },
+  },
   SqlRetention: {
     make: made(sql.SqlRetention, db),
     needs: {},
