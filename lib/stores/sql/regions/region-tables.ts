@@ -3,14 +3,14 @@ import type { WalletId } from '../../../ledger/index.ts'
 /* The tables of regions. Figures of shares are sums since the share was opened, and never fall, but for what is spent. */
 
 /** The accounts whose home is another region. Their rows in other tables are copies. */
-interface MirrorsTable {
+export interface MirrorsTable {
   account: string
   home: string
   mirrored_at: bigint
 }
 
 /** The parts of wallets of other regions that this region has: received − returned is in the funds of the wallet. */
-interface SharesTable {
+export interface SharesTable {
   wallet: WalletId
   home: string
   /** The number of the last report to home. */
@@ -28,7 +28,7 @@ interface SharesTable {
 }
 
 /** The parts of wallets of this region that others have. What is neither spent nor returned is leased. */
-interface LentSharesTable {
+export interface LentSharesTable {
   wallet: WalletId
   region: string
   seq: bigint
@@ -39,7 +39,7 @@ interface LentSharesTable {
 }
 
 /** The other regions, and which process looks after what this one has of them. */
-interface HomesTable {
+export interface HomesTable {
   name: string
   owner: string | null
   owned_until: bigint
