@@ -19,7 +19,7 @@ export interface SettlementQueueDeps {
   readonly clock: Clock
   readonly health: LedgerHealth
   readonly logger: Logger
-  readonly times: Pick<LedgerTimes, 'stallMs' | 'lateMs' | 'confirmMs' | 'distanceMs'>
+  readonly times: Pick<LedgerTimes, 'stallMs' | 'lateMs' | 'confirmMs'>
   /** About the most bytes of charges that are not settled. */
   readonly maxQueueBytes: number
 }
@@ -69,7 +69,6 @@ export class SettlementQueue {
     this.#held = new HeldAccounts({ ...deps, ...shared, onConcluded: this.#concluded })
     this.#main = new SettlementLane({
       ...shared,
-      distanceMs: () => times.distanceMs,
       mayHand: () => true,
       onHanded: this.#concluded,
       onFailed: (batch, error) => (error instanceof WalletsHeldUp ? this.#part(batch, error) : undefined),

@@ -55,11 +55,6 @@ export class WaitingCharges {
     return this.#suspects.reduce<number | undefined>((oldest, { since }) => earliest(oldest, since), first)
   }
 
-  /** Whether nothing has failed since as many as possible were handed over together. */
-  get isSound(): boolean {
-    return this.#atOnce === AT_ONCE && this.#suspects.length === 0
-  }
-
   /** Whether all waiting charges, and those being handed over, may be at fault themselves. */
   areSuspect(flying: readonly Charge[]): boolean {
     const isSuspect = ({ failures }: Charge) => failures >= FAILURES_ALONE
