@@ -47,7 +47,8 @@ function run(
     }
     try {
       const running: unknown = chain[at++]?.(req, res, next)
-      if (running instanceof Promise) running.catch(next)
+      if (running instanceof Promise)
+        running.catch((error: unknown) => next(error || new Error('Rejected promise')))
     } catch (thrown) {
       next(thrown)
     }

@@ -83,6 +83,7 @@ export class RegionRounds {
     try {
       const ask = <T>(question: () => Promise<T>) => exchange.ask(question)
       await ask(() => home.ping())
+      await shares.noteContact(name, Date.now())
       await Promise.all([exchange.exchange(orders), mirrors.refresh(name, ask)])
     } catch (error) {
       if (!(error instanceof StoreAway)) throw error
@@ -90,7 +91,6 @@ export class RegionRounds {
       if (Date.now() - contactAt > maxAwayMs) await mirrors.expire(name)
       return
     }
-    await shares.noteContact(name, Date.now())
     await this.#rest(inUse, now)
   }
 

@@ -170,7 +170,7 @@ export class SharedCircuit implements CircuitLink, SharedState {
     if (!isTold) this.#reconcile(opening)
     else if (!opening) {
       if (circuit.opening) circuit.follow(undefined)
-    } else if (known !== note.value || !circuit.opening) this.#follow(opening)
+    } else if (known !== note.value || (!circuit.opening && opening.leftMs > 0)) this.#follow(opening)
   }
 
   #follow(opening: CircuitOpening): void {

@@ -64,7 +64,8 @@ export const RENEW = RowStatement.steps<{ id: string; owner: string; renewed: bo
   },
   `select seen.id, seen.owner, free.id is not null as renewed
     from (select * from idempotency where id = any (array(select id from given)) offset 0) as seen
-      join given on given.id = seen.id and given.owner = seen.owner left join free on free.id = given.id
+      join given on given.id = seen.id and given.owner = seen.owner
+      left join free on free.id = given.id and free.owner = given.owner
     where seen.state = 'running'`,
   `update idempotency set expires_at = case expires_at when ${PINNED_UNTIL} then expires_at else ?3 end
     where id = ?1 and owner = ?2 and state = 'running' returning id, owner, 1 as renewed`,

@@ -43,10 +43,17 @@ export async function searchCalls(db: Database, query: CallQuery, range: IdRange
     const { rows } = await sql<{ id: string }>`${lastOf(list.ids, db, rest, most)}`.execute(db)
     before = rows[0]?.id
     if (before === undefined) return { entries: found }
+    // Calls that were written in between bring the end of the slice nearer than what was compared.
+    const last = found.at(-1)
+    if (last !== undefined) before = least(before, (JSON.parse(last) as { id: string }).id)
     compared += most
     most = nextSlice(compared, performance.now() - startedAt)
   }
   return before === undefined ? { entries: found } : { entries: found, next: before }
+}
+
+function least(one: string, other: string): string {
+  return other < one ? other : one
 }
 
 /** Returns the largest slice for which there is time, if all take as long as those before. */

@@ -85,10 +85,11 @@ export class Groups<Asked, Answer> {
 
   async #ask(group: Group<Asked, Answer>): Promise<void> {
     this.#underWay++
-    this.#leftAt = performance.now()
+    const leftAt = performance.now()
+    this.#leftAt = leftAt
     try {
       const answers = await this.#options.ask(group.map(({ asked }) => asked))
-      this.#distance.answered(performance.now() - this.#leftAt)
+      this.#distance.answered(performance.now() - leftAt)
       for (const [i, { resolve }] of group.entries()) resolve(answers[i] as Answer)
     } catch (error) {
       if (group.length > 1 && mayBeOfOne(error)) this.#divide(group)

@@ -72,7 +72,9 @@ async function withoutPastBudgets(trx: Database, wallets: readonly WalletId[]): 
     .where('wallet', '>', 'budget:' as WalletId)
     // The character behind the colon.
     .where('wallet', '<', 'budget;' as WalletId)
-    .where('wallet', 'not in', ({ selectFrom }) => selectFrom('wallets').select('id'))
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('wallets').select('id').whereRef('wallets.id', '=', 'carried_spending.wallet'))),
+    )
     .execute()
   const { rows } = await FIND.run(
     trx,

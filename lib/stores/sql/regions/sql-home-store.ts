@@ -3,6 +3,7 @@ import { budgetOfWallet } from '../../../ledger/budgets/budget.ts'
 import type { WalletId } from '../../../ledger/index.ts'
 import type { HomeStore, ShareAnswer, ShareRequest } from '../../../ledger/regions/region-store.ts'
 import { checkDatabase } from '../driver/check-database.ts'
+import type { Cell } from '../driver/columns.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
 import type { Database } from '../driver/tables.ts'
 import { isNotWritten, writeTogether } from '../driver/write-together.ts'
@@ -38,10 +39,7 @@ export class SqlHomeStore implements HomeStore {
     const answers = await this.#exchange(region, requests, at)
     const budgets = answers.filter(({ wallet }) => budgetOfWallet(wallet) !== undefined)
     const rows = budgets.map(({ wallet }) => [wallet, at])
-    await writeTogether(this.#db, [
-      { statement: TELL_REACHED, rows },
-      { statement: MARK_TOLD, rows: rows.map(([wallet]) => [wallet ?? '']) },
-    ])
+    await this.#tell(rows)
     const found = new Set(answers.map(({ wallet }) => wallet))
     const missing = requests.filter(
       ({ wallet }) => !found.has(wallet) && budgetOfWallet(wallet) !== undefined,
@@ -55,6 +53,17 @@ export class SqlHomeStore implements HomeStore {
     return [...answers, ...(await this.#exchange(region, missing, at))]
   }
 
+  /** Tells which budgets have reached their amounts; what somebody has locked is told with a later report. */
+  async #tell(rows: readonly Cell[][]): Promise<void> {
+    const told = rows.map(([wallet = '']) => [wallet])
+    await writeTogether(this.#db, [
+      { statement: TELL_REACHED, rows },
+      { statement: MARK_TOLD, rows: told },
+    ]).catch((error: unknown) => {
+      if (!isLocked(error)) throw error
+    })
+  }
+
   async #exchange(
     region: string,
     requests: readonly ShareRequest[],
@@ -63,7 +72,8 @@ export class SqlHomeStore implements HomeStore {
     const given = requests.map(({ wallet, seq, received, returned, spent, need, want }) => [
       ...[wallet, region, seq, received, returned, spent, need, want, at],
     ])
-    let statement = EXCHANGE
+    // Of several, none waits for another that somebody has locked.
+    let statement = requests.length > 1 ? EXCHANGE_FREE : EXCHANGE
     for (let tries = 1; ; tries++) {
       try {
         const { rows } = await statement.run(this.#db, given)

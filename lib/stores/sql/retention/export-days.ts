@@ -4,7 +4,7 @@ import { formatAmount } from '../../../core/catalog/index.ts'
 import { firstIdOf, timeOfId } from '../driver/id-times.ts'
 import type { Database } from '../driver/tables.ts'
 import type { Archive } from './archive.ts'
-import { markOf, saveMark, type UpkeepLease } from './upkeep-lease.ts'
+import { markOf, type UpkeepLease } from './upkeep-lease.ts'
 
 /** Tables that are exported. */
 export type ExportedTable = 'calls' | 'charges'
@@ -43,8 +43,8 @@ export async function exportDays(
     const bytes = lines.pipe(createGzip())
     lines.once('error', (error) => bytes.destroy(error))
     // Whoever has the right all the time has read all rows: only he deletes some of them.
-    await archive.write(nameOf(table, start), bytes, () => lease.keep(true))
-    await saveMark(db, mark, to)
+    await lease.during(archive.write(nameOf(table, start), bytes, () => lease.keep(true)))
+    await lease.saveMark(mark, to)
     exported = to
   }
 }

@@ -187,6 +187,8 @@ export class SqlRetention {
     const expired = Date.now() - keptMs
     const cutoff = this.#archive ? await this.#export(table, this.#archive, keptMs) : firstIdOf(expired)
     const names = table === 'calls' ? (['calls', 'call_labels', 'answers'] as const) : (['charges'] as const)
+    // Whoever has gone on meanwhile may export these rows once more.
+    await this.#lease.keep(true)
     const { names: dropped, before } = await dropPartitions(this.#db, names, cutoff, keptMs)
     done.dropped.push(...dropped)
     for (;;) {

@@ -54,6 +54,42 @@ export class UpkeepLease {
     this.#renewedAt = performance.now()
   }
 
+  /** Keeps the right while something goes on that takes longer than a page. */
+  async during<T>(work: Promise<T>): Promise<T> {
+    const timer = setInterval(() => void this.keep(true).catch(() => {}), RENEWED_AFTER_MS)
+    try {
+      return await work
+    } finally {
+      clearInterval(timer)
+    }
+  }
+
+  /**
+   * Notes how far some work has come.
+   *
+   * @throws {UpkeepLost}
+   */
+  async saveMark(name: string, mark: string): Promise<void> {
+    const own = this.#db
+      .selectFrom('upkeep')
+      .select('name')
+      .where('name', '=', this.#name)
+      .where('owner', '=', this.#owner)
+    await this.#db
+      .insertInto('upkeep')
+      .values({ name, mark: null, owner: null, until: null })
+      .onConflict((conflict) => conflict.column('name').doNothing())
+      .execute()
+    const { numUpdatedRows } = await this.#db
+      .updateTable('upkeep')
+      .set({ mark })
+      .where('name', '=', name)
+      .where(({ or, eb }) => or([eb('mark', 'is', null), eb('mark', '<', mark)]))
+      .where(({ exists }) => exists(own))
+      .executeTakeFirst()
+    if (numUpdatedRows === 0n) throw new UpkeepLost('another process goes on with it')
+  }
+
   /** Lets others go on with it at once. */
   async free(): Promise<void> {
     await this.#db
@@ -69,12 +105,4 @@ export class UpkeepLease {
 export async function markOf(db: Database, name: string): Promise<string | undefined> {
   const row = await db.selectFrom('upkeep').select('mark').where('name', '=', name).executeTakeFirst()
   return row?.mark ?? undefined
-}
-
-export async function saveMark(db: Database, name: string, mark: string): Promise<void> {
-  await db
-    .insertInto('upkeep')
-    .values({ name, mark, owner: null, until: null })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ mark }))
-    .execute()
 }

@@ -24,14 +24,19 @@ export class PostgresClient implements PostgresPoolClient {
   readonly #statements: PostgresStatements
   /** The statements of batches that this connection has parsed. */
   readonly #parsed = new Set<string>()
-  readonly #onReadOnly: () => void
+  readonly #onReadOnly: (openedAt: number) => void
   /** On the monotonic clock. */
   readonly openedAt = performance.now()
   #lost: DatabaseTimeout | undefined
   #outdated = false
 
   /** @param onReadOnly runs when the server says that it takes no writes. */
-  constructor(client: PoolClient, timeoutMs: number, statements: PostgresStatements, onReadOnly = () => {}) {
+  constructor(
+    client: PoolClient,
+    timeoutMs: number,
+    statements: PostgresStatements,
+    onReadOnly: (openedAt: number) => void = () => {},
+  ) {
     this.#client = client
     this.#onReadOnly = onReadOnly
     this.#timeoutMs = timeoutMs
@@ -74,7 +79,7 @@ export class PostgresClient implements PostgresPoolClient {
       const { code } = error as { code?: string }
       if (code === NOT_SUPPORTED || code === READ_ONLY || SHUTTING_DOWN.includes(`${code}`))
         this.#outdated = true
-      if (code === READ_ONLY) this.#onReadOnly()
+      if (code === READ_ONLY) this.#onReadOnly(this.openedAt)
       throw this.#lost ?? error
     } finally {
       cancel()

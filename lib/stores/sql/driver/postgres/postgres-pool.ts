@@ -1,6 +1,7 @@
 import { PostgresAdapter, PostgresDialect, type PostgresPool } from 'kysely'
 import type * as Pg from 'pg'
 import type { Logger } from '../../../../core/call/index.ts'
+import { timeLimit } from '../../../../core/time-limit/index.ts'
 import type { Database } from '../tables.ts'
 import { PostgresClient } from './postgres-client.ts'
 import { PostgresHosts } from './postgres-hosts.ts'
@@ -67,7 +68,7 @@ export class PostgresConnections implements PostgresPool {
     pool.on('connect', (client) => {
       client.on('error', () => {})
       this.#backends.add(backendOf(client))
-      const demoted = (): void => this.#leaveDemoted()
+      const demoted = (openedAt: number): void => this.#leaveDemoted(openedAt)
       this.#clients.set(client, new PostgresClient(client, this.#timeoutMs, this.#statements, demoted))
     })
     pool.on('remove', (client) => this.#backends.delete(backendOf(client)))
@@ -84,7 +85,7 @@ export class PostgresConnections implements PostgresPool {
     const hosts = new PostgresHosts(url)
     const pool = new Pool({
       connectionString: withSettings(hosts.current, settingsOf(readOnly)),
-      ...(hosts.mustWrite && { onConnect: refuseStandby }),
+      ...(hosts.mustWrite && { onConnect: refusingStandby(connectTimeoutMs) }),
       fallback_application_name: 'express-model-gateway',
       max: size,
       min: Math.ceil(size / 2),
@@ -152,8 +153,10 @@ export class PostgresConnections implements PostgresPool {
   }
 
   /** A primary has become a standby, and its connections still stand. */
-  #leaveDemoted(): void {
+  #leaveDemoted(openedAt: number): void {
     if (this.#settings.includes(READ_ONLY)) return
+    // Connections from before say so one by one.
+    if (openedAt <= this.#demotedAt) return
     this.#demotedAt = performance.now()
     this.#leave(this.#hosts.current)
   }
@@ -231,9 +234,18 @@ function settingsOf(readOnly: boolean): readonly string[] {
   return readOnly ? [...SETTINGS, READ_ONLY] : SETTINGS
 }
 
-async function refuseStandby(client: Pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ standby: boolean }>('select pg_is_in_recovery() as standby')
-  if (rows[0]?.standby) throw new Error('the database is a standby, and takes no writes')
+/** @param withinMs ends the connection to a server that has stopped behind the login. */
+function refusingStandby(withinMs: number) {
+  return async (client: Pg.ClientBase): Promise<void> => {
+    const { stream } = (client as Pg.PoolClient).connection
+    const cancel = timeLimit(withinMs, () => stream.destroy(), true)
+    try {
+      const { rows } = await client.query<{ standby: boolean }>('select pg_is_in_recovery() as standby')
+      if (rows[0]?.standby) throw new Error('the database is a standby, and takes no writes')
+    } finally {
+      cancel()
+    }
+  }
 }
 
 /** Adds settings of the session to the URL, behind its own. `pg` says what is wrong with an unusable one. */
