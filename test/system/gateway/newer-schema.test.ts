@@ -121,7 +121,7 @@ it('the command deletes what is too old, as the config says', async (t) => {
   await store.append([entryAt(Date.now() - 2 * 3_600_000), kept])
   const { code, stdout, stderr } = await prune('--config', config)
   assert.deepEqual([code, stdout], [0, 'deleted: 1 calls, 0 charges\n'], stderr)
-  assert.deepEqual(await store.list({ limit: 5 }), [kept])
+  assert.deepEqual((await store.list({ limit: 5 })).entries, [kept])
   assert.match((await prune()).stderr, /^prune: give it the config/)
 })
 
