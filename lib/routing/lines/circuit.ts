@@ -79,13 +79,9 @@ export class Circuit {
     return this.#last || this.state !== 'closed' ? undefined : this.#window.failures
   }
 
-  /**
-   * Whether a probe of this process runs that other accounts wait for: one of others than the holder, or one of the holder or
-   * anybody.
-   */
+  /** Whether a probe of this process runs: one of others than the holder, or one of the holder or anybody. */
   probes(ofOthers: boolean): boolean {
-    const probe = ofOthers ? this.#probeOfOthers : this.#probe
-    return probe !== undefined && performance.now() - probe.startedAt < this.#settings.resetMs
+    return (ofOthers ? this.#probeOfOthers : this.#probe) !== undefined
   }
 
   /** Returns the state for the calls of an account. */
