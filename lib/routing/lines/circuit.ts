@@ -84,6 +84,12 @@ export class Circuit {
     return (ofOthers ? this.#probeOfOthers : this.#probe) !== undefined
   }
 
+  /** Whether other accounts wait for that probe: not for one that takes longer than they wait for the circuit. */
+  holdsUp(ofOthers: boolean): boolean {
+    const probe = ofOthers ? this.#probeOfOthers : this.#probe
+    return probe !== undefined && performance.now() - probe.startedAt < this.#settings.resetMs
+  }
+
   /** Returns the state for the calls of an account. */
   stateFor(account: string): CircuitState {
     const { state } = this

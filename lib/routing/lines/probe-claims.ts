@@ -18,7 +18,6 @@ export class ProbeClaims {
   #wantedAt = -Infinity
   #wantedBefore = -Infinity
   #isAsking = false
-  /** Whether this process has told that it probes. */
   #isTold = false
   #heldBy: string | undefined
   #heldUntil = 0
@@ -33,6 +32,11 @@ export class ProbeClaims {
     const now = performance.now()
     if (now < this.#heldUntil) return this.#heldBy === this.#process
     return now - this.#wantedBefore > BUSY_MS
+  }
+
+  /** Whether the others know of a probe of this process, and must be told of its end. */
+  get isTold(): boolean {
+    return this.#isTold
   }
 
   /** A call was not let through. */

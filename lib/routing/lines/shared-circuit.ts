@@ -95,7 +95,11 @@ export class SharedCircuit implements CircuitLink, SharedState {
 
   get isActive(): boolean {
     const { turns, failures } = this.#circuit
-    const isProbing = this.#circuit.probes(false) || this.#circuit.probes(true)
+    const isProbing =
+      this.#ofHolder.isTold ||
+      this.#ofOthers.isTold ||
+      this.#circuit.probes(false) ||
+      this.#circuit.probes(true)
     return isProbing || turns !== this.#toldTurns || failures !== undefined || this.#hasToldCounts
   }
 
@@ -103,8 +107,8 @@ export class SharedCircuit implements CircuitLink, SharedState {
     const state = this.#stateNote()
     const counts = this.#countsNote()
     const claims = [
-      this.#ofHolder.note(this.#circuit.probes(false)),
-      this.#ofOthers.note(this.#circuit.probes(true)),
+      this.#ofHolder.note(this.#circuit.holdsUp(false)),
+      this.#ofOthers.note(this.#circuit.holdsUp(true)),
     ]
     return [state, counts, ...claims].filter((note) => note !== undefined)
   }

@@ -75,6 +75,23 @@ async function processOn(t: TestContext, redis: RedisServer, line = lineOf()) {
 const soon = (condition: () => boolean, what: string) => until(condition, what, 1000)
 
 describe('processes that share their lines', { skip: WITHOUT_REDIS }, () => {
+  it('let other accounts probe where the probe of one takes longer than the wait for it', async (t) => {
+    const redis = await redisFor(t)
+    const [one, other] = [await processOn(t, redis), await processOn(t, redis)]
+    one.fails('x', 2)
+    one.fails('y', 2)
+    await soon(() => other.admitted() === '', 'both know')
+    await until(() => one.model.circuit.admits('x'), 'its probe', 3 * RESET_MS)
+    const slow = one.enter('x')
+    const isLetThrough = () => other.model.circuit.admits('y')
+    await sleep(RESET_MS / 2)
+    assert.equal(isLetThrough(), false, 'one at a time, at first')
+    await until(isLetThrough, 'another account in the other process', 4 * RESET_MS)
+    other.succeeds('y')
+    await soon(() => one.admitted() === 'xy', 'it is closed to nobody')
+    slow.success()
+  })
+
   it('find a dead line once, probe one at a time, and all see it recover', async (t) => {
     const redis = await redisFor(t)
     const dead = await startUpstream((res) => answerJson(res, 500, {}))
