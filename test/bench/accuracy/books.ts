@@ -1,5 +1,5 @@
 import type { CallLogEntry } from '../../../lib/middleware/call-log/index.ts'
-import type { PostgresServer } from '../../support/postgres-server.ts'
+import type { PostgresPair } from '../../support/postgres-pair.ts'
 
 /** What the database holds when a run is over. Amounts are nano-units. */
 export interface Books {
@@ -24,8 +24,8 @@ interface LeaseRow {
 }
 
 /** Reads them past the gateway's own code. */
-export async function readBooks(postgres: PostgresServer, database: string): Promise<Books> {
-  const rows = (statement: string) => postgres.query(statement, database)
+export async function readBooks(postgres: PostgresPair): Promise<Books> {
+  const rows = (statement: string) => postgres.query(statement)
   const amounts = async (table: string) =>
     new Map(
       (await rows(`select request_id, amount from ${table}`)).map(({ request_id, amount }) => [

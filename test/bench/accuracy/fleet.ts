@@ -25,6 +25,8 @@ export class Fleet {
   /** All there ever were. */
   readonly members: Member[] = []
   #running: Member[] = []
+  #named = 0
+  readonly #badExits: string[] = []
 
   constructor(env: Environment) {
     this.#env = env
@@ -35,7 +37,7 @@ export class Fleet {
   }
 
   async start(): Promise<Member> {
-    const name = `gateway ${this.members.length + 1}`
+    const name = `gateway ${++this.#named}`
     const member: Member = { name, gateway: await startGatewayProcess(this.#env), killedAt: undefined }
     this.members.push(member)
     this.#running.push(member)
@@ -54,24 +56,32 @@ export class Fleet {
     this.#running = this.#running.filter((each) => each !== member)
   }
 
+  /** Starts another, and ends this one in good order meanwhile. */
+  async replace(member: Member): Promise<void> {
+    await this.start()
+    this.#running = this.#running.filter((each) => each !== member)
+    member.gateway.kill('SIGTERM')
+    this.#badExits.push(...(await badExit(member)))
+  }
+
   /** SIGTERM to all; answers those that did not end in good order. */
   async shutDown(): Promise<string[]> {
     const running = this.#running
     this.#running = []
-    const exits = await Promise.all(
-      running.map(async ({ name, gateway }) => {
-        gateway.kill('SIGTERM')
-        const { code, signal } = await gateway.exited
-        return code === 0 ? [] : [`${name} ended with ${code ?? signal}`]
-      }),
-    )
-    return exits.flat()
+    for (const { gateway } of running) gateway.kill('SIGTERM')
+    const exits = await Promise.all(running.map(badExit))
+    return [...this.#badExits, ...exits.flat()]
   }
 
   /** Kills whatever still runs. */
   async stop(): Promise<void> {
     await Promise.all(this.members.map(({ gateway }) => gateway.stop()))
   }
+}
+
+async function badExit({ name, gateway }: Member): Promise<string[]> {
+  const { code, signal } = await gateway.exited
+  return code === 0 ? [] : [`${name} ended with ${code ?? signal}`]
 }
 
 /** When a process took Redis for away, and so counted limits by itself. */

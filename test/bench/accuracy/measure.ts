@@ -22,7 +22,7 @@ export interface Run {
 
 /** Puts a stage under load for a while, waits until nothing should be held any more, and looks. */
 export async function measure(stage: Stage, seconds: number, callers: number): Promise<Run> {
-  const { faults, fleet, postgres, database, redis } = stage
+  const { faults, fleet, postgres, redis } = stage
   const over = new AbortController()
   const load: Load = {
     fleet,
@@ -35,7 +35,7 @@ export async function measure(stage: Stage, seconds: number, callers: number): P
   const from = Date.now()
   const calling = callAll(load, stage, seconds, callers)
   const [provoked] = await Promise.all([
-    faults ? provoke(seconds, { load, fleet, redis, postgres, database }) : undefined,
+    faults ? provoke(seconds, { load, fleet, redis, postgres }) : undefined,
     sleep(seconds * 1000),
   ])
   over.abort()
@@ -43,13 +43,13 @@ export async function measure(stage: Stage, seconds: number, callers: number): P
   const loaded = { from, to: Date.now() }
   console.error(`the load is over after ${Math.round((loaded.to - from) / 1000)} s; what is left of it?`)
 
-  const leaked = await leakedSlots(redis.client(), provoked)
-  if (provoked) await sweepOfTheDead(postgres, database, provoked)
+  const leaked = await leakedSlots(redis, provoked)
+  if (provoked) await sweepOfTheDead(postgres, provoked)
   const violations = await violationsTold(fleet.pick(0).gateway.url)
   const badExits = await fleet.shutDown()
-  const slots = Math.max(leaked, await openSlots(redis.client()))
-  violations.push(...(await violationsFound(database)))
-  const books = await readBooks(postgres, database)
+  const slots = Math.max(leaked, await openSlots(redis))
+  violations.push(...(await violationsFound(postgres.url)))
+  const books = await readBooks(postgres)
   return judge({ stage, load, loaded, books, provoked, slots, violations, badExits })
 }
 

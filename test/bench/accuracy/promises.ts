@@ -75,7 +75,7 @@ function outageFigures(limits: readonly LimitShare[], most: number): Figure[] {
     )
     if (met.length === 0) return []
     return atMost(
-      `${KINDS[kind]} admitted ÷ limit, Redis killed`,
+      `${KINDS[kind]} admitted ÷ limit, a master of Redis killed`,
       Math.max(...met),
       `${met.length} limits`,
       most,

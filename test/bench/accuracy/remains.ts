@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
 import { recordId } from '../../../lib/middleware/idempotency/idempotency-key.ts'
-import type { PostgresServer } from '../../support/postgres-server.ts'
+import type { PostgresPair } from '../../support/postgres-pair.ts'
+import type { RedisCluster } from '../../support/redis-cluster.ts'
 import type { Books } from './books.ts'
 import type { Wanted } from './exchange.ts'
 import type { Provoked } from './provocations.ts'
@@ -15,15 +15,16 @@ const LEASES_END_WITHIN_MS = 45_000
 const RENEWED_WITHIN_MS = 9000
 
 /** Slots that Redis knows of and that have not run out. */
-export async function openSlots(redis: Redis): Promise<number> {
+export async function openSlots(redis: RedisCluster): Promise<number> {
   let open = 0
-  for (const key of await redis.keys(SLOTS)) open += await redis.zcount(key, Date.now(), '+inf')
+  for (const master of await redis.masters())
+    for (const key of await master.keys(SLOTS)) open += await master.zcount(key, Date.now(), '+inf')
   return open
 }
 
 /** Slots that are held when nobody calls any more, and when all that hold one have renewed it. */
-export async function leakedSlots(redis: Redis, provoked: Provoked | undefined): Promise<number> {
-  const deadline = Math.max(Date.now() + 1000, (provoked?.victim.killedAt ?? 0) + SLOTS_END_WITHIN_MS)
+export async function leakedSlots(redis: RedisCluster, provoked: Provoked | undefined): Promise<number> {
+  const deadline = Math.max(Date.now() + 1000, (provoked?.killedAt ?? 0) + SLOTS_END_WITHIN_MS)
   while ((await openSlots(redis)) > 0 && Date.now() < deadline) await sleep(100)
   const left = await openSlots(redis)
   await sleep(RENEWED_WITHIN_MS)
@@ -32,13 +33,12 @@ export async function leakedSlots(redis: Redis, provoked: Provoked | undefined):
 
 /** Waits until the leases of a killed process are returned, for as long as that may take. */
 export async function sweepOfTheDead(
-  postgres: PostgresServer,
-  database: string,
-  { victim, ownersAlive }: Provoked,
+  postgres: PostgresPair,
+  { killedAt, ownersAlive }: Provoked,
 ): Promise<void> {
-  const deadline = (victim.killedAt as number) + LEASES_END_WITHIN_MS
+  const deadline = killedAt + LEASES_END_WITHIN_MS
   while (Date.now() < deadline) {
-    const open = await postgres.query('select distinct owner from leases where ended_at is null', database)
+    const open = await postgres.query('select distinct owner from leases where ended_at is null')
     if (open.every(({ owner }) => ownersAlive.has(`${owner}`))) return
     await sleep(500)
   }
@@ -62,7 +62,7 @@ export function claimsOf({ openClaims }: Books, wanted: readonly Wanted[], provo
     if (idempotencyKey === undefined) continue
     if (!openClaims.has(recordId(accountOfPaid(secret), 'POST', path, idempotencyKey))) continue
     const cut = sends.some(({ member, endedAt }) => {
-      return member === provoked?.victim && endedAt >= (member.killedAt as number)
+      return provoked?.victims.includes(member) && endedAt >= (member.killedAt as number)
     })
     if (cut) ofTheDead++
     else leaked.push(name)

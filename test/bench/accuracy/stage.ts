@@ -1,14 +1,14 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../support/gateway-process.ts'
-import { type PostgresServer, startPostgres } from '../../support/postgres-server.ts'
-import { type RedisServer, startRedis } from '../../support/redis-server.ts'
+import { type PostgresPair, startPostgresPair } from '../../support/postgres-pair.ts'
+import { type RedisCluster, startRedisCluster } from '../../support/redis-cluster.ts'
 import { Fleet } from './fleet.ts'
 import { benchConfig, type LimitedSubject, limitedSubjects } from './setting.ts'
 import { type BenchUpstream, startBenchUpstream } from './upstream.ts'
 
 /** Gateway processes of a run. */
-export const PROCESSES = 2
+export const PROCESSES = 10
 
 /** What opens the admin API of a run. */
 export const ADMIN_TOKEN = 'admin-of-the-bench'
@@ -17,32 +17,30 @@ export const ADMIN_TOKEN = 'admin-of-the-bench'
 export interface Stage {
   readonly faults: boolean
   readonly subjects: readonly LimitedSubject[]
-  readonly redis: RedisServer
-  readonly postgres: PostgresServer
-  /** URL of the database that the processes share. */
-  readonly database: string
+  readonly redis: RedisCluster
+  readonly postgres: PostgresPair
   readonly upstream: BenchUpstream
   readonly fleet: Fleet
   /** Ends all of it. */
   clear(): Promise<void>
 }
 
-/** Two gateway processes on one Redis and one Postgres, and the lines that serve them. */
+/** Gateway processes on one Redis Cluster and one Postgres with a standby, and the lines that serve them. */
 export async function setStage(faults: boolean): Promise<Stage> {
   const subjects = limitedSubjects(faults)
   const [redis, postgres, upstream, folder] = await Promise.all([
-    startRedis(),
-    startPostgres(),
+    startRedisCluster(),
+    startPostgresPair(),
     startBenchUpstream(faults),
     temporaryFolder(),
   ])
-  const database = await postgres.createDatabase()
   const configFile = join(folder.path, 'gateway.json')
   await writeFile(configFile, JSON.stringify(benchConfig(upstream.url, subjects)))
   const fleet = new Fleet({
     GATEWAY_CONFIG: configFile,
-    DATABASE_URL: database,
-    REDIS_URL: `redis://127.0.0.1:${redis.port}`,
+    DATABASE_URL: postgres.url,
+    DATABASE_CONNECTIONS: '12',
+    REDIS_URL: redis.url,
     LOG_LEVEL: 'warn',
     ADMIN_TOKEN,
   })
@@ -51,10 +49,10 @@ export async function setStage(faults: boolean): Promise<Stage> {
     await Promise.all([upstream.close(), redis.close(), postgres.close(), folder.remove()])
   }
   try {
-    for (let i = 0; i < PROCESSES; i++) await fleet.start()
+    await Promise.all(Array.from({ length: PROCESSES }, () => fleet.start()))
   } catch (error) {
     await clear()
     throw error
   }
-  return { faults, subjects, redis, postgres, database, upstream, fleet, clear }
+  return { faults, subjects, redis, postgres, upstream, fleet, clear }
 }
