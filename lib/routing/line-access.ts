@@ -15,6 +15,7 @@ import { type ExchangeEnd, type Failure, malformed } from './attempt/failure.ts'
 import { LineSend } from './attempt/line-send.ts'
 import { pathOn } from './attempt/upstream-path.ts'
 import { lineHeaders } from './attempt/upstream-request.ts'
+import type { AttemptPass, AttemptPolicy } from './attempt-policy.ts'
 import { type Candidate, CandidateTable } from './candidates/candidate.ts'
 import {
   ROUTING_RULES,
@@ -24,7 +25,7 @@ import {
 } from './candidates/routing-options.ts'
 import { LineRegistry } from './lines/line-registry.ts'
 import type { Wire } from './lines/upstream-pool.ts'
-import { type AttemptPass, type AttemptPolicy, newTrace, tryCandidates } from './try-candidates.ts'
+import { newTrace, tryCandidates } from './try-candidates.ts'
 
 /** The outcome of a request that must not be sent twice. */
 export interface TurnOutcome {

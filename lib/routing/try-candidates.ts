@@ -1,45 +1,14 @@
-import type { AttemptRecord, Call, CallRequest, RequestBody, RoutingTrace } from '../core/call/index.ts'
-import type { Line } from '../core/catalog/index.ts'
+import type { AttemptRecord, Call, RequestBody, RoutingTrace } from '../core/call/index.ts'
 import { GatewayError } from '../core/errors/index.ts'
 import type { Untranslatable } from '../core/translate/index.ts'
-import type { Departure } from './attempt/departure.ts'
 import type { ExchangeEnd, Failure, Fault } from './attempt/failure.ts'
-import type { Candidate, CandidateList, RetryBudget } from './candidates/candidate.ts'
+import type { AttemptPass, AttemptPolicy } from './attempt-policy.ts'
+import { type Candidate, type CandidateList, isFreeMove } from './candidates/candidate.ts'
 import { filterCandidates, noCandidateError, unavailable } from './candidates/filters.ts'
 import type { RoutingSettings } from './candidates/routing-options.ts'
 import { orderCandidates, STRATEGIES } from './candidates/strategies.ts'
 import { verdict } from './candidates/verdict.ts'
 import type { Ticket } from './lines/circuit.ts'
-import type { LineState, ModelState } from './lines/line-state.ts'
-
-/** How `tryCandidates` serves a call with a candidate. Calls, videos and pass-through each have a policy. */
-export interface AttemptPolicy<End extends ExchangeEnd = ExchangeEnd> {
-  /** The request that the filters read; null for a call that is passed on unread. */
-  readonly request: CallRequest | null
-  /** Returns why the line cannot take the request at all. If absent, the line's endpoints decide. */
-  unfit?(line: Line): GatewayError | undefined
-  /** Prepares the request for a candidate, or returns the member that cannot be translated for it. */
-  prepare?(candidate: Candidate): Untranslatable | undefined
-  /**
-   * Sends the request to a candidate and receives the answer. Rejects with an error that ends the call.
-   *
-   * @param pass the policy reports the first output to it; `tryCandidates` reports the end.
-   * @param deadline when all attempts of the call must have ended, on the monotonic clock.
-   * @param ahead all lines that may be tried, in their order.
-   */
-  attempt(
-    candidate: Candidate,
-    pass: AttemptPass,
-    deadline: number,
-    ahead: readonly Candidate[],
-  ): Promise<End>
-  /** The record of the last attempt; undefined if nothing was sent. */
-  readonly record: AttemptRecord | undefined
-  /** Set once the caller has left during an attempt. */
-  readonly departure?: Departure | undefined
-  /** Completes the call with an attempt that was served, was left by its caller, or failed after output was sent. */
-  finish(end: End, candidate: Candidate): Promise<void> | undefined
-}
 
 /** The body of a call that is passed on unread: a refusal can name no member of it. */
 const UNREAD_BODY: RequestBody = { raw: Buffer.alloc(0), json: {} }
@@ -57,187 +26,239 @@ export function newTrace({
 /**
  * Tries the candidates of a call in turn until one serves it. Extends the trace in `call.routing`, which must exist.
  *
- * @throws {GatewayError} the verdict if no line serves the call; an error that the policy throws.
+ * @throws {GatewayError} (as a rejection) the verdict if no line serves the call; an error that the policy throws.
  */
-export async function tryCandidates<End extends ExchangeEnd>(
+export function tryCandidates<End extends ExchangeEnd>(
   call: Call,
-  { candidates: all, budget }: CandidateList,
-  { strategy, maxAttempts }: RoutingSettings,
+  list: CandidateList,
+  settings: RoutingSettings,
   policy: AttemptPolicy<End>,
 ): Promise<void> {
-  const trace = call.routing as RoutingTrace
-  const { request } = policy
-  const account = call.principal?.accountId ?? ''
-  const left = filterCandidates(all, call, policy, trace.eliminated)
-  // They are listed by priority.
-  const isInOrder = strategy === STRATEGIES.priority && !call.request?.constraint
-  const ordered = isInOrder ? left : orderCandidates(left, strategy, call)
-  budget.noteCall()
-  const startedAt = performance.now()
+  return new Promise((resolve, reject) => {
+    new CandidateWalk(call, list, settings, policy, resolve, reject).next()
+  })
+}
+
+/**
+ * The way of a call along its candidates, as {@link tryCandidates} describes it. It waits for attempts by callbacks: an
+ * `async` function would take three times the memory.
+ *
+ * It is also the permission of the running attempt to go through the circuits of its line and model.
+ */
+export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
+  readonly #call: Call
+  readonly #list: CandidateList
+  readonly #maxAttempts: number
+  readonly #policy: AttemptPolicy<End>
+  readonly #done: () => void
+  readonly #failed: (error: unknown) => void
+  readonly #trace: RoutingTrace
+  readonly #account: string
+  readonly #ordered: readonly Candidate[]
+  readonly #startedAt = performance.now()
+  #at = 0
   /** All attempts share the largest total clock; only the first has its own. */
-  let deadline = Infinity
-  let failures: Failure[] | undefined
-  let fault: Untranslatable | undefined
-  for (let i = 0; i < ordered.length; i++) {
-    const candidate = ordered[i] as Candidate
-    if (call.left) return
-    if (failures && (failures.length >= maxAttempts || performance.now() >= deadline)) break
-    const untranslatable = policy.prepare?.(candidate)
-    if (untranslatable) {
-      fault ??= untranslatable
-      const { message: detail } = untranslatable
-      trace.eliminated.push({ line: candidate.line.id, reason: 'protocol', detail })
-      continue
-    }
-    const pass = enter(
-      candidate,
-      account,
-      trace,
-      failures && !isFreeMove(failures, candidate, account) ? budget : undefined,
-    )
-    if (trace.retryBudgetSpent) break
-    if (!pass) continue
-    let end: End
+  #deadline = Infinity
+  #failures: Failure[] | undefined
+  #fault: Untranslatable | undefined
+  #lineTicket: Ticket = 0
+  #modelTicket: Ticket = 0
+  /** What the circuits were told of the running attempt. */
+  #reported: 'nothing' | 'success' | 'all' = 'all'
+
+  /**
+   * @param done runs when the call was served, or its caller has left.
+   * @param failed receives the error that ends the call.
+   * @throws {GatewayError} if no candidate is left.
+   */
+  constructor(
+    call: Call,
+    list: CandidateList,
+    { strategy, maxAttempts }: RoutingSettings,
+    policy: AttemptPolicy<End>,
+    done: () => void,
+    failed: (error: unknown) => void,
+  ) {
+    this.#call = call
+    this.#list = list
+    this.#maxAttempts = maxAttempts
+    this.#policy = policy
+    this.#done = done
+    this.#failed = failed
+    this.#trace = call.routing as RoutingTrace
+    this.#account = call.principal?.accountId ?? ''
+    const left = filterCandidates(list.candidates, call, policy, this.#trace.eliminated)
+    // They are listed by priority.
+    const isInOrder = strategy === STRATEGIES.priority && !call.request?.constraint
+    this.#ordered = isInOrder ? left : orderCandidates(left, strategy, call)
+    list.budget.noteCall()
+  }
+
+  /** Tries the next candidate. */
+  next(): void {
+    let attempt: Promise<End> | undefined
     try {
-      call.prove()
-      end = await policy.attempt(candidate, pass, deadline, ordered)
+      attempt = this.#begin()
     } catch (error) {
-      pass.abandon()
-      throw error
-    }
-    const { record, departure } = policy
-    // `push` would make room for 16 more.
-    if (record) trace.attempts = trace.attempts.concat(record)
-    if (departure) trace.disconnect = departure.traceOf(end)
-    const restMs = report(candidate, pass, end)
-    if (end.kind !== 'failed' || end.committed) {
-      const finishing = policy.finish(end, candidate)
-      if (finishing) await finishing
+      this.#failed(error)
       return
     }
-    failures ??= []
-    failures.push(restMs === undefined ? end.failure : { ...end.failure, retryAfterMs: restMs })
-    deadline = startedAt + longestTotal(ordered)
-    if (!end.elsewhere) break
-  }
-  if (failures) throw verdict(failures, request?.body ?? UNREAD_BODY)
-  // A strategy may leave out candidates.
-  if (ordered.length === 0) throw new GatewayError('no_candidate')
-  throw noCandidateError(all, trace.eliminated, account, fault)
-}
-
-/** Admits the call to a candidate. Checks rest and circuits, and the retry budget if it is given. */
-function enter(
-  candidate: Candidate,
-  account: string,
-  trace: RoutingTrace,
-  budget: RetryBudget | undefined,
-): AttemptPass | undefined {
-  const removed = unavailable(candidate, account)
-  if (removed) {
-    trace.eliminated.push(removed)
-    return undefined
-  }
-  if (budget?.takeRetry() === false) {
-    trace.retryBudgetSpent = true
-    return undefined
-  }
-  return new AttemptPass(candidate.state, candidate.modelState, account)
-}
-
-/**
- * Whether a move to another line takes nothing from the retry budget: the first one of a call after a cheap refusal,
- * to a line that is not known to be ill. It multiplies nothing, and a healthy line must not stand idle.
- */
-function isFreeMove(
-  [first, ...others]: readonly Failure[],
-  { state, modelState }: Candidate,
-  account: string,
-): boolean {
-  if (!first?.cheap || others.length > 0 || modelState.recovering) return false
-  return state.circuit.stateFor(account) === 'closed' && modelState.circuit.stateFor(account) === 'closed'
-}
-
-/**
- * Reports the end of an attempt to the circuits, and rests the model on the line after a 429.
- *
- * @returns the milliseconds of the rest; undefined if there is none.
- */
-function report({ modelState }: Candidate, pass: AttemptPass, end: ExchangeEnd): number | undefined {
-  if (end.kind === 'served') pass.success()
-  else if (end.kind === 'abandoned') pass.abandon()
-  else {
-    const { code, retryAfterMs, fault } = end.failure
-    if (fault) pass.failure(fault)
-    else pass.refused()
-    if (code === 'upstream_rate_limited') return modelState.rest(retryAfterMs)
-  }
-  return undefined
-}
-
-function longestTotal(candidates: readonly Candidate[]): number {
-  let longest = 0
-  for (const { line } of candidates) longest = Math.max(longest, line.timeouts.totalMs)
-  return longest
-}
-
-/** An attempt's permission to go through the circuits of its line and model, and the means to report its result. */
-export class AttemptPass {
-  readonly #line: LineState
-  readonly #model: ModelState
-  readonly #account: string
-  readonly #lineTicket: Ticket
-  readonly #modelTicket: Ticket
-  #reported: 'nothing' | 'success' | 'all' = 'nothing'
-
-  /** Both circuits must admit the account. */
-  constructor(line: LineState, model: ModelState, account: string) {
-    this.#line = line
-    this.#model = model
-    this.#account = account
-    this.#lineTicket = line.circuit.enter(account)
-    this.#modelTicket = model.circuit.enter(account)
+    if (attempt) attempt.then(this.#ended, this.#broken)
+    else this.#done()
   }
 
-  /** Reports that the line answered well, up to its first output. */
   success(): void {
     if (this.#reported !== 'nothing') return
     this.#reported = 'success'
-    this.#line.circuit.succeed(this.#lineTicket)
-    this.#model.circuit.succeed(this.#modelTicket)
-    this.#model.answered()
+    const { state, modelState } = this.#candidate
+    state.circuit.succeed(this.#lineTicket)
+    modelState.circuit.succeed(this.#modelTicket)
+    modelState.answered()
   }
 
-  /** Reports that the line failed. After a success it means that the answer broke off. */
-  failure(fault: Fault): void {
-    const reported = this.#reported
-    if (reported === 'all') return
-    this.#reported = 'all'
-    const { circuit } = this.#model
-    if (reported === 'success') circuit.failLate(this.#modelTicket, this.#account)
-    else if (fault === 'line') {
-      this.#line.circuit.fail(this.#lineTicket, this.#account)
-      circuit.skip(this.#modelTicket)
-    } else {
-      // It could be reached, and takes our key.
-      this.#line.circuit.succeed(this.#lineTicket)
-      circuit.fail(this.#modelTicket, this.#account)
+  /** The candidate of the last attempt. */
+  get #candidate(): Candidate {
+    return this.#ordered[this.#at - 1] as Candidate
+  }
+
+  /**
+   * Begins an attempt with the next candidate that takes it. Returns undefined if the caller has left.
+   *
+   * @throws {GatewayError} the verdict if there is none.
+   */
+  #begin(): Promise<End> | undefined {
+    const failures = this.#failures
+    while (this.#at < this.#ordered.length) {
+      if (this.#call.left) return undefined
+      if (failures && (failures.length >= this.#maxAttempts || performance.now() >= this.#deadline)) break
+      const candidate = this.#ordered[this.#at++] as Candidate
+      if (this.#enters(candidate)) return this.#attempt(candidate)
+      if (this.#trace.retryBudgetSpent) break
+    }
+    throw this.#verdict()
+  }
+
+  /** Admits the call to a candidate, if its request can be put so, rest and circuits allow it, and the retry budget does. */
+  #enters(candidate: Candidate): boolean {
+    const untranslatable = this.#policy.prepare?.(candidate)
+    if (untranslatable) {
+      this.#fault ??= untranslatable
+      const { message: detail } = untranslatable
+      this.#trace.eliminated.push({ line: candidate.line.id, reason: 'protocol', detail })
+      return false
+    }
+    const removed = unavailable(candidate, this.#account)
+    if (removed) {
+      this.#trace.eliminated.push(removed)
+      return false
+    }
+    const failures = this.#failures
+    const isRetry = failures && !isFreeMove(failures, candidate, this.#account)
+    if (isRetry && !this.#list.budget.takeRetry()) {
+      this.#trace.retryBudgetSpent = true
+      return false
+    }
+    return true
+  }
+
+  #attempt(candidate: Candidate): Promise<End> {
+    this.#lineTicket = candidate.state.circuit.enter(this.#account)
+    this.#modelTicket = candidate.modelState.circuit.enter(this.#account)
+    this.#reported = 'nothing'
+    try {
+      this.#call.prove()
+      return this.#policy.attempt(candidate, this, this.#deadline, this.#ordered)
+    } catch (error) {
+      this.#skip(false)
+      throw error
     }
   }
 
-  /** Reports that the line refused because of the request or its own limits: no verdict on the model. */
-  refused(): void {
-    if (this.#reported !== 'nothing') return
-    this.#reported = 'all'
-    this.#line.circuit.succeed(this.#lineTicket)
-    this.#model.circuit.skip(this.#modelTicket)
+  readonly #ended = (end: End): void => {
+    let finishing: Promise<void> | undefined
+    let isOver = false
+    try {
+      const { record, departure } = this.#policy
+      const candidate = this.#candidate
+      // `push` would make room for 16 more.
+      if (record) this.#trace.attempts = this.#trace.attempts.concat(record)
+      if (departure) this.#trace.disconnect = departure.traceOf(end)
+      const restMs = this.#report(end)
+      if (end.kind !== 'failed' || end.committed) {
+        isOver = true
+        finishing = this.#policy.finish(end, candidate)
+      } else {
+        this.#failures ??= []
+        this.#failures.push(restMs === undefined ? end.failure : { ...end.failure, retryAfterMs: restMs })
+        const totals = this.#ordered.map(({ line }) => line.timeouts.totalMs)
+        this.#deadline = this.#startedAt + Math.max(...totals)
+        if (!end.elsewhere) throw this.#verdict()
+      }
+    } catch (error) {
+      this.#failed(error)
+      return
+    }
+    if (finishing) finishing.then(this.#done, this.#failed)
+    else if (isOver) this.#done()
+    else this.next()
   }
 
-  /** Reports that there is no verdict: the caller left. */
-  abandon(): void {
+  readonly #broken = (error: unknown): void => {
+    this.#skip(false)
+    this.#failed(error)
+  }
+
+  #verdict(): GatewayError {
+    if (this.#failures) return verdict(this.#failures, this.#policy.request?.body ?? UNREAD_BODY)
+    // A strategy may leave out candidates.
+    if (this.#ordered.length === 0) return new GatewayError('no_candidate')
+    return noCandidateError(this.#list.candidates, this.#trace.eliminated, this.#account, this.#fault)
+  }
+
+  /**
+   * Reports the end of an attempt to the circuits, and rests the model on the line after a 429.
+   *
+   * @returns the milliseconds of the rest; undefined if there is none.
+   */
+  #report(end: End): number | undefined {
+    if (end.kind === 'served') this.success()
+    else if (end.kind === 'abandoned') this.#skip(false)
+    else {
+      const { code, retryAfterMs, fault } = end.failure
+      if (fault) this.#fail(fault)
+      else this.#skip(true)
+      if (code === 'upstream_rate_limited') return this.#candidate.modelState.rest(retryAfterMs)
+    }
+    return undefined
+  }
+
+  /** Reports that the line failed. After a success it means that the answer broke off. */
+  #fail(fault: Fault): void {
+    const reported = this.#reported
+    if (reported === 'all') return
+    this.#reported = 'all'
+    const { state, modelState } = this.#candidate
+    if (reported === 'success') modelState.circuit.failLate(this.#modelTicket, this.#account)
+    else if (fault === 'line') {
+      state.circuit.fail(this.#lineTicket, this.#account)
+      modelState.circuit.skip(this.#modelTicket)
+    } else {
+      // It could be reached, and takes our key.
+      state.circuit.succeed(this.#lineTicket)
+      modelState.circuit.fail(this.#modelTicket, this.#account)
+    }
+  }
+
+  /**
+   * Reports that there is no verdict on the model: the caller has left, or the line refused because of the request or its own
+   * limits.
+   */
+  #skip(isReached: boolean): void {
     if (this.#reported !== 'nothing') return
     this.#reported = 'all'
-    this.#line.circuit.skip(this.#lineTicket)
-    this.#model.circuit.skip(this.#modelTicket)
+    const { state, modelState } = this.#candidate
+    if (isReached) state.circuit.succeed(this.#lineTicket)
+    else state.circuit.skip(this.#lineTicket)
+    modelState.circuit.skip(this.#modelTicket)
   }
 }

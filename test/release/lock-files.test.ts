@@ -15,6 +15,8 @@ for (const path of ['package-lock.json', 'docs/site/package-lock.json'])
     const { packages } = JSON.parse(readFileSync(path, 'utf8')) as { packages: Record<string, LockedPackage> }
     const installed = Object.entries(packages).filter(([name]) => name !== '')
     assert.ok(installed.length > 0)
-    const faults = installed.filter(([, { version, integrity, resolved }]) => !version || !integrity || resolved)
+    const faults = installed.filter(
+      ([, { version, integrity, resolved }]) => !version || !integrity || resolved,
+    )
     assert.deepEqual(faults, [])
   })

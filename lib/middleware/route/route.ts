@@ -9,7 +9,7 @@ import {
   routingSettings,
 } from '../../routing/candidates/routing-options.ts'
 import { LineRegistry } from '../../routing/lines/line-registry.ts'
-import { newTrace, tryCandidates } from '../../routing/try-candidates.ts'
+import { CandidateWalk, newTrace, tryCandidates } from '../../routing/try-candidates.ts'
 import { answerEstimate } from './estimated-answer.ts'
 import { RoutedCall } from './routed-call.ts'
 
@@ -60,13 +60,20 @@ export function route(options: RouteOptions): RequestHandler {
       release()
     }
     try {
-      serve(call, call.request, req, res).then(release, fail)
+      serve(call, call.request, req, res, release, fail)
     } catch (error) {
       fail(error)
     }
   }
 
-  function serve(call: Call, request: CallRequest, req: Request, res: Response): Promise<void> {
+  function serve(
+    call: Call,
+    request: CallRequest,
+    req: Request,
+    res: Response,
+    done: () => void,
+    failed: (error: unknown) => void,
+  ): void {
     const { model, operation, resource } = request
     const { pin } = call
     if (!pin && request.references.length > 0) refuseUnpinned(request)
@@ -75,9 +82,11 @@ export function route(options: RouteOptions): RequestHandler {
     const list =
       resource && pin ? table.withLine(known, model, operation, pin.line) : table.of(known, model, operation)
     const routed = new RoutedCall(call, request, req.headers, res, settings, list.translations)
-    const served = tryCandidates(call, list, settings, routed)
-    if (!operation.estimatedAnswer) return served
-    return served.catch((error: unknown) => answerEstimate(error, call, request, res))
+    if (operation.estimatedAnswer)
+      tryCandidates(call, list, settings, routed)
+        .catch((error: unknown) => answerEstimate(error, call, request, res))
+        .then(done, failed)
+    else new CandidateWalk(call, list, settings, routed, done, failed).next()
   }
 }
 

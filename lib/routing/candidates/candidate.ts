@@ -9,6 +9,7 @@ import {
 import { servesNatively } from '../../core/operations/native-lines.ts'
 import type { Operation } from '../../core/operations/operation.ts'
 import { type Translation, translationsOf } from '../../core/translate/index.ts'
+import type { Failure } from '../attempt/failure.ts'
 import { missingEndpoint } from '../lines/endpoint-fit.ts'
 import type { LineRegistry } from '../lines/line-registry.ts'
 import type { LineState, ModelState } from '../lines/line-state.ts'
@@ -128,4 +129,17 @@ export class RetryBudget {
     this.#counts.count(0, 1)
     return true
   }
+}
+
+/**
+ * Whether a move to another line takes nothing from the retry budget: the first one of a call after a cheap refusal,
+ * to a line that is not known to be ill. It multiplies nothing, and a healthy line must not stand idle.
+ */
+export function isFreeMove(
+  [first, ...others]: readonly Failure[],
+  { state, modelState }: Candidate,
+  account: string,
+): boolean {
+  if (!first?.cheap || others.length > 0 || modelState.recovering) return false
+  return state.circuit.stateFor(account) === 'closed' && modelState.circuit.stateFor(account) === 'closed'
 }

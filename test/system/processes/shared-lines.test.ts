@@ -3,7 +3,6 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { loadConfig } from '../../../lib/core/config/index.ts'
 import { LineRegistry, LineSharing } from '../../../lib/middleware/route/index.ts'
-import { AttemptPass } from '../../../lib/routing/try-candidates.ts'
 import { RedisLineStateStore } from '../../../lib/stores/redis/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { exchange, gatewayFor } from '../../support/exchange.ts'
@@ -53,7 +52,18 @@ async function processOn(t: TestContext, redis: RedisServer, line = lineOf()) {
   const model = state.modelState('m')
   const enter = (account: string) => {
     assert.ok(model.circuit.admits(account), `${account} is let through`)
-    return new AttemptPass(state, model, account)
+    const [onLine, onModel] = [state.circuit.enter(account), model.circuit.enter(account)]
+    const reached = () => state.circuit.succeed(onLine)
+    return {
+      fail() {
+        reached()
+        model.circuit.fail(onModel, account)
+      },
+      succeed() {
+        reached()
+        model.circuit.succeed(onModel)
+      },
+    }
   }
   return {
     lines,
@@ -63,9 +73,9 @@ async function processOn(t: TestContext, redis: RedisServer, line = lineOf()) {
     logger,
     enter,
     fails: (account: string, times = 1) => {
-      for (let i = 0; i < times; i++) enter(account).failure('model')
+      for (let i = 0; i < times; i++) enter(account).fail()
     },
-    succeeds: (account: string) => enter(account).success(),
+    succeeds: (account: string) => enter(account).succeed(),
     admitted: () => ['x', 'y'].filter((account) => model.circuit.admits(account)).join(''),
     restMs: () => lines.status(line).rest_ms,
   }
@@ -89,7 +99,7 @@ describe('processes that share their lines', { skip: WITHOUT_REDIS }, () => {
     await until(isLetThrough, 'another account in the other process', 4 * RESET_MS)
     other.succeeds('y')
     await soon(() => one.admitted() === 'xy', 'it is closed to nobody')
-    slow.success()
+    slow.succeed()
   })
 
   it('find a dead line once, probe one at a time, and all see it recover', async (t) => {
@@ -218,7 +228,7 @@ describe('processes that share their lines', { skip: WITHOUT_REDIS }, () => {
     assert.equal(other.admitted(), 'xy')
     await until(() => one.admitted() === 'xy', 'a probe of its own')
     one.fails('x')
-    one.enter('y').failure('model')
+    one.enter('y').fail()
     await redis.restart()
     await until(() => other.admitted() !== 'xy', 'what the other knows')
     await until(() => one.admitted() === 'xy')

@@ -2,8 +2,8 @@ import type { AttemptRecord, LineRequest } from '../../../core/call/index.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../../core/json/index.ts'
 import { type ExchangeEnd, type Failure, malformed } from '../../../routing/attempt/failure.ts'
 import { LineSend } from '../../../routing/attempt/line-send.ts'
+import type { AttemptPolicy } from '../../../routing/attempt-policy.ts'
 import type { Candidate } from '../../../routing/candidates/candidate.ts'
-import type { AttemptPolicy } from '../../../routing/try-candidates.ts'
 
 /** What a line says of a thing that it has no more, or never had below this path. */
 const GONE: ReadonlySet<number> = new Set([404, 405, 410])
