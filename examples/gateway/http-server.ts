@@ -52,7 +52,7 @@ export function httpServer(
     shouldUpgradeCallback: isWebSocketRequest,
   })
   const connections = new Connections(server)
-  const listeners = serverRefusals(connections.guarding(serve), connections.guarding(refused))
+  const listeners = serverRefusals(connections.counting(serve), connections.counting(refused))
   for (const [event, listener] of Object.entries(listeners)) server.on(event, listener)
   // By default Node silently drops headers beyond a number. Here only maxHeaderSize limits them.
   server.maxHeadersCount = 0
@@ -91,26 +91,24 @@ export class Connections {
       this.#uses.set(socket, use)
       socket.once('close', () => this.#uses.delete(socket))
     })
-    const begin: RequestListener = (req, res) => {
-      const use = this.#uses.get(req.socket)
-      if (!use) return
-      use.open++
-      res.on('close', use.end)
-    }
-    server.prependListener('request', begin)
-    // A request with another `Expect` than `100-continue` is no event `request`.
-    server.prependListener('checkExpectation', begin)
   }
 
   /**
-   * Returns a listener for requests, which cuts a connection that has too many unanswered ones: no answer could overtake
-   * theirs.
+   * Returns a listener that passes requests on, and counts them until they are answered. It cuts a connection that has too many
+   * unanswered ones: no answer could overtake theirs.
    */
-  guarding(app: RequestListener): RequestListener {
+  counting(app: RequestListener): RequestListener {
     return (req, res) => {
       const use = this.#uses.get(req.socket)
-      if (use !== undefined && use.open > MAX_UNANSWERED) req.socket.destroy()
-      else app(req, res)
+      if (use !== undefined) {
+        use.open++
+        res.on('close', use.end)
+        if (use.open > MAX_UNANSWERED) {
+          req.socket.destroy()
+          return
+        }
+      }
+      app(req, res)
     }
   }
 

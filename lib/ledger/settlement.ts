@@ -55,12 +55,9 @@ export interface SettlementRecords {
   log(entry: CallLogEntry): void
 }
 
-/** Settles one call. */
+/** Settles one call: writes its charge, or undoes it. */
 export function settle(settlement: Settlement, records: SettlementRecords): SettlementResult {
-  return settlement.kind === 'charge' ? charge(settlement, records) : undo(settlement, records)
-}
-
-function charge(settlement: Settlement, records: SettlementRecords): SettlementResult {
+  if (settlement.kind === 'void') return undo(settlement, records)
   const { requestId, amount, claim } = settlement
   const isOwned = claim === null || records.completeClaim(claim)
   const standing = records.charges.find(requestId)

@@ -57,6 +57,8 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
   readonly #ordered: readonly Candidate[]
   readonly #startedAt = performance.now()
   #at = 0
+  /** That of the last attempt. */
+  #candidate!: Candidate
   /** All attempts share the largest total clock; only the first has its own. */
   #deadline = Infinity
   #failures: Failure[] | undefined
@@ -98,9 +100,16 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
   next(): void {
     let attempt: Promise<End> | undefined
     try {
-      attempt = this.#begin()
+      const candidate = this.#choose()
+      if (candidate) {
+        this.#lineTicket = candidate.state.circuit.enter(this.#account)
+        this.#modelTicket = candidate.modelState.circuit.enter(this.#account)
+        this.#reported = 'nothing'
+        this.#call.prove()
+        attempt = this.#policy.attempt(candidate, this, this.#deadline, this.#ordered)
+      }
     } catch (error) {
-      this.#failed(error)
+      this.#broken(error)
       return
     }
     if (attempt) attempt.then(this.#ended, this.#broken)
@@ -116,62 +125,40 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
     modelState.answered()
   }
 
-  /** The candidate of the last attempt. */
-  get #candidate(): Candidate {
-    return this.#ordered[this.#at - 1] as Candidate
-  }
-
   /**
-   * Begins an attempt with the next candidate that takes it. Returns undefined if the caller has left.
+   * Returns the next candidate whose rest, circuits and protocol admit the call, if the retry budget does; undefined if the
+   * caller has left.
    *
    * @throws {GatewayError} the verdict if there is none.
    */
-  #begin(): Promise<End> | undefined {
+  #choose(): Candidate | undefined {
+    const { eliminated } = this.#trace
     const failures = this.#failures
     while (this.#at < this.#ordered.length) {
       if (this.#call.left) return undefined
       if (failures && (failures.length >= this.#maxAttempts || performance.now() >= this.#deadline)) break
       const candidate = this.#ordered[this.#at++] as Candidate
-      if (this.#enters(candidate)) return this.#attempt(candidate)
-      if (this.#trace.retryBudgetSpent) break
+      const untranslatable = this.#policy.prepare?.(candidate)
+      if (untranslatable) {
+        this.#fault ??= untranslatable
+        const { message: detail } = untranslatable
+        eliminated.push({ line: candidate.line.id, reason: 'protocol', detail })
+        continue
+      }
+      const removed = unavailable(candidate, this.#account)
+      if (removed) {
+        eliminated.push(removed)
+        continue
+      }
+      const isRetry = failures && !isFreeMove(failures, candidate, this.#account)
+      if (isRetry && !this.#list.budget.takeRetry()) {
+        this.#trace.retryBudgetSpent = true
+        break
+      }
+      this.#candidate = candidate
+      return candidate
     }
     throw this.#verdict()
-  }
-
-  /** Admits the call to a candidate, if its request can be put so, rest and circuits allow it, and the retry budget does. */
-  #enters(candidate: Candidate): boolean {
-    const untranslatable = this.#policy.prepare?.(candidate)
-    if (untranslatable) {
-      this.#fault ??= untranslatable
-      const { message: detail } = untranslatable
-      this.#trace.eliminated.push({ line: candidate.line.id, reason: 'protocol', detail })
-      return false
-    }
-    const removed = unavailable(candidate, this.#account)
-    if (removed) {
-      this.#trace.eliminated.push(removed)
-      return false
-    }
-    const failures = this.#failures
-    const isRetry = failures && !isFreeMove(failures, candidate, this.#account)
-    if (isRetry && !this.#list.budget.takeRetry()) {
-      this.#trace.retryBudgetSpent = true
-      return false
-    }
-    return true
-  }
-
-  #attempt(candidate: Candidate): Promise<End> {
-    this.#lineTicket = candidate.state.circuit.enter(this.#account)
-    this.#modelTicket = candidate.modelState.circuit.enter(this.#account)
-    this.#reported = 'nothing'
-    try {
-      this.#call.prove()
-      return this.#policy.attempt(candidate, this, this.#deadline, this.#ordered)
-    } catch (error) {
-      this.#skip(false)
-      throw error
-    }
   }
 
   readonly #ended = (end: End): void => {
@@ -179,14 +166,13 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
     let isOver = false
     try {
       const { record, departure } = this.#policy
-      const candidate = this.#candidate
       // `push` would make room for 16 more.
       if (record) this.#trace.attempts = this.#trace.attempts.concat(record)
       if (departure) this.#trace.disconnect = departure.traceOf(end)
       const restMs = this.#report(end)
       if (end.kind !== 'failed' || end.committed) {
         isOver = true
-        finishing = this.#policy.finish(end, candidate)
+        finishing = this.#policy.finish(end, this.#candidate)
       } else {
         this.#failures ??= []
         this.#failures.push(restMs === undefined ? end.failure : { ...end.failure, retryAfterMs: restMs })

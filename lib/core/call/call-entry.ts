@@ -120,6 +120,7 @@ interface Sized {
   readonly routing: { readonly eliminated: readonly unknown[]; readonly attempts: readonly unknown[] } | null
   readonly request: { readonly provider?: unknown } | null
   readonly tags?: Tags | null
+  readonly response_body?: string | null
 }
 
 /**
@@ -127,7 +128,10 @@ interface Sized {
  *
  * @param body the length of the answer that it keeps.
  */
-export function bytesOfEntry({ routing, request, tags }: Sized, body: number): number {
+export function bytesOfEntry(
+  { routing, request, tags, response_body: kept }: Sized,
+  body = kept?.length ?? 0,
+): number {
   const trace = routing ? 200 * (routing.eliminated.length + 2 * routing.attempts.length) : 0
   return (
     2048 +

@@ -125,7 +125,7 @@ export class CallLogWriter {
 
   /** Queues an entry, which is visible in the store within a second. Never throws, never waits. */
   add(entry: CallLogEntry): void {
-    const bytes = bytesOf(entry)
+    const bytes = bytesOfEntry(entry)
     const isFull = this.#queue.length >= this.#maxQueue || this.#queuedBytes + bytes > this.#maxQueueBytes
     if (this.#closed || isFull) {
       if (!this.#closed)
@@ -195,7 +195,7 @@ export class CallLogWriter {
       await this.#store.append(batch)
       // The queue is empty by now if `close` timed out.
       if (this.#queue[0] === batch[0]) {
-        for (const entry of this.#queue.splice(0, batch.length)) this.#queuedBytes -= bytesOf(entry)
+        for (const entry of this.#queue.splice(0, batch.length)) this.#queuedBytes -= bytesOfEntry(entry)
         this.#written += batch.length
       }
       this.#retryMs = 0
@@ -216,7 +216,7 @@ export class CallLogWriter {
     let bytes = 0
     let count = 0
     for (const entry of this.#queue) {
-      bytes += bytesOf(entry)
+      bytes += bytesOfEntry(entry)
       if (count === this.#atOnce || (count > 0 && bytes > MAX_BATCH_BYTES)) break
       // One that has failed alone goes alone.
       const isSuspect = this.#failures.has(entry)
@@ -239,7 +239,7 @@ export class CallLogWriter {
       this.#queue.push(entry)
       return
     }
-    this.#queuedBytes -= bytesOf(entry)
+    this.#queuedBytes -= bytesOfEntry(entry)
     this.#written++
     this.#dropped++
     this.#logger.error({ err: error, requestId: entry.id }, 'call log: the store refuses an entry')
@@ -270,8 +270,4 @@ export class CallLogWriter {
     this.#droppedAtOutage = undefined
     this.#logger.warn({ dropped }, 'call log: entries are written again')
   }
-}
-
-function bytesOf(entry: CallLogEntry): number {
-  return bytesOfEntry(entry, entry.response_body?.length ?? 0)
 }

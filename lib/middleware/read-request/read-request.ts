@@ -113,8 +113,13 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
   }
 
   function checkBody(call: Call, operation: Operation, json: RequestBody['json']): void {
-    readAttribution(call, json)
-    refuseOtherKind(catalogOf(call), operation, json.model, call)
+    // Most bodies name nobody.
+    if ((json.user ?? json.safety_identifier ?? json.metadata) !== undefined) readAttribution(call, json)
+    const model = catalogOf(call).models.get(json.model as string)
+    if (model && model.kind !== operation.kind) {
+      call.model = model.id
+      throw otherKind(model)
+    }
     if (surelyAccepts(operation.schema, json)) return
     const variant = variantIn(operation.schema, json)
     if (variant) throw new GatewayError('invalid_request', describeVariant(variant))
@@ -196,14 +201,11 @@ function operationByPath(path: string): Operation | undefined {
   return undefined
 }
 
-/** Refuses a model of another kind before the rest is validated: the body may be right for that model's endpoint. */
-function refuseOtherKind(catalog: Catalog, operation: Operation, id: unknown, call: Call): void {
-  const model = typeof id === 'string' ? catalog.models.get(id) : undefined
-  if (!model || model.kind === operation.kind) return
-  call.model = model.id
-  throw new GatewayError('invalid_request', {
+/** The refusal of a model of another kind. It comes before others: the body may be right for that model's endpoint. */
+function otherKind({ kind }: Model): GatewayError {
+  return new GatewayError('invalid_request', {
     param: 'model',
-    message: `The model is of the kind "${model.kind}" and is not served here: use ${ENDPOINT_BY_KIND[model.kind]}.`,
+    message: `The model is of the kind "${kind}" and is not served here: use ${ENDPOINT_BY_KIND[kind]}.`,
   })
 }
 

@@ -165,23 +165,18 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
         this.#bytes += chunk.length
         if (!this.end && this.#handler?.push(chunk)) this.#flush()
       },
-      ended: () => this.#finishInTurn(),
+      ended: () => this.#finish(),
       failed: (detail) => this.breakOff(malformed(detail)),
     }
   }
 
-  #finishInTurn(): void {
-    if (this.#bytes <= MAX_BYTES_AT_ONCE) {
-      this.#finish()
-      return
-    }
-    this.#isWaiting = true
-    this.stopClocks()
-    takeTurn(this.account, () => this.#finish())
-  }
-
+  /** Reads the whole answer; a large one in its turn. */
   #finish(): void {
-    if (!this.end && this.#handler) this.#end(this.#handler.finish(), false)
+    if (this.#bytes > MAX_BYTES_AT_ONCE && !this.#isWaiting) {
+      this.#isWaiting = true
+      this.stopClocks()
+      takeTurn(this.account, () => this.#finish())
+    } else if (!this.end && this.#handler) this.#end(this.#handler.finish(), false)
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
@@ -189,7 +184,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     this.#responseOver = true
     clearTimeout(this.#lingering)
     if (this.#decoder) this.#decoder.end()
-    else this.#finishInTurn()
+    else this.#finish()
   }
 
   onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void {

@@ -40,7 +40,7 @@ export function usageOfAnswer(
     usage = usageOf(request, reported, isCounted ? outputTokens : estimate(), isCounted, audio)
     if (priceUnit !== 'tokens') usage = { ...usage, ...piecesOf(reported) }
   }
-  return marked(usage, reported, reading.usage)
+  return reported === reading.usage ? usage : bounded(usage, reading.usage)
 }
 
 /** Counts images or searches, and tokens only if they are reported. */
@@ -75,7 +75,8 @@ export function usageOfStream(request: CallRequest, reader: StreamReader, terms:
   const output = whole ? counted : Math.max(counted, estimatedOutput)
   const isWhollyReported = whole && outputTokens !== undefined && unreportedOutput === 0
   const audio = isWhollyReported ? audioOutputTokens : Math.max(audioOutputTokens, estimatedAudio)
-  return marked(usageOf(request, reported, output, isWhollyReported, audio), reported, usage)
+  const counts = usageOf(request, reported, output, isWhollyReported, audio)
+  return reported === usage ? counts : bounded(counts, usage)
 }
 
 /** Returns the usage of a stream of images. An image that has begun counts. */
@@ -152,7 +153,7 @@ function believed(
   }
 }
 
-/** Marks a usage whose report was bounded, and keeps the report. */
-function marked(usage: Usage, counts: ReportedUsage, reported: ReportedUsage): Usage {
-  return counts === reported ? usage : { ...usage, source: 'bounded', reported }
+/** Marks a usage whose report is not believed, and keeps the report. */
+function bounded(usage: Usage, reported: ReportedUsage): Usage {
+  return { ...usage, source: 'bounded', reported }
 }
