@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
+import type { Writable } from 'node:stream'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocketServer } from 'ws'
@@ -10,6 +9,7 @@ import { cutStalledCallers } from '../../../lib/middleware/begin-call/index.ts'
 import { type RawClient, rawClient, serveApp } from '../../support/app-server.ts'
 import { byteUpstream } from '../../support/byte-upstream.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
+import { drained } from '../../support/drained.ts'
 import { chatBody } from '../../support/gateway.ts'
 import { chatChunk } from '../../support/scripted-upstream.ts'
 import { sessionGateway } from '../../support/session-gateway.ts'
@@ -20,9 +20,9 @@ const MB = 1024 * 1024
 const EVENT = chatChunk({ content: 'x'.repeat(32 * 1024) })
 
 /** Writes for ever, as fast as it is taken. */
-async function flood(res: ServerResponse | Duplex, piece: string | Buffer): Promise<void> {
+async function flood(res: Writable, piece: string | Buffer): Promise<void> {
   while (!res.destroyed) {
-    if (!res.write(piece)) await Promise.race([once(res, 'drain'), once(res, 'close')]).catch(() => {})
+    if (!res.write(piece)) await drained(res)
   }
 }
 

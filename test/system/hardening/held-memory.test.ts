@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type RawClient, rawClient } from '../../support/app-server.ts'
 import { byteUpstream } from '../../support/byte-upstream.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
+import { drained } from '../../support/drained.ts'
 import { chat, startGatewayProcess, temporaryFolder } from '../../support/gateway-process.ts'
 import { chatAnswer, chatChunk } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'
@@ -28,7 +28,7 @@ describe('the memory that callers can make a gateway hold', async () => {
     if (!String(Buffer.concat(body)).includes('"stream":true')) return chatAnswer(res)
     res.writeHead(200, { 'content-type': 'text/event-stream' })
     while (!res.destroyed) {
-      if (!res.write(EVENT)) await Promise.race([once(res, 'drain'), once(res, 'close')]).catch(() => {})
+      if (!res.write(EVENT)) await drained(res)
     }
   })
   const config = join(folder.path, 'config.json')

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
 import { describe, it } from 'node:test'
+import { drained } from '../../support/drained.ts'
 import { WITH_LOOP_FIGURES } from '../../support/loop-figures.ts'
 import { chatEvents, messageEvents, type UpstreamScript } from '../../support/scripted-upstream.ts'
 import { type Cost, costOf, judge } from './cost-meter.ts'
@@ -154,11 +153,3 @@ describe('no stream of a line costs more than its bytes are worth', async () => 
     }
   }
 })
-
-/** Waits for room. A listener for each wait would stay. */
-async function drained(res: ServerResponse): Promise<void> {
-  const over = new AbortController()
-  const { signal } = over
-  await Promise.race([once(res, 'drain', { signal }), once(res, 'close', { signal })]).catch(() => {})
-  over.abort()
-}
