@@ -13,6 +13,7 @@ import type { FailureCounts } from './circuit-link.ts'
 import type { LineRegistry } from './line-registry.ts'
 import type { LineState, ModelState, StateSharing } from './line-state.ts'
 import type { LineStateStore, StandingNote } from './line-state-store.ts'
+import { readCounts } from './note-values.ts'
 import { SharedCircuit, type SharedState, type SharingProcess } from './shared-circuit.ts'
 import { SharedRest } from './shared-rest.ts'
 import { upstreamKey } from './upstream-key.ts'
@@ -178,10 +179,11 @@ export class LineSharing implements StateSharing, SharingProcess {
     const sums = new Map<string, FailureCounts>()
     for (const [id, { value }] of this.#standing) {
       const [kind, by] = id.split(' ', 2)
-      if (kind !== 'counts' || by === this.id) continue
+      const counts = kind === 'counts' && by !== this.id ? readCounts(value) : undefined
+      if (!counts) continue
       const key = keyIn(id)
       const sum = sums.get(key)
-      const { all, failures, account }: FailureCounts = JSON.parse(value)
+      const { all, failures, account } = counts
       const isSame = !sum || sum.account === account
       sums.set(key, {
         all: all + (sum?.all ?? 0),

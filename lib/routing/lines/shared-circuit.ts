@@ -2,6 +2,7 @@ import type { CircuitSettings } from '../../core/catalog/index.ts'
 import type { Circuit } from './circuit.ts'
 import type { CircuitLink, CircuitOpening, FailureCounts } from './circuit-link.ts'
 import type { LineNote, StandingNote } from './line-state-store.ts'
+import { countsValue, readTold, type Told, toldValue } from './note-values.ts'
 import { ProbeClaims } from './probe-claims.ts'
 
 /** How long it is known after its end that a circuit was open or closed, in milliseconds. */
@@ -31,14 +32,6 @@ export interface SharingProcess {
   /** Exchanges what there is to tell, at once or within 50 ms. */
   tell(shared: SharedState, isUrgent: boolean): void
   forget(shared: SharedState): void
-}
-
-/** What processes tell of a circuit that opens or closes. */
-interface Told {
-  readonly isOpen: boolean
-  readonly holder: string | null
-  readonly othersProbe: boolean
-  readonly failedForMs: number
 }
 
 /** Keeps a circuit the same in all processes: what one finds holds for all, and one of them probes. */
@@ -134,8 +127,8 @@ export class SharedCircuit implements CircuitLink, SharedState {
     const { turns, opening } = this.#circuit
     if (turns === this.#toldTurns) return undefined
     const { holder = null, othersProbe = false, leftMs = 0, failedForMs = 0 } = opening ?? {}
-    const told: Told = { isOpen: opening !== undefined, holder, othersProbe, failedForMs }
-    const value = JSON.stringify({ ...told, by: this.#process.id, turns })
+    const told = { isOpen: opening !== undefined, holder, othersProbe, failedForMs }
+    const value = toldValue(told, { by: this.#process.id, turns })
     this.#sent = { value, turns }
     const lifeMs = Math.max(0, leftMs) + KEPT_MS
     return { id: stateId(this.key), value, lifeMs, when: 'unchanged', base: this.#base }
@@ -147,7 +140,7 @@ export class SharedCircuit implements CircuitLink, SharedState {
     this.#hasToldCounts = failures !== undefined
     return {
       id: `counts ${this.#process.id} ${this.key}`,
-      value: JSON.stringify(failures ?? null),
+      value: countsValue(failures),
       lifeMs: failures ? this.#settings.windowMs : 0,
       when: 'always',
     }
@@ -170,7 +163,13 @@ export class SharedCircuit implements CircuitLink, SharedState {
       if (circuit.turns !== this.#toldTurns) this.#process.tell(this, true)
       return
     }
-    const opening = openingOf(note)
+    const told = readTold(note.value)
+    if (!told) {
+      // Of another version, whose state this one leaves alone until it has something to tell itself.
+      if (!isTold) this.#process.tell(this, true)
+      return
+    }
+    const opening = openingOf(told, note)
     if (!isTold) this.#reconcile(opening)
     else if (!opening) {
       if (circuit.opening) circuit.follow(undefined)
@@ -206,8 +205,8 @@ function stateId(key: string): string {
   return `circuit state ${key}`
 }
 
-function openingOf({ value, leftMs }: StandingNote): CircuitOpening | undefined {
-  const { isOpen, holder, othersProbe, failedForMs }: Told = JSON.parse(value)
+function openingOf(told: Told, { leftMs }: StandingNote): CircuitOpening | undefined {
+  const { isOpen, holder, othersProbe, failedForMs } = told
   if (!isOpen) return undefined
   return { holder: holder ?? undefined, othersProbe, failedForMs, leftMs: leftMs - KEPT_MS }
 }

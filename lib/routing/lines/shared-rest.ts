@@ -1,5 +1,6 @@
 import type { ModelState, RestLink } from './line-state.ts'
 import type { LineNote, StandingNote } from './line-state-store.ts'
+import { readRest, restValue } from './note-values.ts'
 import type { SharedState, SharingProcess } from './shared-circuit.ts'
 
 /** How long after a rest the next one still counts as its continuation, in milliseconds. */
@@ -51,7 +52,7 @@ export class SharedRest implements SharedState, RestLink {
     this.#sent = untold
     if (!untold) return []
     if (untold === 'lifted') return [{ id, value: '', lifeMs: 0, when: 'unchanged', base: this.#base }]
-    const value = `${untold.unsaidMs} ${this.#process.id} ${untold.rest}`
+    const value = restValue({ ...untold, by: this.#process.id })
     return [{ id, value, lifeMs: this.#model.restMs + KEPT_MS, when: 'longer' }]
   }
 
@@ -63,9 +64,9 @@ export class SharedRest implements SharedState, RestLink {
     const isLifted = this.#untold === 'lifted'
     if (this.#sent === this.#untold) this.#untold = undefined
     if (!note || !isNew || isLifted) return
-    const [unsaidMs, by] = note.value.split(' ')
-    if (by !== this.#process.id && note.leftMs > KEPT_MS)
-      this.#model.restAlong(note.leftMs - KEPT_MS, Number(unsaidMs))
+    const told = readRest(note.value)
+    if (told && told.by !== this.#process.id && note.leftMs > KEPT_MS)
+      this.#model.restAlong(note.leftMs - KEPT_MS, told.unsaidMs)
   }
 
   leaveAlone(): void {}

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import fc from 'fast-check'
+import { loadConfig } from '../../lib/core/config/index.ts'
+import {
+  type LineNote,
+  LineRegistry,
+  LineSharing,
+  type LineStateStore,
+  MemoryLineStateStore,
+} from '../../lib/middleware/route/index.ts'
+import { AttemptPass } from '../../lib/routing/try-candidates.ts'
+import { recordingLogger } from '../support/app-server.ts'
+
+const MODELS = { m: 'u', n: 'u' }
+const [LINE] = loadConfig({
+  models: Object.keys(MODELS).map((id) => ({ id, kind: 'chat' })),
+  lines: [
+    {
+      ...{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://localhost/v1', models: MODELS },
+      circuit: { minimumCalls: 4, resetMs: 20_000 },
+    },
+  ],
+}).catalog.lines
+const ROUNDS = 4
+
+/** One process, as far as its lines are concerned, which exchanges when the test says so. */
+async function processOn(t: Pick<TestContext, 'after'>, store: LineStateStore) {
+  assert.ok(LINE)
+  const lines = new LineRegistry()
+  const logger = recordingLogger()
+  let exchanges = 0
+  const counting: LineStateStore = {
+    exchange: (notes) => {
+      exchanges++
+      return store.exchange(notes)
+    },
+    watch: (changed) => store.watch(changed),
+  }
+  const sharing = new LineSharing({ store: counting, lines, logger, pollMs: 4000 })
+  t.after(async () => {
+    sharing.close()
+    await lines.close()
+  })
+  const state = lines.stateOf(LINE)
+  return {
+    sharing,
+    logger,
+    exchanges: () => exchanges,
+    /** Has attempts of two accounts fail, as often as opens the circuit of a model. */
+    opens: (model: keyof typeof MODELS, times = 2) => {
+      for (let i = 0; i < times; i++)
+        for (const account of ['x', 'y'])
+          new AttemptPass(state, state.modelState(model), account).failure('model')
+    },
+    rests: (model: keyof typeof MODELS) => state.modelState(model).rest(15_000),
+    isOpen: (model: keyof typeof MODELS) => !state.modelState(model).circuit.admits('z'),
+    restMs: (model: keyof typeof MODELS) => state.modelState(model).restMs,
+  }
+}
+type Process = Awaited<ReturnType<typeof processOn>>
+
+async function exchangeAll(...processes: Process[]): Promise<void> {
+  for (let round = 0; round < ROUNDS; round++) for (const { sharing } of processes) await sharing.refresh()
+}
+
+/** Ends what a run of a property has started. */
+async function inTurn(run: (t: Pick<TestContext, 'after'>) => Promise<void>): Promise<void> {
+  const ends: (() => unknown)[] = []
+  try {
+    await run({ after: (end: unknown) => void ends.push(end as () => unknown) })
+  } finally {
+    for (const end of ends.reverse()) await end()
+  }
+}
+
+/** The notes that one process leaves of a circuit that is open, failures and a rest. */
+async function realNotes(t: Pick<TestContext, 'after'>): Promise<LineNote[]> {
+  const store = new MemoryLineStateStore()
+  const left = new Map<string, LineNote>()
+  const process = await processOn(t, {
+    exchange: (notes) => {
+      for (const note of notes) left.set(note.id, note)
+      return store.exchange(notes)
+    },
+    watch: () => () => {},
+  })
+  process.opens('m')
+  process.opens('n', 1)
+  process.rests('m')
+  await exchangeAll(process)
+  return [...left.values()]
+}
+
+/** What another version may write for a value: members that are gone, of another kind or new, other forms, and no form at all. */
+function otherForms(value: string): fc.Arbitrary<string> {
+  const any = fc.oneof(fc.string(), fc.json(), fc.constantFrom('', 'null', '[]', '{}', '-1', 'NaN', '{"'))
+  const cut = fc.nat(value.length).map((at) => value.slice(0, at))
+  if (!value.startsWith('{'))
+    return fc.oneof(
+      any,
+      cut,
+      fc.string().map((text) => text + value),
+    )
+  const members = Object.entries(JSON.parse(value) as object)
+  const changed = fc
+    .tuple(
+      fc.subarray(members),
+      fc.dictionary(fc.constantFrom(...members.map(([name]) => name)), fc.jsonValue()),
+    )
+    .map(([kept, others]) => JSON.stringify({ ...Object.fromEntries(kept), ...others }))
+  const more = fc
+    .dictionary(fc.string(), fc.jsonValue())
+    .map((others) => JSON.stringify({ ...others, ...JSON.parse(value) }))
+  return fc.oneof(any, cut, changed, more)
+}
+
+describe('notes that a process of another version left', () => {
+  it('are skipped, whatever they say, and all else is shared', async (t) => {
+    const real = await realNotes(t)
+    assert.deepEqual([...new Set(real.map(({ id }) => id.split(' ')[0]))].sort(), [
+      'circuit',
+      'counts',
+      'rest',
+    ])
+    const notes = fc
+      .tuple(...real.map((note) => otherForms(note.value).map((value) => ({ ...note, value }))))
+      .chain((all) => fc.subarray(all, { minLength: 1 }))
+    const ids = fc.array(fc.tuple(fc.string(), fc.string()), { maxLength: 3 })
+    await fc.assert(
+      fc.asyncProperty(notes, ids, async (left, strange) => {
+        await inTurn(async (run) => {
+          const store = new MemoryLineStateStore()
+          const [one, other] = [
+            await processOn(run, store),
+            await processOn(run, new MemoryLineStateStore(store)),
+          ]
+          const always = { lifeMs: 60_000, when: 'always' } as const
+          const leave = () =>
+            store.exchange([
+              ...left.map((note) => ({ ...note, ...always })),
+              ...strange.map(([id, value]) => ({ id, value, ...always })),
+            ])
+          await leave()
+          await exchangeAll(one, other)
+          one.opens('n')
+          one.rests('n')
+          await exchangeAll(one, other)
+          assert.equal(other.isOpen('n'), true, 'a circuit that opens')
+          assert.ok(other.restMs('n') > 14_000, 'a rest that begins')
+          await leave()
+          await exchangeAll(one, other)
+          assert.equal(one.isOpen('n') && other.isOpen('n'), true, 'what was found stays')
+          assert.deepEqual([...one.logger.lines, ...other.logger.lines], [])
+        })
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('leave each version with what its own processes found, and none of them in a quarrel', async (t) => {
+    const board = new MemoryLineStateStore()
+    const handle = () => new MemoryLineStateStore(board)
+    const [old, older] = [await processOn(t, handle()), await processOn(t, handle())]
+    const [next, newer] = [await processOn(t, inNewForm(handle())), await processOn(t, inNewForm(handle()))]
+    const all = [old, older, next, newer]
+    next.opens('m')
+    next.rests('m')
+    await exchangeAll(...all)
+    assert.deepEqual([newer.isOpen('m'), old.isOpen('m')], [true, false])
+    assert.deepEqual([newer.restMs('m') > 0, old.restMs('m')], [true, 0])
+    old.opens('m')
+    old.opens('n')
+    old.rests('n')
+    await exchangeAll(...all)
+    assert.deepEqual(
+      all.map((each) => [each.isOpen('m'), each.isOpen('n'), each.restMs('n') > 0]),
+      [
+        [true, true, true],
+        [true, true, true],
+        [true, false, false],
+        [true, false, false],
+      ],
+    )
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    const before = all.map(({ exchanges }) => exchanges())
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    assert.deepEqual(
+      all.map(({ exchanges }, i) => exchanges() - (before[i] ?? 0)),
+      [0, 0, 0, 0],
+      'nobody has anything to tell any more',
+    )
+    assert.deepEqual(
+      all.flatMap(({ logger }) => logger.lines),
+      [],
+    )
+  })
+})
+
+/** A store as a process sees it whose notes have another form. */
+function inNewForm(store: LineStateStore): LineStateStore {
+  const written = (value: string) => (value.startsWith('old:') ? value.slice('old:'.length) : `new:${value}`)
+  const read = (value: string) => (value.startsWith('new:') ? value.slice('new:'.length) : `old:${value}`)
+  return {
+    async exchange(notes) {
+      const standing = await store.exchange(
+        notes.map(({ base, ...note }) => ({
+          ...note,
+          value: written(note.value),
+          ...(base !== undefined && { base: written(base) }),
+        })),
+      )
+      return new Map(Array.from(standing, ([id, note]) => [id, { ...note, value: read(note.value) }]))
+    },
+    watch: (changed) => store.watch(changed),
+  }
+}
