@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import type { Redis } from 'ioredis'
 import { type RedisServer, startRedis } from './redis-server.ts'
 import { untilAsync } from './until.ts'
@@ -33,7 +34,7 @@ export async function startRedisCluster(): Promise<RedisCluster> {
   const clients = new Map(nodes.map((node) => [node, node.client()]))
   const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`)
   const made = ['--cluster', 'create', ...addresses, '--cluster-replicas', '1', '--cluster-yes']
-  execFileSync('redis-cli', made, { stdio: 'pipe' })
+  await promisify(execFile)('redis-cli', made)
   for (const client of clients.values())
     await untilAsync(async () => `${await client.call('CLUSTER', 'INFO')}`.includes('cluster_state:ok'))
 

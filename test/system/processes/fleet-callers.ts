@@ -5,6 +5,8 @@ import { chat, post } from '../../support/gateway-process.ts'
 export interface Answered {
   readonly at: number
   readonly key: string
+  /** The gateway that was asked. */
+  readonly url: string
   readonly status: number | null
   readonly code: string | undefined
   readonly requestId: string | null
@@ -15,7 +17,7 @@ export class FleetCallers {
   readonly answers: Answered[] = []
   readonly #urls: () => readonly string[]
   readonly #running: Promise<void>[] = []
-  #isOver = false
+  readonly #over = new AbortController()
   #wanted = 0
 
   /** @param urls of the gateways that callers know at the moment. */
@@ -28,14 +30,27 @@ export class FleetCallers {
     for (let i = 0; i < count; i++) this.#running.push(this.#call(key, i, pauseMs))
   }
 
+  /** Waits for the answers that are on their way, and repeats nothing any more. */
   async end(): Promise<void> {
-    this.#isOver = true
+    this.#over.abort()
     await Promise.all(this.#running)
   }
 
   /** The answers of a key with a status. */
   of(key: string, status: number): readonly Answered[] {
     return this.answers.filter((answer) => answer.key === key && answer.status === status)
+  }
+
+  /** How many calls of a key each gateway has served since a time. */
+  servedSince(key: string, from: number): ReadonlyMap<string, number> {
+    const served = new Map<string, number>()
+    for (let i = this.answers.length - 1; i >= 0; i--) {
+      const answer = this.answers[i] as Answered
+      if (answer.at < from) break
+      if (answer.key === key && answer.status === 200)
+        served.set(answer.url, (served.get(answer.url) ?? 0) + 1)
+    }
+    return served
   }
 
   /** The longest time, in milliseconds, between two served calls of a key, from a time on. */
@@ -45,26 +60,35 @@ export class FleetCallers {
   }
 
   async #call(key: string, caller: number, pauseMs: number): Promise<void> {
-    await sleep(Math.random() * pauseMs)
+    await this.#pause(Math.random() * pauseMs)
     for (let turn = caller; !this.#isOver; turn++) {
       const idempotencyKey = `${key}-${++this.#wanted}`
-      for (let tries = 0; tries < 40; tries++) {
+      for (let tries = 0; tries < 40 && !this.#isOver; tries++) {
         const waitMs = await this.#send(key, idempotencyKey, turn + tries)
         if (waitMs === undefined) break
-        await sleep(waitMs)
+        await this.#pause(waitMs)
       }
-      await sleep(pauseMs * (0.5 + Math.random()))
+      await this.#pause(pauseMs * (0.5 + Math.random()))
     }
+  }
+
+  get #isOver(): boolean {
+    return this.#over.signal.aborted
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#over.signal }).catch(() => {})
   }
 
   /** Returns how long to wait before the same is sent again; undefined if it is done. */
   async #send(key: string, idempotencyKey: string, turn: number): Promise<number | undefined> {
     const urls = this.#urls()
+    const url = `${urls[turn % urls.length]}`
     const headers = { authorization: `Bearer ${key}`, 'idempotency-key': idempotencyKey }
-    const answer = { key, code: undefined, requestId: null }
+    const answer = { key, url, code: undefined, requestId: null }
     try {
       const limit = AbortSignal.timeout(20_000)
-      const response = await post(`${urls[turn % urls.length]}`, chat('m'), headers, limit)
+      const response = await post(url, chat('m'), headers, limit)
       const json = (await response.json()) as { error?: { code?: string } }
       const { status } = response
       const code = json.error?.code

@@ -10,6 +10,7 @@ import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { startRedisCluster } from '../../support/redis-cluster.ts'
 import { WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { chatAnswer, startUpstream } from '../../support/scripted-upstream.ts'
+import { until, untilAsync } from '../../support/until.ts'
 import { FleetCallers } from './fleet-callers.ts'
 
 const PROCESSES = 10
@@ -45,10 +46,12 @@ it('ten gateways keep limits, money and keys while machines restart, die and fai
   t.after(() => folder.remove())
   const config = join(folder.path, 'config.json')
   await writeFile(config, JSON.stringify(configOf(upstream.url)))
-  const redis = await startRedisCluster()
-  t.after(() => redis.close())
-  const postgres = await startPostgresPair()
-  t.after(() => postgres.close())
+  const closing = async <Server extends { close(): Promise<void> }>(starting: Promise<Server>) => {
+    const server = await starting
+    t.after(() => server.close())
+    return server
+  }
+  const [redis, postgres] = await Promise.all([closing(startRedisCluster()), closing(startPostgresPair())])
   const name = await farServer(postgres.primary.port, 0)
   t.after(() => name.close())
   const start = async (database = postgres.url): Promise<GatewayProcess> => {
@@ -68,9 +71,18 @@ it('ten gateways keep limits, money and keys while machines restart, die and fai
   const known = Array.from({ length: PROCESSES }, (_, i) => (i < PROCESSES - 1 ? postgres.url : named))
   let fleet = await Promise.all(known.map((database) => start(database)))
   const callers = new FleetCallers(() => fleet.map((gateway) => gateway.url))
+  /** Waits until each gateway has served calls that pay since now. */
+  const servedByAll = async (when: string, withinMs = 20_000): Promise<void> => {
+    const from = performance.now()
+    const areServing = (): boolean => {
+      const served = callers.servedSince('sk-paid', from)
+      return fleet.every(({ url }) => (served.get(url) ?? 0) > 1)
+    }
+    await until(areServing, `all serve ${when}`, withinMs)
+  }
   callers.add('sk-paid', 20, 400)
   callers.add('sk-limited', 4, 100)
-  await sleep(2000)
+  await servedByAll('at their start')
 
   // Two restart, one after the other, and two die.
   for (const leaving of fleet.slice(0, 2)) {
@@ -82,17 +94,19 @@ it('ten gateways keep limits, money and keys while machines restart, die and fai
   }
   const killed = fleet.slice(0, 2)
   for (const gateway of killed) gateway.kill('SIGKILL')
-  fleet = [...fleet.slice(2), await start(), await start()]
+  fleet = [...fleet.slice(2), ...(await Promise.all([start(), start()]))]
   await redis.moveSlot('limits')
-  await sleep(2000)
+  await servedByAll('after the slot has moved')
   const admitted = callers.of('sk-limited', 200)
+  assert.ok(callers.of('sk-limited', 429).length > 0, 'the limit was reached')
   const windows = 1 + Math.floor(((admitted.at(-1)?.at ?? 0) - (admitted[0]?.at ?? 0)) / 60_000)
   assert.ok(admitted.length <= windows * RPM, `${admitted.length} admitted in ${windows} windows of ${RPM}`)
 
   const redisDied = performance.now()
-  callers.add('sk-later', 4, 100)
+  callers.add('sk-later', 16, 50)
   await redis.kill(await redis.masterOf('limits'))
-  await sleep(7000)
+  await untilAsync(async () => (await redis.masters()).length === 3, 'a replica takes the place')
+  await servedByAll('after that')
   const redisGap = callers.longestGap('sk-paid', redisDied)
   assert.ok(redisGap < 3000, `nothing was served for ${redisGap} ms while a master of Redis was replaced`)
 
@@ -102,9 +116,9 @@ it('ten gateways keep limits, money and keys while machines restart, die and fai
   await postgres.promote()
   name.leadTo(postgres.standby.port)
   const promoted = performance.now()
-  await sleep(MARGIN_MS)
-  const gap = callers.longestGap('sk-paid', died)
   // All of them, and not only the luckiest.
+  await servedByAll('after the failover', MARGIN_MS)
+  const gap = callers.longestGap('sk-paid', died)
   const perProcess = await Promise.all(
     fleet.map(({ url: at }) => fetch(`${at}/readyz`).then((r) => r.status)),
   )
