@@ -9,7 +9,6 @@ import {
   type LineStateStore,
   MemoryLineStateStore,
 } from '../../lib/middleware/route/index.ts'
-import { AttemptPass } from '../../lib/routing/try-candidates.ts'
 import { recordingLogger } from '../support/app-server.ts'
 
 const MODELS = { m: 'u', n: 'u' }
@@ -50,8 +49,10 @@ async function processOn(t: Pick<TestContext, 'after'>, store: LineStateStore) {
     /** Has attempts of two accounts fail, as often as opens the circuit of a model. */
     opens: (model: keyof typeof MODELS, times = 2) => {
       for (let i = 0; i < times; i++)
-        for (const account of ['x', 'y'])
-          new AttemptPass(state, state.modelState(model), account).failure('model')
+        for (const account of ['x', 'y']) {
+          const { circuit } = state.modelState(model)
+          circuit.fail(circuit.enter(account), account)
+        }
     },
     rests: (model: keyof typeof MODELS) => state.modelState(model).rest(15_000),
     isOpen: (model: keyof typeof MODELS) => !state.modelState(model).circuit.admits('z'),
