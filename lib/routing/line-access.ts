@@ -28,13 +28,13 @@ import type { Wire } from './lines/upstream-pool.ts'
 import { newTrace, tryCandidates } from './try-candidates.ts'
 
 /** The outcome of a request that must not be sent twice. */
-export interface TurnOutcome {
+export interface SubmitOutcome {
   /**
-   * - `taken`: the line has accepted it.
+   * - `accepted`: the line has accepted it.
    * - `refused`: the line has not accepted it. `next` says whether another line may be tried.
    * - `unknown`: the line may have accepted it, so it must not be sent again.
    */
-  readonly kind: 'taken' | 'refused' | 'unknown'
+  readonly kind: 'accepted' | 'refused' | 'unknown'
   readonly code?: ErrorCode
   readonly next?: boolean
   readonly detail?: string | null
@@ -42,8 +42,8 @@ export interface TurnOutcome {
   readonly retryAfterMs?: number | undefined
 }
 
-/** A request that is offered to one line after another. */
-export interface Offer<Outcome extends TurnOutcome> {
+/** A request that goes to one line after another until one has accepted it. */
+export interface Submission<Outcome extends SubmitOutcome> {
   /** Returns why the line cannot take the request at all; undefined if it can. */
   unfit(line: Line): GatewayError | undefined
   /**
@@ -53,11 +53,11 @@ export interface Offer<Outcome extends TurnOutcome> {
    * @param ahead all lines that may be tried, in their order.
    * @throws an error that ends the call: no other line is tried.
    */
-  put(chosen: ChosenLine, send: LineSender, ahead: readonly ChosenLine[]): Promise<Outcome>
+  sendTo(chosen: ChosenLine, send: LineSender, ahead: readonly ChosenLine[]): Promise<Outcome>
 }
 
 /** The line that has accepted the request, or may have. */
-export interface Placed<Outcome> {
+export interface Submitted<Outcome> {
   readonly chosen: ChosenLine
   readonly outcome: Outcome
 }
@@ -140,37 +140,40 @@ export class LineAccess {
   }
 
   /**
-   * Offers a request to the candidate lines of a call, one after another, until one has accepted it, or may have.
+   * Sends a request to the candidate lines of a call, one after another, until one has accepted it, or may have.
    * Writes the trace of the call.
    *
    * @throws {GatewayError} the verdict if no line has accepted it.
    */
-  async place<Outcome extends TurnOutcome>(call: Call, offer: Offer<Outcome>): Promise<Placed<Outcome>> {
+  async submit<Outcome extends SubmitOutcome>(
+    call: Call,
+    submission: Submission<Outcome>,
+  ): Promise<Submitted<Outcome>> {
     const request = call.request as CallRequest
-    const placement = new Placement(request, offer)
+    const policy = new SubmissionPolicy(request, submission)
     call.routing = newTrace(this.#options)
     const list = this.#table.of(this.#catalog(call), request.model, request.operation)
-    await tryCandidates(call, list, this.#options, placement)
-    if (!placement.placed) throw call.refuse('client_closed_request')
-    return placement.placed
+    await tryCandidates(call, list, this.#options, policy)
+    if (!policy.submitted) throw call.refuse('client_closed_request')
+    return policy.submitted
   }
 }
 
-/** Offers one request to one line after another. */
-class Placement<Outcome extends TurnOutcome> implements AttemptPolicy {
+/** Sends one request to one line after another. */
+class SubmissionPolicy<Outcome extends SubmitOutcome> implements AttemptPolicy {
   readonly request: CallRequest
-  placed: Placed<Outcome> | undefined
-  readonly #offer: Offer<Outcome>
+  submitted: Submitted<Outcome> | undefined
+  readonly #submission: Submission<Outcome>
   #sending: LineSend | undefined
   #outcome: Outcome | undefined
 
-  constructor(request: CallRequest, offer: Offer<Outcome>) {
+  constructor(request: CallRequest, submission: Submission<Outcome>) {
     this.request = request
-    this.#offer = offer
+    this.#submission = submission
   }
 
   unfit(line: Line): GatewayError | undefined {
-    return this.#offer.unfit(line)
+    return this.#submission.unfit(line)
   }
 
   async attempt(
@@ -185,7 +188,7 @@ class Placement<Outcome extends TurnOutcome> implements AttemptPolicy {
       this.#sending = new LineSend(candidate, request, signal)
       return this.#sending.run()
     }
-    this.#outcome = await this.#offer.put(candidate, send, ahead)
+    this.#outcome = await this.#submission.sendTo(candidate, send, ahead)
     return endOf(this.#outcome, this.#failure)
   }
 
@@ -198,7 +201,7 @@ class Placement<Outcome extends TurnOutcome> implements AttemptPolicy {
   }
 
   finish(_end: ExchangeEnd, chosen: Candidate): undefined {
-    if (this.#outcome) this.placed = { chosen, outcome: this.#outcome }
+    if (this.#outcome) this.submitted = { chosen, outcome: this.#outcome }
   }
 }
 
@@ -207,8 +210,8 @@ class Placement<Outcome extends TurnOutcome> implements AttemptPolicy {
  *
  * @param failed how the exchange failed; undefined if the answer itself was at fault.
  */
-function endOf(outcome: TurnOutcome, failed: Failure | undefined): ExchangeEnd {
-  if (outcome.kind === 'taken') return { kind: 'served' }
+function endOf(outcome: SubmitOutcome, failed: Failure | undefined): ExchangeEnd {
+  if (outcome.kind === 'accepted') return { kind: 'served' }
   const elsewhere = outcome.next === true
   const code = codeOf(outcome)
   const { fault, cheap = false } = failed ?? malformed('')
@@ -224,12 +227,12 @@ function endOf(outcome: TurnOutcome, failed: Failure | undefined): ExchangeEnd {
   return { kind: 'failed', failure, committed: outcome.kind === 'unknown', elsewhere, lineFault: false }
 }
 
-function codeOf({ code }: TurnOutcome): ErrorCode {
+function codeOf({ code }: SubmitOutcome): ErrorCode {
   return code ?? 'upstream_error'
 }
 
-function traceOutcome(outcome: TurnOutcome): AttemptOutcome {
-  return outcome.kind === 'taken' ? 'completed' : codeOf(outcome)
+function traceOutcome(outcome: SubmitOutcome): AttemptOutcome {
+  return outcome.kind === 'accepted' ? 'completed' : codeOf(outcome)
 }
 
 /** The `routing` of a config has members for others, too. */

@@ -13,13 +13,13 @@ import {
 } from '../../core/options/index.ts'
 import { boundedStore } from '../../core/store-guard/index.ts'
 import type { Budgets } from '../../ledger/index.ts'
+import type { LineAccess } from '../../routing/line-access.ts'
 import { Downloads } from './content/downloads.ts'
 import { UrlSigner } from './content/signed-url.ts'
 import { VideoContent } from './content/video-content.ts'
 import { CreateCall, type CreateDeps } from './creates/create-call.ts'
 import { IntentGate } from './creates/intent-gate.ts'
 import { VideoLineClients } from './lines/line-clients.ts'
-import type { VideoLines } from './lines/video-lines.ts'
 import { toVideo } from './protocols/openai-video.ts'
 import { taskRoutes } from './task-routes.ts'
 import type { LineClients } from './tasks/line-client.ts'
@@ -35,7 +35,7 @@ export interface VideoEndpointsOptions {
   /** The budgets that videos count against, such as a `Budgets`. Defaults to none. */
   budgets?: Pick<Budgets, 'matching' | 'refusal'>
   /** The access to the lines, such as `new LineAccess({ catalog, lines })`. */
-  lines: VideoLines
+  lines: LineAccess
   /**
    * Signs the addresses under which videos can be fetched without a key; at least 16 characters. Of a list, the first one
    * signs, and all are accepted. Processes that serve the same callers need the same secret. Defaults to a random one,
@@ -184,7 +184,7 @@ function onFailure(call: Call, next: NextFunction): (error: unknown) => void {
 const RULES: OptionRules<VideoEndpointsOptions> = {
   tasks: required(anObjectWith('a TaskStore, such as new SqlTaskStore(db)', 'intend')),
   budgets: anObjectWith('budgets, such as new Budgets({ store })', 'matching', 'refusal'),
-  lines: required(anObjectWith('the access to lines, such as new LineAccess({ catalog })', 'place')),
+  lines: required(anObjectWith('the access to lines, such as new LineAccess({ catalog })', 'submit')),
   urlSigningSecret: {
     be: 'at least 16 characters long, or a list of such secrets',
     accepts: (value) =>

@@ -3,9 +3,9 @@ export type { RoutingOptions } from '../../routing/candidates/routing-options.ts
 export type { Strategy, StrategyName } from '../../routing/candidates/strategies.ts'
 export {
   LineAccess,
-  type Offer,
-  type Placed,
-  type TurnOutcome,
+  type Submission as Offer,
+  type SubmitOutcome as TurnOutcome,
+  type Submitted as Placed,
 } from '../../routing/line-access.ts'
 export type { CircuitState } from '../../routing/lines/breaker.ts'
 export { LineRegistry } from '../../routing/lines/line-registry.ts'

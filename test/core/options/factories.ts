@@ -148,10 +148,10 @@ export const FACTORIES: Record<string, { needs: object; takes: object; beside?: 
     },
   },
   videoEndpoints: {
-    needs: { tasks: { intend() {} }, lines: { place() {} } },
+    needs: { tasks: { intend() {} }, lines: { submit() {} } },
     takes: {
       tasks: { intend() {} },
-      lines: { place() {} },
+      lines: { submit() {} },
       urlSigningSecret: 'x'.repeat(16),
       signedForMs: 1000,
       publicOrigin: 'https://models.example.com',

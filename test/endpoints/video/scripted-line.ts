@@ -35,8 +35,10 @@ export class ScriptedLine implements LineClient {
   content = never
 }
 
-export const told = (observation: Extract<ReadOutcome, { kind: 'told' }>['observation']): ReadOutcome => ({
-  kind: 'told',
+export const answered = (
+  observation: Extract<ReadOutcome, { kind: 'answered' }>['observation'],
+): ReadOutcome => ({
+  kind: 'answered',
   observation,
   upstreamStatus: 200,
   detail: null,

@@ -4,7 +4,7 @@ import { FORGOTTEN_MS, MAX_HOLD_MS, TaskSettler, type TaskStore } from '../../..
 import { assertSound } from '../../contracts/ledger-money.ts'
 import { intended, intentOf, leasedOf, moneyOf, payer, spentOf } from '../../contracts/task-samples.ts'
 import { untilAsync } from '../../support/until.ts'
-import { away, missing, ScriptedLine, told, untilStopped } from './scripted-line.ts'
+import { answered, away, missing, ScriptedLine, untilStopped } from './scripted-line.ts'
 import { dueTask, KeptLog, settlerOn } from './settler-run.ts'
 import { TASK_BACKENDS } from './task-backends.ts'
 
@@ -18,9 +18,9 @@ for (const { name, skip, open } of TASK_BACKENDS) {
       const [store] = tested.stores
       const who = await payer(tested, 1000n, 500n)
       const task = await dueTask(store, who)
-      const steps = [told({ state: 'queued' }), told({ state: 'running', progress: 50 }), away]
+      const steps = [answered({ state: 'queued' }), answered({ state: 'running', progress: 50 }), away]
       const line = new ScriptedLine(
-        () => steps.shift() ?? told({ state: 'succeeded', usage: { seconds: 6 } }),
+        () => steps.shift() ?? answered({ state: 'succeeded', usage: { seconds: 6 } }),
       )
       settlerOn(t, store, line)
       await untilAsync(async () => (await stateOf(store, task)) === 'succeeded')
@@ -38,7 +38,7 @@ for (const { name, skip, open } of TASK_BACKENDS) {
       const who = await payer(tested, 1000n, 500n)
       const [failing, forgotten] = [await dueTask(store, who), await dueTask(store, who)]
       await store.observe(forgotten.id, { state: 'missing' }, Date.now() - FORGOTTEN_MS)
-      const line = new ScriptedLine(({ id }) => (id === failing.id ? told({ state: 'failed' }) : missing))
+      const line = new ScriptedLine(({ id }) => (id === failing.id ? answered({ state: 'failed' }) : missing))
       settlerOn(t, store, line)
       await untilAsync(
         async () =>
@@ -58,7 +58,9 @@ for (const { name, skip, open } of TASK_BACKENDS) {
       const [store] = tested.stores
       const who = await payer(tested, 1000n)
       const task = await dueTask(store, who)
-      const line = new ScriptedLine(() => (line.reads.length < 4 ? missing : told({ state: 'succeeded' })))
+      const line = new ScriptedLine(() =>
+        line.reads.length < 4 ? missing : answered({ state: 'succeeded' }),
+      )
       settlerOn(t, store, line)
       await untilAsync(async () => (await stateOf(store, task)) === 'succeeded')
       assert.deepEqual(await spentOf(tested, who), [85n, 85n])
@@ -74,7 +76,7 @@ for (const { name, skip, open } of TASK_BACKENDS) {
       await untilAsync(async () => hanging.reads.length === 1)
       await settler.close()
       assert.equal(await stateOf(store, task), 'queued')
-      const line = new ScriptedLine(() => told({ state: 'succeeded' }))
+      const line = new ScriptedLine(() => answered({ state: 'succeeded' }))
       settlerOn(t, other ?? store, line)
       await untilAsync(async () => (await stateOf(store, task)) === 'succeeded')
       assert.deepEqual([hanging.reads.length, line.reads.length], [1, 1])
@@ -126,7 +128,7 @@ describe('the settler', () => {
     for (let i = 0; i < 40; i++) await dueTask(store, who)
     const line = new ScriptedLine(async () => {
       await new Promise(setImmediate)
-      return told({ state: 'succeeded' })
+      return answered({ state: 'succeeded' })
     })
     settlerOn(t, store, line, { concurrency: 3 })
     await untilAsync(async () => (await store.count({ states: ['succeeded'] })) === 40)
@@ -139,7 +141,7 @@ describe('the settler', () => {
     const who = await payer(tested, 1000n)
     const task = await dueTask(store, who)
     const line = new ScriptedLine((_task, signal) =>
-      line.reads.length === 1 ? untilStopped(signal) : told({ state: 'succeeded' }),
+      line.reads.length === 1 ? untilStopped(signal) : answered({ state: 'succeeded' }),
     )
     settlerOn(t, store, line, { readMs: 20 })
     await untilAsync(async () => (await stateOf(store, task)) === 'succeeded')
@@ -151,7 +153,7 @@ describe('the settler', () => {
     const who = await payer(tested, 1000n)
     const [resting, old] = [await dueTask(store, who), await dueTask(store, who)]
     const line = new ScriptedLine(({ id }) =>
-      id === resting.id ? { ...away, retryAfterMs: 3_600_000 } : told({ state: 'running' }),
+      id === resting.id ? { ...away, retryAfterMs: 3_600_000 } : answered({ state: 'running' }),
     )
     const before = Date.now()
     const settler = settlerOn(t, store, line, { shortestPollMs: 2000, longestPollMs: 60_000 })
@@ -172,7 +174,7 @@ describe('the settler', () => {
     const [store] = tested.stores
     const who = await payer(tested, 1000n)
     const task = await dueTask(store, who, { line: 'gone' })
-    const [logger, line] = [new KeptLog(), new ScriptedLine(() => told({ state: 'succeeded' }))]
+    const [logger, line] = [new KeptLog(), new ScriptedLine(() => answered({ state: 'succeeded' }))]
     let asked = 0
     const settler = settlerOn(t, store, line, { logger, clients: () => (++asked > 3 ? line : undefined) })
     await untilAsync(async () => (await stateOf(store, task)) === 'succeeded')
@@ -198,7 +200,7 @@ describe('the settler', () => {
       putOff: (...asked: Parameters<TaskStore['putOff']>) => store.putOff(...asked),
     })
     const logger = new KeptLog()
-    settlerOn(t, faulty, new ScriptedLine(() => told({ state: 'succeeded' })), { logger })
+    settlerOn(t, faulty, new ScriptedLine(() => answered({ state: 'succeeded' })), { logger })
     await untilAsync(async () => (await stateOf(store, task)) === 'succeeded')
     assert.equal(logger.about(/their store is away/).length, 1)
     assert.equal(logger.about(/polled again/).length, 1)

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { assertSound } from '../../contracts/ledger-money.ts'
 import { leasedOf, payer, spentOf } from '../../contracts/task-samples.ts'
 import { untilAsync } from '../../support/until.ts'
-import { ScriptedLine, told } from './scripted-line.ts'
+import { answered, ScriptedLine } from './scripted-line.ts'
 import { dueTask, settlerOn } from './settler-run.ts'
 import { TASK_BACKENDS } from './task-backends.ts'
 
@@ -21,7 +21,7 @@ for (const { name, skip, open } of TASK_BACKENDS) {
       const line = new ScriptedLine(async ({ id }) => {
         await sleep(2)
         polls.set(id, (polls.get(id) ?? 0) + 1)
-        return told(polls.get(id) === 4 ? { state: 'succeeded' } : { state: 'running' })
+        return answered(polls.get(id) === 4 ? { state: 'succeeded' } : { state: 'running' })
       })
       settlerOn(t, one, line)
       settlerOn(t, two, line)

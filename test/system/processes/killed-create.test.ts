@@ -8,7 +8,7 @@ import { newRequestId } from '../../../lib/core/call/index.ts'
 import { MAX_HOLD_MS, type TaskIntent, taskIdOf } from '../../../lib/endpoints/video/index.ts'
 import { assertSound, fresh } from '../../contracts/ledger-money.ts'
 import { intentOf, leasedOf, type Payer, payer, spentOf } from '../../contracts/task-samples.ts'
-import { ScriptedLine, told } from '../../endpoints/video/scripted-line.ts'
+import { answered, ScriptedLine } from '../../endpoints/video/scripted-line.ts'
 import { KeptLog, settlerOn } from '../../endpoints/video/settler-run.ts'
 import { openTasks } from '../../endpoints/video/task-backends.ts'
 import { BACKENDS } from '../../stores/sql/postgres-database.ts'
@@ -121,7 +121,7 @@ for (const { name, skip, url: databaseUrl } of BACKENDS) {
       creator.create(intent)
       await creator.recorded()
       await creator.kill()
-      const line = new ScriptedLine(() => told({ state: 'succeeded' }))
+      const line = new ScriptedLine(() => answered({ state: 'succeeded' }))
       const logger = new KeptLog()
       settlerOn(t, store, line, { logger })
       await untilAsync(async () => (await store.find(who.account, intent.id))?.state === 'succeeded')

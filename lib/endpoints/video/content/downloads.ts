@@ -49,9 +49,9 @@ export class Downloads {
   }
 
   /** @param from the address that redirected to this one. */
-  requestFor(order: DownloadTarget, from?: URL): DownloadRequest {
+  requestFor(target: DownloadTarget, from?: URL): DownloadRequest {
     try {
-      return this.#requestFor(order, parse(order.url, from))
+      return this.#requestFor(target, parse(target.url, from))
     } catch (error) {
       const reason = error instanceof Error ? error : new Error(String(error))
       const refuse: Wire['dispatch'] = (_request, handler) => handler.onResponseError(null, reason)

@@ -72,19 +72,19 @@ class Download implements ResponseHandler<ExchangeEnd> {
   readonly #req: Request
   readonly #res: Response
   readonly #downloads: Downloads
-  readonly #order: DownloadTarget
+  readonly #target: DownloadTarget
   readonly #exchange: DispatchExchange<ExchangeEnd>
   readonly #onDrain = (): void => this.#exchange.resume()
   #at: URL | undefined
   #redirects = 0
 
-  constructor(req: Request, res: Response, downloads: Downloads, order: DownloadTarget) {
+  constructor(req: Request, res: Response, downloads: Downloads, target: DownloadTarget) {
     this.#req = req
     this.#res = res
     this.#downloads = downloads
-    this.#order = order
-    const { line } = order
-    const { at, request, wire } = downloads.requestFor(order)
+    this.#target = target
+    const { line } = target
+    const { at, request, wire } = downloads.requestFor(target)
     this.#at = at
     const timeouts = { ...line.timeouts, totalMs: TOTAL_MS }
     this.#exchange = new DispatchExchange({ line, upstreamModel: null }, request, wire, Infinity, timeouts)
@@ -139,7 +139,7 @@ class Download implements ResponseHandler<ExchangeEnd> {
 
   #follow(location: string): ExchangeEnd | undefined {
     if (this.#redirects++ === MAX_REDIRECTS) return failed(malformed('too many redirects'))
-    const { at, request, wire } = this.#downloads.requestFor({ ...this.#order, url: location }, this.#at)
+    const { at, request, wire } = this.#downloads.requestFor({ ...this.#target, url: location }, this.#at)
     this.#at = at
     this.#exchange.follow(request, wire)
     return undefined

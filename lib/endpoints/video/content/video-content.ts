@@ -1,7 +1,7 @@
 import type { NextFunction, Request, Response } from 'express'
 import { type Call, callOf } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
-import type { VideoLines } from '../lines/video-lines.ts'
+import type { LineAccess } from '../../../routing/line-access.ts'
 import type { VideoTask } from '../tasks/task.ts'
 import type { TaskService } from '../tasks/task-service.ts'
 import type { Downloads } from './downloads.ts'
@@ -11,7 +11,7 @@ import type { UrlSigner } from './signed-url.ts'
 /** The parts that {@link VideoContent} works with. */
 export interface VideoContentDeps {
   readonly service: TaskService
-  readonly lines: VideoLines
+  readonly lines: LineAccess
   readonly downloads: Downloads
   readonly signer: UrlSigner
   readonly publicOrigin: string | undefined

@@ -1,9 +1,9 @@
 import type { Call, CallRequest, ChosenLine, LineSender } from '../../../core/call/index.ts'
 import { type Line, NO_TAGS } from '../../../core/catalog/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
+import type { LineAccess } from '../../../routing/line-access.ts'
 import { makesVideos, unfitFor, type VideoLineClients } from '../lines/line-clients.ts'
 import type { VideoCreate } from '../lines/video-create.ts'
-import type { VideoLines } from '../lines/video-lines.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
 import { type TaskIntent, taskIdOf, type VideoTask } from '../tasks/task.ts'
 import { mostItCosts } from '../tasks/task-cost.ts'
@@ -12,7 +12,7 @@ import { requestedFacts } from './requested-facts.ts'
 
 /** The parts that {@link CreateCall} works with. */
 export interface CreateDeps extends RecordDeps {
-  readonly lines: VideoLines
+  readonly lines: LineAccess
   readonly clients: VideoLineClients
 }
 
@@ -31,7 +31,7 @@ export class CreateCall {
   readonly #request: CallRequest
   readonly #deps: CreateDeps
   readonly #source: VideoTask | undefined
-  readonly #order: VideoCreate
+  readonly #create: VideoCreate
   readonly #faults = new Map<Line['protocol'], GatewayError | undefined>()
   readonly #record: CreateRecord
 
@@ -43,7 +43,7 @@ export class CreateCall {
     this.#source = source
     this.#record = new CreateRecord(call, deps)
     const { operation, body } = request
-    this.#order = { operation, body, remixOf: source?.upstreamId ?? null }
+    this.#create = { operation, body, remixOf: source?.upstreamId ?? null }
   }
 
   /**
@@ -54,18 +54,18 @@ export class CreateCall {
    * @throws {GatewayError} if the call is refused, or if it is unknown whether a line accepted the create.
    */
   async run(answerOf: (task: VideoTask) => string): Promise<string> {
-    const { chosen, outcome } = await this.#place()
-    if (outcome.kind === 'taken') return this.#record.taken(chosen, outcome, answerOf)
-    // `place` throws if the last line has refused; this is for the types.
+    const { chosen, outcome } = await this.#submit()
+    if (outcome.kind === 'accepted') return this.#record.accepted(chosen, outcome, answerOf)
+    // `submit` throws if the last line has refused; this is for the types.
     if (outcome.kind === 'refused') throw new GatewayError(outcome.code)
     throw await this.#record.doubtful(chosen, outcome)
   }
 
-  async #place() {
+  async #submit() {
     try {
-      return await this.#deps.lines.place(this.#call, {
+      return await this.#deps.lines.submit(this.#call, {
         unfit: (line) => this.#unfit(line),
-        put: (chosen, send, ahead) => this.#put(chosen, send, ahead),
+        sendTo: (chosen, send, ahead) => this.#sendTo(chosen, send, ahead),
       })
     } catch (error) {
       await this.#record.withdraw()
@@ -80,7 +80,7 @@ export class CreateCall {
   #unfit(line: Line): GatewayError | undefined {
     if (!makesVideos(line)) return new GatewayError('no_candidate')
     const { protocol } = line
-    if (!this.#faults.has(protocol)) this.#faults.set(protocol, unfitFor(this.#order, line))
+    if (!this.#faults.has(protocol)) this.#faults.set(protocol, unfitFor(this.#create, line))
     return this.#faults.get(protocol)
   }
 
@@ -91,13 +91,13 @@ export class CreateCall {
     return error
   }
 
-  async #put(chosen: ChosenLine, send: LineSender, ahead: readonly ChosenLine[]): Promise<CreateOutcome> {
+  async #sendTo(chosen: ChosenLine, send: LineSender, ahead: readonly ChosenLine[]): Promise<CreateOutcome> {
     if (this.#call.left) throw this.#call.refuse('client_closed_request')
     await this.#announce(chosen, ahead)
     const client = this.#deps.clients.with(chosen.line, send)
     if (!client) throw new GatewayError('no_candidate')
     try {
-      return await client.create({ order: this.#order, upstreamModel: chosen.upstreamModel }, NEVER)
+      return await client.create({ create: this.#create, upstreamModel: chosen.upstreamModel }, NEVER)
     } catch (error) {
       // The request may have been sent already.
       this.#call.logger.error({ err: error, requestId: this.#call.id }, 'video: a create broke')
@@ -128,7 +128,7 @@ export class CreateCall {
       user,
       tags: tags ?? NO_TAGS,
       model: this.#request.model.id,
-      protocol: this.#order.operation.protocol === 'ark' ? 'ark' : 'openai',
+      protocol: this.#create.operation.protocol === 'ark' ? 'ark' : 'openai',
       facts,
       hold: mostItCosts(
         facts,

@@ -2,7 +2,7 @@ import { type Call, type CallEnding, type ChosenLine, entryOf } from '../../../c
 import { GatewayError } from '../../../core/errors/index.ts'
 import type { Budgets } from '../../../ledger/index.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
-import { intendedTask, takenTask } from '../tasks/new-task.ts'
+import { acceptedTask, intendedTask } from '../tasks/new-task.ts'
 import type { RecordKeeper } from '../tasks/record-keeper.ts'
 import { inTime } from '../tasks/store-wait.ts'
 import type { TaskIntent, VideoTask } from '../tasks/task.ts'
@@ -21,7 +21,7 @@ export interface RecordDeps {
 /** The line that a create is sent to next. */
 export type CreateTarget = Pick<TaskIntent, 'line' | 'upstreamModel' | 'price' | 'answerBy'>
 
-type Taken = Extract<CreateOutcome, { kind: 'taken' }>
+type Accepted = Extract<CreateOutcome, { kind: 'accepted' }>
 type Unknown = Extract<CreateOutcome, { kind: 'unknown' }>
 
 /** Writes what becomes of one create: its task and hold, its Idempotency-Key and its log entry. */
@@ -107,9 +107,9 @@ export class CreateRecord {
    * @param answerOf returns the answer to the caller, which the log entry has too.
    * @returns the answer; everything in it is durable.
    */
-  async taken(
+  async accepted(
     chosen: ChosenLine,
-    { upstreamId, observation }: Taken,
+    { upstreamId, observation }: Accepted,
     answerOf: (task: VideoTask) => string,
   ): Promise<string> {
     const call = this.#call
@@ -117,15 +117,15 @@ export class CreateRecord {
     const at = Date.now()
     const claim = call.idempotency?.claim
     const kept = claim && intent.claim ? { ...intent.claim, keepUntil: at + claim.keepMs } : null
-    const taken: CreatedTask = { upstreamId, observation, claim: kept, entry: null }
-    const task = taskTaken(intent, chosen, taken, at)
+    const unlogged: CreatedTask = { upstreamId, observation, claim: kept, entry: null }
+    const task = createdTask(intent, chosen, unlogged, at)
     const answer = answerOf(task)
     const ending: CallEnding = {
       outcome: { status: 200, errorCode: null, finish: 'completed' },
       unsent: answer,
     }
     const writesEntry = this.#tasks.settlesRecords && call.entryBy === 'ledger'
-    const created = { ...taken, entry: writesEntry ? entryOf(call, ending) : null }
+    const created = { ...unlogged, entry: writesEntry ? entryOf(call, ending) : null }
     const known = await this.#records.write('created', intent.id, () =>
       this.#tasks.created(intent.id, created, at),
     )
@@ -147,7 +147,7 @@ export class CreateRecord {
     const intent = this.#intent as TaskIntent
     call.logger.warn(
       { requestId: call.id, task: intent.id, line: line.id, code, detail },
-      'video: nobody knows whether a create was taken; its money stays held',
+      'video: it is unknown whether the line accepted a create; its money stays held',
     )
     // Without this write, the intent becomes unresolved when its time is up.
     await this.#records.write('doubt', intent.id, () => this.#tasks.doubt(intent.id, Date.now()))
@@ -192,8 +192,8 @@ const NOT_RECORDED =
   'The video may have been begun, but could not be recorded. Do not send the request again; report it with its request id.'
 
 /** Returns the task as the store will have it. */
-function taskTaken(intent: TaskIntent, chosen: ChosenLine, created: CreatedTask, at: number): VideoTask {
+function createdTask(intent: TaskIntent, chosen: ChosenLine, created: CreatedTask, at: number): VideoTask {
   const { line, upstreamModel, price } = chosen
   const intended = { ...intendedTask(intent), line: line.id, upstreamModel, price }
-  return takenTask(intended, created, at)?.task ?? intended
+  return acceptedTask(intended, created, at)?.task ?? intended
 }

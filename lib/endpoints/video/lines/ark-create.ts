@@ -14,13 +14,13 @@ const DEFAULT_SECONDS = 4
  *
  * @throws {GatewayError} `unsupported_feature`, naming the member that has no counterpart.
  */
-export function arkCreateRequest(order: VideoCreate, upstreamModel: string): LineRequest {
-  const { json } = order.body
-  const isOwn = order.operation.protocol === 'ark'
+export function arkCreateRequest(create: VideoCreate, upstreamModel: string): LineRequest {
+  const { json } = create.body
+  const isOwn = create.operation.protocol === 'ark'
   if (isOwn) refuseRevealing(json)
   const body: LineRequestBody = isOwn
-    ? jsonBody(order, upstreamModel)
-    : { type: 'application/json', bytes: jsonBytes({ ...membersOfVideo(order), model: upstreamModel }) }
+    ? jsonBody(create, upstreamModel)
+    : { type: 'application/json', bytes: jsonBytes({ ...membersOfVideo(create), model: upstreamModel }) }
   return { method: 'POST', path: '/contents/generations/tasks', body }
 }
 

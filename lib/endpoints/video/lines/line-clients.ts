@@ -1,6 +1,7 @@
 import type { AttemptNote, LineSender, Logger } from '../../../core/call/index.ts'
 import { hasEndpoint, type Line } from '../../../core/catalog/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
+import type { LineAccess } from '../../../routing/line-access.ts'
 import type { ContentSource, CreateOutcome, LineClient } from '../tasks/line-client.ts'
 import type { VideoTask } from '../tasks/task.ts'
 import { arkAnswers } from './ark-answers.ts'
@@ -9,24 +10,23 @@ import { openAiAnswers } from './openai-answers.ts'
 import { openAiCreateRequest } from './openai-create.ts'
 import { type AnswerParser, cancelOutcome, createOutcome, readOutcome } from './upstream-answer.ts'
 import type { VideoCreate } from './video-create.ts'
-import type { VideoLines } from './video-lines.ts'
 
 /** A create for one line. */
 export interface LineCreate {
-  readonly order: VideoCreate
+  readonly create: VideoCreate
   readonly upstreamModel: string
 }
 
 /** How a protocol of lines that make videos differs from the others. */
 interface LineKind {
   readonly tasksPath: string
-  orderFor: typeof arkCreateRequest
+  requestFor: typeof arkCreateRequest
   parserFor: typeof arkAnswers
 }
 
 const KINDS: Readonly<Record<'openai' | 'ark', LineKind>> = {
-  openai: { tasksPath: '/videos', orderFor: openAiCreateRequest, parserFor: openAiAnswers },
-  ark: { tasksPath: '/contents/generations/tasks', orderFor: arkCreateRequest, parserFor: arkAnswers },
+  openai: { tasksPath: '/videos', requestFor: openAiCreateRequest, parserFor: openAiAnswers },
+  ark: { tasksPath: '/contents/generations/tasks', requestFor: arkCreateRequest, parserFor: arkAnswers },
 }
 
 /**
@@ -41,12 +41,12 @@ export function makesVideos(line: Line): boolean {
  * Returns why a line cannot get a create: `no_candidate` if it makes no videos, `unsupported_feature` if its protocol
  * cannot express the request.
  */
-export function unfitFor(order: VideoCreate, line: Line): GatewayError | undefined {
+export function unfitFor(create: VideoCreate, line: Line): GatewayError | undefined {
   const { protocol } = line
   const kind = protocol === 'anthropic' ? undefined : KINDS[protocol]
   if (!kind || !makesVideos(line)) return new GatewayError('no_candidate')
   try {
-    kind.orderFor(order, '')
+    kind.requestFor(create, '')
     return undefined
   } catch (error) {
     if (error instanceof GatewayError) return error
@@ -56,11 +56,11 @@ export function unfitFor(order: VideoCreate, line: Line): GatewayError | undefin
 
 /** Makes the clients of lines, to create tasks and to ask about them. */
 export class VideoLineClients {
-  readonly #lines: VideoLines
+  readonly #lines: LineAccess
   readonly #logger: Logger
   readonly #logged = new Set<string>()
 
-  constructor(lines: VideoLines, logger: Logger) {
+  constructor(lines: LineAccess, logger: Logger) {
     this.#lines = lines
     this.#logger = logger
   }
@@ -84,7 +84,7 @@ export class VideoLineClients {
     const key = `${line} ${status}`
     if (this.#logged.has(key) || this.#logged.size >= 1000) return
     this.#logged.add(key)
-    this.#logger.warn({ line, status }, 'video: a line tells a status that nobody knows; taken for running')
+    this.#logger.warn({ line, status }, 'video: unknown status of a task; it counts as running')
   }
 }
 
@@ -92,7 +92,7 @@ interface ClientDeps {
   readonly kind: LineKind
   readonly parser: AnswerParser
   readonly send: LineSender
-  readonly lines: VideoLines
+  readonly lines: LineAccess
 }
 
 class VideoLineClient implements LineClient<LineCreate> {
@@ -104,9 +104,9 @@ class VideoLineClient implements LineClient<LineCreate> {
     this.#deps = deps
   }
 
-  async create({ order, upstreamModel }: LineCreate, signal: AbortSignal): Promise<CreateOutcome> {
+  async create({ create, upstreamModel }: LineCreate, signal: AbortSignal): Promise<CreateOutcome> {
     const { kind, parser, send } = this.#deps
-    return createOutcome(await send(kind.orderFor(order, upstreamModel), signal), parser)
+    return createOutcome(await send(kind.requestFor(create, upstreamModel), signal), parser)
   }
 
   async read(task: VideoTask, signal: AbortSignal) {
@@ -138,7 +138,7 @@ class VideoLineClient implements LineClient<LineCreate> {
     if (part !== 'video') return { kind: 'missing' }
     // The address is read again, because it expires after a day and the task may be older.
     const outcome = await this.read(task, signal)
-    const url = outcome.kind === 'told' ? (outcome.observation.contentUrl ?? null) : task.contentUrl
+    const url = outcome.kind === 'answered' ? (outcome.observation.contentUrl ?? null) : task.contentUrl
     if (url !== null) return { kind: 'at', url, headers: {} }
     return outcome.kind === 'away' ? { kind: 'away', code: outcome.code } : { kind: 'missing' }
   }

@@ -17,9 +17,9 @@ import { jsonBody, jsonBytes, type VideoCreate } from './video-create.ts'
  *
  * @throws {GatewayError} `unsupported_feature`, naming the member that has no counterpart.
  */
-export function openAiCreateRequest(order: VideoCreate, upstreamModel: string): LineRequest {
-  const { operation, remixOf } = order
-  const json = order.body.json
+export function openAiCreateRequest(create: VideoCreate, upstreamModel: string): LineRequest {
+  const { operation, remixOf } = create
+  const json = create.body.json
   if (remixOf !== null) {
     const { provider: _, ...members } = json
     return { method: 'POST', path: `/videos/${encodeURIComponent(remixOf)}/remix`, body: bodyOf(members) }
@@ -27,7 +27,7 @@ export function openAiCreateRequest(order: VideoCreate, upstreamModel: string): 
   const isOwn = operation.protocol === 'openai' && !Object.values(json).some(isFile)
   const { provider: _, ...own } = json
   const members = operation.protocol === 'openai' ? own : membersOfTask(json as VideoTaskBody)
-  const body = isOwn ? jsonBody(order, upstreamModel) : bodyOf({ ...members, model: upstreamModel })
+  const body = isOwn ? jsonBody(create, upstreamModel) : bodyOf({ ...members, model: upstreamModel })
   return { method: 'POST', path: '/videos', body }
 }
 

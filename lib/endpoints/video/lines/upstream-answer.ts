@@ -24,7 +24,7 @@ export function createOutcome(result: LineResult, parser: AnswerParser): CreateO
         () => {
           const members = membersOf(result.body)
           const upstreamId = idOf(members)
-          return { kind: 'taken', upstreamId, observation: parser.created(members) } as const
+          return { kind: 'accepted', upstreamId, observation: parser.created(members) } as const
         },
         (reply) => ({ kind: 'unknown', code: 'upstream_error', ...reply }),
       )
@@ -62,7 +62,7 @@ export function readOutcome(result: LineResult, parser: AnswerParser): ReadOutco
   if (result.kind !== 'answered') return missingOrAway(result)
   return readAs(
     result.status,
-    () => ({ kind: 'told', observation: parser.read(membersOf(result.body)) }) as const,
+    () => ({ kind: 'answered', observation: parser.read(membersOf(result.body)) }) as const,
     (reply) => ({ kind: 'away', code: 'upstream_error', ...reply }),
   )
 }

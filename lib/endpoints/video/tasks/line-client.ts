@@ -16,7 +16,7 @@ export interface LineReply {
 /** The result of a create. A create is never sent to the same line twice. */
 export type CreateOutcome = LineReply &
   (
-    | { readonly kind: 'taken'; readonly upstreamId: string; readonly observation: KnownObservation }
+    | { readonly kind: 'accepted'; readonly upstreamId: string; readonly observation: KnownObservation }
     /**
      * The line surely did not accept it: there was no connection, or the line refused (4xx, 429, 503). `next`: whether
      * another line may be tried. `param`: the member of the request that the line named.
@@ -38,7 +38,7 @@ export type CreateOutcome = LineReply &
 /** The result of a read. */
 export type ReadOutcome = LineReply &
   (
-    | { readonly kind: 'told'; readonly observation: KnownObservation }
+    | { readonly kind: 'answered'; readonly observation: KnownObservation }
     /** The line answered that it has no such task. */
     | { readonly kind: 'missing' }
     /** The line did not answer, answered invalidly or refused access: the state of the task is unknown. */

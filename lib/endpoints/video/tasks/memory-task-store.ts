@@ -8,7 +8,7 @@ import {
   required,
 } from '../../../core/options/index.ts'
 import type { CallUsage } from '../../../core/usage/index.ts'
-import { FIRST_POLL_MS, intendedTask, KEPT_KEY_MS, takenTask } from './new-task.ts'
+import { acceptedTask, FIRST_POLL_MS, intendedTask, KEPT_KEY_MS } from './new-task.ts'
 import { isFinished, type Observation, type TaskIntent, type VideoTask } from './task.ts'
 import { chargedEntry, usageOfTask } from './task-charge.ts'
 import { expiredTask, hasChanged, type Progress, progressOf } from './task-progress.ts'
@@ -138,7 +138,7 @@ export class MemoryTaskStore implements TaskStore {
 
   async created(id: string, created: CreatedTask, at: number): Promise<VideoTask | undefined> {
     const kept = this.#kept.get(id)
-    const taken = kept && takenTask(kept.task, created, at)
+    const taken = kept && acceptedTask(kept.task, created, at)
     if (!taken) return kept?.task
     const keepUntil = created.claim?.keepUntil ?? at + KEPT_KEY_MS
     if (kept.claim) void this.#claims?.complete(kept.claim, keepUntil)

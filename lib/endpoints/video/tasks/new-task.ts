@@ -31,8 +31,8 @@ export function intendedTask({
 }
 
 /** Returns a task that a line has accepted; undefined if that was recorded before, or the task has ended. */
-export function takenTask(task: VideoTask, created: CreatedTask, at: number): Progress | undefined {
+export function acceptedTask(task: VideoTask, created: CreatedTask, at: number): Progress | undefined {
   if (task.state !== 'intended' && task.state !== 'unresolved') return undefined
-  const taken: VideoTask = { ...task, state: 'queued', upstreamId: created.upstreamId, updatedAt: at }
-  return progressOf(taken, created.observation, at)
+  const accepted: VideoTask = { ...task, state: 'queued', upstreamId: created.upstreamId, updatedAt: at }
+  return progressOf(accepted, created.observation, at)
 }

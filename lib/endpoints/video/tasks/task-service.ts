@@ -158,7 +158,7 @@ export class TaskService {
     const client = this.#deps.clients(task.line, this.noteFor(calls, task))
     const outcome = await client?.read(task, AbortSignal.timeout(MAX_READ_MS))
     if (!outcome || outcome.kind === 'away') return { task, outcome }
-    const observation = outcome.kind === 'told' ? outcome.observation : { state: 'missing' as const }
+    const observation = outcome.kind === 'answered' ? outcome.observation : { state: 'missing' as const }
     const observed = await inTime(this.#deps.tasks.observe(task.id, observation, Date.now()))
     return { task: observed?.task ?? task, outcome }
   }

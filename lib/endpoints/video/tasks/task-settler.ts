@@ -157,7 +157,7 @@ export class TaskSettler {
         })
         return
       }
-      const observation = outcome.kind === 'told' ? outcome.observation : ({ state: 'missing' } as const)
+      const observation = outcome.kind === 'answered' ? outcome.observation : ({ state: 'missing' } as const)
       await this.#store.observe(task.id, observation, now, { owner, next })
     } catch (error) {
       // The task is due again when its claim ends.

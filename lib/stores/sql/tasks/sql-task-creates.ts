@@ -2,10 +2,10 @@ import type { IdempotencyClaim } from '../../../core/call/index.ts'
 import { shareOfEntry } from '../../../core/usage/index.ts'
 import type { CreatedTask, Intended, TaskIntent, VideoTask } from '../../../endpoints/video/index.ts'
 import {
+  acceptedTask,
   FIRST_POLL_MS,
   intendedTask,
   KEPT_KEY_MS,
-  takenTask,
 } from '../../../endpoints/video/tasks/new-task.ts'
 import { chargedEntry } from '../../../endpoints/video/tasks/task-charge.ts'
 import { PINNED_UNTIL } from '../../../middleware/idempotency/idempotency-store.ts'
@@ -131,7 +131,7 @@ export class TaskCreates {
     const rows = this.#rows
     return rows.revise(id, (found) => {
       const before = toTask(found.row)
-      const taken = takenTask(before, created, at)
+      const taken = acceptedTask(before, created, at)
       if (!taken) return { writes: [], result: before }
       const { task, money } = taken
       const { entry } = created
