@@ -18,8 +18,11 @@ export interface RegionRoundsOptions {
 }
 
 const ROUND_MS = 1000
-/** If the process that looks after a home dies, another one does after this long, in milliseconds. */
-const CLAIM_MS = 5000
+/**
+ * If the process that looks after a home dies, another one does after this long, in milliseconds; longer than a round takes with
+ * a home that is about to go away: who takes over learns anew what shares are needed.
+ */
+const CLAIM_MS = 10_000
 /** Shares that nobody has used for this long rest, in milliseconds; longer than what {@link ShareTarget} takes to return them. */
 const REST_MS = 60_000
 
@@ -55,8 +58,8 @@ export class RegionRounds {
     try {
       const at = Date.now()
       const until = this.#polling.closed ? at : at + CLAIM_MS
-      const { isOurs, contactAt } = await shares.claim(exchange.name, this.#owner, at, until)
-      await (isOurs ? this.#lookAfter(contactAt) : this.#see())
+      const contactAt = await shares.claim(exchange.name, this.#owner, at, until)
+      await (contactAt === undefined ? this.#see() : this.#lookAfter(contactAt))
       this.#failure = undefined
     } catch (error) {
       // Its own database is away, which others tell.
@@ -82,9 +85,10 @@ export class RegionRounds {
     const orders = inUse.flatMap((share) => this.#orderOf(share, now))
     try {
       const ask = <T>(question: () => Promise<T>) => exchange.ask(question)
+      // What is returned has left its share before home is asked: not while home is away.
       await ask(() => home.ping())
-      await shares.noteContact(name, Date.now())
-      await Promise.all([exchange.exchange(orders), mirrors.refresh(name, ask)])
+      const compared = mirrors.refresh(name, ask).then(() => shares.noteContact(name, Date.now()))
+      await Promise.all([exchange.exchange(orders), compared])
     } catch (error) {
       if (!(error instanceof StoreAway)) throw error
       // The guard of the exchange has told.

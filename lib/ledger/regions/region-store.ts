@@ -85,17 +85,13 @@ export interface ShareStore {
   apply(answers: readonly { readonly answer: ShareAnswer; readonly report: ShareReport }[]): Promise<void>
 
   /**
-   * Returns whether a process may look after the shares of a home until a time, which nobody else may then; and when home last
-   * answered, in milliseconds since the epoch.
+   * Has a process look after the shares of a home until a time, and nobody else.
+   *
+   * @returns when home last answered, in milliseconds since the epoch; undefined if another process looks after them.
    */
-  claim(
-    home: string,
-    owner: string,
-    at: number,
-    until: number,
-  ): Promise<{ isOurs: boolean; contactAt: number }>
+  claim(home: string, owner: string, at: number, until: number): Promise<number | undefined>
 
-  /** Records that a home has answered. */
+  /** Records that the copies of a home were compared with it. */
   noteContact(home: string, at: number): Promise<void>
 }
 

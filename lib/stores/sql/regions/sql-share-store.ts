@@ -145,27 +145,22 @@ export class SqlShareStore implements ShareStore {
     )
   }
 
-  async claim(home: string, owner: string, at: number, until: number) {
-    const { owner: holder, contact_at } = await this.#db
+  async claim(home: string, owner: string, at: number, until: number): Promise<number | undefined> {
+    const owned = { owner, owned_until: BigInt(until) }
+    const row = await this.#db
       .insertInto('homes')
-      .values({ name: home, owner, owned_until: BigInt(until), contact_at: BigInt(at) })
+      .values({ name: home, ...owned, contact_at: BigInt(at) })
       .onConflict((conflict) =>
-        conflict.column('name').doUpdateSet(({ eb, ref }) => {
-          const isFree = eb.or([eb('homes.owned_until', '<', BigInt(at)), eb('homes.owner', '=', owner)])
-          return {
-            owner: eb.case().when(isFree).then(ref('excluded.owner')).else(ref('homes.owner')).end(),
-            owned_until: eb
-              .case()
-              .when(isFree)
-              .then(ref('excluded.owned_until'))
-              .else(ref('homes.owned_until'))
-              .end(),
-          }
-        }),
+        conflict
+          .column('name')
+          .doUpdateSet(owned)
+          .where(({ eb, or }) =>
+            or([eb('homes.owned_until', '<', BigInt(at)), eb('homes.owner', '=', owner)]),
+          ),
       )
-      .returning(['owner', 'contact_at'])
-      .executeTakeFirstOrThrow()
-    return { isOurs: holder === owner, contactAt: Number(contact_at) }
+      .returning('contact_at')
+      .executeTakeFirst()
+    return row && Number(row.contact_at)
   }
 
   async noteContact(home: string, at: number): Promise<void> {
