@@ -116,6 +116,7 @@ export function assemble({
   const figures = () => catalog().lines.map((line) => lines.figures(line))
   const webhooks = runWebhooks({ ...stores, lineFigures: figures, allowPrivate, logger })
   const budgets = new Budgets({ store: stores.budgets, logger })
+  regional?.regions.onCopy(() => budgets.refresh())
   const away = { onLedgerAway: config.onLedgerAway, onAwayChange: webhooks.noteLedger }
   const pool = new LeasePool({ ledger: stores.ledger, logger, ...ledgerTimes, ...away })
   readiness.addCheck('ledger', ledgerServes(pool, stores.write))

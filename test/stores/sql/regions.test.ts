@@ -4,9 +4,17 @@ import { before, describe, it } from 'node:test'
 import { accountWallet, type WalletId } from '../../../lib/ledger/index.ts'
 import type { HomeStore } from '../../../lib/ledger/regions/region-store.ts'
 import { hashSecret } from '../../../lib/middleware/authenticate/index.ts'
-import { type Database, SqlLedger, seedAccountsAndKeys } from '../../../lib/stores/sql/index.ts'
+import {
+  type Database,
+  SqlBudgetStore,
+  SqlKeyDirectory,
+  SqlLedger,
+  seedAccountsAndKeys,
+} from '../../../lib/stores/sql/index.ts'
+import { RegionalKeys } from '../../../lib/stores/sql/regions/regional-keys.ts'
 import { SqlHomeStore } from '../../../lib/stores/sql/regions/sql-home-store.ts'
-import { charge, take, voidOf } from '../../contracts/ledger-money.ts'
+import { originOf } from '../../contracts/account-money.ts'
+import { charge, fresh, take, voidOf } from '../../contracts/ledger-money.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { mirrored, openRegions, type Regions } from './region-world.ts'
@@ -208,6 +216,31 @@ describe('copies of a region', { skip: WITHOUT_POSTGRES }, () => {
     assert.deepEqual(await new SqlHomeStore(us).keysBySecret([hashSecret(secret)]), [])
     assert.equal(await mirrors.us.homeOf(account), 'eu')
     assert.equal(await mirrors.us.homeOf('own'), undefined)
+  })
+
+  it('bring the budgets of their accounts into each process before it uses them', async () => {
+    const { home, asia, atHome, account, secret, mirrors, process } = await mirrored(regions)
+    const [store, id] = [new SqlBudgetStore(home), fresh('budget')]
+    const scope = { account, key: null, user: null, tag: null }
+    const terms = { amount: 5n, hard: true, soft: [], period: 'day', timezone: 'UTC' } as const
+    await store.create({ id, scope, createdAt: 1, ...terms }, originOf())
+    const found = async () => {
+      const known: string[][] = []
+      const keys = new RegionalKeys({
+        ...{ keys: new SqlKeyDirectory(asia), mirrors: mirrors.asia, onUse() {} },
+        regions: [{ exchange: process(atHome, 'asia'), store: atHome }],
+        async onCopy() {
+          const budgets = await new SqlBudgetStore(asia).list({ account, limit: 9 })
+          known.push(budgets.map((budget) => budget.id))
+        },
+      })
+      assert.equal((await keys.find(hashSecret(secret)))?.account.id, account)
+      assert.equal((await keys.find(hashSecret(secret)))?.account.id, account)
+      return known
+    }
+    assert.deepEqual([await found(), await found()], [[[id]], [[id]]])
+    await store.delete(id, originOf())
+    assert.deepEqual(await found(), [[]])
   })
 
   it('of keys are forgotten when their home was away too long, and made again by the next look-up', async () => {

@@ -103,6 +103,20 @@ function part<Row>(row: object, prefix: string, names: readonly (keyof Row & str
   return Object.fromEntries(names.map((name) => [name, cells[prefix + name]])) as Row
 }
 
+/** Returns the budgets of the accounts whose keys have these secrets, as SHA-256, or had them before. */
+export function budgetsBySecret(db: Database, hashes: readonly string[]): Promise<BudgetsTable[]> {
+  return db
+    .selectFrom('budgets')
+    .selectAll()
+    .where('deleted', '=', 0)
+    .where('account', 'in', ({ selectFrom }) =>
+      selectFrom('keys')
+        .select('account')
+        .where(({ eb, or }) => or([eb('secret_hash', 'in', hashes), eb('previous_hash', 'in', hashes)])),
+    )
+    .execute()
+}
+
 /** Returns the budgets of accounts, as they are at home. */
 export async function homeBudgets(db: Database, accounts: readonly string[]): Promise<BudgetsTable[]> {
   const found: BudgetsTable[] = []

@@ -1,5 +1,6 @@
 import type { HomeExchange } from '../../../ledger/regions/home-exchange.ts'
 import type { KeyDirectory, KeyRecord } from '../../../middleware/authenticate/index.ts'
+import type { BudgetsTable } from '../ledger/ledger-tables.ts'
 import type { HomeKey } from './mirror-rows.ts'
 import type { SqlHomeStore } from './sql-home-store.ts'
 import type { SqlMirrors } from './sql-mirrors.ts'
@@ -7,17 +8,25 @@ import type { SqlMirrors } from './sql-mirrors.ts'
 /** Another region: what asks it under a time limit, and its database. */
 export interface OtherRegion {
   readonly exchange: Pick<HomeExchange, 'name' | 'ask' | 'away'>
-  readonly store: Pick<SqlHomeStore, 'keysBySecret'>
+  readonly store: Pick<SqlHomeStore, 'keysBySecret' | 'budgetsBySecret'>
 }
 
 /** The parts that {@link RegionalKeys} works with. */
 export interface RegionalKeysOptions {
   /** The directory of this region, which has the copies too. */
   readonly keys: KeyDirectory
-  readonly mirrors: Pick<SqlMirrors, 'copy' | 'since'>
+  readonly mirrors: Pick<SqlMirrors, 'copy' | 'homesOf'>
   readonly regions: readonly OtherRegion[]
   /** Called with the ids of copied keys that are used. */
   readonly onUse: (keys: readonly string[]) => void
+  /** Called when a key was copied, before it is used: its account may have got budgets. */
+  readonly onCopy: () => Promise<void>
+}
+
+/** What a region has under a secret. */
+interface Found {
+  readonly key: HomeKey
+  readonly budgets: readonly BudgetsTable[]
 }
 
 /** A copy is confirmed before it is used if nobody here has used it for this long, in milliseconds. */
@@ -26,9 +35,6 @@ const CONFIRMED_MS = 30_000
 const AT_A_TIME = 500
 const MAX_WAITING = 5000
 const MAX_USED = 50_000
-const READ_EVERY_MS = 2000
-/** By how much the clocks of this region's processes may differ. */
-const CLOCKS_MS = 60_000
 
 /**
  * Looks up keys in this region, and in all others those that it does not know, which it copies. One question at a time asks a
@@ -37,33 +43,22 @@ const CLOCKS_MS = 60_000
 export class RegionalKeys implements KeyDirectory {
   readonly #options: RegionalKeysOptions
   readonly #askers: readonly SecretQuestions[]
-  /** The homes of the accounts that are copies. */
-  readonly #homes = new Map<string, string>()
+  /** The homes of accounts, of which none moves; null: it is here. */
+  readonly #homes = new Map<string, string | null>()
   /** When copied keys were used here, by a monotonic clock. */
   readonly #usedAt = new Map<string, number>()
-  #readAt = Number.NEGATIVE_INFINITY
-  #since = 0
 
   constructor(options: RegionalKeysOptions) {
     this.#options = options
     this.#askers = options.regions.map((region) => new SecretQuestions(region))
   }
 
-  /** Reads which accounts are copies; others of this region may have copied some. */
-  async read(): Promise<void> {
-    this.#readAt = performance.now()
-    const now = Date.now()
-    const copied = await this.#options.mirrors.since(this.#since)
-    for (const { account, home } of copied) this.#homes.set(account, home)
-    this.#since = now - CLOCKS_MS
-  }
-
   async find(secretHash: string): Promise<KeyRecord | undefined> {
-    if (performance.now() - this.#readAt > READ_EVERY_MS) await this.read()
     const found = await this.#options.keys.find(secretHash)
     if (!found) return this.#findElsewhere(secretHash)
+    await this.#learnHomes([found])
     const home = this.#homes.get(found.account.id)
-    if (home === undefined) return found
+    if (!home) return found
     const isKnown = this.#isConfirmed(found.id)
     this.#noteUse([found.id])
     if (isKnown) return found
@@ -75,23 +70,32 @@ export class RegionalKeys implements KeyDirectory {
   async findAll(secretHashes: readonly string[]): Promise<ReadonlyMap<string, KeyRecord>> {
     const { keys } = this.#options
     const found = keys.findAll ? await keys.findAll(secretHashes) : new Map<string, KeyRecord>()
-    this.#noteUse(
-      [...found.values()].filter(({ account }) => this.#homes.has(account.id)).map(({ id }) => id),
-    )
+    const all = [...found.values()]
+    await this.#learnHomes(all)
+    this.#noteUse(all.filter(({ account }) => this.#homes.get(account.id)).map(({ id }) => id))
     return found
+  }
+
+  /** Finds out whose accounts are copies: other processes of this region copy, too. */
+  async #learnHomes(keys: readonly KeyRecord[]): Promise<void> {
+    const unknown = new Set(keys.map(({ account }) => account.id).filter((id) => !this.#homes.has(id)))
+    if (unknown.size === 0) return
+    const homes = await this.#options.mirrors.homesOf([...unknown])
+    if (this.#homes.size > MAX_USED) this.#homes.clear()
+    for (const id of unknown) this.#homes.set(id, homes.get(id) ?? null)
   }
 
   /** @throws if a region that may have the key does not answer. */
   async #findElsewhere(secretHash: string): Promise<KeyRecord | undefined> {
-    const { keys, mirrors, regions } = this.#options
+    const { keys, regions } = this.#options
     const answers = await Promise.allSettled(this.#askers.map((asker) => asker.ask(secretHash)))
     for (const [i, answer] of answers.entries()) {
       const { name = '' } = regions[i]?.exchange ?? {}
       if (answer.status !== 'fulfilled' || !answer.value) continue
-      const [copied] = await mirrors.copy(name, [answer.value])
-      if (!copied) continue
-      this.#homes.set(copied.account.id, name)
-      this.#noteUse([copied.key.id])
+      if (!(await this.#copy(name, answer.value))) continue
+      const { key, account } = answer.value.key
+      this.#homes.set(account.id, name)
+      this.#noteUse([key.id])
       return keys.find(secretHash)
     }
     const failed = answers.find(({ status }) => status === 'rejected')
@@ -101,11 +105,11 @@ export class RegionalKeys implements KeyDirectory {
 
   /** Copies a key anew, if its home answers. */
   async #confirm(home: string, secretHash: string): Promise<'copied' | 'gone' | 'away'> {
-    const { mirrors, regions } = this.#options
+    const { regions } = this.#options
     const at = regions.findIndex(({ exchange }) => exchange.name === home)
     const asker = this.#askers[at]
     if (!asker || regions[at]?.exchange.away) return 'away'
-    let found: HomeKey | undefined
+    let found: Found | undefined
     try {
       found = await asker.ask(secretHash)
     } catch {
@@ -113,8 +117,16 @@ export class RegionalKeys implements KeyDirectory {
     }
     // Its row goes with the next round.
     if (!found) return 'gone'
-    await mirrors.copy(home, [found])
+    await this.#copy(home, found)
     return 'copied'
+  }
+
+  /** Returns whether it is copied. */
+  async #copy(home: string, { key, budgets }: Found): Promise<boolean> {
+    const { mirrors, onCopy } = this.#options
+    const [copied] = await mirrors.copy(home, [key], budgets)
+    if (copied) await onCopy()
+    return copied !== undefined
   }
 
   #isConfirmed(keyId: string): boolean {
@@ -133,20 +145,20 @@ export class RegionalKeys implements KeyDirectory {
 /** Asks a region for keys, one question at a time. */
 class SecretQuestions {
   readonly #region: OtherRegion
-  #waiting = new Map<string, PromiseWithResolvers<HomeKey | undefined>>()
+  #waiting = new Map<string, PromiseWithResolvers<Found | undefined>>()
   #asking = false
 
   constructor(region: OtherRegion) {
     this.#region = region
   }
 
-  /** Returns the key of a secret. Rejects if the region does not answer, or too many wait. */
-  ask(secretHash: string): Promise<HomeKey | undefined> {
+  /** Returns the key of a secret, and its account's budgets. Rejects if the region does not answer, or too many wait. */
+  ask(secretHash: string): Promise<Found | undefined> {
     const known = this.#waiting.get(secretHash)
     if (known) return known.promise
     if (this.#waiting.size >= MAX_WAITING)
       return Promise.reject(new Error(`region ${this.#region.exchange.name} is asked for too many keys`))
-    const asked = Promise.withResolvers<HomeKey | undefined>()
+    const asked = Promise.withResolvers<Found | undefined>()
     this.#waiting.set(secretHash, asked)
     if (!this.#asking) void this.#askAll()
     return asked.promise
@@ -164,15 +176,18 @@ class SecretQuestions {
     this.#asking = false
   }
 
-  async #answer(asked: ReadonlyMap<string, PromiseWithResolvers<HomeKey | undefined>>): Promise<void> {
+  async #answer(asked: ReadonlyMap<string, PromiseWithResolvers<Found | undefined>>): Promise<void> {
     const { exchange, store } = this.#region
     try {
       if (exchange.away) throw new Error(`region ${exchange.name} is away`)
-      const found = await exchange.ask(() => store.keysBySecret([...asked.keys()]))
-      const bySecret = new Map<string, HomeKey>()
+      const hashes = [...asked.keys()]
+      const [found, budgets] = await exchange.ask(() =>
+        Promise.all([store.keysBySecret(hashes), store.budgetsBySecret(hashes)]),
+      )
+      const bySecret = new Map<string, Found>()
       // Another key may have been given the secret before this one's current one, which comes last.
       for (const name of ['previous_hash', 'secret_hash'] as const)
-        for (const each of found) bySecret.set(each.key[name] ?? '', each)
+        for (const key of found) bySecret.set(key.key[name] ?? '', { key, budgets })
       for (const [hash, { resolve }] of asked) resolve(bySecret.get(hash))
     } catch (error) {
       for (const { reject } of asked.values()) reject(error)

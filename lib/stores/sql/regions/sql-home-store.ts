@@ -10,7 +10,7 @@ import { isNotWritten, writeTogether } from '../driver/write-together.ts'
 import { MARK_TOLD, TELL_REACHED } from '../ledger/budget-notices.ts'
 import { openBudgetWallets } from '../ledger/budget-wallets.ts'
 import type { BudgetsTable } from '../ledger/ledger-tables.ts'
-import { type HomeKey, homeBudgets, keysWithAccounts } from './mirror-rows.ts'
+import { budgetsBySecret, type HomeKey, homeBudgets, keysWithAccounts } from './mirror-rows.ts'
 import { EXCHANGE, EXCHANGE_FREE } from './share-statements.ts'
 
 /** The first report of a share may meet another one of the same region. */
@@ -93,6 +93,11 @@ export class SqlHomeStore implements HomeStore {
   /** Returns the keys that have these secrets, as SHA-256, or had them before. Those of other regions are left out. */
   keysBySecret(hashes: readonly string[]): Promise<HomeKey[]> {
     return keysWithAccounts(this.#db, { by: 'secrets', wanted: hashes, copies: false })
+  }
+
+  /** Returns the budgets of the accounts of such keys. */
+  budgetsBySecret(hashes: readonly string[]): Promise<BudgetsTable[]> {
+    return budgetsBySecret(this.#db, hashes)
   }
 
   keysById(ids: readonly string[]): Promise<HomeKey[]> {

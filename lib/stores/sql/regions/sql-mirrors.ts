@@ -5,6 +5,7 @@ import type { Mirrors } from '../../../ledger/regions/region-store.ts'
 import { checkDatabase } from '../driver/check-database.ts'
 import { RowStatement } from '../driver/row-statement.ts'
 import type { Database } from '../driver/tables.ts'
+import type { BudgetsTable } from '../ledger/ledger-tables.ts'
 import { limitWrite } from '../ledger/sql-ledger-books.ts'
 import { mirrorBudgets } from './mirror-budgets.ts'
 import { type HomeKey, keysWithAccounts, markOf } from './mirror-rows.ts'
@@ -45,14 +46,14 @@ export class SqlMirrors implements Mirrors {
 
   /** Returns the home of an account; undefined if it is here, or there is no such account. */
   async homeOf(account: string): Promise<string | undefined> {
-    const mirrors = this.#db.selectFrom('mirrors').select('home').where('account', '=', account)
-    return (await mirrors.executeTakeFirst())?.home
+    return (await this.homesOf([account])).get(account)
   }
 
-  /** Returns the accounts that were copied since a time, in milliseconds since the epoch, with their homes. */
-  async since(time: number): Promise<readonly { readonly account: string; readonly home: string }[]> {
+  /** Returns the homes of accounts; those that are here, or nowhere, are left out. */
+  async homesOf(accounts: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const mirrors = this.#db.selectFrom('mirrors').select(['account', 'home'])
-    return mirrors.where('mirrored_at', '>=', BigInt(time)).execute()
+    const rows = await mirrors.where('account', 'in', accounts).execute()
+    return new Map(rows.map(({ account, home }) => [account, home]))
   }
 
   /** Returns what the region has of each other one. */
@@ -81,10 +82,18 @@ export class SqlMirrors implements Mirrors {
     }))
   }
 
-  /** Copies keys with their accounts. Returns those that are copied; an account that has its home here, or elsewhere, is not. */
-  async copy(home: string, keys: readonly HomeKey[]): Promise<readonly HomeKey[]> {
+  /**
+   * Copies keys with their accounts. Returns those that are copied; an account that has its home here, or elsewhere, is not.
+   *
+   * @param budgets of these accounts; undefined leaves their copies as they are.
+   */
+  async copy(
+    home: string,
+    keys: readonly HomeKey[],
+    budgets?: readonly BudgetsTable[],
+  ): Promise<readonly HomeKey[]> {
     const copied: HomeKey[] = []
-    for (const each of keys) if (await this.#copyOne(home, each)) copied.push(each)
+    for (const each of keys) if (await this.#copyOne(home, each, budgets)) copied.push(each)
     return copied
   }
 
@@ -105,7 +114,7 @@ export class SqlMirrors implements Mirrors {
     )
     const found = new Set(keys.map(({ key }) => key.id))
     await this.#forget(ids.filter((id) => !found.has(id)))
-    await mirrorBudgets(this.#db, accounts, budgets)
+    await this.#db.transaction().execute((trx) => mirrorBudgets(trx, accounts, budgets))
   }
 
   async expire(home: string): Promise<void> {
@@ -139,7 +148,8 @@ export class SqlMirrors implements Mirrors {
     return copies.map((each) => ({ id: each.key.id, account: each.account.id, mark: markOf(each) }))
   }
 
-  async #copyOne(home: string, { key, account, keyLimited, accountLimited }: HomeKey): Promise<boolean> {
+  async #copyOne(home: string, from: HomeKey, budgets?: readonly BudgetsTable[]): Promise<boolean> {
+    const { key, account, keyLimited, accountLimited } = from
     const wallets = [
       [accountWallet(account.id), accountLimited],
       [keyWallet(key.id), keyLimited],
@@ -152,6 +162,10 @@ export class SqlMirrors implements Mirrors {
         .values(account)
         .onConflict((conflict) => conflict.column('id').doUpdateSet(ofAccount))
         .execute()
+      if (budgets) {
+        const own = budgets.filter((budget) => budget.account === account.id)
+        await mirrorBudgets(trx, [account.id], own)
+      }
       // At home, the secret has been given to this key since.
       const copies = trx.selectFrom('mirrors').select('account').where('home', '=', home)
       await trx

@@ -68,6 +68,7 @@ const LOCK_MS = 500
  * const databases = new Map([['us', 'postgres://gateway:secret@db.us.internal/gateway']])
  * const regions = await SqlRegions.open({ region: 'eu', db, databases, ledger: new SqlLedger(db), keys: new SqlKeyDirectory(db) })
  * const pool = new LeasePool({ ledger: regions.ledger })
+ * regions.onCopy(() => budgets.refresh())
  */
 export class SqlRegions {
   readonly ledger: RegionalLedger
@@ -79,6 +80,7 @@ export class SqlRegions {
   readonly #exchanges: ReadonlyMap<string, HomeExchange>
   readonly #rounds: readonly RegionRounds[]
   readonly #touching: NodeJS.Timeout
+  #onCopy: () => Promise<void> = async () => {}
 
   private constructor(options: SqlRegionsOptions, opened: ReadonlyMap<string, Database>) {
     const { region, db, ledger, keys, onChange, maxAwayMs = DAY_MS } = options
@@ -107,6 +109,8 @@ export class SqlRegions {
       onUse: (ids) => {
         for (const id of ids) used.add(id)
       },
+      // Its own database is away, which others tell.
+      onCopy: () => this.#onCopy().catch(() => {}),
     })
     this.#rounds = pairs.map(
       ({ exchange, store: home }) => new RegionRounds({ exchange, home, shares, mirrors, logger, maxAwayMs }),
@@ -131,6 +135,11 @@ export class SqlRegions {
       )
     }
     return new SqlRegions(options, opened)
+  }
+
+  /** Has something read before a key that was copied is used: a call must find the budgets that came with the key. */
+  onCopy(read: () => Promise<void>): void {
+    this.#onCopy = read
   }
 
   /** The other regions that do not answer, as far as this process knows. */
