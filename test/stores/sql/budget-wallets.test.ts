@@ -62,10 +62,21 @@ describe('the wallets of budgets', () => {
     const { db, ledger, wallets, sound } = await world(t, await url(t))
     const today = Math.floor(Date.now() / DAY_MS) * DAY_MS
     const at = (days: number, budget = 'b1') => budgetWallet(budget, today - days * DAY_MS)
+    const share = async (wallet: WalletId) => {
+      const sums = { wallet, seq: 1n, returned: 0n }
+      const lent = { ...sums, region: 'us', spent: 0n, granted: 0n, reported_at: 1n }
+      await db.insertInto('lent_shares').values(lent).execute()
+      const told = { told_spent: 0n, told_returned: 0n, elsewhere: 0n, used_at: 1n, in_use: 0 }
+      await db
+        .insertInto('shares')
+        .values({ ...sums, home: 'us', received: 0n, ...told })
+        .execute()
+    }
     // The period of one never ends; something is still leased of another.
     const kept = [at(90), at(200, 'b2'), budgetWallet('b1', 0), at(300)]
     for (const [i, wallet] of [at(101), at(150), ...kept].entries()) {
       await ledger.change('p', [take(`lease-${i}`, wallet, 10n)])
+      await share(wallet)
       await ledger.settle([
         charge(wallet.startsWith('budget:b1') ? 'acme' : 'beside', 7n, { budgets: [wallet] }),
       ])
@@ -78,6 +89,11 @@ describe('the wallets of budgets', () => {
     assert.deepEqual(left, [...kept, at(0)].sort())
     const notices = await db.selectFrom('budget_notices').select('wallet').distinct().execute()
     assert.deepEqual(notices.map(({ wallet }) => wallet).sort(), left)
+    for (const table of ['shares', 'lent_shares'] as const)
+      assert.deepEqual(
+        (await db.selectFrom(table).select('wallet').execute()).map(({ wallet }) => wallet).sort(),
+        [...kept].sort(),
+      )
     await sound()
     await db.deleteFrom('wallets').where('id', '=', at(90)).execute()
     assert.match(

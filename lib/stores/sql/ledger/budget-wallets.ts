@@ -30,11 +30,15 @@ const DELETE_WALLETS = RowStatement.delete(
   { locks: 'free ones' },
 )
 
-const DELETE_NOTICES = RowStatement.delete(
-  'budget_notices',
-  { wallet: 'text' },
-  `found.wallet = given.wallet
-    and not exists (select 1 from wallets where wallets.id = given.wallet)`,
+/** What belongs to wallets: what is told of them, and their shares in other regions or of them. */
+const DELETE_REST = ['budget_notices', 'shares', 'lent_shares'].map((table) =>
+  RowStatement.delete(
+    table,
+    { wallet: 'text' },
+    `found.wallet = given.wallet
+      and not exists (select 1 from wallets where wallets.id = given.wallet)`,
+    { order: 'wallet' },
+  ),
 )
 
 /**
@@ -70,7 +74,7 @@ export function openBudgetWallets(db: Database, wallets: readonly WalletId[]): P
         { statement: OPEN_WALLETS, rows: opened },
         ...notes,
         { statement: DELETE_WALLETS, rows: pruned },
-        { statement: DELETE_NOTICES, rows: pruned },
+        ...DELETE_REST.map((statement) => ({ statement, rows: pruned })),
       ],
       result: undefined,
     }
