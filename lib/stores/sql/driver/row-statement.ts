@@ -76,13 +76,13 @@ export class RowStatement<Row = unknown> {
     set: string,
     where: string,
     returning?: string,
-    { locks = true, loose = false }: { locks?: true | 'free ones'; loose?: boolean } = {},
+    { locks = true, loose = false, order = 'id' }: WriteOptions = {},
   ): RowStatement<Row> {
     const returned = (table: string) => (returning === undefined ? '' : ` returning ${table}${returning}`)
     return new RowStatement(
       columns,
       `update ${table} as found set ${parametersFor(columns, `${set} where ${where}`)}${returned('')}`,
-      `update ${table} as found set ${set} from ${lockedOf(table, where, locks)} where ${where}${returned('found.')}`,
+      `update ${table} as found set ${set} from ${lockedOf(table, where, locks, order)} where ${where}${returned('found.')}`,
       loose,
     )
   }
@@ -106,7 +106,7 @@ export class RowStatement<Row = unknown> {
     table: string,
     columns: Readonly<Record<string, CellType>>,
     where: string,
-    { locks = true, loose = true, order = 'id' }: DeleteOptions = {},
+    { locks = true, loose = true, order = 'id' }: WriteOptions = {},
   ): RowStatement {
     return new RowStatement(
       columns,
@@ -173,7 +173,7 @@ interface InsertOptions {
   readonly order?: readonly string[]
 }
 
-interface DeleteOptions {
+interface WriteOptions {
   readonly locks?: true | 'free ones'
   readonly loose?: boolean
   /** The column that names a row, in whose order Postgres locks them. Defaults to `id`. */

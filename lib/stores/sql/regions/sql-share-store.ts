@@ -26,6 +26,8 @@ const TOUCH = RowStatement.update(
   { wallet: 'text', at: 'bigint' },
   'used_at = given.at, in_use = 1',
   'found.wallet = given.wallet and found.used_at < given.at',
+  undefined,
+  { order: 'wallet' },
 )
 const REST = RowStatement.update(
   'shares',
@@ -33,6 +35,8 @@ const REST = RowStatement.update(
   'in_use = 0',
   `found.wallet = given.wallet and found.used_at < given.before and found.told_returned = found.returned
     and found.told_spent = (select spent from wallets where wallets.id = found.wallet)`,
+  undefined,
+  { order: 'wallet' },
 )
 
 /** More than a region has in use of a home; what is beyond has its turn when others rest. */
