@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { loadConfig } from '../../lib/core/config/index.ts'
-import { accountWallet, keyWallet, MemoryLedger } from '../../lib/ledger/index.ts'
+import { accountWallet, keyWallet, MemoryLedger, type WalletId } from '../../lib/ledger/index.ts'
+import { RegionalLedger } from '../../lib/ledger/regions/regional-ledger.ts'
 import { configWith } from '../core/config/config.ts'
 import { ledgerContract } from './ledger.ts'
 import { assertSound, charge, fresh, leaseOf, take, voidOf } from './ledger-money.ts'
@@ -12,6 +13,12 @@ ledgerContract('memory, a few charges remembered', async () => ({
   ledgers: [new MemoryLedger({ maxCharges: 600 })],
   close: async () => {},
 }))
+
+ledgerContract('memory, of a region', async () => {
+  const shares = { homesOf: async () => new Map<WalletId, string>() }
+  const ledger = new RegionalLedger({ ledger: new MemoryLedger(), shares, homes: new Map() })
+  return { ledgers: [ledger], close: async () => {} }
+})
 
 describe('a ledger in memory', () => {
   it('opens with the accounts and keys of a config', async () => {

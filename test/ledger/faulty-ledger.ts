@@ -19,7 +19,7 @@ export class FaultyLedger implements Ledger {
   gathers = false
   readonly #ledger: MemoryLedger
   readonly faults = new Map<Operation, Fault>()
-  /** Settlements of these requests fail, and what is settled with them. */
+  /** Charges of these requests fail, and what is settled with them; their voids do not. */
   readonly poison = new Set<string>()
   readonly changes: (readonly LeaseChange[])[] = []
   readonly settled: (readonly Settlement[])[] = []
@@ -61,7 +61,8 @@ export class FaultyLedger implements Ledger {
     const handed = settlements.map(copyOf)
     this.settled.push(handed)
     return this.#do('settle', async () => {
-      if (handed.some(({ requestId }) => this.poison.has(requestId))) throw new Error('out of range')
+      const isPoison = ({ kind, requestId }: Settlement) => kind === 'charge' && this.poison.has(requestId)
+      if (handed.some(isPoison)) throw new Error('out of range')
       return this.#ledger.settle(handed)
     })
   }

@@ -75,22 +75,23 @@ describe('a settlement that the ledger does not take', () => {
     assert.deepEqual([seen, pool.away, pool.onTrial], [[1, 0, 1, 0], true, true])
   })
 
-  it('is undone where its call was not answered, though nobody knows whether it was written', async () => {
-    const shared = ledgerOf('1000')
-    const process = new PoolProcess(shared)
-    const { ledger, clock } = process
-    const [bad] = await running(process, 1)
-    ledger.poison.add('bad')
-    const { resolved } = settle(bad!, 'bad', ONE)
-    await clock.advance(3000)
-    assert.equal(bad?.revoke(null), 'queued')
-    settle((await running(process, 1))[0]!, 'good', ONE)
-    await clock.advance(1000)
-    // Only the charge is not taken; the void is.
-    ledger.poison.clear()
-    await clock.advance(90_000)
-    assert.deepEqual(resolved, ['voided'])
-    const { spent, leased, violations } = await shared.check()
-    assert.deepEqual([spent, leased, violations], [ONE, 0n, []])
-  })
+  for (const [when, ms] of [
+    ['before', 0],
+    ['after', 3000],
+  ] as const)
+    it(`is undone where its call was not answered, told ${when} it was set aside, though the charge is never taken`, async () => {
+      const shared = ledgerOf('1000')
+      const process = new PoolProcess(shared)
+      const { ledger, clock } = process
+      const [bad, good] = await running(process, 2)
+      ledger.poison.add('bad')
+      const { resolved } = settle(bad!, 'bad', ONE)
+      await clock.advance(ms)
+      assert.equal(bad?.revoke(null), 'queued')
+      settle(good!, 'good', ONE)
+      await clock.advance(90_000)
+      assert.deepEqual(resolved, ['voided'])
+      const { spent, leased, violations } = await shared.check()
+      assert.deepEqual([spent, leased, violations], [ONE, 0n, []])
+    })
 })
