@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { loadConfig } from '../../lib/core/config/index.ts'
+import {
+  LineRegistry,
+  LineSharing,
+  type LineStateStore,
+  MemoryLineStateStore,
+} from '../../lib/middleware/route/index.ts'
+import { recordingLogger } from '../support/app-server.ts'
+
+/** How long a circuit is open, in milliseconds. */
+export const RESET_MS = 500
+
+function lineOf(circuit: object) {
+  const [line] = loadConfig({
+    models: [{ id: 'm', kind: 'chat' }],
+    lines: [
+      {
+        ...{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://localhost/v1', models: { m: 'u' } },
+        circuit: { minimumCalls: 4, resetMs: RESET_MS, ...circuit },
+      },
+    ],
+  }).catalog.lines
+  assert.ok(line)
+  return line
+}
+
+/** One process, as far as a line is concerned. It exchanges when it has something to tell, and when the test says so. */
+export function processOn(t: TestContext, store: LineStateStore, circuit: object = {}) {
+  const lines = new LineRegistry()
+  const sharing = new LineSharing({ store, lines, logger: recordingLogger(), pollMs: 4000 })
+  t.after(async () => {
+    sharing.close()
+    await lines.close()
+  })
+  const model = lines.stateOf(lineOf(circuit)).modelState('m')
+  return {
+    sharing,
+    model,
+    circuit: model.circuit,
+    enter: (account: string) => model.circuit.enter(account),
+    fails(account: string, times = 1): void {
+      for (let i = 0; i < times; i++) model.circuit.fail(model.circuit.enter(account), account)
+    },
+    succeeds: (account: string) => model.circuit.succeed(model.circuit.enter(account)),
+    /** Whom of two accounts it lets through. */
+    admits: () => ['x', 'y'].filter((account) => model.circuit.admits(account)).join(''),
+  }
+}
+export type Process = ReturnType<typeof processOn>
+
+/** Has each tell what it has to tell, and learn of it. */
+export async function exchangeAll(...processes: Process[]): Promise<void> {
+  for (let round = 0; round < 3; round++) for (const { sharing } of processes) await sharing.refresh()
+}
+
+/** Three processes of one store. */
+export function processes(t: TestContext, circuit: object = {}): [Process, Process, Process] {
+  const store = new MemoryLineStateStore()
+  const next = () => processOn(t, new MemoryLineStateStore(store), circuit)
+  return [next(), next(), next()]
+}
