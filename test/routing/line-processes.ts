@@ -12,12 +12,12 @@ import { recordingLogger } from '../support/app-server.ts'
 /** How long a circuit is open, in milliseconds. */
 export const RESET_MS = 500
 
-function lineOf(circuit: object) {
+export function lineOf(circuit: object = {}, models: Record<string, string> = { m: 'u' }) {
   const [line] = loadConfig({
-    models: [{ id: 'm', kind: 'chat' }],
+    models: Object.keys(models).map((id) => ({ id, kind: 'chat' })),
     lines: [
       {
-        ...{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://localhost/v1', models: { m: 'u' } },
+        ...{ id: 'l', provider: 'p', protocol: 'openai', baseUrl: 'http://localhost/v1', models },
         circuit: { minimumCalls: 4, resetMs: RESET_MS, ...circuit },
       },
     ],
@@ -34,9 +34,11 @@ export function processOn(t: TestContext, store: LineStateStore, circuit: object
     sharing.close()
     await lines.close()
   })
-  const model = lines.stateOf(lineOf(circuit)).modelState('m')
+  const state = lines.stateOf(lineOf(circuit))
+  const model = state.modelState('m')
   return {
     sharing,
+    state,
     model,
     circuit: model.circuit,
     enter: (account: string) => model.circuit.enter(account),

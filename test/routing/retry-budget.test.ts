@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { RetryBudget } from '../../lib/routing/candidates/candidate.ts'
+import { loadConfig } from '../../lib/core/config/index.ts'
+import { chatCompletions, messages } from '../../lib/core/operations/index.ts'
+import { CandidateTable, RetryBudget } from '../../lib/routing/candidates/candidate.ts'
+import { LineRegistry } from '../../lib/routing/lines/line-registry.ts'
 import { RollingCounts } from '../../lib/routing/lines/rolling-counts.ts'
 
 /** Time that passes when a test says so. */
@@ -19,6 +22,26 @@ function called(budget: RetryBudget, times: number): void {
 }
 
 describe('the retries of a model', () => {
+  it('are shared by its endpoints, also when the catalogue has changed, and by no other model', () => {
+    const line = {
+      id: 'l',
+      provider: 'p',
+      protocol: 'openai',
+      baseUrl: 'http://localhost',
+      models: { m: 'u', n: 'u' },
+    }
+    const models = Object.keys(line.models).map((id) => ({ id, kind: 'chat' }))
+    const load = () => loadConfig({ models, lines: [line] }).catalog
+    const [catalog, changed] = [load(), load()]
+    const [model, other] = [...catalog.models.values()]
+    assert.ok(model && other)
+    const table = new CandidateTable(new LineRegistry())
+    const { budget } = table.of(catalog, model, chatCompletions)
+    assert.equal(table.of(catalog, model, messages).budget, budget)
+    assert.equal(table.of(changed, model, chatCompletions).budget, budget)
+    assert.notEqual(table.of(catalog, other, chatCompletions).budget, budget)
+  })
+
   it('are ten in a second, whatever the load', (t) => {
     const time = clock(t)
     const budget = new RetryBudget()

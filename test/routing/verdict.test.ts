@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { describe, it } from 'node:test'
+import type { RequestBody } from '../../lib/core/call/index.ts'
 import type { ErrorCode } from '../../lib/core/errors/index.ts'
+import type { Failure } from '../../lib/routing/attempt/failure.ts'
+import { verdict } from '../../lib/routing/candidates/verdict.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { exchange, gatewayFor, OPENAI } from '../support/exchange.ts'
 import { answerJson, chatAnswer, type ScriptedUpstream, startUpstream } from '../support/scripted-upstream.ts'
@@ -109,4 +112,72 @@ describe('the verdict after the last attempt', async () => {
       assert.deepEqual([entry.outcome, entry.error_code, entry.usage], ['failed', code, null])
     })
   }
+})
+
+describe('the refusal of a request by an upstream', () => {
+  const long = `a${'.b'.repeat(100)}`
+  const rows: [
+    name: string,
+    failure: Partial<Failure>,
+    body: object,
+    param: string | undefined,
+    message: RegExp,
+  ][] = [
+    ['of a member', { param: 'top_k' }, { top_k: 1 }, 'top_k', /does not accept top_k\./],
+    [
+      'of a part of a member',
+      { param: 'tools[0].name' },
+      { tools: [] },
+      'tools[0].name',
+      /accept tools\[0\]\.name\./,
+    ],
+    [
+      'of a member that the caller did not send',
+      { param: 'top_k' },
+      {},
+      undefined,
+      /accept a parameter of this/,
+    ],
+    ['of a member of every object', { param: 'toString' }, {}, undefined, /accept a parameter of this/],
+    ['of no member', {}, { a: 1 }, undefined, /accept a parameter of this/],
+    ['of a name that is none', { param: 'a b' }, { a: 1 }, undefined, /accept a parameter of this/],
+    [
+      'of a name with a word behind it',
+      { param: 'a.b <c>' },
+      { a: 1 },
+      undefined,
+      /accept a parameter of this/,
+    ],
+    ['of a name that is too long', { param: long }, { a: 1 }, undefined, /accept a parameter of this/],
+    [
+      'of the longest name',
+      { param: long.slice(0, 200) },
+      { a: 1 },
+      long.slice(0, 200),
+      /does not accept a\.b/,
+    ],
+    [
+      'of a previous response',
+      { code: 'not_found', param: 'previous_response_id' },
+      { previous_response_id: 'r' },
+      undefined,
+      /^The previous response is not stored any more\. Send the conversation as input instead\.$/,
+    ],
+    ['of something else that is gone', { code: 'not_found', param: 'file' }, { file: 'f' }, undefined, /./],
+  ]
+  for (const [name, members, json, param, message] of rows)
+    it(`names the member only if the caller sent it: ${name}`, () => {
+      const failure: Failure = {
+        code: 'invalid_request',
+        retryable: false,
+        fault: null,
+        detail: null,
+        ...members,
+      }
+      const refusal = verdict([failure], { json } as RequestBody)
+      assert.deepEqual([refusal.code, refusal.param], [failure.code, param])
+      assert.match(refusal.message, message)
+      const isGone = message.source.startsWith('^The previous')
+      assert.equal(/previous response is not stored/.test(refusal.message), isGone)
+    })
 })

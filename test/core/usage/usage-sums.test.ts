@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { CallLogEntry } from '../../../lib/core/call/index.ts'
+import { FineRows } from '../../../lib/core/usage/fine-rows.ts'
+import {
+  durationOf,
+  NOT_KNOWN,
+  shareOfCharge,
+  shareOfEntry,
+  type UsageShare,
+  UsageSums,
+} from '../../../lib/core/usage/usage-sums.ts'
+
+const HOUR_MS = 3_600_000
+
+const shareOf = (members: Partial<UsageShare> = {}): UsageShare => ({
+  ...shareOfCharge({ account: 'acme', key: 'k', amount: 0n, at: 5 * HOUR_MS, usage: NOT_KNOWN }),
+  ...members,
+})
+
+/** Sums of calls that took so long. */
+function took(...ms: number[]): UsageSums {
+  const sums = new UsageSums()
+  for (const durationMs of ms) sums.add(shareOf({ durationMs }))
+  return sums
+}
+
+const EVERYTHING = {
+  ...{ requests: 2, refused: 3, failed: 5, inputTokens: 7, cachedInputTokens: 11, outputTokens: 13 },
+  ...{ images: 17, seconds: 0.019, durationMs: 100, charged: 23n, cost: 29n },
+}
+
+describe('sums of usage', () => {
+  it('have all that a call adds, without it what was taken away, and with another sum both', () => {
+    const one = new UsageSums()
+    one.add(shareOf(EVERYTHING))
+    const { durations, ...counts } = one
+    assert.deepEqual(counts, {
+      ...{ requests: 2, refused: 3, failed: 5, inputTokens: 7, cachedInputTokens: 11, outputTokens: 13 },
+      ...{ images: 17, milliseconds: 19, charged: 23n, cost: 29n },
+    })
+    assert.deepEqual(durations, [2, ...Array(11).fill(0)])
+    const both = new UsageSums()
+    both.merge(one)
+    both.merge(one)
+    for (const [name, value] of Object.entries(counts)) {
+      const twice = typeof value === 'bigint' ? value * 2n : value * 2
+      assert.equal(both[name as keyof typeof counts], twice, name)
+    }
+    assert.equal(both.durations[0], 4)
+    for (let i = 0; i < 2; i++) both.add(shareOf(EVERYTHING), -1)
+    assert.deepEqual(both, new UsageSums())
+  })
+
+  for (const member of Object.keys(EVERYTHING) as (keyof typeof EVERYTHING)[])
+    it(`are empty only if nothing is in them: ${member}`, () => {
+      const sums = new UsageSums()
+      assert.equal(sums.isEmpty, true)
+      const requests = member === 'durationMs' ? 1 : 0
+      sums.add(shareOf({ requests, [member]: EVERYTHING[member] }))
+      assert.equal(sums.isEmpty, false)
+    })
+
+  it('have whole numbers, whatever a line reports', () => {
+    const sums = new UsageSums()
+    sums.add(
+      shareOf({
+        inputTokens: 1.6,
+        outputTokens: Number.NaN,
+        images: Number.POSITIVE_INFINITY,
+        seconds: 0.0014,
+      }),
+    )
+    assert.deepEqual([sums.inputTokens, sums.outputTokens, sums.images, sums.milliseconds], [2, 0, 0, 1])
+  })
+
+  it('count durations by ranges, to whose ends they belong', () => {
+    const ends = [100, 250, 500, 1000, 2000, 4000, 8000, 15_000, 30_000, 60_000, 300_000]
+    for (const [range, end] of ends.entries()) {
+      const { durations } = took(end, end + 1, end + 1)
+      assert.deepEqual([durations[range], durations[range + 1]], [1, 2], `${end} ms`)
+    }
+  })
+
+  const shares: [name: string, ms: number[], share: number, expected: number | null][] = [
+    ['no call', [], 0.5, null],
+    ['none of the calls', [90], 0, null],
+    ['half of a range', [90, 90], 0.5, 50],
+    ['all of a range', [90, 90], 1, 100],
+    ['a quarter of the second range', [90, 90, 240, 240, 240, 240], 0.5, 138],
+    ['a range behind an empty one', [90, 400], 1, 500],
+    ['the end of a range before an empty one', [90, 400], 0.5, 100],
+    ['a range without an end', [400_000, 400_000], 0.5, 450_000],
+  ]
+  for (const [name, ms, share, expected] of shares)
+    it(`tell how long a share of the calls took at most: ${name}`, () => {
+      assert.equal(durationOf(took(...ms).durations, share), expected)
+    })
+})
+
+const ENTRY = {
+  ...{ created_at: '2026-11-24T12:00:00.000Z', duration_ms: 120, account: 'acme', key: 'k', method: 'POST' },
+  ...{ model: 'm', outcome: 'completed', error_code: null, request: {}, idempotency_key: null },
+  ...{ routing: { attempts: [{ line: 'first' }, { line: 'l' }] }, usage: null, billing: null },
+} as unknown as CallLogEntry
+
+const entry = (members: object): CallLogEntry => ({ ...ENTRY, ...members }) as CallLogEntry
+const billing = (charged: string | null, reserved = '0') => ({ billing: { charged, reserved } })
+
+describe('the usage of a call without a charge', () => {
+  it('is that of its entry', () => {
+    const usage = { input_tokens: 1, cached_input_tokens: 2, output_tokens: 3, images: 4, seconds: 5 }
+    const tags = { team: 'search' }
+    assert.deepEqual(shareOfEntry(entry({ usage, user: 'ann', tags })), {
+      ...{ account: 'acme', key: 'k', model: 'm', line: 'l', user: 'ann', tags },
+      ...{ requests: 1, refused: 0, failed: 0, durationMs: 120, at: Date.UTC(2026, 10, 24, 12) },
+      ...{
+        inputTokens: 1,
+        cachedInputTokens: 2,
+        outputTokens: 3,
+        images: 4,
+        seconds: 5,
+        charged: 0n,
+        cost: 0n,
+      },
+    })
+  })
+
+  const rows: [name: string, members: object, expected: Partial<UsageShare> | undefined][] = [
+    [
+      'a model that may not exist',
+      { request: null, routing: null, outcome: 'refused' },
+      { model: null, line: null, refused: 1 },
+    ],
+    ['a model that a line was chosen for', { request: null }, { model: 'm', line: 'l' }],
+    [
+      'a refusal, with those like it',
+      { outcome: 'refused', repeats: 4 },
+      { requests: 5, refused: 5, failed: 0, durationMs: null },
+    ],
+    [
+      'a failure',
+      { outcome: 'failed', repeats: 1 },
+      { requests: 2, refused: 0, failed: 2, durationMs: null },
+    ],
+    [
+      'an answer that broke off',
+      { outcome: 'interrupted', error_code: 'upstream_error' },
+      { failed: 1, durationMs: null },
+    ],
+    [
+      'a caller who left',
+      { outcome: 'interrupted', error_code: 'client_closed_request' },
+      { failed: 0, durationMs: 120 },
+    ],
+    ['an answer that was ended', { outcome: 'interrupted' }, { failed: 0, durationMs: 120 }],
+    ['a look-up', { method: 'GET' }, undefined],
+    ['a look-up of a head', { method: 'HEAD' }, undefined],
+    ['a deletion', { method: 'DELETE' }, undefined],
+    ['a call of which nothing was run', { request: null, routing: null }, undefined],
+    ['a charge', billing('0.1'), undefined],
+    ['a look-up with a charge', { method: 'GET', ...billing('0.1') }, undefined],
+    ['a look-up that would have been charged', { method: 'GET', ...billing(null) }, { requests: 1 }],
+    ['a charge of nothing, of what was held', billing('0', '0.1'), undefined],
+    ['a charge of nothing, with a key against doubles', { ...billing('0'), idempotency_key: 'x' }, undefined],
+    ['a charge of nothing', billing('0'), { requests: 1 }],
+  ]
+  for (const [name, members, expected] of rows)
+    it(`counts each call once: ${name}`, () => {
+      const share = shareOfEntry(entry(members))
+      assert.equal(share === undefined, expected === undefined)
+      for (const [member, value] of Object.entries(expected ?? {}))
+        assert.equal(share?.[member as keyof UsageShare], value, member)
+    })
+})
+
+describe('the users and tags of an account', () => {
+  const of = (user: string | null, members: Partial<UsageShare> = {}) => shareOf({ user, ...members })
+  /** Whether a share is counted with its user. */
+  const isTold = (rows: FineRows, share: UsageShare) => rows.bounded(share) === share
+
+  it('are told apart up to a number in an hour, for each account and each hour', () => {
+    const rows = new FineRows(2)
+    assert.deepEqual(
+      ['ann', 'bob', 'cid', 'bob'].map((user) => isTold(rows, of(user))),
+      [true, true, false, true],
+    )
+    assert.deepEqual(rows.bounded(of('cid', { tags: { a: 'b' } })), of(null))
+    assert.equal(isTold(rows, of('cid', { account: 'globex' })), true)
+    assert.equal(isTold(rows, of('cid', { at: 6 * HOUR_MS })), true)
+    assert.equal(isTold(rows, of('cid', { at: 6 * HOUR_MS - 1 })), false)
+  })
+
+  it('count for each key, model and line, and with other tags', () => {
+    for (const other of [{ key: 'l' }, { model: 'n' }, { line: 'm' }, { tags: { a: 'c' } }]) {
+      const rows = new FineRows(1)
+      const first = of('ann', { tags: { a: 'b' } })
+      assert.deepEqual([isTold(rows, first), isTold(rows, { ...first, ...other })], [true, false])
+      assert.equal(isTold(rows, first), true)
+    }
+  })
+
+  it('are no more for calls without any', () => {
+    const rows = new FineRows(1)
+    for (const share of [of(null), of(null, { tags: {} }), of(null, { model: 'n' })])
+      assert.equal(isTold(rows, share), true)
+    assert.equal(isTold(rows, of(null, { tags: { a: 'b' } })), true)
+    assert.equal(isTold(rows, of('ann')), false)
+  })
+})
