@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { ROOT, SLICES } from './pages.ts'
 
 /** What slices hand to one another, and no user writes. */
-const WITHIN = ['HeldEndOptions', 'StreamReaderOptions', 'RecordKeeperOptions']
+const WITHIN = ['HeldEndOptions', 'StreamReaderOptions', 'RetryingWriterOptions']
 
 interface Options {
   readonly name: string

@@ -23,7 +23,7 @@ import { VideoLineClients } from './lines/line-clients.ts'
 import { toVideo } from './protocols/openai-video.ts'
 import { taskRoutes } from './task-routes.ts'
 import type { LineClients } from './tasks/line-client.ts'
-import { RecordKeeper } from './tasks/record-keeper.ts'
+import { RetryingWriter } from './tasks/retrying-writer.ts'
 import type { VideoTask } from './tasks/task.ts'
 import { TaskService } from './tasks/task-service.ts'
 import type { TaskStore } from './tasks/task-store.ts'
@@ -100,7 +100,7 @@ export function videoEndpoints(options: VideoEndpointsOptions): VideoEndpoints {
   const secretsOf = (secret: VideoEndpointsOptions['urlSigningSecret']) => [secret ?? random].flat()
   const signer = new UrlSigner(secretsOf(options.urlSigningSecret), signedForMs)
   const clients = new VideoLineClients(lines, logger)
-  const records = new RecordKeeper({ logger })
+  const records = new RetryingWriter({ logger })
   const deps: CreateDeps = {
     tasks,
     records,

@@ -22,7 +22,7 @@ export {
   type TaskClaims,
   type TaskMoney,
 } from './tasks/memory-task-store.ts'
-export { RecordKeeper, type RecordKeeperOptions } from './tasks/record-keeper.ts'
+export { RetryingWriter, type RetryingWriterOptions } from './tasks/retrying-writer.ts'
 export {
   FORGOTTEN_MS,
   isFinished,

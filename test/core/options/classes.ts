@@ -215,7 +215,7 @@ export const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'MemoryLimitStore',
   'MemoryLineStateStore',
   'MemoryUsageStore',
-  'RecordKeeper',
+  'RetryingWriter',
   'ReplayError',
   'SharedEntries',
   'SqliteError',

@@ -1,4 +1,4 @@
-import { type CreatedTask, RecordKeeper, type TaskIntent } from '../../../lib/endpoints/video/index.ts'
+import { type CreatedTask, RetryingWriter, type TaskIntent } from '../../../lib/endpoints/video/index.ts'
 import { openDatabase, SqlIdempotencyStore, SqlTaskStore } from '../../../lib/stores/sql/index.ts'
 import { created } from '../../contracts/task-samples.ts'
 
@@ -9,7 +9,7 @@ import { created } from '../../contracts/task-samples.ts'
 
 const [url, line] = process.argv.slice(2) as [string, string]
 const db = await openDatabase(url)
-const [store, claims, records] = [new SqlTaskStore(db), new SqlIdempotencyStore(db), new RecordKeeper()]
+const [store, claims, records] = [new SqlTaskStore(db), new SqlIdempotencyStore(db), new RetryingWriter()]
 
 for await (const chunk of process.stdin) {
   const intent = JSON.parse(String(chunk), (name, value: unknown) =>

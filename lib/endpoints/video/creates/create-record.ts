@@ -3,7 +3,7 @@ import { GatewayError } from '../../../core/errors/index.ts'
 import type { Budgets } from '../../../ledger/index.ts'
 import type { CreateOutcome } from '../tasks/line-client.ts'
 import { acceptedTask, intendedTask } from '../tasks/new-task.ts'
-import type { RecordKeeper } from '../tasks/record-keeper.ts'
+import type { RetryingWriter } from '../tasks/retrying-writer.ts'
 import { inTime } from '../tasks/store-wait.ts'
 import type { TaskIntent, VideoTask } from '../tasks/task.ts'
 import type { CreatedTask, Intended, TaskStore } from '../tasks/task-store.ts'
@@ -13,7 +13,7 @@ import { type IntentGate, NotBegun } from './intent-gate.ts'
 export interface RecordDeps {
   readonly tasks: TaskStore
   /** Writes the results of creates. */
-  readonly records: RecordKeeper
+  readonly records: RetryingWriter
   readonly gate: IntentGate
   readonly budgets: Pick<Budgets, 'matching' | 'refusal'> | undefined
 }
@@ -28,7 +28,7 @@ type Unknown = Extract<CreateOutcome, { kind: 'unknown' }>
 export class CreateRecord {
   readonly #call: Call
   readonly #tasks: TaskStore
-  readonly #records: RecordKeeper
+  readonly #records: RetryingWriter
   readonly #gate: IntentGate
   readonly #budgets: RecordDeps['budgets']
   /** Set while the store may have a row for it. */

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { within } from '../../../core/time-limit/index.ts'
 
-/** Options of {@link RecordKeeper}. Times are milliseconds. */
-export interface RecordKeeperOptions {
+/** Options of {@link RetryingWriter}. Times are milliseconds. */
+export interface RetryingWriterOptions {
   /** How long a call waits for its record. Defaults to 1500. */
   waitMs?: number
   /** How long to wait after a failure before the next try. Defaults to 1000. */
@@ -17,18 +17,18 @@ export interface RecordKeeperOptions {
  * process ends is lost; its intent then counts as unresolved.
  *
  * @example
- * const records = new RecordKeeper({ logger })
+ * const records = new RetryingWriter({ logger })
  * const task = await records.write('created', id, () => store.created(id, created, Date.now()))
  * if (task === 'late') throw call.refuse('billing_unavailable')
  */
-export class RecordKeeper {
+export class RetryingWriter {
   readonly #waitMs: number
   readonly #retryMs: number
   readonly #logger: Logger
   readonly #open = new Map<Promise<unknown>, { readonly what: string; readonly task: string }>()
   readonly #closing = new AbortController()
 
-  constructor({ waitMs = 1500, retryMs = 1000, logger }: RecordKeeperOptions = {}) {
+  constructor({ waitMs = 1500, retryMs = 1000, logger }: RetryingWriterOptions = {}) {
     this.#waitMs = waitMs
     this.#retryMs = retryMs
     this.#logger = quietLogger(logger)

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { RecordKeeper } from '../../../lib/endpoints/video/index.ts'
+import { RetryingWriter } from '../../../lib/endpoints/video/index.ts'
 import { until } from '../../support/until.ts'
 import { KeptLog } from './settler-run.ts'
 
 describe('a record of what became of a create', () => {
   it('is answered when the store answers', async () => {
-    const records = new RecordKeeper({ logger: new KeptLog() })
+    const records = new RetryingWriter({ logger: new KeptLog() })
     assert.equal(await records.write('created', 'video_1', async () => 'task'), 'task')
     assert.equal(records.pending, 0)
     await records.close()
@@ -14,7 +14,7 @@ describe('a record of what became of a create', () => {
 
   it('is tried again until the store answers, and told of once', async () => {
     const logger = new KeptLog()
-    const records = new RecordKeeper({ logger, retryMs: 1 })
+    const records = new RetryingWriter({ logger, retryMs: 1 })
     let failures = 0
     const operation = async () => {
       if (++failures <= 3) throw new Error('connection refused')
@@ -26,7 +26,7 @@ describe('a record of what became of a create', () => {
   })
 
   it('that comes too late for its call is written all the same', async () => {
-    const records = new RecordKeeper({ logger: new KeptLog(), waitMs: 5, retryMs: 1 })
+    const records = new RetryingWriter({ logger: new KeptLog(), waitMs: 5, retryMs: 1 })
     const { promise, resolve } = Promise.withResolvers<string>()
     assert.equal(await records.write('created', 'video_1', () => promise), 'late')
     assert.equal(records.pending, 1)
@@ -36,7 +36,7 @@ describe('a record of what became of a create', () => {
 
   it('that is never written is told to the log at the end', async () => {
     const logger = new KeptLog()
-    const records = new RecordKeeper({ logger, waitMs: 1, retryMs: 1 })
+    const records = new RetryingWriter({ logger, waitMs: 1, retryMs: 1 })
     const failing = () => Promise.reject(new Error('connection refused'))
     assert.equal(await records.write('withdraw', 'video_1', failing), 'late')
     await records.close(10)
