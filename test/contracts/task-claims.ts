@@ -38,7 +38,7 @@ export function taskClaimsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await claims.renew([claim], NOON + 60_000), [true])
       await claims.release(claim)
       assert.equal((await standing(claim.id, NOON + 1000 * HOUR))?.state, 'running')
-      await first().doubt(intent.id, NOON)
+      await first().markUnresolved(intent.id, NOON)
       await claims.prune(NOON + 1000 * HOUR, 1000)
       assert.equal((await standing(claim.id, NOON + 1000 * HOUR))?.owner, claim.owner)
     })
@@ -73,7 +73,7 @@ export function taskClaimsContract(tested: () => TasksUnderTest): void {
     it('counts as used when a task in doubt is given up', async () => {
       const { claim, intent } = await claimed()
       await intended(first(), intent)
-      await first().doubt(intent.id, NOON)
+      await first().markUnresolved(intent.id, NOON)
       await first().expire(NOON + 1, NOON + 48 * HOUR, NOON + 72 * HOUR, 1000)
       const kept = await standing(claim.id, NOON + 72 * HOUR - 1)
       assert.deepEqual([kept?.owner, kept?.state], [claim.owner, 'completed'])

@@ -141,7 +141,7 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
       const price = { ...PRICE, perSecond: 7n }
       const target = { line: 'line-b', upstreamModel: 'seedance', price, answerBy: NOON + 90_000 }
       assert.equal(await first().redirect(intent.id, target), true)
-      assert.deepEqual(await idsOf(first().doubtUnanswered(NOON + 89_999, 1000), intent.id), [])
+      assert.deepEqual(await idsOf(first().markUnanswered(NOON + 89_999, 1000), intent.id), [])
       const task = await first().created(intent.id, created(), NOON)
       assert.deepEqual([task?.line, task?.upstreamModel, task?.price], ['line-b', 'seedance', price])
       assert.equal(await first().redirect(intent.id, target), false, 'it is somewhere already')
@@ -197,10 +197,10 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
       const who = await payer(tested(), 1000n)
       const intent = intentOf(who, { createdAt: NOON + HOUR })
       await intended(first(), intent)
-      assert.deepEqual(await idsOf(first().doubtUnanswered(intent.answerBy - 1, 1000), intent.id), [])
+      assert.deepEqual(await idsOf(first().markUnanswered(intent.answerBy - 1, 1000), intent.id), [])
       const both = await Promise.all([
-        idsOf(first().doubtUnanswered(intent.answerBy, 1000), intent.id),
-        idsOf(other().doubtUnanswered(intent.answerBy, 1000), intent.id),
+        idsOf(first().markUnanswered(intent.answerBy, 1000), intent.id),
+        idsOf(other().markUnanswered(intent.answerBy, 1000), intent.id),
       ])
       assert.deepEqual(both.flat(), [intent.id])
       assert.equal((await first().find(who.account, intent.id))?.state, 'unresolved')
@@ -212,11 +212,11 @@ export function taskCreatesContract(tested: () => TasksUnderTest): void {
       const who = await payer(tested(), 1000n)
       const intent = intentOf(who)
       await intended(first(), intent)
-      await first().doubt(intent.id, NOON)
+      await first().markUnresolved(intent.id, NOON)
       assert.equal((await first().created(intent.id, created(), NOON + 1))?.state, 'queued')
-      await first().doubt(intent.id, NOON)
+      await first().markUnresolved(intent.id, NOON)
       assert.equal((await first().find(who.account, intent.id))?.state, 'queued', 'there is no doubt now')
-      assert.deepEqual(await idsOf(first().doubtUnanswered(NOON + HOUR, 1000), intent.id), [])
+      assert.deepEqual(await idsOf(first().markUnanswered(NOON + HOUR, 1000), intent.id), [])
     })
 
     it('whose answer comes after it was given up changes nothing', async () => {

@@ -134,7 +134,7 @@ export function taskEndsContract(tested: () => TasksUnderTest): void {
       ]
       const young = await taken(first(), who, { createdAt: NOON + 1 })
       await first().observe(running.id, { state: 'running' }, NOON)
-      await first().doubt(doubtful.id, NOON)
+      await first().markUnresolved(doubtful.id, NOON)
       await first().observe(done.id, { state: 'succeeded' }, NOON)
       const both = await Promise.all([
         first().expire(NOON + 1, NOON + 48 * HOUR, NOON + 72 * HOUR, 1000),

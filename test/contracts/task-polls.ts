@@ -39,13 +39,13 @@ export function taskPollsContract(tested: () => TasksUnderTest): void {
       assert.deepEqual(await claim(who, 'p', LATER + 4999), [])
       assert.deepEqual(await claim(who, 'p', LATER + 5000), [id])
 
-      await first().putOff(id, { owner: 'q', next: LATER })
+      await first().postpone(id, { owner: 'q', next: LATER })
       assert.deepEqual(await claim(who, 'q', LATER + 5000), [], 'q has it no more')
       await first().observe(id, { state: 'running' }, LATER, { owner: 'q', next: LATER })
       assert.deepEqual(await claim(who, 'q', LATER + 5000), [])
       await first().observe(id, { state: 'running' }, LATER)
       assert.deepEqual(await claim(who, 'q', LATER + 5000), [], 'a caller’s own poll frees nothing')
-      await first().putOff(id, { owner: 'p', next: LATER + 7000 })
+      await first().postpone(id, { owner: 'p', next: LATER + 7000 })
       assert.deepEqual(await claim(who, 'q', LATER + 7000), [id])
     })
 
@@ -55,7 +55,7 @@ export function taskPollsContract(tested: () => TasksUnderTest): void {
       await claim(who)
       await first().observe(one.id, { state: 'failed' }, LATER, { owner: 'p', next: LATER })
       await first().expire(NOON + 1, LATER, LATER, 1000)
-      await first().putOff(two.id, { owner: 'p', next: LATER })
+      await first().postpone(two.id, { owner: 'p', next: LATER })
       assert.deepEqual(await claim(who, 'p', LATER + 48 * HOUR), [])
     })
 

@@ -160,7 +160,7 @@ interface Change {
 
 async function inDoubt({ videoTasks }: AdminServer) {
   const task = await intended(videoTasks, intentOf(WHO))
-  await videoTasks.doubt(task.id, NOON)
+  await videoTasks.markUnresolved(task.id, NOON)
   return task
 }
 

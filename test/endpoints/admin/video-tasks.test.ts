@@ -31,7 +31,7 @@ it('shows those who run the service the videos that are under way, in doubt and 
   const { store, ask, close } = await serveTasks()
   t.after(close)
   const doubtful = await intended(store, intentOf(WHO, { createdAt: NOON }))
-  await store.doubt(doubtful.id, NOON + 60_000)
+  await store.markUnresolved(doubtful.id, NOON + 60_000)
   const over = await taken(store, WHO, { createdAt: NOON + 1 })
   await store.observe(over.id, { state: 'succeeded' }, NOON + 2)
   const failed = await taken(store, WHO, { createdAt: NOON + 2 })

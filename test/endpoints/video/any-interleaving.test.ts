@@ -12,7 +12,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ op: fc.constant('created' as const), at, which }) },
   {
     weight: 2,
-    arbitrary: fc.record({ op: fc.constantFrom('withdraw' as const, 'doubt' as const), at, which }),
+    arbitrary: fc.record({ op: fc.constantFrom('withdraw' as const, 'markUnresolved' as const), at, which }),
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('remove' as const), at, which }) },
   {
@@ -37,7 +37,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.record({ op: fc.constantFrom('crash' as const, 'doubtUnanswered' as const), at }),
+    arbitrary: fc.record({ op: fc.constantFrom('crash' as const, 'markUnanswered' as const), at }),
   },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('pass' as const), minutes: fc.nat(12) }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('expire' as const), at, minutes: fc.nat(20) }) },

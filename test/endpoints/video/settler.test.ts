@@ -194,10 +194,10 @@ describe('the settler', () => {
         return store.claimDue(...asked)
       },
       prune: async () => 0,
-      doubtUnanswered: async () => [],
+      markUnanswered: async () => [],
       expire: async () => [],
       observe: (...asked: Parameters<TaskStore['observe']>) => store.observe(...asked),
-      putOff: (...asked: Parameters<TaskStore['putOff']>) => store.putOff(...asked),
+      postpone: (...asked: Parameters<TaskStore['postpone']>) => store.postpone(...asked),
     })
     const logger = new KeptLog()
     settlerOn(t, faulty, new ScriptedLine(() => answered({ state: 'succeeded' })), { logger })

@@ -15,9 +15,9 @@ import {
 /** Something that happens to two processes on one store. */
 export type Step =
   | { op: 'intend'; at: number; seconds: number }
-  | { op: 'created' | 'withdraw' | 'doubt' | 'remove'; at: number; which: number }
+  | { op: 'created' | 'withdraw' | 'markUnresolved' | 'remove'; at: number; which: number }
   | { op: 'observe'; at: number; which: number; state: ObservedState | 'missing'; seconds: number }
-  | { op: 'crash' | 'doubtUnanswered'; at: number }
+  | { op: 'crash' | 'markUnanswered'; at: number }
   | { op: 'pass'; minutes: number }
   | { op: 'expire'; at: number; minutes: number }
   | { op: 'lease'; amount: number }
@@ -86,9 +86,9 @@ export class TaskWorld {
         if (task.state === 'intended' || task.state === 'unresolved') this.#drop(task)
         return
       }
-      case 'doubt': {
+      case 'markUnresolved': {
         const task = this.#find(step.which)
-        if (task) await this.#store(step.at).doubt(task.id, this.#now)
+        if (task) await this.#store(step.at).markUnresolved(task.id, this.#now)
         if (task?.state === 'intended') task.state = 'unresolved'
         return
       }
@@ -107,8 +107,8 @@ export class TaskWorld {
       case 'crash':
         for (const task of this.#known) if (task.by === step.at) task.by = null
         return
-      case 'doubtUnanswered': {
-        await this.#store(step.at).doubtUnanswered(this.#now, 1000)
+      case 'markUnanswered': {
+        await this.#store(step.at).markUnanswered(this.#now, 1000)
         for (const task of this.#known) {
           if (task.state === 'intended' && task.createdAt + MINUTE <= this.#now) task.state = 'unresolved'
         }

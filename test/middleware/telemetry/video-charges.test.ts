@@ -95,7 +95,7 @@ test('nor is one of which an operator has told before its line did', async () =>
   videos.follow({}, (_model, amount) => noted.push(amount))
   const store = videos.watching(new MemoryTaskStore({ money: ledger.holds }))
   const { id } = await intended(store, intentOf({ account: 'acme', key: 'key_acme' }))
-  await store.doubt(id, NOON)
+  await store.markUnresolved(id, NOON)
   const origin = { requestId: newRequestId(NOON), actor: 'Ada', at: NOON }
   await store.resolve(id, { outcome: 'charged', amount: 40n }, origin)
   await store.created(id, created(), NOON + 1)

@@ -162,7 +162,7 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
     })
     takes(1, 'a create in doubt', async () => {
       const { id } = await intended()
-      return () => new SqlTaskStore(db).doubt(id, NOW)
+      return () => new SqlTaskStore(db).markUnresolved(id, NOW)
     })
     takes(3, 'a video that is done, with its charge and its entry', async () => {
       const { id } = await taken()

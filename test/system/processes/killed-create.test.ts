@@ -90,7 +90,7 @@ for (const { name, skip, url: databaseUrl } of BACKENDS) {
       // Half a minute later nobody expects an answer any more.
       const late = intent.answerBy
       assert.deepEqual(
-        (await store.doubtUnanswered(late, 10)).map(({ id }) => id),
+        (await store.markUnanswered(late, 10)).map(({ id }) => id),
         [intent.id],
       )
       const unresolved = await store.list({ states: ['unresolved'] }, { order: 'newest', limit: 10 })

@@ -58,7 +58,7 @@ export class CreateCall {
     if (outcome.kind === 'accepted') return this.#record.accepted(chosen, outcome, answerOf)
     // `submit` throws if the last line has refused; this is for the types.
     if (outcome.kind === 'refused') throw new GatewayError(outcome.code)
-    throw await this.#record.doubtful(chosen, outcome)
+    throw await this.#record.unresolved(chosen, outcome)
   }
 
   async #submit() {

@@ -142,7 +142,7 @@ export class CreateRecord {
   }
 
   /** Records that it is unknown whether a line accepted the create. */
-  async doubtful({ line }: ChosenLine, { code, detail }: Unknown): Promise<GatewayError> {
+  async unresolved({ line }: ChosenLine, { code, detail }: Unknown): Promise<GatewayError> {
     const call = this.#call
     const intent = this.#intent as TaskIntent
     call.logger.warn(
@@ -150,7 +150,9 @@ export class CreateRecord {
       'video: it is unknown whether the line accepted a create; its money stays held',
     )
     // Without this write, the intent becomes unresolved when its time is up.
-    await this.#records.write('doubt', intent.id, () => this.#tasks.doubt(intent.id, Date.now()))
+    await this.#records.write('markUnresolved', intent.id, () =>
+      this.#tasks.markUnresolved(intent.id, Date.now()),
+    )
     return call.refuse(code)
   }
 

@@ -155,9 +155,9 @@ export class MemoryTaskStore implements TaskStore {
     if (kept.claim) this.#claims?.free(kept.claim)
   }
 
-  async doubt(id: string, at: number): Promise<void> {
+  async markUnresolved(id: string, at: number): Promise<void> {
     const kept = this.#kept.get(id)
-    if (kept?.task.state === 'intended') this.#doubt(kept, at)
+    if (kept?.task.state === 'intended') this.#markUnresolved(kept, at)
   }
 
   async observe(
@@ -222,14 +222,14 @@ export class MemoryTaskStore implements TaskStore {
     })
   }
 
-  async putOff(id: string, { owner, next }: PollAgain): Promise<void> {
+  async postpone(id: string, { owner, next }: PollAgain): Promise<void> {
     const kept = this.#kept.get(id)
     if (kept?.pollOwner === owner) Object.assign(kept, { pollAt: next, pollOwner: null })
   }
 
-  async doubtUnanswered(now: number, limit: number): Promise<VideoTask[]> {
+  async markUnanswered(now: number, limit: number): Promise<VideoTask[]> {
     const late = this.#kept.unfinished().filter(({ answerBy }) => answerBy !== null && answerBy <= now)
-    return late.slice(0, limit).map((kept) => this.#doubt(kept, now))
+    return late.slice(0, limit).map((kept) => this.#markUnresolved(kept, now))
   }
 
   async expire(createdBefore: number, at: number, keepUntil: number, limit: number): Promise<VideoTask[]> {
@@ -260,7 +260,7 @@ export class MemoryTaskStore implements TaskStore {
     this.#kept.finish(kept)
   }
 
-  #doubt(kept: TaskRow, at: number): VideoTask {
+  #markUnresolved(kept: TaskRow, at: number): VideoTask {
     kept.task = { ...kept.task, state: 'unresolved', updatedAt: at }
     kept.answerBy = null
     return kept.task

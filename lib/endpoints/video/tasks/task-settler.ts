@@ -151,7 +151,7 @@ export class TaskSettler {
       if (outcome.kind === 'away') {
         const { retryAfterMs = 0 } = outcome
         const handedBack = this.#closing.signal.aborted
-        await this.#store.putOff(task.id, {
+        await this.#store.postpone(task.id, {
           owner,
           next: handedBack ? now : Math.max(next, now + retryAfterMs),
         })
@@ -188,7 +188,7 @@ export class TaskSettler {
   async #upkeep(): Promise<void> {
     const now = Date.now()
     if (now - this.#upkeepAt < UPKEEP_MS && now >= this.#upkeepAt) return
-    for (const { id, requestId, account, line } of await this.#store.doubtUnanswered(now, UPKEEP_TASKS)) {
+    for (const { id, requestId, account, line } of await this.#store.markUnanswered(now, UPKEEP_TASKS)) {
       this.#logger.warn(
         { task: id, requestId, account, line },
         'nobody knows whether this line took a video task: its create was not answered, or its process died',

@@ -90,7 +90,7 @@ export interface PollAgain {
  * since the epoch, so that a store has no clock.
  *
  * A create begins with `intend`. Then the request is sent, and its result is recorded: `created` if the line accepted
- * it, `withdraw` if it surely did not, `doubt` if that is unknown. If a line refuses and another is tried, `redirect`
+ * it, `withdraw` if it surely did not, `markUnresolved` if that is unknown. If a line refuses and another is tried, `redirect`
  * comes first.
  */
 export interface TaskStore {
@@ -128,7 +128,7 @@ export interface TaskStore {
   withdraw(id: string): Promise<void>
 
   /** Sets a task to `unresolved`, because it is unknown whether the line accepted the create. Its money stays held. */
-  doubt(id: string, at: number): Promise<void>
+  markUnresolved(id: string, at: number): Promise<void>
 
   /**
    * Applies what a line reported about a task. If the task ends with it, it is charged or its hold is released. A
@@ -161,12 +161,12 @@ export interface TaskStore {
 
   /**
    * Claims tasks whose poll is due, those that are due longest first. No other process gets them until `until`, or
-   * until they are observed or put off.
+   * until they are observed or postponed.
    */
   claimDue(claim: PollClaim): Promise<readonly VideoTask[]>
 
   /** Ends a claim without an observation, if it is still this owner's. */
-  putOff(id: string, again: PollAgain): Promise<void>
+  postpone(id: string, again: PollAgain): Promise<void>
 
   /**
    * Sets intents whose create was not answered in time to `unresolved`: their process died, or did not record the
@@ -174,7 +174,7 @@ export interface TaskStore {
    *
    * @returns the tasks that were changed, at most `limit`.
    */
-  doubtUnanswered(now: number, limit: number): Promise<readonly VideoTask[]>
+  markUnanswered(now: number, limit: number): Promise<readonly VideoTask[]>
 
   /**
    * Ends tasks that were created before a time and have not ended: each becomes `expired` and its hold is released. The

@@ -169,7 +169,7 @@ export class TaskCreates {
     })
   }
 
-  async doubt(id: string, at: number): Promise<void> {
+  async markUnresolved(id: string, at: number): Promise<void> {
     await this.#db
       .updateTable('video_tasks')
       .set({ state: 'unresolved', answer_by: null, updated_at: BigInt(at) })
@@ -178,7 +178,7 @@ export class TaskCreates {
       .execute()
   }
 
-  async doubtUnanswered(now: number, limit: number): Promise<VideoTask[]> {
+  async markUnanswered(now: number, limit: number): Promise<VideoTask[]> {
     const unanswered = this.#db
       .selectFrom('video_tasks')
       .select('id')

@@ -57,7 +57,7 @@ export class TaskPolls {
     return rows.map(toTask)
   }
 
-  async putOff(id: string, { owner, next }: PollAgain): Promise<void> {
+  async postpone(id: string, { owner, next }: PollAgain): Promise<void> {
     await this.#db
       .updateTable('video_tasks')
       .set({ poll_at: BigInt(next), poll_owner: null })

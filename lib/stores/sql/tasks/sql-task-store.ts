@@ -66,8 +66,8 @@ export class SqlTaskStore implements TaskStore {
     return this.#creates.withdraw(id)
   }
 
-  async doubt(id: string, at: number): Promise<void> {
-    await this.#creates.doubt(id, at)
+  async markUnresolved(id: string, at: number): Promise<void> {
+    await this.#creates.markUnresolved(id, at)
   }
 
   observe(id: string, observation: Observation, at: number, poll?: PollAgain): Promise<Observed | undefined> {
@@ -111,12 +111,12 @@ export class SqlTaskStore implements TaskStore {
     return this.#polls.claimDue(claim)
   }
 
-  putOff(id: string, again: PollAgain): Promise<void> {
-    return this.#polls.putOff(id, again)
+  postpone(id: string, again: PollAgain): Promise<void> {
+    return this.#polls.postpone(id, again)
   }
 
-  doubtUnanswered(now: number, limit: number): Promise<readonly VideoTask[]> {
-    return this.#creates.doubtUnanswered(now, limit)
+  markUnanswered(now: number, limit: number): Promise<readonly VideoTask[]> {
+    return this.#creates.markUnanswered(now, limit)
   }
 
   async expire(
