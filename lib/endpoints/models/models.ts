@@ -5,12 +5,7 @@ import { type CatalogSource, catalogFrom, neededCatalog } from '../../core/catal
 import { protocolRouter } from '../../core/json-api/new-router.ts'
 import { aFunction, anObject, checkOptions } from '../../core/options/index.ts'
 import { checkedFunction } from '../../core/own-functions/index.ts'
-
-/** The model that is asked about, and the account that asks. */
-export interface LineLook {
-  readonly model: string
-  readonly account: string | undefined
-}
+import type { LineView } from '../../routing/lines/line-status.ts'
 
 /** Options of {@link modelRoutes}. */
 export interface ModelRoutesOptions {
@@ -24,7 +19,7 @@ export interface ModelRoutesOptions {
    * others use the line. `LineRegistry.outline` includes the circuit state; `figures`, for operators, the load.
    * Defaults to the line's id, provider, protocol and region.
    */
-  lineStatus?: (line: Line, view: LineLook) => object
+  lineStatus?: (line: Line, view: LineView) => object
 }
 
 /**

@@ -69,7 +69,7 @@ export interface LineReading {
   readonly circuitChanges: Readonly<Record<CircuitState, number>>
 }
 
-/** The caller and the model that a line is looked at for. */
+/** The model that a line is shown for, and the account that it is shown to. */
 export interface LineView {
   readonly model: string
   readonly account: string | undefined
