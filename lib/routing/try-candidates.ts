@@ -8,7 +8,7 @@ import { filterCandidates, noCandidateError, unavailable } from './candidates/fi
 import type { RoutingSettings } from './candidates/routing-options.ts'
 import { orderCandidates, STRATEGIES } from './candidates/strategies.ts'
 import { verdict } from './candidates/verdict.ts'
-import type { Ticket } from './lines/circuit.ts'
+import type { CircuitEntry } from './lines/circuit.ts'
 
 /** The body of a call that is passed on unread: a refusal can name no member of it. */
 const UNREAD_BODY: RequestBody = { raw: Buffer.alloc(0), json: {} }
@@ -63,8 +63,8 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
   #deadline = Infinity
   #failures: Failure[] | undefined
   #fault: Untranslatable | undefined
-  #lineTicket: Ticket = 0
-  #modelTicket: Ticket = 0
+  #lineEntry: CircuitEntry = 0
+  #modelEntry: CircuitEntry = 0
   /** What the circuits were told of the running attempt. */
   #reported: 'nothing' | 'success' | 'all' = 'all'
 
@@ -102,8 +102,8 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
     try {
       const candidate = this.#choose()
       if (candidate) {
-        this.#lineTicket = candidate.state.circuit.enter(this.#account)
-        this.#modelTicket = candidate.modelState.circuit.enter(this.#account)
+        this.#lineEntry = candidate.state.circuit.enter(this.#account)
+        this.#modelEntry = candidate.modelState.circuit.enter(this.#account)
         this.#reported = 'nothing'
         this.#call.prove()
         attempt = this.#policy.attempt(candidate, this, this.#deadline, this.#ordered)
@@ -120,8 +120,8 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
     if (this.#reported !== 'nothing') return
     this.#reported = 'success'
     const { state, modelState } = this.#candidate
-    state.circuit.succeed(this.#lineTicket)
-    modelState.circuit.succeed(this.#modelTicket)
+    state.circuit.succeed(this.#lineEntry)
+    modelState.circuit.succeed(this.#modelEntry)
     modelState.answered()
   }
 
@@ -224,14 +224,14 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
     if (reported === 'all') return
     this.#reported = 'all'
     const { state, modelState } = this.#candidate
-    if (reported === 'success') modelState.circuit.failLate(this.#modelTicket, this.#account)
+    if (reported === 'success') modelState.circuit.failLate(this.#modelEntry, this.#account)
     else if (fault === 'line') {
-      state.circuit.fail(this.#lineTicket, this.#account)
-      modelState.circuit.skip(this.#modelTicket)
+      state.circuit.fail(this.#lineEntry, this.#account)
+      modelState.circuit.skip(this.#modelEntry)
     } else {
       // It could be reached, and takes our key.
-      state.circuit.succeed(this.#lineTicket)
-      modelState.circuit.fail(this.#modelTicket, this.#account)
+      state.circuit.succeed(this.#lineEntry)
+      modelState.circuit.fail(this.#modelEntry, this.#account)
     }
   }
 
@@ -243,8 +243,8 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
     if (this.#reported !== 'nothing') return
     this.#reported = 'all'
     const { state, modelState } = this.#candidate
-    if (isReached) state.circuit.succeed(this.#lineTicket)
-    else state.circuit.skip(this.#lineTicket)
-    modelState.circuit.skip(this.#modelTicket)
+    if (isReached) state.circuit.succeed(this.#lineEntry)
+    else state.circuit.skip(this.#lineEntry)
+    modelState.circuit.skip(this.#modelEntry)
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { Circuit, type Ticket } from '../../lib/routing/lines/circuit.ts'
+import { Circuit, type CircuitEntry } from '../../lib/routing/lines/circuit.ts'
 
 const SETTINGS = { errorPercent: 50, minimumCalls: 3, windowMs: 10_000, resetMs: 1000 }
 
@@ -11,7 +11,7 @@ function circuitOn(t: TestContext, settings = SETTINGS) {
   t.mock.method(performance, 'now', () => now)
   const circuit = new Circuit(settings)
   t.after(() => circuit.close())
-  const enter = (account: string): Ticket => {
+  const enter = (account: string): CircuitEntry => {
     assert.ok(circuit.admits(account), `${account} is let through`)
     return circuit.enter(account)
   }
@@ -128,14 +128,14 @@ describe('circuits, whatever several accounts do', () => {
     }
     const { circuit, pass } = circuitOn(t)
     // One account does anything; the others succeed whenever they are let through.
-    const running: Ticket[] = []
+    const running: CircuitEntry[] = []
     for (let i = 0; i < 5000; i++) {
       if (circuit.admits('x') && random(2) === 0) running.push(circuit.enter('x'))
-      const ticket = running.splice(random(running.length || 1), 1)[0]
-      if (ticket !== undefined) {
-        if (random(4) > 0) circuit.fail(ticket, 'x')
-        else if (random(2) === 0) circuit.skip(ticket)
-        else circuit.succeed(ticket)
+      const entry = running.splice(random(running.length || 1), 1)[0]
+      if (entry !== undefined) {
+        if (random(4) > 0) circuit.fail(entry, 'x')
+        else if (random(2) === 0) circuit.skip(entry)
+        else circuit.succeed(entry)
       }
       if (random(5) === 0) pass(random(400))
       assert.ok(circuit.admits('y'), `step ${i}: ${circuit.state}`)

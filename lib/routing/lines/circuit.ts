@@ -4,8 +4,8 @@ import type { CircuitLink, CircuitOpening, FailureCounts } from './circuit-link.
 import { FailureWindow } from './failure-window.ts'
 import { mayFollow, Probe } from './probe.ts'
 
-/** What `enter` gives out: the epoch of the circuit, or the probe that the attempt is. */
-export type Ticket = number | Probe
+/** What `enter` returns: the epoch of the circuit, or the probe that the attempt is. */
+export type CircuitEntry = number | Probe
 
 /**
  * The circuit of a line, or of one model on a line, as this process sees it. opossum keeps the state and its timer: a circuit
@@ -111,7 +111,7 @@ export class Circuit {
   }
 
   /** Lets an attempt through, for which `admits` has just returned true. */
-  enter(account: string): Ticket {
+  enter(account: string): CircuitEntry {
     if (!this.#breaker) return this.#epoch
     const state = this.stateFor(account)
     if (state !== 'half_open' || this.#last) return this.#epoch
@@ -125,34 +125,34 @@ export class Circuit {
   }
 
   /** Counts an attempt that the line answered well, up to its first output. */
-  succeed(ticket: Ticket): void {
-    if (typeof ticket === 'number') {
-      if ((!this.#breaker || this.state === 'closed') && ticket === this.#epoch)
+  succeed(entry: CircuitEntry): void {
+    if (typeof entry === 'number') {
+      if ((!this.#breaker || this.state === 'closed') && entry === this.#epoch)
         this.#window.counts.count(1, 0)
-    } else if (this.#decides(ticket)) this.#close()
+    } else if (this.#decides(entry)) this.#close()
   }
 
   /** Counts an attempt that failed through the fault of what the circuit stands for. */
-  fail(ticket: Ticket, account: string): void {
-    if (typeof ticket === 'number') {
-      if (ticket === this.#epoch) this.#failed(account)
-    } else if (ticket === this.#probeOfOthers) this.#openForAll()
-    else if (this.#decides(ticket)) this.#reopenFor(ticket)
+  fail(entry: CircuitEntry, account: string): void {
+    if (typeof entry === 'number') {
+      if (entry === this.#epoch) this.#failed(account)
+    } else if (entry === this.#probeOfOthers) this.#openForAll()
+    else if (this.#decides(entry)) this.#reopenFor(entry)
   }
 
   /** Counts the failure of an attempt that had succeeded up to its first output. */
-  failLate(ticket: Ticket, account: string): void {
-    if (typeof ticket === 'number') this.fail(ticket, account)
+  failLate(entry: CircuitEntry, account: string): void {
+    if (typeof entry === 'number') this.fail(entry, account)
     else if (this.state === 'closed') this.#failed(account)
   }
 
   /** Ends a probe without a verdict. Its account waits again; others do not. */
-  skip(ticket: Ticket): void {
-    if (typeof ticket === 'number' || !this.#decides(ticket)) return
-    if (ticket === this.#probeOfOthers) {
+  skip(entry: CircuitEntry): void {
+    if (typeof entry === 'number' || !this.#decides(entry)) return
+    if (entry === this.#probeOfOthers) {
       this.#probeOfOthers = undefined
       this.link?.changed()
-    } else this.#reopenFor(ticket)
+    } else this.#reopenFor(entry)
   }
 
   /** Does as another process has done, which opened or closed the circuit. */
