@@ -4,5 +4,5 @@ import type { AddressInfo } from 'node:net'
 export interface Addresses {
   readonly callers: AddressInfo
   /** Absent if operators have no port of their own. */
-  readonly desk?: AddressInfo
+  readonly admin?: AddressInfo
 }

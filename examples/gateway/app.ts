@@ -47,7 +47,7 @@ import { ledgerServes } from './ledger-readiness.ts'
 import { LiveConfig } from './live-config.ts'
 import { LOOKUP_PATHS, limitLookups, unlessLookup } from './look-ups.ts'
 import { OpenCalls } from './open-calls.ts'
-import { mountDeskPages, mountOpenPages } from './open-pages.ts'
+import { mountAdminPages, mountOpenPages } from './open-pages.ts'
 import { passThrough } from './pass-through.ts'
 import { keyCache } from './regional-stores.ts'
 import { adminTokensIn, followSecret } from './secret-settings.ts'
@@ -63,7 +63,7 @@ export interface Assembly {
   /** Serves the app on a server of its own. */
   readonly serve: ReturnType<typeof servingDirectly>
   /** The app of operators, with the console, `/admin` and `/metrics`: the same one, or one of its own. */
-  readonly desk: Express
+  readonly adminApp: Express
   /** Answers what is no valid HTTP. */
   readonly refused: Express
   /** Resolves once lines are as operators have switched them. */
@@ -95,7 +95,7 @@ export function assemble({
   signInProvider,
   authority,
   metricsPage,
-  separateDesk = false,
+  separateAdminApp = false,
   peers,
   regional,
   webhookAllowPrivate: allowPrivate = false,
@@ -132,7 +132,7 @@ export function assemble({
 
   const newApp = () => express().disable('x-powered-by').disable('etag').set('trust proxy', config.trustProxy)
   const app = newApp()
-  const desk = separateDesk ? newApp() : app
+  const adminApp = separateAdminApp ? newApp() : app
 
   const begin = beginCall({ logger, onBegin: openCalls.add })
   const tokens = adminToken && followSecret('ADMIN_TOKEN', adminToken, logger, adminTokensFault)
@@ -170,14 +170,14 @@ export function assemble({
 
   app.use(begin)
   mountOpenPages(app, { readiness, live })
-  if (separateDesk) {
-    desk.use(begin)
-    mountOpenPages(desk, { readiness, live })
+  if (separateAdminApp) {
+    adminApp.use(begin)
+    mountOpenPages(adminApp, { readiness, live })
     // The holder of a key uses the console too.
-    desk.use('/v1', observe, log, identify)
-    desk.use(LOOKUP_PATHS, lookups)
+    adminApp.use('/v1', observe, log, identify)
+    adminApp.use(LOOKUP_PATHS, lookups)
   }
-  mountDeskPages(desk, {
+  mountAdminPages(adminApp, {
     metricsPage,
     signInPage: signIn(signInProvider, { sessions: stores.sessions, guesses: admin.guesses, logger }),
   })
@@ -198,17 +198,17 @@ export function assemble({
     video.create,
   )
   app.use(VIDEO_PATHS, once, limitCalls, video.routes)
-  for (const each of new Set([app, desk])) mountCallerPages(each, { catalog, lines, stores, limit })
+  for (const each of new Set([app, adminApp])) mountCallerPages(each, { catalog, lines, stores, limit })
   app.use(
     live.following('passThrough', (rules, routing) =>
       passThrough(rules, { routing, lines, region, pool, budgets, limits: limit, kept, ...bodies }),
     ),
   )
   const reach = { lineFigures, peers, allowPrivate, regions: regional?.regions }
-  mountAdmin(desk, { access: admin, stores, authority, catalog, lines, switches, ...reach })
+  mountAdmin(adminApp, { access: admin, stores, authority, catalog, lines, switches, ...reach })
 
   const answerError = errorEnvelope({ logger })
-  for (const each of new Set([app, desk])) each.use(unknownPath(), answerError)
+  for (const each of new Set([app, adminApp])) each.use(unknownPath(), answerError)
 
   const refused = newApp()
   refused.use(begin, observe, log, refuseUnparsed(), answerError)
@@ -216,7 +216,7 @@ export function assemble({
   return {
     app,
     serve: servingDirectly(app, access, chainOf, answerError),
-    desk,
+    adminApp,
     refused,
     // A store that is away is asked again every other second, and told of in the log.
     ready: Promise.allSettled([

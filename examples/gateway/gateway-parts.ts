@@ -23,7 +23,7 @@ export interface GatewayParts {
   /** Answers `GET /metrics`; undefined = there is none. */
   readonly metricsPage?: RequestHandler
   /** Whether operators have an app of their own. Defaults to false. */
-  readonly separateDesk?: boolean
+  readonly separateAdminApp?: boolean
   /** The other processes that serve the same port; undefined = there are none. */
   readonly peers?: Peers | undefined
   /** How long calls wait for the ledger. Defaults to the longer the farther it is away. */

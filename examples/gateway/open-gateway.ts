@@ -38,14 +38,14 @@ export interface OpenGatewayOptions {
   /** Undefined: the process has telemetry of its own, and this gateway answers no `GET /metrics`. */
   readonly observability: ObservabilitySettings | undefined
   /** Whether operators have an app of their own. Defaults to false. */
-  readonly separateDesk?: boolean
+  readonly separateAdminApp?: boolean
   readonly logger: Logger
   /** The other processes that serve the same port; undefined = there are none. */
   readonly peers?: Peers | undefined
 }
 
 /** A gateway with its stores, which waits for requests. */
-export interface OpenGateway extends Pick<Assembly, 'app' | 'serve' | 'desk' | 'refused' | 'upgrades'> {
+export interface OpenGateway extends Pick<Assembly, 'app' | 'serve' | 'adminApp' | 'refused' | 'upgrades'> {
   readonly readiness: Readiness
   /** Applies the members of a config that can change without a restart; never rejects. */
   reload(config: GatewayConfig): Promise<void>
@@ -105,7 +105,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
   const config = own(options.config)
   const { adminToken, signInProvider, webhookAllowPrivate } = options
   const { ledgerStallMs: stallMs, ledgerConfirmMs: confirmMs } = options
-  const { separateDesk = false, logger, peers } = options
+  const { separateAdminApp = false, logger, peers } = options
   if (databaseUrl.startsWith('postgres') && !(await loadOptional(() => import('pg'))))
     throw missingPackages('DATABASE_URL', 'pg')
   if (signInProvider && !(await loadOptional(() => import('openid-client'))))
@@ -167,7 +167,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     signInProvider,
     authority,
     webhookAllowPrivate,
-    separateDesk,
+    separateAdminApp,
     ...(observability && { metricsPage: metricsPage(observability.metricsText, peers) }),
     peers,
     ...(others && { regional: { regions: others, watches: regional.watches ?? {} } }),
@@ -180,7 +180,7 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
   return {
     app: assembly.app,
     serve: assembly.serve,
-    desk: assembly.desk,
+    adminApp: assembly.adminApp,
     refused: assembly.refused,
     upgrades: assembly.upgrades,
     readiness,

@@ -17,7 +17,7 @@ export interface OpenPages {
 }
 
 /** What the pages of operators need. */
-export interface DeskPages {
+export interface AdminPages {
   /** Signs operators in at a provider. */
   readonly signInPage: RequestHandler
   /** Answers `GET /metrics`; undefined = there is none. */
@@ -33,7 +33,7 @@ export function mountOpenPages(app: Express, { readiness, live }: OpenPages): vo
 }
 
 /** Mounts the console and the metrics, which need no key either. */
-export function mountDeskPages(app: Express, { metricsPage, signInPage }: DeskPages): void {
+export function mountAdminPages(app: Express, { metricsPage, signInPage }: AdminPages): void {
   app.use(['/console', '/metrics'], noBody)
   app.use('/console/sign-in', signInPage)
   app.use('/console', consolePage())

@@ -4,9 +4,9 @@ import { DEMO_KEY, DEMO_MODEL } from './demo-config.ts'
 import type { Settings } from './settings.ts'
 
 /** Prints the addresses of the gateway and, with the demo config, a first request to try. */
-export function printReadyMessage({ callers, desk }: Addresses, settings: Settings): void {
+export function printReadyMessage({ callers, admin }: Addresses, settings: Settings): void {
   const origin = originOf(callers)
-  if (desk) console.log(`The console, /admin and /metrics are at ${originOf(desk)}`)
+  if (admin) console.log(`The console, /admin and /metrics are at ${originOf(admin)}`)
   console.log(`express-model-gateway is ready at ${origin}`)
   if (settings.configFile !== undefined) return
   const body = JSON.stringify({ model: DEMO_MODEL, messages: [{ role: 'user', content: 'Hello!' }] })

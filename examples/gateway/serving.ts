@@ -42,10 +42,10 @@ export async function startServing({
   logger,
   peers,
 }: ServingOptions): Promise<Serving> {
-  const { port, host, desk, noticeMs } = settings
+  const { port, host, adminListener, noticeMs } = settings
   const gateway = await openGateway({
     ...settings,
-    separateDesk: desk !== undefined,
+    separateAdminApp: adminListener !== undefined,
     config,
     limits,
     logger,
@@ -57,11 +57,11 @@ export async function startServing({
   const servers = [callers]
   try {
     await listen(callers.server, { port, host }, ['PORT', 'HOST'])
-    if (desk) {
-      const operators = httpServer(gateway.desk, refused)
+    if (adminListener) {
+      const operators = httpServer(gateway.adminApp, refused)
       // An upgrade that nobody takes would leave its socket open.
       operators.server.on('upgrade', (_req, socket) => socket.destroy())
-      await listen(operators.server, desk, ['ADMIN_PORT', 'ADMIN_HOST'])
+      await listen(operators.server, adminListener, ['ADMIN_PORT', 'ADMIN_HOST'])
       servers.push(operators)
     }
   } catch (error) {
@@ -70,7 +70,7 @@ export async function startServing({
     throw error
   }
   const draining = servers.map((bounded) => ({ ...bounded, upgrades, readiness, noticeMs, logger }))
-  const [callersAddress, deskAddress] = servers.map(({ server }) => server.address() as AddressInfo)
+  const [callersAddress, adminAddress] = servers.map(({ server }) => server.address() as AddressInfo)
 
   let ended: Promise<void> | undefined
   const endAfter = async (drained: Promise<unknown>): Promise<void> => {
@@ -79,7 +79,7 @@ export async function startServing({
     await ended
   }
   return {
-    addresses: { callers: callersAddress as AddressInfo, ...(deskAddress && { desk: deskAddress }) },
+    addresses: { callers: callersAddress as AddressInfo, ...(adminAddress && { admin: adminAddress }) },
     reload: (next) => gateway.reload(next),
     stop: () => endAfter(Promise.all(draining.map((each) => drainServer(each)))),
     retire: () => endAfter(Promise.all(draining.map((each) => retireServer(each)))),

@@ -12,7 +12,7 @@ export interface Settings {
   readonly port: number
   readonly host: string
   /** Where operators have a port of their own; undefined = there is none. */
-  readonly desk: { readonly port: number; readonly host: string } | undefined
+  readonly adminListener: { readonly port: number; readonly host: string } | undefined
   /** Path of the config file; undefined = the demo config. */
   readonly configFile: string | undefined
   readonly configOrigin: ConfigOrigin
@@ -99,21 +99,22 @@ export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Set
   const signInProvider = readProvider(env, faults)
   const regions = readRegions(env, databaseUrl, faults)
   const host = env.HOST ?? '127.0.0.1'
-  const desk = env.ADMIN_PORT
+  const adminListener = env.ADMIN_PORT
     ? { port: portIn(env, 'ADMIN_PORT', 0, faults), host: env.ADMIN_HOST || host }
     : undefined
   if (
     adminToken !== undefined &&
     !adminToken.startsWith('file:') &&
     adminToken.length < MIN_ADMIN_TOKEN &&
-    !isLoopback(desk?.host ?? host)
+    !isLoopback(adminListener?.host ?? host)
   ) {
     faults.push(
-      `ADMIN_TOKEN: must be at least ${MIN_ADMIN_TOKEN} characters long where ${desk ? 'ADMIN_HOST' : 'HOST'} is not a loopback address`,
+      `ADMIN_TOKEN: must be at least ${MIN_ADMIN_TOKEN} characters long where ${adminListener ? 'ADMIN_HOST' : 'HOST'} is not a loopback address`,
     )
   }
-  if (desk && desk.port !== 0 && desk.port === port) faults.push('ADMIN_PORT: must be another port than PORT')
-  if (!desk && env.ADMIN_HOST) faults.push('ADMIN_HOST: is used with ADMIN_PORT only')
+  if (adminListener && adminListener.port !== 0 && adminListener.port === port)
+    faults.push('ADMIN_PORT: must be another port than PORT')
+  if (!adminListener && env.ADMIN_HOST) faults.push('ADMIN_HOST: is used with ADMIN_PORT only')
   const workers = env.WORKERS ? Number(env.WORKERS) : undefined
   if (workers !== undefined && !(Number.isInteger(workers) && workers >= 1 && workers <= MAX_WORKERS))
     faults.push(`WORKERS: must be a whole number from 1 to ${MAX_WORKERS}`)
@@ -128,7 +129,7 @@ export function readSettings(env: NodeJS.ProcessEnv, configOption?: string): Set
   return {
     port,
     host,
-    desk,
+    adminListener,
     configFile,
     configOrigin: configOption === undefined ? 'GATEWAY_CONFIG' : '--config',
     databaseUrl,

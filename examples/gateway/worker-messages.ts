@@ -11,7 +11,7 @@ export type ToWorker =
       readonly source: object
       readonly port: number
       /** Undefined: operators have no port of their own. */
-      readonly deskPort: number | undefined
+      readonly adminPort: number | undefined
       readonly worker: number
       readonly isTeller: boolean
     }

@@ -19,7 +19,7 @@ export async function runWorker(settings: Settings, logger: Logger): Promise<voi
   const start = async ({
     source,
     port,
-    deskPort,
+    adminPort,
     worker,
     isTeller,
   }: Extract<ToWorker, { kind: 'start' }>): Promise<void> => {
@@ -35,8 +35,11 @@ export async function runWorker(settings: Settings, logger: Logger): Promise<voi
         : await openLimitStores(settings.redisUrl, logger)
     const config = loadResolvedConfig(source, process.env)
     peers = new Peers(sendToPrimary, { worker, isTeller })
-    const desk = settings.desk && { ...settings.desk, port: deskPort ?? settings.desk.port }
-    const ownSettings = { ...settings, port, desk }
+    const adminListener = settings.adminListener && {
+      ...settings.adminListener,
+      port: adminPort ?? settings.adminListener.port,
+    }
+    const ownSettings = { ...settings, port, adminListener }
     serving = await startServing({ settings: ownSettings, config, limits, logger, peers })
     sendToPrimary({ kind: 'ready', addresses: serving.addresses })
   }

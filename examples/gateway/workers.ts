@@ -43,7 +43,7 @@ export class Workers {
   readonly #common = { urlSigningSecret: `${randomUUID()}${randomUUID()}` }
   #source: object
   #port = 0
-  #deskPort: number | undefined
+  #adminPort: number | undefined
   #started = false
   readonly #running = new Set<Worker>()
   /** The workers that are ready and not leaving. */
@@ -69,10 +69,10 @@ export class Workers {
    * @throws {Error} if the first worker ends before it is ready.
    */
   async start(): Promise<Addresses> {
-    const { port, host, desk } = this.#options.settings
+    const { port, host, adminListener } = this.#options.settings
     // Port 0 would be another port for a worker that starts after all others have ended.
     this.#port = port === 0 ? await freePort(host) : port
-    this.#deskPort = desk?.port === 0 ? await freePort(desk.host) : desk?.port
+    this.#adminPort = adminListener?.port === 0 ? await freePort(adminListener.host) : adminListener?.port
     const addresses = await this.#spawn()
     this.#started = true
     const others = Array.from({ length: this.#options.count - 1 }, () => this.#spawn())
@@ -141,7 +141,7 @@ export class Workers {
     this.#starting++
     shareLimits(worker, this.#limits)
     const number = this.#reports.add(worker)
-    const ports = { port: this.#port, deskPort: this.#deskPort }
+    const ports = { port: this.#port, adminPort: this.#adminPort }
     const isTeller = !this.#started
     sendToWorker(worker, { kind: 'start', source: this.#source, ...ports, worker: number, isTeller })
     return new Promise((resolve, reject) => {

@@ -13,7 +13,7 @@ import {
 const ADMIN_TOKEN = 'admin-token-of-the-tests'
 const OPERATORS = ['/admin/accounts', '/metrics', '/console', '/console/main.ts', '/console/sign-in/provider']
 
-async function start(t: TestContext, env: Environment): Promise<{ gateway: GatewayProcess; desk: string }> {
+async function start(t: TestContext, env: Environment): Promise<{ gateway: GatewayProcess; admin: string }> {
   const { path: folder, remove } = await temporaryFolder()
   const gateway = await startGatewayProcess({
     ADMIN_TOKEN,
@@ -23,9 +23,9 @@ async function start(t: TestContext, env: Environment): Promise<{ gateway: Gatew
     ...env,
   })
   t.after(() => gateway.stop().then(remove))
-  const [, desk = ''] = /^The console, \/admin and \/metrics are at (http:\S+)$/m.exec(gateway.stdout) ?? []
-  assert.match(desk, /^http:/)
-  return { gateway, desk }
+  const [, admin = ''] = /^The console, \/admin and \/metrics are at (http:\S+)$/m.exec(gateway.stdout) ?? []
+  assert.match(admin, /^http:/)
+  return { gateway, admin }
 }
 
 const get = (url: string, token = ADMIN_TOKEN) =>
@@ -38,34 +38,34 @@ async function codeOf(response: Response): Promise<string> {
 for (const workers of [undefined, '2']) {
   describe(`ADMIN_PORT, ${workers ?? 'no'} workers`, () => {
     it('takes the pages of operators from the callers, and serves no models', async (t) => {
-      const { gateway, desk } = await start(t, { WORKERS: workers })
+      const { gateway, admin } = await start(t, { WORKERS: workers })
       for (const path of OPERATORS) {
         const there = await get(gateway.url + path)
         assert.deepEqual([there.status, await codeOf(there)], [404, 'not_found'], path)
-        const here = await get(desk + path)
+        const here = await get(admin + path)
         assert.equal(here.status, 200, path)
         await here.arrayBuffer()
       }
       for (const path of ['/healthz', '/readyz', '/openapi.json']) {
-        for (const url of [gateway.url, desk]) assert.equal((await fetch(url + path)).status, 200)
+        for (const url of [gateway.url, admin]) assert.equal((await fetch(url + path)).status, 200)
       }
       assert.equal((await post(gateway.url, chat(DEMO_MODEL, 'Hello!'))).status, 200)
-      assert.equal((await post(desk, chat(DEMO_MODEL, 'Hello!'))).status, 404)
+      assert.equal((await post(admin, chat(DEMO_MODEL, 'Hello!'))).status, 404)
     })
 
     it('serves what the console shows to the holder of a key, and to nobody else', async (t) => {
-      const { gateway, desk } = await start(t, { WORKERS: workers })
+      const { gateway, admin } = await start(t, { WORKERS: workers })
       const called = await post(gateway.url, chat(DEMO_MODEL, 'Hello!'))
       await called.arrayBuffer()
       for (const path of ['/v1/calls', '/v1/account', '/v1/models', '/v1/tickets']) {
-        assert.notEqual((await get(desk + path, 'sk-demo')).status, 401, path)
-        assert.equal((await get(desk + path, 'sk-wrong')).status, 401, path)
+        assert.notEqual((await get(admin + path, 'sk-demo')).status, 401, path)
+        assert.equal((await get(admin + path, 'sk-wrong')).status, 401, path)
       }
-      assert.equal((await get(`${desk}/v1/account`, 'sk-demo')).status, 200)
+      assert.equal((await get(`${admin}/v1/account`, 'sk-demo')).status, 200)
     })
 
     it('drains with the callers: not ready, then closed, and what it has begun ends', async (t) => {
-      const { gateway, desk } = await start(t, { WORKERS: workers })
+      const { gateway, admin } = await start(t, { WORKERS: workers })
       const streamed = await post(gateway.url, chat(DEMO_MODEL, 'Hello!', { stream: true }))
       gateway.kill('SIGTERM')
       const ready = async (url: string): Promise<number> =>
@@ -73,14 +73,14 @@ for (const workers of [undefined, '2']) {
           (response) => response.status,
           () => 0,
         )
-      for (const url of [desk, gateway.url]) {
+      for (const url of [admin, gateway.url]) {
         let status = 200
         while (status === 200) status = await ready(url)
         assert.ok(status === 503 || status === 0)
       }
       assert.match(await streamed.text(), /\[DONE\]/)
       assert.equal((await gateway.exited).code, 0)
-      assert.equal(await ready(desk), 0)
+      assert.equal(await ready(admin), 0)
     })
   })
 }
