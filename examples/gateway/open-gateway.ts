@@ -125,14 +125,14 @@ async function open(options: OpenGatewayOptions, opened: Closes[]): Promise<Open
     closed = true
     clearTimeout(again)
   })
-  const rule = () => reconcile(authority, logger, peers?.isTeller ?? true)
+  const rule = () => reconcile(authority, logger, peers?.logsForAll ?? true)
   const reconciled = async (): Promise<void> => {
     clearTimeout(again)
     if (!(await rule()) && !closed) again = setTimeout(() => void reconciled(), RECONCILE_AGAIN_MS).unref()
   }
   const warn = (next: GatewayConfig): void => {
     const warnings = configWarnings(next)
-    if (warnings.length === 0 || peers?.isTeller === false) return
+    if (warnings.length === 0 || peers?.logsForAll === false) return
     const told = { count: warnings.length, warnings: warnings.slice(0, MAX_WARNINGS) }
     logger.warn(told, 'the config names models or regions that do not exist')
   }

@@ -16,16 +16,16 @@ export class Peers {
   readonly #waiting = new Map<number, (reports: readonly Report[]) => void>()
   #sources: FigureSources | undefined
   #asked = 0
-  /** Whether this worker tells what all of them would tell. The primary process names one. */
-  isTeller: boolean
+  /** Whether this worker logs what all of them would log. The primary process names one. */
+  logsForAll: boolean
 
   constructor(
     send: (message: FromWorker) => void,
-    { worker, isTeller }: { readonly worker: number; readonly isTeller: boolean },
+    { worker, logsForAll }: { readonly worker: number; readonly logsForAll: boolean },
   ) {
     this.#send = send
     this.#worker = worker
-    this.isTeller = isTeller
+    this.logsForAll = logsForAll
   }
 
   /** Sets the sources of this worker's figures. */

@@ -44,10 +44,6 @@ export class Readiness {
     return failure === undefined
   }
 
-  get draining(): boolean {
-    return this.#draining
-  }
-
   drain(): void {
     this.#draining = true
   }

@@ -13,10 +13,10 @@ export type ToWorker =
       /** Undefined: operators have no port of their own. */
       readonly adminPort: number | undefined
       readonly worker: number
-      readonly isTeller: boolean
+      readonly logsForAll: boolean
     }
-  /** Take over this config; one worker tells what is odd in it. */
-  | { readonly kind: 'reload'; readonly source: object; readonly isTeller: boolean }
+  /** Take over this config; one worker logs what is odd in it. */
+  | { readonly kind: 'reload'; readonly source: object; readonly logsForAll: boolean }
   /** Stop: another worker has replaced this one. */
   | { readonly kind: 'retire' }
   /** Stop: all workers stop. */

@@ -21,7 +21,7 @@ export async function runWorker(settings: Settings, logger: Logger): Promise<voi
     port,
     adminPort,
     worker,
-    isTeller,
+    logsForAll,
   }: Extract<ToWorker, { kind: 'start' }>): Promise<void> => {
     const limits =
       settings.redisUrl === undefined
@@ -34,7 +34,7 @@ export async function runWorker(settings: Settings, logger: Logger): Promise<voi
           }
         : await openLimitStores(settings.redisUrl, logger)
     const config = loadResolvedConfig(source, process.env)
-    peers = new Peers(sendToPrimary, { worker, isTeller })
+    peers = new Peers(sendToPrimary, { worker, logsForAll })
     const adminListener = settings.adminListener && {
       ...settings.adminListener,
       port: adminPort ?? settings.adminListener.port,
@@ -62,7 +62,7 @@ export async function runWorker(settings: Settings, logger: Logger): Promise<voi
       case 'reload': {
         begun = begun
           .then(() => {
-            if (peers) peers.isTeller = message.isTeller
+            if (peers) peers.logsForAll = message.logsForAll
             return serving?.reload(loadResolvedConfig(message.source, process.env))
           })
           .catch((error: unknown) => logger.error({ err: error }, 'config not reloaded, all stays as it is'))

@@ -84,9 +84,9 @@ export class Workers {
   reload(source: object): void {
     this.#source = { ...this.#common, ...source }
     // The newest one that serves: an older one may be about to end.
-    const teller = [...this.#serving.keys()].at(-1) ?? [...this.#running].at(-1)
+    const logging = [...this.#serving.keys()].at(-1) ?? [...this.#running].at(-1)
     for (const worker of this.#running)
-      sendToWorker(worker, { kind: 'reload', source: this.#source, isTeller: worker === teller })
+      sendToWorker(worker, { kind: 'reload', source: this.#source, logsForAll: worker === logging })
   }
 
   /**
@@ -142,8 +142,8 @@ export class Workers {
     shareLimits(worker, this.#limits)
     const number = this.#reports.add(worker)
     const ports = { port: this.#port, adminPort: this.#adminPort }
-    const isTeller = !this.#started
-    sendToWorker(worker, { kind: 'start', source: this.#source, ...ports, worker: number, isTeller })
+    const logsForAll = !this.#started
+    sendToWorker(worker, { kind: 'start', source: this.#source, ...ports, worker: number, logsForAll })
     return new Promise((resolve, reject) => {
       let starting = true
       const started = (): void => {
