@@ -8,8 +8,8 @@ export interface RegionSettings {
   readonly maxAwayMs: number
 }
 
-const MAX_AWAY_HOURS = 24
-const MOST_HOURS = 31 * 24
+const DEFAULT_AWAY_HOURS = 24
+const MAX_HOURS = 31 * 24
 const HOUR_MS = 3_600_000
 /** Between two entries, on one line or on several. */
 const SEPARATOR = /[\s,]+(?=[\w.-]+=postgres)/
@@ -20,9 +20,9 @@ export function readRegions(
   databaseUrl: string,
   faults: string[],
 ): RegionSettings | undefined {
-  const hours = Number(env.REGION_MAX_AWAY || MAX_AWAY_HOURS)
-  if (!(Number.isInteger(hours) && hours >= 1 && hours <= MOST_HOURS))
-    faults.push(`REGION_MAX_AWAY: must be whole hours from 1 to ${MOST_HOURS}`)
+  const hours = Number(env.REGION_MAX_AWAY || DEFAULT_AWAY_HOURS)
+  if (!(Number.isInteger(hours) && hours >= 1 && hours <= MAX_HOURS))
+    faults.push(`REGION_MAX_AWAY: must be whole hours from 1 to ${MAX_HOURS}`)
   const given = secretIn(env, 'REGION_DATABASES', faults)?.trim()
   if (!given) return undefined
   const databases = new Map<string, string>()

@@ -1,5 +1,5 @@
 const FIRST_WAIT_MS = 5000
-const LONGEST_WAIT_MS = 60 * 60_000
+const MAX_WAIT_MS = 60 * 60_000
 /** How long an event is worth another attempt. */
 const RETRY_FOR_MS = 24 * 60 * 60_000
 
@@ -9,6 +9,6 @@ const RETRY_FOR_MS = 24 * 60 * 60_000
  */
 export function nextAttemptAt(attempts: number, eventAt: number, now: number): number | null {
   if (now - eventAt >= RETRY_FOR_MS) return null
-  const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempts - 1))
+  const wait = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempts - 1))
   return now + Math.round(wait * (0.8 + 0.4 * Math.random()))
 }

@@ -1,6 +1,6 @@
 /** Deliveries under way to one webhook, and to all. */
-const MOST_OF_ONE = 4
-const MOST_OF_ALL = 64
+const MAX_OF_ONE = 4
+const MAX_OF_ALL = 64
 
 interface Load {
   running: number
@@ -17,8 +17,8 @@ export class WebhookSlots {
 
   freeFor(webhook: string): number {
     const { running, failing } = this.#loads.get(webhook) ?? { running: 0, failing: false }
-    if (running === 0) return failing ? 1 : Math.max(1, Math.min(MOST_OF_ONE, MOST_OF_ALL - this.#running))
-    return failing ? 0 : Math.max(0, Math.min(MOST_OF_ONE - running, MOST_OF_ALL - this.#running))
+    if (running === 0) return failing ? 1 : Math.max(1, Math.min(MAX_OF_ONE, MAX_OF_ALL - this.#running))
+    return failing ? 0 : Math.max(0, Math.min(MAX_OF_ONE - running, MAX_OF_ALL - this.#running))
   }
 
   /** Takes a slot; returns the function that gives it back, and is told whether the delivery succeeded. */

@@ -3,7 +3,7 @@ import type { AnswerBody } from './answer-body.ts'
 import type { AnswerQueue } from './answer-queue.ts'
 
 /** Larger answers are kept apart: hundreds of shorter ones fit into the transaction of their charges. */
-const MOST_IN_ENTRY = 4096
+const MAX_IN_ENTRY = 4096
 
 /** What {@link AnswerTrace} works with. */
 export interface AnswerTraceOptions {
@@ -43,7 +43,7 @@ export class AnswerTrace implements IdempotencyTrace {
   keepApart(unsent: AnswerBytes | null): Promise<boolean> | undefined {
     const { answers, body, account, requestId } = this.#options
     if (this.#keeping) return this.#keeping
-    const pieces = answers && body.bytesBeyond(MOST_IN_ENTRY, unsent)
+    const pieces = answers && body.bytesBeyond(MAX_IN_ENTRY, unsent)
     if (!pieces) return undefined
     this.partsApart = answers.partsOf(pieces)
     this.#keeping = answers.keep(account, requestId, pieces).then((kept) => {

@@ -3,7 +3,7 @@ const LOOKS = 2
 
 /** How many are looked at where the map is full, and how many where all of those are worth keeping. */
 const LOOKS_WHEN_FULL = 8
-const MOST_LOOKS = 64
+const MAX_LOOKS = 64
 
 /** A value that is worth as much leaves the turn of the others while up to half of a full map does. */
 const WORTH_KEEPING = 0.5
@@ -78,7 +78,7 @@ export class ExpiringMap<Value> {
     let least: string | undefined
     let leastWorth = Number.POSITIVE_INFINITY
     const { values } = this.#all
-    for (let i = 0; i < (isFull ? MOST_LOOKS : LOOKS) && values.size > 0; i++) {
+    for (let i = 0; i < (isFull ? MAX_LOOKS : LOOKS) && values.size > 0; i++) {
       if (i >= LOOKS_WHEN_FULL && (removed || least !== undefined)) break
       const [key, value] = this.#all.next()
       if (this.#endOf(value) <= now) removed = values.delete(key)

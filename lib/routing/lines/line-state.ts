@@ -13,7 +13,7 @@ const DECAY_MS = 10_000
 const MAX_REST_MS = 60_000
 /** The rests after answers that do not say how long: the first, and the longest. */
 const FIRST_REST_MS = 2000
-const LONGEST_UNSAID_MS = 30_000
+const MAX_UNSAID_REST_MS = 30_000
 /** More than the error that sums and differences of the clock's fractions have. */
 const CLOCK_ERROR_MS = 0.001
 
@@ -194,9 +194,9 @@ export class ModelState {
     if (saidMs !== undefined) this.#restUntil = Math.max(this.#restUntil, now + Math.min(MAX_REST_MS, saidMs))
     else if (this.restMs === 0) {
       // Calls that ran at the same time have begun the rest already.
-      const goesOn = now - this.#restUntil < LONGEST_UNSAID_MS - CLOCK_ERROR_MS
+      const goesOn = now - this.#restUntil < MAX_UNSAID_REST_MS - CLOCK_ERROR_MS
       this.#unsaidMs =
-        goesOn && this.#unsaidMs > 0 ? Math.min(LONGEST_UNSAID_MS, 2 * this.#unsaidMs) : FIRST_REST_MS
+        goesOn && this.#unsaidMs > 0 ? Math.min(MAX_UNSAID_REST_MS, 2 * this.#unsaidMs) : FIRST_REST_MS
       this.#restUntil = now + this.#unsaidMs
     }
     this.link?.rested(this.#unsaidMs)

@@ -4,7 +4,7 @@ const REFERENCE = 'os.environ/'
 const INVALID_IN_HEADER = /[^\t\x20-\x7e\x80-\xff]/
 
 /** No setting of this gateway is larger, and sums of them are exact. */
-const MOST = 1_000_000_000_000
+const MAX = 1_000_000_000_000
 
 export type Mapping = Readonly<Record<string, unknown>>
 
@@ -54,7 +54,7 @@ export class Members {
   }
 
   /** Returns a number from 0 on. */
-  number(name: string, most = MOST): number | undefined {
+  number(name: string, most = MAX): number | undefined {
     const value = this.#resolved(name)
     if (value === undefined) return undefined
     const number = typeof value === 'string' ? Number(value) : value

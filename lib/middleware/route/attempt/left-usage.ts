@@ -6,7 +6,7 @@ import type { Candidate } from '../../../routing/candidates/candidate.ts'
 import { usageOfAnswer, usageOfStream } from './metering.ts'
 
 /** More than upstreams write in a second: what a plain answer may have come to before its caller left. */
-const MOST_TOKENS_PER_SECOND = 1000
+const MAX_TOKENS_PER_SECOND = 1000
 
 /** Whether a model may reason without showing all of it. */
 export function reasonsUnseen({ model, features }: CallRequest, line: Line): boolean {
@@ -35,7 +35,7 @@ export function usageOfLeft(
   const held = heldOutput(request)
   const { operation, units } = request
   const isByPiece = operation.priceUnit === 'images'
-  const inTime = Math.ceil(((durationMs - connectMs) / 1000) * MOST_TOKENS_PER_SECOND)
+  const inTime = Math.ceil(((durationMs - connectMs) / 1000) * MAX_TOKENS_PER_SECOND)
   const unseen = reasons || isByPiece ? held : Math.min(held, inTime)
   if (!reader) {
     const usage = isByPiece ? { images: units } : {}

@@ -15,8 +15,8 @@ const COMPARED = 200
 /** How many calls are compared at a time with the filters that the list has not. */
 const SLICES = [500, 1000, 2000, 4000]
 /** The most calls of a page, and about the longest time for it. */
-const MOST_COMPARED = 10_000
-const MOST_MS = 30
+const MAX_COMPARED = 10_000
+const MAX_MS = 30
 
 /**
  * Returns a page of a search. If one list has all that is asked for, the page is read from it. Else the calls of the shortest list
@@ -58,7 +58,7 @@ function least(one: string, other: string): string {
 
 /** Returns the largest slice for which there is time, if all take as long as those before. */
 function nextSlice(compared: number, ms: number): number | undefined {
-  const room = Math.min(MOST_COMPARED - compared, (compared / ms) * (MOST_MS - ms))
+  const room = Math.min(MAX_COMPARED - compared, (compared / ms) * (MAX_MS - ms))
   return SLICES.findLast((most) => most <= room)
 }
 

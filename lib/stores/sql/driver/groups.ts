@@ -20,7 +20,7 @@ const MAX_GROUP = 200
 /** Into how many parts a group is divided that has failed. */
 const PARTS = 8
 /** Shorter pauses between groups are left out: a timer is not that exact. */
-const LEAST_PAUSE_MS = 1
+const MIN_PAUSE_MS = 1
 
 /**
  * Asks a database for many things in few round trips. One that comes while few groups are under way goes at once; while
@@ -75,7 +75,7 @@ export class Groups<Asked, Answer> {
     if (this.#underWay === 0) return false
     const spread = this.#distance.ms / this.#options.atOnce
     const pause = spread - (performance.now() - this.#leftAt)
-    if (pause < LEAST_PAUSE_MS) return false
+    if (pause < MIN_PAUSE_MS) return false
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       this.#leave()
