@@ -10,6 +10,7 @@ import { callContents } from './search/rows.ts'
 const { values: flags } = parseArgs({
   options: {
     calls: { type: 'string', default: '10000000' },
+    weeks: { type: 'string', default: '60' },
     rounds: { type: 'string', default: '30' },
     engines: { type: 'string', default: 'sqlite,postgres' },
     json: { type: 'string' },
@@ -17,10 +18,13 @@ const { values: flags } = parseArgs({
   },
 })
 if (flags.help) {
-  console.log('--calls in the log, --rounds, --engines sqlite,postgres, --json <file> for the figures')
+  console.log(
+    '--calls in the log, of so many --weeks, --rounds, --engines sqlite,postgres, --json <file> for the figures',
+  )
   process.exit()
 }
-const [calls, rounds] = [Number(flags.calls), Number(flags.rounds)]
+const span = { calls: Number(flags.calls), weeks: Number(flags.weeks) }
+const rounds = Number(flags.rounds)
 const tell = (text: string): void => void process.stderr.write(`${text}\n`)
 const engines = flags.engines.split(',')
 if (WITHOUT_POSTGRES && engines.includes('postgres')) tell(WITHOUT_POSTGRES)
@@ -30,14 +34,16 @@ for (const engine of engines) {
   const databases = await (engine === 'sqlite' ? sqliteDatabases(tell) : postgresDatabases(tell))
   try {
     tell(`${databases.engine}: filling`)
-    const url = await databases.create(callContents(calls))
+    const url = await databases.create(callContents(span))
     tell(`${databases.engine}: ${((await databases.size(url)) / 1e9).toFixed(1)} GB`)
     const db = await openDatabase(url, { readOnly: true })
     const store = new SqlCallStore(db)
-    const measured = await measureSearches((query) => store.list(query), calls, rounds)
+    const measured = await measureSearches((query) => store.list(query), span, rounds)
     await db.destroy()
     figures[databases.engine] = measured
-    console.log(`${databases.engine}, ${calls} calls\n\n${searchTable(measured)}\n`)
+    console.log(
+      `${databases.engine}, ${span.calls} calls of ${span.weeks} weeks\n\n${searchTable(measured)}\n`,
+    )
   } finally {
     await databases.close()
   }

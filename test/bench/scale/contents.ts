@@ -1,3 +1,5 @@
+import type { Database } from '../../../lib/stores/sql/index.ts'
+
 /** How one engine words what statements that fill tables need. */
 export interface Wording {
   /** A table `series` of one column `n` that counts from 0 up to below `rows`; `''` where `source` alone makes it. */
@@ -23,4 +25,6 @@ export interface Contents {
   readonly rows: (wording: Wording) => [string, string][]
   /** Those that read `calls` by its indexes. Defaults to none. */
   readonly sums?: () => [string, string][]
+  /** What is to be done in a Postgres whose tables are empty. Defaults to nothing. */
+  readonly prepare?: (db: Database) => Promise<void>
 }

@@ -1,7 +1,7 @@
 import type { CallLogEntry, CallQuery } from '../../../lib/middleware/call-log/index.ts'
 import { firstIdOf } from '../../../lib/stores/sql/driver/id-times.ts'
 import { SEARCHES } from './cases.ts'
-import { EACH_MS, FIRST_AT } from './rows.ts'
+import { eachMs, FIRST_AT, type Span } from './rows.ts'
 
 /** Milliseconds of the searches of one case. */
 export interface SearchFigures {
@@ -26,11 +26,11 @@ const DAY_MS = 86_400_000
 /** Each case in turn: the first page, one from any time on, and one of a day. */
 export async function measureSearches(
   list: (query: CallQuery) => Promise<Searched>,
-  calls: number,
+  span: Span,
   rounds: number,
 ): Promise<SearchFigures[]> {
-  const span = calls * EACH_MS
-  const any = (): number => FIRST_AT + Math.random() * span
+  const spanMs = span.calls * eachMs(span)
+  const any = (): number => FIRST_AT + Math.random() * spanMs
   const figures: SearchFigures[] = []
   for (const { name, query } of SEARCHES) {
     const took: number[] = []

@@ -1,13 +1,27 @@
+import { consoleLogger } from '../../../lib/core/call/index.ts'
 import { OWN_TOOK_MS, TOOK_MS } from '../../../lib/stores/sql/calls/call-labels.ts'
+import { makePartitions, periodStart } from '../../../lib/stores/sql/driver/postgres/partitions.ts'
+import type { Database } from '../../../lib/stores/sql/index.ts'
 import type { Contents, Wording } from '../scale/contents.ts'
 
 /** So many calls of an account that has nine tenths of them all; the others belong to so many accounts. */
 export const SMALL_ACCOUNTS = 10_000
 export const LARGE_ACCOUNT = 'account_0'
 
-/** In November 2023, a call each 250 ms: a month for ten million. */
-export const FIRST_AT = 1_700_000_000_000
-export const EACH_MS = 250
+const WEEK_MS = 7 * 86_400_000
+/** From this week on, so that a database that is made today can have a partition for each week, without a gap. */
+export const FIRST_AT = periodStart(Date.now(), 'week')
+
+/** How many calls there are, and in how many weeks. */
+export interface Span {
+  readonly calls: number
+  readonly weeks: number
+}
+
+/** How much time there is between two calls. */
+export function eachMs({ calls, weeks }: Span): number {
+  return Math.floor((weeks * WEEK_MS) / calls)
+}
 
 /** Different numbers up to below `most` for each call, as SQL over `n`. */
 const scattered = (seed: number, most: number): string => `((n * ${seed} % 4294967296) / 1024 % ${most})`
@@ -45,21 +59,31 @@ function callColumns(calls: number): Readonly<Record<string, string>> {
 }
 
 /** The id of a call: its time in Crockford's digits, as the gateway writes it, and more. */
-function idOf({ hex }: Wording): string {
-  const at = `(${FIRST_AT} + n * ${EACH_MS})`
+function idOf({ hex }: Wording, span: Span): string {
+  const at = `(${FIRST_AT} + n * ${eachMs(span)})`
   const digit = (place: number) =>
     `substr('0123456789abcdefghjkmnpqrstvwxyz', cast(${at} / ${32 ** place} % 32 as integer) + 1, 1)`
   const time = Array.from({ length: 10 }, (_, i) => digit(9 - i)).join(' || ')
   return `'req_' || ${time} || ${hex('n * 2654435761', 16)}`
 }
 
-/** What a database with so many calls in its log holds. */
-export function callContents(calls: number): Contents {
-  return { tables: ['calls', 'call_labels'], rows: (wording) => callStatements(calls, wording) }
+/** What a database with these calls in its log holds. */
+export function callContents(span: Span): Contents {
+  return {
+    tables: ['calls', 'call_labels'],
+    rows: (wording) => callStatements(span, wording),
+    prepare: (db) => makeWeeks(db, span.weeks),
+  }
+}
+
+/** Makes the partitions of these weeks in Postgres. */
+export async function makeWeeks(db: Database, weeks: number): Promise<void> {
+  for (let week = 0; week < weeks; week++) await makePartitions(db, FIRST_AT + week * WEEK_MS, consoleLogger)
 }
 
 /** Statements that fill the tables of the call log, each with its name: a staged row for each call, then what is derived. */
-export function callStatements(calls: number, wording: Wording): [string, string][] {
+export function callStatements(span: Span, wording: Wording): [string, string][] {
+  const { calls } = span
   const { define, source, isoOf } = wording
   const columns = callColumns(calls)
   const names = Object.keys(columns)
@@ -78,7 +102,7 @@ export function callStatements(calls: number, wording: Wording): [string, string
   return [
     [
       'staged calls',
-      `create ${wording.temporary} table staged as ${define(calls)} select ${idOf(wording)} as id, ${FIRST_AT} + n * ${EACH_MS} as at,
+      `create ${wording.temporary} table staged as ${define(calls)} select ${idOf(wording, span)} as id, ${FIRST_AT} + n * ${eachMs(span)} as at,
         ${values.map((value, i) => `${value} as ${staged[i]}`)} from ${source(calls)}`,
     ],
     [

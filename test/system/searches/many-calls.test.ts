@@ -1,19 +1,23 @@
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { CompiledQuery, sql } from 'kysely'
-import { lineOf } from '../../../lib/core/call/index.ts'
+import { lineOf, newRequestId } from '../../../lib/core/call/index.ts'
 import type { CallLogEntry, CallPage, CallQuery } from '../../../lib/middleware/call-log/index.ts'
 import { labelRows } from '../../../lib/stores/sql/calls/call-labels.ts'
 import { type Database, openDatabase, SqlCallStore } from '../../../lib/stores/sql/index.ts'
 import { POSTGRES, SQLITE } from '../../bench/scale/filled-databases.ts'
 import { SEARCHES } from '../../bench/search/cases.ts'
-import { callStatements, LARGE_ACCOUNT } from '../../bench/search/rows.ts'
+import { callStatements, eachMs, FIRST_AT, LARGE_ACCOUNT, makeWeeks } from '../../bench/search/rows.ts'
 import { postgresUrl } from '../../stores/sql/postgres-database.ts'
 import { PATIENT, temporaryFolder } from '../../stores/sql/temporary-database.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 
 const CALLS = 12_000
+const SPAN = { calls: CALLS, weeks: 6 }
+/** For each call that is compared, so many rows of tables and indexes are read: some searches merge the newest of up to 19 labels. */
+const MOST_EACH = 10
 /** Of each search so many calls are compared. */
 const COMPARED = 120
 
@@ -33,7 +37,7 @@ const ENGINES = [
       const { rows } = await db.executeQuery<{ detail: string }>(explain)
       return rows
         .map(({ detail }) => detail)
-        .filter((step) => /\b(calls|call_labels|found|more)\b/.test(step))
+        .filter((step) => /\b(calls|call_labels|found|own)\b/.test(step))
         .filter((step) => !/^SEARCH \w+ (EXISTS )?USING .*\((label|account|id)[=>]\?/.test(step))
         .filter((step) => !/^SEARCH calls .*\(id[<>]\?/.test(step))
     },
@@ -44,14 +48,34 @@ const ENGINES = [
     skip: WITHOUT_POSTGRES,
     open: () => postgresUrl(),
     async wasteOf(db: Database, { sql: text, parameters }: CompiledQuery) {
-      const explain = CompiledQuery.raw(`explain ${text}`, [...parameters])
-      const { rows } = await db.executeQuery<Record<string, string>>(explain)
-      const plan = rows.flatMap((row) => Object.values(row)).join('\n')
-      // A slice of some thousand calls is a good part of so small a table. The other partitions are empty.
-      return /limit [124]000/.test(text) ? [] : (plan.match(/Seq Scan on call\w+_first/g) ?? [])
+      const explain = CompiledQuery.raw(`explain (analyze, format json) ${text}`, [...parameters])
+      const { rows } = await db.executeQuery<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(explain)
+      const read = rowsRead(rows[0]?.['QUERY PLAN'][0].Plan as PlanNode)
+      const limits = Array.from(text.matchAll(/limit (\d+)/g), ([, limit]) => Number(limit))
+      return read > MOST_EACH * Math.max(...limits) ? [`${read} rows`] : []
     },
   },
 ]
+
+/** A step of a plan of Postgres, and what it has done. */
+interface PlanNode {
+  readonly 'Node Type': string
+  readonly 'Actual Loops': number
+  readonly 'Actual Rows': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly 'Rows Removed by Index Recheck'?: number
+  readonly Plans?: readonly PlanNode[]
+}
+
+/** How many rows of tables and indexes were read. */
+function rowsRead(node: PlanNode): number {
+  const { 'Actual Rows': rows, 'Rows Removed by Filter': removed = 0, Plans: plans = [] } = node
+  const isTable = /^(?:Seq|Index|Index Only|Bitmap Heap) Scan$/.test(node['Node Type'])
+  const own = isTable
+    ? (rows + removed + (node['Rows Removed by Index Recheck'] ?? 0)) * node['Actual Loops']
+    : 0
+  return plans.reduce((sum, plan) => sum + rowsRead(plan), own)
+}
 
 for (const { name, wording, skip, open, wasteOf } of ENGINES) {
   describe(`searches through many calls in ${name}`, { skip }, () => {
@@ -60,19 +84,22 @@ for (const { name, wording, skip, open, wasteOf } of ENGINES) {
     /** Newest first. */
     let entries: CallLogEntry[] = []
     const asked: CompiledQuery[] = []
+    let beforeEach = async () => {}
     const cleanUp = cleaningUp()
 
     before(async () => {
       db = await openDatabase(await open((close) => void cleanUp.after(close)), PATIENT)
       cleanUp.after(() => db.destroy())
-      for (const [, statement] of callStatements(CALLS, wording)) await sql.raw(statement).execute(db)
+      if (name === 'Postgres') await makeWeeks(db, SPAN.weeks)
+      for (const [, statement] of callStatements(SPAN, wording)) await sql.raw(statement).execute(db)
       if (name === 'Postgres') await sql`analyze`.execute(db)
       const { rows } = await sql<{ entry: string }>`select entry from calls order by id desc`.execute(db)
       entries = rows.map(({ entry }) => JSON.parse(entry))
       const executor = db.getExecutor()
       const execute = executor.executeQuery.bind(executor)
-      executor.executeQuery = ((query: CompiledQuery, ...more: []) => {
+      executor.executeQuery = (async (query: CompiledQuery, ...more: []) => {
         asked.push(query)
+        await beforeEach()
         return execute(query, ...more)
       }) as typeof executor.executeQuery
       store = new SqlCallStore(db)
@@ -134,6 +161,33 @@ for (const { name, wording, skip, open, wasteOf } of ENGINES) {
       }
     })
 
+    /** What a caller finds who pages to the end. */
+    async function allOf(query: Partial<CallQuery>): Promise<{ found: string[]; pages: number }> {
+      const found: string[] = []
+      for (let pages = 1, cursor: string | undefined; ; pages++) {
+        const page = await store.list({ limit: 20, ...query, before: cursor })
+        found.push(...page.entries.map(({ id }) => id))
+        cursor = page.next ?? (page.entries.length === 20 ? found.at(-1) : undefined)
+        if (cursor === undefined) return { found, pages }
+      }
+    }
+
+    it('give short pages where the database is slow, and each call once', async (t) => {
+      t.after(() => {
+        beforeEach = async () => {}
+      })
+      beforeEach = () => sleep(31)
+      for (const [query, least] of [
+        [{ tags: { team: 'team_1' }, minDurationMs: 5000 }, 3],
+        [{ model: 'chat-large', line: 'asia' }, 9],
+      ] as const) {
+        const { found, pages } = await allOf(query)
+        const expected = entries.filter((entry) => matches(entry, { ...query, limit: 1 })).map(({ id }) => id)
+        assert.deepEqual(found, expected, JSON.stringify(query))
+        assert.ok(pages >= least, `${pages} pages`)
+      }
+    })
+
     it('fill their page by one filter, however few calls fit', async () => {
       for (const query of [
         { model: 'chat-rare' },
@@ -144,6 +198,35 @@ for (const { name, wording, skip, open, wasteOf } of ENGINES) {
         const page = await store.list({ ...query, limit: 50 })
         assert.deepEqual([page.entries.length, page.next], [5, undefined], JSON.stringify(query))
       }
+    })
+
+    it('find each call once that was there, whatever is logged between their statements', async (t) => {
+      t.after(() => {
+        beforeEach = async () => {}
+      })
+      const like = entries.find((entry) =>
+        matches(entry, { model: 'chat-large', minDurationMs: 5000, limit: 1 }),
+      )
+      const query = { model: like?.model as string, minDurationMs: 5000 }
+      const there = entries.filter((entry) => matches(entry, { ...query, limit: 1 })).map(({ id }) => id)
+      let isAppending = false
+      beforeEach = async () => {
+        if (isAppending) return
+        isAppending = true
+        const times = Array.from({ length: 20 }, () =>
+          Math.floor(FIRST_AT + Math.random() * CALLS * eachMs(SPAN)),
+        )
+        await store.append(times.map((time) => ({ ...(like as CallLogEntry), id: newRequestId(time) })))
+        isAppending = false
+      }
+      const { found } = await allOf(query)
+      assert.deepEqual(found, found.toSorted().reverse())
+      assert.equal(new Set(found).size, found.length)
+      assert.deepEqual(
+        there.filter((id) => !found.includes(id)),
+        [],
+      )
+      assert.ok(found.length > there.length)
     })
   })
 }

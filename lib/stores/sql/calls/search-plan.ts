@@ -3,13 +3,7 @@ import type { CallQuery } from '../../../middleware/call-log/index.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import type { Database } from '../driver/tables.ts'
 import { LABELLED_CLASS, labelOf, OWN_TOOK_MS, ofAccount, TOOK_MS } from './call-labels.ts'
-import { type CallList, everyCall, indexed, labelled } from './call-lists.ts'
-
-/** A filter of a search, and what a call must be for it. */
-export interface Filtered {
-  readonly name: string
-  readonly condition: RawBuilder<unknown>
-}
+import { type CallList, calls, indexed, labelled } from './call-lists.ts'
 
 /** A list of calls, and the filters that each of them passes. */
 export interface SearchList {
@@ -17,37 +11,24 @@ export interface SearchList {
   readonly covers: ReadonlySet<string>
 }
 
-/** Returns the filters of a query, but for the ids and times. */
-export function filtersOf(db: Database, query: CallQuery): Filtered[] {
-  const { account, key, model, status, statusClass, code, minDurationMs = 0 } = query
-  const filters: Filtered[] = []
-  const add = (name: string, condition: RawBuilder<unknown>) => void filters.push({ name, condition })
-  if (account !== undefined) add('account', sql`calls.account = ${account}`)
-  if (key !== undefined) add('key', sql`calls.key = ${key}`)
-  if (model !== undefined) add('model', sql`calls.model = ${model}`)
-  if (status !== undefined) add('status', sql`calls.status = ${status}`)
-  if (statusClass !== undefined)
-    add('class', sql`calls.status >= ${statusClass * 100} and calls.status < ${statusClass * 100 + 100}`)
-  if (code !== undefined) add('code', sql`calls.error_code = ${code}`)
-  for (const [name, label] of labelsIn(query)) {
-    const whole = account === undefined || name === 'line' ? label : ofAccount(account, label)
-    add(
-      name,
-      sql`exists (select 1 from call_labels as more where more.label = ${whole} and more.id = calls.id)`,
-    )
-  }
-  if (minDurationMs > 0) add('duration', sql`${durationIn(db)} >= ${minDurationMs}`)
-  return filters
+/** How a search may be done. */
+export interface SearchPlan {
+  /** The names of the filters. */
+  readonly filters: readonly string[]
+  /** Each has all calls of the query; there is one at least. */
+  readonly lists: readonly SearchList[]
+  /** What a call must be for a filter that a list may not have. */
+  readonly conditions: ReadonlyMap<string, RawBuilder<unknown>>
 }
 
-/** Returns lists that have all calls of a query; one at least. */
-export function listsOf(query: CallQuery): SearchList[] {
-  const { account, key, minDurationMs = 0 } = query
+/** Returns how a query may be done, but for its times. */
+export function planOf(db: Database, query: CallQuery): SearchPlan {
+  const { account, ids, key, line, minDurationMs = 0 } = query
   const lists: SearchList[] = []
-  const add = (ids: CallList, ...covers: string[]) => void lists.push({ ids, covers: new Set(covers) })
-  const own = (ids: CallList, name: string) => add(ids, name, 'account')
+  const add = (list: CallList, ...covers: string[]) => void lists.push({ ids: list, covers: new Set(covers) })
+  if (ids !== undefined) add(calls(ids), 'ids')
   if (account === undefined) for (const [name, label] of labelsOfAll(query)) add(labelled(label), name)
-  else for (const [name, ids] of ownLists(account, query)) own(ids, name)
+  else for (const [name, list] of ownLists(account, query)) add(list, name, 'account')
   if (minDurationMs > 0) {
     const labels = tookFrom(minDurationMs).map((ms) => labelOf('took', ms))
     const covered = TOOK_MS.includes(minDurationMs) ? ['duration'] : []
@@ -55,21 +36,22 @@ export function listsOf(query: CallQuery): SearchList[] {
     else add(labelled(...labels.map((label) => ofAccount(account, label))), 'account', ...covered)
   }
   if (key !== undefined) add(labelled(labelOf('key', key)), 'key')
-  if (query.line !== undefined) add(labelled(labelOf('line', query.line)), 'line')
+  if (line !== undefined) add(labelled(labelOf('line', line)), 'line')
   if (account !== undefined && !lists.some(({ covers }) => covers.has('account')))
     add(indexed('calls_by_account', { account }), 'account')
-  if (lists.length === 0) add(everyCall)
-  return lists
+  if (lists.length === 0) add(calls())
+  const conditions = conditionsOf(db, query)
+  const covered = lists.flatMap(({ covers }) => [...covers])
+  return { filters: [...new Set([...covered, ...conditions.keys()])], lists, conditions }
 }
 
 /** Returns the lists within an account. */
 function ownLists(account: string, query: CallQuery): [name: string, ids: CallList][] {
   const { model, status, code } = query
-  const lists: [string, CallList][] = labelsIn(query)
-    .filter(([name]) => name !== 'line')
-    .map(([name, label]) => [name, labelled(ofAccount(account, label))])
-  const classLabel = classLabelIn(query)
-  if (classLabel !== undefined) lists.push(['class', labelled(ofAccount(account, classLabel))])
+  const lists: [string, CallList][] = labelsIn(query).map(([name, label]) => [
+    name,
+    labelled(ofAccount(account, label)),
+  ])
   if (model !== undefined) lists.push(['model', indexed('calls_by_model', { account, model })])
   // As literals, so that SQLite matches them with the conditions of the indexes: for that it does not look at parameters.
   if (status !== undefined && status !== 200)
@@ -85,33 +67,42 @@ function ownLists(account: string, query: CallQuery): [name: string, ids: CallLi
 /** Returns the labels that calls of all accounts have together. */
 function labelsOfAll(query: CallQuery): [name: string, label: string][] {
   const { model, status, code } = query
-  const labels = labelsIn(query).filter(([name]) => name !== 'line')
-  const classLabel = classLabelIn(query)
-  if (classLabel !== undefined) labels.push(['class', classLabel])
+  const labels = labelsIn(query)
   if (model !== undefined) labels.push(['model', labelOf('model', model)])
   if (status !== undefined && status !== 200) labels.push(['status', labelOf('status', status)])
   if (code !== undefined) labels.push(['code', labelOf('code', code)])
   return labels
 }
 
-/** Returns the labels of what no column of `calls` has. */
-function labelsIn({ user, tags = {}, line, clientRequestId }: CallQuery): [name: string, label: string][] {
+/** Returns the labels that calls have within their account too. */
+function labelsIn(query: CallQuery): [name: string, label: string][] {
+  const { user, tags = {}, clientRequestId, statusClass = 0 } = query
   const labels: [string, string][] = []
   if (clientRequestId !== undefined) labels.push(['client', labelOf('client', clientRequestId)])
   if (user !== undefined) labels.push(['user', labelOf('user', user)])
   for (const name in tags) labels.push([`tag ${name}`, labelOf('tag', `${name}=${tags[name]}`)])
-  if (line !== undefined) labels.push(['line', labelOf('line', line)])
+  if (statusClass >= LABELLED_CLASS) labels.push(['class', labelOf('status', statusClass)])
   return labels
-}
-
-function classLabelIn({ statusClass = 0 }: CallQuery): string | undefined {
-  return statusClass >= LABELLED_CLASS ? labelOf('status', statusClass) : undefined
 }
 
 /** Returns the labelled durations that calls reach which take as long or longer. */
 function tookFrom(minDurationMs: number): readonly number[] {
   const from = TOOK_MS.findLastIndex((ms) => ms <= minDurationMs)
   return TOOK_MS.slice(from)
+}
+
+function conditionsOf(db: Database, query: CallQuery): Map<string, RawBuilder<unknown>> {
+  const { account, status, statusClass, minDurationMs = 0 } = query
+  const conditions = new Map<string, RawBuilder<unknown>>()
+  if (account !== undefined) conditions.set('account', sql`calls.account = ${account}`)
+  if (status !== undefined) conditions.set('status', sql`calls.status = ${status}`)
+  if (statusClass !== undefined)
+    conditions.set(
+      'class',
+      sql`calls.status >= ${statusClass * 100} and calls.status < ${statusClass * 100 + 100}`,
+    )
+  if (minDurationMs > 0) conditions.set('duration', sql`${durationIn(db)} >= ${minDurationMs}`)
+  return conditions
 }
 
 function durationIn(db: Database): RawBuilder<number> {
