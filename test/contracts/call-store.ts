@@ -87,10 +87,15 @@ export function callStoreContract(
         'a\u2400\u2400b',
         'ab',
         "'a\\0b\u{10ffff}",
-        '\u0000',
+        '\u0000","duration_ms":99,"',
       ]
       const entries = models.map((model, i) =>
-        entryAt(NOON + i, { account: 'odd', model, path: `/v1/${model}`, response_body: `${model}${model}` }),
+        entryAt(NOON + i, {
+          account: 'odd',
+          model,
+          path: `/v1/${model}\ud800`,
+          response_body: `${model}${model}`,
+        }),
       )
       await store.append(entries)
       for (const entry of entries) {
@@ -98,6 +103,9 @@ export function callStoreContract(
         const listed = (await store.list({ account: 'odd', model: entry.model as string, limit: 10 })).entries
         assert.deepEqual(listed, [{ ...entry, response_body: null }])
       }
+      const took = async (minDurationMs: number) =>
+        (await store.list({ account: 'odd', minDurationMs, limit: 99 })).entries.length
+      assert.deepEqual([await took(11), await took(13)], [models.length, 0])
       assert.equal(await store.find('req_\u0000'), undefined)
       assert.deepEqual((await store.list({ account: 'od\u0000d', limit: 10 })).entries, [])
     })
