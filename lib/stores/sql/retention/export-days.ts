@@ -1,10 +1,10 @@
-import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import { formatAmount } from '../../../core/catalog/index.ts'
 import { firstIdOf, timeOfId } from '../driver/id-times.ts'
 import type { Database } from '../driver/tables.ts'
 import type { Archive } from './archive.ts'
-import { markOf, type UpkeepLease } from './upkeep-lease.ts'
+import { markOf, type UpkeepLease, UpkeepLost } from './upkeep-lease.ts'
 
 /** Tables that are exported. */
 export type ExportedTable = 'calls' | 'charges'
@@ -39,11 +39,21 @@ export async function exportDays(
     // The days before that one have no rows, and get none any more.
     if (start + DAY_MS > until) return firstIdOf(Math.min(start, Math.floor(until / DAY_MS) * DAY_MS))
     const [from, to] = [firstIdOf(start), firstIdOf(start + DAY_MS)]
-    const lines = Readable.from(linesOf(db, table, from, to, pause))
-    const bytes = lines.pipe(createGzip())
-    lines.once('error', (error) => bytes.destroy(error))
-    // Whoever has the right all the time has read all rows: only he deletes some of them.
-    await lease.during(archive.write(nameOf(table, start), bytes, () => lease.keep(true)))
+    const bytes = createGzip()
+    // Whoever reads the bytes is told of an error. If an archive has given up, nobody is.
+    pipeline(linesOf(db, table, from, to, pause), bytes, () => {})
+    try {
+      // Whoever has the right all the time has read all rows: only he deletes some of them.
+      await lease.during(archive.write(nameOf(table, start), bytes, () => lease.keep(true)))
+    } catch (error) {
+      // Whoever goes on with it takes away what was begun.
+      await lease.keep(true).catch((lost: unknown) => {
+        if (lost instanceof UpkeepLost) throw lost
+      })
+      throw error
+    } finally {
+      bytes.destroy()
+    }
     await lease.saveMark(mark, to)
     exported = to
   }

@@ -21,7 +21,7 @@ export class FolderArchive implements Archive {
   async write(name: string, chunks: AsyncIterable<Uint8Array>, confirm: () => Promise<void>): Promise<void> {
     const path = join(this.#folder, name)
     const folder = dirname(path)
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const made = await mkdir(folder, { recursive: true, mode: 0o700 })
     await removeParts(folder, basename(path))
     const part = join(folder, `.${basename(path)}.${randomUUID()}${PART}`)
     try {
@@ -39,6 +39,9 @@ export class FolderArchive implements Archive {
       throw error
     }
     await syncFolder(folder)
+    // A folder that was made is kept by those above it.
+    for (let path = folder; made !== undefined && path.length >= made.length; path = dirname(path))
+      await syncFolder(dirname(path))
   }
 }
 

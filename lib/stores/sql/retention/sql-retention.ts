@@ -129,8 +129,11 @@ export class SqlRetention {
    * @throws an error of the archive or the database. What was done by then stays.
    */
   run(): Promise<RetentionRun> {
+    clearTimeout(this.#timer)
+    const times = this.#times
     const run = this.#running.then(() => this.#run())
-    this.#running = run.catch(() => {})
+    const next = () => this.#schedule(times === this.#times ? INTERVAL_MS : PAUSE_MS)
+    this.#running = run.then(next, next)
     return run
   }
 
@@ -175,7 +178,6 @@ export class SqlRetention {
         this.#logger.error({ err: error }, `retention: old rows could not be exported or deleted${advice}`)
       }
     }
-    this.#schedule(INTERVAL_MS)
   }
 
   async #prune(
