@@ -1,16 +1,16 @@
 export type { WatchedLine } from './line-watch.ts'
 export { MemoryWebhooks, type MemoryWebhooksOptions } from './memory-webhooks.ts'
 export {
-  type Addressed,
+  type AnnouncedState,
+  type Announcement,
   type AttemptEnd,
   type ClaimedDelivery,
+  type CreatedDeliveries,
   type DeliveryClaim,
-  DROPPED,
-  GONE,
+  DROPPED_ERROR,
+  GONE_ERROR,
   LASTING_STATES,
   MAX_WAITING,
-  type Telling,
-  type ToldState,
   type WebhookOutbox,
 } from './outbox.ts'
 export { newWebhookSecret } from './signed-message.ts'

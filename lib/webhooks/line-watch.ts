@@ -29,55 +29,55 @@ export class LineWatch {
     this.#lines = lines
   }
 
-  async look(now: number): Promise<void> {
+  async check(now: number): Promise<void> {
     const lines = this.#lines()
     for (const { id, down } of lines) {
       const saidAt = this.#down.get(id)
-      if (down && saidAt === undefined) await this.#tellDown(id, now)
+      if (down && saidAt === undefined) await this.#announceDown(id, now)
       else if (down && now - Number(saidAt) >= CONFIRM_EVERY_MS) await this.#confirm(id, now)
       else if (!down && saidAt !== undefined) {
-        await this.#tellUp(id, now, now)
+        await this.#announceUp(id, now, now)
         this.#down.delete(id)
       }
     }
-    if (now - this.#confirmedAt >= CONFIRM_EVERY_MS) await this.#tellForgotten(lines, now)
+    if (now - this.#confirmedAt >= CONFIRM_EVERY_MS) await this.#announceForgotten(lines, now)
   }
 
-  async #tellDown(id: string, at: number): Promise<void> {
+  async #announceDown(id: string, at: number): Promise<void> {
     const subject = subjectOf(id)
     const event = newEvent({ type: 'line.down', subject, at, data: { line: id } })
-    await this.#outbox.tell(subject, at, (told) =>
-      told?.state === 'down' ? { state: 'down' } : { state: 'down', event },
+    await this.#outbox.announce(subject, at, (last) =>
+      last?.state === 'down' ? { state: 'down' } : { state: 'down', event },
     )
     this.#down.set(id, at)
   }
 
   async #confirm(id: string, at: number): Promise<void> {
-    await this.#outbox.tell(subjectOf(id), at, (told) =>
-      told?.state === 'down' ? { state: 'down' } : undefined,
+    await this.#outbox.announce(subjectOf(id), at, (last) =>
+      last?.state === 'down' ? { state: 'down' } : undefined,
     )
     this.#down.set(id, at)
   }
 
-  /** @param before tells only if nobody has said since that the line is down. */
-  async #tellUp(id: string, at: number, before: number): Promise<void> {
+  /** @param before announces it only if nobody has said since that the line is down. */
+  async #announceUp(id: string, at: number, before: number): Promise<void> {
     const subject = subjectOf(id)
     const event = newEvent({ type: 'line.up', subject, at, data: { line: id } })
-    await this.#outbox.tell(subject, at, (told) =>
-      told?.state === 'down' && told.at <= before ? { state: 'up', event } : undefined,
+    await this.#outbox.announce(subject, at, (last) =>
+      last?.state === 'down' && last.at <= before ? { state: 'up', event } : undefined,
     )
   }
 
-  async #tellForgotten(lines: readonly WatchedLine[], now: number): Promise<void> {
+  async #announceForgotten(lines: readonly WatchedLine[], now: number): Promise<void> {
     const before = now - FORGOTTEN_AFTER_MS
-    for (const [subject, { at }] of await this.#outbox.told('down')) {
+    for (const [subject, { at }] of await this.#outbox.announced('down')) {
       const line = lines.find(({ id }) => subjectOf(id) === subject)
       if (at > before || line?.down) continue
-      if (line) await this.#tellUp(line.id, now, before)
+      if (line) await this.#announceUp(line.id, now, before)
       // The config no longer has it.
       else
-        await this.#outbox.tell(subject, now, (told) =>
-          told?.state === 'down' ? { state: 'gone' } : undefined,
+        await this.#outbox.announce(subject, now, (last) =>
+          last?.state === 'down' ? { state: 'gone' } : undefined,
         )
     }
     this.#confirmedAt = now

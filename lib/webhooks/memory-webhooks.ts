@@ -1,16 +1,16 @@
 import { aChangeLog, type ChangeOrigin, MemoryChangeLog } from '../core/change-log/index.ts'
 import { checkOptions } from '../core/options/index.ts'
 import {
-  type Addressed,
+  type AnnouncedState,
+  type Announcement,
   type AttemptEnd,
   type ClaimedDelivery,
+  type CreatedDeliveries,
   type DeliveryClaim,
-  DROPPED,
-  GONE,
+  DROPPED_ERROR,
+  GONE_ERROR,
   LASTING_STATES,
   MAX_WAITING,
-  type Telling,
-  type ToldState,
   type WebhookOutbox,
 } from './outbox.ts'
 import {
@@ -56,7 +56,7 @@ export class MemoryWebhooks implements WebhookStore, WebhookOutbox {
   #new: WebhookEvent[] = []
   /** In the order of their numbers. */
   readonly #deliveries = new Map<number, KnownDelivery>()
-  readonly #states = new Map<string, ToldState>()
+  readonly #states = new Map<string, AnnouncedState>()
   #position = 0
 
   /** @throws TypeError at construction if an option is invalid. */
@@ -121,30 +121,30 @@ export class MemoryWebhooks implements WebhookStore, WebhookOutbox {
     }
   }
 
-  async tell(
+  async announce(
     subject: string,
     at: number,
-    decide: (told: ToldState | undefined) => Telling | undefined,
+    decide: (last: AnnouncedState | undefined) => Announcement | undefined,
   ): Promise<boolean> {
-    const telling = decide(this.#states.get(subject))
-    if (!telling) return false
-    this.#states.set(subject, { state: telling.state, at })
-    if (telling.event) await this.record([telling.event])
-    return telling.event !== undefined
+    const announcement = decide(this.#states.get(subject))
+    if (!announcement) return false
+    this.#states.set(subject, { state: announcement.state, at })
+    if (announcement.event) await this.record([announcement.event])
+    return announcement.event !== undefined
   }
 
-  async told(state: string): Promise<ReadonlyMap<string, ToldState>> {
-    return new Map([...this.#states].filter(([, told]) => told.state === state))
+  async announced(state: string): Promise<ReadonlyMap<string, AnnouncedState>> {
+    return new Map([...this.#states].filter(([, last]) => last.state === state))
   }
 
-  async takeTurn(name: string, now: number, everyMs: number): Promise<boolean> {
+  async claimTurn(name: string, now: number, everyMs: number): Promise<boolean> {
     const last = this.#states.get(name)
     if (last && now - last.at < everyMs) return false
     this.#states.set(name, { state: 'turn', at: now })
     return true
   }
 
-  async address(now: number): Promise<Addressed> {
+  async createDeliveries(now: number): Promise<CreatedDeliveries> {
     const events = this.#new
     this.#new = []
     const dropped = new Map<string, number>()
@@ -158,7 +158,7 @@ export class MemoryWebhooks implements WebhookStore, WebhookOutbox {
       const over = waiting.length - MAX_WAITING
       if (over <= 0) continue
       for (const [position] of waiting.filter(([, { owner }]) => owner === null).slice(0, over))
-        this.#set(position, { nextAt: null, error: DROPPED })
+        this.#set(position, { nextAt: null, error: DROPPED_ERROR })
       this.#webhooks.set(webhook, {
         ...(this.#webhooks.get(webhook) as KnownWebhook),
         dropped: before + over,
@@ -239,6 +239,6 @@ export class MemoryWebhooks implements WebhookStore, WebhookOutbox {
     if (known) this.#webhooks.set(webhook, { ...known, disabledAt: now })
     for (const [position, delivery] of this.#deliveries)
       if (delivery.webhook === webhook && delivery.nextAt !== null)
-        this.#set(position, { owner: null, nextAt: null, status, error: GONE })
+        this.#set(position, { owner: null, nextAt: null, status, error: GONE_ERROR })
   }
 }

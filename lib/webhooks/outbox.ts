@@ -38,21 +38,21 @@ export type AttemptEnd =
   /** The process ends: the attempt does not count, and another process may make it at once. */
   | { readonly kind: 'handed_back' }
 
-/** What was told last of a subject, and when that was noted. */
-export interface ToldState {
+/** The state of a subject that was announced last, and when that was noted. */
+export interface AnnouncedState {
   readonly state: string
   readonly at: number
 }
 
-/** A change of what was told of a subject. */
-export interface Telling {
+/** A new state of a subject. */
+export interface Announcement {
   readonly state: string
   /** Absent: only the state, or its time, is noted. */
   readonly event?: WebhookEvent
 }
 
 /** What {@link WebhookOutbox.address} did. */
-export interface Addressed {
+export interface CreatedDeliveries {
   readonly events: number
   /** How many of the oldest deliveries were dropped, by webhook. */
   readonly dropped: ReadonlyMap<string, number>
@@ -62,10 +62,10 @@ export interface Addressed {
 export const MAX_WAITING = 1000
 
 /** Why deliveries end without having been attempted until they succeed. */
-export const DROPPED = 'dropped: too many waited'
-export const GONE = 'the receiver answered 410'
+export const DROPPED_ERROR = 'dropped: too many waited'
+export const GONE_ERROR = 'the receiver answered 410'
 
-/** What is true until the opposite is told, however long ago it was told. */
+/** The states that last until the opposite is announced, however long ago that was. */
 export const LASTING_STATES: readonly string[] = ['down', 'low']
 
 /**
@@ -77,26 +77,26 @@ export interface WebhookOutbox {
   record(events: readonly WebhookEvent[]): Promise<void>
 
   /**
-   * Records an event if it is news.
+   * Records an event if the state of its subject has changed.
    *
-   * @param decide returns what to tell after what was told last, while nobody else tells of this subject; undefined:
+   * @param decide returns the new state after the last one, while no other process announces one of this subject; undefined:
    *   nothing. May be called again.
    * @returns whether an event was recorded.
    */
-  tell(
+  announce(
     subject: string,
     at: number,
-    decide: (told: ToldState | undefined) => Telling | undefined,
+    decide: (last: AnnouncedState | undefined) => Announcement | undefined,
   ): Promise<boolean>
 
-  /** Returns the subjects of which this state was told last. */
-  told(state: string): Promise<ReadonlyMap<string, ToldState>>
+  /** Returns the subjects of which this state was announced last. */
+  announced(state: string): Promise<ReadonlyMap<string, AnnouncedState>>
 
   /** Returns whether nobody has taken this turn for `everyMs`, and takes it then. */
-  takeTurn(name: string, now: number, everyMs: number): Promise<boolean>
+  claimTurn(name: string, now: number, everyMs: number): Promise<boolean>
 
   /** Makes the deliveries of new events. */
-  address(now: number): Promise<Addressed>
+  createDeliveries(now: number): Promise<CreatedDeliveries>
 
   /** Returns the time of the oldest event that has not come to a receiver and is still meant to; null if there is none. */
   oldestWaiting(): Promise<number | null>
@@ -110,6 +110,6 @@ export interface WebhookOutbox {
   /** Notes how an attempt ended, unless another process has claimed the delivery since. */
   finish(id: string, owner: string, end: AttemptEnd, now: number): Promise<void>
 
-  /** Deletes up to `limit` deliveries made, and events told, before a time; returns how many deliveries. */
+  /** Deletes up to `limit` deliveries made, and events announced, before a time; returns how many deliveries. */
   prune(before: number, limit: number): Promise<number>
 }

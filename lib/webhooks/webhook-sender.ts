@@ -154,7 +154,7 @@ export class WebhookSender {
 
   async #runRound(): Promise<void> {
     const { now, timeoutMs } = this.#settings
-    const { dropped } = await this.#outbox.address(now())
+    const { dropped } = await this.#outbox.createDeliveries(now())
     for (const [webhook, deliveries] of dropped) {
       this.#outcomes.dropped += deliveries
       this.#logger.warn(

@@ -21,7 +21,7 @@ export interface WebhookWatchOptions {
   outbox: WebhookOutbox
   /** Returns the lines as this process sees them. Defaults to none. */
   lines?: () => readonly WatchedLine[]
-  /** Looks up balances and keys. Defaults to nothing: neither is told. */
+  /** Looks up balances and keys. Defaults to nothing: neither is announced. */
   facts?: WatchedFacts
   /** How often lines are looked at. Defaults to 1000. */
   roundMs?: number
@@ -32,7 +32,7 @@ export interface WebhookWatchOptions {
 }
 
 const RULES: OptionRules<WebhookWatchOptions> = {
-  outbox: required(anObjectWith('an outbox, such as new MemoryWebhooks()', 'tell')),
+  outbox: required(anObjectWith('an outbox, such as new MemoryWebhooks()', 'announce')),
   lines: aFunction('a function that returns lines, each with its id and whether it is down'),
   facts: anObjectWith('an object that looks up balances and keys', 'balances', 'endingKeys'),
   roundMs: aWholeNumber('a positive whole number of milliseconds', 1),
@@ -47,13 +47,13 @@ const BALANCES_SINCE_MS = 120_000
 const KEYS_AT_A_TIME = 100
 const DAY_MS = 86_400_000
 const KEY_NOTICE_MS = 7 * DAY_MS
-/** Accounts told of in one round; the next round, not the next look, goes on. */
+/** Accounts announced in one round; the next round, not the next check, goes on. */
 const BALANCES_AT_A_TIME = 100
 const MAX_OUTAGES = 100
 
 /**
- * Watches what no transaction tells of: lines, the ledger, balances and keys. Each process runs one. What several see
- * is told once.
+ * Watches what no transaction records: lines, the ledger, balances and keys. Each process runs one. What several see
+ * is announced once.
  *
  * @throws TypeError at construction if an option is invalid.
  * @example
@@ -75,7 +75,7 @@ export class WebhookWatch {
   #failing = false
   /** When this process asks again whether it is its turn: each asking is a write to a row that all processes share. */
   readonly #askedAgainAt = { balances: 0, keys: 0 }
-  /** Since when balances are looked at, until all are told. */
+  /** Since when balances are checked, until all are announced. */
   #balancesSince: number | undefined
   #closed = false
 
@@ -88,13 +88,13 @@ export class WebhookWatch {
     this.#logger = quietLogger(options.logger)
     this.#now = now
     this.#timer = setInterval(() => {
-      this.#round ??= this.#look().finally(() => {
+      this.#round ??= this.#check().finally(() => {
         this.#round = undefined
       })
     }, roundMs).unref()
   }
 
-  /** Notes that the ledger went away, or is back: then, it is told. */
+  /** Notes that the ledger went away, or is back: then, it is announced. */
   noteLedger(away: boolean): void {
     const now = this.#now()
     if (away) this.#awaySince = now
@@ -111,10 +111,10 @@ export class WebhookWatch {
     await this.#round
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     try {
-      await this.#tellOutages()
-      if (!this.#closed) await this.#lines.look(this.#now())
+      await this.#announceOutages()
+      if (!this.#closed) await this.#lines.check(this.#now())
       if (this.#facts && !this.#closed) await this.#lookUp(this.#facts)
       this.#failing = false
     } catch (error) {
@@ -123,13 +123,13 @@ export class WebhookWatch {
     }
   }
 
-  async #tellOutages(): Promise<void> {
+  async #announceOutages(): Promise<void> {
     for (const { from, until } of [...this.#outages]) {
       const data = { from: new Date(from).toISOString(), until: new Date(until).toISOString() }
       const event = newEvent({ type: 'ledger.away', subject: 'ledger', at: until, data })
-      // Its state is the end of the last outage that was told: another process has told of the same one.
-      await this.#outbox.tell('ledger', until, (told) =>
-        told && Number(told.state) >= from ? undefined : { state: String(until), event },
+      // Its state is the end of the last outage that was announced: another process has announced the same one.
+      await this.#outbox.announce('ledger', until, (last) =>
+        last && Number(last.state) >= from ? undefined : { state: String(until), event },
       )
       this.#outages.shift()
     }
@@ -137,37 +137,38 @@ export class WebhookWatch {
 
   async #lookUp(facts: WatchedFacts): Promise<void> {
     const now = this.#now()
-    if (await this.#takeTurn('balances', now, BALANCES_EVERY_MS))
+    if (await this.#claimTurn('balances', now, BALANCES_EVERY_MS))
       this.#balancesSince ??= now - BALANCES_SINCE_MS
     if (this.#balancesSince !== undefined) {
       const balances = await facts.balances(this.#balancesSince, BALANCES_AT_A_TIME)
-      for (const balance of balances) if (!this.#closed) await this.#tellBalance(balance, now)
+      for (const balance of balances) if (!this.#closed) await this.#announceBalance(balance, now)
       if (balances.length < BALANCES_AT_A_TIME) this.#balancesSince = undefined
     }
-    if (!this.#closed && (await this.#takeTurn('keys', now, KEYS_EVERY_MS))) await this.#tellKeys(facts, now)
+    if (!this.#closed && (await this.#claimTurn('keys', now, KEYS_EVERY_MS)))
+      await this.#announceKeys(facts, now)
   }
 
   /** Whether it is this process's turn. While it is another's, asks twice in that time: the other may have ended. */
-  async #takeTurn(name: 'balances' | 'keys', now: number, everyMs: number): Promise<boolean> {
+  async #claimTurn(name: 'balances' | 'keys', now: number, everyMs: number): Promise<boolean> {
     if (now < this.#askedAgainAt[name]) return false
-    const isOurs = await this.#outbox.takeTurn(name, now, everyMs)
+    const isOurs = await this.#outbox.claimTurn(name, now, everyMs)
     this.#askedAgainAt[name] = now + (isOurs ? everyMs : everyMs / 2)
     return isOurs
   }
 
-  async #tellBalance({ account, balance, threshold }: WatchedBalance, at: number): Promise<void> {
+  async #announceBalance({ account, balance, threshold }: WatchedBalance, at: number): Promise<void> {
     const state = balance < threshold ? 'low' : 'enough'
     const subject = `account:${account}`
     const data = { account, balance: formatAmount(balance), threshold: formatAmount(threshold) }
-    await this.#outbox.tell(subject, at, (told) => {
-      if ((told?.state ?? 'enough') === state) return undefined
+    await this.#outbox.announce(subject, at, (last) => {
+      if ((last?.state ?? 'enough') === state) return undefined
       return state === 'enough'
         ? { state }
         : { state, event: newEvent({ type: 'balance.low', subject, at, data }) }
     })
   }
 
-  async #tellKeys(facts: WatchedFacts, at: number): Promise<void> {
+  async #announceKeys(facts: WatchedFacts, at: number): Promise<void> {
     for (const { key, account, expiresAt } of await facts.endingKeys(
       at,
       at + KEY_NOTICE_MS,
@@ -177,8 +178,8 @@ export class WebhookWatch {
       const subject = `key:${key}`
       const data = { key, account, expires_at: new Date(expiresAt).toISOString() }
       const state = String(expiresAt)
-      await this.#outbox.tell(subject, at, (told) =>
-        told?.state === state
+      await this.#outbox.announce(subject, at, (last) =>
+        last?.state === state
           ? undefined
           : { state, event: newEvent({ type: 'key.expiring', subject, at, data }) },
       )

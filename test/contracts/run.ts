@@ -24,7 +24,7 @@ import { sessionStoreContract } from './session-store.ts'
 import { slotStoreContract } from './slot-store.ts'
 import { taskStoreContract } from './task-store.ts'
 import { ticketStoreContract } from './ticket-store.ts'
-import { webhookTellingsContract } from './webhook-tellings.ts'
+import { webhookAnnouncementsContract } from './webhook-announcements.ts'
 import { webhooksContract } from './webhooks.ts'
 
 type Contract = (name: string, open: never) => void
@@ -45,7 +45,7 @@ const CONTRACTS: Readonly<Record<string, readonly Contract[]>> = {
   'session-store': [sessionStoreContract],
   'task-store': [taskStoreContract],
   'ticket-store': [ticketStoreContract],
-  webhooks: [webhooksContract, webhookTellingsContract],
+  webhooks: [webhooksContract, webhookAnnouncementsContract],
 }
 
 const [name = '', file] = process.argv.slice(2)

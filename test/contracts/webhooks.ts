@@ -91,8 +91,8 @@ export function webhooksContract(
       const event = eventOf(1)
       await outbox.record([event, event])
       await other.record([event])
-      assert.equal((await outbox.address(NOW)).events, 1)
-      assert.equal((await other.address(NOW)).events, 0)
+      assert.equal((await outbox.createDeliveries(NOW)).events, 1)
+      assert.equal((await other.createDeliveries(NOW)).events, 0)
       await create('wh_late')
       assert.deepEqual([...(await outbox.due(NOW))].sort(), ['wh_all', 'wh_lines'])
       assert.deepEqual(await store.deliveries({ webhook: 'wh_tickets', limit: 9 }), [])
@@ -105,7 +105,7 @@ export function webhooksContract(
     it('hands out the first of each subject, and the next when that is done', async () => {
       await create('wh')
       await outbox.record([eventOf(1), eventOf(2), eventOf(3, 'line:b'), eventOf(4, 'line:b')])
-      await outbox.address(NOW)
+      await outbox.createDeliveries(NOW)
       const [one, three, ...none] = await claim('wh')
       assert.ok(one && three)
       assert.deepEqual([numbers([one, three]), none], [[1, 3], []])
@@ -125,7 +125,7 @@ export function webhooksContract(
     it('gives one delivery to one of two that claim at the same time', async () => {
       await create('wh')
       await outbox.record(Array.from({ length: 20 }, (_, n) => eventOf(n, `line:${n}`)))
-      await outbox.address(NOW)
+      await outbox.createDeliveries(NOW)
       const claims = await Promise.all(
         Array.from({ length: 10 }, (_, n) =>
           claim('wh', { from: n % 2 ? other : outbox, owner: `process ${n}`, limit: 2 }),
@@ -139,7 +139,7 @@ export function webhooksContract(
     it('lets another process have what one died with, and ignores the one that comes back', async () => {
       await create('wh')
       await outbox.record([eventOf(1)])
-      await outbox.address(NOW)
+      await outbox.createDeliveries(NOW)
       const [lost] = await claim('wh')
       assert.ok(lost)
       const [found] = await claim('wh', { from: other, owner: 'two', now: NOW + 31_000 })
@@ -153,7 +153,7 @@ export function webhooksContract(
     it('takes back what was not attempted after all', async () => {
       await create('wh')
       await outbox.record([eventOf(1)])
-      await outbox.address(NOW)
+      await outbox.createDeliveries(NOW)
       const [first] = await claim('wh')
       assert.ok(first)
       await outbox.finish(first.id, 'one', { kind: 'handed_back' }, NOW + 1500)
@@ -164,12 +164,12 @@ export function webhooksContract(
       await create('wh')
       await create('wh_other')
       await outbox.record([eventOf(1), eventOf(2)])
-      await outbox.address(NOW)
+      await outbox.createDeliveries(NOW)
       const [first] = await claim('wh')
       assert.ok(first)
       await outbox.finish(first.id, 'one', { kind: 'gone', status: 410 }, NOW)
       await outbox.record([eventOf(3)])
-      await outbox.address(NOW)
+      await outbox.createDeliveries(NOW)
       const gone = 'the receiver answered 410'
       assert.deepEqual(await states('wh'), [
         ['ended', 0, gone],
@@ -193,7 +193,7 @@ export function webhooksContract(
         )
       const dropped = new Map<string, number>()
       for (let addressed = 1; addressed > 0; ) {
-        const round = await outbox.address(NOW)
+        const round = await outbox.createDeliveries(NOW)
         addressed = round.events
         for (const [id, count] of round.dropped) dropped.set(id, (dropped.get(id) ?? 0) + count)
       }
@@ -209,12 +209,12 @@ export function webhooksContract(
     it('gives no delivery the id of one that was deleted', async () => {
       await create('wh_a')
       await outbox.record([eventOf(1)])
-      await outbox.address(NOW)
+      await outbox.createDeliveries(NOW)
       const [deleted] = (await store.deliveries({ webhook: 'wh_a', limit: 9 })) ?? []
       await store.delete('wh_a', originOf())
       await create('wh_b')
       await outbox.record([eventOf(2)])
-      await other.address(NOW)
+      await other.createDeliveries(NOW)
       const [next] = (await store.deliveries({ webhook: 'wh_b', limit: 9 })) ?? []
       assert.ok(Number(next?.id) > Number(deleted?.id), `${next?.id} after ${deleted?.id}`)
     })
@@ -223,7 +223,7 @@ export function webhooksContract(
       const [old, next] = [newWebhookSecret(), newWebhookSecret()]
       await create('wh', null, old)
       await outbox.record([eventOf(1), eventOf(2, 'line:b')])
-      await outbox.address(NOW)
+      await outbox.createDeliveries(NOW)
       assert.deepEqual((await claim('wh', { limit: 1 }))[0]?.secrets, [old])
       await store.rotate('wh', next, NOW + 5000, originOf())
       assert.deepEqual((await claim('wh'))[0]?.secrets, [next, old])
@@ -237,7 +237,7 @@ export function webhooksContract(
     it('lists deliveries newest first, page by page, and deletes the old ones', async () => {
       await create('wh')
       await outbox.record([eventOf(1), eventOf(2), eventOf(3)])
-      await outbox.address(NOW)
+      await outbox.createDeliveries(NOW)
       const page = async (before?: string) =>
         (await store.deliveries({ webhook: 'wh', limit: 2, before })) ?? []
       const [three, two] = await page()

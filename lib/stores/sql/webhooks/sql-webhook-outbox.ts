@@ -1,21 +1,21 @@
 import { sql } from 'kysely'
 import type {
-  Addressed,
+  AnnouncedState,
+  Announcement,
   AttemptEnd,
   ClaimedDelivery,
+  CreatedDeliveries,
   DeliveryClaim,
-  Telling,
-  ToldState,
   WebhookEvent,
   WebhookOutbox,
 } from '../../../webhooks/index.ts'
-import { GONE, LASTING_STATES } from '../../../webhooks/index.ts'
+import { GONE_ERROR, LASTING_STATES } from '../../../webhooks/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
 import { toBigint, toNumber } from '../driver/nullable-cells.ts'
 import { lockFreeRows, lockRows } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
-import { addressEvents } from './addressed-events.ts'
 import { withContents } from './claimed-contents.ts'
+import { createDeliveries } from './create-deliveries.ts'
 import { recordEvents, recordLast } from './event-rows.ts'
 import type { WebhookStatesTable } from './webhook-tables.ts'
 
@@ -37,39 +37,39 @@ export class SqlWebhookOutbox implements WebhookOutbox {
     await recordEvents(this.#db, events)
   }
 
-  tell(
+  announce(
     subject: string,
     at: number,
-    decide: (told: ToldState | undefined) => Telling | undefined,
+    decide: (last: AnnouncedState | undefined) => Announcement | undefined,
   ): Promise<boolean> {
     return this.#db.transaction().execute(async (trx) => {
-      // Whoever tells of a new subject at the same time waits for this row.
+      // Whoever announces a new subject at the same time waits for this row.
       await trx
         .insertInto('webhook_states')
-        .values({ subject, state: UNTOLD, at: BigInt(at) })
+        .values({ subject, state: UNANNOUNCED, at: BigInt(at) })
         .onConflict((conflict) => conflict.column('subject').doNothing())
         .execute()
       const query = trx.selectFrom('webhook_states').selectAll().where('subject', '=', subject)
       const row = await lockRows(trx, query).executeTakeFirstOrThrow()
-      const telling = decide(row.state === UNTOLD ? undefined : toState(row))
-      if (!telling) return false
+      const announcement = decide(row.state === UNANNOUNCED ? undefined : toState(row))
+      if (!announcement) return false
       await trx
         .updateTable('webhook_states')
-        .set({ state: telling.state, at: BigInt(at) })
+        .set({ state: announcement.state, at: BigInt(at) })
         .where('subject', '=', subject)
         .execute()
-      if (!telling.event) return false
-      await recordLast(trx, telling.event)
+      if (!announcement.event) return false
+      await recordLast(trx, announcement.event)
       return true
     })
   }
 
-  async told(state: string): Promise<ReadonlyMap<string, ToldState>> {
+  async announced(state: string): Promise<ReadonlyMap<string, AnnouncedState>> {
     const rows = await this.#db.selectFrom('webhook_states').selectAll().where('state', '=', state).execute()
     return new Map(rows.map((row) => [row.subject, toState(row)]))
   }
 
-  async takeTurn(name: string, now: number, everyMs: number): Promise<boolean> {
+  async claimTurn(name: string, now: number, everyMs: number): Promise<boolean> {
     const { numInsertedOrUpdatedRows } = await this.#db
       .insertInto('webhook_states')
       .values({ subject: name, state: 'turn', at: BigInt(now) })
@@ -83,8 +83,8 @@ export class SqlWebhookOutbox implements WebhookOutbox {
     return numInsertedOrUpdatedRows === 1n
   }
 
-  address(now: number): Promise<Addressed> {
-    return addressEvents(this.#db, now)
+  createDeliveries(now: number): Promise<CreatedDeliveries> {
+    return createDeliveries(this.#db, now)
   }
 
   async oldestWaiting(): Promise<number | null> {
@@ -221,7 +221,7 @@ export class SqlWebhookOutbox implements WebhookOutbox {
         .execute()
       await trx
         .updateTable('webhook_deliveries')
-        .set({ ...ENDED, status, error: GONE })
+        .set({ ...ENDED, status, error: GONE_ERROR })
         .where('webhook', '=', row.webhook)
         .where('next_at', 'is not', null)
         .execute()
@@ -235,11 +235,11 @@ interface OwnDelivery {
 }
 
 const ENDED = { owner: null, next_at: null } as const
-/** Of a subject that is being told of for the first time. */
-const UNTOLD = ''
+/** Of a subject that is announced for the first time. */
+const UNANNOUNCED = ''
 /** Events outlive their deliveries, which show their types. */
 const EVENTS_STAY_MS = 86_400_000
 
-function toState({ state, at }: WebhookStatesTable): ToldState {
+function toState({ state, at }: WebhookStatesTable): AnnouncedState {
   return { state, at: Number(at) }
 }

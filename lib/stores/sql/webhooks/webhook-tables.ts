@@ -48,7 +48,7 @@ export interface WebhookDeliveriesTable {
   delivered_at: bigint | null
 }
 
-/** What was told last of a subject. */
+/** The state of a subject that was announced last. */
 export interface WebhookStatesTable {
   subject: string
   state: string

@@ -58,7 +58,7 @@ for (const { name, url, skip } of BACKENDS) {
       const store = new SqlWebhookStore(db)
       for (const id of ['wh_gone', 'wh']) await store.create({ id, ...webhook }, originOf())
       await outbox.record([exhausted('b1'), exhausted('b2')])
-      await outbox.address(at)
+      await outbox.createDeliveries(at)
       // What the deletion leaves where Postgres runs both at once.
       await db.deleteFrom('webhooks').where('id', '=', 'wh_gone').execute()
       await db.deleteFrom('webhook_events').where('subject', '=', 'budget:b2').execute()

@@ -1,14 +1,14 @@
-import { type Addressed, DROPPED, MAX_WAITING } from '../../../webhooks/index.ts'
+import { type CreatedDeliveries, DROPPED_ERROR, MAX_WAITING } from '../../../webhooks/index.ts'
 import { toList } from '../driver/nullable-cells.ts'
 import { lockFreeRows } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
 
 /** Events per transaction. */
 const MAX_EVENTS = 100
-const NOTHING: Addressed = { events: 0, dropped: new Map() }
+const NOTHING: CreatedDeliveries = { events: 0, dropped: new Map() }
 
 /** Makes the deliveries of new events. One process at a time does, so that their positions are in the order of the events. */
-export async function addressEvents(db: Database, now: number): Promise<Addressed> {
+export async function createDeliveries(db: Database, now: number): Promise<CreatedDeliveries> {
   const some = await db
     .selectFrom('webhook_events')
     .select('id')
@@ -82,7 +82,7 @@ async function dropOldest(trx: Database, webhooks: readonly string[]): Promise<M
     const oldest = waiting.select('position').where('owner', 'is', null).orderBy('position').limit(over)
     await trx
       .updateTable('webhook_deliveries')
-      .set({ next_at: null, error: DROPPED })
+      .set({ next_at: null, error: DROPPED_ERROR })
       .where('position', 'in', oldest)
       .execute()
     await trx

@@ -6,7 +6,7 @@ import { originOf } from './account-store.ts'
 import { eventOf, NOW, type WebhooksUnderTest } from './webhook-samples.ts'
 
 /** How every outbox tells what changes. */
-export function webhookTellingsContract(
+export function webhookAnnouncementsContract(
   name: string,
   open: () => Promise<WebhooksUnderTest>,
   skip: string | false = false,
@@ -26,16 +26,16 @@ export function webhookTellingsContract(
 
     it('tells a change of a state once, of all who see it at the same time', async () => {
       const tell = (from: WebhookOutbox, state: string) =>
-        from.tell('line:a', NOW, (told) =>
+        from.announce('line:a', NOW, (told) =>
           told?.state === state ? undefined : { state, event: eventOf(1, 'line:a') },
         )
       const told = await Promise.all([tell(outbox, 'down'), tell(other, 'down'), tell(outbox, 'down')])
       assert.equal(told.filter(Boolean).length, 1)
-      assert.deepEqual([...(await other.told('down'))], [['line:a', { state: 'down', at: NOW }]])
+      assert.deepEqual([...(await other.announced('down'))], [['line:a', { state: 'down', at: NOW }]])
       assert.equal(await tell(other, 'up'), true)
       assert.equal(await tell(outbox, 'up'), false)
-      assert.deepEqual([...(await outbox.told('down'))], [])
-      assert.equal((await outbox.address(NOW)).events, 2)
+      assert.deepEqual([...(await outbox.announced('down'))], [])
+      assert.equal((await outbox.createDeliveries(NOW)).events, 2)
     })
 
     it('delivers the changes of a subject in the order of their tellings, whatever the clocks of the tellers', async () => {
@@ -50,7 +50,7 @@ export function webhookTellingsContract(
         after: number,
         type: 'line.down' | 'line.up',
       ) =>
-        from.tell('line:a', NOW + after, (told) =>
+        from.announce('line:a', NOW + after, (told) =>
           told?.state === state ? { state } : { state, event: eventOf(after, 'line:a', type) },
         )
       await tell(outbox, 'down', ahead, 'line.down')
@@ -59,7 +59,7 @@ export function webhookTellingsContract(
       await tell(other, 'up', 4, 'line.up')
       await tell(outbox, 'down', ahead + 5, 'line.down')
       await tell(other, 'up', 6, 'line.up')
-      await outbox.address(NOW)
+      await outbox.createDeliveries(NOW)
       const delivered: string[] = []
       for (;;) {
         const claim = { webhook: 'wh', owner: 'one', now: NOW, until: NOW + 99, limit: 9 }
@@ -87,7 +87,7 @@ export function webhookTellingsContract(
       const event = eventOf(1)
       await outbox.record([event, eventOf(5_000, 'line:b')])
       assert.equal(await other.oldestWaiting(), event.at)
-      await outbox.address(NOW + 10)
+      await outbox.createDeliveries(NOW + 10)
       assert.equal(await other.oldestWaiting(), NOW + 10)
       const claim = { webhook: 'wh', owner: 'one', now: NOW + 10, until: NOW + 99, limit: 9 }
       for (const { id } of await outbox.claim(claim))
@@ -97,12 +97,12 @@ export function webhookTellingsContract(
 
     it('gives a turn to one in a time', async () => {
       const turns = await Promise.all([
-        outbox.takeTurn('watch', NOW, 1000),
-        other.takeTurn('watch', NOW, 1000),
+        outbox.claimTurn('watch', NOW, 1000),
+        other.claimTurn('watch', NOW, 1000),
       ])
       assert.equal(turns.filter(Boolean).length, 1)
-      assert.equal(await outbox.takeTurn('watch', NOW + 999, 1000), false)
-      assert.equal(await other.takeTurn('watch', NOW + 1000, 1000), true)
+      assert.equal(await outbox.claimTurn('watch', NOW + 999, 1000), false)
+      assert.equal(await other.claimTurn('watch', NOW + 1000, 1000), true)
     })
   })
 }
