@@ -10,7 +10,7 @@ import {
   required,
   someMilliseconds,
 } from '../options/index.ts'
-import { tellListener } from '../own-functions/index.ts'
+import { notify } from '../own-functions/index.ts'
 import { Distance } from './distance.ts'
 
 /** Says that a store failed or did not answer in time. What was asked may have happened nevertheless. */
@@ -248,6 +248,6 @@ export class StoreGuard {
 
   /** Tells the listener. Its failure is not the store's. */
   #tell(away: boolean): void {
-    tellListener(this.#logger, 'a listener to store outages failed', () => this.#onChange(away))
+    notify(this.#logger, 'a listener to store outages failed', () => this.#onChange(away))
   }
 }

@@ -1,5 +1,5 @@
 import type { Logger } from '../../core/call/index.ts'
-import { tellListener } from '../../core/own-functions/index.ts'
+import { notify } from '../../core/own-functions/index.ts'
 import type { Clock } from './clock.ts'
 import type { LedgerTimes } from './ledger-times.ts'
 
@@ -98,6 +98,6 @@ export class LedgerHealth {
   /** Calls the listener. Its failure is not the ledger's. */
   #notify(away: boolean): void {
     const { logger, onAwayChange } = this.#deps
-    tellListener(logger, 'a listener to outages of the ledger failed', () => onAwayChange(away))
+    notify(logger, 'a listener to outages of the ledger failed', () => onAwayChange(away))
   }
 }
