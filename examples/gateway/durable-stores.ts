@@ -19,7 +19,7 @@ import type { GatewayConfig } from 'express-model-gateway/config'
 import type { AnswerStore, IdempotencyStore } from 'express-model-gateway/idempotency'
 import type { KeptStore } from 'express-model-gateway/references'
 import type { ConnectionFigures, Database } from 'express-model-gateway/sql'
-import type { WatchedFacts, WebhookOutbox, WebhookStore } from 'express-model-gateway/webhooks'
+import type { WatchSource, WebhookOutbox, WebhookStore } from 'express-model-gateway/webhooks'
 
 /** What has to last. */
 export interface DurableStores {
@@ -49,7 +49,7 @@ export interface DurableStores {
   readonly webhooks: WebhookStore
   readonly outbox: WebhookOutbox
   /** Balances and keys that webhooks are told of; undefined: they are not. */
-  readonly watchedFacts?: WatchedFacts
+  readonly watchSource?: WatchSource
   /** What was changed in these, and in tickets. */
   readonly changes: ChangeLog
   /** Whether the ledger completes claims and writes log entries in the transaction of a charge. */

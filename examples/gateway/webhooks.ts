@@ -4,7 +4,7 @@ import { WebhookSender, WebhookWatch } from 'express-model-gateway/webhooks'
 import type { DurableStores } from './durable-stores.ts'
 
 /** What webhooks are run with. */
-export interface WebhookParts extends Pick<DurableStores, 'outbox' | 'watchedFacts'> {
+export interface WebhookParts extends Pick<DurableStores, 'outbox' | 'watchSource'> {
   /** How the lines do in this process. */
   readonly lineFigures: () => readonly LineFigures[]
   readonly allowPrivate: boolean
@@ -12,13 +12,13 @@ export interface WebhookParts extends Pick<DurableStores, 'outbox' | 'watchedFac
 }
 
 /** Watches what webhooks are told of, and delivers it. */
-export function runWebhooks({ outbox, watchedFacts, lineFigures, allowPrivate, logger }: WebhookParts) {
+export function runWebhooks({ outbox, watchSource, lineFigures, allowPrivate, logger }: WebhookParts) {
   const lines = () =>
     lineFigures().map(({ id, circuits }) => ({
       id,
       down: circuits.some(({ scope, account }) => scope === 'line' && account === null),
     }))
-  const watch = new WebhookWatch({ outbox, lines, logger, ...(watchedFacts && { facts: watchedFacts }) })
+  const watch = new WebhookWatch({ outbox, lines, logger, ...(watchSource && { source: watchSource }) })
   const sender = new WebhookSender({ outbox, allowPrivate, logger })
   return {
     get stats() {

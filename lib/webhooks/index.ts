@@ -14,7 +14,7 @@ export {
   type WebhookOutbox,
 } from './outbox.ts'
 export { newWebhookSecret } from './signed-message.ts'
-export type { EndingKey, WatchedBalance, WatchedFacts } from './watched-facts.ts'
+export type { EndingKey, WatchedBalance, WatchSource } from './watch-source.ts'
 export {
   type Delivery,
   type DeliveryQuery,

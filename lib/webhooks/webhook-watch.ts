@@ -12,7 +12,7 @@ import {
 import { boundedStore } from '../core/store-guard/index.ts'
 import { LineWatch, type WatchedLine } from './line-watch.ts'
 import type { WebhookOutbox } from './outbox.ts'
-import type { WatchedBalance, WatchedFacts } from './watched-facts.ts'
+import type { WatchedBalance, WatchSource } from './watch-source.ts'
 import { newEvent } from './webhook-event.ts'
 
 /** Options of {@link WebhookWatch}. Times are milliseconds. */
@@ -22,7 +22,7 @@ export interface WebhookWatchOptions {
   /** Returns the lines as this process sees them. Defaults to none. */
   lines?: () => readonly WatchedLine[]
   /** Looks up balances and keys. Defaults to nothing: neither is announced. */
-  facts?: WatchedFacts
+  source?: WatchSource
   /** How often lines are looked at. Defaults to 1000. */
   roundMs?: number
   /** Logs that events cannot be recorded. Defaults to the console. */
@@ -34,7 +34,7 @@ export interface WebhookWatchOptions {
 const RULES: OptionRules<WebhookWatchOptions> = {
   outbox: required(anObjectWith('an outbox, such as new MemoryWebhooks()', 'announce')),
   lines: aFunction('a function that returns lines, each with its id and whether it is down'),
-  facts: anObjectWith('an object that looks up balances and keys', 'balances', 'endingKeys'),
+  source: anObjectWith('an object that looks up balances and keys', 'balances', 'endingKeys'),
   roundMs: aWholeNumber('a positive whole number of milliseconds', 1),
   logger: aLogger,
   now: aFunction('a function that returns milliseconds since the epoch'),
@@ -64,7 +64,7 @@ const MAX_OUTAGES = 100
  */
 export class WebhookWatch {
   readonly #outbox: WebhookOutbox
-  readonly #facts: WatchedFacts | undefined
+  readonly #source: WatchSource | undefined
   readonly #lines: LineWatch
   readonly #logger: Logger
   readonly #now: () => number
@@ -81,9 +81,9 @@ export class WebhookWatch {
 
   constructor(options: WebhookWatchOptions) {
     checkOptions('WebhookWatch', options, RULES)
-    const { lines = () => [], roundMs = 1000, now = Date.now, facts } = options
+    const { lines = () => [], roundMs = 1000, now = Date.now, source } = options
     this.#outbox = boundedStore('webhooks', options.outbox)
-    this.#facts = facts && boundedStore('balances and keys', facts)
+    this.#source = source && boundedStore('balances and keys', source)
     this.#lines = new LineWatch(this.#outbox, lines)
     this.#logger = quietLogger(options.logger)
     this.#now = now
@@ -115,7 +115,7 @@ export class WebhookWatch {
     try {
       await this.#announceOutages()
       if (!this.#closed) await this.#lines.check(this.#now())
-      if (this.#facts && !this.#closed) await this.#lookUp(this.#facts)
+      if (this.#source && !this.#closed) await this.#lookUp(this.#source)
       this.#failing = false
     } catch (error) {
       if (!this.#failing) this.#logger.warn({ err: error }, 'events for webhooks cannot be recorded')
@@ -135,17 +135,17 @@ export class WebhookWatch {
     }
   }
 
-  async #lookUp(facts: WatchedFacts): Promise<void> {
+  async #lookUp(source: WatchSource): Promise<void> {
     const now = this.#now()
     if (await this.#claimTurn('balances', now, BALANCES_EVERY_MS))
       this.#balancesSince ??= now - BALANCES_SINCE_MS
     if (this.#balancesSince !== undefined) {
-      const balances = await facts.balances(this.#balancesSince, BALANCES_AT_A_TIME)
+      const balances = await source.balances(this.#balancesSince, BALANCES_AT_A_TIME)
       for (const balance of balances) if (!this.#closed) await this.#announceBalance(balance, now)
       if (balances.length < BALANCES_AT_A_TIME) this.#balancesSince = undefined
     }
     if (!this.#closed && (await this.#claimTurn('keys', now, KEYS_EVERY_MS)))
-      await this.#announceKeys(facts, now)
+      await this.#announceKeys(source, now)
   }
 
   /** Whether it is this process's turn. While it is another's, asks twice in that time: the other may have ended. */
@@ -168,8 +168,8 @@ export class WebhookWatch {
     })
   }
 
-  async #announceKeys(facts: WatchedFacts, at: number): Promise<void> {
-    for (const { key, account, expiresAt } of await facts.endingKeys(
+  async #announceKeys(source: WatchSource, at: number): Promise<void> {
+    for (const { key, account, expiresAt } of await source.endingKeys(
       at,
       at + KEY_NOTICE_MS,
       KEYS_AT_A_TIME,

@@ -4,7 +4,7 @@ import {
   openDatabase,
   SqlAccountStore,
   SqlKeyStore,
-  SqlWatchedFacts,
+  SqlWatchSource,
   SqlWebhookOutbox,
   seedAccountsAndKeys,
 } from '../../lib/stores/sql/index.ts'
@@ -45,7 +45,7 @@ async function scene(t: TestContext, url: string) {
   const watches = down.map((lines, i) => {
     const watch = new WebhookWatch({
       outbox: new SqlWebhookOutbox(db),
-      facts: new SqlWatchedFacts(db),
+      source: new SqlWatchSource(db),
       lines() {
         rounds[i] = Number(rounds[i]) + 1
         return ['a', 'b'].map((id) => ({ id, down: lines.has(id) }))
@@ -200,9 +200,9 @@ for (const { name, url, skip } of BACKENDS) {
       clock.now += 11_000
       await untilAsync(async () => (await told()).length === 620, 'all low balances')
       assert.equal(new Set(await told()).size, 620)
-      const facts = new SqlWatchedFacts(db)
+      const source = new SqlWatchSource(db)
       const changed = async () =>
-        (await facts.balances(clock.now - 120_000, 999)).map(({ account }) => account)
+        (await source.balances(clock.now - 120_000, 999)).map(({ account }) => account)
       assert.deepEqual(await changed(), [])
       // A rise that nobody has seen is found in turn.
       await db.deleteFrom('leases').execute()

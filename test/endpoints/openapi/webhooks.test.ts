@@ -8,7 +8,7 @@ import {
   SqlBudgetStore,
   SqlLedger,
   SqlTicketStore,
-  SqlWatchedFacts,
+  SqlWatchSource,
   SqlWebhookOutbox,
   SqlWebhookStore,
   seedAccountsAndKeys,
@@ -81,7 +81,7 @@ describe('the webhooks of the OpenAPI document', () => {
 
       let down = true
       const lines = () => [{ id: 'a', down }]
-      const watch = new WebhookWatch({ outbox, facts: new SqlWatchedFacts(db), lines, roundMs: 5, logger })
+      const watch = new WebhookWatch({ outbox, source: new SqlWatchSource(db), lines, roundMs: 5, logger })
       t.after(() => watch.close())
       watch.noteLedger(true)
       watch.noteLedger(false)

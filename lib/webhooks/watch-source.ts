@@ -15,13 +15,13 @@ export interface EndingKey {
 }
 
 /** What {@link WebhookWatch} looks up. */
-export interface WatchedFacts {
+export interface WatchSource {
   /**
-   * Returns accounts that are low and were not told as low, or were told as low and no longer are: of those whose balance may
-   * have changed since a time, and in turns of all that were told as low.
+   * Returns accounts that are low and were not announced as low, or were and no longer are: of those whose balance may
+   * have changed since a time, and in turns of all that were announced as low.
    */
   balances(since: number, limit: number): Promise<readonly WatchedBalance[]>
 
-  /** Returns keys that end between two times, the first to end first, except those that were told. */
+  /** Returns keys that end between two times, the first to end first, except those that were announced. */
   endingKeys(from: number, until: number, limit: number): Promise<readonly EndingKey[]>
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { newRequestId } from '../../../core/call/index.ts'
-import type { EndingKey, WatchedBalance, WatchedFacts } from '../../../webhooks/index.ts'
+import type { EndingKey, WatchedBalance, WatchSource } from '../../../webhooks/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
 import type { Database } from '../driver/tables.ts'
 
@@ -26,14 +26,14 @@ function toBalance({ id, balance, threshold }: BalanceRow): WatchedBalance {
  * Looks up balances and keys in a database, in time that does not grow with the number of accounts.
  *
  * @example
- * const watch = new WebhookWatch({ outbox, facts: new SqlWatchedFacts(db) })
+ * const watch = new WebhookWatch({ outbox, source: new SqlWatchSource(db) })
  */
-export class SqlWatchedFacts implements WatchedFacts {
+export class SqlWatchSource implements WatchSource {
   readonly #db: Database
   #lowAfter = FIRST
 
   constructor(db: Database) {
-    checkDatabase('SqlWatchedFacts', db)
+    checkDatabase('SqlWatchSource', db)
     this.#db = db
   }
 
