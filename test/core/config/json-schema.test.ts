@@ -99,8 +99,8 @@ describe('the JSON Schema of the config', () => {
     assert.deepEqual(required?.sort(), ['lines', 'models'])
   })
 
-  it('is printed by the script behind "npm run schema"', async () => {
-    const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'schema'])
+  it('is printed by "npm start -- --schema"', async () => {
+    const { stdout } = await promisify(execFile)('npm', ['start', '--silent', '--', '--schema'])
     assert.deepEqual(JSON.parse(stdout), JSON.parse(JSON.stringify(configJsonSchema())))
   })
 })
