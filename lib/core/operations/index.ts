@@ -19,6 +19,7 @@ export { MAX_TOKENS_PER_IMAGE } from './images-answer.ts'
 export { countTokens } from './messages/count-tokens.ts'
 export { messages } from './messages/messages.ts'
 export { endpointOf, servesNatively } from './native-lines.ts'
+export { isModerated } from './no-output.ts'
 export type {
   AnswerReading,
   FrameReading,
@@ -38,7 +39,6 @@ export type {
 export { rerank } from './rerank.ts'
 export { compactResponse, responseInputTokens } from './responses/response-inputs.ts'
 export { responses, storedResponses } from './responses/responses.ts'
-export { isModerated } from './silence.ts'
 export { estimateTokens } from './tokens/token-estimate.ts'
 export {
   type TaskParameter,

@@ -96,10 +96,10 @@ export interface RequestFacts {
  * - `output`: it has output.
  * - `refusal`: the model declined; it counts as an answer, even without text.
  * - `filtered`: stopped by moderation without output.
- * - `silent`: no output, for a reason, such as a maximum; it counts as an answer.
+ * - `no_output`: no output, for a reason, such as a maximum; it counts as an answer.
  * - `empty`: no output, and no reason for it.
  */
-export type Substance = 'output' | 'refusal' | 'filtered' | 'silent' | 'empty'
+export type Substance = 'output' | 'refusal' | 'filtered' | 'no_output' | 'empty'
 
 /** The result of reading a complete answer. */
 export interface AnswerReading {

@@ -79,7 +79,7 @@ describe('a response', () => {
     ]
     for (const item of empty) assert.equal(read([item]).substance, 'empty', JSON.stringify(item))
     for (const encrypted_content of ['', 7, undefined])
-      assert.equal(read([{ type: 'reasoning', encrypted_content, summary: [] }]).substance, 'silent')
+      assert.equal(read([{ type: 'reasoning', encrypted_content, summary: [] }]).substance, 'no_output')
   })
 
   it('declines in a part of a message, and was stopped where nothing was said', () => {
@@ -91,7 +91,7 @@ describe('a response', () => {
     assert.equal(read([text], filtered).substance, 'output')
     for (const incomplete_details of [null, 'content_filter'])
       assert.equal(read([], { incomplete_details }).substance, 'empty')
-    assert.equal(read([], { incomplete_details: { reason: 'max_output_tokens' } }).substance, 'silent')
+    assert.equal(read([], { incomplete_details: { reason: 'max_output_tokens' } }).substance, 'no_output')
   })
 
   it('failed by its status, with the error that it names', () => {

@@ -32,9 +32,9 @@ describe('a whole response', () => {
     ['text cut by its length', [messageItem('Hel')], incomplete('max_output_tokens'), 'output'],
     ['text cut by moderation', [messageItem('Hel')], incomplete('content_filter'), 'output'],
     ['nothing, by moderation', [], incomplete('content_filter'), 'filtered'],
-    ['nothing, by its length', [reasoning()], incomplete('max_output_tokens'), 'silent'],
+    ['nothing, by its length', [reasoning()], incomplete('max_output_tokens'), 'no_output'],
     ['nothing at all', [], {}, 'empty'],
-    ['nothing but reasoning tokens', [], { usage: USAGE }, 'silent'],
+    ['nothing but reasoning tokens', [], { usage: USAGE }, 'no_output'],
     ['an empty message', [messageItem('')], { usage: null }, 'empty'],
     ['what is no item', [null, 'x', 7] as unknown as object[], { usage: null }, 'empty'],
   ] as const) {

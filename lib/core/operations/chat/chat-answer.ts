@@ -1,6 +1,6 @@
 import { isJsonObject, isText, type JsonObject, objectsIn, tokenCount } from '../../json/index.ts'
+import { explainsNoOutput, isModerated } from '../no-output.ts'
 import type { AnswerReading, KeptName, ReportedUsage, Substance } from '../operation.ts'
-import { isExpectedSilence, isModerated } from '../silence.ts'
 import { SpeechCount, TOKENS_PER_MADE_IMAGE } from '../tokens/made-media.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 
@@ -56,14 +56,14 @@ export function readChoices(
   const reading = new ChoicesReading(answer.choices, readChatUsage(answer.usage), form)
   if (
     reading.substance === 'empty' &&
-    answer.choices.some((choice) => isSilent(choice, answer.usage, request))
+    answer.choices.some((choice) => endsWithoutOutput(choice, answer.usage, request))
   )
-    reading.substance = 'silent'
+    reading.substance = 'no_output'
   return reading
 }
 
 /** Whether there is a reason for a choice without output. */
-export function isSilent(
+export function endsWithoutOutput(
   choice: ChatChoice | null,
   usage: unknown,
   request: Readonly<Record<string, unknown>>,
@@ -71,7 +71,7 @@ export function isSilent(
   if (!isObject(choice)) return false
   const { finish_reason: stopReason, stop_reason: sequence } = choice
   if (typeof sequence === 'string' || typeof sequence === 'number') return true
-  return isExpectedSilence({ stopReason, usage }, request)
+  return explainsNoOutput({ stopReason, usage }, request)
 }
 
 class ChoicesReading implements AnswerReading {

@@ -1,5 +1,6 @@
 import { parseJson } from '../../json/index.ts'
 import type { StreamEvent } from '../../protocols/index.ts'
+import { isModerated } from '../no-output.ts'
 import {
   type FrameReading,
   type KeptName,
@@ -8,17 +9,16 @@ import {
   type StreamReader,
   type Substance,
 } from '../operation.ts'
-import { isModerated } from '../silence.ts'
 import { SpeechCount } from '../tokens/made-media.ts'
 import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
 import {
   type ChatChoice,
   type ChatOutput,
   type ChoiceForm,
+  endsWithoutOutput,
   hasOutput,
   hasRefusal,
   imageTokens,
-  isSilent,
   keptOf,
   outputText,
   readChatUsage,
@@ -94,7 +94,7 @@ export class ChatStreamReader implements StreamReader {
     if (this.#output) return 'output'
     if (this.#filtered) return 'filtered'
     const last = this.#lastChoice
-    return last && isSilent(last, this.#lastUsage, this.#request) ? 'silent' : 'empty'
+    return last && endsWithoutOutput(last, this.#lastUsage, this.#request) ? 'no_output' : 'empty'
   }
 
   read({ event, data }: StreamEvent): FrameReading {

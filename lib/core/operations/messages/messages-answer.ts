@@ -1,6 +1,6 @@
 import { isJsonObject, isText, type JsonObject, objectsIn } from '../../json/index.ts'
+import { explainsNoOutput, isModerated } from '../no-output.ts'
 import type { AnswerReading, KeptName, Substance } from '../operation.ts'
-import { isExpectedSilence, isModerated } from '../silence.ts'
 import { sealedTokens } from '../tokens/made-media.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 import { messageUsage, readMessageCounts } from './messages-usage.ts'
@@ -38,9 +38,9 @@ export function readMessageAnswer(
   )
   const { stop_reason: stopReason, usage } = answer
   const substance = substanceOf(blocks, stopReason)
-  const isSilent = substance === 'empty' && isExpectedSilence({ stopReason, usage }, request)
+  const isExplained = substance === 'empty' && explainsNoOutput({ stopReason, usage }, request)
   return {
-    substance: isSilent ? 'silent' : substance,
+    substance: isExplained ? 'no_output' : substance,
     usage: messageUsage(readMessageCounts(answer.usage)),
     estimateOutput: () =>
       blocks.reduce((sum, block) => sum + estimateTokens(blockText(block)) + sealedIn(block), 0),

@@ -1,5 +1,6 @@
 import { isText, parseJson } from '../../json/index.ts'
 import type { StreamEvent } from '../../protocols/index.ts'
+import { explainsNoOutput, isModerated } from '../no-output.ts'
 import {
   type FrameReading,
   type KeptName,
@@ -8,7 +9,6 @@ import {
   type StreamReader,
   type Substance,
 } from '../operation.ts'
-import { isExpectedSilence, isModerated } from '../silence.ts'
 import { countRawText, countText, soleTextMember } from '../tokens/text-delta.ts'
 import {
   type AnswerBlock,
@@ -68,7 +68,7 @@ export class MessageStreamReader implements StreamReader {
     if (this.#output) return 'output'
     const end = { stopReason: this.#stopReason, usage: this.#lastUsage }
     if (isModerated(this.#stopReason)) return 'filtered'
-    return this.#finished && isExpectedSilence(end, this.#request) ? 'silent' : 'empty'
+    return this.#finished && explainsNoOutput(end, this.#request) ? 'no_output' : 'empty'
   }
 
   get usage(): ReportedUsage {

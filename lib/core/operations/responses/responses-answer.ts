@@ -1,7 +1,7 @@
 import { isJsonObject, isText, objectsIn } from '../../json/index.ts'
 import { tokensPerImage } from '../images-answer.ts'
+import { explainsNoOutput, isModerated } from '../no-output.ts'
 import type { AnswerReading, KeptName, Substance } from '../operation.ts'
-import { isExpectedSilence, isModerated } from '../silence.ts'
 import { sealedTokens } from '../tokens/made-media.ts'
 import { estimateTokens, jsonText } from '../tokens/token-estimate.ts'
 import { readResponseUsage } from './responses-usage.ts'
@@ -83,16 +83,16 @@ function substanceOf(
   if (items.some(itemRefuses)) return 'refusal'
   if (items.some(itemHasOutput)) return 'output'
   if (stoppedByModeration(response)) return 'filtered'
-  return items.some(isReasoning) || isSilent(response, request) ? 'silent' : 'empty'
+  return items.some(isReasoning) || endsWithoutOutput(response, request) ? 'no_output' : 'empty'
 }
 
 /** Whether there is a reason for a response without output. */
-export function isSilent(
+export function endsWithoutOutput(
   { status, incomplete_details: details, usage }: ResponseObject,
   request: Readonly<Record<string, unknown>>,
 ): boolean {
   const cut = isJsonObject(details) ? details.reason : undefined
-  return isExpectedSilence({ stopReason: cut ?? status, usage }, request)
+  return explainsNoOutput({ stopReason: cut ?? status, usage }, request)
 }
 
 /** Whether moderation ended a response early. */

@@ -13,10 +13,10 @@ import { SpeechCount } from '../tokens/made-media.ts'
 import { countRawText, countText } from '../tokens/text-delta.ts'
 import { estimateTokens } from '../tokens/token-estimate.ts'
 import {
+  endsWithoutOutput,
   errorOf,
   isId,
   isReasoning,
-  isSilent,
   itemHasOutput,
   itemRefuses,
   itemText,
@@ -48,7 +48,7 @@ export class ResponseStreamReader implements StreamReader {
   #filtered = false
   #speech: SpeechCount | undefined
   #ended = false
-  #silent = false
+  #explained = false
   #reasoned = false
   readonly #request: Readonly<Record<string, unknown>>
   /** The tokens counted for each output item, by its index. */
@@ -79,7 +79,7 @@ export class ResponseStreamReader implements StreamReader {
     if (this.#refused) return 'refusal'
     if (this.#output) return 'output'
     if (this.#filtered) return 'filtered'
-    return this.#silent || (this.#ended && this.#reasoned) ? 'silent' : 'empty'
+    return this.#explained || (this.#ended && this.#reasoned) ? 'no_output' : 'empty'
   }
 
   read({ event: name, data }: StreamEvent): FrameReading {
@@ -195,7 +195,7 @@ export class ResponseStreamReader implements StreamReader {
       this.#refused ||= itemRefuses(item)
     }
     this.#filtered = stoppedByModeration(response)
-    this.#silent = isSilent(response, this.#request)
+    this.#explained = endsWithoutOutput(response, this.#request)
     this.#ended = true
     this.usage = readResponseUsage(response.usage)
     if (this.usage.outputTokens !== undefined) this.unreportedOutput = 0

@@ -21,7 +21,7 @@ const UNEXPLAINED: ReadonlySet<unknown> = new Set([
 ])
 
 /** The end of an answer that has no output. */
-export interface SilentEnd {
+export interface EndWithoutOutput {
   readonly stopReason: unknown
   readonly usage: unknown
 }
@@ -32,7 +32,7 @@ export interface SilentEnd {
  *
  * @param request the caller's body, of whatever endpoint.
  */
-export function isExpectedSilence({ stopReason, usage }: SilentEnd, request: Request): boolean {
+export function explainsNoOutput({ stopReason, usage }: EndWithoutOutput, request: Request): boolean {
   if (!UNEXPLAINED.has(stopReason)) return true
   // OpenAI tells a stop sequence and the regular end by the same reason.
   if (stopReason === 'stop' && (hasStops(request.stop) || hasStops(request.stop_sequences))) return true
