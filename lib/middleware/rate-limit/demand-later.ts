@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import type { Call } from '../../core/call/index.ts'
-import { type DemandPlan, demandOf, type LimitValue, type OfRequest, type PlannedLevel } from './demand.ts'
+import { type DemandPlan, demandOf, type PlannedLevel } from './demand.ts'
+import type { LimitValue, OfRequest } from './limit-levels.ts'
 import type { Demand } from './limit-store.ts'
 
 /** Returns the demand of a request, after all functions of the plan, each of which may return a promise. */

@@ -1,6 +1,6 @@
-export { accountLevel, keyLevel, type LimitLevel, type LimitValue, type OfRequest } from './demand.ts'
 export { type IpSubjectOptions, ipSubject } from './ip-subject.ts'
 export type { HeaderStyle } from './limit-headers.ts'
+export { accountLevel, keyLevel, type LimitLevel, type LimitValue, type OfRequest } from './limit-levels.ts'
 export {
   type Count,
   type Demand,

@@ -13,16 +13,10 @@ import {
   oneOf,
   required,
 } from '../../core/options/index.ts'
-import {
-  accountLevel,
-  type DemandPlan,
-  estimatedTokens,
-  keyLevel,
-  type LimitLevel,
-  planned,
-} from './demand.ts'
+import { type DemandPlan, estimatedTokens, planned } from './demand.ts'
 import { ipSubject } from './ip-subject.ts'
 import type { HeaderStyle } from './limit-headers.ts'
+import { accountLevel, keyLevel, type LimitLevel } from './limit-levels.ts'
 import { type LimitStore, MAX_WAIT_MS, MAX_WINDOW_MS } from './limit-store.ts'
 
 /** Options of {@link rateLimit}. */

@@ -2,14 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Request } from 'express'
 import type { Call } from '../../../lib/core/call/index.ts'
-import {
-  accountLevel,
-  demandOf,
-  impossibleLimit,
-  keyLevel,
-  type LimitLevel,
-  SubjectsOfLevel,
-} from '../../../lib/middleware/rate-limit/demand.ts'
+import { demandOf, impossibleLimit, SubjectsOfLevel } from '../../../lib/middleware/rate-limit/demand.ts'
+import { accountLevel, keyLevel, type LimitLevel } from '../../../lib/middleware/rate-limit/index.ts'
 import { durationText, setLimitHeaders, timeText } from '../../../lib/middleware/rate-limit/limit-headers.ts'
 import { demand, limit } from './demands.ts'
 
