@@ -250,7 +250,7 @@ export class Call extends Lifecycle {
   }
 
   protected fault(error: unknown, name: string): void {
-    this.logger.error({ err: error, requestId: this.id, name }, 'giving back failed')
+    this.logger.error({ err: error, requestId: this.id, name }, 'a function of onEnd failed')
   }
 
   protected conclude(whole: boolean): void {

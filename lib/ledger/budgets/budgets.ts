@@ -126,7 +126,7 @@ export class Budgets {
       this.#index.set(budget)
     } catch (error) {
       // Another process may know more time zones. The other budgets hold.
-      this.#logger.error({ err: error, budget: budget.id }, 'budgets: this one cannot be kept here')
+      this.#logger.error({ err: error, budget: budget.id }, 'budgets: a budget does not count in this process')
     }
   }
 }

@@ -256,7 +256,7 @@ export class Charge implements Settlement, Awaited<Charge> {
       this.#bill.onResolved?.(outcome)
     } catch (error) {
       const { requestId } = this
-      this.#deps.logger.error({ err: error, requestId }, 'a listener to what became of a charge failed')
+      this.#deps.logger.error({ err: error, requestId }, 'a listener to the outcome of a charge failed')
     }
   }
 }

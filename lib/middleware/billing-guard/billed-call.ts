@@ -248,7 +248,7 @@ export class BilledCall implements Bill, PartsOf {
       await call.idempotency?.keepApart(null)
       if (!this.#resolved) this.#reservation.replaceBill(keptBill(this, call, this.#res.headersSent))
     } catch (error) {
-      call.logger.error({ err: error, requestId: call.id }, 'a charge that waits keeps its call')
+      call.logger.error({ err: error, requestId: call.id }, 'the memory of a call whose charge waits could not be freed')
     }
   }
 

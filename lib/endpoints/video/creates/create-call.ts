@@ -100,7 +100,7 @@ export class CreateCall {
       return await client.create({ create: this.#create, upstreamModel: chosen.upstreamModel }, NEVER)
     } catch (error) {
       // The request may have been sent already.
-      this.#call.logger.error({ err: error, requestId: this.#call.id }, 'video: a create broke')
+      this.#call.logger.error({ err: error, requestId: this.#call.id }, 'video: sending a create failed')
       return { kind: 'unknown', code: 'internal_error', upstreamStatus: null, detail: String(error) }
     }
   }

@@ -13,7 +13,7 @@ export interface RetryingWriterOptions {
 }
 
 /**
- * Writes what became of creates. It repeats a write until the store answers. A record that is not written when the
+ * Writes the results of creates. It repeats a write until the store answers. A record that is not written when the
  * process ends is lost; its intent then counts as unresolved.
  *
  * @example
@@ -57,7 +57,7 @@ export class RetryingWriter {
   async close(withinMs = 10_000): Promise<void> {
     await within(withinMs, Promise.all(this.#open.keys()), () => {})
     for (const record of this.#open.values())
-      this.#logger.error(record, 'what became of the create of a video task was not written')
+      this.#logger.error(record, 'video: the result of a create was not written')
     this.#closing.abort()
     await Promise.all(this.#open.keys())
   }
@@ -73,7 +73,7 @@ export class RetryingWriter {
       } catch (error) {
         if (this.#closing.signal.aborted) return 'late'
         if (failures === 0)
-          this.#logger.error({ ...record, err: error }, 'what became of a video task is written later')
+          this.#logger.error({ ...record, err: error }, 'video: the result of a create could not be written; it is tried again')
         await pause(this.#retryMs, undefined, { signal: this.#closing.signal, ref: false }).catch(() => {})
       }
     }
