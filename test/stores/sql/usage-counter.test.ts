@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { NOT_KNOWN } from '../../../lib/core/usage/index.ts'
-import { type Database, SqlLedger, SqlUsageCounter, SqlUsageStore } from '../../../lib/stores/sql/index.ts'
+import {
+  type Database,
+  SqlCallStore,
+  SqlLedger,
+  SqlUsageCounter,
+  SqlUsageStore,
+} from '../../../lib/stores/sql/index.ts'
+import { entryAt } from '../../contracts/call-store.ts'
 import { charge } from '../../contracts/ledger-money.ts'
 import { BACKENDS } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
@@ -58,6 +66,24 @@ for (const { name, url, skip } of BACKENDS) {
       const [all] = await new SqlUsageStore(db).read({ ...span, groupBy: [] })
       assert.equal(all?.sums.charged, 2n * (27n + 24n + 2n))
       assert.deepEqual((await ledger.check()).violations, [])
+    })
+
+    it('of what was there is counted to an end, however many calls are made meanwhile', async (t) => {
+      const db = await open(t, await url(t))
+      const calls = new SqlCallStore(db)
+      await calls.append([entryAt(Date.now() - 1000)])
+      const counting = { over: false }
+      const counted = run(t, db).then((logged) => {
+        counting.over = true
+        return logged
+      })
+      let made = 0
+      for (; !counting.over && made < 1000; made++) {
+        await calls.append([entryAt(Date.now())])
+        await sleep(2)
+      }
+      assert.ok(counting.over, `still counting after ${made} calls`)
+      assert.deepEqual(await counted, [])
     })
 
     it('is deleted also while older calls cannot be counted', async (t) => {

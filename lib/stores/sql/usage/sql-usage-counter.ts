@@ -2,7 +2,7 @@ import { type Logger, quietLogger } from '../../../core/call/index.ts'
 import { aLogger, aNumber, checkOptions } from '../../../core/options/index.ts'
 import { HOUR_MS } from '../../../core/usage/index.ts'
 import { checkDatabase } from '../driver/check-database.ts'
-import { firstIdOf } from '../driver/id-times.ts'
+import { firstIdOf, timeOfId } from '../driver/id-times.ts'
 import type { Database } from '../driver/tables.ts'
 import {
   type CountPage,
@@ -135,8 +135,12 @@ export class SqlUsageCounter {
     return row?.mark
   }
 
-  /** Counts page by page from an id on. Returns false if it was closed before the end. */
+  /**
+   * Counts page by page from an id on, up to what was there when it began: while calls are made, the table has no end. Returns
+   * false if it was closed before.
+   */
   async #walk(name: string, count: CountPage, from: string): Promise<boolean> {
+    const begun = Date.now()
     let after = from
     while (!this.#closed) {
       const last = await this.#db.transaction().execute(async (trx) => {
@@ -144,7 +148,7 @@ export class SqlUsageCounter {
         if (counted !== undefined) await saveMark(trx, name, counted)
         return counted
       })
-      if (last === undefined) return true
+      if (last === undefined || (timeOfId(last) ?? 0) >= begun) return true
       after = last
       await this.#pause()
     }
