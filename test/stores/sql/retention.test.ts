@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
-import { gunzipSync } from 'node:zlib'
+import { readdir } from 'node:fs/promises'
+import { describe, it } from 'node:test'
 import { sql } from 'kysely'
 import { newRequestId } from '../../../lib/core/call/index.ts'
 import { accountWallet, keyWallet, type Settlement } from '../../../lib/ledger/index.ts'
@@ -16,7 +14,6 @@ import {
   SqlCallStore,
   SqlLedger,
   SqlRetention,
-  type SqlRetentionOptions,
 } from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
 import { charge } from '../../contracts/ledger-money.ts'
@@ -24,12 +21,9 @@ import { recordingLogger } from '../../support/app-server.ts'
 import { temporaryFolder } from '../../support/gateway-process.ts'
 import { until, untilAsync } from '../../support/until.ts'
 import { BACKENDS } from './postgres-database.ts'
+import { DAY_MS, linesIn, MONTH_MS, NOW, nameOf, opened, retentionOf } from './retention-world.ts'
 import { open, PATIENT } from './temporary-database.ts'
 
-const DAY_MS = 86_400_000
-/** Long behind what an empty database has as its first partition. */
-const NOW = Date.now() + 400 * DAY_MS
-const MONTH_MS = 31 * DAY_MS
 /** In days: in months that are wholly older than what is kept, and in one that is not. */
 const AGES = [200, 130, 129, 1] as const
 
@@ -55,12 +49,6 @@ async function filled(db: Database): Promise<Settlement[]> {
   return settlements
 }
 
-function retentionOf(t: TestContext, db: Database, options: SqlRetentionOptions): SqlRetention {
-  const retention = new SqlRetention(db, { logger: recordingLogger(), ...options })
-  t.after(() => retention.close())
-  return retention
-}
-
 async function idsOf(db: Database, table: 'charges' | 'calls' | 'voids' | 'call_labels'): Promise<string[]> {
   const column = sql.ref(table === 'charges' || table === 'voids' ? 'request_id' : 'id')
   const { rows } = await sql<{
@@ -69,26 +57,9 @@ async function idsOf(db: Database, table: 'charges' | 'calls' | 'voids' | 'call_
   return rows.map(({ id }) => id)
 }
 
-/** An empty database, opened long before the present of the test. */
-async function opened(t: TestContext, url: string): Promise<Database> {
-  const db = await open(t, url)
-  t.mock.timers.enable({ apis: ['Date'], now: NOW })
-  return db
-}
-
-async function linesIn(folder: string, name: string): Promise<Record<string, unknown>[]> {
-  const text = gunzipSync(await readFile(join(folder, name))).toString()
-  return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
-}
-
 async function filesIn(folder: string): Promise<string[]> {
   const found = await readdir(folder, { recursive: true })
   return found.filter((name) => name.includes('.')).sort()
-}
-
-const nameOf = (table: string, time: number) => {
-  const day = new Date(time).toISOString().slice(0, 10)
-  return `${table}/${day.slice(0, 4)}/${day.slice(5, 7)}/${table}-${day}.jsonl.gz`
 }
 
 for (const { name, url, skip } of BACKENDS) {
