@@ -31,6 +31,8 @@ export interface Send {
   /** Whether the limits were asked: the answer tells what is left of them. */
   limited: boolean
   retryAfterMs: number | undefined
+  /** The attempt of the upstream that the answer came from, as far as it came; undefined: not far enough to tell. */
+  attemptId: string | undefined
   /** Whether all of a regular answer came, as far as its last byte. */
   sawEnd: boolean
   /** When the caller left, on purpose. */
@@ -66,6 +68,7 @@ export async function exchange(
     code: null,
     limited: false,
     retryAfterMs: undefined,
+    attemptId: undefined,
     sawEnd: false,
     leftAt: undefined,
   }
@@ -120,6 +123,7 @@ function noteHead(send: Send, status: number, headers: Record<string, string | s
 }
 
 function noteBody(send: Send, { protocol, stream }: Wanted, received: string): void {
+  send.attemptId = /"id": ?"(attempt-\d+)"/.exec(received)?.[1]
   if (send.status === 200 && stream) {
     send.sawEnd = received.includes(protocol === 'openai' ? 'data: [DONE]\n\n' : 'event: message_stop\n')
     return

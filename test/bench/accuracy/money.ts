@@ -38,7 +38,7 @@ interface Told {
   readonly wanted: Wanted
   readonly send: Send
   readonly entry: CallLogEntry | undefined
-  readonly attempts: readonly ServedAttempt[]
+  readonly attempt: ServedAttempt | undefined
   /** Charged less what was undone; undefined: never charged. */
   readonly charged: bigint | undefined
 }
@@ -66,42 +66,54 @@ export function shareOfMoney(
   return { ...share, broken }
 }
 
-/** The requests that one was sent as, each with the attempts that were made for it. */
+/** The requests that one was sent as, each with the attempt that its answer came from. */
 function toldOf(wanted: Wanted, attempts: readonly ServedAttempt[], books: Books): Told[] {
   return wanted.sends.map((send, i) => {
     const next = wanted.sends[i + 1]?.sentAt ?? Number.POSITIVE_INFINITY
     const entry = books.callsByClientId.get(send.id)
     const id = entry?.id ?? send.requestId
     const charge = id === null ? undefined : books.charges.get(id)
-    return {
-      wanted,
-      send,
-      entry,
-      attempts: attempts.filter(({ receivedAt }) => receivedAt >= send.sentAt && receivedAt < next),
-      charged: id === null || charge === undefined ? undefined : charge - (books.voids.get(id) ?? 0n),
-    }
+    const charged = id === null || charge === undefined ? undefined : charge - (books.voids.get(id) ?? 0n)
+    const during = attempts.filter(({ receivedAt }) => receivedAt >= send.sentAt && receivedAt < next)
+    const attempt = answeredBy(send, entry, attempts) ?? during.at(-1)
+    return { wanted, send, entry, attempt, charged }
   })
 }
 
+/**
+ * The attempt that an answer came from. A line may still receive, and serve, an attempt that the gateway has given up, even
+ * when its call is over: so not the last one counts, but the one whose answer the caller got; where it left before that, the
+ * one on the line that the call log names.
+ */
+function answeredBy(
+  { attemptId }: Send,
+  entry: CallLogEntry | undefined,
+  attempts: readonly ServedAttempt[],
+): ServedAttempt | undefined {
+  if (attemptId !== undefined) return attempts.find(({ id }) => id === attemptId)
+  const last = entry?.routing?.attempts.at(-1)
+  if (last?.outcome !== 'completed') return undefined
+  return attempts.findLast(({ line, finishedAt }) => line === last.line && finishedAt !== null)
+}
+
 function judge(
-  { wanted, send, entry, attempts, charged }: Told,
+  { wanted, send, entry, attempt, charged }: Told,
   share: Pick<MoneyShare, 'completed' | 'estimated' | 'interrupted'>,
   broken: Record<Breach, string[]>,
 ): void {
   const name = entry?.id ?? send.requestId ?? send.id
-  const last = attempts.at(-1)
-  const finished = attempts.findLast(({ finishedAt }) => finishedAt !== null)
   const completed = send.sawEnd || (entry?.outcome === 'completed' && charged !== undefined)
+  const finished = attempt && attempt.finishedAt !== null
   if (send.sawEnd && charged === undefined) broken['seen to its end, not charged'].push(name)
   if (completed && !finished) broken['seen to its end, never finished upstream'].push(name)
   if (send.status !== null && send.status >= 400 && (charged ?? 0n) > 0n)
     broken['refused, and charged'].push(name)
   if (completed && finished) {
-    const reported = finished.fault !== 'no usage'
-    add(reported ? share.completed : share.estimated, charged ?? 0n, finished.cost())
-    if (reported && charged !== finished.cost()) broken['differing from the upstream'].push(name)
-  } else if (wanted.stream && (last?.produced() ?? 0) > 0) {
-    add(share.interrupted, charged ?? 0n, last?.cost() ?? 0n)
+    const reported = attempt.fault !== 'no usage'
+    add(reported ? share.completed : share.estimated, charged ?? 0n, attempt.cost())
+    if (reported && charged !== attempt.cost()) broken['differing from the upstream'].push(name)
+  } else if (wanted.stream && attempt && attempt.produced() > 0) {
+    add(share.interrupted, charged ?? 0n, attempt.cost())
   }
 }
 

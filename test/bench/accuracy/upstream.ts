@@ -34,10 +34,12 @@ const TOKENS_AROUND = 7
 
 /** One request that a line was sent, and what the line itself counted. */
 export interface ServedAttempt {
+  /** In the answer, so that whoever reads that knows which attempt it came from. */
+  readonly id: string
   readonly line: string
   readonly receivedAt: number
   readonly fault: UpstreamFault | undefined
-  /** When the whole answer, regular end included, was handed over; null: it never was. */
+  /** When the whole answer, regular end included, was handed over; null: it never was, or nobody waited for it any more. */
   finishedAt: number | null
   /** Tokens of output so far. */
   readonly produced: () => number
@@ -85,6 +87,8 @@ export async function startBenchUpstream(faults: boolean): Promise<BenchUpstream
   return { url: upstream.url, served, close: () => upstream.close() }
 }
 
+let numbered = 0
+
 function workOf(res: ServerResponse, { path, json }: ReceivedRequest, faulty: boolean): Work {
   const line = LINES.find(({ id }) => path.startsWith(`/${id}/`))
   if (!line) throw new Error(`no line is at ${path}`)
@@ -94,6 +98,7 @@ function workOf(res: ServerResponse, { path, json }: ReceivedRequest, faulty: bo
   const written = line.protocol === 'anthropic' ? between(0, 5) : 0
   const counts = { fresh: input - cached - written, cached, written, output: 0 }
   const attempt: ServedAttempt = {
+    id: `attempt-${++numbered}`,
     line: line.id,
     receivedAt: Date.now(),
     fault: faulty ? FAULTS[between(0, FAULTS.length - 1)] : undefined,
@@ -145,13 +150,13 @@ async function performPlain({ res, line, words, counts, attempt }: Work): Promis
   const body =
     line.protocol === 'openai'
       ? {
-          id: 'c',
+          id: attempt.id,
           object: 'chat.completion',
           choices: [{ index: 0, message: { role: 'assistant', content: said }, finish_reason: 'stop' }],
           usage,
         }
       : {
-          id: 'm',
+          id: attempt.id,
           type: 'message',
           role: 'assistant',
           content: said === '' ? [] : [{ type: 'text', text: said }],
@@ -159,7 +164,7 @@ async function performPlain({ res, line, words, counts, attempt }: Work): Promis
           usage,
         }
   if (fault !== 'breaks off' && fault !== 'stands still') {
-    if (fault !== 'empty') attempt.finishedAt = Date.now()
+    if (fault !== 'empty' && !res.destroyed) attempt.finishedAt = Date.now()
     return answerJson(res, 200, body)
   }
   const text = JSON.stringify(body)
@@ -169,54 +174,56 @@ async function performPlain({ res, line, words, counts, attempt }: Work): Promis
   if (fault === 'breaks off') res.destroy()
 }
 
-async function performStream({ res, line, words, counts, attempt }: Work): Promise<void> {
+async function performStream(work: Work): Promise<void> {
+  const { res, line, words, counts, attempt } = work
   const { fault } = attempt
   const wording = line.protocol === 'openai' ? chatWording : messageWording
   const paceMs = between(5, 30)
   const stopsAt =
     fault === 'breaks off' || fault === 'stands still' ? between(1, words.length - 1) : words.length
   res.writeHead(200, { 'content-type': 'text/event-stream' })
-  res.write(wording.begin(line, counts, fault !== 'no usage'))
+  res.write(wording.begin(work, fault !== 'no usage'))
   for (const word of fault === 'empty' ? [] : words.slice(0, stopsAt)) {
     await sleep(paceMs)
     if (res.destroyed) return
     counts.output++
-    res.write(wording.word(word))
+    res.write(wording.word(work, word))
   }
   if (fault === 'breaks off') return void res.destroy()
   if (fault === 'stands still') return
-  if (fault !== 'empty') attempt.finishedAt = Date.now()
-  res.end(wording.end(line, counts, fault !== 'no usage'))
+  if (fault !== 'empty' && !res.destroyed) attempt.finishedAt = Date.now()
+  res.end(wording.end(work, fault !== 'no usage'))
 }
 
 interface Wording {
-  begin(line: BenchLine, counts: Counts, reports: boolean): string
-  word(text: string): string
-  end(line: BenchLine, counts: Counts, reports: boolean): string
+  begin(work: Work, reports: boolean): string
+  word(work: Work, text: string): string
+  end(work: Work, reports: boolean): string
 }
 
 const chatWording: Wording = {
-  begin: () => chatChunk({ role: 'assistant', content: '' }),
-  word: (content) => chatChunk({ content }),
-  end: (line, counts, reports) =>
-    chatChunk({}, 'stop') +
-    (reports ? `data: ${JSON.stringify({ choices: [], usage: usageIn(line, counts) })}\n\n` : '') +
+  begin: ({ attempt: { id } }) => chatChunk({ role: 'assistant', content: '' }, null, { id }),
+  word: ({ attempt: { id } }, content) => chatChunk({ content }, null, { id }),
+  end: ({ line, counts, attempt: { id } }, reports) =>
+    chatChunk({}, 'stop', { id }) +
+    (reports ? `data: ${JSON.stringify({ id, choices: [], usage: usageIn(line, counts) })}\n\n` : '') +
     'data: [DONE]\n\n',
 }
 
 const messageWording: Wording = {
-  begin: (line, counts, reports) =>
+  begin: ({ line, counts, attempt: { id } }, reports) =>
     messageEvent('message_start', {
       message: {
-        id: 'm',
+        id,
         type: 'message',
         role: 'assistant',
         content: [],
         ...(reports && { usage: usageIn(line, { ...counts, output: 1 }) }),
       },
     }) + messageEvent('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
-  word: (text) => messageEvent('content_block_delta', { index: 0, delta: { type: 'text_delta', text } }),
-  end: (_line, counts, reports) =>
+  word: (_work, text) =>
+    messageEvent('content_block_delta', { index: 0, delta: { type: 'text_delta', text } }),
+  end: ({ counts }, reports) =>
     messageEvent('content_block_stop', { index: 0 }) +
     messageEvent('message_delta', {
       delta: { stop_reason: 'end_turn' },
