@@ -1,5 +1,5 @@
 import { type Dispatcher, request } from 'undici'
-import type { Member } from './fleet.ts'
+import type { Member, Span } from './fleet.ts'
 import { between } from './upstream.ts'
 
 /** What a caller wants; sent once, or again with the same Idempotency-Key. */
@@ -31,6 +31,8 @@ export interface Send {
   /** Whether the limits were asked: the answer tells what is left of them. */
   limited: boolean
   retryAfterMs: number | undefined
+  /** Between when and when the window ends that it was counted in, as the answer tells; undefined: it tells none. */
+  windowEnds: Span | undefined
   /** The attempt of the upstream that the answer came from, as far as it came; undefined: not far enough to tell. */
   attemptId: string | undefined
   /** Whether all of a regular answer came, as far as its last byte. */
@@ -68,6 +70,7 @@ export async function exchange(
     code: null,
     limited: false,
     retryAfterMs: undefined,
+    windowEnds: undefined,
     attemptId: undefined,
     sawEnd: false,
     leftAt: undefined,
@@ -120,6 +123,16 @@ function noteHead(send: Send, status: number, headers: Record<string, string | s
   if (headers['x-original-request-id'] !== undefined) send.code = 'idempotency_key_replayed'
   const retryAfter = headers['retry-after']
   if (retryAfter !== undefined) send.retryAfterMs = Number(retryAfter) * 1000
+  const reset = headers['x-ratelimit-reset-requests'] ?? headers['x-ratelimit-reset-tokens']
+  if (reset !== undefined) send.windowEnds = windowEnds(`${reset}`, send.sentAt)
+}
+
+/** The time left was told between the request and now, and rounded up: `250ms`, `12s`, `1m0s`. */
+function windowEnds(reset: string, sentAt: number): Span {
+  const [, ms, minutes = 0, seconds = 0] = /^(?:(\d+)ms|(?:(\d+)m)?(\d+)s)$/.exec(reset) ?? []
+  if (ms !== undefined) return { from: sentAt + Number(ms) - 1, to: Date.now() + Number(ms) }
+  const left = (Number(minutes) * 60 + Number(seconds)) * 1000
+  return { from: sentAt + left - 1000, to: Date.now() + left }
 }
 
 function noteBody(send: Send, { protocol, stream }: Wanted, received: string): void {

@@ -2,6 +2,7 @@ import type { Send, Wanted } from './exchange.ts'
 import type { Member, Span } from './fleet.ts'
 import type { LimitedSubject } from './setting.ts'
 import type { BenchUpstream } from './upstream.ts'
+import { type Admission, mostWithLocal, windowsOf } from './windows.ts'
 
 /** What came of one limit. All are shares of what is configured. */
 export interface LimitShare {
@@ -10,10 +11,15 @@ export interface LimitShare {
   readonly windows: number
   /** Admitted in them, on average; of slots: how much of the time they were surely in use. */
   readonly average: number
-  /** Admitted in the fullest window; of slots: the most in use at a time. */
+  /** Admitted in the fullest window; of slots: the most in use at a time. Without what follows. */
   readonly most: number
-  /** The same of the one window, or of the moments, of the outage; null: the subject did not meet it. */
-  readonly inOutage: number | null
+  /**
+   * The same of windows in which a replica of Redis took over: Redis confirms a write before a replica has it, so the replica
+   * may lack the last ones. Null: there was none; of slots always.
+   */
+  readonly mostInFailover: number | null
+  /** The same with all that processes counted by themselves while they took Redis for away; null: they did not. */
+  readonly mostWithLocal: number | null
 }
 
 /** What limits are judged by. Times are milliseconds since the epoch. */
@@ -27,46 +33,29 @@ export interface LimitEvidence {
   readonly outage: Span | undefined
 }
 
-interface Admission {
-  readonly at: number
-  /** Until when its slot was surely held. */
-  readonly until: number
-  readonly cost: number
-  /** Whether a process counted it by itself. */
-  readonly local: boolean
-}
-
-interface Window extends Span {
-  used: number
-}
-
-const WINDOW_MS = 60_000
-/** An upstream may see the first call of a window so much later than the limiter did: its money was waited for. */
-const MIXED_UP_MS = 1500
-
 /** How much of a limit was let through. */
 export function shareOfLimit(subject: LimitedSubject, evidence: LimitEvidence): LimitShare {
   const { admitted, refusedAt } = historyOf(subject, evidence)
   if (subject.kind === 'concurrency') return shareOfSlots(subject, admitted, evidence)
-  const { outage, load } = evidence
-  // Redis forgets everything when it is killed.
-  const forgotAt = outage?.from ?? load.to
-  const counted = admitted.filter(({ local }) => !local)
-  const windows = [
-    ...windowsOf(counted.filter(({ at }) => at < forgotAt)).map(({ from, to, used }) => {
-      return { from, to: Math.min(to, forgotAt), used }
-    }),
-    ...windowsOf(counted.filter(({ at }) => at >= forgotAt)),
-  ]
+  const { outage } = evidence
+  const windows = windowsOf(
+    admitted.filter(({ local }) => !local),
+    subject.most,
+  )
+  const metFailover = ({ from, to }: Span) => outage !== undefined && from <= outage.to && to >= outage.from
+  const inFailover = windows.filter(metFailover)
+  const calm = windows.filter((window) => !metFailover(window))
   const full = windows.filter(({ from, to }) => refusedAt.some((at) => at >= from && at < to))
-  const first = admitted[0]?.at ?? 0
-  const ofOutage = admitted.filter(({ at }) => at < first + WINDOW_MS)
+  const most = (of: readonly { readonly used: number }[]) =>
+    Math.max(0, ...of.map(({ used }) => used)) / subject.most
+  const withLocal = mostWithLocal(admitted)
   return {
     subject,
     windows: full.length,
     average: sum(full.map(({ used }) => used)) / (full.length * subject.most),
-    most: Math.max(0, ...windows.map(({ used }) => used)) / subject.most,
-    inOutage: outage && subject.inOutage ? sum(ofOutage.map(({ cost }) => cost)) / subject.most : null,
+    most: most(calm),
+    mostInFailover: inFailover.length > 0 ? most(inFailover) : null,
+    mostWithLocal: withLocal === null ? null : withLocal / subject.most,
   }
 }
 
@@ -87,24 +76,14 @@ function historyOf({ kind, keys }: LimitedSubject, evidence: LimitEvidence) {
     const until = Math.min(send.leftAt ?? send.endedAt, last?.finishedAt ?? last?.receivedAt ?? at)
     const cost = kind === 'tpm' ? inputTokens : 1
     const local = touches(localSpans.get(send.member), send, at)
-    admitted.push({ at, until: Math.max(at, until), cost, local })
+    const { sentAt, windowEnds } = send
+    admitted.push({ sentAt, at, until: Math.max(at, until), cost, local, windowEnds })
   }
   return { admitted: admitted.sort((one, other) => one.at - other.at), refusedAt }
 }
 
 function touches(spans: readonly Span[] = [], { sentAt }: Send, at: number): boolean {
   return spans.some(({ from, to }) => from <= at && to >= sentAt)
-}
-
-/** A window begins with the first that is admitted when there is none. */
-function windowsOf(admitted: readonly Admission[]): Window[] {
-  const windows: Window[] = []
-  for (const { at, cost } of admitted) {
-    const last = windows.at(-1)
-    if (last && at < last.to - MIXED_UP_MS) last.used += cost
-    else windows.push({ from: at, to: at + WINDOW_MS, used: cost })
-  }
-  return windows
 }
 
 function shareOfSlots(
@@ -124,7 +103,8 @@ function shareOfSlots(
     windows: admitted.length,
     average: held / (most * (load.to - load.from)),
     most: Math.max(mostAtOnce(before), mostAtOnce(behind)) / most,
-    inOutage: outage ? mostAtOnce(met) / most : null,
+    mostInFailover: null,
+    mostWithLocal: outage ? mostAtOnce(met) / most : null,
   }
 }
 

@@ -34,7 +34,7 @@ export function figuresOf(
 ): Figure[] {
   return [
     ...limitFigures(limits),
-    ...outageFigures(limits, 2 + processes),
+    ...failoverFigures(limits, processes),
     ...moneyFigures(money),
     none('slots leaked', remains.slots, 'in Redis, when nobody calls'),
     none('leases lost', remains.leasesLost, 'of processes that lived'),
@@ -68,18 +68,28 @@ function limitFigures(limits: readonly LimitShare[]): Figure[] {
   })
 }
 
-function outageFigures(limits: readonly LimitShare[], most: number): Figure[] {
+/** A replica that lacks all writes of a window admits the whole limit once more, and so does each process by itself. */
+function failoverFigures(limits: readonly LimitShare[], processes: number): Figure[] {
   return (['rpm', 'tpm', 'concurrency'] as const).flatMap((kind) => {
-    const met = limits.flatMap(({ subject, inOutage }) =>
-      subject.kind === kind && inOutage !== null ? inOutage : [],
-    )
-    if (met.length === 0) return []
-    return atMost(
-      `${KINDS[kind]} admitted ÷ limit, a master of Redis killed`,
-      Math.max(...met),
-      `${met.length} limits`,
-      most,
-    )
+    const shares = limits.filter(({ subject }) => subject.kind === kind)
+    const figure = (which: string, met: readonly (number | null)[], most: number) => {
+      const known = met.filter((share) => share !== null)
+      if (known.length === 0) return []
+      const name = `${KINDS[kind]} admitted ÷ limit, ${which}`
+      return atMost(name, Math.max(...known), `${known.length} limits`, most)
+    }
+    return [
+      figure(
+        'a replica of Redis took over',
+        shares.map((share) => share.mostInFailover),
+        2,
+      ),
+      figure(
+        'with what processes counted by themselves',
+        shares.map((share) => share.mostWithLocal),
+        2 + processes,
+      ),
+    ].flat()
   })
 }
 
