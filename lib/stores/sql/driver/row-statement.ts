@@ -54,13 +54,16 @@ export class RowStatement<Row = unknown> {
     { unless, constants = {}, loose = false, order }: InsertOptions = {},
   ): RowStatement {
     const names = Object.keys(columns)
-    const into = `insert into ${table} (${[...names, ...Object.keys(constants)]})`
-    const select = `select ${[...names.map((name) => `given.${name}`), ...Object.values(constants)]}`
+    const into = `into ${table} (${[...names, ...Object.keys(constants)]})`
+    const cells = [...names.map((name) => `given.${name}`), ...Object.values(constants)].join()
     const where = `where ${unless === undefined ? 'true' : `not exists (${unless})`}`
+    // SQLite copies each page before a statement of several rows changes it, which one from a query may be to it, to
+    // undo that statement alone. Nobody goes on after a failure.
+    const given = unless === undefined ? `values (${cells})` : `select ${cells} ${where}`
     return new RowStatement(
       columns,
-      `${into} ${parametersFor(columns, `${select} ${where}`)} ${onConflict}`,
-      `${into} ${select} from given ${where} order by ${(order ?? names.slice(0, 1)).map((name) => orderedBy(name, columns[name]))} ${onConflict}`,
+      `insert or fail ${into} ${parametersFor(columns, given)} ${onConflict}`,
+      `insert ${into} select ${cells} from given ${where} order by ${(order ?? names.slice(0, 1)).map((name) => orderedBy(name, columns[name]))} ${onConflict}`,
       loose,
     )
   }

@@ -76,8 +76,8 @@ function changesOf({ statement }: Prepared, rows: readonly (readonly SQLInputVal
 
 function prepare(db: DatabaseSync, sql: string): Prepared {
   const statement = db.prepare(sql)
-  statement.setReadBigInts(true)
   const columns = statement.columns()
+  if (columns.length > 0) statement.setReadBigInts(true)
   const numbers = columns.filter(({ type }) => type?.toLowerCase() === 'integer').map(({ name }) => name)
   return { statement, answersRows: columns.length > 0, numbers }
 }
