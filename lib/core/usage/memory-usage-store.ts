@@ -2,7 +2,14 @@ import type { CallLogEntry } from '../call/index.ts'
 import { NO_TAGS } from '../catalog/index.ts'
 import { FineRows } from './fine-rows.ts'
 import type { UsageGroup, UsageQuery, UsageRow, UsageStore } from './usage-store.ts'
-import { HOUR_MS, shareOfEntry, type UsageDimensions, type UsageShare, UsageSums } from './usage-sums.ts'
+import {
+  HOUR_MS,
+  isOf,
+  shareOfEntry,
+  type UsageDimensions,
+  type UsageShare,
+  UsageSums,
+} from './usage-sums.ts'
 
 interface MemoryRow {
   readonly hour: number
@@ -26,7 +33,7 @@ export class MemoryUsageStore implements UsageStore {
   /** @param sign -1 takes away what was added. */
   add(share: UsageShare, sign: 1 | -1 = 1): void {
     let row = this.#last.get(share.key)
-    if (!row || !isOf(row, share)) {
+    if (!row || !belongsTo(row, share)) {
       row = this.#rows.get(nameOf(share, share.user, share.tags)) ?? this.#open(share)
       this.#last.set(share.key, row)
     }
@@ -83,17 +90,8 @@ export class MemoryUsageStore implements UsageStore {
 }
 
 /** Whether a share surely belongs to a row. */
-function isOf({ hour, of }: MemoryRow, { at, account, key, model, line, user, tags }: UsageShare): boolean {
-  return (
-    at >= hour &&
-    at < hour + HOUR_MS &&
-    of.account === account &&
-    of.key === key &&
-    of.model === model &&
-    of.line === line &&
-    of.user === user &&
-    of.tags === tags
-  )
+function belongsTo({ hour, of }: MemoryRow, share: UsageShare): boolean {
+  return share.at >= hour && share.at < hour + HOUR_MS && isOf(of, share)
 }
 
 function hourOf(at: number): number {

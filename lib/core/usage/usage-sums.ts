@@ -11,6 +11,21 @@ export interface UsageDimensions {
   readonly tags: Tags
 }
 
+/** Whether usage surely is of these: tags that are equal may be another object. */
+export function isOf(
+  of: UsageDimensions,
+  { account, key, model, line, user, tags }: UsageDimensions,
+): boolean {
+  return (
+    of.account === account &&
+    of.key === key &&
+    of.model === model &&
+    of.line === line &&
+    of.user === user &&
+    of.tags === tags
+  )
+}
+
 /** What a call, or its charge, adds to the usage of an hour. */
 export interface CallUsage extends Omit<UsageDimensions, 'account' | 'key'> {
   /** The number of calls: 0 for a charge of a call that is counted already. */

@@ -2,10 +2,13 @@ import { type CallUsage, NOT_KNOWN, shareOfCharge, type UsageShare } from '../..
 
 /** Returns the usage of a charge as its row keeps it, so that it can be taken away again. */
 export function writeUsage(usage: CallUsage): string {
-  return JSON.stringify(usage, (name, value: unknown) =>
+  const written: Record<string, unknown> = {}
+  for (const name in usage) {
+    const value = usage[name as keyof CallUsage]
     // A duration of 0 is counted; without a duration nothing is.
-    value === null || (value === 0 && name !== 'durationMs') ? undefined : value,
-  )
+    if (value !== null && (value !== 0 || name === 'durationMs')) written[name] = value
+  }
+  return JSON.stringify(written)
 }
 
 /** The columns of a charge that usage needs. All are null where a join has found no charge. */

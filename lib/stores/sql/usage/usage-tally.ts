@@ -1,6 +1,14 @@
 import { hash } from 'node:crypto'
 import { type RawBuilder, sql } from 'kysely'
-import { FineRows, HOUR_MS, shareOfCharge, type UsageShare, UsageSums } from '../../../core/usage/index.ts'
+import {
+  FineRows,
+  HOUR_MS,
+  isOf,
+  shareOfCharge,
+  type UsageDimensions,
+  type UsageShare,
+  UsageSums,
+} from '../../../core/usage/index.ts'
 import type { ChargeRecord } from '../../../ledger/ledger.ts'
 import type { Cell } from '../driver/columns.ts'
 import { RowStatement, type RowWrite } from '../driver/row-statement.ts'
@@ -56,15 +64,19 @@ const fine = new FineRows()
 /** The primary key of a row. */
 export type UsageRowId = readonly [account: string, grain: number, hour: number, digest: string]
 
-interface Dimensions {
-  readonly digest: string
-  readonly of: readonly string[]
+/** What calls of an hour with the same dimensions come to. */
+interface Counted {
+  readonly hour: number
+  readonly of: UsageDimensions
+  readonly sums: UsageSums
 }
 
-interface TalliedRow extends Dimensions {
+interface TalliedRow {
   readonly account: string
   readonly grain: number
   readonly hour: number
+  readonly digest: string
+  readonly of: readonly string[]
   readonly sums: UsageSums
 }
 
@@ -78,8 +90,9 @@ export function asCounted<Charge extends ChargeRecord>(charge: Charge): Charge {
 
 /** Adds up the usage of calls, and returns the rows to add it to. All who write usage lock its rows last, in their order. */
 export class UsageTally {
-  readonly #rows = new Map<string, TalliedRow>()
-  readonly #known = new Map<string, Dimensions>()
+  readonly #counted = new Map<string, Counted>()
+  /** Most calls of a batch are like the one before. */
+  #last: Counted | undefined
 
   constructor(shares: Iterable<UsageShare> = []) {
     for (const share of shares) this.add(share)
@@ -87,63 +100,79 @@ export class UsageTally {
 
   /** Adds usage: without its user and tags if its account has too many of them. */
   add(share: UsageShare): void {
-    this.#addTo(fine.bounded(share), 1)
+    this.#countedWith(fine.bounded(share)).add(share)
   }
 
   /** Takes away the usage of a charge that {@link asCounted} has returned. */
   takeAway(share: UsageShare): void {
-    this.#addTo(share, -1)
-  }
-
-  #addTo(share: UsageShare, sign: 1 | -1): void {
-    const hour = Math.floor(share.at / HOUR_MS)
-    const day = hour - (hour % 24)
-    const { key, model, line, user, tags } = share
-    const of = [key ?? '', model ?? '', line ?? '']
-    const fine = this.#dimensions([...of, user ?? '', JSON.stringify(tags)])
-    const coarse = this.#dimensions([...of, '', '{}'])
-    this.#add(share, sign, GRAIN.hour, hour, coarse)
-    this.#add(share, sign, GRAIN.fineHour, hour, fine)
-    this.#add(share, sign, GRAIN.day, day, coarse)
-    this.#add(share, sign, GRAIN.fineDay, day, fine)
-    this.#add(share, sign, GRAIN.fineMonth, monthOf(hour), fine)
+    this.#countedWith(share).add(share, -1)
   }
 
   /** Returns the write of all that was added. */
   write(): RowWrite {
-    return { statement: ADD_USAGE, rows: Array.from(this.#rows.values(), cellsOf).filter(isChange) }
+    const changes = this.#rows().filter(({ sums }) => !sums.isEmpty)
+    return { statement: ADD_USAGE, rows: changes.map(cellsOf) }
   }
 
   /** Returns which rows {@link write} locks. */
   ids(): UsageRowId[] {
-    return Array.from(this.#rows.values(), ({ account, grain, hour, digest }) => [
-      account,
-      grain,
-      hour,
-      digest,
-    ])
+    return this.#rows().map(({ account, grain, hour, digest }) => [account, grain, hour, digest])
   }
 
-  #dimensions(of: readonly string[]): Dimensions {
-    const name = JSON.stringify(of)
-    let known = this.#known.get(name)
-    if (!known) {
-      known = { of, digest: hash('sha256', name, 'base64url').slice(0, 22) }
-      this.#known.set(name, known)
+  /** Returns the sums that a share belongs to. */
+  #countedWith(share: UsageShare): UsageSums {
+    const hour = Math.floor(share.at / HOUR_MS)
+    if (this.#last && this.#last.hour === hour && isOf(this.#last.of, share)) return this.#last.sums
+    const { account, key, model, line, user, tags } = share
+    const name = JSON.stringify([account, hour, key, model, line, user, tags])
+    let counted = this.#counted.get(name)
+    if (!counted) {
+      counted = { hour, of: { account, key, model, line, user, tags }, sums: new UsageSums() }
+      this.#counted.set(name, counted)
     }
-    return known
+    this.#last = counted
+    return counted.sums
   }
 
-  #add(share: UsageShare, sign: 1 | -1, grain: number, hour: number, { of, digest }: Dimensions): void {
-    const account = share.account ?? ''
-    const name = `${grain} ${hour} ${digest} ${account}`
-    let row = this.#rows.get(name)
-    if (!row) {
-      row = { account, grain, hour, digest, of, sums: new UsageSums() }
-      this.#rows.set(name, row)
+  #rows(): TalliedRow[] {
+    const rows = new Map<string, TalliedRow>()
+    for (const { hour, of, sums } of this.#counted.values()) {
+      const add = (grain: number, begin: number, { names, digest }: Named): void => {
+        const account = of.account ?? ''
+        const name = `${grain} ${begin} ${digest} ${account}`
+        const row = rows.get(name) ?? {
+          account,
+          grain,
+          hour: begin,
+          digest,
+          of: names,
+          sums: new UsageSums(),
+        }
+        rows.set(name, row)
+        row.sums.merge(sums)
+      }
+      const day = hour - (hour % 24)
+      const { key, model, line, user, tags } = of
+      const all = [key ?? '', model ?? '', line ?? '']
+      const coarse = named([...all, '', '{}'])
+      const fine = named([...all, user ?? '', JSON.stringify(tags)])
+      add(GRAIN.hour, hour, coarse)
+      add(GRAIN.fineHour, hour, fine)
+      add(GRAIN.day, day, coarse)
+      add(GRAIN.fineDay, day, fine)
+      add(GRAIN.fineMonth, monthOf(hour), fine)
     }
-    row.sums.add(share, sign)
+    return [...rows.values()]
   }
+}
+
+interface Named {
+  readonly names: readonly string[]
+  readonly digest: string
+}
+
+function named(names: readonly string[]): Named {
+  return { names, digest: hash('sha256', JSON.stringify(names), 'base64url').slice(0, 22) }
 }
 
 /** Returns the beginning of the month of an hour, both in hours since the epoch. */
@@ -160,10 +189,6 @@ export async function addUsage(trx: Database, usage: UsageTally): Promise<void> 
 
 function cellsOf({ account, grain, hour, digest, of, sums }: TalliedRow): Cell[] {
   return [account, grain, hour, digest, ...of, ...figuresOf(sums)]
-}
-
-function isChange(cells: readonly Cell[]): boolean {
-  return cells.slice(-FIGURES.length).some((figure) => figure !== 0 && figure !== 0n)
 }
 
 function figuresOf(sums: UsageSums): Cell[] {
