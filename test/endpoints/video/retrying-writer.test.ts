@@ -21,7 +21,7 @@ describe('a record of what became of a create', () => {
       return 'task'
     }
     assert.equal(await records.write('created', 'video_1', operation), 'task')
-    const [told, ...others] = logger.about(/written later/)
+    const [told, ...others] = logger.about(/tried again/)
     assert.deepEqual([told?.what, told?.task, others], ['created', 'video_1', []])
   })
 
