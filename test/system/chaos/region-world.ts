@@ -1,13 +1,14 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { accountWallet } from '../../../lib/ledger/index.ts'
+import { accountWallet, type WalletId } from '../../../lib/ledger/index.ts'
 import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import type { CleanUp } from '../../support/clean-up.ts'
 import { readExchange } from '../../support/exchange.ts'
 import { type FarServer, farServer } from '../../support/far-server.ts'
 import {
   chat,
+  type Environment,
   type GatewayProcess,
   post,
   startGatewayProcess,
@@ -22,7 +23,7 @@ export const REGIONS = ['eu', 'us', 'asia'] as const
 export type RegionName = (typeof REGIONS)[number]
 
 /** Milliseconds from a question to its answer. */
-const ROUND_TRIPS: Readonly<Record<string, number>> = {
+export const ROUND_TRIPS: Readonly<Record<string, number>> = {
   'eu us': 80,
   'asia eu': 150,
   'asia us': 120,
@@ -33,9 +34,18 @@ export const ADMIN_TOKEN = 'admin-token-0123456789'
 /** Of each call, in nano-units. */
 export const COST = 1_000_000n
 const EVERY_MS = 120
+/** What the upstream takes for an answer. */
+export const UPSTREAM_MS = 20
+
+/** An account that all regions serve. */
+export interface RegionalAccount {
+  readonly id: string
+  readonly home: RegionName
+  readonly balance: string
+}
 
 /** By their home: one with much, and one with little. */
-export const ACCOUNTS = REGIONS.flatMap((home) => [
+export const ACCOUNTS: readonly RegionalAccount[] = REGIONS.flatMap((home) => [
   { id: `rich-${home}`, home, balance: '5' },
   { id: `poor-${home}`, home, balance: '0.06' },
 ])
@@ -44,6 +54,7 @@ export const ACCOUNTS = REGIONS.flatMap((home) => [
 export interface RegionalCall {
   readonly region: RegionName
   readonly account: string
+  readonly user: string | undefined
   readonly text: string
   /** undefined: the process was gone. */
   readonly status: number | undefined
@@ -64,8 +75,15 @@ export interface RegionBooks {
   readonly shares: ReadonlyMap<string, { received: bigint; returned: bigint; told: bigint }>
 }
 
-/** Starts the databases; `start` starts a gateway of a region. All ends with the test. */
-export async function regionWorld(cleanUp: CleanUp) {
+/**
+ * Starts the databases; `start` starts a gateway of a region. All ends with the test.
+ *
+ * @param env of the gateways.
+ */
+export async function regionWorld(
+  cleanUp: CleanUp,
+  { accounts = ACCOUNTS, env = {} }: { accounts?: readonly RegionalAccount[]; env?: Environment } = {},
+) {
   const postgres = await startPostgres({ settings: { max_connections: 400 } })
   cleanUp.after(() => postgres.close())
   const databases = new Map<RegionName, string>()
@@ -88,7 +106,7 @@ export async function regionWorld(cleanUp: CleanUp) {
     return url.href
   }
   const upstream = await startUpstream(async (res) => {
-    await sleep(20)
+    await sleep(UPSTREAM_MS)
     chatAnswer(res)
   })
   cleanUp.after(() => upstream.close())
@@ -105,8 +123,8 @@ export async function regionWorld(cleanUp: CleanUp) {
   await writeFile(
     GATEWAY_CONFIG,
     JSON.stringify({
-      accounts: ACCOUNTS,
-      keys: ACCOUNTS.map(({ id }) => ({ id: `key-${id}`, account: id, secret: `sk-${id}` })),
+      accounts,
+      keys: accounts.map(({ id }) => ({ id: `key-${id}`, account: id, secret: `sk-${id}` })),
       models: [{ id: 'm', kind: 'chat', maxOutputTokens: 100, price: { perRequest: '0.001' } }],
       lines: [{ ...line, timeouts: { connectMs: 20_000, firstByteMs: 30_000 } }],
     }),
@@ -120,33 +138,56 @@ export async function regionWorld(cleanUp: CleanUp) {
     },
     async start(region: RegionName): Promise<GatewayProcess> {
       const gateway = await startGatewayProcess({
-        ...{ GATEWAY_CONFIG, ADMIN_TOKEN, LOG_LEVEL: 'warn', GATEWAY_REGION: region },
+        ...{ GATEWAY_CONFIG, ADMIN_TOKEN, LOG_LEVEL: 'warn', GATEWAY_REGION: region, ...env },
         DATABASE_URL: urlOf(region, region),
         REGION_DATABASES: REGIONS.map((to) => `${to}=${urlOf(region, to)}`).join(),
       })
       cleanUp.after(() => gateway.stop())
       return gateway
     },
-    books: (region: RegionName) => booksOf(databases.get(region) as string),
+    books: (region: RegionName) => booksOf(databases.get(region) as string, accounts),
+    /** What calls that counted against a wallet of a budget were charged in a region, in nano-units. */
+    async budgeted(region: RegionName, wallet: WalletId): Promise<bigint> {
+      const db = await openDatabase(databases.get(region) as string, { readOnly: true })
+      const sum = db.selectFrom('charges').select(({ fn }) => fn.sum<bigint>('amount').as('amount'))
+      const row = await sum.where('budgets', 'like', `%"${wallet}"%`).executeTakeFirst()
+      await db.destroy()
+      return BigInt(row?.amount ?? 0n)
+    },
   }
 }
 
-/** Calls of every account in each region, one after the other, until they are stopped. */
-export function startTraffic(gateways: readonly { region: RegionName; gateway: GatewayProcess }[]) {
+/** Who calls, one call after the other. */
+export interface RegionalCaller {
+  readonly account: string
+  readonly user?: string
+}
+
+/** Calls of every caller in each region until they are stopped. */
+export function startTraffic(
+  gateways: readonly { region: RegionName; gateway: GatewayProcess }[],
+  callers: readonly RegionalCaller[] = ACCOUNTS.map(({ id }) => ({ account: id })),
+) {
   const seen: RegionalCall[] = []
   let stopped = false
-  const caller = async (region: RegionName, gateway: GatewayProcess, account: string, name: string) => {
+  const call = async (
+    region: RegionName,
+    gateway: GatewayProcess,
+    { account, user }: RegionalCaller,
+    name: string,
+  ) => {
     for (let i = 0; !stopped; i++) {
       const text = `${name} ${i}`
       const sentAt = performance.now()
       const headers = { authorization: `Bearer sk-${account}` }
-      const response = await post(gateway.url, chat('m', text), headers).catch(() => undefined)
+      const response = await post(gateway.url, chat('m', text, { user }), headers).catch(() => undefined)
       const answer = response && (await readExchange(response))
       const ms = performance.now() - sentAt
       const whole = answer && !(answer.status === 200 && answer.broken)
       seen.push({
         region,
         account,
+        user,
         text,
         status: whole ? answer.status : undefined,
         code: answer?.errorCode,
@@ -158,24 +199,24 @@ export function startTraffic(gateways: readonly { region: RegionName; gateway: G
       await sleep(Math.max(0, EVERY_MS - ms))
     }
   }
-  const callers = gateways.flatMap(({ region, gateway }, i) =>
-    ACCOUNTS.map(({ id }) => caller(region, gateway, id, `${region} ${i} ${id}`)),
+  const running = gateways.flatMap(({ region, gateway }, i) =>
+    callers.map((caller, j) => call(region, gateway, caller, `${region} ${i} ${caller.account} ${j}`)),
   )
   return {
     seen,
     async stop() {
       stopped = true
-      await Promise.all(callers)
+      await Promise.all(running)
     },
   }
 }
 
-async function booksOf(url: string): Promise<RegionBooks> {
+async function booksOf(url: string, accounts: readonly RegionalAccount[]): Promise<RegionBooks> {
   const db = await openDatabase(url, { readOnly: true })
   try {
     const ledger = new SqlLedger(db)
     const { violations, charges } = await ledger.check()
-    const wallets = await ledger.wallets(ACCOUNTS.map(({ id }) => accountWallet(id)))
+    const wallets = await ledger.wallets(accounts.map(({ id }) => accountWallet(id)))
     const charged = await db
       .selectFrom('charges')
       .leftJoin('voids', 'voids.request_id', 'charges.request_id')
@@ -203,7 +244,13 @@ async function booksOf(url: string): Promise<RegionBooks> {
   }
 }
 
-export async function asked<Body>({ url }: GatewayProcess, path: string): Promise<Body> {
-  const response = await fetch(url + path, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } })
+export async function asked<Body>(
+  { url }: GatewayProcess,
+  path: string,
+  method = 'GET',
+  body?: object,
+): Promise<Body> {
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' }
+  const response = await fetch(url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
   return (await response.json()) as Body
 }
