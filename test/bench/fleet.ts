@@ -1,6 +1,6 @@
 /**
  * What the assembled gateway serves in 1, 2 and 4 processes on one Postgres and one Redis, and what a call costs each of them:
- * `node test/bench/fleet.ts [--seconds 8] [--share 0.15] [--rounds 3]`. See README.md.
+ * `node test/bench/fleet.ts [--seconds 8] [--share 0.15] [--rounds 3] [--only worker]`. See README.md.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,6 +27,7 @@ const { values: flags } = parseArgs({
     seconds: { type: 'string', default: '8' },
     share: { type: 'string', default: '0.15' },
     rounds: { type: 'string', default: '3' },
+    only: { type: 'string', default: '' },
   },
 })
 const seconds = Number(flags.seconds)
@@ -50,6 +51,7 @@ const SHAPES = [
   { name: '2 workers', machines: 1, workers: 2 },
 ] as const
 type Shape = (typeof SHAPES)[number]
+const shapes = SHAPES.filter(({ name }) => name.includes(flags.only))
 
 /** Of one round of a shape; what is used is per call, in microseconds of a core unless its name says otherwise. */
 interface Figures extends EngineWork {
@@ -208,9 +210,9 @@ function row({ name }: Shape, all: readonly Figures[], alone: readonly Figures[]
   ].join(' | ')} |`
 }
 
-const figures = new Map<Shape, Figures[]>(SHAPES.map((shape) => [shape, []]))
+const figures = new Map<Shape, Figures[]>(shapes.map((shape) => [shape, []]))
 for (let round = 0; round < rounds; round++)
-  for (const shape of SHAPES) figures.get(shape)?.push(await measure(shape))
+  for (const shape of shapes) figures.get(shape)?.push(await measure(shape))
 
 const isBounded = cpuShare(share)
 isBounded?.remove()
@@ -219,7 +221,7 @@ console.log(
     ? `each process has ${share * 100} % of a core; ${rounds} rounds of ${seconds} s`
     : `CPU time could not be bounded here: the gateways share their cores with the load; ${rounds} rounds of ${seconds} s`,
 )
-console.log(await measureIdle())
+if (!flags.only) console.log(await measureIdle())
 console.log(
   '\n| | calls/s | gain | p50 ms | p99 ms | CPU µs per call: gateway | Postgres | Redis | per call: transactions | rows | bytes of WAL | of disk | Redis commands |',
 )
