@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { openDatabase, SqlCallStore } from '../../lib/stores/sql/index.ts'
 import { WITHOUT_POSTGRES } from '../support/postgres-server.ts'
 import { postgresDatabases, sqliteDatabases } from './scale/filled-databases.ts'
+import { cpuClock } from './search/cpu-clock.ts'
 import { measureSearches, searchTable } from './search/measure.ts'
 import { callContents } from './search/rows.ts'
 
@@ -36,9 +37,9 @@ for (const engine of engines) {
     tell(`${databases.engine}: filling`)
     const url = await databases.create(callContents(span))
     tell(`${databases.engine}: ${((await databases.size(url)) / 1e9).toFixed(1)} GB`)
-    const db = await openDatabase(url, { readOnly: true })
+    const db = await openDatabase(url, { readOnly: true, poolSize: 1 })
     const store = new SqlCallStore(db)
-    const measured = await measureSearches((query) => store.list(query), span, rounds)
+    const measured = await measureSearches((query) => store.list(query), span, rounds, await cpuClock(db))
     await db.destroy()
     figures[databases.engine] = measured
     console.log(
