@@ -73,8 +73,14 @@ describe('the share that a region should have', () => {
     assert.deepEqual(answers[14], { want: 0n, give: 3n })
     const spentUp = decided(Array.from({ length: 16 }, () => ({ funds: 5n, spent: 5n })))
     assert.deepEqual(spentUp, Array(16).fill(NOTHING))
-    const held = decided(Array.from({ length: 16 }, () => ({ funds: 20n, leased: 10n })))
-    assert.deepEqual(held, Array(16).fill(NOTHING))
+    for (const [funds, leased] of [
+      [20n, 10n],
+      [2n, 1n],
+    ])
+      assert.deepEqual(
+        decided(Array.from({ length: 16 }, () => ({ funds, leased }))),
+        Array(16).fill(NOTHING),
+      )
   })
 
   it('gives back what was not needed for ten seconds, and watches again before it gives more', () => {

@@ -107,6 +107,15 @@ const ENTRY = {
 const entry = (members: object): CallLogEntry => ({ ...ENTRY, ...members }) as CallLogEntry
 const billing = (charged: string | null, reserved = '0') => ({ billing: { charged, reserved } })
 
+describe('the usage of a charge', () => {
+  it('is that of one call where nothing else is known', () => {
+    const charge = { account: 'acme', key: null, amount: 7n, at: 5 }
+    const known = { account: 'acme', key: null, at: 5, charged: 7n, cost: 0n }
+    assert.deepEqual(shareOfCharge({ ...charge, usage: null }), { ...NOT_KNOWN, ...known })
+    assert.deepEqual(shareOfCharge({ ...charge, cost: 3n }), { ...NOT_KNOWN, ...known, cost: 3n })
+  })
+})
+
 describe('the usage of a call without a charge', () => {
   it('is that of its entry', () => {
     const usage = { input_tokens: 1, cached_input_tokens: 2, output_tokens: 3, images: 4, seconds: 5 }
