@@ -159,6 +159,19 @@ describe('a circuit of several processes', () => {
     assert.deepEqual([one.admits(), other.admits()], ['xy', 'xy'])
   })
 
+  it('that one process closes while another finds it ill again is open for whom it failed', async (t) => {
+    const [one, other] = processes(t)
+    one.fails('x', 2)
+    one.fails('y', 2)
+    await exchangeAll(one, other)
+    await sleep(RESET_MS + 50)
+    const [good, bad] = [one.enter('x'), other.enter('y')]
+    one.circuit.succeed(good)
+    other.circuit.fail(bad, 'y')
+    await exchangeAll(other, one)
+    assert.deepEqual([one.admits(), other.admits()], ['x', 'x'])
+  })
+
   it('goes by what a process finds itself while the store is away', async (t) => {
     const board = new MemoryLineStateStore()
     const [here, there] = [new MemoryLineStateStore(board), new MemoryLineStateStore(board)]
