@@ -76,7 +76,7 @@ describe('the share that a region should have', () => {
     for (const [funds, leased] of [
       [20n, 10n],
       [2n, 1n],
-    ])
+    ] as const)
       assert.deepEqual(
         decided(Array.from({ length: 16 }, () => ({ funds, leased }))),
         Array(16).fill(NOTHING),

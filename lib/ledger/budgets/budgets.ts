@@ -126,7 +126,10 @@ export class Budgets {
       this.#index.set(budget)
     } catch (error) {
       // Another process may know more time zones. The other budgets hold.
-      this.#logger.error({ err: error, budget: budget.id }, 'budgets: a budget does not count in this process')
+      this.#logger.error(
+        { err: error, budget: budget.id },
+        'budgets: a budget does not count in this process',
+      )
     }
   }
 }

@@ -248,7 +248,10 @@ export class BilledCall implements Bill, PartsOf {
       await call.idempotency?.keepApart(null)
       if (!this.#resolved) this.#reservation.replaceBill(keptBill(this, call, this.#res.headersSent))
     } catch (error) {
-      call.logger.error({ err: error, requestId: call.id }, 'the memory of a call whose charge waits could not be freed')
+      call.logger.error(
+        { err: error, requestId: call.id },
+        'the memory of a call whose charge waits could not be freed',
+      )
     }
   }
 

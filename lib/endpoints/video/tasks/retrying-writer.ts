@@ -73,7 +73,10 @@ export class RetryingWriter {
       } catch (error) {
         if (this.#closing.signal.aborted) return 'late'
         if (failures === 0)
-          this.#logger.error({ ...record, err: error }, 'video: the result of a create could not be written; it is tried again')
+          this.#logger.error(
+            { ...record, err: error },
+            'video: the result of a create could not be written; it is tried again',
+          )
         await pause(this.#retryMs, undefined, { signal: this.#closing.signal, ref: false }).catch(() => {})
       }
     }
