@@ -25,11 +25,12 @@ interface Ill {
   readonly attempted?: number
 }
 
-const TIMEOUT_MS = 300
+/** Enough for a receiver that answers at once, on a busy machine too. */
+const TIMEOUT_MS = 1500
 
 const ILL: Readonly<Record<string, Ill>> = {
   'refuses connections': { url: 'http://127.0.0.1:9/', error: /ECONNREFUSED/, status: null },
-  'hangs before its headers': { answer: () => {}, error: /no answer within 300 ms/, status: null },
+  'hangs before its headers': { answer: () => {}, error: /no answer within 1500 ms/, status: null },
   'breaks off': {
     answer: (req) => void req.socket.destroy(),
     error: /UND_ERR_SOCKET|ECONNRESET/,
@@ -136,10 +137,10 @@ describe('a receiver beside one that', () => {
     await until(() => names.asked.filter((name) => name.startsWith('ill-')).length >= 12, 'all questions')
     const from = performance.now()
     await readFile(import.meta.filename)
-    assert.ok(performance.now() - from < TIMEOUT_MS)
+    assert.ok(performance.now() - from < 300)
     await until(() => healthy.received.length === 1, 'healthy receiver')
     await untilAsync(async () => (await deliveries('wh_ill_0'))[0]?.error != null)
-    assert.equal((await deliveries('wh_ill_0'))[0]?.error, 'no answer within 300 ms')
+    assert.equal((await deliveries('wh_ill_0'))[0]?.error, 'no answer within 1500 ms')
   })
 
   it('answers with a huge body is served too, and its body is not read', async (t) => {
