@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { budgetWallet } from '../../../lib/ledger/budgets/budget.ts'
+import { type Budget, budgetWallet } from '../../../lib/ledger/budgets/budget.ts'
 import { accountWallet, keyWallet } from '../../../lib/ledger/index.ts'
 import { hashSecret } from '../../../lib/middleware/authenticate/index.ts'
 import {
@@ -30,6 +30,12 @@ const ACME = accountWallet('acme')
 const WHO = { account: 'acme', key: 'k' }
 const DONE = { state: 'succeeded', usage: { seconds: 4, tokens: null } } as const
 
+function budgetOf(id: string): Budget {
+  const scope = { account: 'acme', key: null, user: null, tag: null }
+  const terms = { amount: 1000n, hard: true, soft: [0.5] }
+  return { id, scope, period: 'day', timezone: 'UTC', createdAt: 1, ...terms }
+}
+
 describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
   const cleanUp = cleaningUp()
   let wire: Wire
@@ -46,9 +52,7 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
     await new SqlAccountStore(db).create('acme', PREPAID, originOf())
     await ledger.deposit('acme', 1_000_000n, 'opening', 1)
     await ledger.setLimit(keyWallet('k'), { limited: true, quota: 1_000_000n })
-    const scope = { account: 'acme', key: null, user: null, tag: null }
-    const budget = { id: 'b', scope, period: 'day', timezone: 'UTC', createdAt: 1 } as const
-    await new SqlBudgetStore(db).create({ ...budget, amount: 1000n, hard: true, soft: [0.5] }, originOf())
+    await new SqlBudgetStore(db).create(budgetOf('b'), originOf())
     // The first renewal tidies up.
     await ledger.renew([], NOW)
   })
@@ -89,6 +93,14 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
     const given = await intended()
     await new SqlTaskStore(db).created(given.id, created(), NOW)
     return given
+  }
+
+  /** A budget whose wallet is open. */
+  async function budgeted(): Promise<Budget> {
+    const budget = budgetOf(fresh('b'))
+    await new SqlBudgetStore(db).create(budget, originOf())
+    await ledger.change('p', [take(fresh('lease'), budgetWallet(budget.id, NOW), 1n)])
+    return budget
   }
 
   describe('of the ledger', () => {
@@ -226,6 +238,16 @@ describe('round trips to Postgres', { skip: WITHOUT_POSTGRES }, () => {
     takes(1, 'an account', async () => () => new SqlAccountStore(db).create(fresh('a'), PREPAID, originOf()))
     takes(2, 'a deposit that is recorded', async () => () => {
       return new SqlAccountStore(db).deposit('acme', 1n, fresh('deposit'), originOf())
+    })
+    // Three of them at the same time.
+    takes(4, 'a budget', async () => () => new SqlBudgetStore(db).create(budgetOf(fresh('b')), originOf()))
+    takes(2, 'a budget that is changed', async () => {
+      const { id } = await budgeted()
+      return () => new SqlBudgetStore(db).change(id, (terms) => ({ ...terms, amount: 7n }), originOf())
+    })
+    takes(2, 'a budget that is deleted', async () => {
+      const { id } = await budgeted()
+      return () => new SqlBudgetStore(db).delete(id, originOf())
     })
     takes(4, 'sixty deposits to one account', async () => {
       const accounts = new SqlAccountStore(db)

@@ -14,13 +14,16 @@ import {
 import type { Budget, BudgetTerms } from '../../../ledger/budgets/budget.ts'
 import type { BudgetChanges } from '../../../ledger/budgets/budgets.ts'
 import type { WalletId } from '../../../ledger/index.ts'
-import { recordChange } from '../accounts/sql-change-log.ts'
+import { changeWrite } from '../accounts/sql-change-log.ts'
 import { aDatabase, checkDatabase } from '../driver/check-database.ts'
-import { lockTable } from '../driver/row-locks.ts'
 import type { Database } from '../driver/tables.ts'
-import { dropUntold, noteWrites, tellReached, tellRefused } from '../ledger/budget-notices.ts'
+import { type Planned, writePlanned } from '../driver/write-together.ts'
+import { DROP_UNTOLD, MARK_TOLD, noteWrites, TELL_REACHED, tellRefused } from '../ledger/budget-notices.ts'
 import type { BudgetsTable } from '../ledger/ledger-tables.ts'
-import { setLimit } from '../ledger/sql-ledger-books.ts'
+import { limitWrite } from '../ledger/sql-ledger-books.ts'
+import { budgetWrites } from './budget-writes.ts'
+
+const MAX_TRIES = 50
 
 /** Options of {@link SqlBudgetStore}. */
 export interface SqlBudgetStoreOptions {
@@ -61,35 +64,24 @@ export class SqlBudgetStore implements BudgetStore {
   }
 
   create(budget: Budget, origin: ChangeOrigin): Promise<BudgetCreation> {
-    const { account, key, user, tag } = budget.scope
-    return this.#db.transaction().execute(async (trx) => {
-      const version = await nextVersion(trx)
-      const owner = await trx.selectFrom('accounts').select('id').where('id', '=', account).executeTakeFirst()
-      if (!owner) return 'no_account'
-      if (key !== null) {
-        const found = await trx.selectFrom('keys').select('account').where('id', '=', key).executeTakeFirst()
-        if (found?.account !== account) return 'no_key'
-      }
-      const { count } = await trx
-        .selectFrom('budgets')
-        .select(({ fn }) => fn.countAll<bigint>().as('count'))
-        .where('account', '=', account)
-        .where('deleted', '=', 0)
-        .executeTakeFirstOrThrow()
-      if (Number(count) >= MAX_BUDGETS) return 'too_many'
-      const { id, period, timezone, createdAt } = budget
-      await trx
-        .insertInto('budgets')
-        .values({
-          ...{ id, account, key, user, tag, period, timezone },
-          ...toColumns(budget),
-          created_at: BigInt(createdAt),
-          version,
-          deleted: 0,
-        })
-        .execute()
-      await recordChange(trx, budgetChange('budget.created', budget, origin))
-      return 'created'
+    const { account, key } = budget.scope
+    return this.#plan<BudgetCreation>(async () => {
+      const [owner, found, { count }] = await Promise.all([
+        this.#db.selectFrom('accounts').select('id').where('id', '=', account).executeTakeFirst(),
+        this.#db.selectFrom('keys').select('account').where('id', '=', key).executeTakeFirst(),
+        this.#db
+          .selectFrom('budgets')
+          .select(({ fn }) => fn.countAll<bigint>().as('count'))
+          .where('account', '=', account)
+          .where('deleted', '=', 0)
+          .executeTakeFirstOrThrow(),
+      ])
+      if (!owner) return refused('no_account')
+      if (key !== null && found?.account !== account) return refused('no_key')
+      if (Number(count) >= MAX_BUDGETS) return refused('too_many')
+      const opened = budgetWrites({ ...toRow(budget), was: undefined, deleted: 0 })
+      const change = changeWrite(budgetChange('budget.created', budget, origin))
+      return { writes: [...opened, change], result: 'created' }
     })
   }
 
@@ -98,43 +90,44 @@ export class SqlBudgetStore implements BudgetStore {
     revise: (terms: BudgetTerms) => BudgetTerms,
     origin: ChangeOrigin,
   ): Promise<Budget | undefined> {
-    return this.#db.transaction().execute(async (trx) => {
-      const version = await nextVersion(trx)
-      const row = await budgetRow(trx, id).executeTakeFirst()
-      if (!row) return undefined
+    return this.#plan(async () => {
+      const row = await budgetRow(this.#db, id).executeTakeFirst()
+      if (!row) return { writes: [], result: undefined }
       const before = toBudget(row)
       const budget = { ...before, ...revise(before) }
       const change = budgetTermsChange(budget, before, origin)
-      if (!change) return before
-      await trx
-        .updateTable('budgets')
-        .set({ ...toColumns(budget), version })
-        .where('id', '=', id)
-        .execute()
+      if (!change) return { writes: [], result: before }
       const wallets = walletsToChange(budget, origin.at)
-      for (const wallet of wallets) {
-        await setLimit(trx, wallet, { limited: budget.hard, quota: budget.amount })
-        for (const { statement, rows } of noteWrites(wallet, budget)) await statement.run(trx, rows)
+      const limit = { limited: budget.hard, quota: budget.amount }
+      return {
+        writes: [
+          ...budgetWrites({ ...toRow(budget), was: row.version, deleted: 0 }),
+          ...wallets.map((wallet) => limitWrite(wallet, limit)),
+          ...wallets.flatMap((wallet) => noteWrites(wallet, budget)),
+          { statement: TELL_REACHED, rows: wallets.map((wallet) => [wallet, origin.at]) },
+          { statement: MARK_TOLD, rows: wallets.map((wallet) => [wallet]) },
+          changeWrite(change),
+        ],
+        result: budget,
       }
-      await tellReached(trx, wallets, origin.at)
-      await recordChange(trx, change)
-      return budget
     })
   }
 
   delete(id: string, origin: ChangeOrigin): Promise<boolean> {
-    return this.#db.transaction().execute(async (trx) => {
-      const version = await nextVersion(trx)
-      const row = await budgetRow(trx, id).executeTakeFirst()
-      if (!row) return false
+    return this.#plan(async () => {
+      const row = await budgetRow(this.#db, id).executeTakeFirst()
+      if (!row) return { writes: [], result: false }
       const budget = toBudget(row)
-      await trx.updateTable('budgets').set({ version, deleted: 1 }).where('id', '=', id).execute()
-      for (const wallet of walletsToChange(budget, origin.at)) {
-        await setLimit(trx, wallet, { limited: false })
-        await dropUntold(trx, wallet)
+      const wallets = walletsToChange(budget, origin.at)
+      return {
+        writes: [
+          ...budgetWrites({ ...row, was: row.version, deleted: 1 }),
+          ...wallets.map((wallet) => limitWrite(wallet, { limited: false })),
+          { statement: DROP_UNTOLD, rows: wallets.map((wallet) => [wallet]) },
+          changeWrite(budgetChange('budget.deleted', budget, origin)),
+        ],
+        result: true,
       }
-      await recordChange(trx, budgetChange('budget.deleted', budget, origin))
-      return true
     })
   }
 
@@ -146,30 +139,41 @@ export class SqlBudgetStore implements BudgetStore {
     return { version: Number(rows.at(-1)?.version ?? since), budgets }
   }
 
+  /** A budget may be changed by several at once. */
+  #plan<Result>(plan: () => Promise<Planned<Result>>): Promise<Result> {
+    return writePlanned(this.#db, plan, MAX_TRIES)
+  }
+
   async noteRefusal(wallet: WalletId, at: number): Promise<void> {
     await tellRefused(this.#db, wallet, at)
   }
-}
-
-/** Returns the number of the next change. Changes are made one at a time, so that none is missed behind a later number. */
-export async function nextVersion(trx: Database): Promise<bigint> {
-  await lockTable(trx, 'budgets')
-  const { last } = await trx
-    .selectFrom('budgets')
-    .select(({ fn }) => fn.max<bigint | null>('version').as('last'))
-    .executeTakeFirstOrThrow()
-  return (last ?? 0n) + 1n
 }
 
 function budgetRow(db: Database, id: string) {
   return db.selectFrom('budgets').selectAll().where('id', '=', id).where('deleted', '=', 0)
 }
 
-function toColumns({ amount, hard, soft }: BudgetTerms) {
-  return { amount, hard: Number(hard), soft: JSON.stringify(soft) }
+function refused(result: BudgetCreation): Planned<BudgetCreation> {
+  return { writes: [], result }
 }
 
-export function toBudget(row: BudgetsTable): Budget {
+function toRow({
+  scope,
+  hard,
+  soft,
+  createdAt,
+  ...budget
+}: Budget): Omit<BudgetsTable, 'version' | 'deleted'> {
+  return {
+    ...scope,
+    ...budget,
+    hard: Number(hard),
+    soft: JSON.stringify(soft),
+    created_at: BigInt(createdAt),
+  }
+}
+
+export function toBudget(row: Omit<BudgetsTable, 'version'>): Budget {
   const { id, account, key, user, tag, amount, period, timezone, hard, soft, created_at } = row
   return {
     ...{ id, amount, period, timezone },

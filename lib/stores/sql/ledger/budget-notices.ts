@@ -20,7 +20,7 @@ const NOTE = RowStatement.insert(
   { constants: { told: 0 }, loose: true },
 )
 
-const DROP_UNTOLD = RowStatement.delete(
+export const DROP_UNTOLD = RowStatement.delete(
   'budget_notices',
   { wallet: 'text' },
   'found.wallet = given.wallet and found.told = 0',
@@ -55,18 +55,6 @@ const MARK_REFUSED = RowStatement.update(
   'found.id = given.id and found.told = 0',
 )
 
-/** Tells what the spending of locked wallets has reached. */
-export async function tellReached(trx: Database, wallets: readonly WalletId[], at: number): Promise<void> {
-  await TELL_REACHED.run(
-    trx,
-    wallets.map((wallet) => [wallet, at]),
-  )
-  await MARK_TOLD.run(
-    trx,
-    wallets.map((wallet) => [wallet]),
-  )
-}
-
 /** Tells that a budget has refused a call, unless it was told before that all is spent. */
 export async function tellRefused(db: Database, wallet: WalletId, at: number): Promise<void> {
   const notice = await db
@@ -98,8 +86,4 @@ export function noteWrites(wallet: WalletId, terms: BudgetTerms): RowWrite[] {
     { statement: DROP_UNTOLD, rows: [[wallet]] },
     { statement: NOTE, rows },
   ]
-}
-
-export async function dropUntold(trx: Database, wallet: WalletId): Promise<void> {
-  await DROP_UNTOLD.run(trx, [[wallet]])
 }
