@@ -144,6 +144,12 @@ export interface Ledger {
   readonly gathers?: boolean
 
   /**
+   * Most calls of `settle` that the ledger gets at a time while it is far away, each with other charges. Defaults to 1. An
+   * account is in half of them at most, whose others go on where its rows are locked.
+   */
+  readonly settlesAtOnce?: number
+
+  /**
    * Makes the changes of one process, each on its own. The answers are in their order.
    *
    * @throws {WalletsHeldUp} if somebody else has locked some of the wallets. Nothing is changed then.

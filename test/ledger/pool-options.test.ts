@@ -57,7 +57,7 @@ describe('the options of a pool', () => {
     const clock = new VirtualClock()
     const { times } = withDefaults({ ledger, clock })
     const waits = () => [times.admissionMs, times.stallMs, times.lateMs, times.confirmMs]
-    times.answered(90)
+    times.answered(60)
     assert.deepEqual(waits(), [1000, 500, 250, 1500])
     clock.stopFor(16_000)
     times.answered(1700)
@@ -65,12 +65,12 @@ describe('the options of a pool', () => {
     assert.deepEqual(waits(), [1000, 500, 250, 1500], 'it may still be as near as a moment ago')
     clock.stopFor(16_000)
     times.answered(300)
-    assert.deepEqual(waits(), [2000, 1000, 500, 3000])
+    assert.deepEqual(waits(), [2000, 1600, 800, 3000])
     for (const _ of [1, 2]) {
       clock.stopFor(16_000)
       times.answered(9000)
     }
-    assert.deepEqual(waits(), [5000, 2500, 1250, 7500])
+    assert.deepEqual(waits(), [5000, 4000, 2000, 7500])
     times.answered(1)
     assert.deepEqual(waits(), [1000, 500, 250, 1500])
   })

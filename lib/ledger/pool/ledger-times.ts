@@ -6,7 +6,7 @@ export interface PoolTimes {
   /** How long a call waits to be admitted. Defaults to 1000, or ten times the least that the ledger has lately taken. */
   admissionMs?: number
   /**
-   * No call is admitted while the oldest charge has waited for longer than this. Defaults to 500, or five times the least
+   * No call is admitted while the oldest charge has waited for longer than this. Defaults to 500, or eight times the least
    * that the ledger has lately taken.
    */
   stallMs?: number
@@ -42,7 +42,7 @@ export class LedgerTimes {
 
   /** No call is admitted while the oldest charge has waited for longer than this, or lease changes have failed for as long. */
   get stallMs(): number {
-    return this.#given.stallMs ?? Math.max(500, 5 * this.distanceMs)
+    return this.#given.stallMs ?? Math.max(500, 8 * this.distanceMs)
   }
 
   /** How long a settlement may take before the others go around it. */

@@ -30,6 +30,10 @@ export class TimelyLedger implements Ledger {
     return this.#ledger.gathers ?? false
   }
 
+  get settlesAtOnce(): number {
+    return this.#ledger.settlesAtOnce ?? 1
+  }
+
   async change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]> {
     const answers = await this.#timed(this.#ledger.change(owner, changes))
     if (Array.isArray(answers) && answers.every(isAnswer)) return answers

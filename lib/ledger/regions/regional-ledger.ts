@@ -71,6 +71,10 @@ export class RegionalLedger implements Ledger, LedgerBooks {
     return this.#ledger.gathers ?? false
   }
 
+  get settlesAtOnce(): number {
+    return this.#ledger.settlesAtOnce ?? 1
+  }
+
   /** Returns the wallets of other regions that were used since the last time. */
   takeUsed(): readonly WalletId[] {
     const used = [...this.#used]

@@ -10,14 +10,14 @@ export interface HeldAccountsDeps
   extends Pick<SettlementLaneDeps, 'ledger' | 'clock' | 'progress' | 'onResult'> {
   readonly logger: Logger
   /** How long the oldest charge of an account may wait, and after how long an operation counts as late. */
-  readonly times: Pick<LedgerTimes, 'stallMs' | 'lateMs'>
+  readonly times: Pick<LedgerTimes, 'stallMs' | 'lateMs' | 'distanceMs'>
   /** Runs when a charge is no longer waited for. */
   readonly onConcluded: () => void
 }
 
-/** Lanes that use the ledger at the same time: each may wait for a lock there, on a connection. */
+/** Lanes that use the ledger at the same time, and may wait for a lock there, on a connection. */
 const AT_ONCE = 2
-/** The same, with those that get no answer. */
+/** The same, with those that get no answer, and those whose answer may be on its way. */
 const AT_MOST = 6
 
 interface HeldAccount {
@@ -131,6 +131,7 @@ export class HeldAccounts {
       clock,
       progress,
       onResult,
+      distanceMs: () => 0,
       mayHand: (asking) => this.#mayHand(asking),
       onHanded: () => this.#handed(account),
       onFailed: (batch, error) => {
@@ -151,16 +152,13 @@ export class HeldAccounts {
   #mayHand(asking: SettlementLane): boolean {
     // A lane that has nothing left takes no other's turn.
     if (asking.size === 0 && asking.waiting.setAside === 0) return true
-    const lateSince = this.#deps.clock.now() - this.#deps.times.lateMs
-    let prompt = 0
-    let late = 0
-    for (const { lane } of this.#held.values()) {
-      const since = lane.unansweredSince
-      if (since === undefined) continue
-      if (since <= lateSince) late++
-      else prompt++
-    }
-    if (prompt < AT_ONCE && prompt + late < AT_MOST) return true
+    const { lateMs, distanceMs } = this.#deps.times
+    const now = this.#deps.clock.now()
+    const ages = [...this.#held.values()].flatMap(({ lane: { unansweredSince: since } }) =>
+      since === undefined ? [] : [now - since],
+    )
+    const waiting = ages.filter((age) => age >= distanceMs && age < lateMs)
+    if (waiting.length < AT_ONCE && ages.length < AT_MOST) return true
     this.#line.add(asking)
     this.#lookAgain()
     return false

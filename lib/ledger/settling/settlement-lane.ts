@@ -6,8 +6,10 @@ import { type Progress, WaitingCharges } from './waiting-charges.ts'
 
 /** The parts that {@link SettlementLane} works with. */
 export interface SettlementLaneDeps {
-  readonly ledger: Pick<Ledger, 'settle' | 'gathers'>
+  readonly ledger: Pick<Ledger, 'settle' | 'gathers' | 'settlesAtOnce'>
   readonly clock: Clock
+  /** Returns how far away the ledger is, in milliseconds. */
+  readonly distanceMs: () => number
   readonly progress: Progress
   /** Whether an operation may begin now. If not, {@link SettlementLane.hand} is called when one may. */
   readonly mayHand: (lane: SettlementLane) => boolean
@@ -24,18 +26,28 @@ export interface SettlementLaneDeps {
 }
 
 const RESULTS: ReadonlySet<SettlementResult> = new Set(['written', 'known', 'fenced'])
-const NOTHING: readonly Charge[] = []
+/** A shorter time between operations is not worth it: a near ledger has less to do with fewer, larger ones. */
+const LEAST_SPREAD_MS = 10
+const LEAST_PAUSE_MS = 1
+
+/** An operation that the ledger has not answered, and when it began. */
+interface Flight {
+  readonly batch: readonly Charge[]
+  readonly since: number
+}
 
 /**
  * Hands charges and voids to the ledger in their order, one operation at a time. When it has ended, the next one takes
  * all that wait. A ledger that gathers also gets what the current turn of the event loop adds: of many answers that are
  * read in one turn, the first would otherwise go alone, and the others would wait for its commit.
+ *
+ * To a ledger that is far away, several operations are under way, spread evenly over a round trip, unless one has failed.
  */
 export class SettlementLane {
   readonly waiting: WaitingCharges
   readonly #deps: SettlementLaneDeps
-  #flying = NOTHING
-  #handedAt = 0
+  /** The oldest first. */
+  #flights: Flight[] = []
   #callOff: (() => void) | undefined
   #handing = false
   #gathering = false
@@ -47,35 +59,35 @@ export class SettlementLane {
 
   /** The charges that the ledger has and has not answered. */
   get flying(): readonly Charge[] {
-    return this.#flying
+    return this.#flights.flatMap(({ batch }) => batch)
   }
 
   /** Since when the ledger has not answered; undefined if it has nothing. */
   get unansweredSince(): number | undefined {
-    return this.#flying.length > 0 ? this.#handedAt : undefined
+    return this.#flights[0]?.since
   }
 
-  /** Returns what the ledger has and does not answer, for others to hand over, and goes on with the rest. */
-  leave(): readonly Charge[] {
-    const left = this.#flying
-    this.#flying = NOTHING
+  /** Returns what the ledger has had since a time and does not answer, for others to hand over, and goes on with the rest. */
+  leave(since: number): readonly Charge[] {
+    const left = this.#flights.filter((flight) => flight.since <= since).flatMap(({ batch }) => batch)
+    this.#flights = this.#flights.filter((flight) => flight.since > since)
     for (const charge of left) charge.unanswered++
     return left
   }
 
   /** The number of charges that are not settled, without those set aside. */
   get size(): number {
-    return this.waiting.size + this.#flying.length
+    return this.#flights.reduce((size, { batch }) => size + batch.length, this.waiting.size)
   }
 
   /** Since when the oldest charge has waited. */
   get oldest(): number | undefined {
-    return earliest(this.#flying[0]?.since, this.waiting.oldest)
+    return this.#flights.reduce((oldest, { batch }) => earliest(batch[0]?.since, oldest), this.waiting.oldest)
   }
 
   /** Hands a charge over at once if the ledger is free and does not gather; queues it otherwise. */
   put(charge: Charge): void {
-    const isFree = !this.#handing && this.#flying.length === 0 && this.waiting.size === 0
+    const isFree = !this.#handing && this.#flights.length === 0 && this.waiting.size === 0
     if (isFree && !this.#deps.ledger.gathers && this.#deps.clock.now() >= this.waiting.resumeAt) {
       this.#handing = true
       this.#commit([charge])
@@ -90,7 +102,7 @@ export class SettlementLane {
   handSoon(): void {
     if (!this.#deps.ledger.gathers) {
       this.hand()
-    } else if (!this.#gathering && this.#flying.length === 0) {
+    } else if (!this.#gathering && this.#mayGoOn) {
       this.#gathering = true
       setImmediate(SettlementLane.#handGathered, this)
     }
@@ -103,16 +115,21 @@ export class SettlementLane {
 
   /** Hands over what is due. */
   hand(): void {
-    if (this.#handing || this.#flying.length > 0) return
+    if (this.#handing) return
     this.#handing = true
-    while (this.#flying.length === 0) {
+    while (this.#mayGoOn) {
       const now = this.#deps.clock.now()
+      const pauseMs = this.#pauseMs(now)
+      if (pauseMs >= LEAST_PAUSE_MS) {
+        this.#handLater(pauseMs, true)
+        break
+      }
       if (now < this.waiting.resumeAt) {
         this.#handLater(this.waiting.resumeAt - now, true)
         break
       }
       if (!this.#deps.mayHand(this)) break
-      const batch = this.waiting.take(now)
+      const batch = this.waiting.take(now, this.#crowded())
       if (batch.length === 0) {
         const due = this.waiting.dueAt
         if (due !== undefined) this.#handLater(due - now, this.waiting.size > 0)
@@ -121,6 +138,35 @@ export class SettlementLane {
       this.#commit(batch)
     }
     this.#handing = false
+  }
+
+  /** Whether the ledger may get more before it has answered what it has. */
+  get #mayGoOn(): boolean {
+    const { length } = this.#flights
+    return length === 0 || (length < this.#atOnce && this.waiting.size > 0 && this.waiting.areSound)
+  }
+
+  /** Most operations under way. */
+  get #atOnce(): number {
+    const { ledger, distanceMs } = this.#deps
+    return Math.min(ledger.settlesAtOnce ?? 1, Math.floor(distanceMs() / LEAST_SPREAD_MS))
+  }
+
+  #pauseMs(now: number): number {
+    const last = this.#flights.at(-1)
+    return last ? this.#deps.distanceMs() / this.#atOnce - (now - last.since) : 0
+  }
+
+  /**
+   * Returns the accounts that are in as many operations as they may: half of those that may be under way. So one whose rows
+   * are locked leaves the others to all other accounts.
+   */
+  #crowded(): ReadonlySet<string> | undefined {
+    const most = Math.max(1, Math.floor(this.#atOnce / 2))
+    if (this.#flights.length < most) return undefined
+    const accounts = this.#flights.flatMap(({ batch }) => [...new Set(batch.map(({ account }) => account))])
+    const often = [...Map.groupBy(accounts, (account) => account)].filter(([, { length }]) => length >= most)
+    return new Set(often.map(([account]) => account))
   }
 
   /** @param keepsAlive whether the timer keeps the process alive, for charges that the ledger may still take. */
@@ -137,34 +183,41 @@ export class SettlementLane {
   }
 
   #commit(batch: readonly Charge[]): void {
-    this.#flying = batch
-    this.#handedAt = this.#deps.clock.now()
+    const since = this.#deps.clock.now()
     try {
       for (let i = 0; i < batch.length; i++) batch[i]?.hand()
       const answer = this.#deps.ledger.settle(batch)
-      if ('then' in answer) this.#concludeLater(batch, answer)
+      if ('then' in answer) this.#concludeLater({ batch, since }, answer)
       else this.#succeeded(batch, answer)
     } catch (error) {
       this.#failed(batch, error)
     }
   }
 
-  #concludeLater(batch: readonly Charge[], answer: Promise<readonly SettlementResult[]>): void {
-    const done = (step: () => void) => {
-      if (this.#flying === batch) step()
-      this.handSoon()
-    }
+  #concludeLater(flight: Flight, answer: Promise<readonly SettlementResult[]>): void {
+    const { batch } = flight
+    this.#flights.push(flight)
     void answer.then(
       (results) => {
-        if (this.#flying !== batch) this.#answeredLeft(batch, results)
-        done(() => this.#succeeded(batch, results))
+        if (this.#land(flight)) this.#succeeded(batch, results)
+        else this.#answeredLeft(batch, results)
+        this.handSoon()
       },
-      (error: unknown) => done(() => this.#failed(batch, error)),
+      (error: unknown) => {
+        if (this.#land(flight)) this.#failed(batch, error)
+        this.handSoon()
+      },
     )
   }
 
+  /** Ends a flight. Returns false if it was left to others. */
+  #land(flight: Flight): boolean {
+    const at = this.#flights.indexOf(flight)
+    if (at >= 0) this.#flights.splice(at, 1)
+    return at >= 0
+  }
+
   #succeeded(batch: readonly Charge[], results: readonly SettlementResult[]): void {
-    this.#flying = NOTHING
     this.waiting.settled(batch.length)
     for (let i = 0; i < batch.length; i++) {
       const charge = batch[i] as Charge
@@ -183,7 +236,6 @@ export class SettlementLane {
   }
 
   #failed(batch: readonly Charge[], error: unknown): void {
-    this.#flying = NOTHING
     this.waiting.lastError = error
     for (const charge of batch) charge.unanswered++
     const others = this.#deps.onFailed(batch, error)

@@ -15,11 +15,11 @@ import type { Progress } from './waiting-charges.ts'
 
 /** The parts that {@link SettlementQueue} works with. */
 export interface SettlementQueueDeps {
-  readonly ledger: Pick<Ledger, 'settle' | 'settlesRecords' | 'gathers'>
+  readonly ledger: Pick<Ledger, 'settle' | 'settlesRecords' | 'gathers' | 'settlesAtOnce'>
   readonly clock: Clock
   readonly health: LedgerHealth
   readonly logger: Logger
-  readonly times: Pick<LedgerTimes, 'stallMs' | 'lateMs' | 'confirmMs'>
+  readonly times: Pick<LedgerTimes, 'stallMs' | 'lateMs' | 'confirmMs' | 'distanceMs'>
   /** About the most bytes of charges that are not settled. */
   readonly maxQueueBytes: number
 }
@@ -69,6 +69,7 @@ export class SettlementQueue {
     this.#held = new HeldAccounts({ ...deps, ...shared, onConcluded: this.#concluded })
     this.#main = new SettlementLane({
       ...shared,
+      distanceMs: () => times.distanceMs,
       mayHand: () => true,
       onHanded: this.#concluded,
       onFailed: (batch, error) => (error instanceof WalletsHeldUp ? this.#part(batch, error) : undefined),
@@ -202,7 +203,7 @@ export class SettlementQueue {
    */
   #goAround(): void {
     if (this.#doubtedSince() !== undefined) return
-    const left = this.#main.leave()
+    const left = this.#main.leave(this.#deps.clock.now() - this.#deps.times.lateMs)
     const since = left.reduce<number | undefined>(
       (oldest, charge) => earliest(oldest, charge.since),
       undefined,
@@ -253,6 +254,8 @@ export class SettlementQueue {
   readonly #concluded = (): void => {
     if (this.#stall.stalled) this.#stall.passed()
     if (this.#silence.stalled) this.#silence.passed()
+    // What else is not answered has had to wait for a sign that others are.
+    if (this.#silence.stalled) this.#goAround()
     if (this.#drained.length === 0 || this.size > 0) return
     const drained = this.#drained
     this.#drained = []

@@ -4,6 +4,7 @@ import { earliest } from './deadlines.ts'
 const AT_ONCE = 500
 /** As many take hardly longer than one; much larger operations would hold up the charges that come meanwhile. */
 const MAX_BYTES_AT_ONCE = 8 * 1024 * 1024
+const NONE: ReadonlySet<string> = new Set()
 const RETRY_MS = [50, 100, 200, 400, 500] as const
 const SET_ASIDE_RETRY_MS = 30_000
 /** A charge that failed alone this often, while others were settled, is at fault itself. */
@@ -55,6 +56,11 @@ export class WaitingCharges {
     return this.#suspects.reduce<number | undefined>((oldest, { since }) => earliest(oldest, since), first)
   }
 
+  /** Whether nothing has failed since as many as possible went together. */
+  get areSound(): boolean {
+    return this.#atOnce === AT_ONCE && this.#suspects.length === 0
+  }
+
   /** Whether all waiting charges, and those being handed over, may be at fault themselves. */
   areSuspect(flying: readonly Charge[]): boolean {
     const isSuspect = ({ failures }: Charge) => failures >= FAILURES_ALONE
@@ -73,14 +79,19 @@ export class WaitingCharges {
     return true
   }
 
-  /** Returns the charges that go next; none if none is due. */
-  take(now: number): readonly Charge[] {
+  /**
+   * Returns the charges that go next; none if none is due.
+   *
+   * @param without accounts whose charges stay. Defaults to none.
+   */
+  take(now: number, without: ReadonlySet<string> = NONE): readonly Charge[] {
+    if (without.size > 0) return this.#takeOthers(without)
     const suspect = this.#suspects[0]
     // Suspects take turns with the others: whether others are settled shows which charge is at fault.
     this.#suspectsTurn = !this.#suspectsTurn || this.#line.length === 0
     if (this.#suspectsTurn && suspect && suspect.retryAt <= now) return this.#suspects.splice(0, 1)
     if (this.#line.length > 0) {
-      const count = this.#fitting()
+      const count = fitting(this.#line, this.#atOnce)
       if (count < this.#line.length) return this.#line.splice(0, count)
       const all = this.#line
       this.#line = []
@@ -94,16 +105,11 @@ export class WaitingCharges {
     return []
   }
 
-  /** Returns how many of the line go together: at least one. */
-  #fitting(): number {
-    let count = 0
-    let bytes = 0
-    for (const charge of this.#line) {
-      bytes += charge.bytes
-      if (count === this.#atOnce || (count > 0 && bytes > MAX_BYTES_AT_ONCE)) break
-      count++
-    }
-    return count
+  #takeOthers(without: ReadonlySet<string>): readonly Charge[] {
+    const others = this.#line.filter(({ account }) => !without.has(account))
+    const taken = new Set(others.slice(0, fitting(others, this.#atOnce)))
+    if (taken.size > 0) this.#line = this.#line.filter((charge) => !taken.has(charge))
+    return [...taken]
   }
 
   /** When the next charge is due, if none is due now. */
@@ -120,12 +126,14 @@ export class WaitingCharges {
     if (this.#atOnce < AT_ONCE) this.#atOnce = Math.min(AT_ONCE, this.#atOnce * 8)
   }
 
-  /** Puts charges at the front that were not at fault. */
+  /** Puts charges back into the line that were not at fault. */
   putBack(charges: readonly Charge[]): void {
-    if (charges.length > 0) this.#line = [...charges, ...this.#line]
+    if (charges.length === 0) return
+    // They may have come behind others that were not taken with them.
+    this.#line = [...charges, ...this.#line].sort((one, other) => one.since - other.since)
   }
 
-  /** Puts charges at the front that cannot be written now, and hands nothing over for a while. */
+  /** Puts charges back that cannot be written now, and hands nothing over for a while. */
   holdBack(charges: readonly Charge[], now: number): void {
     this.putBack(charges)
     this.resumeAt = now + backoffMs(++this.#failuresInARow)
@@ -183,6 +191,18 @@ export class WaitingCharges {
     yield* this.#line
     yield* this.#setAside
   }
+}
+
+/** Returns how many of the first of a line go together: at least one, if there is one. */
+function fitting(line: readonly Charge[], most: number): number {
+  let count = 0
+  let bytes = 0
+  for (const charge of line) {
+    bytes += charge.bytes
+    if (count === most || (count > 0 && bytes > MAX_BYTES_AT_ONCE)) break
+    count++
+  }
+  return count
 }
 
 function backoffMs(failures: number): number {

@@ -15,6 +15,8 @@ import type {
   WalletStatement,
 } from '../../../ledger/index.ts'
 import { aDatabase, checkDatabase } from '../driver/check-database.ts'
+import { isPostgres } from '../driver/is-postgres.ts'
+import { connectionsOf } from '../driver/postgres/postgres-pool.ts'
 import type { Database } from '../driver/tables.ts'
 import { openBudgetWallets } from './budget-wallets.ts'
 import { rowsOfBudgets, rowsOfChanges, rowsOfSettlements, unlessHeldUp } from './sql-held-up.ts'
@@ -22,6 +24,9 @@ import { deposit, setLimit, statementsOf } from './sql-ledger-books.ts'
 import { checkLedger } from './sql-ledger-check.ts'
 import { Leasing } from './sql-ledger-leases.ts'
 import { settleAll } from './sql-settling.ts'
+
+/** More settlements at a time would hardly shorten a wait. */
+const MAX_AT_ONCE = 5
 
 /** Options of {@link SqlLedger}. */
 export interface SqlLedgerOptions {
@@ -47,6 +52,7 @@ export interface SqlLedgerOptions {
 export class SqlLedger implements Ledger, LedgerBooks {
   readonly settlesRecords = true
   readonly gathers = true
+  readonly settlesAtOnce: number
   readonly #db: Database
   readonly #checks: Database
   readonly #leasing = new Leasing()
@@ -56,6 +62,7 @@ export class SqlLedger implements Ledger, LedgerBooks {
     checkOptions<SqlLedgerOptions>('SqlLedger', options, { checks: aDatabase })
     this.#db = db
     this.#checks = options.checks ?? db
+    this.settlesAtOnce = isPostgres(db) ? Math.max(1, Math.min(MAX_AT_ONCE, connectionsOf(db).size - 1)) : 1
   }
 
   async change(owner: string, changes: readonly LeaseChange[]): Promise<readonly LeaseAnswer[]> {
