@@ -76,7 +76,7 @@ async function storesOf(
   config: GatewayConfig,
   logger: Logger,
 ): Promise<DurableStores> {
-  const db = await open(6)
+  const db = await open(5)
   const seed = async (next: GatewayConfig): Promise<void> => {
     // Where the config rules, what cannot be added here is changed later.
     await seedAccountsAndKeys(db, next, { logger: next.authority === 'config' ? SILENT : logger })
@@ -93,7 +93,7 @@ async function storesOf(
   // operation of this process has waited, before the ledger counts as away, and that twice would.
   const money = await open(6, { lockTimeoutMs: 150 })
   // A claim whose record somebody has locked ends before the store counts as away.
-  const claims = isSqlite ? db : await open(4, { lockTimeoutMs: 100 })
+  const claims = isSqlite ? db : await open(5, { lockTimeoutMs: 100 })
   // SQLite writes one thing at a time, and is soonest done when these wait in one line; Postgres writes both at once.
   const large = isSqlite ? money : await open(2)
   // What counts usage waits no longer for locked rows either: it has those of other accounts meanwhile.

@@ -9,7 +9,7 @@ import { busyIfLocked, findRecord, toRecord } from './claim-records.ts'
 import { COMPLETE, RELEASE, TAKE, type TakenOne, type TakenRow, takeOrFindQuery } from './claim-statements.ts'
 
 /** More groups at a time would hardly shorten a wait, and others need connections too. */
-const MAX_AT_ONCE = 4
+const MAX_AT_ONCE = 6
 
 /** Those of one key in a group. Only the first is asked for. */
 type SameKey = readonly ClaimRequest[]
