@@ -45,6 +45,7 @@ describe('a call that takes longer than its path allows', { concurrency: true },
     const [response] = await once(upload, 'response')
     assert.equal(response.statusCode, 504)
     assert.match(String(await bytesOf(response)), /upstream_timeout/)
+    await gateway.entry(String(response.headers['x-request-id']))
     await until(() => upstream.connections.size === 0, 'the end of the upstream', 1000)
     assert.deepEqual(await gateway.books(), { spent: '0', charges: 0 })
   })
