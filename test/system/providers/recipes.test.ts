@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { before, describe, it } from 'node:test'
 import { type AssembledGateway, assembledGateway } from '../../support/assembled-gateway.ts'
 import { type CleanUp, cleaningUp } from '../../support/clean-up.ts'
+import { setEnvironment } from '../../support/environment.ts'
 import { AWS_ACCOUNT } from './bedrock-twin.ts'
 import { TWIN_KEY } from './openai-twins.ts'
 import { startTwins, type TwinWorld } from './twin-server.ts'
@@ -65,9 +66,11 @@ function served(t: CleanUp, name: string, key: string): Promise<AssembledGateway
     NO_PROXY: 'localhost',
   }
   const wrong = key !== TWIN_KEY
-  process.env.AWS_ACCESS_KEY_ID = AWS_ACCOUNT.accessKeyId
-  process.env.AWS_SECRET_ACCESS_KEY = wrong ? 'wrong' : AWS_ACCOUNT.secretAccessKey
-  process.env.AWS_SESSION_TOKEN = AWS_ACCOUNT.sessionToken
+  setEnvironment(t, {
+    AWS_ACCESS_KEY_ID: AWS_ACCOUNT.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: wrong ? 'wrong' : AWS_ACCOUNT.secretAccessKey,
+    AWS_SESSION_TOKEN: AWS_ACCOUNT.sessionToken,
+  })
   return assembledGateway(t, { ...recipe, lines }, { env })
 }
 

@@ -10,6 +10,7 @@ import { newRequestId } from '../../../lib/core/call/index.ts'
 import { openDatabase, S3Archive, SqlCallStore, SqlRetention } from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
 import { recordingLogger } from '../../support/app-server.ts'
+import { setEnvironment } from '../../support/environment.ts'
 import { temporaryFolder } from '../../support/gateway-process.ts'
 
 const DAY_MS = 86_400_000
@@ -32,9 +33,7 @@ async function bucket(t: TestContext) {
   const server = new Rver({ ...configured, address: '127.0.0.1' })
   const { port } = await server.run()
   t.after(() => server.close())
-  // As an operator sets them.
-  process.env.AWS_ACCESS_KEY_ID = 'S3RVER'
-  process.env.AWS_SECRET_ACCESS_KEY = 'S3RVER'
+  setEnvironment(t, { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' })
   const endpoint = `http://127.0.0.1:${port}`
   const client = new S3Client({ endpoint, region: 'us-east-1', forcePathStyle: true })
   t.after(() => client.destroy())
