@@ -8,8 +8,7 @@ export const SUITES = {
     limitMs: 120_000,
     testLimitMs: 60_000,
     // They wait for half of their time.
-    processesPerCore: 2,
-    filesPerProcess: 10,
+    filesPerCore: 2,
     repeatAlone: true,
   },
   system: {
@@ -17,7 +16,7 @@ export const SUITES = {
     but: ['test/system/package/**'],
     limitMs: 400_000,
     testLimitMs: 180_000,
-    processesPerCore: 1.5,
+    filesPerCore: 1.5,
     repeatAlone: true,
   },
   package: {
@@ -25,7 +24,7 @@ export const SUITES = {
     but: [],
     limitMs: 400_000,
     testLimitMs: 300_000,
-    processesPerCore: 1.5,
+    filesPerCore: 1.5,
     repeatAlone: true,
   },
 } as const
