@@ -9,6 +9,8 @@ export interface FarServer {
   mend(): void
   /** Breaks all connections, and passes new ones on to another port, as a name does that stands for another server now. */
   leadTo(port: number): void
+  /** Has everything take this long from now on, as from a server that has become slow. */
+  slowDown(roundTripMs: number): void
   close(): Promise<void>
 }
 
@@ -21,6 +23,7 @@ export async function farServer(to: number, roundTripMs: number): Promise<FarSer
   const open = new Set<Socket>()
   let isCut = false
   let target = to
+  let delayMs = roundTripMs / 2
   const server = createServer((near) => {
     if (isCut) {
       near.destroy()
@@ -31,8 +34,8 @@ export async function farServer(to: number, roundTripMs: number): Promise<FarSer
       open.add(socket)
       socket.on('error', () => socket.destroy())
     }
-    passOn(near, far, roundTripMs / 2, roundTripMs)
-    passOn(far, near, roundTripMs / 2, 0)
+    passOn(near, far, () => delayMs, roundTripMs)
+    passOn(far, near, () => delayMs, 0)
     const end = (): void => {
       open.delete(near)
       open.delete(far)
@@ -59,6 +62,9 @@ export async function farServer(to: number, roundTripMs: number): Promise<FarSer
       target = port
       destroyAll()
     },
+    slowDown(ms) {
+      delayMs = ms / 2
+    },
     async close() {
       destroyAll()
       server.close()
@@ -68,13 +74,13 @@ export async function farServer(to: number, roundTripMs: number): Promise<FarSer
 }
 
 /** Writes what a socket receives to another one, that much later and in the same order. */
-function passOn(from: Socket, to: Socket, delayMs: number, handshakeMs: number): void {
+function passOn(from: Socket, to: Socket, delayMs: () => number, handshakeMs: number): void {
   const opened = performance.now() + handshakeMs
   from.on('data', (chunk: Buffer) => {
-    const wait = Math.max(opened - performance.now(), 0) + delayMs
+    const wait = Math.max(opened - performance.now(), 0) + delayMs()
     setTimeout(() => {
       if (!to.destroyed) to.write(chunk)
     }, wait)
   })
-  from.on('end', () => setTimeout(() => to.end(), delayMs))
+  from.on('end', () => setTimeout(() => to.end(), delayMs()))
 }

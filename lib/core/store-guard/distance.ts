@@ -27,6 +27,13 @@ export class Distance {
     } else if (this.#least === 0 || ms < this.#least) this.#least = ms
   }
 
+  /** Forgets shorter answers, because the store has become slow. */
+  becomes(ms: number): void {
+    this.#since = this.#now()
+    this.#least = ms
+    this.#leastBefore = Number.POSITIVE_INFINITY
+  }
+
   /** In milliseconds; 0 until the store has answered. */
   get ms(): number {
     return Math.min(this.#least, this.#leastBefore, FARTHEST_MS)

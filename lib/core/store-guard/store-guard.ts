@@ -43,8 +43,8 @@ export interface StoreGuardOptions {
   /** An operation that takes longer than this counts as failed, in milliseconds. Defaults to 250. */
   timeoutMs?: number
   /**
-   * The most that the limit grows to for a store that is far away: to five times the least that it has lately taken.
-   * Defaults to `timeoutMs`.
+   * The most that the limit grows to for a store that is far away, or has become slow: to five times the least that it has
+   * lately taken. Defaults to `timeoutMs`.
    */
   farTimeoutMs?: number
   /** How often an operation tries the store while it is away, in milliseconds. Defaults to 500. */
@@ -182,7 +182,11 @@ export class StoreGuard {
         if (beginsOutage && !answers) this.#failed(error, isLate)
       }
       const succeed = (answer: T): void => {
-        if (!this.#running.delete(fail)) return
+        if (!this.#running.delete(fail)) {
+          // A store that has become slow would otherwise stay away: its next answer would be late as well.
+          if (this.#awaySince !== undefined) this.#distance.becomes(performance.now() - askedAt)
+          return
+        }
         this.#letGo()
         this.#answeredAt = performance.now()
         this.#distance.answered(this.#answeredAt - askedAt)

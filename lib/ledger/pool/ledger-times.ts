@@ -32,7 +32,9 @@ export class LedgerTimes {
 
   /** Records how long the ledger took for an operation. */
   answered(ms: number): void {
-    this.#distance.answered(ms)
+    // Of a ledger that has become slow, every answer is late. It is no outage.
+    if (ms > this.lateMs) this.#distance.becomes(ms)
+    else this.#distance.answered(ms)
   }
 
   /** How long a call waits to be admitted. */
