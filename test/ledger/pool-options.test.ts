@@ -59,12 +59,18 @@ describe('the options of a pool', () => {
     const waits = () => [times.admissionMs, times.stallMs, times.lateMs, times.confirmMs]
     times.answered(60)
     assert.deepEqual(waits(), [1000, 500, 250, 1500])
-    clock.stopFor(16_000)
-    times.answered(1700)
     times.answered(200)
     assert.deepEqual(waits(), [1000, 500, 250, 1500], 'it may still be as near as a moment ago')
-    clock.stopFor(16_000)
+    for (const _ of [1, 2]) {
+      clock.stopFor(16_000)
+      times.answered(200)
+    }
+    assert.deepEqual(waits(), [2000, 1600, 800, 3000])
+    times.answered(60)
+    assert.deepEqual(waits(), [1000, 500, 250, 1500])
     times.answered(300)
+    assert.deepEqual(waits(), [3000, 2400, 1200, 4500], 'what comes late tells that it has become slow')
+    times.answered(200)
     assert.deepEqual(waits(), [2000, 1600, 800, 3000])
     for (const _ of [1, 2]) {
       clock.stopFor(16_000)
