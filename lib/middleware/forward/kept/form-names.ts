@@ -12,13 +12,14 @@ const FILE_NAME = /[;\s]filename\*?\s*=/i
 /**
  * Reads the names of a form's parts while the form passes by, and keeps nothing else of it. A part that names something
  * an upstream keeps is refused: its value is not read.
+ *
+ * Nothing ends a form here. What looks like its last boundary may be a part of a value, behind which an upstream reads on.
  */
 export class FormNames {
   readonly #boundary: string
   /** The end of what came, which may be the begin of a boundary or of a head. A copy: pieces are freed once they are sent. */
   #rest: Buffer = Buffer.alloc(0)
   #inHead = false
-  #ended = false
 
   constructor(boundary: string) {
     this.#boundary = `--${boundary}`
@@ -26,7 +27,6 @@ export class FormNames {
 
   /** @throws {GatewayError} if a part must not pass. */
   read(piece: Buffer): void {
-    if (this.#ended) return
     const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, piece]) : piece
     let at = 0
     for (;;) {
@@ -34,10 +34,6 @@ export class FormNames {
       const found = data.indexOf(mark, at, 'latin1')
       if (found < 0) break
       if (this.#inHead) judge(data.toString('utf8', at, found))
-      else if (data.toString('latin1', found + mark.length, found + mark.length + 2) === '--') {
-        this.#ended = true
-        return
-      }
       at = found + mark.length
       this.#inHead = !this.#inHead
     }
