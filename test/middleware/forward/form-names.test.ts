@@ -41,6 +41,16 @@ describe('a form that passes by', () => {
     ['a name with an escape', form([named('file\\_id'), 'f']), FILE],
     ['a second name', form([named('model', '; name="file_id"'), 'f']), FILE],
     ['an encoded name', form(["content-disposition: form-data; name*=UTF-8''model", 'f']), UNREADABLE],
+    [
+      'a name in pieces',
+      form(['content-disposition: form-data; name*0="file"; name*1="_id"', 'f']),
+      UNREADABLE,
+    ],
+    [
+      'encoded pieces of a name',
+      form(["content-disposition: form-data; name *0* = x''file%5Fid", 'f']),
+      UNREADABLE,
+    ],
     ['JSON', form([`${named('model')}\r\ncontent-type: application/json`, '{}']), UNREADABLE],
     ['JSON of a kind', form([`${named('m')}\r\nContent-Type : application/ld+json`, '{}']), UNREADABLE],
     [

@@ -43,9 +43,15 @@ describe('what the JSON of a forwarded request may name', () => {
       ['\uFEFF{"file_id":"foreign"}', 'application/json'],
       ['file_id=foreign', 'application/x-www-form-urlencoded'],
       ['a=b&file_ids[]=foreign', 'application/x-www-form-urlencoded'],
+      ['a=b;file_id=foreign', 'application/x-www-form-urlencoded'],
     ] as const)
       assert.ok([400, 404].includes((await send(body, type)).status), body)
-    assert.equal((await send('{}', 'application/json', '/v1/odd/thing?vector_store_id=foreign')).status, 404)
+    for (const query of [
+      'vector_store_id=foreign',
+      'a=b;vector_store_id=foreign',
+      'a;vector_store_id=foreign;b=c',
+    ])
+      assert.equal((await send('{}', 'application/json', `/v1/odd/thing?${query}`)).status, 404, query)
     assert.equal(one.requests.length + two.requests.length, 0)
   })
 
@@ -89,6 +95,72 @@ describe('what the JSON of a forwarded request may name', () => {
     form.append('expires_after[seconds]', '3600')
     form.append('file', new Blob(['{"file_id":"only content"}'], { type: 'application/json' }), 'a.json')
     assert.equal((await gateway.ask('/v1/files', { method: 'POST', body: form })).status, 200)
+  })
+
+  it('is nothing in a form of which an upstream could find another boundary', async (t) => {
+    const types: string[] = []
+    const line = await byteUpstream(t, (req, res) => {
+      types.push(req.headers['content-type'] ?? '')
+      req.on('data', () => {}).on('end', () => answerJson(res, 200, {}))
+    })
+    const gateway = await forwardGateway(t, { lines: [line.url], kept: new KeptThings() })
+    const send = (type: string, boundary: string) => {
+      const body = `--${boundary}\r\nContent-Disposition: form-data; name="FIELD"\r\n\r\nx\r\n--${boundary}--\r\n`
+      return async (field: string) =>
+        (
+          await gateway.ask('/v1/files', {
+            method: 'POST',
+            body: body.replace('FIELD', field),
+            headers: { 'content-type': type },
+          })
+        ).status
+    }
+    const ambiguous = [
+      'multipart/form-data; boundary=fake; boundary=real',
+      'multipart/form-data; x-boundary=fake; boundary=real',
+      'multipart/form-data; x="; boundary=fake"; boundary=real',
+      'multipart/form-data; x="; boundary=fake; boundary=real',
+      'multipart/form-data; (boundary=fake) boundary=real',
+      'multipart/form-data; boundary="fa\\ke"',
+      'multipart/form-data; boundary=fake(real)',
+      'multipart/form-data; boundary=fake,real',
+      'multipart/form-data; boundary="fake" real',
+      "multipart/form-data; boundary*=utf-8''real; boundary=fake",
+      'multipart/form-data; boundary*0=re; boundary*1=al; boundary=fake',
+      'multipart/form-data; name=x; boundary=real',
+      'multipart/form-data, multipart/form-data; boundary=real',
+      'multipart/form-data boundary=real',
+      `multipart/form-data; boundary=${'x'.repeat(201)}`,
+    ]
+    for (const type of ambiguous)
+      for (const boundary of ['fake', 'real', 'x'.repeat(201)])
+        for (const field of ['file_id', 'purpose']) assert.equal(await send(type, boundary)(field), 400, type)
+    assert.deepEqual(types, [], 'no line got such a form')
+
+    const plain = [
+      'multipart/form-data; boundary=real',
+      'Multipart/Form-Data;boundary="real"',
+      'multipart/form-data; charset=utf-8; boundary=real',
+      'multipart/form-data;boundary="real";charset=UTF-8',
+      'multipart/form-data; boundary=real;',
+    ]
+    for (const type of plain) {
+      assert.equal(await send(type, 'real')('file_id'), 400, type)
+      assert.equal(await send(type, 'real')('purpose'), 200, type)
+    }
+    for (const boundary of [
+      '----WebKitFormBoundary7MA4YWxkTrZu0gW',
+      '------------------------d74496d66958873e',
+      '----formdata-undici-0123',
+      'axios-1.7.2-boundary-x_Y',
+      "gc0p4Jq0M:2Yt08jU534c0p=='?+./",
+    ]) {
+      const [type, quoted] = [boundary, `"${boundary}"`].map(
+        (text) => `multipart/form-data; boundary=${text}`,
+      )
+      assert.equal(await send(type!, boundary)('purpose'), 200, type)
+      assert.equal(await send(quoted!, boundary)('file_ids[]'), 400, quoted)
+    }
   })
 
   it('needs the key of the account that owns it', async (t) => {

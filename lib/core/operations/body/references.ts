@@ -110,10 +110,11 @@ export function referencesIn(body: JsonObject): readonly Reference[] {
   return found?.list ?? NONE
 }
 
-/** Returns the things that the query of a request names. */
+/** Returns the things that the query of a request names. Some upstreams divide it at semicolons, too. */
 export function referencesInQuery(query: URLSearchParams): readonly Reference[] {
   const found: Reference[] = []
-  for (const [name, id] of query) {
+  const divided = new URLSearchParams(query.toString().replaceAll('%3B', '&').replaceAll('%3D', '='))
+  for (const [name, id] of divided.size > query.size ? [...query, ...divided] : query) {
     const kind = kindOfMember(name.replaceAll(/\[\w*\]/g, ''))
     if (kind !== undefined) found.push({ kind, id, place: () => name })
   }

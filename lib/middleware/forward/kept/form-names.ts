@@ -4,8 +4,8 @@ import { kindOfField } from '../../../core/operations/body/references.ts'
 /** A longer head of a part is refused: it must be read whole. */
 const MAX_HEAD_BYTES = 16 * 1024
 const HEAD_END = '\r\n\r\n'
-/** All parameters of a head that could be the name of its part. */
-const NAME = /[;\s]name(\*?)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))/gis
+/** All parameters of a head that could be the name of its part, or a piece of it. */
+const NAME = /[;\s]name\s*(\*[\d*\s]*)?=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]*))/gis
 const JSON_TYPE = /content-type\s*:\s*[\w.+-]+\/[\w.+-]*json/i
 const FILE_NAME = /[;\s]filename\*?\s*=/i
 
@@ -46,7 +46,7 @@ export class FormNames {
 function judge(head: string): void {
   for (const [, encoded, quoted, plain] of head.matchAll(NAME)) {
     const name = (quoted ?? plain ?? '').replaceAll('\\', '')
-    if (encoded === '*') throw unreadable()
+    if (encoded !== undefined) throw unreadable()
     if (kindOfField(name) !== undefined) throw notInForms(name)
   }
   if (JSON_TYPE.test(head) && !FILE_NAME.test(head)) throw unreadable()

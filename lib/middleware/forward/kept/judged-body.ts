@@ -22,9 +22,16 @@ export interface JudgedBody {
   readonly bytes: number
 }
 
-const FORM = /^multipart\/form-data\s*;.*?\bboundary\s*=\s*(?:"([^"]{1,200})"|([^;\s"]{1,200}))/is
+/**
+ * The type of a form whose boundary everybody reads alike. By a second boundary, an escape, a comment or a continuation, an
+ * upstream could find other parts than are judged here.
+ */
+const FORM =
+  /^multipart\/form-data[ \t]*(?:;[ \t]*charset=[\w-]+[ \t]*)?;[ \t]*boundary=(?:"([\w'()+,./:=?-]{1,200})"|([\w'+./:=?-]{1,200}))[ \t]*(?:;[ \t]*charset=[\w-]+[ \t]*)?;?[ \t]*$/i
 const URL_ENCODED = /^application\/x-www-form-urlencoded/i
 const JSON_TYPE = /^[\w.+-]+\/(?:[\w.+-]+\+)?json\b/i
+const NO_BOUNDARY =
+  'The boundary of the form cannot be read. Send "Content-Type: multipart/form-data; boundary=…", with no other parameter.'
 /** Types that no upstream reads as JSON or as a form. */
 const BINARY =
   /^(?:audio|font|image|model|video)\/|^application\/(?:gzip|octet-stream|pdf|sdp|x-tar|zip)\b|^multipart\/(?!form-data)/i
@@ -56,7 +63,7 @@ export async function judgeBody(
   if (/^multipart\//i.test(type)) {
     const [, quoted, plain] = FORM.exec(type) ?? []
     const boundary = quoted ?? plain
-    if (boundary === undefined) throw invalid('The Content-Type of the form has no boundary.')
+    if (boundary === undefined) throw invalid(NO_BOUNDARY)
     const names = new FormNames(boundary)
     return { ...unread, watch: (piece) => names.read(piece) }
   }
@@ -73,7 +80,8 @@ export async function judgeBody(
 }
 
 function namedInForm(raw: Buffer): readonly Reference[] {
-  for (const [name] of new URLSearchParams(raw.toString()))
+  // Some upstreams divide at semicolons, too.
+  for (const [name] of new URLSearchParams(raw.toString().replaceAll(';', '&')))
     if (kindOfField(name) !== undefined) throw notInForms(name)
   return []
 }
