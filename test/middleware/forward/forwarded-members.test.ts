@@ -46,13 +46,19 @@ describe('what the JSON of a forwarded request may name', () => {
       ['a=b;file_id=foreign', 'application/x-www-form-urlencoded'],
     ] as const)
       assert.ok([400, 404].includes((await send(body, type)).status), body)
-    for (const query of [
+    const queries = [
       'vector_store_id=foreign',
       'a=b;vector_store_id=foreign',
       'a;vector_store_id=foreign;b=c',
-    ])
+      'filter[vector_store_id]=foreign',
+      'file_ids[]=foreign',
+      'a[conversation][id]=foreign',
+    ]
+    for (const query of queries)
       assert.equal((await send('{}', 'application/json', `/v1/odd/thing?${query}`)).status, 404, query)
     assert.equal(one.requests.length + two.requests.length, 0)
+    const own = await send('{}', 'application/json', '/v1/odd/thing?metadata[file_id]=mine&limit=2;order=asc')
+    assert.equal(own.status, 200)
   })
 
   it('is nothing in a form, wherever the field stands', async (t) => {

@@ -115,7 +115,8 @@ export function referencesInQuery(query: URLSearchParams): readonly Reference[] 
   const found: Reference[] = []
   const divided = new URLSearchParams(query.toString().replaceAll('%3B', '&').replaceAll('%3D', '='))
   for (const [name, id] of divided.size > query.size ? [...query, ...divided] : query) {
-    const kind = kindOfMember(name.replaceAll(/\[\w*\]/g, ''))
+    // Lists are filtered by what their callers wrote.
+    const kind = name.startsWith('metadata[') ? undefined : kindOfField(name)
     if (kind !== undefined) found.push({ kind, id, place: () => name })
   }
   return found
