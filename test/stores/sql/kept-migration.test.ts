@@ -31,7 +31,7 @@ async function migrated(t: TestContext, url: string) {
 const CALL_OF_ACME = { principal: { accountId: 'acme', keyId: 'key_acme' } } as Call
 const named = (id: string) => ({ kind: 'response', id })
 
-for (const { name, url, skip } of BACKENDS) {
+for (const { name, emptyUrl: url, skip } of BACKENDS) {
   describe(`a database that knew of responses only, in ${name}`, { skip }, () => {
     it('knows them as before: whose they are, where, and how large', async (t) => {
       const { store } = await migrated(t, await url(t))

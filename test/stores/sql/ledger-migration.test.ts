@@ -19,7 +19,7 @@ async function writeOlder(url: string): Promise<void> {
   await db.destroy()
 }
 
-for (const { name, url, skip } of BACKENDS) {
+for (const { name, emptyUrl: url, skip } of BACKENDS) {
   describe(`a database of before the ledger in ${name}`, { skip }, () => {
     it('gets a wallet for each account and key, and a deposit for each balance', async (t) => {
       const database = await url(t)

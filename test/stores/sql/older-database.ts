@@ -9,8 +9,8 @@ import { SqliteClient } from '../../../lib/stores/sql/driver/sqlite/sqlite-clien
 import { NodeSqliteDialect } from '../../../lib/stores/sql/driver/sqlite/sqlite-dialect.ts'
 
 /**
- * Makes a database with the first migrations only, as an older version made it. Destroy it before it is opened as one of
- * today.
+ * Makes a database with the first migrations only, as an older version made it, or brings one so far. Destroy it before it
+ * is opened as one of today.
  *
  * @param last the name of the last migration of that version.
  */

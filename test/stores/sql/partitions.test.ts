@@ -16,7 +16,7 @@ import { charge } from '../../contracts/ledger-money.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { olderDatabase } from './older-database.ts'
-import { postgresUrl } from './postgres-database.ts'
+import { emptyPostgresUrl, postgresUrl } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
 
 const DAY_MS = 86_400_000
@@ -147,7 +147,7 @@ describe('the tables of an older database in Postgres', { skip: WITHOUT_POSTGRES
 
   for (const last of [BEFORE, '0026-partition-bounds', '0026-partition-checks'])
     it(`are whole after an update from ${last}, their rows in the first partition`, async (t) => {
-      const url = await postgresUrl()
+      const url = await emptyPostgresUrl()
       const before = await write(await olderDatabase(url, BEFORE))
       const ids = [...before, ...(last === BEFORE ? [] : await write(await olderDatabase(url, last)))]
       const db = await open(t, url)
@@ -168,7 +168,7 @@ describe('the tables of an older database in Postgres', { skip: WITHOUT_POSTGRES
     })
 
   it('keep a row with an id of another kind, and are as before when that is undone', async (t) => {
-    const url = await postgresUrl()
+    const url = await emptyPostgresUrl()
     const ids = await write(await olderDatabase(url, BEFORE), ['of-an-own-handler', 'zz'])
     const db = await open(t, url)
     assert.deepEqual(await placesOf(db, 'zz'), ['charges_default', 'calls_default'])

@@ -19,29 +19,35 @@ export function sharedPostgres(): Promise<PostgresDatabases> {
 
 async function open(): Promise<PostgresDatabases> {
   const port = process.env[SHARED_POSTGRES]
-  if (port !== undefined) {
-    const shared = postgresDatabases(Number(port))
-    cleanUp.after(() => shared.dropDatabases())
-    return shared
-  }
+  // What is made there goes with the server.
+  if (port !== undefined) return postgresDatabases(Number(port))
   const own = await startPostgres()
   cleanUp.after(() => own.close())
+  await own.prepareCopies()
   return own
 }
 
-/** The URL of an empty database in it. */
+/** The URL of a database in it that has the tables and no rows. */
 export async function postgresUrl(): Promise<string> {
+  return (await sharedPostgres()).createMigrated()
+}
+
+/** The URL of a database in it without a table. */
+export async function emptyPostgresUrl(): Promise<string> {
   return (await sharedPostgres()).createDatabase()
 }
 
-/** What a test of SQL code runs on: where to get an empty database, and why it cannot be had. */
+/** What a test of SQL code runs on: where to get a database, and why it cannot be had. */
 export interface Backend {
   readonly name: string
+  /** Of one without rows. */
   readonly url: (t: TestContext) => Promise<string>
+  /** Of one without tables. */
+  readonly emptyUrl: (t: TestContext) => Promise<string>
   readonly skip: string | false
 }
 
 export const BACKENDS: readonly Backend[] = [
-  { name: 'SQLite', url: databaseUrl, skip: false },
-  { name: 'Postgres', url: postgresUrl, skip: WITHOUT_POSTGRES },
+  { name: 'SQLite', url: databaseUrl, emptyUrl: databaseUrl, skip: false },
+  { name: 'Postgres', url: postgresUrl, emptyUrl: emptyPostgresUrl, skip: WITHOUT_POSTGRES },
 ]

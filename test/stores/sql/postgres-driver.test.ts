@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { type Database, openDatabase } from '../../../lib/stores/sql/index.ts'
 import { freePort } from '../../support/postgres-process.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { postgresUrl, sharedPostgres } from './postgres-database.ts'
+import { emptyPostgresUrl, postgresUrl, sharedPostgres } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
 
 const LARGEST = 2n ** 63n - 1n
@@ -166,7 +166,7 @@ describe('opening Postgres', { skip: WITHOUT_POSTGRES }, () => {
   })
 
   it('for reading only migrates nothing', async (t) => {
-    const reader = await openDatabase(await postgresUrl(), { readOnly: true })
+    const reader = await openDatabase(await emptyPostgresUrl(), { readOnly: true })
     t.after(() => reader.destroy())
     await assert.rejects(reader.selectFrom('accounts').selectAll().execute(), { code: '42P01' })
   })

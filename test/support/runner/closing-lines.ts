@@ -20,14 +20,23 @@ export function closingLines(counts: Counts, milliseconds: number): string {
   ].join('\n')
 }
 
-/** Reads the closing lines at the end of an output; undefined where there are none. */
-export function readClosingLines(output: string): { counts: Counts; before: string } | undefined {
+/** Closes what was said of one file. */
+export function closingLinesOf(path: string, counts: Counts, milliseconds: number): string {
+  return `# of ${path}\n${closingLines(counts, milliseconds)}`
+}
+
+/** Reads the closing lines of files, by their path, with what was said before each, and the rest behind the last. */
+export function readClosingLines(output: string) {
   const lines = NAMES.map((name) => `# ${name} (?<${name}>\\d+)\n`).join('')
-  const found = new RegExp(`^${lines}# duration_ms \\d+\n(?![^]*^# tests )`, 'm').exec(output)
-  if (!found?.groups) return undefined
-  const { groups } = found
-  const counts = Object.fromEntries(NAMES.map((name) => [name, Number(groups[name])])) as unknown as Counts
-  return { counts, before: output.slice(0, found.index) + output.slice(found.index + found[0].length) }
+  const files = new Map<string, { readonly counts: Counts; readonly before: string }>()
+  let end = 0
+  for (const found of output.matchAll(RegExp(`^# of (?<path>.*)\n${lines}# duration_ms \\d+\n`, 'gm'))) {
+    const { path = '', ...groups } = found.groups as Record<string, string>
+    const counts = Object.fromEntries(NAMES.map((name) => [name, Number(groups[name])])) as unknown as Counts
+    files.set(path, { counts, before: output.slice(end, found.index) })
+    end = found.index + found[0].length
+  }
+  return { files, rest: output.slice(end) }
 }
 
 /** Adds up the counts of several files. */

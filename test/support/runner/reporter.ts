@@ -1,43 +1,69 @@
 import { relative } from 'node:path'
 import type { TestEvent } from 'node:test/reporters'
 import { inspect } from 'node:util'
-import { closingLines } from './closing-lines.ts'
+import { type Counts, closingLinesOf } from './closing-lines.ts'
 
-/** How long a file may go on behind its last test, for its own hooks. */
-const MAX_BEHIND_MS = 10_000
-
+type Ended = Extract<TestEvent, { type: 'test:pass' | 'test:fail' }>
 type Failed = Extract<TestEvent, { type: 'test:fail' }>['data']
 
 /**
- * What a test file says to the runner: each failure as it happens, what its tests had noted, and the counts at its end.
- * Node counts a hook of the whole file that fails nowhere, and lets the process end with 0: here it is a failure, as is a
- * timer or a socket that keeps the file from ending.
+ * What a process of tests says to the runner: each failure as it happens, what its tests had noted, and the counts of each
+ * file, which is a suite of the outermost, at its end. Node counts a hook of a whole file that fails nowhere: here it is a
+ * failure.
  */
 export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  const paths = process.argv.slice(2)
   const path: string[] = []
-  let ownFailures = 0
-  let endedAt = performance.now()
-  for await (const { type, data } of events) {
-    if (type === 'test:complete') endedAt = performance.now()
+  let counts = new Count()
+  for await (const event of events) {
+    const { type, data } = event
     if (type === 'test:start') path.splice(data.nesting, Infinity, data.name)
-    else if (type === 'test:fail') {
-      const isHookOfFile = data.nesting === 0 && data.name === data.file
-      if (isHookOfFile) ownFailures++
-      const names = isHookOfFile ? ['a hook of the file'] : path.slice(0, data.nesting + 1)
-      if (!isFailureOfParts(data)) yield failure(names, data)
-    } else if (type === 'test:diagnostic' && !/^[a-z_]+ [\d.]+$/.test(data.message))
-      yield `  ${data.message}\n`
-    else if (type === 'test:summary') {
-      const { counts, duration_ms } = data as typeof data & { counts: { failed: number } }
-      const { passed: pass, failed, ...rest } = counts
-      const behind = performance.now() - endedAt
-      if (behind > MAX_BEHIND_MS) {
-        ownFailures++
-        yield `  not ok: the file went on for ${Math.round(behind / 1000)} s behind its last test\n`
-      }
-      yield closingLines({ ...rest, pass, fail: failed + ownFailures }, duration_ms)
+    else if (type === 'test:diagnostic' && !/^[a-z_]+ [\d.]+$/.test(data.message)) yield `  ${data.message}\n`
+    else if (type === 'test:pass' || type === 'test:fail') {
+      const isOwnFailure = type === 'test:fail' && !isFailureOfParts(data)
+      const isFile = paths.includes(data.name) && data.nesting === 0
+      if (isOwnFailure)
+        yield failure(
+          data.nesting === 0 ? [isFile ? 'the file itself' : data.name] : path.slice(1, data.nesting + 1),
+          data,
+        )
+      if (isFile) {
+        if (isOwnFailure) counts.addFailure()
+        yield closingLinesOf(data.name, counts.all, data.details.duration_ms)
+        counts = new Count()
+      } else if (data.nesting > 0) counts.add(event)
     }
   }
+}
+
+/** Counts as Node does. */
+class Count {
+  readonly #counts = { tests: 0, suites: 0, pass: 0, fail: 0, cancelled: 0, skipped: 0, todo: 0 }
+
+  get all(): Counts {
+    return this.#counts
+  }
+
+  add({ type, data }: Ended): void {
+    if (data.details.type === 'suite') this.#counts.suites++
+    else {
+      this.#counts.tests++
+      this.#counts[outcomeOf({ type, data } as Ended)]++
+    }
+  }
+
+  /** A failure that is no test's. */
+  addFailure(): void {
+    this.#counts.fail++
+  }
+}
+
+function outcomeOf({ type, data }: Ended): 'pass' | 'fail' | 'cancelled' | 'skipped' | 'todo' {
+  if (data.skip !== undefined) return 'skipped'
+  if (data.todo !== undefined) return 'todo'
+  if (type === 'test:pass') return 'pass'
+  const kind = failureTypeOf(data.details.error)
+  return kind === 'cancelledByParent' || kind === 'testTimeoutFailure' ? 'cancelled' : 'fail'
 }
 
 /** Whether a suite or test failed for nothing but what is in it, and was told of already. */
@@ -47,9 +73,10 @@ function isFailureOfParts({ details }: Failed): boolean {
 
 function failure(names: readonly string[], { file = '', line, details }: Failed): string {
   const { error, duration_ms } = details
-  const reason =
-    failureTypeOf(error) === 'testCodeFailure' || error.cause instanceof Error ? error.cause : error.message
-  const text = typeof reason === 'string' ? reason : inspect(reason, { depth: 8 })
+  const { cause, message } = error
+  const isThrown = failureTypeOf(error) === 'testCodeFailure' || cause instanceof Error
+  const reason = typeof cause === 'string' && cause !== message ? `${message}: ${cause}` : message
+  const text = isThrown && typeof cause !== 'string' ? inspect(cause, { depth: 8 }) : reason
   const where = `${relative('', file)}:${line}`
   const indented = text.replaceAll(/^(?=.)/gm, '    ')
   return `  not ok: ${names.join(' > ')} (${where}, ${Math.round(duration_ms)} ms)\n${indented}\n`

@@ -11,11 +11,12 @@ import { startPostgres, WITHOUT_POSTGRES } from '../postgres-server.ts'
  */
 export async function shareServers(): Promise<() => Promise<void>> {
   process.env.NODE_COMPILE_CACHE ??= `${process.cwd()}/node_modules/.cache/compile`
-  const postgres = WITHOUT_POSTGRES ? undefined : startPostgres()
+  const postgres = WITHOUT_POSTGRES ? undefined : startPostgres({ settings: { max_connections: 500 } })
   const gateway = await startGatewayProcess()
   gateway.kill('SIGTERM')
   await gateway.exited
   const server = await postgres
+  await server?.prepareCopies()
   if (server) process.env[SHARED_POSTGRES] = `${server.port}`
   return async () => server?.close()
 }

@@ -8,7 +8,8 @@ export const SUITES = {
     limitMs: 120_000,
     testLimitMs: 60_000,
     // They wait for half of their time.
-    filesPerCore: 2,
+    processesPerCore: 2,
+    filesPerProcess: 10,
     repeatAlone: true,
   },
   system: {
@@ -16,7 +17,7 @@ export const SUITES = {
     but: ['test/system/package/**'],
     limitMs: 400_000,
     testLimitMs: 180_000,
-    filesPerCore: 1.5,
+    processesPerCore: 1.5,
     repeatAlone: true,
   },
   package: {
@@ -24,7 +25,7 @@ export const SUITES = {
     but: [],
     limitMs: 400_000,
     testLimitMs: 300_000,
-    filesPerCore: 1.5,
+    processesPerCore: 1.5,
     repeatAlone: true,
   },
 } as const

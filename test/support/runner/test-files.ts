@@ -1,6 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { closingLines, sumOf } from './closing-lines.ts'
-import { type FileOptions, type FileResult, type RunningFile, runTestFile } from './test-file.ts'
+import type { FileResult } from './file-results.ts'
+import { processesOf } from './processes-of.ts'
+import { type FileOptions, startTestProcess, type TestProcess } from './test-process.ts'
 
 const SLOWEST = 10
 /** Where more files than this have failed, it was not for want of a processor. */
@@ -8,8 +10,10 @@ const MAX_REPEATED = 6
 
 /** Options of {@link runTestFiles}. */
 export interface RunOptions extends FileOptions {
-  /** Most files at a time, for each core. */
-  readonly filesPerCore: number
+  /** Most processes at a time, for each core. */
+  readonly processesPerCore: number
+  /** Most files that run one after the other in one process. Defaults to 1. */
+  readonly filesPerProcess?: number
   /**
    * Runs a file that has failed beside others once more, alone, and takes what comes of that: a busy machine fails a test
    * whose subject is time, too. Defaults to false.
@@ -18,36 +22,41 @@ export interface RunOptions extends FileOptions {
 }
 
 /**
- * Runs test files, some at a time, and prints how each came out; at the end the slowest, all that
+ * Runs test files, some processes at a time, and prints how each came out; at the end the slowest, all that
  * failed once more, and the counts.
  *
  * @returns whether all is well.
  */
 export async function runTestFiles(paths: readonly string[], options: RunOptions): Promise<boolean> {
   const started = performance.now()
-  const running = new Set<RunningFile>()
+  const running = new Set<TestProcess>()
   endWithThisProcess(running)
   const results: FileResult[] = []
-  const left = paths.values()
-  const run = async (path: string): Promise<FileResult> => {
-    const file = runTestFile(path, options)
-    running.add(file)
-    const result = await file.result
-    running.delete(file)
-    process.stdout.write(told(result))
-    return result
+  const run = async (some: readonly string[]): Promise<FileResult[]> => {
+    const tests = startTestProcess(some, options)
+    running.add(tests)
+    const known = await tests.results
+    running.delete(tests)
+    for (const result of known) process.stdout.write(told(result))
+    return known
   }
+  const { processesPerCore, filesPerProcess = 1, repeatAlone = false } = options
+  const left = processesOf(paths, filesPerProcess)
   const worker = async (): Promise<void> => {
-    for (const path of left) results.push(await run(path))
+    for (let some = left.shift(); some; some = left.shift()) {
+      const known = await run(some)
+      results.push(...known)
+      const unknown = some.filter((path) => !known.some((result) => result.path === path))
+      left.push(...unknown.map((path) => [path]))
+    }
   }
-  const { filesPerCore, repeatAlone = false } = options
-  const parallel = Math.ceil(availableParallelism() * filesPerCore)
+  const parallel = Math.ceil(availableParallelism() * processesPerCore)
   await Promise.all(Array.from({ length: parallel }, worker))
   const failed = results.filter(({ failure }) => failure !== undefined)
   if (repeatAlone && failed.length <= MAX_REPEATED) {
     for (const first of failed) {
       process.stdout.write(`\n# once more, alone: ${first.path}\n`)
-      results[results.indexOf(first)] = await run(first.path)
+      results.splice(results.indexOf(first), 1, ...(await run([first.path])))
     }
   }
   process.stdout.write(conclusion(results, performance.now() - started))
@@ -76,9 +85,9 @@ function conclusion(results: readonly FileResult[], milliseconds: number): strin
 const seconds = (milliseconds: number): string => `${(milliseconds / 1000).toFixed(1)} s`.padStart(8)
 
 /** What is asked of this process is done to the files as well: they are in groups of their own, so nobody else asks them. */
-function endWithThisProcess(running: ReadonlySet<RunningFile>): void {
+function endWithThisProcess(running: ReadonlySet<TestProcess>): void {
   process.on('exit', () => {
-    for (const file of running) file.kill()
+    for (const tests of running) tests.kill()
   })
   for (const [signal, code] of [
     ['SIGINT', 130],

@@ -1,0 +1,35 @@
+/**
+ * Runs the test files that its arguments name one after the other in this process, each as a suite of its own, and tells
+ * the runner which one begins, and at the end what they left open. Fails where anything else is not as it was.
+ */
+import { writeSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { resolve } from 'node:path'
+import { before, describe, it } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { ProcessState } from './process-state.ts'
+
+const TOLD_TO = 3
+/** The runner ends a file that takes too long. */
+const FOR_EVER = 2 ** 31 - 1
+
+const load = createRequire(import.meta.url)
+const paths = process.argv.slice(2)
+// Else Node opens a timer of its own where a test waits for what keeps no process from ending.
+const awake = setInterval(() => {}, FOR_EVER)
+const found = new ProcessState()
+
+for (const path of paths)
+  describe(path, { timeout: FOR_EVER }, () => {
+    before(() => void writeSync(TOLD_TO, `begins ${path}\n`))
+    if (paths.length === 1) return import(pathToFileURL(resolve(path)).href)
+    // Imports of several lose track of whose suite they are for.
+    return load(resolve(path))
+  })
+
+it('the process is as it was', { timeout: FOR_EVER }, async () => {
+  const open = await found.leftOpen()
+  if (open.length > 0) writeSync(TOLD_TO, `open ${open.join(', ')}\n`)
+  clearInterval(awake)
+  found.assertUnchanged()
+})
