@@ -161,7 +161,7 @@ const plain = (index: string): string =>
     .replace('using btree ', '')
     .replace(/where \((.*)\)$/, 'where $1')
 
-for (const { name, url, skip } of BACKENDS) {
+for (const { name, emptyUrl: url, skip } of BACKENDS) {
   describe(`a new database in ${name}`, { skip }, () => {
     it('has every table, with its columns, and what they must hold', async (t) => {
       const db = await open(t, await url(t))

@@ -9,6 +9,8 @@ import { type Begun, type FileResult, resultsOf } from './file-results.ts'
 
 const REPORTER = fileURLToPath(new URL('reporter.ts', import.meta.url))
 const FILES_IN_TURN = fileURLToPath(new URL('files-in-turn.ts', import.meta.url))
+/** This, and no flag of this process: the runner's own tests run it in one that has a reporter already. */
+const FROM_SOURCE = '--conditions=@express-model-gateway/source'
 /** What a file's own processes have for ending behind it. */
 const ENDS_WITHIN_MS = 5000
 const MAX_OUTPUT = 2_000_000
@@ -37,9 +39,10 @@ export interface FileOptions {
 export function startTestProcess(paths: readonly string[], options: FileOptions): TestProcess {
   const { limitMs, testLimitMs, flags } = options
   const reporting = [`--test-reporter=${REPORTER}`, '--test-reporter-destination=stdout']
-  const ofNode = [...process.execArgv, ...LESS_COPYING, ...reporting, `--test-timeout=${testLimitMs}`]
+  const ofNode = [FROM_SOURCE, ...LESS_COPYING, ...reporting, `--test-timeout=${testLimitMs}`]
   const child = spawn(process.execPath, [...ofNode, ...flags, FILES_IN_TURN, ...paths], {
     detached: true,
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
   const pid = child.pid as number

@@ -97,7 +97,7 @@ function startCounter(t: TestContext, url: string) {
   }
 }
 
-for (const { name, url, skip } of BACKENDS) {
+for (const { name, emptyUrl: url, skip } of BACKENDS) {
   describe(`charges and calls of before usage was counted, on ${name}`, { skip, timeout: 120_000 }, () => {
     it('are counted once, by two processes, behind one that was killed', async (t) => {
       const database = await url(t)

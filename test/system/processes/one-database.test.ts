@@ -34,16 +34,16 @@ async function assertSound(db: Database): Promise<void> {
   assert.deepEqual(rows, [{ integrity_check: 'ok' }])
 }
 
-for (const { name, url: databaseUrl, skip } of BACKENDS) {
+for (const { name, url: databaseUrl, emptyUrl, skip } of BACKENDS) {
   describe(`several processes on ${name}`, { skip }, () => {
     it('or threads may open a new database at the same moment', async (t) => {
-      const url = await databaseUrl(t)
+      const url = await emptyUrl(t)
       const handles = await Promise.all(Array.from({ length: 12 }, () => open(t, url)))
       for (const db of handles) assert.deepEqual(await db.selectFrom('accounts').selectAll().execute(), [])
     })
 
     it('that start at once on no database migrate it and seed it once between them', async (t) => {
-      const url = await databaseUrl(t)
+      const url = await emptyUrl(t)
       const started = await Promise.all(Array.from({ length: 5 }, () => start(t, 'seed', url)))
       const exits = started.map(({ child }) => once(child, 'exit'))
       for (const { begin } of started) begin()

@@ -132,7 +132,7 @@ async function startRun(t: TestContext, suite: SuiteName, mark: string, texts: r
   const files = texts.map((_, i) => join(folder.path, `${String(i).padStart(2, '0')}.test.mjs`))
   for (const [i, text] of texts.entries()) await writeFile(files[i]!, IMPORTS + text.replaceAll('MARK', mark))
   const args = [RUN, suite, ...files, `--limit=${LIMIT}`, '--test-timeout=3000']
-  const run = spawn(process.execPath, [...process.execArgv, ...args], {
+  const run = spawn(process.execPath, ['--conditions=@express-model-gateway/source', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.after(() => run.kill('SIGKILL'))
