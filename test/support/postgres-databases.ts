@@ -17,6 +17,8 @@ export interface PostgresDatabases {
   prepareCopies(): Promise<void>
   /** Makes a database with the tables and no rows, and answers its URL; {@link prepareCopies} comes first. */
   createMigrated(): Promise<string>
+  /** Removes what a process has made there, whoever is connected. */
+  dropDatabasesOf(pid: number): Promise<void>
   /** Runs one statement as the superuser, in the database of a URL or in the shared one; answers its rows. */
   query(statement: string, url?: string): Promise<Record<string, unknown>[]>
 }
@@ -37,7 +39,7 @@ export function postgresDatabases(port: number): PostgresDatabases {
   const create = async (template: string) => {
     // The server may be shared with other test files.
     const name = `test_${process.pid}_${made++}`
-    await query(`create database ${name} template ${template}`)
+    await query(`create database ${name} template ${template} strategy file_copy`)
     return urlOf(name)
   }
   return {
@@ -49,5 +51,12 @@ export function postgresDatabases(port: number): PostgresDatabases {
       await (await openDatabase(urlOf(MIGRATED))).destroy()
     },
     createMigrated: () => create(MIGRATED),
+    async dropDatabasesOf(pid) {
+      const databases = await query(
+        String.raw`select datname from pg_database where datname like 'test\_${pid}\_%'`,
+      )
+      // At once: each waits for a checkpoint, which they then share.
+      await Promise.all(databases.map(({ datname }) => query(`drop database ${datname} with (force)`)))
+    },
   }
 }

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chownSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { fastFolder } from './fast-folder.ts'
 import { type PostgresDatabases, postgresDatabases } from './postgres-databases.ts'
 import { freePort, PostgresProcess } from './postgres-process.ts'
 import { POSTGRES, WITHOUT_POSTGRES } from './postgres-programs.ts'
@@ -43,12 +44,12 @@ export interface PostgresServerOptions {
 export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
   if (!POSTGRES) throw new Error(`${WITHOUT_POSTGRES}`)
   const { folder: programs, user } = POSTGRES
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-postgres-'))
+  const { fsync = false, settings = {}, runWith = [], standbyOf } = options
+  const folder = mkdtempSync(join(fsync ? tmpdir() : fastFolder(), 'gateway-postgres-'))
   if (user) chownSync(folder, user.uid, user.gid)
   const data = join(folder, 'data')
   const locale = ['--locale=C.UTF-8', '--locale-provider=icu', '--icu-locale=en-US', '--encoding=UTF8']
   const quick = ['--no-sync', '--no-instructions', '--auth=trust', '--username=postgres']
-  const { standbyOf } = options
   if (standbyOf === undefined)
     execFileSync(join(programs, 'initdb'), ['--pgdata', data, ...locale, ...quick], {
       ...user,
@@ -63,7 +64,6 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
       user,
     )
   const port = await freePort()
-  const { fsync = false, settings = {}, runWith = [] } = options
   const server = new PostgresProcess([...runWith, join(programs, 'postgres')], user, {
     data_directory: data,
     listen_addresses: '127.0.0.1',

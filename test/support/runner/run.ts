@@ -1,5 +1,6 @@
 import { globSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { useFastFolder } from '../fast-folder.ts'
 import { shareServers } from './shared-servers.ts'
 import { filesOf, SUITES, type SuiteName } from './suites.ts'
 import { runTestFiles } from './test-files.ts'
@@ -19,15 +20,17 @@ const patterns = given.filter((argument) => !argument.startsWith('-'))
 const flags = given.filter((argument) => argument.startsWith('-'))
 const limit = flags.find((flag) => flag.startsWith(LIMIT))?.slice(LIMIT.length)
 const paths = patterns.length > 0 ? globSync(patterns).sort() : filesOf(suite)
+useFastFolder()
 // For one file this takes longer than it saves.
-const closeServers = paths.length > 1 ? await shareServers() : async () => {}
+const servers = paths.length > 1 ? await shareServers() : undefined
 try {
   const isWell = await runTestFiles(paths, {
     ...SUITES[suite],
     ...(limit !== undefined && { limitMs: Number(limit) * 1000 }),
     flags: flags.filter((flag) => !flag.startsWith(LIMIT)),
+    ended: (pid) => servers?.clear(pid),
   })
   process.exitCode = isWell ? 0 : 1
 } finally {
-  await closeServers()
+  await servers?.close()
 }

@@ -19,6 +19,8 @@ export interface RunOptions extends FileOptions {
    * whose subject is time, too. Defaults to false.
    */
   readonly repeatAlone?: boolean
+  /** Called behind each process. Defaults to nothing. */
+  readonly ended?: (pid: number) => unknown
 }
 
 /**
@@ -37,10 +39,11 @@ export async function runTestFiles(paths: readonly string[], options: RunOptions
     running.add(tests)
     const known = await tests.results
     running.delete(tests)
+    await ended?.(tests.pid)
     for (const result of known) process.stdout.write(told(result))
     return known
   }
-  const { processesPerCore, filesPerProcess = 1, repeatAlone = false } = options
+  const { processesPerCore, filesPerProcess = 1, repeatAlone = false, ended } = options
   const left = processesOf(paths, filesPerProcess)
   const worker = async (): Promise<void> => {
     for (let some = left.shift(); some; some = left.shift()) {

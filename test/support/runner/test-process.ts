@@ -19,6 +19,7 @@ const LESS_COPYING = ['--min-semi-space-size=16', '--max-semi-space-size=16']
 
 /** A process of tests, which leads a group: whatever it starts can be found and ended. */
 export interface TestProcess {
+  readonly pid: number
   /** How its files came out; of several, those are missing of which it cannot be told, and which must be run alone. */
   readonly results: Promise<FileResult[]>
   /** Ends it, with all that it has started. */
@@ -81,7 +82,7 @@ export function startTestProcess(paths: readonly string[], options: FileOptions)
     for (const stream of [stdout, stderr, told]) stream.destroy()
     return resultsOf(paths, begun, { code, signal, killed, left, at, output })
   }
-  return { results: results(), kill: () => killAll(pid) }
+  return { pid, results: results(), kill: () => killAll(pid) }
 }
 
 /** The processes of a group that are still there when its leader has ended, a while later. */
