@@ -10,8 +10,6 @@ import { eventually, serveApp } from '../../support/app-server.ts'
 
 const exporter = new InMemorySpanExporter()
 const tracers = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
-context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-trace.setGlobalTracerProvider(tracers)
 const own = tracers.getTracer('own')
 
 /** As an instrumentation of the HTTP server does. */
@@ -24,6 +22,12 @@ const inASpan: RequestHandler = (_req, res, next) => {
 const spanNamed = (name: string) => exporter.getFinishedSpans().find((span) => span.name === name)
 
 test("a handler's own spans belong to the call, and the call to the span it began in", async (t) => {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  trace.setGlobalTracerProvider(tracers)
+  t.after(() => {
+    context.disable()
+    trace.disable()
+  })
   const server = await serveApp((app) => {
     app.use(inASpan, beginCall(), telemetry())
     app.get('/', async (_req, res) => {

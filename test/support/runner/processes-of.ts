@@ -1,31 +1,21 @@
 import { readFileSync } from 'node:fs'
 
-/** What files do that others in the same process would notice. */
-const ALONE = [
-  /\bmock\.(timers|method\((globalThis|performance|Date|console|process))/,
-  /\bprocess\.(on|once|chdir|memoryUsage|cpuUsage|env\.\w+ =)/,
-  /\bdns-server\b|\bsetGlobal\w+\(/,
-  // An import that waits: several cannot be told apart.
-  /^(?:(?:const|let) .*= )?await /m,
-]
+/** A file that waits at its outermost: it can only be imported, and imports of several cannot be told apart. */
+const WAITS = /^(?:(?:const|let) .*= )?await /m
+/** No process gets more than this part of the files that are left, so that at the end none goes on alone for long. */
+const PART = 1 / 8
 
 /**
  * Divides files over processes, some of a folder in one: most of a small file's time is the start of a process, and the
- * compilation of what others have compiled. What reaches the whole process stays alone.
+ * compilation of what others have compiled.
  */
-export function processesOf(paths: readonly string[], filesPerProcess: number): string[][] {
-  // The longest are in the last folders: they begin first, and what is alone fills the gaps at the end.
-  const { alone = [], together = [] } = Object.groupBy(paths.toReversed(), (path) =>
-    filesPerProcess === 1 || ALONE.some((pattern) => pattern.test(readFileSync(path, 'utf8')))
-      ? 'alone'
-      : 'together',
-  )
-  const starts = Array.from(
-    { length: Math.ceil(together.length / filesPerProcess) },
-    (_, i) => i * filesPerProcess,
-  )
-  return [
-    ...starts.map((start) => together.slice(start, start + filesPerProcess)),
-    ...alone.map((path) => [path]),
-  ]
+export function processesOf(paths: readonly string[], most: number): string[][] {
+  // The longest are in the last folders: they begin first.
+  const left = paths.toReversed()
+  const alone = most === 1 ? [] : left.filter((path) => WAITS.test(readFileSync(path, 'utf8')))
+  const together = left.filter((path) => !alone.includes(path))
+  const processes = alone.map((path) => [path])
+  while (together.length > 0)
+    processes.push(together.splice(0, Math.min(most, Math.ceil(together.length * PART))))
+  return processes
 }
