@@ -126,21 +126,32 @@ it('every migration since the first that can be undone can be', () => {
 for (const { name, url: databaseUrl, emptyUrl, skip } of BACKENDS) {
   describe(`migrations that are undone on ${name}`, { skip }, () => {
     it('leave the tables as they were, whichever is the last that stays', async (t) => {
-      const growing = await emptyUrl(t)
-      for (const last of NAMES.filter((migration) => migration >= FIRST)) {
-        const older = await olderDatabase(growing, last)
-        const before = await schemaOf(older)
+      const migratedTo = async (database: string, last: string) => {
+        const older = await olderDatabase(database, last)
+        const schema = await schemaOf(older)
         await older.destroy()
-        const url = await databaseUrl(t)
-        const db = await filled(t, url)
-        const today = await schemaOf(db)
-        const undone = await undoMigrations(url, last)
-        assert.deepEqual(undone, NAMES.filter((migration) => migration > last).reverse())
-        assert.deepEqual(await schemaOf(db), before, last)
-        const again = await open(t, url)
-        assert.deepEqual(await schemaOf(again), today, `${last}, and up again`)
-        await Promise.all([db.destroy(), again.destroy()])
+        return schema
       }
+      const stay = NAMES.filter((migration) => migration >= FIRST)
+      const growing = await emptyUrl(t)
+      const before: string[][] = []
+      for (const last of stay) before.push(await migratedTo(growing, last))
+      const url = await databaseUrl(t)
+      const db = await filled(t, url)
+      assert.deepEqual(await schemaOf(db), before.at(-1))
+      // Undone in one go, they do the same one after the other: a step leads from each version to the one before.
+      for (const [i, last] of [...stay.entries()].slice(0, -1).reverse()) {
+        const next = stay[i + 1] as string
+        assert.deepEqual(await undoMigrations(url, last), [next])
+        assert.deepEqual(await schemaOf(db), before[i], last)
+        assert.deepEqual(await migratedTo(url, next), before[i + 1], `${last}, and up again`)
+        assert.deepEqual(await undoMigrations(url, last), [next])
+        assert.deepEqual(await schemaOf(db), before[i], `${last}, and down again`)
+      }
+      const again = await open(t, url)
+      assert.deepEqual(await schemaOf(again), before.at(-1))
+      assert.deepEqual(await undoMigrations(url, FIRST), stay.slice(1).reverse())
+      assert.deepEqual(await schemaOf(again), before[0])
     })
 
     it('lose what they added, and nothing else', async (t) => {
