@@ -20,17 +20,19 @@ const patterns = given.filter((argument) => !argument.startsWith('-'))
 const flags = given.filter((argument) => argument.startsWith('-'))
 const limit = flags.find((flag) => flag.startsWith(LIMIT))?.slice(LIMIT.length)
 const paths = patterns.length > 0 ? globSync(patterns).sort() : filesOf(suite)
-useFastFolder()
+const removeFolder = useFastFolder()
 // For one file this takes longer than it saves.
 const servers = paths.length > 1 ? await shareServers() : undefined
 try {
-  const isWell = await runTestFiles(paths, {
+  const isWell = runTestFiles(paths, {
     ...SUITES[suite],
     ...(limit !== undefined && { limitMs: Number(limit) * 1000 }),
     flags: flags.filter((flag) => !flag.startsWith(LIMIT)),
     ended: (pid) => servers?.clear(pid),
   })
-  process.exitCode = isWell ? 0 : 1
+  // Behind all that ends what has files there.
+  process.once('exit', removeFolder)
+  process.exitCode = (await isWell) ? 0 : 1
 } finally {
   await servers?.close()
 }
