@@ -36,10 +36,17 @@ export function postgresDatabases(port: number): PostgresDatabases {
     }
   }
   let made = 0
+  let copying: Promise<string> | undefined
+  /** Before version 15 there is no other way than by files. */
+  const byFiles = async () => {
+    const [row] = await query('show server_version_num')
+    return Number(row?.server_version_num) < 150_000 ? '' : 'strategy file_copy'
+  }
   const create = async (template: string) => {
+    copying ??= byFiles()
     // The server may be shared with other test files.
     const name = `test_${process.pid}_${made++}`
-    await query(`create database ${name} template ${template} strategy file_copy`)
+    await query(`create database ${name} template ${template} ${await copying}`)
     return urlOf(name)
   }
   return {
