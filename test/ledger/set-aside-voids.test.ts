@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { MemoryLedger, type Settlement } from '../../lib/ledger/index.ts'
+import { Reservation } from '../../lib/ledger/pool/reservation.ts'
+import { units } from './faulty-ledger.ts'
+import { PoolProcess, settle } from './pool-process.ts'
+
+const ONE = units(1)
+const SET_ASIDE = 'a settlement fails while others are written: it is set aside'
+
+/** A process whose ledger does not take the charge `bad`, or its void, until it is mended; those of another account it does. */
+async function refusing(kinds: readonly Settlement['kind'][]) {
+  const shared = new MemoryLedger({ accounts: ['acme', 'busy'].map((id) => ({ id, balance: '1000' })) })
+  const process = new PoolProcess(shared)
+  const { ledger, clock } = process
+  const whole = ledger.settle.bind(ledger)
+  ledger.settle = (settlements) =>
+    settlements.some(({ kind, requestId }) => requestId === 'bad' && kinds.includes(kind))
+      ? Promise.reject(new Error('out of range'))
+      : whole(settlements)
+  const bad = await process.admitted(ONE)
+  let others = 0
+  return {
+    ...{ shared, process, bad },
+    mend: () => {
+      ledger.settle = whole
+    },
+    async passBusily(ms: number): Promise<void> {
+      for (let left = ms; left > 0; left -= 500) {
+        const held = Promise.resolve(process.pool.reserve({ account: 'busy', key: null, amount: ONE }))
+        void held.then((call) => {
+          if (call instanceof Reservation) settle(call, `other-${++others}`, ONE)
+        })
+        await clock.advance(500)
+      }
+    },
+    others: () => others,
+  }
+}
+
+describe('the void of a charge', () => {
+  type Kind = Settlement['kind']
+  const rows: [name: string, refused: readonly Kind[], revokedAfterMs: number, toldAs: Kind][] = [
+    ['that fails', ['charge', 'void'], 0, 'void'],
+    ['that was set aside', ['charge', 'void'], 3000, 'charge'],
+    ['that stands', ['void'], 3000, 'void'],
+  ]
+  for (const [name, refused, revokedAfterMs, toldAs] of rows)
+    it(`${name} is set aside where the ledger does not take it, told once, and written when it does`, async () => {
+      const { shared, process, bad, mend, passBusily, others } = await refusing(refused)
+      const { resolved } = settle(bad, 'bad', ONE)
+      await passBusily(revokedAfterMs)
+      assert.equal(bad.revoke(null), 'queued')
+      assert.equal(bad.revoke(null), 'queued', 'again')
+      await passBusily(20_000)
+      assert.deepEqual([process.pool.stats.setAside, process.pool.stats.queued], [1, 0])
+      const told = process.logger.lines
+        .filter(({ message }) => message === SET_ASIDE)
+        .map(({ fields }) => (fields as { settlement: Record<string, unknown> }).settlement.kind)
+      assert.deepEqual(told, [toldAs])
+      mend()
+      await passBusily(100_000)
+      assert.equal(resolved.at(-1), 'voided')
+      assert.equal(process.pool.stats.setAside, 0)
+      const [acme, busy] = await shared.wallets(['account:acme', 'account:busy'])
+      assert.deepEqual([acme?.spent, busy?.spent], [0n, BigInt(others()) * ONE])
+      assert.deepEqual((await shared.check()).violations, [])
+    })
+})
