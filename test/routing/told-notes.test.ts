@@ -1,44 +1,13 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
-import { type LineNote, type LineStateStore, MemoryLineStateStore } from '../../lib/middleware/route/index.ts'
-import { exchangeAll, processOn } from './line-processes.ts'
-
-const WINDOW_MS = 10_000
-const SETTINGS = { resetMs: 20_000, windowMs: WINDOW_MS }
-
-/** A process on a clock that the test sets, and what it leaves at each exchange. */
-function telling(t: TestContext) {
-  let now = 1_000_000
-  t.mock.method(performance, 'now', () => now)
-  const store = new MemoryLineStateStore()
-  let left: LineNote[] = []
-  const recording: LineStateStore = {
-    exchange: (notes) => {
-      left.push(...notes)
-      return store.exchange(notes)
-    },
-    watch: (changed) => store.watch(changed),
-  }
-  const process = processOn(t, recording, SETTINGS)
-  const other = processOn(t, new MemoryLineStateStore(store), SETTINGS)
-  return {
-    process,
-    other,
-    pass(ms: number): void {
-      now += ms
-    },
-    /** The notes of one exchange: their kind, life and condition. */
-    async told(): Promise<[kind: string | undefined, lifeMs: number, when: string][]> {
-      left = []
-      await process.sharing.refresh()
-      return left.map(({ id, lifeMs, when }) => [id.split(' ')[0], lifeMs, when])
-    },
-  }
-}
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../support/until.ts'
+import { exchangeAll } from './line-processes.ts'
+import { telling, WINDOW_MS } from './telling-process.ts'
 
 describe('what a process tells the others', () => {
   it('are its failures, in every exchange, until the window is over; then that there are none, once', async (t) => {
-    const { process, told, pass } = telling(t)
+    const { process, told, pass, exchanges } = telling(t)
     assert.deepEqual(await told(), [], 'nothing has happened')
     process.fails('x')
     const failures = [['counts', WINDOW_MS, 'always']]
@@ -48,6 +17,9 @@ describe('what a process tells the others', () => {
     pass(WINDOW_MS)
     assert.deepEqual(await told(), [['counts', 0, 'always']])
     assert.deepEqual(await told(), [])
+    const before = exchanges()
+    await sleep(20)
+    assert.equal(exchanges(), before, 'it asks for nothing either')
   })
 
   it('is that a circuit has opened, once, and that its failures are told no more', async (t) => {
@@ -56,11 +28,27 @@ describe('what a process tells the others', () => {
     await told()
     process.fails('x', 2)
     assert.deepEqual(await told(), [
-      ['circuit', SETTINGS.resetMs + 600_000, 'unchanged'],
+      ['circuit', 620_000, 'unchanged'],
       ['counts', 0, 'always'],
     ])
     assert.deepEqual(await told(), [])
   })
+
+  for (const whose of ['holder', 'others'] as const)
+    it(`is that a probe runs, in every exchange, until it has ended; it is one of the ${whose}`, async (t) => {
+      const { process, told } = telling(t, 30)
+      const { circuit } = process
+      for (const account of ['x', 'y']) process.fails(account, 2)
+      await until(() => circuit.state === 'half_open')
+      if (whose === 'others') circuit.fail(process.enter('x'), 'x')
+      await told()
+      const probe = process.enter('y')
+      const running = [`probe ${whose}`, 3000, 'free']
+      for (let times = 0; times < 3; times++) assert.deepEqual((await told()).at(-1), running)
+      circuit.succeed(probe)
+      assert.deepEqual((await told()).at(-1), [`probe ${whose}`, 0, 'free'])
+      assert.deepEqual(await told(), [])
+    })
 
   it('is a rest, once, for what is left of it and half a minute; then that it was lifted, once', async (t) => {
     const { process, told, pass } = telling(t)
@@ -82,16 +70,27 @@ describe('what a process tells the others', () => {
     other.model.rest(15_000)
     await other.sharing.refresh()
     process.model.lift()
-    await process.sharing.refresh()
-    assert.equal(process.model.restMs, 0)
+    for (let times = 0; times < 3; times++) {
+      await process.sharing.refresh()
+      assert.equal(process.model.restMs, 0)
+    }
   })
 
   it('is what concerns all models of a line, too', async (t) => {
     const { process, other } = telling(t)
-    for (const account of ['x', 'y'])
-      for (let i = 0; i < 2; i++) process.state.circuit.fail(process.state.circuit.enter(account), account)
+    const { circuit } = process.state
+    for (const account of ['x', 'x', 'y', 'y']) circuit.fail(circuit.enter(account), account)
     await exchangeAll(process, other)
-    assert.deepEqual([process.state.circuit.admits('z'), other.state.circuit.admits('z')], [false, false])
+    assert.deepEqual([circuit.admits('z'), other.state.circuit.admits('z')], [false, false])
     assert.equal(other.admits(), 'xy', 'the circuit of a model is another')
+  })
+
+  it('is told at the first exchange of another', async (t) => {
+    const { process, other } = telling(t)
+    process.fails('x', 4)
+    process.model.rest(15_000)
+    await process.sharing.refresh()
+    await other.sharing.refresh()
+    assert.deepEqual([other.admits(), other.model.restMs], ['y', 15_000])
   })
 })
