@@ -40,6 +40,20 @@ describe('what happens to a line while a process tells the others of it', () => 
     assert.equal(process.model.restMs, 11_000)
   })
 
+  for (const whose of ['holder', 'others'] as const)
+    it(`is told next: a probe, of one of the ${whose}`, async (t) => {
+      const { process, told, during } = telling(t, 30)
+      const { circuit } = process
+      for (const account of ['x', 'y']) process.fails(account, 2)
+      await until(() => circuit.state === 'half_open')
+      if (whose === 'others') circuit.fail(process.enter('x'), 'x')
+      await told()
+      process.model.rest(1000)
+      during(() => void process.enter('y'))
+      await told()
+      assert.deepEqual(await told(), [[`probe ${whose}`, 3000, 'free']])
+    })
+
   it('is told next: that the circuit has closed, which does not open again', async (t) => {
     const { process, told, during, other } = telling(t, 30)
     const { circuit } = process
