@@ -35,6 +35,30 @@ describe('an entry that is not written', () => {
     assert.deepEqual(refused?.fields, { err: new Error('no such column'), requestId: broken.id })
   })
 
+  it('drops it when others were written twice since it first failed alone', async (t) => {
+    const writer = writerOf()
+    const [broken] = entries(1)
+    assert.ok(broken)
+    const append = store.append.bind(store)
+    let alone = 0
+    store.append = async (batch) => {
+      if (!batch.some(({ id }) => id === broken.id)) return append(batch)
+      if (batch.length === 1) alone++
+      throw new Error('no such column')
+    }
+    writer.add(broken)
+    for (let i = 0; i < 20; i++) await pass(t, 1000)
+    assert.deepEqual([alone > 3, writer.dropped], [true, 0], 'it may be the store')
+    for (const [written, dropped] of [
+      [1, 0],
+      [2, 1],
+    ] as const) {
+      writer.add(entryAt(NOW + written))
+      for (let i = 0; i < 20; i++) await pass(t, 1000)
+      assert.deepEqual([writer.dropped, writer.queued], [dropped, 1 - dropped])
+    }
+  })
+
   it('tries again when the store has not answered for ten seconds', async (t) => {
     const writer = writerOf()
     const [entry] = entries(1)
