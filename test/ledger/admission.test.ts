@@ -136,6 +136,7 @@ describe('a claim that cannot be', () => {
     for (const account of ['', null]) wrong({ account }, 'TypeError', /the account that pays must be named/)
     wrong({ key: undefined }, 'TypeError', /must be a text or null, and is undefined/)
     assert.deepEqual(pool.stats.wallets, 0)
+    assert.ok(pool.reserve({ ...claim, amount: 0n }) instanceof Reservation, 'but a call may cost nothing')
   })
 })
 

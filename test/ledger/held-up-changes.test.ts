@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { WalletsHeldUp } from '../../lib/ledger/held-up.ts'
+import { MemoryLedger } from '../../lib/ledger/index.ts'
+import { Reservation } from '../../lib/ledger/pool/reservation.ts'
+import { units } from './faulty-ledger.ts'
+import { PoolProcess } from './pool-process.ts'
+import { turns } from './virtual-clock.ts'
+
+/** A process whose ledger cannot have the rows of some accounts while they are locked. */
+function world({ own = false } = {}) {
+  const accounts = ['acme', 'busy', 'calm']
+  const shared = new MemoryLedger({ accounts: accounts.map((id) => ({ id, balance: '100000000' })) })
+  const process = new PoolProcess(shared)
+  const { ledger, pool } = process
+  const whole = ledger.change.bind(ledger)
+  const locked = new Set<string>()
+  const asked: string[][] = []
+  ledger.change = (owner, changes) => {
+    asked.push(changes.map(({ wallet }) => wallet))
+    const wallets = new Set(changes.map(({ wallet }) => wallet).filter((wallet) => locked.has(wallet)))
+    return wallets.size > 0 ? Promise.reject(new WalletsHeldUp(wallets, { own })) : whole(owner, changes)
+  }
+  const answers: Record<string, string> = {}
+  /** Each asks for more than a lease has left of the one before. */
+  let asks = 1
+  return {
+    ...{ process, locked, asked, answers },
+    calls(...of: readonly string[]): void {
+      asks++
+      for (const account of of) {
+        answers[account] = 'waits'
+        const told = (held: unknown) => {
+          answers[account] = held instanceof Reservation ? 'admitted' : 'refused'
+        }
+        const answer = pool.reserve({ account, key: null, amount: units(8 ** asks) })
+        if (answer instanceof Promise) void answer.then(told)
+        else told(answer)
+      }
+    },
+  }
+}
+
+describe('a wallet whose rows are locked', () => {
+  for (const own of [true, false])
+    it(`holds up its own calls, not others, and again when it is locked again; by ${own ? 'this ledger' : 'others'}`, async () => {
+      const { process, locked, answers, calls } = world({ own })
+      for (let times = 0; times < 3; times++) {
+        locked.add('account:acme')
+        calls('acme', 'busy', 'calm')
+        await turns(20)
+        assert.deepEqual(answers, { acme: 'waits', busy: 'admitted', calm: 'admitted' })
+        await process.clock.advance(400)
+        assert.equal(answers.acme, 'waits')
+        locked.clear()
+        await process.clock.advance(300)
+        assert.equal(answers.acme, 'admitted')
+      }
+      assert.deepEqual([process.pool.away, process.pool.stats.outages], [false, 0])
+      assert.deepEqual(process.messages, [])
+    })
+
+  it('is tried apart from others, which are asked for together', async () => {
+    const { process, locked, asked, calls } = world()
+    locked.add('account:acme').add('account:busy')
+    calls('acme', 'busy')
+    await turns(20)
+    asked.length = 0
+    calls('calm')
+    await turns(20)
+    assert.deepEqual(asked, [['account:calm']])
+    asked.length = 0
+    locked.clear()
+    await process.clock.advance(300)
+    assert.deepEqual(asked[0], ['account:acme', 'account:busy'])
+  })
+
+  it('goes on where another that was locked with it is still', async () => {
+    const { process, locked, answers, calls } = world()
+    locked.add('account:acme').add('account:busy')
+    calls('acme', 'busy')
+    await process.clock.advance(100)
+    locked.delete('account:busy')
+    await process.clock.advance(500)
+    assert.deepEqual(answers, { acme: 'waits', busy: 'admitted' })
+  })
+
+  it('has its calls refused after a while, and is asked for no more than now and then', async () => {
+    const { process, locked, answers, calls, asked } = world()
+    locked.add('account:acme')
+    calls('acme')
+    await process.clock.advance(1100)
+    assert.equal(answers.acme, 'refused')
+    assert.ok(asked.length < 20, `asked ${asked.length} times`)
+    locked.clear()
+    await process.clock.advance(500)
+    calls('acme')
+    await turns(20)
+    assert.equal(answers.acme, 'admitted')
+  })
+})
