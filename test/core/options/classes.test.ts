@@ -5,7 +5,13 @@ import { MemoryLedger, MemoryTaskStore, TaskSettler } from '../../../lib/index.t
 import * as sql from '../../../lib/stores/sql/index.ts'
 import { openDatabase } from '../../../lib/stores/sql/index.ts'
 import { CLASSES, WITHOUT_OPTIONS } from './classes.ts'
-import { assertLine, assertMeantIsNamed, assertWrongIsRefused, faultOf } from './mistakes.ts'
+import {
+  assertLine,
+  assertMeantIsNamed,
+  assertNamedAreTaken,
+  assertWrongIsRefused,
+  faultOf,
+} from './mistakes.ts'
 
 it('the table has every public class that takes options', async () => {
   const root = new URL('../../../', import.meta.url)
@@ -54,6 +60,11 @@ for (const [name, { make, needs, takes, takesOthers }] of Object.entries(CLASSES
           (value) => make({ ...needs, [option]: value }),
           (error, what) => assertLine(error, `${name}: "${option}" must be `, what),
         )
+    })
+
+    it('takes each of the values that an option names', () => {
+      for (const option of Object.keys(takes))
+        assertNamedAreTaken(option, (value) => make({ ...needs, [option]: value }))
     })
 
     it('wants an object of options, and what it needs in it', () => {

@@ -5,7 +5,13 @@ import * as toolkit from '../../../lib/index.ts'
 import { envelopeIn } from '../../support/answer-bodies.ts'
 import { recordingLogger, serveApp } from '../../support/app-server.ts'
 import { FACTORIES, NOT_MOUNTED } from './factories.ts'
-import { assertLine, assertMeantIsNamed, assertWrongIsRefused, faultOf } from './mistakes.ts'
+import {
+  assertLine,
+  assertMeantIsNamed,
+  assertNamedAreTaken,
+  assertWrongIsRefused,
+  faultOf,
+} from './mistakes.ts'
 
 type Factory = (options?: unknown) => unknown
 
@@ -50,6 +56,11 @@ for (const [name, { needs, takes, beside = {} }] of Object.entries(FACTORIES)) {
             assert.match(error.message, new RegExp(`"${option}|the rule`), what)
           },
         )
+    })
+
+    it('takes each of the values that an option names', () => {
+      for (const option of Object.keys(takes))
+        assertNamedAreTaken(option, (value) => make(name, { ...needs, ...beside[option], [option]: value }))
     })
 
     it('takes no array for an object with methods', () => {

@@ -76,3 +76,14 @@ export function assertWrongIsRefused(
   }
   assert.ok(refused >= 8, `${option} takes nearly anything`)
 }
+
+/** Every value that an option names where it is given a wrong one is a value that says something, and is taken. */
+export function assertNamedAreTaken(option: string, make: (value: unknown) => unknown): void {
+  const told = faultOf(() => make(Symbol('x')))?.message ?? ''
+  const named = /must be ((?:(?:"[^"]*"|true|false)(?:, | or )?)+), not/.exec(told)?.[1]
+  if (named === undefined) return
+  for (const value of named.split(/, | or /).map((each) => JSON.parse(each) as unknown)) {
+    assert.notEqual(value, '', option)
+    assert.doesNotMatch(faultOf(() => make(value))?.message ?? '', new RegExp(`"${option}" must be`), option)
+  }
+}

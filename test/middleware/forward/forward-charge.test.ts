@@ -55,6 +55,25 @@ describe('the charge of a pass-through', () => {
     assert.equal(upstream.requests.length, 0)
   })
 
+  for (const [status, charged] of [
+    [200, '0.01'],
+    [204, '0.01'],
+    [302, null],
+    [400, null],
+    [404, null],
+    [429, null],
+    [500, null],
+  ] as const)
+    it(`is ${charged ?? 'nothing'} where the line answers ${status}`, async (t) => {
+      const upstream = await byteUpstream(t, (_req, res) => void res.writeHead(status).end())
+      const gateway = await forwardGateway(t, { lines: [upstream.url] })
+      const response = await gateway.ask('/v1/files')
+      await response.arrayBuffer()
+      const { billing } = await gateway.entry(response.headers.get('x-request-id'))
+      assert.equal(billing?.charged ?? null, charged)
+      assert.deepEqual(await gateway.books(), { spent: charged ?? '0', charges: charged ? 1 : 0 })
+    })
+
   it('is nothing where the rule names no price', async (t) => {
     const upstream = await byteUpstream(t, (_req, res) => void res.end('free'))
     const rules = [{ path: '/v1/files', lines: ['line-0'] }]
