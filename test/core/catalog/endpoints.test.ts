@@ -27,6 +27,16 @@ describe('the endpoints of a line', () => {
     })
   }
 
+  it('are, of the protocol of videos, their tasks', () => {
+    const ark = (endpoint: string) =>
+      configWith({ lines: [{ ...LINE, protocol: 'ark', endpoints: [endpoint] }] })
+    assert.doesNotThrow(() => loadConfig(ark('contents/generations/tasks')))
+    assert.throws(
+      () => loadConfig(ark('videos')),
+      /no "ark" line has "videos"; it can have contents\/generations\/tasks/,
+    )
+  })
+
   it('are a fault that says which there are', () => {
     const config = (endpoints: string[]) => configWith({ lines: [{ ...LINE, endpoints }] })
     assert.throws(

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { ConfigError, loadConfig, loadResolvedConfig } from '../../../lib/core/config/index.ts'
+import { readSecretFile } from '../../../lib/core/config/secrets.ts'
 import { configWith, KEY, LINE } from './config.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'secrets-'))
@@ -119,6 +120,11 @@ describe('a secret in a file', () => {
       faultsOf(configWith({ lines: [named] })).join(),
       /the file \/nowhere\/key\.pem cannot be read/,
     )
+  })
+
+  it('is read from a file of up to 1 MiB', () => {
+    const path = file('largest', `sk-1${' '.repeat(1024 * 1024 - 4)}`)
+    assert.deepEqual(readSecretFile(path), { text: 'sk-1' })
   })
 
   it('that cannot be read is told without what it holds', () => {
