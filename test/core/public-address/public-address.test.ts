@@ -178,6 +178,9 @@ describe('a name that is looked up', () => {
     assert.deepEqual(searchedNames('search .', 'hooks'), ['hooks'])
     assert.deepEqual(searchedNames('domain corp', 'hooks.example'), ['hooks.example', 'hooks.example.corp'])
     assert.deepEqual(searchedNames('', 'hooks.example'), ['hooks.example'])
+    const many = Array.from({ length: 9 }, (_, i) => `d${i}`)
+    const six = many.slice(0, 6).map((domain) => `hooks.${domain}`)
+    assert.deepEqual(searchedNames(`search ${many.join(' ')}`, 'hooks'), [...six, 'hooks'])
   })
 })
 
