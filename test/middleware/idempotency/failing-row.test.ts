@@ -36,7 +36,8 @@ class BrokenRow extends MemoryIdempotencyStore {
 function keeperOf(store: MemoryIdempotencyStore) {
   const logger = recordingLogger()
   const guard = new StoreGuard({ name: 'claims', logger, rejectsAlone: true })
-  return { keeper: new ClaimKeeper({ store, guard, logger, leaseMs: 60_000, keepMs: 3_600_000 }), guard }
+  const keeper = new ClaimKeeper({ store, guard, logger, leaseMs: 60_000, keepMs: 3_600_000 })
+  return { keeper, guard, logger }
 }
 
 const claimOf = (id: string) => ({ id, owner: `req_${id}` })
@@ -60,7 +61,7 @@ describe('a record that the store rejects', () => {
   it('loses no other claim its lease: the others are renewed without it', async (t) => {
     const clock = clockOf(t)
     const store = new BrokenRow()
-    const { keeper } = keeperOf(store)
+    const { keeper, logger } = keeperOf(store)
     const ids = ['a', 'b', 'c', 'broken', 'd', 'e', 'f']
     const held = []
     for (const id of ids) held.push(await keeper.claim(claimOf(id), 'f'))
@@ -71,6 +72,8 @@ describe('a record that the store rejects', () => {
     const sends = held.map((claim) => claim instanceof HeldClaim && keeper.maySend(claim))
     assert.deepEqual(sends, [true, true, true, false, true, true, true])
     assert.deepEqual(new Set(store.renewed), new Set(['a', 'b', 'c', 'd', 'e', 'f']))
+    const told = logger.lines.map(({ message }) => message)
+    assert.ok(told.includes('idempotency: maintenance failed'), `${told}`)
     await keeper.close(0)
   })
 })

@@ -42,6 +42,18 @@ describe('functions of the options', () => {
     assert.equal(refused.headers.get('x-ratelimit-limit-tokens'), '1000')
   })
 
+  for (const none of [null, undefined])
+    it(`are not asked for tokens where no level limits them: ${none}`, async (t) => {
+      let asked = 0
+      const tokens = async () => {
+        asked++
+        return 1
+      }
+      const levels = [{ name: 'a', by: async () => 'x', rpm: 2, tpm: async () => none as null }]
+      const app = await shop(t, { tokens, levels })
+      assert.deepEqual([(await app.ask()).status, asked], [200, 0])
+    })
+
   it('may answer by promise now and then', async (t) => {
     let asked = 0
     const by = (): string | Promise<string> => (asked++ % 2 === 0 ? 'one' : Promise.resolve('one'))
