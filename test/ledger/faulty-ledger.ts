@@ -95,7 +95,13 @@ export class FaultyLedger implements Ledger {
 /** A settlement as it is when it is handed over, all that belongs to it included. */
 function copyOf(settlement: Settlement): Settlement {
   const { kind, requestId, account, key, amount, at, basis, draws, claim, entry } = settlement
-  return { kind, requestId, account, key, amount, at, basis, draws, claim, entry }
+  const { budgets, cost, usage } = settlement
+  return {
+    ...{ kind, requestId, account, key, amount, at, basis, draws, claim, entry },
+    ...(budgets && { budgets }),
+    ...(cost !== undefined && { cost }),
+    ...(usage !== undefined && { usage }),
+  }
 }
 
 /** Units as nano-units. */
