@@ -98,4 +98,8 @@ describe('the token estimate of a character', () => {
       const expected = costsOf(units[0] as number)
       for (const unit of units) assert.deepEqual(costsOf(unit), expected, unit.toString(16))
     })
+
+  it('is that of a blank for a tab between words', () => {
+    assert.deepEqual(costsOf(0x09).slice(1), costsOf(0x20).slice(1))
+  })
 })
