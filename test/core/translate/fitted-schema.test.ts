@@ -220,3 +220,16 @@ describe('a plain pattern', () => {
   for (const pattern of PLAIN) it(`is ${pattern}`, () => assert.equal(isPlainPattern(pattern), true))
   for (const pattern of SPECIAL) it(`is not ${pattern}`, () => assert.equal(isPlainPattern(pattern), false))
 })
+
+describe('the format of a string', () => {
+  const known = ['date', 'date-time', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'time', 'uri', 'uuid']
+  for (const format of known)
+    it(`is kept: ${format}`, () =>
+      assert.deepEqual(fittedSchema({ type: 'string', format }), { type: 'string', format }))
+  for (const format of ['iban', 'regex', 'URI', '', 7])
+    it(`is told as a text: ${format}`, () => {
+      const { format: kept, description } = fittedSchema({ type: 'string', format }) ?? {}
+      assert.equal(kept, undefined)
+      assert.match(String(description), /format/)
+    })
+})

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { chatCompletions, messages, type Operation, responses } from '../../../lib/core/operations/index.ts'
 import { translationsOf } from '../../../lib/core/translate/index.ts'
+import { sealedToolId } from '../../../lib/core/translate/parts/tool-ids.ts'
 
 type Body = Record<string, unknown>
 
@@ -46,6 +47,22 @@ describe('reasoning from a translated answer does not go to a line that has not 
     ])
     for (const given of ['text', null, [{ role: 'user', content: 'Hi' }, 'turn']])
       assert.deepEqual(cleaned(messages, { messages: given }), { messages: given })
+  })
+
+  it('nor in the ids of tools, which are plain again in calls and their results', () => {
+    const sealed = sealedToolId('call_1', { google: { thought_signature: 's' } })
+    const content = [
+      { type: 'tool_use', id: sealed, name: 'f', input: {} },
+      { type: 'tool_result', tool_use_id: sealed, content: 'x' },
+      { type: 'tool_use', id: 'call_2', name: 'f', input: {} },
+    ]
+    assert.notEqual(sealed, 'call_1')
+    assert.deepEqual(cleaned(messages, { messages: [{ role: 'user', content }] }).messages, [
+      {
+        role: 'user',
+        content: [{ ...content[0], id: 'call_1' }, { ...content[1], tool_use_id: 'call_1' }, content[2]],
+      },
+    ])
   })
 
   it('in the messages of a chat', () => {
