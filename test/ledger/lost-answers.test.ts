@@ -59,6 +59,25 @@ describe('an answer of the ledger that is lost', () => {
     assert.equal((await shared.check()).leased, 0n)
   })
 
+  for (const lost of [1, 2, 3])
+    it(`to a charge leaves nothing to spend that it took, lost ${lost} times`, async () => {
+      const shared = ledgerOf('10')
+      const process = new PoolProcess(shared)
+      const whole = process.ledger.settle.bind(process.ledger)
+      let asked = 0
+      process.ledger.settle = async (settlements) => {
+        const answer = await whole(settlements)
+        if (++asked <= lost) throw new Error('the connection was lost')
+        return answer
+      }
+      const { resolved } = settle(await process.admitted(units(10)), 'req', units(10))
+      await process.clock.advance(5000)
+      assert.deepEqual([resolved, asked], [['confirmed'], lost + 1])
+      const next = await process.reserve(ONE)
+      assert.ok(typeof next !== 'string' && 'refused' in next, 'admitted without money')
+      assert.deepEqual((await shared.check()).violations, [])
+    })
+
   it('a charge that another process has written already leaves the money where it is', async () => {
     const shared = ledgerOf('100')
     const [one, other] = [new PoolProcess(shared), new PoolProcess(shared)]
