@@ -71,7 +71,7 @@ describe('an answer of the ledger that is lost', () => {
         return answer
       }
       const { resolved } = settle(await process.admitted(units(10)), 'req', units(10))
-      await process.clock.advance(5000)
+      await process.clock.advance(600)
       assert.deepEqual([resolved, asked], [['confirmed'], lost + 1])
       const next = await process.reserve(ONE)
       assert.ok(typeof next !== 'string' && 'refused' in next, 'admitted without money')

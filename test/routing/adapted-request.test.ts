@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { Buffer } from 'node:buffer'
+import { describe, it } from 'node:test'
+import type { CallRequest } from '../../lib/core/call/index.ts'
+import { chatCompletions, messages, type Operation } from '../../lib/core/operations/index.ts'
+import { type Translation, translationsOf, Untranslatable } from '../../lib/core/translate/index.ts'
+import { RequestAdapter } from '../../lib/routing/attempt/adapted-request.ts'
+import type { Candidate } from '../../lib/routing/candidates/candidate.ts'
+
+type Json = Record<string, unknown>
+
+function requestOf(operation: Operation, json: Json, members: Json = {}): CallRequest {
+  const body = { json, raw: Buffer.from(JSON.stringify(json)) }
+  return { operation, body, references: [], model: { id: 'm' }, ...members } as unknown as CallRequest
+}
+
+const NATIVE = { native: true } as Candidate
+/** A candidate of another protocol, for which a request is translated. */
+const across = (protocol: string, upstreamModel = 'u', line: Json = {}) =>
+  ({ native: false, upstreamModel, line: { protocol, ...line } }) as unknown as Candidate
+
+const adapted = (request: CallRequest, candidate: Candidate, translations?: readonly Translation[]) =>
+  new RequestAdapter(request, translations ?? translationsOf(request.operation)).for(candidate)
+
+const OWN = { type: 'text', text: 'Hi' }
+const FOREIGN = { type: 'thinking', thinking: 'hm', signature: 'unsigned:openai-style-line' }
+const turns = (...content: Json[]) => ({
+  model: 'm',
+  max_tokens: 5,
+  messages: [{ role: 'assistant', content }],
+})
+
+describe('the request to a line of its own protocol', () => {
+  it('has nothing of what a translated line has left in the conversation', () => {
+    const request = requestOf(messages, turns(FOREIGN, OWN))
+    const { body, operation } = adapted(request, NATIVE) as CallRequest
+    assert.equal(operation, messages)
+    assert.deepEqual(body.json, turns(OWN))
+    assert.deepEqual(JSON.parse(body.raw.toString()), turns(OWN))
+    assert.deepEqual(request.body.json, turns(FOREIGN, OWN), 'that of other lines has it still')
+  })
+
+  it('is as the caller sent it where there is nothing of that, or no line that could leave it', () => {
+    const plain = requestOf(messages, turns(OWN))
+    assert.equal(adapted(plain, NATIVE), plain)
+    const request = requestOf(messages, turns(FOREIGN, OWN))
+    assert.equal(adapted(request, NATIVE, []), request)
+  })
+
+  it('has nothing of what any of several translated lines has left', () => {
+    const [translation] = translationsOf(messages)
+    assert.ok(translation)
+    const cut = (text: string): Translation => ({
+      ...translation,
+      foreign: [text],
+      withoutForeign: (json) =>
+        Object.fromEntries(Object.entries(json).filter(([, value]) => value !== text)),
+    })
+    const request = requestOf(messages, { a: 'one', b: 'two', c: 'three' })
+    const { body } = adapted(request, NATIVE, [cut('one'), cut('three'), cut('four')]) as CallRequest
+    assert.deepEqual(body.json, { b: 'two' })
+  })
+})
+
+describe('the request to a line of another protocol', () => {
+  const chat = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }
+
+  it('is translated once for each model, and limited by what the catalogue says', () => {
+    const request = requestOf(chatCompletions, chat)
+    const adapter = new RequestAdapter(request, translationsOf(chatCompletions))
+    const made = adapter.for(across('anthropic'))
+    assert.ok(!(made instanceof Untranslatable))
+    assert.equal(made.operation, messages)
+    assert.equal(made.body.json.max_tokens, 4096)
+    assert.deepEqual(JSON.parse(made.body.raw.toString()), made.body.json)
+    assert.equal(adapter.for(across('anthropic')), made)
+    assert.notEqual(adapter.for(across('anthropic', 'other')), made)
+    const limited = requestOf(chatCompletions, chat, { model: { id: 'm', maxOutputTokens: 77 } })
+    const short = adapted(limited, across('anthropic'))
+    assert.equal((short as CallRequest).body.json.max_tokens, 77)
+  })
+
+  it('is refused for a member without a counterpart, or goes without it where the caller or the line says so', () => {
+    const json = { ...chat, logit_bias: { 5: 1 } }
+    const request = requestOf(chatCompletions, json)
+    const adapter = new RequestAdapter(request, translationsOf(chatCompletions))
+    const refused = adapter.for(across('anthropic'))
+    assert.ok(refused instanceof Untranslatable)
+    assert.equal(refused.param, 'logit_bias')
+    assert.equal(adapter.fault, refused)
+    const dropped = adapter.for(across('anthropic', 'u', { unsupported: 'drop' }))
+    assert.ok(!(dropped instanceof Untranslatable))
+    assert.deepEqual(dropped.dropped, ['logit_bias'])
+    const asked = requestOf(chatCompletions, json, { unsupported: 'refuse' })
+    assert.ok(adapted(asked, across('anthropic', 'u', { unsupported: 'drop' })) instanceof Untranslatable)
+  })
+})
