@@ -59,6 +59,8 @@ describe('the charge of a pass-through', () => {
     [200, '0.01'],
     [204, '0.01'],
     [302, null],
+    [304, null],
+    [416, null],
     [400, null],
     [404, null],
     [429, null],
