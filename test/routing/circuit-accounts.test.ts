@@ -47,6 +47,20 @@ describe('a circuit that one account alone has opened', () => {
     assert.equal(admitted(), 'xyz')
   })
 
+  it('counts from nothing when it has closed, successes too', (t) => {
+    const { circuit, fails, succeeds, pass, admitted } = circuitOn(t)
+    fails('x', 3)
+    pass(1000)
+    succeeds('x')
+    for (let i = 0; i < 4; i++) succeeds('y')
+    fails('y', 3)
+    assert.equal(admitted(), 'xyz', 'three of seven')
+    assert.deepEqual(circuit.failures, { all: 7, failures: 3, account: 'y' })
+    fails('y')
+    assert.equal(admitted(), 'xz', 'four of eight')
+    assert.equal(circuit.failures, undefined)
+  })
+
   it('opens for all at the first failure of another, for the whole time', (t) => {
     const { circuit, fails, pass, admitted } = circuitOn(t)
     fails('x', 3)
