@@ -132,6 +132,7 @@ describe('a call on a wallet without limits', () => {
     const { wallet, lease, answer, next, hold, tick, seen } = opened(40n)
     hold(10n)
     wallet.snapshot.update(UNLIMITED, 0)
+    assert.equal(hold(5n), undefined, 'nothing is held any more')
     assert.deepEqual(next(), { kind: 'give', amount: 30n })
     answer({ moved: 30n, state: UNLIMITED })
     wallet.release(lease, 10n)
