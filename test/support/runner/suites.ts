@@ -9,7 +9,7 @@ export const SUITES = {
     testLimitMs: 60_000,
     // They wait for half of their time.
     processesPerCore: 2,
-    filesPerProcess: 10,
+    filesPerProcess: 20,
     repeatAlone: true,
   },
   system: {
