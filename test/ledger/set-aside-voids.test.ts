@@ -35,6 +35,19 @@ async function refusing(kinds: readonly Settlement['kind'][]) {
       }
     },
     others: () => others,
+    /** Calls of the account itself. Answers how many of them were refused. */
+    async passAlone(ms: number): Promise<number> {
+      let refused = 0
+      for (let left = ms; left > 0; left -= 100) {
+        const held = Promise.resolve(process.pool.reserve({ account: 'acme', key: null, amount: ONE }))
+        void held.then((call) => {
+          if (call instanceof Reservation) settle(call, `own-${++others}`, ONE)
+          else refused++
+        })
+        await clock.advance(100)
+      }
+      return refused
+    },
   }
 }
 
@@ -69,4 +82,21 @@ describe('the void of a charge', () => {
       assert.deepEqual([acme?.spent, busy?.spent], [0n, BigInt(others()) * ONE])
       assert.deepEqual((await shared.check()).violations, [])
     })
+
+  it('that the ledger does not take either holds up its account for a while, also where no other one calls', async () => {
+    const { shared, process, bad, mend, passAlone, others } = await refusing(['charge', 'void'])
+    settle(bad, 'bad', ONE)
+    bad.revoke(null)
+    await process.clock.advance(5000)
+    const refused = await passAlone(20_000)
+    assert.ok(refused < 50, `${refused} of 200 refused`)
+    assert.equal(process.pool.stats.setAside, 1)
+    assert.equal(await passAlone(10_000), 0)
+    mend()
+    await passAlone(100_000)
+    assert.equal(process.pool.stats.setAside, 0)
+    const [acme] = await shared.wallets(['account:acme'])
+    assert.equal(acme?.spent, BigInt(others()) * ONE)
+    assert.deepEqual((await shared.check()).violations, [])
+  })
 })

@@ -63,6 +63,12 @@ export class HeldAccounts {
     return oldest === undefined || this.#deps.clock.now() - oldest < this.#deps.times.stallMs
   }
 
+  /** Whether only suspect charges of an account wait, so that another call of it would show whether others are written. */
+  isOnTrial(account: string): boolean {
+    const lane = this.laneOf(account)
+    return lane?.waiting.areSuspect(lane.flying) ?? false
+  }
+
   /** Takes charges of an account that may be written. */
   take(account: string, charges: readonly Charge[]): void {
     const { lane } = this.#of(account)

@@ -137,9 +137,10 @@ export class SettlementQueue {
   /** Whether the charge of a new call of an account has room here, and can be expected to be settled. */
   admits(account: string): boolean {
     if (this.#bytes.size > 0 && !this.#bytes.hasRoom(account)) return false
-    if (this.#held.accounts > 0 && !this.#held.admits(account)) return false
-    if (!this.#stall.stalled) return true
-    if (!this.onTrial) return false
+    const isHeldUp = this.#held.accounts > 0 && !this.#held.admits(account)
+    if (!isHeldUp && !this.#stall.stalled) return true
+    if (isHeldUp && !this.#held.isOnTrial(account)) return false
+    if (this.#stall.stalled && !this.onTrial) return false
     const now = this.#deps.clock.now()
     if (now - this.#triedAt < TRIAL_MS) return false
     this.#triedAt = now
