@@ -12,6 +12,8 @@ import { ProcessState } from './process-state.ts'
 const TOLD_TO = 3
 /** The runner ends a file that takes too long. */
 const FOR_EVER = 2 ** 31 - 1
+/** What Node's `fetch` sends requests with. Its connections stay while nobody reads an answer that came on them. */
+const DISPATCHER = Symbol.for('undici.globalDispatcher.1')
 
 const load = createRequire(import.meta.url)
 const paths = process.argv.slice(2)
@@ -28,6 +30,7 @@ for (const path of paths)
   })
 
 it('the process is as it was', { timeout: FOR_EVER }, async () => {
+  await (globalThis as { [DISPATCHER]?: { destroy(): Promise<void> } })[DISPATCHER]?.destroy()
   const open = await found.leftOpen()
   if (open.length > 0) writeSync(TOLD_TO, `open ${open.join(', ')}\n`)
   clearInterval(awake)
