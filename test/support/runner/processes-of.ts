@@ -10,10 +10,8 @@ const PART = 1 / 8
  * compilation of what others have compiled.
  */
 export function processesOf(paths: readonly string[], most: number): string[][] {
-  // The longest are in the last folders: they begin first.
-  const left = paths.toReversed()
-  const alone = most === 1 ? [] : left.filter((path) => WAITS.test(readFileSync(path, 'utf8')))
-  const together = left.filter((path) => !alone.includes(path))
+  const alone = most === 1 ? [] : paths.filter((path) => WAITS.test(readFileSync(path, 'utf8')))
+  const together = paths.filter((path) => !alone.includes(path))
   const processes = alone.map((path) => [path])
   while (together.length > 0)
     processes.push(together.splice(0, Math.min(most, Math.ceil(together.length * PART))))
