@@ -7,6 +7,7 @@ import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { before, describe, it } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { descendantsOf, signalIfThere } from '../processes.ts'
 import { ProcessState } from './process-state.ts'
 
 const TOLD_TO = 3
@@ -19,6 +20,11 @@ const load = createRequire(import.meta.url)
 const paths = process.argv.slice(2)
 // Else Node opens a timer of its own where a test waits for what keeps no process from ending.
 const awake = setInterval(() => {}, FOR_EVER)
+// Later nobody could tell whose they are: who has left the group, such as for a file that another one's end has cut off.
+process.on('exit', () => {
+  for (const { pid, group } of descendantsOf(process.pid))
+    if (group !== process.pid) signalIfThere(pid, 'SIGKILL')
+})
 const found = new ProcessState()
 
 for (const path of paths)
