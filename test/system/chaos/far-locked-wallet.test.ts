@@ -6,10 +6,10 @@ import { accountWallet, LeasePool } from '../../../lib/ledger/index.ts'
 import { Reservation } from '../../../lib/ledger/pool/reservation.ts'
 import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
-import { farServer } from '../../support/far-server.ts'
 import { watchHeldUp } from '../../support/held-up.ts'
-import { startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { until } from '../../support/until.ts'
+import { farDatabase } from './far-database.ts'
 
 const ROUND_TRIP_MS = 100
 const LOCKED = 'account-0'
@@ -25,19 +25,13 @@ interface Charged {
 
 /** A pool on a Postgres far away, whose rows an operator near by can lock. */
 async function farPool(t: TestContext) {
-  const postgres = await startPostgres()
-  t.after(() => postgres.close())
-  const near = await postgres.createDatabase()
+  const { near, far } = await farDatabase(t, ROUND_TRIP_MS)
   const operator = await openDatabase(near)
   t.after(() => operator.destroy())
   const books = new SqlLedger(operator)
   for (const account of [LOCKED, ...OTHERS]) await books.deposit(account, 1_000_000n, 'opening', 1)
-  const far = await farServer(postgres.port, ROUND_TRIP_MS)
-  t.after(() => far.close())
-  const through = new URL(near)
-  through.port = `${far.port}`
   // As the gateway opens it.
-  const db = await openDatabase(through.href, { poolSize: 6, lockTimeoutMs: 150 })
+  const db = await openDatabase(far, { poolSize: 6, lockTimeoutMs: 150 })
   t.after(() => db.destroy())
   const ledger = new SqlLedger(db)
   const flights = { now: 0, most: 0 }

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { accountWallet } from '../../../lib/ledger/index.ts'
 import { openDatabase, SqlLedger } from '../../../lib/stores/sql/index.ts'
 import type { Exchange } from '../../support/exchange.ts'
-import { farServer } from '../../support/far-server.ts'
 import type { GatewayProcess } from '../../support/gateway-process.ts'
-import { startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { chatAnswer } from '../../support/scripted-upstream.ts'
 import { until } from '../../support/until.ts'
+import { farDatabase } from './far-database.ts'
 import { untilReadiness } from './ledger-gateway.ts'
 import { booksOf, type PaidConfig, paidGateways, pay, shutDown } from './paid-gateways.ts'
 
@@ -68,18 +68,10 @@ async function violationsOf({ url }: GatewayProcess): Promise<unknown> {
 const isServed = ({ answer }: Seen): boolean => answer.status === 200
 
 async function goThrough(t: TestContext): Promise<void> {
-  const postgres = await startPostgres()
-  t.after(() => postgres.close())
-  const near = await postgres.createDatabase()
-  // Its tables are made from near by.
-  await (await openDatabase(near)).destroy()
-  const far = await farServer(postgres.port, ROUND_TRIP_MS)
-  t.after(() => far.close())
-  const through = new URL(near)
-  through.port = `${far.port}`
+  const { near, far, server } = await farDatabase(t, ROUND_TRIP_MS)
   const { served, start } = await paidGateways(
     t,
-    through.href,
+    far,
     CONFIG,
     async (res) => {
       await sleep(20)
@@ -96,11 +88,11 @@ async function goThrough(t: TestContext): Promise<void> {
     [],
   )
 
-  far.cut()
+  server.cut()
   const cutAt = performance.now()
   await untilReadiness(gateway, 503)
   await sleep(CUT_MS - (performance.now() - cutAt))
-  far.mend()
+  server.mend()
   await untilReadiness(gateway, 200)
   const mendedAt = performance.now()
   const after = () => seen.filter(({ sentAt }) => sentAt > mendedAt)

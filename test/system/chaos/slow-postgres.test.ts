@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openDatabase } from '../../../lib/stores/sql/index.ts'
 import type { Exchange } from '../../support/exchange.ts'
-import { farServer } from '../../support/far-server.ts'
-import { startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { chatAnswer } from '../../support/scripted-upstream.ts'
+import { farDatabase } from './far-database.ts'
 import { booksOf, type PaidConfig, paidGateways, pay, shutDown } from './paid-gateways.ts'
 
 const NEAR_MS = 2
@@ -32,16 +31,8 @@ interface Seen {
 }
 
 async function goThrough(t: TestContext): Promise<void> {
-  const postgres = await startPostgres()
-  t.after(() => postgres.close())
-  const near = await postgres.createDatabase()
-  // Its tables are made from near by.
-  await (await openDatabase(near)).destroy()
-  const server = await farServer(postgres.port, NEAR_MS)
-  t.after(() => server.close())
-  const through = new URL(near)
-  through.port = `${server.port}`
-  const { served, start } = await paidGateways(t, through.href, CONFIG, (res) => chatAnswer(res), {
+  const { near, far, server } = await farDatabase(t, NEAR_MS)
+  const { served, start } = await paidGateways(t, far, CONFIG, (res) => chatAnswer(res), {
     LOG_LEVEL: 'fatal',
   })
   const gateway = await start()
