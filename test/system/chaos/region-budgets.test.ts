@@ -5,6 +5,7 @@ import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { formatAmount, parseAmount } from '../../../lib/core/catalog/index.ts'
 import { budgetWallet } from '../../../lib/ledger/budgets/budget.ts'
+import { accountWallet } from '../../../lib/ledger/index.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { temporaryFolder } from '../../support/gateway-process.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
@@ -68,16 +69,23 @@ describe('hard budgets of an account that two regions serve', { skip: WITHOUT_PO
       60_000,
     )
 
-    // A region learns what an account spends there.
+    // A region learns what is spent there, of each wallet apart.
+    const lasting = [
+      [accountWallet('beside'), '0.4'],
+      [budgetWallet(others, 0), '0.4'],
+      [budgetWallet(whole, midnight - DAY_MS), '0.03'],
+      [budgetWallet(ofAnn, midnight - DAY_MS), '0.03'],
+    ] as const
     await untilAsync(
       async () => {
-        const account = await asked<{ shares: Readonly<Record<'transferred' | 'spent', string>>[] }>(
-          eu,
-          '/admin/accounts/beside',
-        )
-        return account.shares.some((share) => Number(share.transferred) - Number(share.spent) > 0.4)
+        // What home has granted may still be on its way.
+        const { shares } = await world.books('us')
+        return lasting.every(([wallet, amount]) => {
+          const share = shares.get(wallet)
+          return share !== undefined && share.received - share.told > parseAmount(amount)
+        })
       },
-      'the other account has a share that lasts',
+      'the region has shares that last',
       60_000,
     )
     const knownAt = performance.now()
