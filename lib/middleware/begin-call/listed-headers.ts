@@ -104,9 +104,9 @@ function placeOf(list: HeaderList, name: string): number {
     const each = list[i] as string
     if (each === name) return i
     // Texts in lower case are made only where the names are surely alike.
-    const isLike =
-      each.length === name.length && (each.charCodeAt(DIFFERS_AT) ^ name.charCodeAt(DIFFERS_AT)) % 32 === 0
-    if (isLike && each.toLowerCase() === name.toLowerCase()) return i
+    if (each.length !== name.length || (each.charCodeAt(0) ^ name.charCodeAt(0)) % 32 !== 0) continue
+    if ((each.charCodeAt(DIFFERS_AT) ^ name.charCodeAt(DIFFERS_AT)) % 32 !== 0) continue
+    if (each.toLowerCase() === name.toLowerCase()) return i
   }
   return -1
 }

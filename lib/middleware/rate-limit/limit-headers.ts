@@ -79,13 +79,14 @@ function setFamily(
   target: HeaderTarget,
 ): void {
   let tightest: Limit | undefined
-  let left = Number.POSITIVE_INFINITY
+  // An integer from the start: V8 would write it by way of a floating-point number, which takes memory.
+  let left = 0
   let resetMs = 0
   for (let i = 0; i < charges.length; i++) {
     const charge = charges[i] as Limit
     if (charge.kind !== kind) continue
     const count = counts[i] as Count
-    if (charge !== refusedBy && charge.max - count.used >= left) continue
+    if (tightest && charge !== refusedBy && charge.max - count.used >= left) continue
     tightest = charge
     left = charge.max - count.used
     resetMs = count.resetMs
