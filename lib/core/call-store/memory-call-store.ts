@@ -45,8 +45,12 @@ export class MemoryCallStore implements CallStore {
     for (const entry of entries) {
       const change = this.#pendingChanges.get(entry.id)
       this.#pendingChanges.delete(entry.id)
+      const changed = change ? change(entry) : entry
+      const last = this.#entries.at(-1)
+      if (last === undefined || last.id < entry.id) this.#entries.push(changed)
+      else if (!this.#insert(changed)) continue
       // A change is of a charge that came later.
-      if (this.#insert(change ? change(entry) : entry)) this.#usage?.count(entry)
+      this.#usage?.count(entry)
       if (this.#entries.length - this.#start > this.#maxEntries) this.#dropOldest()
     }
   }
@@ -103,11 +107,6 @@ export class MemoryCallStore implements CallStore {
    * Returns false if it is there already.
    */
   #insert(entry: CallLogEntry): boolean {
-    const last = this.#entries.at(-1)
-    if (last === undefined || last.id < entry.id) {
-      this.#entries.push(entry)
-      return true
-    }
     const index = this.#indexOf(entry.id)
     if (this.#entries[index]?.id === entry.id) return false
     this.#entries.splice(index, 0, entry)

@@ -33,7 +33,9 @@ export class MemoryUsageStore implements UsageStore {
   /** @param sign -1 takes away what was added. */
   add(share: UsageShare, sign: 1 | -1 = 1): void {
     let row = this.#last.get(share.key)
-    if (!row || !belongsTo(row, share)) {
+    // Tags that are equal may be another object.
+    const isOfRow = row && share.at >= row.hour && share.at < row.hour + HOUR_MS && isOf(row.of, share)
+    if (!row || !isOfRow) {
       row = this.#rows.get(nameOf(share, share.user, share.tags)) ?? this.#open(share)
       this.#last.set(share.key, row)
     }
@@ -87,11 +89,6 @@ export class MemoryUsageStore implements UsageStore {
     this.#rows.set(name, row)
     return row
   }
-}
-
-/** Whether a share surely belongs to a row. */
-function belongsTo({ hour, of }: MemoryRow, share: UsageShare): boolean {
-  return share.at >= hour && share.at < hour + HOUR_MS && isOf(of, share)
 }
 
 function hourOf(at: number): number {

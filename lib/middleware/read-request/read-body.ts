@@ -225,24 +225,20 @@ function parse(
       else parse(raw, form, call, receive, true)
     })
   } else if (form !== undefined) parseForm(form, raw, call, receive)
-  else {
-    const read = readObject(raw)
-    if (read instanceof JsonFault)
-      receive(call.refuse('invalid_request', { ...read.named, message: read.message }))
-    else receive(undefined, read)
-  }
+  else parseObject(raw, call, receive)
 }
 
-/** Returns the body, or what is wrong with it. */
-function readObject(raw: Buffer | undefined): RequestBody | JsonFault {
-  if (!Buffer.isBuffer(raw) || raw.length === 0)
-    return new JsonFault('The request has no body; a JSON object is needed.')
+function parseObject(raw: Buffer | undefined, call: Call, receive: BodyReceiver): void {
+  let json: unknown
   try {
+    if (!raw?.length) throw new JsonFault('The request has no body; a JSON object is needed.')
     const parsed = parseUnambiguous(raw)
-    const json = raw.length > MAX_BYTES_AT_ONCE ? withoutLoneSurrogates(parsed, raw) : parsed
-    return isJsonObject(json) ? { raw, json } : new JsonFault('The request body must be a JSON object.')
+    json = raw.length > MAX_BYTES_AT_ONCE ? withoutLoneSurrogates(parsed, raw) : parsed
+    if (!isJsonObject(json)) throw new JsonFault('The request body must be a JSON object.')
   } catch (fault) {
-    if (fault instanceof JsonFault) return fault
-    throw fault
+    if (!(fault instanceof JsonFault)) throw fault
+    receive(call.refuse('invalid_request', { ...fault.named, message: fault.message }))
+    return
   }
+  receive(undefined, { raw, json })
 }
