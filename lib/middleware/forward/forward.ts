@@ -13,6 +13,7 @@ import { EarlyEnd } from './early-end.ts'
 import { candidateOf, type ForwardOptions, SESSION_MS, validateForward } from './forward-options.ts'
 import { ForwardedCall } from './forwarded-call.ts'
 import type { Forwarding } from './forwarding.ts'
+import { BatchLines } from './kept/batch-lines.ts'
 import type { OwnList } from './kept/own-list.ts'
 import { OwnedRequest } from './kept/owned-request.ts'
 import { relayPath } from './relay-path.ts'
@@ -76,6 +77,12 @@ export function forward(options: ForwardOptions): RequestHandler {
     const { signal } = asked.early
     const ownedRequest = owned && (await OwnedRequest.judge(call, req, asked.path, owned, signal))
     signal.throwIfAborted()
+    const files = ownedRequest?.batchFiles ?? []
+    if (owned && files.length > 0) {
+      call.onLeave(() => asked.early.end(new GatewayError('client_closed_request')))
+      for (const file of files)
+        await tryCandidates(call, lines, settings, new BatchLines(file, { ...owned, call, signal }))
+    }
     const list = ownedRequest?.listOn({ lines, settings, signal, inbound: req.headers })
     if (list) return sendList(call, res, list, asked)
     const headers = ownedRequest?.headers ?? {}

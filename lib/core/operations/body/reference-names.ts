@@ -47,6 +47,7 @@ const BARE: Readonly<Record<string, string>> = {
   container: 'container',
   conversation: 'conversation',
   file_uri: 'file',
+  input_files: 'file',
   session: 'session',
   thread: 'thread',
   training_file: 'file',

@@ -4,6 +4,7 @@ import { type Call, readAttribution, upgradeOf } from '../../../core/call/index.
 import { parseJson } from '../../../core/json/index.ts'
 import type { KeptThings, MadeThing } from '../../../core/kept/index.ts'
 import { type Reference, referencesInQuery } from '../../../core/operations/body/references.ts'
+import { filesToRun } from './batch-lines.ts'
 import { type JudgedBody, judgeBody } from './judged-body.ts'
 import { madeBy, yieldedBy, yieldsThings } from './kept-answer.ts'
 import { type DeclaredCollection, type KeptResource, keptResource } from './kept-resource.ts'
@@ -88,6 +89,11 @@ export class OwnedRequest {
     const reads = this.#method === 'GET' || this.#method === 'HEAD'
     if (!resource || resource.id !== undefined || !reads || this.#isUpgrade) return undefined
     return new OwnList(this.#call, this.#rule.kept, resource, this.#query, lines)
+  }
+
+  /** The files whose lines the request has run. */
+  get batchFiles(): readonly string[] {
+    return this.#method === 'POST' && this.body.json ? filesToRun(this.body.json) : []
   }
 
   /** Headers of the request to the line: an answer that is read must not be compressed. */

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { describe, it, type TestContext } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { KeptThings, MemoryKeptStore } from '../../../lib/middleware/references/index.ts'
+import { envelopeOf } from '../../support/answer-bodies.ts'
+import { forwardGateway, OTHER_KEY } from '../../support/forward-gateway.ts'
+import { answerJson, startUpstream } from '../../support/scripted-upstream.ts'
+import { until } from '../../support/until.ts'
+
+const PATHS = ['/v1/files', '/v1/batches', '/v1/batch/jobs']
+
+const FORM_HEAD = [
+  ...['--b', 'Content-Disposition: form-data; name="purpose"', '', 'batch'],
+  ...['--b', 'Content-Disposition: form-data; name="file"; filename="lines.jsonl"', '', ''],
+].join('\r\n')
+const FORM_END = '\r\n--b--\r\n'
+
+/** How an upstream sends a file. */
+type Send = (res: ServerResponse, content: Buffer) => void
+
+const whole: Send = (res, content) => void res.writeHead(200).end(content)
+
+/** One line that keeps files, for two accounts. A file's bytes are what was uploaded. */
+async function batching(t: TestContext, send: Send = whole) {
+  const contents = new Map<string, Buffer>()
+  const upstream = await startUpstream((res, { method, path, raw }) => {
+    const id = /\/files\/(.+)\/content$/.exec(path)?.[1]
+    if (id !== undefined) return send(res, contents.get(id) ?? Buffer.alloc(0))
+    if (method !== 'POST') return answerJson(res, 404, {})
+    const made = `${path.endsWith('/files') ? 'file' : 'batch'}_${contents.size}`
+    contents.set(made, raw.subarray(FORM_HEAD.length, raw.length - FORM_END.length))
+    answerJson(res, 200, { id: made })
+  })
+  t.after(() => upstream.close())
+  const kept = new KeptThings({ store: new MemoryKeptStore() })
+  t.after(() => kept.close())
+  const rules = PATHS.map((path) => ({ path, lines: ['line-0'], price: { perRequest: '0.01' } }))
+  const gateway = await forwardGateway(t, { lines: [upstream.url], rules, kept })
+  const as = (key: 'acme' | 'globex', path: string, body: string | Buffer, type = 'application/json') =>
+    gateway.ask(path, {
+      method: 'POST',
+      headers: { 'content-type': type, ...(key === 'globex' && { authorization: `Bearer ${OTHER_KEY}` }) },
+      body,
+    })
+  const upload = async (key: 'acme' | 'globex', content: string | Buffer): Promise<string> => {
+    const form = Buffer.concat([Buffer.from(FORM_HEAD), Buffer.from(content), Buffer.from(FORM_END)])
+    const answer = await as(key, '/v1/files', form, 'multipart/form-data; boundary=b')
+    return ((await answer.json()) as { id: string }).id
+  }
+  const run = (file: string, path = '/v1/batches') =>
+    as('acme', path, JSON.stringify({ input_file_id: file }))
+  const created = () =>
+    upstream.requests.filter(({ method, path }) => method === 'POST' && /batch/.test(path))
+  return { upstream, gateway, as, upload, run, created }
+}
+
+/** A line of a batch file. */
+const lineOf = (body: unknown): string =>
+  JSON.stringify({ custom_id: 'one', method: 'POST', url: '/v1/responses', body })
+
+const PLAIN = lineOf({ model: 'm', input: 'Hello' })
+
+/** How a line can name a file. */
+const NAMING: readonly (readonly [string, (file: string) => unknown])[] = [
+  ['a part', (file_id) => ({ input: [{ role: 'user', content: [{ type: 'input_file', file_id }] }] })],
+  ['a tool', (file) => ({ tools: [{ type: 'code_interpreter', container: { file_ids: [file] } }] })],
+  ['a response before', (previous_response_id) => ({ previous_response_id })],
+]
+
+/** Where in a file the line stands. */
+const PLACES: readonly (readonly [string, (line: string) => string | Buffer])[] = [
+  ['alone, without an end', (line) => line],
+  ['first', (line) => `${line}\n${PLAIN}\n`],
+  ['last, without an end', (line) => `${PLAIN}\n${PLAIN}\n${line}`],
+  ['behind empty lines', (line) => `\n\r\n  \n${line}\r\n`],
+  ['in the middle of many', (line) => `${`${PLAIN}\n`.repeat(5000)}${line}\n${`${PLAIN}\n`.repeat(5000)}`],
+  ['behind a large one', (line) => `${lineOf({ input: 'x'.repeat(400_000) })}\n${line}\n`],
+]
+
+describe('the lines of a file that a batch runs', () => {
+  for (const [what, naming] of NAMING) {
+    for (const [place, written] of PLACES) {
+      it(`name nothing of another account: ${what}, ${place}`, async (t) => {
+        const { gateway, upload, run, created } = await batching(t)
+        const others = await upload('globex', 'secret')
+        const file = await upload('acme', written(lineOf(naming(others))))
+
+        const answer = await run(file)
+        assert.equal(answer.status, 404)
+        const { error } = await envelopeOf(answer)
+        assert.equal(error.code, 'not_found')
+        assert.match(JSON.stringify(error), /line \d+ of file_/)
+        assert.equal(created().length, 0)
+        assert.deepEqual(await gateway.books(), { spent: '0.01', charges: 2 })
+      })
+    }
+  }
+
+  it('may name what the account owns', async (t) => {
+    const { upload, run, created } = await batching(t)
+    const own = await upload('acme', 'mine')
+    const lines = NAMING.slice(0, 2).map(([, naming]) => lineOf(naming(own)))
+    const answer = await run(await upload('acme', `${lines.join('\n')}\n${PLAIN}`))
+    assert.equal(answer.status, 200)
+    assert.equal(created().length, 1)
+  })
+
+  it('are read in whatever pieces and coding they come', async (t) => {
+    const sends: readonly Send[] = [
+      (res, content) => {
+        res.writeHead(200)
+        for (const byte of content) res.write(Buffer.from([byte]))
+        res.end()
+      },
+      (res, content) => void res.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(content)),
+    ]
+    for (const send of sends) {
+      const { upload, run, created } = await batching(t, send)
+      const others = await upload('globex', 'secret')
+      const lines = ['é🙂', 'x'].map((input) => lineOf({ input }))
+      assert.equal((await run(await upload('acme', lines.join('\n')))).status, 200)
+      const naming = lineOf({ input: [{ type: 'input_file', file_id: others }] })
+      assert.equal((await run(await upload('acme', [...lines, naming].join('\n')))).status, 404)
+      assert.equal(created().length, 1)
+    }
+  })
+
+  it('are read on every path, for each file that is named', async (t) => {
+    const { as, upload, created } = await batching(t)
+    const others = await upload('globex', 'secret')
+    const plain = await upload('acme', PLAIN)
+    const naming = await upload('acme', lineOf({ input: [{ type: 'input_file', file_id: others }] }))
+    const create = (body: object) => as('acme', '/v1/batch/jobs', JSON.stringify(body))
+    assert.equal((await create({ input_files: [plain] })).status, 200)
+    assert.equal((await create({ input_files: [plain, naming] })).status, 404)
+    assert.equal((await create({ input_files: [others] })).status, 404)
+    assert.equal(created().length, 1)
+  })
+
+  it('are refused where one cannot be read as an upstream may read it', async (t) => {
+    const { upload, run, created } = await batching(t)
+    for (const line of [
+      '{"body":{"file_id":"a","file_id":"b"}}',
+      '{"body":',
+      Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]),
+      `{"body":${'['.repeat(500)}${']'.repeat(500)}}`,
+      'x'.repeat(20_000_000),
+    ]) {
+      const file = await upload('acme', Buffer.concat([Buffer.from(`${PLAIN}\n`), Buffer.from(line)]))
+      const answer = await run(file)
+      assert.equal(answer.status, 400)
+      const { error } = await envelopeOf(answer)
+      assert.equal(error.code, 'invalid_request')
+      assert.match(error.message, /^Line [12] of the file file_/)
+    }
+    assert.equal(created().length, 0)
+  })
+
+  it('are not run where the line does not tell them whole', async (t) => {
+    const outcomes: readonly (readonly [Send, number])[] = [
+      [(res) => answerJson(res, 404, { error: { message: 'gone' } }), 404],
+      [(res) => answerJson(res, 500, { error: { message: 'broken' } }), 502],
+      [(res, content) => void res.writeHead(200, { 'content-length': content.length + 1 }).end(content), 502],
+      [(res) => void res.destroy(), 502],
+    ]
+    for (const [send, status] of outcomes) {
+      const { gateway, upload, run, created } = await batching(t, send)
+      const file = await upload('acme', `${PLAIN}\n`)
+      assert.equal((await run(file)).status, status)
+      assert.equal(created().length, 0)
+      assert.deepEqual(await gateway.books(), { spent: '0.01', charges: 1 })
+    }
+  })
+
+  it('are no longer read once the caller has left', async (t) => {
+    let sending: ServerResponse | undefined
+    const { gateway, upload, created, upstream } = await batching(t, (res, content) => {
+      res.writeHead(200).write(content)
+      sending = res
+    })
+    const file = await upload('acme', `${PLAIN}\n`)
+    const leaving = new AbortController()
+    const asked = gateway.ask('/v1/batches', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ input_file_id: file }),
+      signal: leaving.signal,
+    })
+    await until(() => sending !== undefined)
+    leaving.abort()
+    await asked.catch(() => {})
+    await until(() => upstream.requests.at(-1)?.cut === true)
+    assert.equal(created().length, 0)
+    assert.deepEqual(await gateway.books(), { spent: '0.01', charges: 1 })
+  })
+})
