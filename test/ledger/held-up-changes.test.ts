@@ -8,8 +8,7 @@ import { PoolProcess } from './pool-process.ts'
 import { turns } from './virtual-clock.ts'
 
 /** A process whose ledger cannot have the rows of some accounts while they are locked. */
-function world({ own = false } = {}) {
-  const accounts = ['acme', 'busy', 'calm']
+function world({ own = false, accounts = ['acme', 'busy', 'calm'] } = {}) {
   const shared = new MemoryLedger({ accounts: accounts.map((id) => ({ id, balance: '100000000' })) })
   const process = new PoolProcess(shared)
   const { ledger, pool } = process
@@ -83,6 +82,21 @@ describe('a wallet whose rows are locked', () => {
     locked.delete('account:busy')
     await process.clock.advance(500)
     assert.deepEqual(answers, { acme: 'waits', busy: 'admitted' })
+  })
+
+  it('is tried again, however many are locked with it, of which one operation takes some only', async () => {
+    const accounts = Array.from({ length: 450 }, (_, i) => `a${i}`)
+    const { process, locked, asked, answers, calls } = world({ accounts })
+    for (const account of accounts) locked.add(`account:${account}`)
+    calls(...accounts)
+    await turns(20)
+    assert.deepEqual(new Set(Object.values(answers)), new Set(['waits']))
+    locked.clear()
+    asked.length = 0
+    await process.clock.advance(950)
+    assert.deepEqual(new Set(Object.values(answers)), new Set(['admitted']))
+    assert.equal(new Set(asked.flat()).size, accounts.length)
+    assert.ok(Math.max(...asked.map(({ length }) => length)) <= 200)
   })
 
   it('has its calls refused after a while, and is asked for no more than now and then', async () => {

@@ -97,6 +97,19 @@ describe('a circuit of several processes', () => {
     assert.deepEqual([one.admits(), other.admits(), third.admits()], ['', 'xy', ''])
   })
 
+  it('that is open for one account opens for all with it, even where the line had served before', async (t) => {
+    const [one, other] = processes(t, LONG)
+    one.fails('x', 2)
+    await sleep(20)
+    other.succeeds('y')
+    one.fails('x', 2)
+    await exchangeAll(one, other)
+    assert.deepEqual([one.admits(), other.admits()], ['y', 'y'])
+    one.fails('y')
+    await exchangeAll(one, other)
+    assert.deepEqual([one.admits(), other.admits()], ['', ''])
+  })
+
   it('is told again to a store that has lost what it knew', async (t) => {
     let store = new MemoryLineStateStore()
     const losing: LineStateStore = {

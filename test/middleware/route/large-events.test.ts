@@ -6,6 +6,7 @@ import { chatChunk, chatEvents } from '../../support/scripted-upstream.ts'
 
 const MB = 1024 * 1024
 const PIECE = 16 * 1024
+const RUNS = 5
 
 const LARGE = chatChunk({ content: 'x'.repeat(10 * MB) })
 const LARGE_IN_CRLF = LARGE.replaceAll('\n', '\r\n')
@@ -13,27 +14,37 @@ const MANY = Array.from({ length: 20_000 }, (_, i) => chatChunk({ content: 'x' }
   '',
 )
 
-/** Milliseconds of CPU that relaying takes, the least of some runs; everything must have arrived. */
+/** Milliseconds of the thread's CPU time that relaying takes; everything must have arrived. */
 function cpuOf(stream: Buffer, pieceBytes: number): number {
-  const times = Array.from({ length: 3 }, () => {
-    let written = 0
-    const sink = {
-      commit() {},
-      write(bytes: Buffer) {
-        written += bytes.length
-      },
-    }
-    const relay = new StreamRelay(new ChatStreamReader({ answers: 1, relayUsage: true }), '', sink)
-    const before = process.cpuUsage()
-    let end: ReturnType<StreamRelay['push']>
-    for (let at = 0; at < stream.length; at += pieceBytes) {
-      end = relay.push(stream.subarray(at, at + pieceBytes)) ?? end
-    }
-    const { user, system } = process.cpuUsage(before)
-    assert.equal(end?.kind === 'complete' && written + end.tail.length, stream.length)
-    return (user + system) / 1000
-  })
-  return Math.min(...times)
+  let written = 0
+  const sink = {
+    commit() {},
+    write(bytes: Buffer) {
+      written += bytes.length
+    },
+  }
+  const relay = new StreamRelay(new ChatStreamReader({ answers: 1, relayUsage: true }), '', sink)
+  const before = process.threadCpuUsage()
+  let end: ReturnType<StreamRelay['push']>
+  for (let at = 0; at < stream.length; at += pieceBytes) {
+    end = relay.push(stream.subarray(at, at + pieceBytes)) ?? end
+  }
+  const { user, system } = process.threadCpuUsage(before)
+  assert.equal(end?.kind === 'complete' && written + end.tail.length, stream.length)
+  return (user + system) / 1000
+}
+
+/**
+ * The least that relaying takes in one piece and in pieces of 16 KB. They take turns, so that other work on the machine slows
+ * both down.
+ */
+function leastOf(stream: Buffer): { whole: number; pieces: number } {
+  let [whole, pieces] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+  for (let run = 0; run < RUNS; run++) {
+    whole = Math.min(whole, cpuOf(stream, stream.length))
+    pieces = Math.min(pieces, cpuOf(stream, PIECE))
+  }
+  return { whole, pieces }
 }
 
 describe('what relaying costs', () => {
@@ -45,16 +56,13 @@ describe('what relaying costs', () => {
   ] as const) {
     const stream = Buffer.from(large + ends)
     it(`${name}: in pieces of 16 KB at most three times of what it is in one`, () => {
-      const whole = cpuOf(stream, stream.length)
-      const pieces = cpuOf(stream, PIECE)
+      const { whole, pieces } = leastOf(stream)
       assert.ok(pieces <= 3 * whole, `${pieces} ms against ${whole} ms`)
     })
   }
 
   it('20,000 events in one chunk cost no more than in pieces', () => {
-    const stream = Buffer.from(MANY + ends)
-    const whole = cpuOf(stream, stream.length)
-    const pieces = cpuOf(stream, PIECE)
+    const { whole, pieces } = leastOf(Buffer.from(MANY + ends))
     assert.ok(whole <= 3 * pieces, `${whole} ms against ${pieces} ms`)
   })
 })
