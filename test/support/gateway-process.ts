@@ -7,15 +7,19 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { CallLogEntry } from '../../lib/middleware/call-log/index.ts'
 import { jsonOf } from './answer-bodies.ts'
+import { BUILT_GATEWAY } from './built-gateway.ts'
 
-const SERVER = fileURLToPath(new URL('../../examples/gateway/server.ts', import.meta.url))
+const SOURCE = fileURLToPath(new URL('../../examples/gateway/server.ts', import.meta.url))
+const BUILT = fileURLToPath(new URL('../../dist/gateway/server.js', import.meta.url))
 const BIN = fileURLToPath(new URL('../../examples/gateway/bin.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 /** Of Node, as `npm start` gives them. */
 const NODE_OPTIONS: readonly string[] = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   .scripts.start.split(' ')
   .slice('exec node'.split(' ').length, -1)
-const GATEWAY: readonly string[] = [process.execPath, ...NODE_OPTIONS, SERVER]
+const GATEWAY: readonly string[] = process.env[BUILT_GATEWAY]
+  ? [process.execPath, ...NODE_OPTIONS.filter((option) => !option.startsWith('--conditions')), BUILT]
+  : [process.execPath, ...NODE_OPTIONS, SOURCE]
 /** The command as `npx` runs it, which reads a `.env` too. */
 export const GATEWAY_COMMAND: readonly string[] = [process.execPath, ...NODE_OPTIONS, BIN]
 const STARTS_WITHIN_MS = 100_000

@@ -17,7 +17,7 @@ export const SUITES = {
     but: ['test/system/package/**'],
     limitMs: 400_000,
     testLimitMs: 180_000,
-    processesPerCore: 1.5,
+    processesPerCore: 2,
     repeatAlone: true,
   },
   package: {
