@@ -7,15 +7,20 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { CallLogEntry } from '../../lib/middleware/call-log/index.ts'
 import { jsonOf } from './answer-bodies.ts'
+import { BUILT_GATEWAY } from './built-gateway.ts'
 
-const SERVER = fileURLToPath(new URL('../../examples/gateway/server.ts', import.meta.url))
+const SOURCE = fileURLToPath(new URL('../../examples/gateway/server.ts', import.meta.url))
 const BIN = fileURLToPath(new URL('../../examples/gateway/bin.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const BUILT = join(ROOT, 'dist/gateway/server.js')
 /** Of Node, as `npm start` gives them. */
 const NODE_OPTIONS: readonly string[] = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   .scripts.start.split(' ')
   .slice('exec node'.split(' ').length, -1)
-const GATEWAY: readonly string[] = [process.execPath, ...NODE_OPTIONS, SERVER]
+const FROM_SOURCE: readonly string[] = [process.execPath, ...NODE_OPTIONS, SOURCE]
+const GATEWAY: readonly string[] = process.env[BUILT_GATEWAY]
+  ? [process.execPath, ...NODE_OPTIONS.filter((option) => !option.startsWith('--conditions')), BUILT]
+  : FROM_SOURCE
 /** The command as `npx` runs it, which reads a `.env` too. */
 export const GATEWAY_COMMAND: readonly string[] = [process.execPath, ...NODE_OPTIONS, BIN]
 const STARTS_WITHIN_MS = 100_000
@@ -65,6 +70,11 @@ export async function startGatewayProcess(
   through: readonly string[] = [],
 ): Promise<GatewayProcess> {
   return startProgram([...through, ...GATEWAY], ROOT, env)
+}
+
+/** Starts the gateway from its sources, of which it serves the console file by file, without their types. */
+export function startSourceGateway(env: Environment): Promise<GatewayProcess> {
+  return startProgram(FROM_SOURCE, ROOT, env)
 }
 
 /** Starts the gateway by a command of its own, in a folder, and waits until it says that it is ready. */

@@ -140,14 +140,14 @@ for (const { name, url: databaseUrl, emptyUrl, skip } of BACKENDS) {
       const db = await filled(t, url)
       assert.deepEqual(await schemaOf(db), before.at(-1))
       // Undone in one go, they do the same one after the other: a step leads from each version to the one before.
-      for (const [i, last] of [...stay.entries()].slice(0, -1).reverse()) {
-        const next = stay[i + 1] as string
-        assert.deepEqual(await undoMigrations(url, last), [next])
-        assert.deepEqual(await schemaOf(db), before[i], last)
-        assert.deepEqual(await migratedTo(url, next), before[i + 1], `${last}, and up again`)
-        assert.deepEqual(await undoMigrations(url, last), [next])
-        assert.deepEqual(await schemaOf(db), before[i], `${last}, and down again`)
+      const steps = [...stay.entries()].slice(1)
+      for (const [i, undone] of steps.toReversed()) {
+        const last = stay[i - 1] as string
+        assert.deepEqual(await undoMigrations(url, last), [undone])
+        assert.deepEqual(await schemaOf(db), before[i - 1], last)
       }
+      for (const [i, next] of steps)
+        assert.deepEqual(await migratedTo(url, next), before[i], `up again to ${next}`)
       const again = await open(t, url)
       assert.deepEqual(await schemaOf(again), before.at(-1))
       assert.deepEqual(await undoMigrations(url, FIRST), stay.slice(1).reverse())

@@ -8,11 +8,15 @@ const PART = 1 / 8
 /**
  * Divides files over processes, some of a folder in one: most of a small file's time is the start of a process, and the
  * compilation of what others have compiled.
+ *
+ * @param oneFor the folder whose files are all in one process.
  */
-export function processesOf(paths: readonly string[], most: number): string[][] {
-  const alone = most === 1 ? [] : paths.filter((path) => WAITS.test(readFileSync(path, 'utf8')))
-  const together = paths.filter((path) => !alone.includes(path))
-  const processes = alone.map((path) => [path])
+export function processesOf(paths: readonly string[], most: number, oneFor?: string): string[][] {
+  const inOne = oneFor === undefined ? [] : paths.filter((path) => path.startsWith(oneFor))
+  const others = paths.filter((path) => !inOne.includes(path))
+  const alone = most === 1 ? [] : others.filter((path) => WAITS.test(readFileSync(path, 'utf8')))
+  const together = others.filter((path) => !alone.includes(path))
+  const processes = [...(inOne.length > 0 ? [inOne] : []), ...alone.map((path) => [path])]
   while (together.length > 0)
     processes.push(together.splice(0, Math.min(most, Math.ceil(together.length * PART))))
   return processes

@@ -22,7 +22,7 @@ const limit = flags.find((flag) => flag.startsWith(LIMIT))?.slice(LIMIT.length)
 const paths = patterns.length > 0 ? globSync(patterns).sort() : filesOf(suite)
 const removeFolder = useFastFolder()
 // For one file this takes longer than it saves.
-const servers = paths.length > 1 ? await shareServers() : undefined
+const servers = paths.length > 1 ? await shareServers({ built: suite === 'system' }) : undefined
 try {
   const isWell = runTestFiles(paths, {
     ...SUITES[suite],

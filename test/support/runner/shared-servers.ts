@@ -1,4 +1,4 @@
-import { startGatewayProcess } from '../gateway-process.ts'
+import { BUILT_GATEWAY, isBuilt } from '../built-gateway.ts'
 import { SHARED_POSTGRES } from '../postgres-databases.ts'
 import { startPostgres, WITHOUT_POSTGRES } from '../postgres-server.ts'
 
@@ -11,12 +11,17 @@ export interface SharedServers {
 
 /**
  * Starts what all test files of a run share, and tells them by the environment: one Postgres, with a database for each who
- * asks, and what Node has made of the TypeScript of the gateway. Tests start some hundred gateways and kill most of them; only
- * one that ends by itself leaves that in Node's compile cache.
+ * asks, and what Node has compiled of the gateway. Tests start some hundred gateways and kill most of them; only one that ends
+ * by itself leaves that in Node's compile cache.
+ *
+ * @param options.built starts the gateways of tests from `dist`, unless a source has changed since the build.
  */
-export async function shareServers(): Promise<SharedServers> {
+export async function shareServers({ built }: { built: boolean }): Promise<SharedServers> {
+  if (built && isBuilt()) process.env[BUILT_GATEWAY] = '1'
   process.env.NODE_COMPILE_CACHE ??= `${process.cwd()}/node_modules/.cache/compile`
   const postgres = WITHOUT_POSTGRES ? undefined : startPostgres({ settings: { max_connections: 500 } })
+  // It reads the environment when it is loaded.
+  const { startGatewayProcess } = await import('../gateway-process.ts')
   const gateway = await startGatewayProcess()
   gateway.kill('SIGTERM')
   await gateway.exited

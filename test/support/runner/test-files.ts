@@ -14,6 +14,8 @@ export interface RunOptions extends FileOptions {
   readonly processesPerCore: number
   /** Most files that run one after the other in one process. Defaults to 1. */
   readonly filesPerProcess?: number
+  /** The folder whose files run in one process, one after the other. Defaults to none. */
+  readonly oneProcessFor?: string
   /**
    * Runs a file that has failed beside others once more, alone, and takes what comes of that: a busy machine fails a test
    * whose subject is time, too. Defaults to false.
@@ -43,8 +45,8 @@ export async function runTestFiles(paths: readonly string[], options: RunOptions
     for (const result of known) process.stdout.write(told(result))
     return known
   }
-  const { processesPerCore, filesPerProcess = 1, repeatAlone = false, ended } = options
-  const left = processesOf(paths, filesPerProcess)
+  const { processesPerCore, filesPerProcess = 1, oneProcessFor, repeatAlone = false, ended } = options
+  const left = processesOf(paths, filesPerProcess, oneProcessFor)
   const worker = async (): Promise<void> => {
     for (let some = left.shift(); some; some = left.shift()) {
       const known = await run(some)

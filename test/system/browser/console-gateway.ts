@@ -3,13 +3,7 @@ import { before } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { jsonOf } from '../../support/answer-bodies.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
-import {
-  chat,
-  type GatewayProcess,
-  lookUp,
-  post,
-  startGatewayProcess,
-} from '../../support/gateway-process.ts'
+import { chat, type GatewayProcess, lookUp, post, startSourceGateway } from '../../support/gateway-process.ts'
 import { type ConsoleTab, openConsole, signIn, startBrowser, WITHOUT_CHROMIUM } from './browser.ts'
 
 export const ADMIN_TOKEN = 'admin-token-of-this-test'
@@ -35,7 +29,7 @@ export function consoleSuite(): ConsoleSuite {
   const cleanUp = cleaningUp()
   before(async () => {
     if (WITHOUT_CHROMIUM) return
-    gateway = await startGatewayProcess({ ADMIN_TOKEN })
+    gateway = await startSourceGateway({ ADMIN_TOKEN })
     cleanUp.after(() => gateway.stop())
     browser = await startBrowser()
     cleanUp.after(() => browser.close())

@@ -11,7 +11,13 @@ import {
 } from '../../support/gateway-process.ts'
 
 const ADMIN_TOKEN = 'admin-token-of-the-tests'
-const OPERATORS = ['/admin/accounts', '/metrics', '/console', '/console/main.ts', '/console/sign-in/provider']
+const OPERATORS = [
+  '/admin/accounts',
+  '/metrics',
+  '/console',
+  '/console/icon.svg',
+  '/console/sign-in/provider',
+]
 
 async function start(t: TestContext, env: Environment): Promise<{ gateway: GatewayProcess; admin: string }> {
   const { path: folder, remove } = await temporaryFolder()
