@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { GatewayProcess } from '../../support/gateway-process.ts'
-import { loopFigures } from '../../support/loop-figures.ts'
+import { type LoopFigures, loopFigures } from '../../support/loop-figures.ts'
 
 /** The worst of a quiet machine is 41. */
 const MAX_NANOS_A_BYTE = 50
@@ -8,6 +8,10 @@ const MAX_NANOS_A_BYTE = 50
 const ALLOWED_MICROS = 15_000
 /** What the calibration takes on the machine that the limit was set on. Slower ones may take longer. */
 const CALIBRATED_MICROS = 12_000
+
+/** How many times longer the machine takes for the same work than the one that limits were set on; at least 1. */
+export const slownessIn = ({ calibrationMicros }: LoopFigures): number =>
+  Math.max(1, calibrationMicros / CALIBRATED_MICROS)
 
 /** Nanoseconds of CPU time that a byte cost, and of what. */
 export type Cost = readonly [nanos: number, what: string]
@@ -27,10 +31,9 @@ async function costOnce(
   what: string,
   allowed = ALLOWED_MICROS,
 ): Promise<Cost> {
-  const { calibrationMicros } = await loopFigures(gateway)
+  const slowness = slownessIn(await loopFigures(gateway))
   await act()
   const { cpuMicros } = await loopFigures(gateway)
-  const slowness = Math.max(1, calibrationMicros / CALIBRATED_MICROS)
   const nanos = ((cpuMicros - allowed * slowness) * 1000) / bytes / slowness
   return [nanos, what.slice(0, 160)]
 }
