@@ -26,6 +26,10 @@ function circuitOn(t: TestContext, settings = SETTINGS) {
       now += ms
       t.mock.timers.tick(ms)
     },
+    /** Timers are late. */
+    passUnnoticed: (ms: number) => {
+      now += ms
+    },
     admitted: () => ['x', 'y', 'z'].filter((account) => circuit.admits(account)).join(''),
   }
 }
@@ -82,6 +86,31 @@ describe('a circuit that one account alone has opened', () => {
     circuit.fail(early, 'y')
     assert.equal(admitted(), '')
   })
+})
+
+describe('a circuit whose time is over', () => {
+  for (const inTime of [false, true]) {
+    it(`lets a probe through although its timer is late, and is half open once (${inTime ? 'which fires then' : 'which does not fire'})`, (t) => {
+      const { circuit, enter, fails, pass, passUnnoticed } = circuitOn(t)
+      fails('x', 2)
+      fails('y')
+      assert.equal(circuit.state, 'open')
+      passUnnoticed(999)
+      assert.equal(circuit.retryAfterMs('z'), 1)
+      assert.equal(circuit.admits('z'), false)
+      passUnnoticed(1)
+      assert.equal(circuit.retryAfterMs('z'), 0)
+      const probe = enter('z')
+      assert.equal(circuit.admits('y'), false, 'the probe is the only one')
+      assert.equal(circuit.retryAfterMs('y'), 1000, 'nobody comes again at once')
+      if (inTime) pass(1000)
+      circuit.succeed(probe)
+      assert.equal(circuit.state, 'closed')
+      pass(1000)
+      assert.equal(circuit.state, 'closed')
+      assert.deepEqual(circuit.changes, { closed: 1, open: 1, half_open: 1 })
+    })
+  }
 })
 
 describe('a circuit that several accounts have opened', () => {

@@ -9,7 +9,7 @@ import {
   type UpstreamScript,
 } from '../support/scripted-upstream.ts'
 
-const RESET_MS = 250
+export const RESET_MS = 250
 
 /** A failure that counts against the line. */
 export const fails: UpstreamScript = (res) => answerJson(res, 500, {})

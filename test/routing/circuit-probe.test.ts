@@ -4,7 +4,7 @@ import { bodyOf, exchange, OPENAI, OPENAI_STREAM, pathOf } from '../support/exch
 import type { TestGateway } from '../support/gateway.ts'
 import { answerJson, chatAnswer, chatEvents, stream } from '../support/scripted-upstream.ts'
 import { until } from '../support/until.ts'
-import { closedCircuit, fails, openCircuit, stateOf } from './circuit-line.ts'
+import { closedCircuit, fails, openCircuit, RESET_MS, stateOf } from './circuit-line.ts'
 
 describe('the probe of a half-open circuit', () => {
   const halfOpen = (gateway: TestGateway) => until(() => stateOf(gateway) === 'half_open', 'half open')
@@ -29,7 +29,8 @@ describe('the probe of a half-open circuit', () => {
     for (const { status, errorCode, headers } of answers) {
       if (status === 200) continue
       assert.equal(errorCode, 'circuit_open')
-      assert.ok(Number(headers.get('retry-after')) >= 1)
+      // Who was told to come at once would be refused again.
+      assert.equal(headers.get('retry-after-ms'), String(RESET_MS))
     }
     assert.equal(stateOf(gateway), 'closed')
   })

@@ -14,14 +14,20 @@ export class Breaker {
     rotateBucketController: new EventEmitter(),
   }
   readonly #breaker = new CircuitBreaker(noAction, this.#options)
+  readonly #onHalfOpen: () => void
+  /** When it is half open at the latest, on the monotonic clock; undefined once that has been told. */
+  #openUntil: number | undefined
 
   constructor(onHalfOpen: () => void) {
-    this.#breaker.on('halfOpen', onHalfOpen)
+    this.#onHalfOpen = onHalfOpen
+    this.#breaker.on('halfOpen', () => this.#halfOpened())
   }
 
   get state(): CircuitState {
     if (this.#breaker.closed) return 'closed'
-    return this.#breaker.opened ? 'open' : 'half_open'
+    // The timer of a busy process is late. Who has waited as told would wait for it again.
+    if (this.#openUntil !== undefined && performance.now() >= this.#openUntil) this.#halfOpened()
+    return this.#openUntil !== undefined && this.#breaker.opened ? 'open' : 'half_open'
   }
 
   /** @param forMs until it is half open. */
@@ -29,6 +35,7 @@ export class Breaker {
     // An open breaker ignores `open()` and keeps its old timer.
     this.#breaker.close()
     this.#options.resetTimeout = forMs
+    this.#openUntil = performance.now() + forMs
     this.#breaker.open()
   }
 
@@ -39,6 +46,12 @@ export class Breaker {
   /** Ends the timer. */
   shutdown(): void {
     this.#breaker.shutdown()
+  }
+
+  #halfOpened(): void {
+    if (this.#openUntil === undefined) return
+    this.#openUntil = undefined
+    this.#onHalfOpen()
   }
 }
 

@@ -2,7 +2,7 @@ import type { CircuitSettings } from '../../core/catalog/index.ts'
 import { Breaker, type CircuitState } from './breaker.ts'
 import type { CircuitLink, CircuitOpening, FailureCounts } from './circuit-link.ts'
 import { FailureWindow } from './failure-window.ts'
-import { mayFollow, Probe } from './probe.ts'
+import { mayFollow, Probe, VERDICT_MS } from './probe.ts'
 
 /** What `enter` returns: the epoch of the circuit, or the probe that the attempt is. */
 export type CircuitEntry = number | Probe
@@ -104,10 +104,12 @@ export class Circuit {
     return false
   }
 
-  /** Returns the milliseconds until a probe may pass; at least 1 while the circuit does not admit. */
+  /** Returns the milliseconds until a probe may pass; while one runs, what is worth waiting for its verdict. */
   retryAfterMs(account: string): number {
     if (this.#mayPass(account)) return 0
-    return Math.max(1, Math.ceil(this.#openedAt + this.#settings.resetMs - performance.now()))
+    const { resetMs } = this.#settings
+    const leftMs = this.#openedAt + resetMs - performance.now()
+    return leftMs > 0 ? Math.ceil(leftMs) : Math.min(VERDICT_MS, resetMs)
   }
 
   /** Lets an attempt through, for which `admits` has just returned true. */

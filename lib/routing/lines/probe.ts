@@ -1,3 +1,6 @@
+/** How long the verdict of a probe is worth waiting for, in milliseconds. */
+export const VERDICT_MS = 1000
+
 /** An attempt that decides whether a circuit closes. */
 export class Probe {
   readonly account: string
