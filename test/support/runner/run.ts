@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs'
+import { globSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { useFastFolder } from '../fast-folder.ts'
 import { shareServers } from './shared-servers.ts'
@@ -10,7 +10,7 @@ const LIMIT = '--limit='
 const [name = '', ...given] = process.argv.slice(2)
 if (!(name in SUITES)) {
   console.error(
-    `usage: run.ts ${Object.keys(SUITES).join('|')} [files or patterns instead] [${LIMIT}seconds] [flags]`,
+    `usage: run.ts ${Object.keys(SUITES).join('|')} [files, folders or patterns instead] [${LIMIT}seconds] [flags]`,
   )
   process.exit(2)
 }
@@ -19,7 +19,7 @@ const suite = name as SuiteName
 const patterns = given.filter((argument) => !argument.startsWith('-'))
 const flags = given.filter((argument) => argument.startsWith('-'))
 const limit = flags.find((flag) => flag.startsWith(LIMIT))?.slice(LIMIT.length)
-const paths = patterns.length > 0 ? globSync(patterns).sort() : filesOf(suite)
+const paths = patterns.length > 0 ? globSync(patterns.map(patternOf)).sort() : filesOf(suite)
 const removeFolder = useFastFolder()
 // For one file this takes longer than it saves.
 const servers = paths.length > 1 ? await shareServers({ built: suite === 'system' }) : undefined
@@ -35,4 +35,9 @@ try {
   process.exitCode = (await isWell) ? 0 : 1
 } finally {
   await servers?.close()
+}
+
+/** Of a folder, its tests. */
+function patternOf(given: string): string {
+  return statSync(given, { throwIfNoEntry: false })?.isDirectory() ? `${given}/**/*.test.ts` : given
 }

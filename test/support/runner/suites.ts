@@ -17,8 +17,7 @@ export const SUITES = {
     but: ['test/system/package/**'],
     limitMs: 400_000,
     testLimitMs: 180_000,
-    // Many wait for real clocks.
-    processesPerCore: 2,
+    processesPerCore: 1.5,
     // Four fifths of their time is the start of a process.
     oneProcessFor: 'test/system/sdk/',
     repeatAlone: true,
