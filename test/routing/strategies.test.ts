@@ -73,7 +73,7 @@ describe('a strategy', () => {
   })
 
   it('"latency": the faster line, and the other one while calls pile up on it', async (t) => {
-    const waits: Record<string, number> = { slow: 500, fast: 20 }
+    const waits: Record<string, number> = { slow: 200, fast: 20 }
     upstream.script = (res, { headers }) =>
       void setTimeout(() => chatAnswer(res), waits[String(headers['x-line'])])
     const gateway = await over(

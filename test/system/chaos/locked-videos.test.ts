@@ -41,9 +41,10 @@ async function again(during: Promise<unknown>, act: () => Promise<Answered>, pau
 }
 
 const worst = (all: readonly Answered[]) => Math.max(...all.map(({ ms }) => ms))
-/** The median: a busy machine makes single answers late, whatever is locked. */
-const usual = (all: readonly Answered[]) =>
-  all.map(({ ms }) => ms).sort((one, other) => one - other)[all.length >> 1] ?? Number.POSITIVE_INFINITY
+/** What nine of ten answers take at most: a busy machine makes single ones late, whatever is locked. */
+const nearlyAll = (all: readonly Answered[]) =>
+  all.map(({ ms }) => ms).sort((one, other) => one - other)[Math.floor(all.length * 0.9)] ??
+  Number.POSITIVE_INFINITY
 
 describe('an account whose rows somebody has locked', { skip: WITHOUT_POSTGRES }, () => {
   let postgres: PostgresServer
@@ -161,8 +162,8 @@ describe('an account whose rows somebody has locked', { skip: WITHOUT_POSTGRES }
     const faults = (all: readonly Answered[]) => all.filter(({ status }) => status >= 300)
     assert.deepEqual([faults(videos), faults(asks), faults(ofSteady)], [[], [], []])
     const allowed = 500 + 2 * heldUp()
-    assert.ok(usual(videos) < 2 * usual(videosAlone) + allowed)
-    assert.ok(usual(asks) < 2 * usual(asksAlone) + allowed)
+    assert.ok(nearlyAll(videos) < 2 * nearlyAll(videosAlone) + allowed)
+    assert.ok(nearlyAll(asks) < 2 * nearlyAll(asksAlone) + allowed)
     const ownAllowed = 2 * (ownAlone + heldUp())
     for (const { status, code, ms } of own) {
       assert.deepEqual([status, code], [503, 'billing_unavailable'])
