@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseAmount } from '../../../lib/core/catalog/index.ts'
+import { accountWallet } from '../../../lib/ledger/index.ts'
 import { percentile } from '../../bench/statistics.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
@@ -20,6 +21,8 @@ import {
 
 const CUT_MS = 8000
 const BESIDE_MS = 4000
+/** What is spent in a region while the other is cut off, twice. */
+const LASTING = 270n * COST
 const isServed = ({ status }: RegionalCall): boolean => status === 200
 
 describe('three regions, of which one is cut off, and a process dies', { skip: WITHOUT_POSTGRES }, () => {
@@ -50,6 +53,16 @@ describe('three regions, of which one is cut off, and a process dies', { skip: W
     )
     const knownAt = performance.now()
     await sleep(BESIDE_MS)
+    // A region learns what is spent there.
+    await untilAsync(
+      async () => {
+        const books = await Promise.all((['us', 'asia'] as const).map(world.books))
+        const shares = books.map(({ shares }) => shares.get(accountWallet('rich-eu')))
+        return shares.every((share) => share && share.received - share.told > LASTING)
+      },
+      'they have shares that last',
+      60_000,
+    )
 
     world.others('eu', 'cut')
     const cutAt = performance.now()
