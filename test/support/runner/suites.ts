@@ -36,6 +36,7 @@ export type SuiteName = keyof typeof SUITES
 
 /** These take more than a minute each: behind the others, the last of them would go on alone. */
 const LONGEST = [
+  'hardening/event-loop-holds',
   'browser/million-calls',
   'chaos/money-killed',
   'chaos/locked-rows',
