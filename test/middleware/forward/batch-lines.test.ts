@@ -22,7 +22,7 @@ type Send = (res: ServerResponse, content: Buffer) => void
 const whole: Send = (res, content) => void res.writeHead(200).end(content)
 
 /** One line that keeps files, for two accounts. A file's bytes are what was uploaded. */
-async function batching(t: TestContext, send: Send = whole) {
+async function batching(t: TestContext, send: Send = whole, bodyLimitBytes = 16_000_000) {
   const contents = new Map<string, Buffer>()
   const upstream = await startUpstream((res, { method, path, raw }) => {
     const id = /\/files\/(.+)\/content$/.exec(path)?.[1]
@@ -36,7 +36,7 @@ async function batching(t: TestContext, send: Send = whole) {
   const kept = new KeptThings({ store: new MemoryKeptStore() })
   t.after(() => kept.close())
   const rules = PATHS.map((path) => ({ path, lines: ['line-0'], price: { perRequest: '0.01' } }))
-  const gateway = await forwardGateway(t, { lines: [upstream.url], rules, kept })
+  const gateway = await forwardGateway(t, { lines: [upstream.url], rules, kept, bodies: { bodyLimitBytes } })
   const as = (key: 'acme' | 'globex', path: string, body: string | Buffer, type = 'application/json') =>
     gateway.ask(path, {
       method: 'POST',
@@ -138,6 +138,19 @@ describe('the lines of a file that a batch runs', () => {
     assert.equal(created().length, 1)
   })
 
+  it('may be many, and each as large as a body', async (t) => {
+    const { upload, run, created } = await batching(t, whole, 2000)
+    const others = await upload('globex', 'secret')
+    const many = `${lineOf({ input: 'x'.repeat(1800) })}\n`.repeat(4000)
+    assert.equal((await run(await upload('acme', many))).status, 200)
+    const naming = lineOf({ input: [{ type: 'input_file', file_id: others }] })
+    assert.equal((await run(await upload('acme', many + naming))).status, 404)
+    const answer = await run(await upload('acme', `${PLAIN}\n${lineOf({ input: 'x'.repeat(200_000) })}\n`))
+    assert.equal(answer.status, 400)
+    assert.match((await envelopeOf(answer)).error.message, /^Line 2 of the file file_\d+ is too large/)
+    assert.equal(created().length, 1)
+  })
+
   it('are refused where one cannot be read as an upstream may read it', async (t) => {
     const { upload, run, created } = await batching(t)
     for (const line of [
@@ -152,7 +165,7 @@ describe('the lines of a file that a batch runs', () => {
       assert.equal(answer.status, 400)
       const { error } = await envelopeOf(answer)
       assert.equal(error.code, 'invalid_request')
-      assert.match(error.message, /^Line [12] of the file file_/)
+      assert.match(error.message, /^Line 2 of the file file_/)
     }
     assert.equal(created().length, 0)
   })

@@ -112,7 +112,7 @@ export class BatchLines implements AttemptPolicy {
     }
     this.#rest.push(piece.subarray(from))
     this.#restBytes += piece.length - from
-    if (this.#restBytes > this.#rules.bodyLimitBytes) throw this.#refuse('is too large')
+    if (this.#restBytes > this.#rules.bodyLimitBytes) throw this.#refuse(this.#line + 1, 'is too large')
   }
 
   async #end(): Promise<void> {
@@ -139,7 +139,7 @@ export class BatchLines implements AttemptPolicy {
       json = parseUnambiguous(line)
     } catch (fault) {
       if (!(fault instanceof JsonFault)) throw fault
-      throw this.#refuse(`cannot be read. ${fault.message}`)
+      throw this.#refuse(this.#line, `cannot be read. ${fault.message}`)
     }
     if (!isJsonObject(json)) return []
     const at = this.#line
@@ -158,9 +158,9 @@ export class BatchLines implements AttemptPolicy {
     for (const name of unknown.keys()) this.#known.add(name)
   }
 
-  #refuse(what: string): GatewayError {
+  #refuse(line: number, what: string): GatewayError {
     return new GatewayError('invalid_request', {
-      message: `Line ${this.#line} of the file ${this.#file.slice(0, 100)} ${what.slice(0, 300)}`,
+      message: `Line ${line} of the file ${this.#file.slice(0, 100)} ${what.slice(0, 300)}`,
     })
   }
 }
