@@ -15,7 +15,7 @@ import { ForwardedCall } from './forwarded-call.ts'
 import type { Forwarding } from './forwarding.ts'
 import { BatchLines } from './kept/batch-lines.ts'
 import type { OwnList } from './kept/own-list.ts'
-import { OwnedRequest } from './kept/owned-request.ts'
+import { OwnedRequest, type OwnedRule } from './kept/owned-request.ts'
 import { relayPath } from './relay-path.ts'
 import { settleAtPrice } from './settle-at-price.ts'
 
@@ -72,17 +72,30 @@ export function forward(options: ForwardOptions): RequestHandler {
     }
   }
 
+  /** Judges the files that a request has run, before it is passed on. */
+  async function judgeFiles(
+    files: ReadonlySet<string>,
+    call: Call,
+    rule: OwnedRule,
+    lines: CandidateList,
+    early: EarlyEnd,
+  ): Promise<void> {
+    if (files.size === 0) return
+    const { signal } = early
+    const leave = (): void => early.end(new GatewayError('client_closed_request'))
+    call.onLeave(leave)
+    for (const file of files)
+      await tryCandidates(call, lines, settings, new BatchLines(file, { ...rule, call, signal }))
+    call.offLeave(leave)
+    signal.throwIfAborted()
+  }
+
   async function serve(call: Call, req: Request, res: Response, asked: Omit<Forwarding, 'headers'>) {
     const lines = listFor(call)
     const { signal } = asked.early
     const ownedRequest = owned && (await OwnedRequest.judge(call, req, asked.path, owned, signal))
     signal.throwIfAborted()
-    const files = ownedRequest?.batchFiles ?? []
-    if (owned && files.length > 0) {
-      call.onLeave(() => asked.early.end(new GatewayError('client_closed_request')))
-      for (const file of files)
-        await tryCandidates(call, lines, settings, new BatchLines(file, { ...owned, call, signal }))
-    }
+    if (owned && ownedRequest) await judgeFiles(ownedRequest.filesToRun, call, owned, lines, asked.early)
     const list = ownedRequest?.listOn({ lines, settings, signal, inbound: req.headers })
     if (list) return sendList(call, res, list, asked)
     const headers = ownedRequest?.headers ?? {}

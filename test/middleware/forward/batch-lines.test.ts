@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { heldBodyBytes } from '../../../lib/core/body-budget/index.ts'
 import { KeptThings, MemoryKeptStore } from '../../../lib/middleware/references/index.ts'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { forwardGateway, OTHER_KEY } from '../../support/forward-gateway.ts'
@@ -135,6 +136,8 @@ describe('the lines of a file that a batch runs', () => {
     assert.equal((await create({ input_files: [plain] })).status, 200)
     assert.equal((await create({ input_files: [plain, naming] })).status, 404)
     assert.equal((await create({ input_files: [others] })).status, 404)
+    for (const name of ['inputFileId', 'Input-File-Ids'])
+      assert.equal((await create({ batch: { [name]: naming } })).status, 404, name)
     assert.equal(created().length, 1)
   })
 
@@ -184,6 +187,49 @@ describe('the lines of a file that a batch runs', () => {
       assert.equal(created().length, 0)
       assert.deepEqual(await gateway.books(), { spent: '0.01', charges: 1 })
     }
+  })
+
+  it('of one key take no more memory than its bodies may, and none of another account', async (t) => {
+    const stalled: ServerResponse[] = []
+    const { upload, run, created, as } = await batching(
+      t,
+      (res, content) => {
+        if (content.length < 1000) return whole(res, content)
+        res.writeHead(200).write(content)
+        stalled.push(res)
+      },
+      1_000_000,
+    )
+    const begun = await upload('acme', `{"body":"${'x'.repeat(900_000)}`)
+    const running = [run(begun), run(begun)]
+    await until(() => heldBodyBytes() > 1_700_000)
+    const refused = await run(begun)
+    assert.equal(refused.status, 429)
+    assert.equal((await envelopeOf(refused)).error.code, 'concurrency_limited')
+    const own = JSON.stringify({ input_file_id: await upload('globex', PLAIN) })
+    assert.equal((await as('globex', '/v1/batches', own)).status, 200)
+    for (const res of stalled) res.end('"}')
+    assert.deepEqual(
+      (await Promise.all(running)).map(({ status }) => status),
+      [200, 200],
+    )
+    assert.equal(created().length, 3)
+    assert.equal(heldBodyBytes(), 0)
+  })
+
+  it('are looked up before many of them are in memory', async (t) => {
+    const { upload, run, created, upstream } = await batching(t)
+    const others = await upload('globex', 'secret')
+    const naming = lineOf({ input: ['x'.repeat(100_000), { type: 'input_file', file_id: others }] })
+    const file = await upload('acme', `${naming}\n`.repeat(20))
+    upstream.script = (res, request, index) => {
+      assert.match(request.path, /content$/, `${index}`)
+      // The refusal does not wait for the end, which never comes.
+      res.writeHead(200).write(`${naming}\n`)
+      for (let i = 0; i < 2000; i++) res.write(`${lineOf({ file_id: `file_${i}` })}\n`)
+    }
+    assert.equal((await run(file)).status, 404)
+    assert.equal(created().length, 0)
   })
 
   it('are no longer read once the caller has left', async (t) => {

@@ -164,6 +164,8 @@ describe('an account whose rows somebody has locked', { skip: WITHOUT_POSTGRES }
     const allowed = 500 + 2 * heldUp()
     assert.ok(nearlyAll(videos) < 2 * nearlyAll(videosAlone) + allowed)
     assert.ok(nearlyAll(asks) < 2 * nearlyAll(asksAlone) + allowed)
+    assert.ok(worst(videos) < 2 * worst(videosAlone) + 2000 + allowed)
+    assert.ok(worst(asks) < 2 * worst(asksAlone) + 2000 + allowed)
     const ownAllowed = 2 * (ownAlone + heldUp())
     for (const { status, code, ms } of own) {
       assert.deepEqual([status, code], [503, 'billing_unavailable'])

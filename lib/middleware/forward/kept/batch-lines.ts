@@ -1,15 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { PassThrough } from 'node:stream'
+import { type BudgetBounds, HeldBody } from '../../../core/body-budget/index.ts'
 import { BodyCollector } from '../../../core/bytes/index.ts'
 import type { AttemptRecord, Call } from '../../../core/call/index.ts'
 import { GatewayError } from '../../../core/errors/index.ts'
-import {
-  isJsonObject,
-  JsonFault,
-  type JsonObject,
-  parseJson,
-  parseUnambiguous,
-} from '../../../core/json/index.ts'
+import { isJsonObject, JsonFault, parseJson, parseUnambiguous } from '../../../core/json/index.ts'
 import type { KeptThings } from '../../../core/kept/index.ts'
 import { type Reference, referencesIn } from '../../../core/operations/body/references.ts'
 import { MAX_BYTES_AT_ONCE, takeTurn } from '../../../core/turns/index.ts'
@@ -21,10 +16,13 @@ import type { AttemptPolicy } from '../../../routing/attempt-policy.ts'
 import type { Candidate } from '../../../routing/candidates/candidate.ts'
 import { failureOfRelayed } from '../relay-status.ts'
 
-/** Returns the files whose lines a request has run, as OpenAI's and Mistral's batches name them. */
-export function filesToRun({ input_file_id: file, input_files: files }: JsonObject): readonly string[] {
-  const named = [file, ...(Array.isArray(files) ? files : [])]
-  return [...new Set(named.filter((id) => typeof id === 'string'))]
+/** Where a request names the files whose lines it has run: `input_file_id` of OpenAI, `input_files` of Mistral. */
+const TO_RUN = /(?:^|\.)input[_-]?files?(?:[_-]?ids?)?$/i
+
+/** Returns the files whose lines a request has run. */
+export function filesToRun(references: readonly Reference[]): ReadonlySet<string> {
+  const named = references.filter(({ kind, place }) => kind === 'file' && TO_RUN.test(place()))
+  return new Set(named.map(({ id }) => id))
 }
 
 /** What the lines of a file are judged by. */
@@ -33,18 +31,21 @@ export interface BatchRules {
   readonly kept: KeptThings
   /** The largest body of a line. */
   readonly bodyLimitBytes: number
+  readonly budget: BudgetBounds
   /** Aborted, with the reason, when the call must end. */
   readonly signal: AbortSignal
 }
 
 /** Things that are looked up together. */
 const AT_ONCE = 500
+/** The lines that name them are in memory until then. */
+const BYTES_AT_ONCE = 1024 * 1024
 const NEWLINE = 0x0a
 const MAX_ERROR_BYTES = 64 * 1024
 
 /**
  * Reads a file at its line before a batch runs it: each of its lines is a request, which may only name what the account owns.
- * No more of the file is in memory than one of its lines.
+ * No more of the file is in memory than one of its lines, and what the last ones name.
  */
 export class BatchLines implements AttemptPolicy {
   readonly request = null
@@ -53,7 +54,10 @@ export class BatchLines implements AttemptPolicy {
   #exchange: DispatchExchange<ExchangeEnd> | undefined
   /** Those that are known to be the account's, and of the line. */
   readonly #known = new Set<string>()
+  #heldBytes = 0
   #unknown = new Map<string, Reference>()
+  /** Of the lines that name these. */
+  #unknownBytes = 0
   #line = 0
   #rest: Buffer[] = []
   #restBytes = 0
@@ -69,8 +73,10 @@ export class BatchLines implements AttemptPolicy {
 
   /** @throws {GatewayError} `not_found`, or `invalid_request` for a line that cannot be read or names things of two lines. */
   async attempt(candidate: Candidate): Promise<ExchangeEnd> {
-    const { signal } = this.#rules
+    const { call, budget } = this.#rules
     const { line, state } = candidate
+    const giveUp = new AbortController()
+    const signal = AbortSignal.any([this.#rules.signal, giveUp.signal])
     const options = {
       method: 'GET',
       path: pathOn(line, `/files/${encodeURIComponent(this.#file)}/content`),
@@ -81,26 +87,28 @@ export class BatchLines implements AttemptPolicy {
     const exchange = new DispatchExchange<ExchangeEnd>(candidate, options, state.wire, Infinity)
     this.#exchange = exchange
     const content = new FileContent(exchange)
-    const onAbort = (): void => exchange.abandon()
-    signal.addEventListener('abort', onAbort)
+    signal.addEventListener('abort', () => exchange.abandon())
+    const held = new HeldBody(call, budget, (error) => giveUp.abort(error))
     const ended = exchange.run(content, !signal.aborted)
     try {
-      for await (const piece of content.pieces) await this.#take(piece)
+      for await (const piece of content.pieces) await this.#take(piece, held)
       if ((await ended).kind === 'served') await this.#end()
-      return await ended
     } catch (error) {
       signal.throwIfAborted()
       throw error
     } finally {
+      held.release()
       // Nothing of the exchange outlives what was thrown.
       exchange.abandon()
-      signal.removeEventListener('abort', onAbort)
     }
+    signal.throwIfAborted()
+    return ended
   }
 
   finish(): undefined {}
 
-  async #take(piece: Buffer): Promise<void> {
+  /** @param held counts the memory of the largest line so far. */
+  async #take(piece: Buffer, held: HeldBody): Promise<void> {
     let from = 0
     for (let end = piece.indexOf(NEWLINE); end >= 0; end = piece.indexOf(NEWLINE, from)) {
       this.#rest.push(piece.subarray(from, end))
@@ -113,6 +121,8 @@ export class BatchLines implements AttemptPolicy {
     this.#rest.push(piece.subarray(from))
     this.#restBytes += piece.length - from
     if (this.#restBytes > this.#rules.bodyLimitBytes) throw this.#refuse(this.#line + 1, 'is too large')
+    held.count(this.#restBytes - this.#heldBytes)
+    this.#heldBytes = Math.max(this.#heldBytes, this.#restBytes)
   }
 
   async #end(): Promise<void> {
@@ -125,11 +135,13 @@ export class BatchLines implements AttemptPolicy {
     const { call } = this.#rules
     if (line.length > MAX_BYTES_AT_ONCE)
       await new Promise<void>((resolve) => takeTurn(call.principal?.accountId, resolve))
+    const before = this.#unknown.size
     for (const reference of this.#namedBy(line)) {
       const name = `${reference.kind} ${reference.id}`
-      if (!this.#known.has(name)) this.#unknown.set(name, reference)
+      if (!this.#known.has(name) && !this.#unknown.has(name)) this.#unknown.set(name, reference)
     }
-    if (this.#unknown.size >= AT_ONCE) await this.#lookUp()
+    if (this.#unknown.size > before) this.#unknownBytes += line.length
+    if (this.#unknown.size >= AT_ONCE || this.#unknownBytes >= BYTES_AT_ONCE) await this.#lookUp()
   }
 
   #namedBy(line: Buffer): readonly Reference[] {
@@ -154,6 +166,7 @@ export class BatchLines implements AttemptPolicy {
     if (this.#unknown.size === 0) return
     const unknown = this.#unknown
     this.#unknown = new Map()
+    this.#unknownBytes = 0
     await this.#rules.kept.pin(this.#rules.call, [...unknown.values()])
     for (const name of unknown.keys()) this.#known.add(name)
   }

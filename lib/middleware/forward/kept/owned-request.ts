@@ -92,8 +92,8 @@ export class OwnedRequest {
   }
 
   /** The files whose lines the request has run. */
-  get batchFiles(): readonly string[] {
-    return this.#method === 'POST' && this.body.json ? filesToRun(this.body.json) : []
+  get filesToRun(): ReadonlySet<string> {
+    return filesToRun(this.body.references)
   }
 
   /** Headers of the request to the line: an answer that is read must not be compressed. */
