@@ -18,7 +18,7 @@ const taken = (budget: RetryBudget, asked: number) =>
   Array.from({ length: asked }, () => budget.takeRetry()).filter(Boolean).length
 
 function called(budget: RetryBudget, times: number): void {
-  for (let i = 0; i < times; i++) budget.noteCall()
+  for (let i = 0; i < times; i++) budget.count(1, 0)
 }
 
 describe('the retries of a model', () => {

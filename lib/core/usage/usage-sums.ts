@@ -84,8 +84,10 @@ export class UsageSums {
     this.milliseconds += sign * whole(share.seconds * 1000)
     this.charged += sign === 1 ? share.charged : -share.charged
     this.cost += sign === 1 ? share.cost : -share.cost
-    if (share.durationMs !== null)
-      (this.durations[rangeOf(share.durationMs)] as number) += sign * share.requests
+    if (share.durationMs === null) return
+    let range = 0
+    while (range < DURATION_ENDS.length && share.durationMs > (DURATION_ENDS[range] as number)) range++
+    ;(this.durations[range] as number) += sign * share.requests
   }
 
   get isEmpty(): boolean {
@@ -114,12 +116,6 @@ export class UsageSums {
 /** Rounds a count: lines report what they like. */
 function whole(count: number): number {
   return Number.isFinite(count) ? Math.round(count) : 0
-}
-
-function rangeOf(ms: number): number {
-  let range = 0
-  while (range < DURATION_ENDS.length && ms > (DURATION_ENDS[range] as number)) range++
-  return range
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type Principal, readTags } from '../../core/call/index.ts'
-import { compileAllowList, hashSecret } from '../../core/catalog/index.ts'
+import { compileAllowList, hashSecret, NO_TAGS } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import {
   aFunction,
@@ -113,10 +113,14 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
   /** Writes the principal even if the key is refused, for the call log. */
   function admit(call: Call, { headers }: Request, record: KeyRecord | undefined): GatewayError | undefined {
     const key = record && resolve(record)
-    if (key) call.principal = key.principal
+    if (key) {
+      call.principal = key.principal
+      call.tags = key.principal.tags ?? NO_TAGS
+    }
     const refusal = refusalOf(call, record, call.startedAt)
     if (refusal) return refusal
-    readTags(call, headers['x-gateway-tags'])
+    const tags = headers['x-gateway-tags']
+    if (tags !== undefined) readTags(call, tags)
     if (key && onUse && call.startedAt - key.notedAt >= NOTED_EVERY_MS) {
       key.notedAt = call.startedAt
       onUse(key.principal.keyId, call.startedAt)

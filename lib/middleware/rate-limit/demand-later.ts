@@ -17,8 +17,8 @@ export async function demandLater(plan: DemandPlan, req: Request, call: Call): P
     countsTokens ||= tpm !== null && tpm !== undefined
     levels.push({ subjects, level: { name: level.name, by: () => name, rpm, tpm, concurrency } })
   }
-  const tokens = countsTokens ? await plan.tokens(req, call) : 0
-  return demandOf({ ...plan, levels, tokens: () => tokens }, req, call)
+  const counted = countsTokens && plan.tokens ? await plan.tokens(req, call) : 0
+  return demandOf({ ...plan, levels, tokens: plan.tokens && (() => counted) }, req, call)
 }
 
 function limitFor(limit: OfRequest<LimitValue>, req: Request, call: Call): LimitValue | Promise<LimitValue> {

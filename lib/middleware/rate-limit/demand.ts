@@ -31,13 +31,9 @@ export function planned(level: LimitLevel): PlannedLevel {
 /** The settings that all demands of one middleware share. */
 export interface DemandPlan {
   readonly levels: readonly PlannedLevel[]
-  readonly tokens: (req: Request, call: Call) => number | Promise<number>
+  /** Undefined: those that `readRequest` has estimated. */
+  readonly tokens: ((req: Request, call: Call) => number | Promise<number>) | undefined
   readonly windowMs: number
-}
-
-/** The tokens of a request that `readRequest` has read. */
-export function estimatedTokens(_req: Request, call: Call): number {
-  return call.request?.estimatedInputTokens ?? 0
 }
 
 const NO_SLOTS: readonly Limit[] = []
@@ -79,7 +75,7 @@ export function demandOf(plan: DemandPlan, req: Request, call: Call): Demand | u
     if (tpm === AWAITED) return LATER
     if (tpm !== undefined) {
       if (tokens === undefined) {
-        const told = plan.tokens(req, call)
+        const told = plan.tokens ? plan.tokens(req, call) : (call.request?.estimatedInputTokens ?? 0)
         if (typeof told !== 'number' && isPromise(told)) return LATER
         tokens = Number.isSafeInteger(told) && told >= 0 ? told : whole(told)
       }

@@ -13,7 +13,7 @@ import {
   oneOf,
   required,
 } from '../../core/options/index.ts'
-import { type DemandPlan, estimatedTokens, planned } from './demand.ts'
+import { type DemandPlan, planned } from './demand.ts'
 import { ipSubject } from './ip-subject.ts'
 import type { HeaderStyle } from './limit-headers.ts'
 import { accountLevel, keyLevel, type LimitLevel } from './limit-levels.ts'
@@ -83,7 +83,7 @@ const LEVEL_RULES: OptionRules<LimitLevel> = {
 /** @throws TypeError when an option is unusable. */
 export function planOf(options: RateLimitOptions): DemandPlan {
   checkOptions('rateLimit', options, RULES)
-  const { levels = [keyLevel, accountLevel], windowMs = MAX_WAIT_MS, tokens = estimatedTokens } = options
+  const { levels = [keyLevel, accountLevel], windowMs = MAX_WAIT_MS, tokens } = options
   for (const [i, level] of levels.entries()) checkLevel(level, `rateLimit: "levels[${i}]"`)
   if (new Set(levels.map(({ name }) => name)).size < levels.length)
     throw new TypeError(

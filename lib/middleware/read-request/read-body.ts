@@ -208,6 +208,14 @@ function bytesOf(parsed: unknown): Buffer | undefined {
   }
 }
 
+/** Waits until a large body may be read. */
+function parseInTurn(raw: Buffer, form: string | undefined, call: Call, receive: BodyReceiver): void {
+  takeTurn(call.principal?.accountId, () => {
+    if (call.left) receive(call.refuse('client_closed_request'))
+    else parse(raw, form, call, receive, true)
+  })
+}
+
 /**
  * @param form the content type of a form; undefined for JSON.
  * @param inTurn whether a large body may be read now.
@@ -220,15 +228,13 @@ function parse(
   inTurn = false,
 ): void {
   if (raw && raw.length > MAX_BYTES_AT_ONCE && !inTurn) {
-    takeTurn(call.principal?.accountId, () => {
-      if (call.left) receive(call.refuse('client_closed_request'))
-      else parse(raw, form, call, receive, true)
-    })
-  } else if (form !== undefined) parseForm(form, raw, call, receive)
-  else parseObject(raw, call, receive)
-}
-
-function parseObject(raw: Buffer | undefined, call: Call, receive: BodyReceiver): void {
+    parseInTurn(raw, form, call, receive)
+    return
+  }
+  if (form !== undefined) {
+    parseForm(form, raw, call, receive)
+    return
+  }
   let json: unknown
   try {
     if (!raw?.length) throw new JsonFault('The request has no body; a JSON object is needed.')

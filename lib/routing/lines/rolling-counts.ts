@@ -5,7 +5,6 @@ export class RollingCounts {
   readonly #marked: number[]
   /** The number of the current bucket since the start of the clock. */
   #span = 0
-  #at = 0
   #unmarkedAt = -Infinity
 
   /** The window consists of `buckets` spans of `bucketMs` milliseconds, the current one included. */
@@ -17,10 +16,13 @@ export class RollingCounts {
 
   /** @param marked how many of the events are marked. */
   count(all: number, marked: number): void {
-    const bucket = this.#now()
+    const now = performance.now()
+    const span = Math.floor(now / this.#bucketMs)
+    if (span !== this.#span) this.#moveTo(span)
+    const bucket = span % this.#all.length
     this.#all[bucket] = (this.#all[bucket] as number) + all
     this.#marked[bucket] = (this.#marked[bucket] as number) + marked
-    if (all > marked) this.#unmarkedAt = this.#at
+    if (all > marked) this.#unmarkedAt = now
   }
 
   /** When an event that is not marked was last counted, on the monotonic clock. */
@@ -29,13 +31,14 @@ export class RollingCounts {
   }
 
   get totals(): { readonly all: number; readonly marked: number } {
-    this.#now()
+    this.#moveTo(Math.floor(performance.now() / this.#bucketMs))
     return { all: sum(this.#all), marked: sum(this.#marked) }
   }
 
   /** The marked events of the current span. */
   get markedNow(): number {
-    return this.#marked[this.#now()] as number
+    this.#moveTo(Math.floor(performance.now() / this.#bucketMs))
+    return this.#marked[this.#span % this.#marked.length] as number
   }
 
   clear(): void {
@@ -43,19 +46,15 @@ export class RollingCounts {
     this.#marked.fill(0)
   }
 
-  /** Clears the buckets that have left the window, and returns the index of the current one. */
-  #now(): number {
-    this.#at = performance.now()
-    const span = Math.floor(this.#at / this.#bucketMs)
+  /** Makes a span the current one, and clears the buckets that have left the window. */
+  #moveTo(span: number): void {
     const buckets = this.#all.length
-    if (span === this.#span) return span % buckets
     const passed = Math.min(buckets, span - this.#span)
     for (let i = 0; i < passed; i++) {
       this.#all[(span - i) % buckets] = 0
       this.#marked[(span - i) % buckets] = 0
     }
     this.#span = span
-    return span % buckets
   }
 }
 

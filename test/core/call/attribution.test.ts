@@ -16,9 +16,9 @@ function attributed(protocol: string, json: object, header?: string, own?: Tags)
     principal: own ? { tags: own } : null,
     protocol: { name: protocol },
     user: null as string | null,
-    tags: null as Tags | null,
+    tags: own ?? NO_TAGS,
   }
-  readTags(call, header)
+  if (header !== undefined) readTags(call, header)
   readAttribution(call, json as Record<string, unknown>)
   return { user: call.user, tags: { ...call.tags } }
 }

@@ -90,7 +90,13 @@ class ChoicesReading implements AnswerReading {
       const choice = choices[i]
       // An upstream can send anything.
       if (typeof choice !== 'object' || choice === null) continue
-      substance = weightier(substance, choice, form)
+      // A refusal wins over output, output over filtered output.
+      const output = form.output(choice)
+      if (isText(output.refusal)) substance = 'refusal'
+      else if (substance !== 'refusal') {
+        if (hasOutput(output)) substance = 'output'
+        else if (substance === 'empty' && isModerated(choice.finish_reason)) substance = 'filtered'
+      }
       // The answer broke off behind the upstream.
       if (choice.finish_reason === 'error') this.error ??= choice.error ?? {}
     }
@@ -118,15 +124,6 @@ class ChoicesReading implements AnswerReading {
     }
     return tokens
   }
-}
-
-/** Combines the substance so far with one more choice: a refusal wins over output, output over filtered output. */
-function weightier(before: Substance, choice: ChatChoice, form: ChoiceForm): Substance {
-  if (before === 'refusal') return before
-  const output = form.output(choice)
-  if (isText(output.refusal)) return 'refusal'
-  if (before === 'output' || hasOutput(output)) return 'output'
-  return isModerated(choice.finish_reason) ? 'filtered' : before
 }
 
 const NO_DETAILS: JsonObject = {}

@@ -27,8 +27,7 @@ export function usageOfAnswer(
 ): Usage {
   const { price } = terms
   const { priceUnit } = request.operation
-  const estimate = (): number => reading.estimateOutput()
-  const reported = believed(request, terms, reading.usage, estimate)
+  const reported = believed(request, terms, reading.usage, reading)
   let usage: Usage
   if (priceUnit === 'images' && price.perImage > 0n) usage = usageOfPieces(request, reported)
   else if (priceUnit === 'searches' && price.perSearchUnit > 0n)
@@ -37,7 +36,7 @@ export function usageOfAnswer(
     const { outputTokens } = reported
     const isCounted = outputTokens !== undefined
     const audio = isCounted ? reported.audioOutputTokens : reading.estimateAudio?.()
-    usage = usageOf(request, reported, isCounted ? outputTokens : estimate(), isCounted, audio)
+    usage = usageOf(request, reported, isCounted ? outputTokens : reading.estimateOutput(), isCounted, audio)
     if (priceUnit !== 'tokens') usage = { ...usage, ...piecesOf(reported) }
   }
   return reported === reading.usage ? usage : bounded(usage, reading.usage)
@@ -69,7 +68,7 @@ function piecesOf({ images, searchUnits }: ReportedUsage): Pick<Usage, 'images' 
 export function usageOfStream(request: CallRequest, reader: StreamReader, terms: LineTerms): Usage {
   if (request.operation.priceUnit === 'images') return usageOfImages(request, reader, terms)
   const { whole, usage, estimatedOutput, unreportedOutput, estimatedAudio = 0 } = reader
-  const reported = believed(request, terms, usage, () => estimatedOutput)
+  const reported = believed(request, terms, usage, { estimateOutput: () => estimatedOutput })
   const { outputTokens, audioOutputTokens = 0 } = reported
   const counted = outputTokens === undefined ? estimatedOutput : outputTokens + unreportedOutput
   const output = whole ? counted : Math.max(counted, estimatedOutput)
@@ -89,11 +88,12 @@ function usageOfImages(request: CallRequest, reader: StreamReader, terms: LineTe
 /** @param outputMeasured whether `outputTokens` is what the upstream reported. */
 function usageOf(
   { estimatedInputTokens }: CallRequest,
-  { inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, ...parts }: ReportedUsage,
+  reported: ReportedUsage,
   outputTokens: number,
   outputMeasured: boolean,
   audioOutput = 0,
 ): Usage {
+  const { inputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 } = reported
   const input = inputTokens ?? Math.max(estimatedInputTokens, cachedInputTokens + cacheWriteTokens)
   // Cached tokens are part of the input.
   const cached = Math.min(cachedInputTokens, input)
@@ -105,7 +105,11 @@ function usageOf(
     outputTokens,
     source: outputMeasured && inputTokens !== undefined ? 'measured' : 'estimated',
   }
-  const { cacheWrite1hTokens: anHour = 0, audioInputTokens: heard = 0, reasoningTokens: reasoned = 0 } = parts
+  const {
+    cacheWrite1hTokens: anHour = 0,
+    audioInputTokens: heard = 0,
+    reasoningTokens: reasoned = 0,
+  } = reported
   if (anHour + heard + reasoned + audioOutput === 0) return usage
   return {
     ...usage,
@@ -120,13 +124,13 @@ function usageOf(
  * Returns the counts that are believed: input within the window, and no more output or pieces than were held for, or than
  * came. The report itself, if all of it is believed.
  *
- * @param estimate returns the estimated tokens of the output that came.
+ * @param came tells the estimated tokens of the output that came.
  */
 function believed(
   request: CallRequest,
   { contextWindow = UNKNOWN_WINDOW }: Pick<LineTerms, 'contextWindow'>,
   reported: ReportedUsage,
-  estimate: () => number,
+  came: Pick<AnswerReading, 'estimateOutput'>,
 ): ReportedUsage {
   const { inputTokens = 0, outputTokens = 0, images = 0, searchUnits = 0 } = reported
   const { cachedInputTokens = 0, cacheWriteTokens = 0 } = reported
@@ -135,7 +139,7 @@ function believed(
   const window = Math.max(tools > 0 ? TOOL_ROUNDS * contextWindow : contextWindow, held)
   const mostOutput = heldOutput(request)
   const isInputBelieved = Math.max(inputTokens, cachedInputTokens + cacheWriteTokens) <= window
-  const isOutputBelieved = outputTokens <= mostOutput || outputTokens <= estimate()
+  const isOutputBelieved = outputTokens <= mostOutput || outputTokens <= came.estimateOutput()
   const arePiecesBelieved = images <= units && searchUnits <= units
   if (isInputBelieved && isOutputBelieved && (arePiecesBelieved || units === 0)) return reported
   return {
@@ -145,7 +149,7 @@ function believed(
       cachedInputTokens: Math.min(cachedInputTokens, held),
       cacheWriteTokens: Math.min(cacheWriteTokens, held),
     }),
-    ...(!isOutputBelieved && { outputTokens: Math.max(mostOutput, estimate()) }),
+    ...(!isOutputBelieved && { outputTokens: Math.max(mostOutput, came.estimateOutput()) }),
     ...(!arePiecesBelieved && {
       images: reported.images && Math.min(images, units),
       searchUnits: reported.searchUnits && Math.min(searchUnits, units),
