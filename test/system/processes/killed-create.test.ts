@@ -26,7 +26,9 @@ interface Creator {
 }
 
 function startCreator(t: TestContext, url: string, line: string): Creator {
-  const child = spawn(process.execPath, [PROGRAM, url, line], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...process.execArgv, PROGRAM, url, line], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   t.after(() => child.kill('SIGKILL'))
   const said = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   return {

@@ -83,7 +83,9 @@ async function fill(url: string): Promise<void> {
 }
 
 function startCounter(t: TestContext, url: string) {
-  const child = spawn(process.execPath, [PROGRAM, url], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...process.execArgv, PROGRAM, url], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   t.after(() => child.kill('SIGKILL'))
   const said = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const exited = once(child, 'exit')

@@ -22,7 +22,9 @@ interface Started {
 }
 
 async function start(t: TestContext, task: 'seed' | 'write', url: string): Promise<Started> {
-  const child = spawn(process.execPath, [PROGRAM, task, url], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...process.execArgv, PROGRAM, task, url], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   t.after(() => child.kill('SIGKILL'))
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   assert.equal((await lines.next()).value, 'ready')

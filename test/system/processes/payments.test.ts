@@ -21,7 +21,9 @@ interface Bank {
 
 /** Starts a process, and notes each payment that it makes. */
 async function startBank(t: TestContext, store: string, paid: Map<string, string[]>): Promise<Bank> {
-  const child = spawn(process.execPath, [PROGRAM, store], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...process.execArgv, PROGRAM, store], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   t.after(() => child.kill('SIGKILL'))
   const url = await new Promise<string>((resolve) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
