@@ -19,12 +19,14 @@ interface Attributed {
 }
 
 /**
- * Adds the tags of the header `X-Gateway-Tags` to those of the key.
+ * Writes `call.tags`, unless somebody has: the key's own, and those of the header `X-Gateway-Tags`.
  *
  * @throws {GatewayError} `invalid_request` for a header that cannot be read.
  */
-export function readTags(call: Attributed, header: string | string[]): void {
-  call.tags = withHeader(call.principal?.tags ?? NO_TAGS, String(header))
+export function readTags(call: Attributed, header: string | string[] | undefined): void {
+  if (call.tags) return
+  const own = call.principal?.tags ?? NO_TAGS
+  call.tags = header === undefined ? own : withHeader(own, String(header))
 }
 
 /** Writes `call.user`, and adds the tags that an OpenAI-style body has as `metadata`. Comes after {@link readTags}. */

@@ -113,14 +113,13 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
   /** Writes the principal even if the key is refused, for the call log. */
   function admit(call: Call, { headers }: Request, record: KeyRecord | undefined): GatewayError | undefined {
     const key = record && resolve(record)
-    if (key) {
-      call.principal = key.principal
-      call.tags = key.principal.tags ?? NO_TAGS
-    }
+    if (key) call.principal = key.principal
     const refusal = refusalOf(call, record, call.startedAt)
     if (refusal) return refusal
     const tags = headers['x-gateway-tags']
-    if (tags !== undefined) readTags(call, tags)
+    // Most calls send none.
+    if (tags === undefined) call.tags ??= call.principal?.tags ?? NO_TAGS
+    else readTags(call, tags)
     if (key && onUse && call.startedAt - key.notedAt >= NOTED_EVERY_MS) {
       key.notedAt = call.startedAt
       onUse(key.principal.keyId, call.startedAt)

@@ -1,6 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, readTags } from '../../core/call/index.ts'
-import { type Line, NO_TAGS } from '../../core/catalog/index.ts'
+import type { Line } from '../../core/catalog/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { setNoStore } from '../../core/json-api/no-store.ts'
 import { checkOptions } from '../../core/options/index.ts'
@@ -58,9 +58,7 @@ export function forward(options: ForwardOptions): RequestHandler {
   async function run(call: Call, req: Request, res: Response): Promise<void> {
     const path = acceptedPath(req, methods)
     refuseKeyed(req)
-    call.tags ??= call.principal?.tags ?? NO_TAGS
-    const tags = req.headers['x-gateway-tags']
-    if (tags !== undefined) readTags(call, tags)
+    readTags(call, req.headers['x-gateway-tags'])
     if (modelId !== undefined) {
       call.model = modelId
       if (call.principal?.mayUseModel(modelId) === false) throw new GatewayError('model_not_allowed')

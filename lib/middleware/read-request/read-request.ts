@@ -1,13 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type RequestBody, readAttribution, readTags } from '../../core/call/index.ts'
-import {
-  type Catalog,
-  type Feature,
-  type Model,
-  NO_TAGS,
-  windowNeeded,
-  windowOn,
-} from '../../core/catalog/index.ts'
+import { type Catalog, type Feature, type Model, windowNeeded, windowOn } from '../../core/catalog/index.ts'
 import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
 import {
   ENDPOINT_BY_KIND,
@@ -55,10 +48,8 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       return
     }
     if (modelOf) call.model = modelOf(req).slice(0, 200)
-    call.tags ??= call.principal?.tags ?? NO_TAGS
-    const tags = req.headers['x-gateway-tags']
     try {
-      if (tags !== undefined) readTags(call, tags)
+      if (!call.tags) readTags(call, req.headers['x-gateway-tags'])
     } catch (refusal) {
       refuseWith(call, next)(refusal)
       return

@@ -1,24 +1,27 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import express from 'express'
+import express, { type RequestHandler } from 'express'
 import fc from 'fast-check'
 import request from 'supertest'
-import { type CallLogEntry, readAttribution, readTags } from '../../../lib/core/call/index.ts'
-import { NO_TAGS, type Tags } from '../../../lib/core/catalog/index.ts'
+import { type CallLogEntry, callOf, readAttribution, readTags } from '../../../lib/core/call/index.ts'
+import { NO_TAGS, type Tags, tagsOf } from '../../../lib/core/catalog/index.ts'
+import { loadConfig } from '../../../lib/core/config/index.ts'
 import { GatewayError } from '../../../lib/core/errors/index.ts'
+import { chatCompletions } from '../../../lib/core/operations/index.ts'
 import { authenticate, memoryKeyDirectory } from '../../../lib/middleware/authenticate/index.ts'
 import { beginCall } from '../../../lib/middleware/begin-call/index.ts'
 import { callLog } from '../../../lib/middleware/call-log/index.ts'
 import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
+import { readRequest } from '../../../lib/middleware/read-request/index.ts'
 
 function attributed(protocol: string, json: object, header?: string, own?: Tags) {
   const call = {
     principal: own ? { tags: own } : null,
     protocol: { name: protocol },
     user: null as string | null,
-    tags: own ?? NO_TAGS,
+    tags: null as Tags | null,
   }
-  if (header !== undefined) readTags(call, header)
+  readTags(call, header)
   readAttribution(call, json as Record<string, unknown>)
   return { user: call.user, tags: { ...call.tags } }
 }
@@ -172,4 +175,51 @@ it('a key with tags keeps them, a malformed header is refused before the handler
     entries.map(({ tags }) => ({ ...tags })),
     [{ env: 'prod', team: 'search' }, { team: 'ads' }, {}],
   )
+})
+
+it('tags that the app has written before a key is checked or a body is read are kept, whatever a caller sends', async () => {
+  const { catalog, keys: listed } = loadConfig({
+    accounts: [{ id: 'acme' }],
+    keys: [{ id: 'k1', account: 'acme', secret: 'sk-1', tags: { team: 'search' } }],
+    models: [{ id: 'm', kind: 'chat' }],
+    lines: [
+      {
+        id: 'line',
+        provider: 'openai',
+        protocol: 'openai',
+        baseUrl: 'https://api.example.com/v1',
+        apiKey: 'sk-up',
+        models: { m: 'm' },
+      },
+    ],
+  })
+  const keys = memoryKeyDirectory({ accounts: [{ id: 'acme' }], keys: listed })
+  const own: RequestHandler = (req, _res, next) => {
+    callOf(req).tags = tagsOf([['team', 'billing']])
+    next()
+  }
+  const answer: RequestHandler = (req, res) => void res.json(callOf(req).tags)
+  const read = readRequest({ catalog, operation: chatCompletions })
+  const app = express()
+    .use(beginCall())
+    .post('/before', own, authenticate({ keys }), read, answer)
+    .post('/between', authenticate({ keys }), own, read, answer)
+    .post('/never', authenticate({ keys }), read, answer)
+    .use(errorEnvelope())
+  const ask = async (path: string, header: object) => {
+    const asked = request(app)
+      .post(path)
+      .set({ authorization: 'Bearer sk-1', ...header })
+    const { body } = await asked.send({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }).expect(200)
+    return body
+  }
+  for (const header of [{}, { 'x-gateway-tags': 'team=ads,env=prod' }]) {
+    assert.deepEqual(await ask('/before', header), { team: 'billing' })
+    assert.deepEqual(await ask('/between', header), { team: 'billing' })
+  }
+  assert.deepEqual(await ask('/never', {}), { team: 'search' })
+  assert.deepEqual(await ask('/never', { 'x-gateway-tags': 'team=ads,env=prod' }), {
+    env: 'prod',
+    team: 'search',
+  })
 })
