@@ -1,4 +1,4 @@
-import type { LeaseChange } from './ledger.ts'
+import type { LeaseChange, Settlement } from './ledger.ts'
 import type { WalletId } from './wallet.ts'
 
 /** The largest amount, positive or negative: every ledger stores amounts in 64 bits. */
@@ -15,7 +15,13 @@ export function assertChange({ lease, seq, change }: LeaseChange): void {
   if (!(Number.isSafeInteger(seq) && seq >= 1))
     throw new RangeError(`lease "${lease}": seq must be at least 1`)
   const amounts = change.kind === 'take' ? [change.need, change.want] : [change.amount]
-  for (const amount of amounts) if (!isAmount(amount)) throw notAnAmount(amount, `lease "${lease}"`)
+  for (const amount of amounts) assertAmount(amount, `lease "${lease}"`)
+}
+
+/** @throws RangeError if an amount of the settlement is not valid. */
+export function assertSettlement({ requestId, amount, draws }: Settlement): void {
+  assertAmount(amount, requestId)
+  for (const draw of draws) assertAmount(draw.amount, requestId)
 }
 
 /**
@@ -26,14 +32,10 @@ export function assertLimit(wallet: WalletId, { quota }: { readonly quota?: bigi
   if (quota === undefined) return
   if (wallet.startsWith('account:'))
     throw new TypeError(`wallet "${wallet}": an account's funds change by deposits`)
-  if (!isAmount(quota)) throw notAnAmount(quota, `wallet "${wallet}"`)
+  assertAmount(quota, `wallet "${wallet}"`)
 }
 
-function isAmount(amount: bigint): boolean {
-  return amount >= 0n && amount <= MAX_AMOUNT
-}
-
-/** Returns the error for what is no amount. */
-export function notAnAmount(amount: bigint, what: string): RangeError {
-  return new RangeError(`${what}: an amount must be from 0 to ${MAX_AMOUNT} nano-units, and is ${amount}`)
+function assertAmount(amount: bigint, what: string): void {
+  if (amount >= 0n && amount <= MAX_AMOUNT) return
+  throw new RangeError(`${what}: an amount must be from 0 to ${MAX_AMOUNT} nano-units, and is ${amount}`)
 }

@@ -1,5 +1,4 @@
 import type { CallLogEntry } from '../core/call/index.ts'
-import { MAX_AMOUNT, notAnAmount } from './amounts.ts'
 import type { LeaseRecord, WalletFigures } from './lease.ts'
 import type { Draw, SettledClaim, Settlement, SettlementResult } from './ledger.ts'
 import type { Spender, WalletId } from './wallet.ts'
@@ -54,15 +53,6 @@ export interface SettlementRecords {
   freeClaim(claim: SettledClaim): void
   /** Writes a log entry. It replaces an earlier one, because the last settlement has the final result of the call. */
   log(entry: CallLogEntry): void
-}
-
-/** @throws RangeError if an amount of the settlement is not valid. */
-export function assertSettlement({ requestId, amount, draws }: Settlement): void {
-  if (!(amount >= 0n && amount <= MAX_AMOUNT)) throw notAnAmount(amount, requestId)
-  for (let i = 0; i < draws.length; i++) {
-    const { amount: drawn } = draws[i] as Draw
-    if (!(drawn >= 0n && drawn <= MAX_AMOUNT)) throw notAnAmount(drawn, requestId)
-  }
 }
 
 /** Settles one call: writes its charge, or undoes it. */

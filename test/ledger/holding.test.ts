@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { assertChange, assertFigure, assertLimit, MAX_AMOUNT } from '../../lib/ledger/amounts.ts'
+import {
+  assertChange,
+  assertFigure,
+  assertLimit,
+  assertSettlement,
+  MAX_AMOUNT,
+} from '../../lib/ledger/amounts.ts'
 import { closeHold, type HoldWallets, judgeHold } from '../../lib/ledger/hold.ts'
 import { MemoryLedger } from '../../lib/ledger/index.ts'
 import type { WalletFigures } from '../../lib/ledger/lease.ts'
-import { assertSettlement } from '../../lib/ledger/settlement.ts'
 import { charge, give, take } from '../contracts/ledger-money.ts'
 
 const wallet = (figures: Partial<WalletFigures> = {}): WalletFigures => {

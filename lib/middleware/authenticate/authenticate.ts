@@ -117,7 +117,7 @@ export function authenticate(options: AuthenticateOptions): RequestHandler {
     const refusal = refusalOf(call, record, call.startedAt)
     if (refusal) return refusal
     const tags = headers['x-gateway-tags']
-    // Most calls send none.
+    // Most calls send none, so that there is nothing to read.
     if (tags === undefined) call.tags ??= call.principal?.tags ?? NO_TAGS
     else readTags(call, tags)
     if (key && onUse && call.startedAt - key.notedAt >= NOTED_EVERY_MS) {

@@ -208,7 +208,7 @@ function bytesOf(parsed: unknown): Buffer | undefined {
   }
 }
 
-/** Waits until a large body may be read. */
+/** Parses a large body in its turn. It is a function of its own, because its closure would take memory for each small body. */
 function parseInTurn(raw: Buffer, form: string | undefined, call: Call, receive: BodyReceiver): void {
   takeTurn(call.principal?.accountId, () => {
     if (call.left) receive(call.refuse('client_closed_request'))

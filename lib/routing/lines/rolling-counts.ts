@@ -17,9 +17,8 @@ export class RollingCounts {
   /** @param marked how many of the events are marked. */
   count(all: number, marked: number): void {
     const now = performance.now()
-    const span = Math.floor(now / this.#bucketMs)
-    if (span !== this.#span) this.#moveTo(span)
-    const bucket = span % this.#all.length
+    if (now >= (this.#span + 1) * this.#bucketMs) this.#moveTo(now)
+    const bucket = this.#span % this.#all.length
     this.#all[bucket] = (this.#all[bucket] as number) + all
     this.#marked[bucket] = (this.#marked[bucket] as number) + marked
     if (all > marked) this.#unmarkedAt = now
@@ -31,13 +30,13 @@ export class RollingCounts {
   }
 
   get totals(): { readonly all: number; readonly marked: number } {
-    this.#moveTo(Math.floor(performance.now() / this.#bucketMs))
+    this.#moveTo(performance.now())
     return { all: sum(this.#all), marked: sum(this.#marked) }
   }
 
   /** The marked events of the current span. */
   get markedNow(): number {
-    this.#moveTo(Math.floor(performance.now() / this.#bucketMs))
+    this.#moveTo(performance.now())
     return this.#marked[this.#span % this.#marked.length] as number
   }
 
@@ -46,8 +45,9 @@ export class RollingCounts {
     this.#marked.fill(0)
   }
 
-  /** Makes a span the current one, and clears the buckets that have left the window. */
-  #moveTo(span: number): void {
+  /** Makes the span of a time the current one, and clears the buckets that have left the window. */
+  #moveTo(now: number): void {
+    const span = Math.floor(now / this.#bucketMs)
     const buckets = this.#all.length
     const passed = Math.min(buckets, span - this.#span)
     for (let i = 0; i < passed; i++) {

@@ -1,5 +1,5 @@
 import { checkOptions } from '../../../core/options/index.ts'
-import { assertChange, assertFigure, assertLimit } from '../../../ledger/amounts.ts'
+import { assertChange, assertFigure, assertLimit, assertSettlement } from '../../../ledger/amounts.ts'
 import { budgetOfWallet } from '../../../ledger/budgets/budget.ts'
 import type {
   DepositResult,
@@ -14,7 +14,6 @@ import type {
   WalletId,
   WalletStatement,
 } from '../../../ledger/index.ts'
-import { assertSettlement } from '../../../ledger/settlement.ts'
 import { aDatabase, checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
 import { connectionsOf } from '../driver/postgres/postgres-pool.ts'
