@@ -41,6 +41,8 @@ describe('what a key brings with it', () => {
       tags: { team: 'a' },
     })
     assert.equal(plain.tags, undefined)
+    const told = rich.calls.map(({ tags }) => tags && { ...tags })
+    assert.deepEqual(told, [{ team: 'a' }, {}], 'the tags of a call without any of its caller')
     assert.deepEqual(['chat-small', 'chat-large'].map(mayUseModel), [true, false])
     assert.deepEqual(plain.keyLimits, { rpm: null, tpm: null })
     assert.deepEqual(plain.accountLimits, { rpm: null, tpm: null, concurrency: null })
