@@ -88,6 +88,48 @@ describe('a circuit that one account alone has opened', () => {
   })
 })
 
+describe('the failure of an answer that had begun', () => {
+  it('counts for nothing where the circuit has opened and closed since', (t) => {
+    const { circuit, enter, fails, succeeds, pass } = circuitOn(t, { ...SETTINGS, minimumCalls: 1 })
+    const early = enter('x')
+    fails('y')
+    pass(1000)
+    succeeds('y')
+    circuit.failLate(early, 'x')
+    assert.deepEqual([circuit.state, circuit.failures], ['closed', undefined])
+  })
+
+  it('opens a circuit for all that another account alone has opened', (t) => {
+    const { circuit, enter, fails, admitted } = circuitOn(t)
+    const early = enter('y')
+    fails('x', 3)
+    circuit.failLate(early, 'y')
+    assert.equal(admitted(), '')
+  })
+
+  it('changes nothing where it was the probe, and the circuit has opened since', (t) => {
+    const { circuit, enter, fails, pass, admitted } = circuitOn(t)
+    fails('x', 2)
+    fails('y')
+    pass(1000)
+    const probe = enter('y')
+    circuit.succeed(probe)
+    fails('x', 3)
+    circuit.failLate(probe, 'y')
+    assert.equal(admitted(), 'yz')
+  })
+})
+
+describe('a circuit that is of no use any more', () => {
+  it('stays as it was, so that a running call gets no more of a line that is removed', (t) => {
+    const { circuit, fails, pass, admitted } = circuitOn(t)
+    fails('x', 3)
+    circuit.close()
+    pass(1000)
+    assert.deepEqual([circuit.state, admitted()], ['open', 'yz'])
+  })
+})
+
 describe('a circuit whose time is over', () => {
   for (const inTime of [false, true]) {
     it(`lets a probe through although its timer is late, and is half open once (${inTime ? 'which fires then' : 'which does not fire'})`, (t) => {
