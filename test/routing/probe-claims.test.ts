@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it, mock } from 'node:test'
+import { after, before, beforeEach, describe, it, mock, type TestContext } from 'node:test'
+import { Circuit } from '../../lib/routing/lines/circuit.ts'
 import { ProbeClaims } from '../../lib/routing/lines/probe-claims.ts'
+import { SharedCircuit } from '../../lib/routing/lines/shared-circuit.ts'
 
 const ID = 'probe holder l'
 
@@ -65,4 +67,59 @@ describe('the turn to probe a line', () => {
       claims.read(new Map([['probe others l', { value: 'them', leftMs: 500 }]]))
       assert.deepEqual([claims.mayProbe, claims.ask()], [!busy, busy], 'that of another circuit')
     })
+})
+
+describe('a process whose calls wait for their turn to probe', () => {
+  /** An open circuit on a clock that the test sets, and whether each telling of the others was urgent. */
+  function openCircuit(t: TestContext) {
+    let now = 10_000
+    t.mock.method(performance, 'now', () => now)
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const settings = { errorPercent: 50, minimumCalls: 2, windowMs: 10_000, resetMs: 1000 }
+    const circuit = new Circuit(settings)
+    t.after(() => circuit.close())
+    const told: boolean[] = []
+    const tell = (_shared: unknown, isUrgent: boolean) => void told.push(isUrgent)
+    const shared = new SharedCircuit('l', circuit, settings, { id: 'us', isAlone: false, tell, forget() {} })
+    for (const account of ['x', 'y']) circuit.fail(circuit.enter(account), account)
+    told.length = 0
+    return {
+      ...{ circuit, told, shared },
+      pass(ms: number): void {
+        now += ms
+      },
+      refuses(account: string, times: number): void {
+        for (let i = 0; i < times; i++) assert.equal(circuit.admits(account), false)
+      },
+      /** Learns whose turn it is. */
+      reads(...turns: [id: string, process: string][]): void {
+        shared.read(new Map(turns.map(([id, value]) => [id, { value, leftMs: 500 }])))
+        told.length = 0
+      },
+    }
+  }
+
+  for (const whose of ['holder', 'others'] as const)
+    it(`asks for it at once when nobody has it any more; it is that of the ${whose}`, (t) => {
+      const { circuit, told, shared, pass, refuses, reads } = openCircuit(t)
+      const id = `probe ${whose} l`
+      pass(1000)
+      if (whose === 'others') circuit.fail(circuit.enter('x'), 'x')
+      reads([id, 'them'])
+      refuses('y', 2)
+      assert.deepEqual(told, [], 'the others have nothing to learn')
+      reads()
+      refuses('y', 1)
+      assert.deepEqual(told, [true])
+      const asked = shared.notes().filter((note) => note.id === id)
+      assert.deepEqual(asked, [{ id, value: 'us', lifeMs: 1000, when: 'free' }])
+      reads([id, 'us'])
+      assert.equal(circuit.admits('y'), true)
+    })
+
+  it('does not ask before a probe may pass', (t) => {
+    const { told, refuses } = openCircuit(t)
+    refuses('x', 3)
+    assert.deepEqual(told, [])
+  })
 })

@@ -172,17 +172,34 @@ describe('a circuit of several processes', () => {
     assert.deepEqual([one.admits(), other.admits()], ['xy', 'xy'])
   })
 
-  it('that one process closes while another finds it ill again is open for whom it failed', async (t) => {
+  for (const first of ['which finds it ill', 'which closes it'])
+    it(`that one process closes while another finds it ill again is open for whom it failed; the one tells first ${first}`, async (t) => {
+      const [one, other] = processes(t)
+      one.fails('x', 2)
+      one.fails('y', 2)
+      await exchangeAll(one, other)
+      await sleep(RESET_MS + 50)
+      const [good, bad] = [one.enter('x'), other.enter('y')]
+      one.circuit.succeed(good)
+      other.circuit.fail(bad, 'y')
+      await exchangeAll(...(first === 'which closes it' ? [one, other] : [other, one]))
+      assert.deepEqual([one.admits(), other.admits()], ['x', 'x'])
+    })
+
+  it('that several find ill again at once is open for all, and a probe that still runs does not close it', async (t) => {
     const [one, other] = processes(t)
     one.fails('x', 2)
     one.fails('y', 2)
     await exchangeAll(one, other)
     await sleep(RESET_MS + 50)
-    const [good, bad] = [one.enter('x'), other.enter('y')]
-    one.circuit.succeed(good)
-    other.circuit.fail(bad, 'y')
+    const [bad, alsoBad] = [one.enter('x'), other.enter('y')]
+    one.circuit.fail(bad, 'x')
+    other.circuit.fail(alsoBad, 'y')
+    const running = one.enter('z')
     await exchangeAll(other, one)
-    assert.deepEqual([one.admits(), other.admits()], ['x', 'x'])
+    assert.deepEqual([one.admits(), other.admits()], ['', ''])
+    one.circuit.succeed(running)
+    assert.equal(one.circuit.state, 'open')
   })
 
   it('goes by what a process finds itself while the store is away', async (t) => {
