@@ -5,6 +5,7 @@ import { BrokenRecord } from '../../../lib/core/store-guard/index.ts'
 import { openDatabase, SqlIdempotencyStore } from '../../../lib/stores/sql/index.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
+import { untilAsync } from '../../support/until.ts'
 import { postgresUrl } from './postgres-database.ts'
 import { open } from './temporary-database.ts'
 
@@ -72,5 +73,30 @@ describe('records of keys that somebody has locked', { skip: WITHOUT_POSTGRES },
       await bad
       assert.ok(performance.now() - began < 1000, 'none has waited for the lock')
     })
+  })
+
+  it('are waited for by the call that has them already, and at the very end of their time', async (t) => {
+    const url = await postgresUrl()
+    const operator = await open(t, url)
+    const db = await openDatabase(url, { logger: recordingLogger(), poolSize: 2, lockTimeoutMs: 10_000 })
+    t.after(() => db.destroy())
+    const store = new SqlIdempotencyStore(db)
+    const [now, leaseUntil] = [Date.now(), Date.now() + 60_000]
+    const claim = (id: string, owner = 'first') =>
+      store.claim({ id, owner, fingerprint: 'f', now, leaseUntil })
+    for (const id of ['ours', 'run', 'old']) await claim(id)
+    assert.equal(await store.complete({ id: 'run', owner: 'first' }, leaseUntil), true)
+    await sql`update idempotency set expires_at = ${now} where id = 'old'`.execute(operator)
+
+    const claims = await operator.transaction().execute(async (trx) => {
+      await sql`select 1 from idempotency where id <> 'run' for update`.execute(trx)
+      // The first goes alone; the others wait for it, and are then one group.
+      const [alone, run, ...locked] = [claim('alone'), claim('run'), claim('ours'), claim('old', 'o')]
+      assert.deepEqual([await alone, (await run)?.state], [undefined, 'completed'])
+      const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      await untilAsync(async () => (await waiting.execute(operator)).rows.length === 2, 'both wait')
+      return locked
+    })
+    assert.deepEqual(await Promise.all(claims), [undefined, undefined])
   })
 })
