@@ -44,6 +44,13 @@ describe('a call that is charged', () => {
     }
   })
 
+  it('is charged what it costs where nothing was held', () => {
+    const { call, billed, log, used } = billedCall({ amount: 0n })
+    used()
+    billed.settle(ENDING)
+    assert.deepEqual([log, call.billing?.charged], [[`settle ${COST}`], COST])
+  })
+
   it('is charged what its own handler said, where that produced something', () => {
     const charged = (finish: 'completed' | 'interrupted' | 'failed' | 'refused', headersSent = false) => {
       const { call, billed, log, res, bills } = billedCall()
