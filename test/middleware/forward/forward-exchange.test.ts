@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { envelopeOf } from '../../support/answer-bodies.ts'
 import { bytesOf, byteUpstream } from '../../support/byte-upstream.ts'
 import { forwardGateway } from '../../support/forward-gateway.ts'
@@ -69,18 +70,24 @@ describe('a request that is passed on', () => {
 
   it('may ask for a range, and for what it does not have yet', async (t) => {
     const upstream = await byteUpstream(t, (req, res) => {
-      if (req.headers['if-none-match'] === '"1"') return void res.writeHead(304, { etag: '"1"' }).end()
+      const described = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+      if (req.headers['if-none-match'] === '"1"') {
+        res.writeHead(304, { ...described, etag: '"1"', 'content-length': FILE.length }).end()
+        return
+      }
       const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(req.headers.range ?? '') ?? []
       if (from === undefined) return void res.writeHead(200, { etag: '"1"' }).end(FILE)
       if (Number(from) > FILE.length) {
-        const headers = { 'content-range': `bytes */${FILE.length}`, 'content-type': 'application/json' }
-        return void res.writeHead(416, headers).end('{"error":{"message":"secret words"}}')
+        const headers = { ...described, 'content-range': `bytes */${FILE.length}` }
+        return void res.writeHead(416, headers).end(gzipSync('{"error":{"message":"secret words"}}'))
       }
       const part = FILE.subarray(Number(from), Number(to) + 1)
       const range = `bytes ${from}-${to}/${FILE.length}`
       res.writeHead(206, { 'content-range': range, 'accept-ranges': 'bytes' }).end(part)
     })
     const gateway = await forwardGateway(t, { lines: [upstream.url] })
+    const descriptionOf = ({ headers }: Response) =>
+      ['content-type', 'content-encoding', 'content-length'].map((name) => headers.get(name))
     const part = await gateway.ask('/v1/files/f1/content', { headers: { range: 'bytes=10-19' } })
     assert.equal(part.status, 206)
     assert.equal(part.headers.get('content-range'), 'bytes 10-19/100000')
@@ -90,11 +97,13 @@ describe('a request that is passed on', () => {
     const beyond = await gateway.ask('/v1/files/f1/content', { headers: { range: 'bytes=999999-9999999' } })
     assert.equal(beyond.status, 416)
     assert.equal(beyond.headers.get('content-range'), 'bytes */100000')
+    assert.deepEqual(descriptionOf(beyond), [null, null, '0'])
     assert.equal(await beyond.text(), '', "an upstream's words stay behind")
 
     const same = await gateway.ask('/v1/files/f1/content', { headers: { 'if-none-match': '"1"' } })
     assert.equal(same.status, 304)
     assert.equal(same.headers.get('etag'), '"1"')
+    assert.deepEqual(descriptionOf(same), [null, null, null])
     // The part was a success; the others gave nothing.
     assert.deepEqual(await gateway.books(), { spent: '0.01', charges: 1 })
   })
