@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { KeptThings } from '../../../lib/middleware/references/index.ts'
-import { byteUpstream } from '../../support/byte-upstream.ts'
+import { bytesOf, byteUpstream } from '../../support/byte-upstream.ts'
 import { forwardGateway } from '../../support/forward-gateway.ts'
 import { CHATS, MESSAGES, NOT_OWN, RESPONSES, storeOf, twoUpstreams } from '../../support/reference-rows.ts'
 import { answerJson } from '../../support/scripted-upstream.ts'
@@ -59,6 +59,22 @@ describe('what the JSON of a forwarded request may name', () => {
     assert.equal(one.requests.length + two.requests.length, 0)
     const own = await send('{}', 'application/json', '/v1/odd/thing?metadata[file_id]=mine&limit=2;order=asc')
     assert.equal(own.status, 200)
+  })
+
+  it('is nothing in a text that does not begin as JSON, which passes as it is', async (t) => {
+    const received: string[] = []
+    const upstream = await byteUpstream(t, async (req, res) => {
+      received.push(String(await bytesOf(req)))
+      res.end()
+    })
+    const kept = new KeptThings({ store: await storeOf([]) })
+    const rules = [{ path: '/v1/odd/*rest', lines: ['line-0'] }]
+    const gateway = await forwardGateway(t, { lines: [upstream.url], rules, kept })
+    const text = 'a text: {"file_id":"foreign"}'
+    const headers = { 'content-type': 'text/plain' }
+    const passed = await gateway.ask('/v1/odd/thing', { method: 'POST', body: text, headers })
+    assert.equal(passed.status, 200)
+    assert.deepEqual(received, [text])
   })
 
   it('is nothing in a form, wherever the field stands', async (t) => {
