@@ -2,10 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { WalletsHeldUp } from '../../lib/ledger/held-up.ts'
 import { MemoryLedger } from '../../lib/ledger/index.ts'
+import { LeaseChanges } from '../../lib/ledger/pool/lease-changes.ts'
+import type { LedgerHealth } from '../../lib/ledger/pool/ledger-health.ts'
 import { Reservation } from '../../lib/ledger/pool/reservation.ts'
+import type { WalletLease } from '../../lib/ledger/pool/wallet-lease.ts'
 import { units } from './faulty-ledger.ts'
 import { PoolProcess } from './pool-process.ts'
-import { turns } from './virtual-clock.ts'
+import { turns, VirtualClock } from './virtual-clock.ts'
 
 /** A process whose ledger cannot have the rows of some accounts while they are locked. */
 function world({ own = false, accounts = ['acme', 'busy', 'calm'] } = {}) {
@@ -97,6 +100,46 @@ describe('a wallet whose rows are locked', () => {
     assert.deepEqual(new Set(Object.values(answers)), new Set(['admitted']))
     assert.equal(new Set(asked.flat()).size, accounts.length)
     assert.ok(Math.max(...asked.map(({ length }) => length)) <= 200)
+  })
+
+  it('that got its answer with others meanwhile is left alone, and not kept from them later', async () => {
+    const clock = new VirtualClock()
+    const asked: number[] = []
+    let isLocked = true
+    let due = true
+    const wallet = {
+      wallet: 'account:acme',
+      nextChange: () => (due ? {} : undefined),
+      answered: () => {
+        due = false
+      },
+      admissions: { serve() {} },
+    } as unknown as WalletLease
+    const changes = new LeaseChanges({
+      owner: 'us',
+      clock,
+      times: { admissionMs: 1000 },
+      health: { late() {}, answered() {}, failed() {} } as unknown as LedgerHealth,
+      ledger: {
+        async change(_owner, { length }) {
+          asked.push(length)
+          if (!isLocked) return Array(length).fill({})
+          isLocked = false
+          // It is asked for again before it is known to be locked.
+          changes.ask(wallet)
+          throw new WalletsHeldUp(new Set([wallet.wallet]), { own: false })
+        },
+      },
+    })
+    changes.ask(wallet)
+    await turns(20)
+    assert.deepEqual(asked, [1, 1])
+    await clock.advance(400)
+    assert.deepEqual(asked, [1, 1], 'nothing is due')
+    due = true
+    changes.ask(wallet)
+    await turns(20)
+    assert.deepEqual(asked, [1, 1, 1])
   })
 
   it('has its calls refused after a while, and is asked for no more than now and then', async () => {
