@@ -37,8 +37,7 @@ export function jsonLog(level: string): Logger {
   const logAt = (name: keyof Logger): Logger[typeof name] => {
     const severity = LEVELS[name] as number
     if (severity < least) return () => {}
-    const begin = `{"level":${severity},"time":`
-    return (fields, message) => write(begin, fields, message, name !== 'info')
+    return write.bind(null, `{"level":${severity},"time":`, name !== 'info')
   }
   return { info: logAt('info'), warn: logAt('warn'), error: logAt('error') }
 }
@@ -74,7 +73,7 @@ export function accessLog(logger: Logger): (call: Call) => void {
  * Returns a function that writes a line to the standard output, at once or with the lines that follow it. Lines that
  * wait when the process exits are written then.
  */
-function gatheredOutput(): (begin: string, fields: object, message: string, atOnce: boolean) => void {
+function gatheredOutput(): (begin: string, atOnce: boolean, fields: object, message: string) => void {
   const output = new sonicBoom.SonicBoom({ fd: 1, contentMode: 'buffer' })
   // Its types know texts only.
   const send = output.write.bind(output) as unknown as (bytes: Buffer) => boolean
@@ -96,7 +95,7 @@ function gatheredOutput(): (begin: string, fields: object, message: string, atOn
     flush()
     if (readable) output.flushSync()
   })
-  return (begin, fields, message, atOnce) => {
+  return (begin, atOnce, fields, message) => {
     const members = jsonOf(fields)
     const end = jsonOf(message)
     const most = BYTES_PER_UNIT * (members.length + end.length) + begin.length + source.length + 64

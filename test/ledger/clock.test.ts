@@ -33,11 +33,10 @@ describe('the clock of the machine', () => {
     assert.equal(times, 1)
   })
 
-  it('tells the time since the epoch, and one that never goes back', (t) => {
-    t.mock.timers.enable({ apis: ['Date'], now: 1234 })
-    const before = performance.now()
+  it('tells the time since the epoch, and one that never goes back', () => {
+    const before = { now: performance.now(), wall: Date.now() }
     const { now, wall } = momentOf(systemClock)
-    assert.equal(wall, 1234)
-    assert.ok(now >= before && now <= performance.now())
+    assert.ok(wall >= before.wall && wall <= Date.now())
+    assert.ok(now >= before.now && now <= performance.now())
   })
 })

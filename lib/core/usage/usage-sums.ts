@@ -169,10 +169,17 @@ export function shareOfCharge({ account, key, amount, cost, at, usage }: Charged
   return { ...(usage ?? NOT_KNOWN), account, key, at, charged: amount, cost: cost ?? 0n }
 }
 
-/** Returns what a call adds that has no charge; undefined if it is counted with its charge, or is a look-up. */
+/**
+ * Returns what a call adds that has no charge; undefined if it is counted with its charge, or is a look-up. A call that costs
+ * nothing has a charge only if money was held, or if it has an Idempotency-Key.
+ */
 export function shareOfEntry(entry: CallLogEntry): UsageShare | undefined {
-  const { account, key, created_at: createdAt } = entry
-  if (isSettled(entry) || isLookUp(entry)) return undefined
+  const { account, key, created_at: createdAt, billing, idempotency_key: idempotencyKey } = entry
+  const isSettled =
+    billing != null &&
+    billing.charged !== null &&
+    (billing.charged !== '0' || billing.reserved !== '0' || idempotencyKey !== null)
+  if (isSettled || isLookUp(entry)) return undefined
   return { ...usageOfEntry(entry), account, key, at: Date.parse(createdAt), charged: 0n, cost: 0n }
 }
 
@@ -238,13 +245,4 @@ function isLookUp({ method, billing, request, routing, outcome }: CallLogEntry):
   if (billing !== null) return false
   if (method === 'GET' || method === 'HEAD' || method === 'DELETE') return true
   return outcome === 'completed' && request === null && routing === null
-}
-
-/**
- * Whether a ledger has a charge of the call, or gets one. A call that costs nothing has one only if money was held, or if
- * it has an Idempotency-Key.
- */
-function isSettled({ billing, idempotency_key: key }: CallLogEntry): boolean {
-  if (!billing || billing.charged === null) return false
-  return billing.charged !== '0' || billing.reserved !== '0' || key !== null
 }

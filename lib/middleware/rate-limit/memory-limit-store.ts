@@ -15,6 +15,8 @@ const MAX_KEPT_SETS = 20_000
 /** In every set of slots: V8 allocates a set anew each time it becomes empty. */
 const NOBODY = ''
 
+type WritableCount = { -readonly [member in keyof Count]: Count[member] }
+
 /** What is used of a window, and when it ends, in milliseconds since the epoch. */
 interface Window {
   used: number
@@ -44,7 +46,7 @@ export class MemoryLimitStore implements LimitStore {
   admit(demand: Demand): Verdict {
     const { charges, windowMs, sender } = demand
     const now = Date.now()
-    const counts = new Array<Count>(charges.length)
+    const counts = new Array<WritableCount>(charges.length)
     // Of several limits that refuse, the one with the longest wait: waiting for another would only lead to this one.
     let refusedBy: Limit | undefined
     let waitMs = 0
@@ -78,7 +80,18 @@ export class MemoryLimitStore implements LimitStore {
       return { refusedBy: full, waitMs: SLOT_WAIT_MS, counts }
     }
     this.hold(demand)
-    for (let i = 0; i < charges.length; i++) this.#charge(charges[i] as Limit, counts[i] as Count, now)
+    for (let i = 0; i < charges.length; i++) {
+      const { key, cost, max } = charges[i] as Limit
+      const count = counts[i] as WritableCount
+      count.used += cost
+      const endsAt = now + count.resetMs
+      const window = this.#windows.get(key)
+      if (window) {
+        window.used = window.endsAt > now ? window.used + cost : cost
+        window.max = max
+        window.endsAt = endsAt
+      } else this.#windows.set(key, { used: cost, max, endsAt }, now)
+    }
     return {
       refusedBy: undefined,
       waitMs: cooldown ? (cooldowns?.admitted(sender, demand, now) ?? 0) : 0,
@@ -115,26 +128,5 @@ export class MemoryLimitStore implements LimitStore {
       if (held !== undefined && held.size > slot.max && !held.has(id)) return slot
     }
     return undefined
-  }
-
-  /** Counts an admitted charge, in its window and in the count that the caller is told. */
-  #charge(
-    { key, cost, max }: Limit,
-    count: { -readonly [member in keyof Count]: Count[member] },
-    now: number,
-  ): void {
-    count.used += cost
-    const window = this.#windows.get(key)
-    if (window === undefined) {
-      this.#windows.set(key, { used: cost, max, endsAt: now + count.resetMs }, now)
-      return
-    }
-    window.max = max
-    if (window.endsAt > now) {
-      window.used += cost
-    } else {
-      window.used = cost
-      window.endsAt = now + count.resetMs
-    }
   }
 }

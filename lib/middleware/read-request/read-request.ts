@@ -84,19 +84,18 @@ export function readRequest(options: ReadRequestOptions): RequestHandler {
       const body = modelOf && call.model !== null ? withModel(given, call.model) : given
       // A form has no raw bytes: how large it is cannot be told any more.
       const isSmall = body.raw.length > 0 && body.raw.length <= MAX_BYTES_AT_ONCE
-      if (isSmall) accept(call, operation, body, req, next)
-      else void acceptInTurns(call, operation, body, req).then(() => next(), refuseWith(call, next))
+      if (!isSmall) {
+        void acceptInTurns(call, operation, body, req).then(() => next(), refuseWith(call, next))
+        return
+      }
+      try {
+        checkBody(call, operation, body.json)
+        acceptFacts(call, operation, body, operation.facts(body.json, body.raw, estimate), req)
+        next()
+      } catch (refusal) {
+        refuseWith(call, next)(refusal)
+      }
     })
-  }
-
-  function accept(call: Call, operation: Operation, body: RequestBody, req: Request, next: NextFunction) {
-    try {
-      checkBody(call, operation, body.json)
-      acceptFacts(call, operation, body, operation.facts(body.json, body.raw, estimate), req)
-      next()
-    } catch (refusal) {
-      refuseWith(call, next)(refusal)
-    }
   }
 
   /** Accepts a large body in several turns of the event loop, so that other calls go on in between. */
