@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { IdempotencyClaim, Logger } from '../../core/call/index.ts'
 import { StoreAway, type StoreGuard } from '../../core/store-guard/index.ts'
-import { HeldClaim, type Moment, momentNow } from './held-claim.ts'
+import { HeldClaim, momentNow } from './held-claim.ts'
+import { HeldClaims } from './held-claims.ts'
 import type { IdempotencyRecord, IdempotencyStore } from './idempotency-store.ts'
 import { RecordPruner } from './record-pruner.ts'
 import { booleanIn, recordIn } from './store-answers.ts'
@@ -16,8 +17,6 @@ export interface ClaimKeeperOptions {
   readonly keepMs: number
 }
 
-/** The largest number of claims renewed by one operation, to stay far within its time limit. */
-const RENEW_BATCH_SIZE = 500
 const RETRY_MS = 1000
 /** How often `close` checks whether the store has confirmed everything. */
 const CLOSING_MS = 20
@@ -34,8 +33,7 @@ export class ClaimKeeper {
   readonly #logger: Logger
   readonly #leaseMs: number
   readonly #keepMs: number
-  /** Claims that are renewed. */
-  readonly #held = new Set<HeldClaim>()
+  readonly #held: HeldClaims
   readonly #unconfirmed: UnconfirmedClaims
   readonly #pruner: RecordPruner
   #timer: NodeJS.Timeout | undefined
@@ -50,6 +48,7 @@ export class ClaimKeeper {
     this.#logger = logger
     this.#leaseMs = leaseMs
     this.#keepMs = keepMs
+    this.#held = new HeldClaims({ store, guard, leaseMs, onLost: (held) => this.#lose(held) })
     this.#pruner = new RecordPruner(store, guard)
     this.#unconfirmed = new UnconfirmedClaims({ guard, logger, ask: (held) => this.#askAgain(held) })
   }
@@ -211,7 +210,7 @@ export class ClaimKeeper {
   /** Renews claims, asks for unconfirmed ones, and prunes. */
   async #maintain(): Promise<void> {
     this.#operations++
-    const renewed = await this.#succeeds(this.#renewHeld())
+    const renewed = await this.#succeeds(this.#held.renew())
     await this.#succeeds(this.#unconfirmed.askAll(this.#maxStepMs))
     await this.#succeeds(this.#pruner.prune(this.#maxStepMs))
     this.#operations--
@@ -229,42 +228,6 @@ export class ClaimKeeper {
       if (!(error instanceof StoreAway && this.#guard.away))
         this.#logger.error({ err: error }, 'idempotency: maintenance failed')
       return false
-    }
-  }
-
-  async #renewHeld(): Promise<void> {
-    const held = [...this.#held]
-    for (let at = 0; at < held.length; at += RENEW_BATCH_SIZE)
-      await this.#renewEach(held.slice(at, at + RENEW_BATCH_SIZE))
-  }
-
-  /** Renews claims together and, if that fails, in halves: one that cannot be renewed costs no other its lease. */
-  async #renewEach(claims: readonly HeldClaim[]): Promise<void> {
-    try {
-      await this.#renew(claims)
-    } catch (error) {
-      if (claims.length === 1 || this.#guard.away) throw error
-      const half = Math.ceil(claims.length / 2)
-      const renewed = await Promise.allSettled([
-        this.#renewEach(claims.slice(0, half)),
-        this.#renewEach(claims.slice(half)),
-      ])
-      for (const each of renewed) if (each.status === 'rejected') throw each.reason
-    }
-  }
-
-  async #renew(claims: readonly HeldClaim[]): Promise<void> {
-    const askedAt: Moment = momentNow()
-    const answers = await this.#guard.run(() => this.#store.renew(claims, askedAt.wall + this.#leaseMs))
-    for (const [i, claim] of claims.entries()) {
-      // The store does not renew ended claims, or completed ones whose ledger has not answered yet.
-      if (!this.#held.has(claim) || answers[i] === undefined) continue
-      const over = claim.state !== 'running' && claim.state !== 'settling'
-      if (answers[i] && !over) claim.confirm(askedAt)
-      else if (claim.state !== 'settling') {
-        this.#held.delete(claim)
-        if (!over) this.#lose(claim)
-      }
     }
   }
 

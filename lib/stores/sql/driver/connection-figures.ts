@@ -1,4 +1,4 @@
-import { connectionsOf } from './postgres/postgres-pool.ts'
+import { connectionsOf } from './postgres/postgres-dialect.ts'
 import { threadOf } from './sqlite/sqlite-dialect.ts'
 import type { Database } from './tables.ts'
 

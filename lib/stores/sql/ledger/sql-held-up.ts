@@ -5,7 +5,7 @@ import { WalletsHeldUp } from '../../../ledger/held-up.ts'
 import type { LeaseChange, Settlement, WalletId } from '../../../ledger/index.ts'
 import { accountWallet, walletsOf } from '../../../ledger/wallet.ts'
 import { isLocked } from '../driver/postgres/lock-timeout.ts'
-import { connectionsOf } from '../driver/postgres/postgres-pool.ts'
+import { connectionsOf } from '../driver/postgres/postgres-dialect.ts'
 import type { Database, Tables } from '../driver/tables.ts'
 import { type UsageRowId, UsageTally } from '../usage/usage-tally.ts'
 

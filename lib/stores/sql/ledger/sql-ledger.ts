@@ -16,7 +16,7 @@ import type {
 } from '../../../ledger/index.ts'
 import { aDatabase, checkDatabase } from '../driver/check-database.ts'
 import { isPostgres } from '../driver/is-postgres.ts'
-import { connectionsOf } from '../driver/postgres/postgres-pool.ts'
+import { connectionsOf } from '../driver/postgres/postgres-dialect.ts'
 import type { Database } from '../driver/tables.ts'
 import { openBudgetWallets } from './budget-wallets.ts'
 import { rowsOfBudgets, rowsOfChanges, rowsOfSettlements, unlessHeldUp } from './sql-held-up.ts'

@@ -2,12 +2,8 @@ import { Kysely, sql } from 'kysely'
 import { migrate, migrateDown } from '../migrate.ts'
 import type { Database, Tables } from '../tables.ts'
 import { makePartitions } from './partitions.ts'
-import {
-  connectionsOf,
-  PooledPostgresDialect,
-  PostgresConnections,
-  type PostgresPoolOptions,
-} from './postgres-pool.ts'
+import { connectionsOf, PooledPostgresDialect } from './postgres-dialect.ts'
+import { PostgresConnections, type PostgresPoolOptions } from './postgres-pool.ts'
 
 /** A migration may read millions of rows, and another process may be running it. */
 const MIGRATION_TIMEOUT_MS = 600_000

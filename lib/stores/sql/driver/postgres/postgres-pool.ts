@@ -1,8 +1,7 @@
-import { PostgresAdapter, PostgresDialect, type PostgresPool } from 'kysely'
+import type { PostgresPool } from 'kysely'
 import type * as Pg from 'pg'
 import type { Logger } from '../../../../core/call/index.ts'
 import { timeLimit } from '../../../../core/time-limit/index.ts'
-import type { Database } from '../tables.ts'
 import { PostgresClient } from './postgres-client.ts'
 import { PostgresHosts } from './postgres-hosts.ts'
 import { PostgresStatements } from './postgres-statements.ts'
@@ -190,40 +189,6 @@ export class PostgresConnections implements PostgresPool {
   async end(): Promise<void> {
     await this.#pool.end()
   }
-}
-
-/** Kysely's own dialect, with access to its connections. */
-export class PooledPostgresDialect extends PostgresDialect {
-  readonly #connections: PostgresConnections
-
-  constructor(connections: PostgresConnections) {
-    super({ pool: connections })
-    this.#connections = connections
-  }
-
-  override createAdapter(): PostgresAdapter {
-    return new PooledPostgresAdapter(this.#connections)
-  }
-}
-
-class PooledPostgresAdapter extends PostgresAdapter {
-  readonly connections: PostgresConnections
-
-  constructor(connections: PostgresConnections) {
-    super()
-    this.connections = connections
-  }
-}
-
-/**
- * Returns the connections of a Postgres database.
- *
- * @throws TypeError for a database that `openDatabase` has not opened.
- */
-export function connectionsOf(db: Database): PostgresConnections {
-  const { adapter } = db.getExecutor()
-  if (adapter instanceof PooledPostgresAdapter) return adapter.connections
-  throw new TypeError('the database must be one that openDatabase has opened')
 }
 
 function backendOf(client: Pg.PoolClient): number {

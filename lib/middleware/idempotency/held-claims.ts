@@ -1,0 +1,79 @@
+import type { StoreGuard } from '../../core/store-guard/index.ts'
+import { type HeldClaim, momentNow } from './held-claim.ts'
+import type { IdempotencyStore } from './idempotency-store.ts'
+
+/** Options of {@link HeldClaims}. */
+export interface HeldClaimsOptions {
+  readonly store: IdempotencyStore
+  readonly guard: StoreGuard
+  readonly leaseMs: number
+  /** Told of each claim that another call has by now. */
+  readonly onLost: (held: HeldClaim) => void
+}
+
+/** The largest number of claims renewed by one operation, to stay far within its time limit. */
+const RENEW_BATCH_SIZE = 500
+
+/** The claims of running calls, whose leases are renewed together. */
+export class HeldClaims {
+  readonly #options: HeldClaimsOptions
+  readonly #claims = new Set<HeldClaim>()
+
+  constructor(options: HeldClaimsOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#claims.size
+  }
+
+  [Symbol.iterator](): Iterator<HeldClaim> {
+    return this.#claims.values()
+  }
+
+  add(held: HeldClaim): void {
+    this.#claims.add(held)
+  }
+
+  delete(held: HeldClaim): void {
+    this.#claims.delete(held)
+  }
+
+  /** @throws {StoreAway} when the store does not answer, or its error about a claim. All others are renewed then. */
+  async renew(): Promise<void> {
+    const claims = [...this.#claims]
+    for (let at = 0; at < claims.length; at += RENEW_BATCH_SIZE)
+      await this.#renewEach(claims.slice(at, at + RENEW_BATCH_SIZE))
+  }
+
+  /** Renews claims together and, if that fails, in halves: one that cannot be renewed costs no other its lease. */
+  async #renewEach(claims: readonly HeldClaim[]): Promise<void> {
+    try {
+      await this.#renewTogether(claims)
+    } catch (error) {
+      if (claims.length === 1 || this.#options.guard.away) throw error
+      const half = Math.ceil(claims.length / 2)
+      const renewed = await Promise.allSettled([
+        this.#renewEach(claims.slice(0, half)),
+        this.#renewEach(claims.slice(half)),
+      ])
+      for (const each of renewed) if (each.status === 'rejected') throw each.reason
+    }
+  }
+
+  async #renewTogether(claims: readonly HeldClaim[]): Promise<void> {
+    const { store, guard, leaseMs, onLost } = this.#options
+    const askedAt = momentNow()
+    const answers = await guard.run(() => store.renew(claims, askedAt.wall + leaseMs))
+    for (const [i, claim] of claims.entries()) {
+      // The store does not renew ended claims, or completed ones whose ledger has not answered yet.
+      if (!this.#claims.has(claim) || answers[i] === undefined) continue
+      const over = claim.state !== 'running' && claim.state !== 'settling'
+      if (answers[i] && !over) claim.confirm(askedAt)
+      else if (claim.state !== 'settling') {
+        this.#claims.delete(claim)
+        if (!over) onLost(claim)
+      }
+    }
+  }
+}
