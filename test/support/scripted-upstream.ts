@@ -76,13 +76,27 @@ export async function startUpstream(
   return upstream
 }
 
+/** A larger body is parsed only for who reads it: some tests send hundreds that take as many seconds. */
+const PARSED_AT_ONCE = 1024 * 1024
+
 async function receive(req: IncomingMessage): Promise<ReceivedRequest> {
   const chunks: Buffer[] = []
   for await (const chunk of req) chunks.push(chunk as Buffer)
   const raw = Buffer.concat(chunks)
   const isForm = req.headers['content-type']?.startsWith('multipart/')
-  const json: ChatRequestBody = JSON.parse(raw.length > 0 && !isForm ? raw.toString() : '{}')
-  return { method: req.method ?? '', path: req.url ?? '', headers: req.headers, raw, json, cut: false }
+  const parse = (): ChatRequestBody => JSON.parse(raw.length > 0 && !isForm ? raw.toString() : '{}')
+  let parsed = raw.length > PARSED_AT_ONCE ? undefined : parse()
+  return {
+    method: req.method ?? '',
+    path: req.url ?? '',
+    headers: req.headers,
+    raw,
+    get json() {
+      parsed ??= parse()
+      return parsed
+    },
+    cut: false,
+  }
 }
 
 /** Answers with JSON. */
