@@ -15,33 +15,17 @@ export interface HeldClaimsOptions {
 const RENEW_BATCH_SIZE = 500
 
 /** The claims of running calls, whose leases are renewed together. */
-export class HeldClaims {
+export class HeldClaims extends Set<HeldClaim> {
   readonly #options: HeldClaimsOptions
-  readonly #claims = new Set<HeldClaim>()
 
   constructor(options: HeldClaimsOptions) {
+    super()
     this.#options = options
-  }
-
-  get size(): number {
-    return this.#claims.size
-  }
-
-  [Symbol.iterator](): Iterator<HeldClaim> {
-    return this.#claims.values()
-  }
-
-  add(held: HeldClaim): void {
-    this.#claims.add(held)
-  }
-
-  delete(held: HeldClaim): void {
-    this.#claims.delete(held)
   }
 
   /** @throws {StoreAway} when the store does not answer, or its error about a claim. All others are renewed then. */
   async renew(): Promise<void> {
-    const claims = [...this.#claims]
+    const claims = [...this]
     for (let at = 0; at < claims.length; at += RENEW_BATCH_SIZE)
       await this.#renewEach(claims.slice(at, at + RENEW_BATCH_SIZE))
   }
@@ -67,11 +51,11 @@ export class HeldClaims {
     const answers = await guard.run(() => store.renew(claims, askedAt.wall + leaseMs))
     for (const [i, claim] of claims.entries()) {
       // The store does not renew ended claims, or completed ones whose ledger has not answered yet.
-      if (!this.#claims.has(claim) || answers[i] === undefined) continue
+      if (!this.has(claim) || answers[i] === undefined) continue
       const over = claim.state !== 'running' && claim.state !== 'settling'
       if (answers[i] && !over) claim.confirm(askedAt)
       else if (claim.state !== 'settling') {
-        this.#claims.delete(claim)
+        this.delete(claim)
         if (!over) onLost(claim)
       }
     }

@@ -11,42 +11,30 @@ export interface UnconfirmedClaimsOptions {
 }
 
 /** Claims whose completion or release the store has not confirmed. They are repeated until it does. */
-export class UnconfirmedClaims {
+export class UnconfirmedClaims extends Set<HeldClaim> {
   readonly #options: UnconfirmedClaimsOptions
-  readonly #claims = new Set<HeldClaim>()
   readonly #logged = new WeakSet<HeldClaim>()
 
   constructor(options: UnconfirmedClaimsOptions) {
+    super()
     this.#options = options
-  }
-
-  get size(): number {
-    return this.#claims.size
-  }
-
-  [Symbol.iterator](): Iterator<HeldClaim> {
-    return this.#claims.values()
-  }
-
-  add(held: HeldClaim): void {
-    this.#claims.add(held)
   }
 
   /** @throws {StoreAway} when the store still does not answer. */
   async ask(held: HeldClaim): Promise<void> {
     await this.#options.ask(held)
-    this.#claims.delete(held)
+    this.delete(held)
   }
 
   /** Repeats each claim's operation by itself. A failed one goes last next time, so that it delays no other. */
   async askAll(forMs: number): Promise<void> {
     const until = performance.now() + forMs
-    for (const held of [...this.#claims]) {
+    for (const held of [...this]) {
       try {
         await this.ask(held)
       } catch (error) {
-        this.#claims.delete(held)
-        this.#claims.add(held)
+        this.delete(held)
+        this.add(held)
         if (this.#options.guard.away) return
         this.#logOnce(held, error)
       }
