@@ -25,7 +25,7 @@ export interface Moment {
 /** The clocks of the machine. */
 export const systemClock: Clock = {
   now: performance.now.bind(performance),
-  wall: Date.now,
+  wall: () => Date.now(),
   after: timeLimit,
 }
 
