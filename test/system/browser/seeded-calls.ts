@@ -54,26 +54,65 @@ export function seedCalls(file: string, template: string): void {
       case status when 200 then null when 502 then 'upstream_error' when 429 then 'rate_limited' else '${RARE.code}' end as code
       from (${DIMENSIONS.replace('?', String(Date.now() - DAYS * 24 * HOUR_MS)).replace('?', String(step))})`,
   ).run()
-  db.prepare(
-    `insert into calls (id, account, key, model, status, error_code, created_at, entry, counted)
-      select id, account, key, model, status, code, at, json_set((select json_remove(entry, '$.request', '$.billing.items') from calls where id = ?),
-        '$.id', id, '$.account', account, '$.key', key, '$.model', model, '$.user', user, '$.status', status, '$.error_code', code,
-        '$.duration_ms', duration, '$.tags.team', team, '$.created_at', strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch'),
-        '$.routing.attempts[0].line', line), 1 from made order by id`,
-  ).run(template)
+  const indexes = takeIndexes(db)
+  db.exec(`insert into calls (id, account, key, model, status, error_code, created_at, entry, counted)
+    select id, account, key, model, status, code, at, ${entryLike(db, template)}, 1 from made order by i`)
+  for (const index of indexes) db.exec(index)
   for (const [label, where] of LABELS)
     db.exec(
       `insert into call_labels (label, id) select ${label} as label, id from made where ${where} order by label, id`,
     )
+  db.exec(`create temp table used as select account, key, model, line, user, team, at / ${HOUR_MS} as hour, count(*) as requests,
+    sum(status = 429) as refused, sum(status > 500) as failed, sum(status = 200) as completed, sum(duration) as took
+    from made group by hour, u, model`)
   for (const [grain, hour, user, tags] of [
-    [0, `at / ${HOUR_MS}`, `''`, `'{}'`],
-    [1, `at / ${HOUR_MS}`, 'user', `json_object('team', team)`],
-    [2, `at / ${24 * HOUR_MS} * 24`, `''`, `'{}'`],
-    [3, `at / ${24 * HOUR_MS} * 24`, 'user', `json_object('team', team)`],
+    [0, 'hour', `''`, `'{}'`],
+    [1, 'hour', 'user', `json_object('team', team)`],
+    [2, 'hour / 24 * 24', `''`, `'{}'`],
+    [3, 'hour / 24 * 24', 'user', `json_object('team', team)`],
   ] as const)
-    db.exec(`insert into usage select account, ${grain}, ${hour} as hour, key || model || line || ${user}, key, model, line,
-      ${user}, ${tags}, count(*), sum(status = 429), sum(status > 500), 10 * count(*), 0, 20 * count(*), 0, sum(duration),
-      1000 * count(*), 500 * count(*), 0, 0, 0, 0, 0, 0, sum(status = 200), 0, 0, 0, 0, 0 from made group by 1, 3, 4 order by 1, 3, 4`)
+    db.exec(`insert into usage select account, ${grain}, ${hour} as at, key || model || line || ${user} as digest, key, model, line,
+      ${user}, ${tags}, sum(requests), sum(refused), sum(failed), 10 * sum(requests), 0, 20 * sum(requests), 0, sum(took),
+      1000 * sum(requests), 500 * sum(requests), 0, 0, 0, 0, 0, 0, sum(completed), 0, 0, 0, 0, 0
+      from used group by account, at, digest order by account, at, digest`)
   db.exec('commit')
   db.close()
+}
+
+/** Drops the indexes of the calls, and returns what makes them again: at once that takes a third of the time. */
+function takeIndexes(db: DatabaseSync): string[] {
+  const indexes = db
+    .prepare(
+      `select name, sql from sqlite_schema where type = 'index' and tbl_name = 'calls' and sql is not null`,
+    )
+    .all()
+  for (const { name } of indexes) db.exec(`drop index ${name}`)
+  return indexes.map(({ sql }) => String(sql))
+}
+
+/** SQL that makes the entry of a call from the columns of `made`: the text of another one, with what is the call's own. */
+function entryLike(db: DatabaseSync, template: string): string {
+  const { entry } = db.prepare('select entry from calls where id = ?').get(template) as { entry: string }
+  const { request: _, ...like } = JSON.parse(entry)
+  const { items: __, ...billing } = like.billing
+  const [attempt] = like.routing.attempts
+  const text = JSON.stringify({
+    ...like,
+    id: '{json_quote(id)}',
+    created_at: `{json_quote(strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch'))}`,
+    duration_ms: '{duration}',
+    account: '{json_quote(account)}',
+    key: '{json_quote(key)}',
+    model: '{json_quote(model)}',
+    user: '{json_quote(user)}',
+    tags: { team: '{json_quote(team)}' },
+    status: '{status}',
+    error_code: '{json_quote(code)}',
+    routing: { ...like.routing, attempts: [{ ...attempt, line: '{json_quote(line)}' }] },
+    billing,
+  })
+  const parts = text
+    .split(/"\{|\}"/)
+    .map((part, i) => (i % 2 === 1 ? part : `'${part.replaceAll("'", "''")}'`))
+  return `concat(${parts.join(', ')})`
 }
