@@ -1,4 +1,4 @@
-import { openDatabase, SqlUsageCounter } from '../../../lib/stores/sql/index.ts'
+import { openDatabase, SqlUsageCounter } from 'express-model-gateway/sql'
 
 /* A process that counts what was charged before usage was counted. Says "open" before, and "counted" behind. */
 

@@ -15,6 +15,7 @@ import { olderDatabase } from '../../stores/sql/older-database.ts'
 import { databaseUrl } from '../../stores/sql/temporary-database.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
+import { OWN_PROGRAM_FLAGS } from '../../support/own-program.ts'
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 
 const PROGRAM = fileURLToPath(new URL('./database-process.ts', import.meta.url))
@@ -30,7 +31,7 @@ interface Ended {
 /** Starts that many processes, which migrate and seed at the same moment, and waits for their ends. */
 async function seedAtOnce(t: TestContext, url: string, processes: number): Promise<Ended[]> {
   const children = Array.from({ length: processes }, () => {
-    const child = spawn(process.execPath, [...process.execArgv, PROGRAM, 'seed', url])
+    const child = spawn(process.execPath, [...OWN_PROGRAM_FLAGS, PROGRAM, 'seed', url])
     t.after(() => child.kill('SIGKILL'))
     return child
   })

@@ -12,6 +12,7 @@ import { entryAt } from '../../contracts/call-store.ts'
 import { olderDatabase } from '../../stores/sql/older-database.ts'
 import { BACKENDS } from '../../stores/sql/postgres-database.ts'
 import { open } from '../../stores/sql/temporary-database.ts'
+import { OWN_PROGRAM_FLAGS } from '../../support/own-program.ts'
 
 const PROGRAM = fileURLToPath(new URL('./counter-process.ts', import.meta.url))
 const CHARGES = 1500
@@ -83,7 +84,7 @@ async function fill(url: string): Promise<void> {
 }
 
 function startCounter(t: TestContext, url: string) {
-  const child = spawn(process.execPath, [...process.execArgv, PROGRAM, url], {
+  const child = spawn(process.execPath, [...OWN_PROGRAM_FLAGS, PROGRAM, url], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.after(() => child.kill('SIGKILL'))

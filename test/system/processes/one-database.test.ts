@@ -10,6 +10,7 @@ import { sql } from 'kysely'
 import { type Database, SqlCallStore } from '../../../lib/stores/sql/index.ts'
 import { BACKENDS } from '../../stores/sql/postgres-database.ts'
 import { open } from '../../stores/sql/temporary-database.ts'
+import { OWN_PROGRAM_FLAGS } from '../../support/own-program.ts'
 
 const PROGRAM = fileURLToPath(new URL('./database-process.ts', import.meta.url))
 const MIGRATIONS = new URL('../../../lib/stores/sql/driver/migrations/', import.meta.url)
@@ -22,7 +23,7 @@ interface Started {
 }
 
 async function start(t: TestContext, task: 'seed' | 'write', url: string): Promise<Started> {
-  const child = spawn(process.execPath, [...process.execArgv, PROGRAM, task, url], {
+  const child = spawn(process.execPath, [...OWN_PROGRAM_FLAGS, PROGRAM, task, url], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   t.after(() => child.kill('SIGKILL'))

@@ -1,10 +1,9 @@
 import express from 'express'
+import { errorEnvelope } from 'express-model-gateway/error-envelope'
+import { idempotency } from 'express-model-gateway/idempotency'
+import { RedisIdempotencyStore } from 'express-model-gateway/redis'
+import { openDatabase, SqlIdempotencyStore } from 'express-model-gateway/sql'
 import { Redis } from 'ioredis'
-import { errorEnvelope } from '../../../lib/middleware/error-envelope/index.ts'
-import { idempotency } from '../../../lib/middleware/idempotency/index.ts'
-import { RedisIdempotencyStore } from '../../../lib/stores/redis/index.ts'
-import { openDatabase, SqlIdempotencyStore } from '../../../lib/stores/sql/index.ts'
-import { listen } from '../../support/gateway.ts'
 
 /* An app with handlers of its own behind `idempotency`: says its port, and serves until it is killed. */
 
@@ -33,5 +32,6 @@ app.post('/streamed', async (_req, res) => {
   res.end('the end')
 })
 app.use(errorEnvelope())
-const server = await listen(app)
-process.stdout.write(`${(server.address() as { port: number }).port}\n`)
+const server = app.listen(0, '127.0.0.1', () => {
+  process.stdout.write(`${(server.address() as { port: number }).port}\n`)
+})

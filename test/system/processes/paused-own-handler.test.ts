@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { postgresUrl } from '../../stores/sql/postgres-database.ts'
 import { databaseUrl } from '../../stores/sql/temporary-database.ts'
+import { OWN_PROGRAM_FLAGS } from '../../support/own-program.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import { answerJson, startUpstream } from '../../support/scripted-upstream.ts'
@@ -37,7 +38,7 @@ interface Seen {
 }
 
 async function startApp(t: TestContext, store: string, work: string) {
-  const child = spawn(process.execPath, [...process.execArgv, PROGRAM, store, `${LEASE_MS}`, work], {
+  const child = spawn(process.execPath, [...OWN_PROGRAM_FLAGS, PROGRAM, store, `${LEASE_MS}`, work], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.after(() => child.kill('SIGKILL'))

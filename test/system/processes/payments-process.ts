@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import express, { type ErrorRequestHandler } from 'express'
+import { GatewayError } from 'express-model-gateway/errors'
+import { type IdempotencyStore, idempotency, MemoryIdempotencyStore } from 'express-model-gateway/idempotency'
+import { RedisIdempotencyStore } from 'express-model-gateway/redis'
+import { openDatabase, SqlIdempotencyStore } from 'express-model-gateway/sql'
 import { Redis } from 'ioredis'
-import { GatewayError } from '../../../lib/core/errors/index.ts'
-import {
-  type IdempotencyStore,
-  idempotency,
-  MemoryIdempotencyStore,
-} from '../../../lib/middleware/idempotency/index.ts'
-import { RedisIdempotencyStore } from '../../../lib/stores/redis/index.ts'
-import { openDatabase, SqlIdempotencyStore } from '../../../lib/stores/sql/index.ts'
 
 /* A payments API in a process of its own: says its URL, then each payment that it makes, and serves until it is killed. */
 

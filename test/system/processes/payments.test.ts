@@ -5,6 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { databaseUrl } from '../../stores/sql/temporary-database.ts'
+import { OWN_PROGRAM_FLAGS } from '../../support/own-program.ts'
 import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 
 const PROGRAM = fileURLToPath(new URL('./payments-process.ts', import.meta.url))
@@ -21,7 +22,7 @@ interface Bank {
 
 /** Starts a process, and notes each payment that it makes. */
 async function startBank(t: TestContext, store: string, paid: Map<string, string[]>): Promise<Bank> {
-  const child = spawn(process.execPath, [...process.execArgv, PROGRAM, store], {
+  const child = spawn(process.execPath, [...OWN_PROGRAM_FLAGS, PROGRAM, store], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.after(() => child.kill('SIGKILL'))
