@@ -13,16 +13,19 @@ const SOURCE = fileURLToPath(new URL('../../examples/gateway/server.ts', import.
 const BIN = fileURLToPath(new URL('../../examples/gateway/bin.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const BUILT = join(ROOT, 'dist/gateway/server.js')
+const BUILT_BIN = join(ROOT, 'dist/gateway/bin.js')
 /** Of Node, as `npm start` gives them. */
 const NODE_OPTIONS: readonly string[] = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   .scripts.start.split(' ')
   .slice('exec node'.split(' ').length, -1)
 const FROM_SOURCE: readonly string[] = [process.execPath, ...NODE_OPTIONS, SOURCE]
-const GATEWAY: readonly string[] = process.env[BUILT_GATEWAY]
-  ? [process.execPath, ...NODE_OPTIONS.filter((option) => !option.startsWith('--conditions')), BUILT]
-  : FROM_SOURCE
+const isBuilt = Boolean(process.env[BUILT_GATEWAY])
+const BUILT_OPTIONS = NODE_OPTIONS.filter((option) => !option.startsWith('--conditions'))
+const GATEWAY: readonly string[] = isBuilt ? [process.execPath, ...BUILT_OPTIONS, BUILT] : FROM_SOURCE
 /** The command as `npx` runs it, which reads a `.env` too. */
-export const GATEWAY_COMMAND: readonly string[] = [process.execPath, ...NODE_OPTIONS, BIN]
+export const GATEWAY_COMMAND: readonly string[] = isBuilt
+  ? [process.execPath, ...BUILT_OPTIONS, BUILT_BIN]
+  : [process.execPath, ...NODE_OPTIONS, BIN]
 const STARTS_WITHIN_MS = 100_000
 /** With Node's compile cache, where the tests have one, a start takes half the time. */
 const { PATH, NODE_COMPILE_CACHE } = process.env

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { sql } from 'kysely'
 import { SqlCallStore } from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
@@ -13,6 +12,7 @@ import { jsonOf } from '../../support/answer-bodies.ts'
 import {
   chat,
   type Environment,
+  GATEWAY_COMMAND,
   type GatewayProcess,
   lookUp,
   post,
@@ -77,16 +77,11 @@ async function assertServes({ url }: GatewayProcess, run: string): Promise<void>
   assert.deepEqual((await admin('GET', '/ledger/check')).violations, [])
 }
 
-const COMMAND = fileURLToPath(new URL('../../../examples/gateway/bin.ts', import.meta.url))
-const CONDITION = '--conditions=@express-model-gateway/source'
-
 it('the command undoes migrations, does them again, and says what it did', async (t) => {
   const folder = await temporaryFolder()
   t.after(() => folder.remove())
   const migrate = (url: string, ...args: string[]) =>
-    runProgram([process.execPath, CONDITION, COMMAND, 'migrate', ...args], process.cwd(), {
-      DATABASE_URL: url,
-    })
+    runProgram([...GATEWAY_COMMAND, 'migrate', ...args], process.cwd(), { DATABASE_URL: url })
   const url = `sqlite:${join(folder.path, 'gateway.db')}`
   assert.match((await migrate(url)).stdout, /^the database is up to date\n$/)
   const down = await migrate(url, '--down-to', '0015-replayed-answers')
@@ -112,8 +107,7 @@ it('the command deletes what is too old, as the config says', async (t) => {
   t.after(() => folder.remove())
   const env = { DATABASE_URL: `sqlite:${join(folder.path, 'gateway.db')}` }
   const config = join(folder.path, 'gateway.json')
-  const prune = (...args: string[]) =>
-    runProgram([process.execPath, CONDITION, COMMAND, 'prune', ...args], folder.path, env)
+  const prune = (...args: string[]) => runProgram([...GATEWAY_COMMAND, 'prune', ...args], folder.path, env)
   await writeFile(config, JSON.stringify(configWith({ retention: { calls: '1h' } })))
   const db = await open(t, env.DATABASE_URL)
   const store = new SqlCallStore(db)

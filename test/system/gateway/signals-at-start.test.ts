@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { rename, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
@@ -10,20 +10,19 @@ import { MIGRATIONS } from '../../../lib/stores/sql/driver/migrate.ts'
 import { undoMigrations } from '../../../lib/stores/sql/index.ts'
 import { sharedPostgres } from '../../stores/sql/postgres-database.ts'
 import { open } from '../../stores/sql/temporary-database.ts'
-import { startGatewayProcess, temporaryFolder } from '../../support/gateway-process.ts'
+import { GATEWAY_COMMAND, startGatewayProcess, temporaryFolder } from '../../support/gateway-process.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { until } from '../../support/until.ts'
 
 /** Says when the process takes the signal. */
 const PRELOAD = `let told = false; process.on('newListener', (name) => {
   if (name === 'SIGTERM' && !told) { told = true; setImmediate(() => console.log('armed')) } })`
-const BIN = resolve('examples/gateway/bin.ts')
 /** From the loading of modules to a gateway that serves. */
 const WAITS_MS = [0, 500, 1500]
 
 function start(t: TestContext, databaseUrl: string, env: object = {}) {
   const preload = `--import=data:text/javascript,${encodeURIComponent(PRELOAD)}`
-  const args = ['--conditions=@express-model-gateway/source', preload, BIN]
+  const [node, ...args] = GATEWAY_COMMAND as [string, ...string[]]
   const { PATH, NODE_COMPILE_CACHE } = process.env
   const variables = {
     PATH,
@@ -32,7 +31,7 @@ function start(t: TestContext, databaseUrl: string, env: object = {}) {
     SHUTDOWN_NOTICE_MS: '100',
     DATABASE_URL: databaseUrl,
   }
-  const child = spawn(process.execPath, args, {
+  const child = spawn(node, [preload, ...args], {
     env: { ...variables, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
