@@ -34,8 +34,18 @@ export function askedChat(model = 'chat-small', stream = false): Asked {
   }
 }
 
-/** Puts load on a gateway: half of the callers with undici, which heeds what answers say, half on bare sockets. */
-export function keepAliveLoad(t: CleanUp, url: string, asked: readonly Asked[], callers = 8): Load {
+/**
+ * Puts load on a gateway: half of the callers with undici, which heeds what answers say, half on bare sockets.
+ *
+ * @param mostPauseMs between two requests of a caller.
+ */
+export function keepAliveLoad(
+  t: CleanUp,
+  url: string,
+  asked: readonly Asked[],
+  callers = 8,
+  mostPauseMs = 20,
+): Load {
   const failures: string[] = []
   const ids: string[] = []
   let stopped = false
@@ -49,7 +59,7 @@ export function keepAliveLoad(t: CleanUp, url: string, asked: readonly Asked[], 
     for (let i = first; !stopped; i++) {
       await send(asked[i % asked.length] as Asked).catch((error: unknown) => failures.push(String(error)))
       // Sends at all moments of the server's.
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 20))
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * mostPauseMs))
     }
   }
   const byPool = async ({ path, headers, body }: Asked): Promise<void> => {

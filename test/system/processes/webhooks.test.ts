@@ -83,7 +83,7 @@ describe('webhooks of two processes on Postgres', { skip: WITHOUT_POSTGRES }, ()
           await outbox.record([newEvent({ type: 'line.down', ...facts })])
         }
     }
-    const load = keepAliveLoad(t, second.url, [askedChat()], 2)
+    const load = keepAliveLoad(t, second.url, [askedChat()], 2, 200)
     await tell(3)
     await until(() => came.length >= SUBJECTS, 'some events', 30_000)
     held = []
