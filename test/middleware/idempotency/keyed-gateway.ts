@@ -33,7 +33,7 @@ export interface KeyedGateway extends ChainServer {
   exchange(key: string | undefined, body?: unknown, init?: RequestInit): Promise<Exchange>
 }
 
-export async function startKeyedGateway(options: KeyedGatewayOptions): Promise<KeyedGateway> {
+async function startKeyedGateway(options: KeyedGatewayOptions): Promise<KeyedGateway> {
   const config = loadConfig({
     accounts: [{ id: 'acme' }, { id: 'globex' }],
     keys: [

@@ -8,7 +8,8 @@ import { postTo } from '../../middleware/idempotency/keyed-gateway.ts'
 import { postgresUrl } from '../../stores/sql/postgres-database.ts'
 import { databaseUrl } from '../../stores/sql/temporary-database.ts'
 import { type Exchange, readExchange } from '../../support/exchange.ts'
-import { chatBody } from '../../support/gateway.ts'
+import { chatBody, KEY } from '../../support/gateway.ts'
+import { OWN_PROGRAM_FLAGS } from '../../support/own-program.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
 import {
@@ -32,8 +33,10 @@ async function startProcess(
   leaseMs: number,
   lines: readonly ScriptedUpstream[],
 ): Promise<GatewayProcess> {
-  const given = [PROGRAM, store, String(leaseMs), ...lines.map(({ url }) => url)]
-  const child = spawn(process.execPath, given, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const given = [store, String(leaseMs), KEY, ...lines.map(({ url }) => url)]
+  const child = spawn(process.execPath, [...OWN_PROGRAM_FLAGS, PROGRAM, ...given], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   t.after(() => child.kill('SIGKILL'))
   const said = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const url = (await said.next()).value as string
