@@ -125,6 +125,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { after, before, it } from 'node:test'
+`
+/** Takes most of a file's time, and few need it. */
+const IMPORTS_OF_SERVERS = `
 import { startPostgres } from '${new URL('../../support/postgres-server.ts', import.meta.url)}'
 `
 
@@ -133,7 +136,10 @@ async function startRun(t: TestContext, suite: SuiteName, mark: string, texts: r
   const folder = await temporaryFolder()
   t.after(() => folder.remove())
   const files = texts.map((_, i) => join(folder.path, `${String(i).padStart(2, '0')}.test.mjs`))
-  for (const [i, text] of texts.entries()) await writeFile(files[i]!, IMPORTS + text.replaceAll('MARK', mark))
+  for (const [i, text] of texts.entries()) {
+    const imports = text.includes('startPostgres') ? IMPORTS + IMPORTS_OF_SERVERS : IMPORTS
+    await writeFile(files[i]!, imports + text.replaceAll('MARK', mark))
+  }
   const args = [RUN, suite, ...files, `--limit=${LIMIT}`, '--test-timeout=3000']
   const run = spawn(process.execPath, ['--conditions=@express-model-gateway/source', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
