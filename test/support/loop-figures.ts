@@ -18,19 +18,32 @@ export interface LoopFigures {
   readonly calibrationMicros: number
 }
 
+/** What is told without that loop, which takes longer than most of what is measured. */
+export type UncalibratedFigures = Omit<LoopFigures, 'calibrationMicros'>
+
 /** What a gateway's process needs so that {@link loopFigures} can be asked. */
 export const WITH_LOOP_FIGURES: Environment = {
   NODE_OPTIONS: `--import=${fileURLToPath(import.meta.url)}`,
   LOOP_FIGURES: '1',
 }
 
+const UNCALIBRATED = '/uncalibrated'
 const ANNOUNCEMENT = /loop figures at (\d+)\n/
 
 /** Asks what a gateway has cost since it was last asked. */
-export async function loopFigures({ stdout }: GatewayProcess): Promise<LoopFigures> {
+export async function loopFigures(gateway: GatewayProcess): Promise<LoopFigures> {
+  return (await ask(gateway, '/')) as LoopFigures
+}
+
+/** Asks so without a calibration. */
+export async function uncalibratedFigures(gateway: GatewayProcess): Promise<UncalibratedFigures> {
+  return (await ask(gateway, UNCALIBRATED)) as UncalibratedFigures
+}
+
+async function ask({ stdout }: GatewayProcess, path: string): Promise<unknown> {
   const [, port] = ANNOUNCEMENT.exec(stdout) ?? []
-  const response = await fetch(`http://127.0.0.1:${port}`)
-  return (await response.json()) as LoopFigures
+  const response = await fetch(`http://127.0.0.1:${port}${path}`)
+  return response.json()
 }
 
 const TICK_MS = 2
@@ -46,12 +59,12 @@ function watchLoop(): void {
     lastTick = now
   }, TICK_MS).unref()
   let cpuBefore = process.cpuUsage()
-  const server = createServer((_req, res) => {
+  const server = createServer(({ url }, res) => {
     const { user, system } = process.cpuUsage(cpuBefore)
-    const figures: LoopFigures = {
+    const figures: UncalibratedFigures & Partial<LoopFigures> = {
       cpuMicros: user + system,
       heldMs: heldMicros / 1000,
-      calibrationMicros: calibrate(),
+      ...(url !== UNCALIBRATED && { calibrationMicros: calibrate() }),
     }
     res.end(JSON.stringify(figures))
     heldMicros = 0

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { request, type ServerResponse } from 'node:http'
 import { describe, it } from 'node:test'
-import { loopFigures, WITH_LOOP_FIGURES } from '../../support/loop-figures.ts'
+import { loopFigures, uncalibratedFigures, WITH_LOOP_FIGURES } from '../../support/loop-figures.ts'
 import { chatAnswer, messageAnswer, type ReceivedRequest } from '../../support/scripted-upstream.ts'
 import { slownessIn } from './cost-meter.ts'
 import { guardedGateway, KEY } from './guarded-gateway.ts'
@@ -42,7 +42,7 @@ describe('a hostile body', async () => {
       let heldMs = Number.POSITIVE_INFINITY
       // Other work on the machine makes a turn longer, but not each time, and the calibration as well.
       for (let i = 0; i < TRIES && heldMs >= MAX_HELD_MS; i++) {
-        await loopFigures(gateway)
+        await uncalibratedFigures(gateway)
         status = await send(gateway.port, hostile, body)
         // These would come to gigabytes.
         upstream.requests.length = 0
