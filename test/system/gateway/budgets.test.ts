@@ -16,6 +16,10 @@ import { answerJson, chatAnswer, startUpstream } from '../../support/scripted-up
 const ADMIN_TOKEN = 'admin-token-0123456789'
 /** What each call costs, whatever it asks for. */
 const COST = 0.01
+/** How long the tenant beside waits behind each call. */
+const BESIDE_EVERY_MS = 50
+/** How long a caller waits for what a lease holds: some wait until the lease of a killed process ends. */
+const RETRIED_MS = 500
 /** More than a lease that nobody renews is kept; a machine that is short of time watches it for longer. */
 const SWEPT_WITHIN_MS = 200_000
 
@@ -152,7 +156,7 @@ describe('a hard budget over two gateway processes', { skip: WITHOUT_POSTGRES, t
       if (!answer) return { served }
       if (answer.status === 200) served++
       else if (answer.code !== 'quota_lease_exhausted') return { served, last: answer }
-      else await sleep(100)
+      else await sleep(RETRIED_MS)
     }
   }
 
@@ -168,6 +172,8 @@ describe('a hard budget over two gateway processes', { skip: WITHOUT_POSTGRES, t
       while (!over) {
         const answer = await call(calls++)
         if (answer?.status !== 200) faults.push(answer)
+        // For minutes: what it calls for is that nothing is refused.
+        await sleep(BESIDE_EVERY_MS)
       }
     })()
     return async () => {
