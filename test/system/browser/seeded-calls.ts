@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { LABELLED_CLASS, OWN_TOOK_MS, TOOK_MS } from '../../../lib/stores/sql/calls/call-labels.ts'
 
 export const CALLS = 1_000_000
 /** Of ten calls each. */
@@ -21,18 +22,27 @@ const DIMENSIONS = `
     case when i % 200000 = 5 then 70000 else 50 + i % 3000 end as duration
   from (select value as i, value * 7919 % 400 as u from numbers)`
 
+/** One caller has given an id of its own. */
+const CLIENT_ID = `case i when 500000 then 'mine' end`
+const REACHED = `case ${TOOK_MS.toReversed()
+  .map((ms) => `when duration >= ${ms} then ${ms}`)
+  .join(' ')} end`
+
 /** The labels of a call, as the log writes them. */
 const LABELS: readonly (readonly [label: string, where: string])[] = [
   [`'key' || char(10) || key`, 'true'],
+  [`'model' || char(10) || model`, 'true'],
   [`'line' || char(10) || line`, 'true'],
+  [`'status' || char(10) || status`, 'status <> 200'],
+  [`'code' || char(10) || code`, 'code is not null'],
+  [`'took' || char(10) || ${REACHED}`, `duration < ${OWN_TOOK_MS}`],
   ...(
     [
+      [`'client' || char(10) || ${CLIENT_ID}`, `${CLIENT_ID} is not null`],
       [`'user' || char(10) || user`, 'true'],
-      [`'tag' || char(10) || 'team=' || team`, `team = 'search'`],
-      [`'status' || char(10) || (status / 100)`, 'status >= 300'],
-      [`'over' || char(10) || 10000`, 'duration >= 10000'],
-      [`'over' || char(10) || 60000`, 'duration >= 60000'],
-      [`'client' || char(10) || 'mine'`, 'i = 500000'],
+      [`'tag' || char(10) || 'team=' || team`, 'true'],
+      [`'status' || char(10) || (status / 100)`, `status >= ${100 * LABELLED_CLASS}`],
+      [`'took' || char(10) || ${REACHED}`, `duration >= ${OWN_TOOK_MS}`],
     ] as const
   ).flatMap(([label, where]): (readonly [string, string])[] => [
     [label, where],
@@ -103,6 +113,7 @@ function entryLike(db: DatabaseSync, template: string): string {
     duration_ms: '{duration}',
     account: '{json_quote(account)}',
     key: '{json_quote(key)}',
+    client_request_id: `{json_quote(${CLIENT_ID})}`,
     model: '{json_quote(model)}',
     user: '{json_quote(user)}',
     tags: { team: '{json_quote(team)}' },
