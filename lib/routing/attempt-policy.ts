@@ -15,18 +15,19 @@ export interface AttemptPolicy<End extends ExchangeEnd = ExchangeEnd> {
   /** Prepares the request for a candidate, or returns the member that cannot be translated for it. */
   prepare?(candidate: Candidate): Untranslatable | undefined
   /**
-   * Sends the request to a candidate and receives the answer. Rejects with an error that ends the call.
+   * Sends the request to a candidate and receives the answer.
    *
-   * @param pass the policy reports the first output to it; `tryCandidates` reports the end.
+   * @param pass the policy reports the first output to it, and the end if it returns no promise.
    * @param deadline when all attempts of the call must have ended, on the monotonic clock.
    * @param ahead all lines that may be tried, in their order.
+   * @returns the end, or a rejection with an error that ends the call; undefined if `pass` is told the end.
    */
   attempt(
     candidate: Candidate,
-    pass: AttemptPass,
+    pass: AttemptPass<End>,
     deadline: number,
     ahead: readonly Candidate[],
-  ): Promise<End>
+  ): Promise<End> | undefined
   /** The record of the last attempt; undefined if nothing was sent. */
   readonly record: AttemptRecord | undefined
   /** Set once the caller has left during an attempt. */
@@ -36,7 +37,9 @@ export interface AttemptPolicy<End extends ExchangeEnd = ExchangeEnd> {
 }
 
 /** What the policy of an attempt reports while it runs. */
-export interface AttemptPass {
+export interface AttemptPass<End extends ExchangeEnd = ExchangeEnd> {
   /** Reports that the line answers well, up to its first output. */
   success(): void
+  /** Reports the end of an attempt that has no promise of it. */
+  ended(end: End): void
 }

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import type { AttemptRecord, Call, RequestBody, RoutingTrace } from '../core/call/index.ts'
 import { GatewayError } from '../core/errors/index.ts'
 import type { Untranslatable } from '../core/translate/index.ts'
@@ -34,24 +35,32 @@ export function tryCandidates<End extends ExchangeEnd>(
   settings: RoutingSettings,
   policy: AttemptPolicy<End>,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
-    new CandidateWalk(call, list, settings, policy, resolve, reject).next()
+  return new Promise((done, failed) => {
+    new CandidateWalk(call, list, settings, policy, { done, failed }).next()
   })
+}
+
+/** Waits for the end of a call's routing. */
+export interface WalkEnd {
+  /** Runs when the call was served, or its caller has left. */
+  done(): void
+  /** Receives the error that ends the call. */
+  failed(error: unknown): void
 }
 
 /**
  * The way of a call along its candidates, as {@link tryCandidates} describes it. It waits for attempts by callbacks: an
- * `async` function would take three times the memory.
+ * `async` function would take three times the memory. They come with events of the line's connection, which know nothing
+ * of the app's AsyncLocalStorage; an `AsyncResource` does.
  *
  * It is also the permission of the running attempt to go through the circuits of its line and model.
  */
-export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
+export class CandidateWalk<End extends ExchangeEnd> extends AsyncResource implements AttemptPass<End> {
   readonly #call: Call
   readonly #list: CandidateList
   readonly #maxAttempts: number
   readonly #policy: AttemptPolicy<End>
-  readonly #done: () => void
-  readonly #failed: (error: unknown) => void
+  readonly #walkEnd: WalkEnd
   readonly #trace: RoutingTrace
   readonly #account: string
   readonly #ordered: readonly Candidate[]
@@ -68,25 +77,20 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
   /** What the circuits were told of the running attempt. */
   #reported: 'nothing' | 'success' | 'all' = 'all'
 
-  /**
-   * @param done runs when the call was served, or its caller has left.
-   * @param failed receives the error that ends the call.
-   * @throws {GatewayError} if no candidate is left.
-   */
+  /** @throws {GatewayError} if no candidate is left. */
   constructor(
     call: Call,
     list: CandidateList,
     { strategy, maxAttempts }: RoutingSettings,
     policy: AttemptPolicy<End>,
-    done: () => void,
-    failed: (error: unknown) => void,
+    walkEnd: WalkEnd,
   ) {
+    super('CandidateWalk')
     this.#call = call
     this.#list = list
     this.#maxAttempts = maxAttempts
     this.#policy = policy
-    this.#done = done
-    this.#failed = failed
+    this.#walkEnd = walkEnd
     this.#trace = call.routing as RoutingTrace
     this.#account = call.principal?.accountId ?? ''
     const left = filterCandidates(list.candidates, call, policy, this.#trace.eliminated)
@@ -101,7 +105,8 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
     let attempt: Promise<End> | undefined
     try {
       const candidate = this.#choose()
-      if (candidate) {
+      if (!candidate) this.#walkEnd.done()
+      else {
         this.#lineEntry = candidate.state.circuit.enter(this.#account)
         this.#modelEntry = candidate.modelState.circuit.enter(this.#account)
         this.#reported = 'nothing'
@@ -110,10 +115,15 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
       }
     } catch (error) {
       this.#broken(error)
-      return
     }
-    if (attempt) attempt.then(this.#ended, this.#broken)
-    else this.#done()
+    attempt?.then(
+      (end) => this.#conclude(end),
+      (error) => this.#broken(error),
+    )
+  }
+
+  ended(end: End): void {
+    this.runInAsyncScope(this.#conclude, this, end)
   }
 
   success(): void {
@@ -161,7 +171,7 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
     throw this.#verdict()
   }
 
-  readonly #ended = (end: End): void => {
+  #conclude(end: End): void {
     let finishing: Promise<void> | undefined
     let isOver = false
     try {
@@ -186,17 +196,22 @@ export class CandidateWalk<End extends ExchangeEnd> implements AttemptPass {
         if (!end.elsewhere) throw this.#verdict()
       }
     } catch (error) {
-      this.#failed(error)
+      this.#walkEnd.failed(error)
       return
     }
-    if (finishing) finishing.then(this.#done, this.#failed)
-    else if (isOver) this.#done()
+    const walkEnd = this.#walkEnd
+    if (finishing)
+      finishing.then(
+        () => walkEnd.done(),
+        (error) => walkEnd.failed(error),
+      )
+    else if (isOver) walkEnd.done()
     else this.next()
   }
 
-  readonly #broken = (error: unknown): void => {
+  #broken(error: unknown): void {
     this.#skip(false)
-    this.#failed(error)
+    this.#walkEnd.failed(error)
   }
 
   #verdict(): GatewayError {

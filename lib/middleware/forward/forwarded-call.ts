@@ -73,7 +73,9 @@ export class ForwardedCall implements AttemptPolicy {
     const { signal } = forwarding.early
     signal.addEventListener('abort', () => this.#endEarly(signal.reason as GatewayError))
     call.onLeave(() => {
-      if (this.#exchange && !this.#exchange.end) this.departure = new Departure(this.#exchange, ABORT)
+      if (!this.#exchange || this.#exchange.end) return
+      this.departure = new Departure(ABORT)
+      this.departure.from(this.#exchange)
     })
   }
 

@@ -51,29 +51,16 @@ export function route(options: RouteOptions): RequestHandler {
       next(new TypeError('route: there is no call.request; mount readRequest before route'))
       return
     }
-    const release = call.hold()
-    const fail = (error: unknown): void => {
-      if (!call.left) next(error instanceof GatewayError ? call.stamp(error) : error)
-      else if (!(error instanceof GatewayError)) {
-        call.logger.error({ err: error, requestId: call.id }, 'routing failed')
-      }
-      release()
-    }
+    const routed = new RoutedCall(call, call.request, req.headers, res, next, settings)
     try {
-      serve(call, call.request, req, res, release, fail)
+      serve(call, routed, res)
     } catch (error) {
-      fail(error)
+      routed.failed(error)
     }
   }
 
-  function serve(
-    call: Call,
-    request: CallRequest,
-    req: Request,
-    res: Response,
-    done: () => void,
-    failed: (error: unknown) => void,
-  ): void {
+  function serve(call: Call, routed: RoutedCall, res: Response): void {
+    const { request } = routed
     const { model, operation, resource } = request
     const { pin } = call
     if (!pin && request.references.length > 0) refuseUnpinned(request)
@@ -81,12 +68,17 @@ export function route(options: RouteOptions): RequestHandler {
     const known = catalog(call)
     const list =
       resource && pin ? table.withLine(known, model, operation, pin.line) : table.of(known, model, operation)
-    const routed = new RoutedCall(call, request, req.headers, res, settings, list.translations)
-    if (operation.estimatedAnswer)
-      tryCandidates(call, list, settings, routed)
-        .catch((error: unknown) => answerEstimate(error, call, request, res))
-        .then(done, failed)
-    else new CandidateWalk(call, list, settings, routed, done, failed).next()
+    if (list.translations.length > 0) routed.translateBy(list.translations)
+    if (!operation.estimatedAnswer) {
+      new CandidateWalk(call, list, settings, routed, routed).next()
+      return
+    }
+    tryCandidates(call, list, settings, routed)
+      .catch((error: unknown) => answerEstimate(error, call, request, res))
+      .then(
+        () => routed.done(),
+        (error) => routed.failed(error),
+      )
   }
 }
 

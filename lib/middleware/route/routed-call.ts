@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { NextFunction } from 'express'
 import type { AnswerBytes, AttemptRecord, Call, CallOutcome, CallRequest } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import type { KeptName } from '../../core/operations/index.ts'
@@ -9,6 +10,7 @@ import { DispatchExchange } from '../../routing/attempt/dispatch-exchange.ts'
 import { upstreamRequest } from '../../routing/attempt/upstream-request.ts'
 import type { AttemptPass, AttemptPolicy } from '../../routing/attempt-policy.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
+import type { WalkEnd } from '../../routing/try-candidates.ts'
 import type { AnswerEnd, StreamOpener } from './attempt/answer-end.ts'
 import { AnswerHandler } from './attempt/answer-handler.ts'
 import { AnswerKeeping } from './attempt/answer-keeping.ts'
@@ -24,14 +26,16 @@ const BROKEN_OFF =
 const COMPLETED: CallOutcome = { status: 200, errorCode: null, finish: 'completed' }
 
 /** Serves one model call: adapts the request for each candidate, and sends the answer to the caller. */
-export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, StreamOwner {
+export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpener, StreamOwner {
   readonly request: CallRequest
   departure: Departure | undefined
   readonly #call: Call
   readonly #inbound: IncomingHttpHeaders
   readonly #res: ServerResponse
+  readonly #next: NextFunction
   readonly #options: DisconnectPolicy
-  readonly #adapter: RequestAdapter | undefined
+  readonly #release: () => void
+  #adapter: RequestAdapter | undefined
   #adapted: AdaptedRequest
   #exchange: DispatchExchange<AnswerEnd> | undefined
   #handler: AnswerHandler | undefined
@@ -41,23 +45,42 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
   /** Why the stream was ended before its end. */
   #endedBy: GatewayError | undefined
 
-  /** @param translations the translations that some of the candidates need. */
+  /** Keeps the call open until it is done or has failed. */
   constructor(
     call: Call,
     request: CallRequest,
     inbound: IncomingHttpHeaders,
     res: ServerResponse,
+    next: NextFunction,
     options: DisconnectPolicy,
-    translations: readonly Translation[],
   ) {
     this.#call = call
     this.request = request
     this.#inbound = inbound
     this.#res = res
+    this.#next = next
     this.#options = options
-    this.#adapter = translations.length > 0 ? new RequestAdapter(request, translations) : undefined
+    this.#release = call.hold()
     this.#adapted = request
     call.onLeave(() => this.#leave())
+  }
+
+  /** @param translations the translations that some of the candidates need. */
+  translateBy(translations: readonly Translation[]): void {
+    this.#adapter = new RequestAdapter(this.request, translations)
+  }
+
+  done(): void {
+    this.#release()
+  }
+
+  failed(error: unknown): void {
+    const call = this.#call
+    if (!call.left) this.#next(error instanceof GatewayError ? call.stamp(error) : error)
+    else if (!(error instanceof GatewayError)) {
+      call.logger.error({ err: error, requestId: call.id }, 'routing failed')
+    }
+    this.#release()
   }
 
   prepare(candidate: Candidate): Untranslatable | undefined {
@@ -68,7 +91,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     return undefined
   }
 
-  attempt(candidate: Candidate, pass: AttemptPass, deadline: number): Promise<AnswerEnd> {
+  attempt(candidate: Candidate, pass: AttemptPass<AnswerEnd>, deadline: number): undefined {
     const upstream = upstreamRequest(candidate, this.request, this.#adapted, this.#inbound)
     this.#exchange = new DispatchExchange<AnswerEnd>(candidate, upstream, candidate.state.wire, deadline)
     this.#exchange.account = this.#call.principal?.accountId
@@ -76,7 +99,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     this.#pass = pass
     this.#keeping = undefined
     this.#stream = undefined
-    return this.#exchange.run(this.#handler)
+    this.#exchange.start(this.#handler, pass)
   }
 
   get record(): AttemptRecord | undefined {
@@ -152,7 +175,8 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, StreamOpener, Strea
     if (!exchange || exchange.end) return
     this.#stream?.discard()
     const worksUnseen = exchange.connected && reasonsUnseen(this.request, exchange.target.line)
-    this.departure = new Departure(exchange, this.#options, worksUnseen)
+    this.departure = new Departure(this.#options, worksUnseen)
+    this.departure.from(exchange)
   }
 
   /** Records the usage of the call and the speed of the line. */

@@ -13,18 +13,20 @@ export interface DisconnectPolicy {
  */
 export class Departure {
   readonly #policy: DisconnectPolicy['onDisconnect']
+  readonly #drainMs: number
   readonly #drains: boolean
-  readonly #timer: NodeJS.Timeout | undefined
+  #timer: NodeJS.Timeout | undefined
 
   /** @param worksUnseen whether the upstream may have produced what did not come. */
-  constructor(
-    running: { abandon(): void },
-    { onDisconnect, drainMs }: DisconnectPolicy,
-    worksUnseen = false,
-  ) {
+  constructor({ onDisconnect, drainMs }: DisconnectPolicy, worksUnseen = false) {
     this.#policy = onDisconnect
+    this.#drainMs = drainMs
     this.#drains = onDisconnect === 'drain' || worksUnseen
-    if (this.#drains) this.#timer = setTimeout(() => running.abandon(), drainMs)
+  }
+
+  /** Aborts the attempt, or lets it continue. An attempt that is aborted may end at once. */
+  from(running: { abandon(): void }): void {
+    if (this.#drains) this.#timer = setTimeout(() => running.abandon(), this.#drainMs)
     else running.abandon()
   }
 

@@ -31,6 +31,11 @@ export interface ResponseHandler<End> {
   abandon(): End
 }
 
+/** Waits for the end of an exchange. */
+export interface EndReceiver<End> {
+  ended(end: End): void
+}
+
 /** How long a connection may take to end its response after the answer is complete, before it is cut. */
 const LINGER_MS = 1000
 const OVER = new Error('the exchange is over')
@@ -44,6 +49,7 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
   readonly #request: Dispatcher.DispatchOptions
   readonly #wire: Wire
   #handler: ResponseHandler<End> | undefined
+  #receiver: EndReceiver<End> | undefined
   #controller: Dispatcher.DispatchController | undefined
   #onReusedConnection = false
   #decoder: BodyDecoder | undefined
@@ -71,11 +77,24 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
    * @param isWanted if false, the exchange is abandoned before anything is sent.
    */
   run(handler: ResponseHandler<End>, isWanted = true): Promise<End> {
-    this.#handler = handler
-    const ended = this.ended
-    if (isWanted) this.#wire.dispatch(this.#request, this)
-    else this.abandon()
+    const { ended } = this
+    if (isWanted) this.start(handler)
+    else {
+      this.#handler = handler
+      this.abandon()
+    }
     return ended
+  }
+
+  /**
+   * Sends the request.
+   *
+   * @param receiver is told the end, which may come at once. A promise would take four times the memory.
+   */
+  start(handler: ResponseHandler<End>, receiver?: EndReceiver<End>): void {
+    this.#handler = handler
+    this.#receiver = receiver
+    this.#wire.dispatch(this.#request, this)
   }
 
   /** Replaces the request under way by another, as a redirect demands. */
@@ -225,9 +244,11 @@ export class DispatchExchange<End extends ExchangeEnd> extends Exchange<End> imp
     if (!this.conclude(end)) return
     this.#decoder?.close()
     const controller = this.#controller
-    if (!controller || this.#responseOver) return
-    if (cut) controller.abort(OVER)
-    else this.#linger(controller)
+    if (controller && !this.#responseOver) {
+      if (cut) controller.abort(OVER)
+      else this.#linger(controller)
+    }
+    this.#receiver?.ended(end)
   }
 
   #linger(controller: Dispatcher.DispatchController): void {

@@ -55,9 +55,8 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
   protected resent = false
   /** How the exchange ended; undefined while it runs. */
   end: End | undefined
-  /** Resolves when the exchange has ended. Never rejects. */
-  readonly ended: Promise<End>
-  readonly #resolve: (end: End) => void
+  #ended: Promise<End> | undefined
+  #resolve: ((end: End) => void) | undefined
 
   /**
    * Starts the clocks.
@@ -65,9 +64,6 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
    * @param deadline when all attempts of the call must have ended, on the monotonic clock.
    */
   constructor(target: ExchangeTarget, timeouts: Timeouts, deadline: number) {
-    const { promise, resolve } = Promise.withResolvers<End>()
-    this.ended = promise
-    this.#resolve = resolve
     this.target = target
     this.#timeouts = timeouts
     this.#totalEnd = Math.min(this.startedAt + timeouts.totalMs, deadline)
@@ -81,6 +77,16 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
 
   /** Ends the exchange with a failure. */
   protected abstract breakOff(failure: Failure): void
+
+  /** Resolves when the exchange has ended. Never rejects. */
+  get ended(): Promise<End> {
+    this.#ended ??= this.end
+      ? Promise.resolve(this.end)
+      : new Promise((resolve) => {
+          this.#resolve = resolve
+        })
+    return this.#ended
+  }
 
   /** Whether the line may have seen the request. */
   get connected(): boolean {
@@ -155,7 +161,7 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
       state.inFlight--
       if (end.kind !== 'abandoned') state.recent.count(1, end.kind === 'failed' && end.lineFault ? 1 : 0)
     }
-    this.#resolve(end)
+    this.#resolve?.(end)
     return true
   }
 
