@@ -20,8 +20,7 @@ const PERIODS = ['one', 'two'].map(periodOf)
 async function world(gathers = false) {
   const shared = ledgerOf('100')
   for (const { wallet } of PERIODS) await shared.setLimit(wallet, { limited: true, quota: units(10) })
-  const process = new PoolProcess(shared)
-  process.ledger.gathers = gathers
+  const process = new PoolProcess(shared, { gathers })
   return {
     ...{ shared, process },
     async reserve(amount: bigint, budgets: readonly BudgetPeriod[] = PERIODS) {

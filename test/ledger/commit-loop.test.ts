@@ -48,9 +48,8 @@ describe('the commit loop', () => {
 
   it('hands a ledger that gathers all that comes in one turn of the event loop, at once', async () => {
     const shared = ledgerOf('1000')
-    const process = new PoolProcess(shared)
+    const process = new PoolProcess(shared, { gathers: true })
     const { ledger } = process
-    ledger.gathers = true
     const sizes = () => ledger.settled.map(({ length }) => length)
     const [first, second, third, ...others] = await running(process, 20)
     ledger.faults.set('settle', 'waits')
@@ -75,8 +74,7 @@ describe('the commit loop', () => {
   })
 
   it('hands a ledger that gathers nothing of what was dropped in the same turn', async () => {
-    const process = new PoolProcess(ledgerOf('1000'))
-    process.ledger.gathers = true
+    const process = new PoolProcess(ledgerOf('1000'), { gathers: true })
     const [first] = await running(process, 1)
     assert.ok(first)
     const { outcome } = settle(first, 'req', ONE)

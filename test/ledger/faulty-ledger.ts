@@ -16,7 +16,7 @@ export type Fault = 'fails' | 'unheard' | 'waits' | 'late'
 /** The way of one process to a ledger, on which a test lets things go wrong. */
 export class FaultyLedger implements Ledger {
   readonly settlesRecords: boolean
-  gathers = false
+  readonly gathers: boolean
   readonly #ledger: MemoryLedger
   readonly faults = new Map<Operation, Fault>()
   /** Charges of these requests fail, and what is settled with them; their voids do not. */
@@ -27,8 +27,9 @@ export class FaultyLedger implements Ledger {
   running = 0
   #waiting: (() => void)[] = []
 
-  constructor(ledger: MemoryLedger, settlesRecords = false) {
+  constructor(ledger: MemoryLedger, settlesRecords = false, gathers = false) {
     this.#ledger = ledger
+    this.gathers = gathers
     this.settlesRecords = settlesRecords
   }
 

@@ -219,9 +219,7 @@ export class LedgerWorld {
   }
 
   #open(): PoolProcess {
-    const process = new PoolProcess(this.shared)
-    process.ledger.gathers = ++this.#opened % 2 === 0
-    return process
+    return new PoolProcess(this.shared, { gathers: ++this.#opened % 2 === 0 })
   }
 }
 

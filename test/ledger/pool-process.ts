@@ -10,6 +10,7 @@ let opened = 0
 export interface PoolProcessOptions extends Partial<LeasePoolOptions> {
   clock?: VirtualClock
   settlesRecords?: boolean
+  gathers?: boolean
 }
 
 /** One process with a pool of its own on a ledger that others share. */
@@ -20,9 +21,12 @@ export class PoolProcess {
   readonly pool: LeasePool
   readonly owner = `process-${++opened}`
 
-  constructor(shared: MemoryLedger, { settlesRecords = false, ...options }: PoolProcessOptions = {}) {
+  constructor(
+    shared: MemoryLedger,
+    { settlesRecords = false, gathers = false, ...options }: PoolProcessOptions = {},
+  ) {
     this.clock = options.clock ?? new VirtualClock()
-    this.ledger = new FaultyLedger(shared, settlesRecords)
+    this.ledger = new FaultyLedger(shared, settlesRecords, gathers)
     this.pool = new LeasePool({
       ledger: this.ledger,
       logger: this.logger,

@@ -11,7 +11,7 @@ const QUEUE_BYTES = 1_000_000
 /** Two fit into the fourth of the queue that one account may have, a third does not. */
 const CHARGE_BYTES = 80_000
 
-const twoTenants = () =>
+const twoTenants = (gathers = false) =>
   new PoolProcess(
     new MemoryLedger({
       accounts: [
@@ -19,7 +19,7 @@ const twoTenants = () =>
         { id: 'quiet', balance: '1000' },
       ],
     }),
-    { maxQueueBytes: QUEUE_BYTES, settlesRecords: true },
+    { maxQueueBytes: QUEUE_BYTES, settlesRecords: true, gathers },
   )
 
 async function reserved(process: PoolProcess, account: string): Promise<Reservation | string> {
@@ -82,8 +82,7 @@ describe('the bytes of charges that wait', () => {
   })
 
   it('are free again when a charge is dropped, and taken again by the void of one that stands', async () => {
-    const process = twoTenants()
-    process.ledger.gathers = true
+    const process = twoTenants(true)
     const [first, second] = (await admitted(process, 'loud', 2)) as [Reservation, Reservation]
     void settle(first, 'dropped')
     assert.equal(first.revoke(null), 'dropped')

@@ -42,7 +42,8 @@ export class MemoryCallStore implements CallStore {
   }
 
   async append(entries: readonly CallLogEntry[]): Promise<void> {
-    for (const entry of entries) {
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i] as CallLogEntry
       const change = this.#pendingChanges.get(entry.id)
       this.#pendingChanges.delete(entry.id)
       const changed = change ? change(entry) : entry

@@ -82,19 +82,33 @@ export interface Catalog {
   readonly lines: readonly Line[]
   /** Returns the lines that serve a model, in the order of the config. */
   linesOf(modelId: string): readonly Line[]
+  /**
+   * Returns the widest context window of a model on any of its lines, in tokens; Infinity = not
+   * restricted; undefined for an unknown model.
+   */
+  widestWindow(modelId: string): number | undefined
 }
 
 /** Builds a {@link Catalog} from models and lines that are valid. */
 export function createCatalog(models: readonly Model[], lines: readonly Line[]): Catalog {
   const byId = new Map(models.map((model) => [model.id, model]))
   const byModel = new Map<string, Line[]>()
+  const widest = new Map<string, number>()
   for (const model of models) {
-    byModel.set(
-      model.id,
-      lines.filter((line) => line.models.has(model.id)),
-    )
+    const own = lines.filter((line) => line.models.has(model.id))
+    byModel.set(model.id, own)
+    const windows =
+      own.length > 0
+        ? own.map((line) => windowOn(model, line) ?? Infinity)
+        : [model.contextWindow ?? Infinity]
+    widest.set(model.id, Math.max(...windows))
   }
-  return { models: byId, lines, linesOf: (modelId) => byModel.get(modelId) ?? [] }
+  return {
+    models: byId,
+    lines,
+    linesOf: (modelId) => byModel.get(modelId) ?? [],
+    widestWindow: widest.get.bind(widest),
+  }
 }
 
 /** Returns the price of a model on a line: the line's prices replace the model's, member by member. */

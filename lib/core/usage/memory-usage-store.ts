@@ -3,8 +3,11 @@ import { NO_TAGS } from '../catalog/index.ts'
 import { FineRows } from './fine-rows.ts'
 import type { UsageGroup, UsageQuery, UsageRow, UsageStore } from './usage-store.ts'
 import {
+  type Charged,
   HOUR_MS,
   isOf,
+  NOT_KNOWN,
+  shareOfCharge,
   shareOfEntry,
   type UsageDimensions,
   type UsageShare,
@@ -31,21 +34,23 @@ export class MemoryUsageStore implements UsageStore {
   readonly #fine = new FineRows()
 
   /** @param sign -1 takes away what was added. */
-  add(share: UsageShare, sign: 1 | -1 = 1): void {
-    let row = this.#last.get(share.key)
+  add(charge: Charged, sign: 1 | -1 = 1): void {
+    const { key, amount, cost, at } = charge
+    const usage = charge.usage ?? NOT_KNOWN
+    let row = this.#last.get(key)
     // Tags that are equal may be another object.
-    const isOfRow = row && share.at >= row.hour && share.at < row.hour + HOUR_MS && isOf(row.of, share)
+    const isOfRow = row && at >= row.hour && at < row.hour + HOUR_MS && isOf(row.of, charge, usage)
     if (!row || !isOfRow) {
-      row = this.#rows.get(nameOf(share, share.user, share.tags)) ?? this.#open(share)
-      this.#last.set(share.key, row)
+      row = this.#rowOf(shareOfCharge(charge))
+      this.#last.set(key, row)
     }
-    row.sums.add(share, sign)
+    row.sums.add(usage, amount, cost ?? 0n, sign)
   }
 
   /** Adds a call that has no charge. */
   count(entry: CallLogEntry): void {
-    const share = shareOfEntry(entry)
-    if (share) this.add(share)
+    const usage = shareOfEntry(entry)
+    if (usage) this.add({ account: usage.account, key: usage.key, amount: 0n, at: usage.at, usage })
   }
 
   async read(query: UsageQuery): Promise<UsageRow[]> {
@@ -76,6 +81,10 @@ export class MemoryUsageStore implements UsageStore {
       key,
       charged: sums.charged,
     }))
+  }
+
+  #rowOf(share: UsageShare): MemoryRow {
+    return this.#rows.get(nameOf(share, share.user, share.tags)) ?? this.#open(share)
   }
 
   #open(share: UsageShare): MemoryRow {

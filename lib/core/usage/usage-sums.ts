@@ -14,7 +14,8 @@ export interface UsageDimensions {
 /** Whether usage surely is of these: tags that are equal may be another object. */
 export function isOf(
   of: UsageDimensions,
-  { account, key, model, line, user, tags }: UsageDimensions,
+  { account, key }: Pick<UsageDimensions, 'account' | 'key'>,
+  { model, line, user, tags }: Omit<UsageDimensions, 'account' | 'key'>,
 ): boolean {
   return (
     of.account === account &&
@@ -72,22 +73,25 @@ export class UsageSums {
   /** The number of calls in each range of durations. */
   readonly durations: number[] = new Array<number>(DURATION_ENDS.length + 1).fill(0)
 
-  /** @param sign -1 takes away what was added. */
-  add(share: UsageShare, sign: 1 | -1 = 1): void {
-    this.requests += sign * share.requests
-    this.refused += sign * share.refused
-    this.failed += sign * share.failed
-    this.inputTokens += sign * whole(share.inputTokens)
-    this.cachedInputTokens += sign * whole(share.cachedInputTokens)
-    this.outputTokens += sign * whole(share.outputTokens)
-    this.images += sign * whole(share.images)
-    this.milliseconds += sign * whole(share.seconds * 1000)
-    this.charged += sign === 1 ? share.charged : -share.charged
-    this.cost += sign === 1 ? share.cost : -share.cost
-    if (share.durationMs === null) return
+  /**
+   * @param charged the amount in nano-units, as is the cost.
+   * @param sign -1 takes away what was added.
+   */
+  add(usage: CallUsage, charged: bigint, cost: bigint, sign: 1 | -1 = 1): void {
+    this.requests += sign * usage.requests
+    this.refused += sign * usage.refused
+    this.failed += sign * usage.failed
+    this.inputTokens += sign * whole(usage.inputTokens)
+    this.cachedInputTokens += sign * whole(usage.cachedInputTokens)
+    this.outputTokens += sign * whole(usage.outputTokens)
+    this.images += sign * whole(usage.images)
+    this.milliseconds += sign * whole(usage.seconds * 1000)
+    if (charged !== 0n) this.charged += sign === 1 ? charged : -charged
+    if (cost !== 0n) this.cost += sign === 1 ? cost : -cost
+    if (usage.durationMs === null) return
     let range = 0
-    while (range < DURATION_ENDS.length && share.durationMs > (DURATION_ENDS[range] as number)) range++
-    ;(this.durations[range] as number) += sign * share.requests
+    while (range < DURATION_ENDS.length && usage.durationMs > (DURATION_ENDS[range] as number)) range++
+    ;(this.durations[range] as number) += sign * usage.requests
   }
 
   get isEmpty(): boolean {
@@ -138,8 +142,9 @@ export function durationOf(durations: readonly number[], share: number): number 
 }
 
 /** A charge, as far as usage needs it. */
-interface Charged {
-  readonly account: string
+export interface Charged {
+  /** null for a call without one, which has no charge. */
+  readonly account: string | null
   readonly key: string | null
   readonly amount: bigint
   readonly cost?: bigint | null

@@ -1,4 +1,4 @@
-import { type MemoryUsageStore, shareOfCharge, type UsageShare } from '../../core/usage/index.ts'
+import type { CallUsage, MemoryUsageStore } from '../../core/usage/index.ts'
 import { assertFigure } from '../amounts.ts'
 import type { AuditedCharges, AuditedDeposit, AuditedVoid, AuditedWallet } from '../audit.ts'
 import { stateOf, type WalletFigures } from '../lease.ts'
@@ -16,13 +16,11 @@ export interface MemoryWallet extends WalletFigures {
 /** All wallets of a ledger in memory. */
 export class MemoryWallets implements SpentWallets {
   readonly #byId = new Map<WalletId, MemoryWallet>()
+  /** Returns a wallet; undefined if there is none. */
+  readonly get: (id: WalletId) => MemoryWallet | undefined = this.#byId.get.bind(this.#byId)
   /** The same wallets by the ids that settlements have, so that a charge need not build wallet names. */
   readonly #accounts = new Map<string, MemoryWallet>()
   readonly #keys = new Map<string, MemoryWallet>()
-
-  get(id: WalletId): MemoryWallet | undefined {
-    return this.#byId.get(id)
-  }
 
   /** @param limited whether a missing wallet is opened with a limit. */
   account(id: string, limited = false): MemoryWallet {
@@ -83,8 +81,9 @@ export class MemoryWallets implements SpentWallets {
 
 interface KeptCharge extends Standing {
   voided: boolean
-  /** Absent for a void that came before its charge. */
-  readonly share?: UsageShare
+  readonly cost: bigint | null
+  readonly at: number
+  readonly usage: CallUsage | null
 }
 
 /** The sum of the older charges of one account, key and set of budgets. */
@@ -97,6 +96,8 @@ interface FoldedCharges extends AuditedCharges {
 export class MemoryCharges implements StandingCharges {
   readonly #most: number
   readonly #byRequest = new Map<string, KeptCharge>()
+  /** Returns a charge or void; undefined if there is none. */
+  readonly find: (requestId: string) => Standing | undefined = this.#byRequest.get.bind(this.#byRequest)
   /** One iterator for all deletions: a new one would skip all deleted entries each time. */
   readonly #oldest = this.#byRequest.entries()
   /** By account, then by key and budgets. */
@@ -109,15 +110,10 @@ export class MemoryCharges implements StandingCharges {
     this.#usage = usage
   }
 
-  find(requestId: string): Standing | undefined {
-    return this.#byRequest.get(requestId)
-  }
-
   add(charge: Omit<ChargeRecord, 'basis'>): void {
-    const { requestId, account, key, amount, budgets } = charge
-    const share = shareOfCharge(charge)
-    this.#usage.add(share)
-    this.#byRequest.set(requestId, { account, key, amount, voided: false, budgets, share })
+    const { requestId, account, key, amount, budgets, cost = null, at, usage = null } = charge
+    this.#usage.add(charge)
+    this.#byRequest.set(requestId, { account, key, amount, voided: false, budgets, cost, at, usage })
     if (this.#byRequest.size > this.#most) this.#foldOldest()
   }
 
@@ -125,11 +121,19 @@ export class MemoryCharges implements StandingCharges {
   void({ requestId }: Pick<ChargeRecord, 'requestId'>): void {
     const kept = this.#byRequest.get(requestId)
     if (kept) {
-      if (kept.share && !kept.voided) this.#usage.add(kept.share, -1)
+      if (!kept.voided) this.#usage.add(kept, -1)
       kept.voided = true
       return
     }
-    this.#byRequest.set(requestId, { account: null, key: null, amount: 0n, voided: true })
+    this.#byRequest.set(requestId, {
+      account: null,
+      key: null,
+      amount: 0n,
+      voided: true,
+      cost: null,
+      at: 0,
+      usage: null,
+    })
     if (this.#byRequest.size > this.#most) this.#foldOldest()
   }
 

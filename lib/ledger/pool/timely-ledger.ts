@@ -12,22 +12,20 @@ export class LedgerLate extends Error {
 
 /** A ledger whose operations always settle: one without an answer in time rejects, and may be repeated like any that fails. */
 export class TimelyLedger implements Ledger {
+  readonly gathers: boolean
   readonly #ledger: Ledger
   readonly #clock: Clock
   readonly #times: Pick<LedgerTimes, 'answered'>
 
   constructor(ledger: Ledger, clock: Clock, times: Pick<LedgerTimes, 'answered'>) {
     this.#ledger = ledger
+    this.gathers = ledger.gathers ?? false
     this.#clock = clock
     this.#times = times
   }
 
   get settlesRecords(): boolean {
     return this.#ledger.settlesRecords
-  }
-
-  get gathers(): boolean {
-    return this.#ledger.gathers ?? false
   }
 
   get settlesAtOnce(): number {

@@ -69,6 +69,8 @@ export class Charge implements Settlement, Awaited<Charge> {
   /** The log entry of a call that is not charged after all. */
   #revoked: { readonly entry: (() => CallLogEntry | null) | null } | undefined
   #isAside = false
+  /** Whether it has waited, so that its wallets count it as not handed over. */
+  #waits = false
 
   constructor(
     bill: Bill,
@@ -94,9 +96,6 @@ export class Charge implements Settlement, Awaited<Charge> {
     this.budgets = budgets.length === 0 ? NO_WALLETS : budgets.map(({ wallet }) => wallet)
     this.draws = draws
     this.#deps = deps
-    account.unhanded += bill.amount
-    if (key) key.unhanded += bill.amount
-    for (let i = 0; i < budgets.length; i++) (budgets[i] as WalletLease).unhanded += bill.amount
   }
 
   get basis(): string | null {
@@ -126,14 +125,23 @@ export class Charge implements Settlement, Awaited<Charge> {
     return result === 'fenced' ? 'fenced' : 'confirmed'
   }
 
+  /** Records that the charge has to wait before it is handed to the ledger. */
+  wait(): void {
+    this.#waits = true
+    this.#countUnhanded(this.amount)
+  }
+
   /** Records that the charge is being handed to the ledger. */
   hand(): void {
     if (this.#state !== 'waiting') return
     this.#state = 'handed'
-    this.#accountLease.unhanded -= this.amount
-    if (this.#keyLease) this.#keyLease.unhanded -= this.amount
-    const budgets = this.#budgetLeases
-    for (let i = 0; i < budgets.length; i++) (budgets[i] as WalletLease).unhanded -= this.amount
+    if (this.#waits) this.#countUnhanded(-this.amount)
+  }
+
+  #countUnhanded(amount: bigint): void {
+    this.#accountLease.unhanded += amount
+    if (this.#keyLease) this.#keyLease.unhanded += amount
+    for (const lease of this.#budgetLeases) lease.unhanded += amount
   }
 
   /**

@@ -94,6 +94,7 @@ export class SettlementLane {
       this.#handing = false
       if (this.waiting.size > 0) this.hand()
     } else {
+      charge.wait()
       this.waiting.add(charge)
       this.handSoon()
     }

@@ -18,7 +18,7 @@ export function listingResponse(): typeof ServerResponse {
   return class ListingResponse<
     Request extends IncomingMessage = IncomingMessage,
   > extends http.ServerResponse<Request> {
-    [LISTED]: HeaderList | undefined = undefined
+    declare [LISTED]?: HeaderList
 
     override setHeader(name: string, value: OutgoingHttpHeader): this {
       // Node says what is wrong.

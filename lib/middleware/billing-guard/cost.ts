@@ -41,25 +41,30 @@ export function costOf(usage: Usage, base: Price): Cost {
   const outputPaid = outputTokens > 0 && price.outputPerMillion > 0n
   const inputPaid = inputTokens > 0 && price.inputPerMillion > 0n
   const plainInput = Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens - audioInputTokens)
-  const items: ChargeItem[] = []
-  add(items, 'input', plainInput, price.inputPerMillion)
-  add(items, 'audio_input', audioInputTokens, price.audioInputPerMillion)
-  add(items, 'cached_input', cachedInputTokens, price.cachedInputPerMillion)
-  add(items, 'cache_write', cacheWriteTokens - cacheWrite1hTokens, price.cacheWritePerMillion)
-  add(items, 'cache_write_1h', cacheWrite1hTokens, price.cacheWrite1hPerMillion)
-  add(items, 'output', outputTokens - audioOutputTokens, price.outputPerMillion)
-  add(items, 'audio_output', audioOutputTokens, price.audioOutputPerMillion)
-  add(items, 'request', 1, price.perRequest)
-  if (!outputPaid) add(items, 'image', images, price.perImage)
-  if (!outputPaid) add(items, 'second', seconds, price.perSecond)
-  if (!inputPaid) add(items, 'search_unit', searchUnits, price.perSearchUnit)
-  add(items, 'minute', minutes, price.perMinute)
+  gathered = 0
+  gather('input', plainInput, price.inputPerMillion)
+  gather('audio_input', audioInputTokens, price.audioInputPerMillion)
+  gather('cached_input', cachedInputTokens, price.cachedInputPerMillion)
+  gather('cache_write', cacheWriteTokens - cacheWrite1hTokens, price.cacheWritePerMillion)
+  gather('cache_write_1h', cacheWrite1hTokens, price.cacheWrite1hPerMillion)
+  gather('output', outputTokens - audioOutputTokens, price.outputPerMillion)
+  gather('audio_output', audioOutputTokens, price.audioOutputPerMillion)
+  gather('request', 1, price.perRequest)
+  if (!outputPaid) gather('image', images, price.perImage)
+  if (!outputPaid) gather('second', seconds, price.perSecond)
+  if (!inputPaid) gather('search_unit', searchUnits, price.perSearchUnit)
+  gather('minute', minutes, price.perMinute)
+  const items = gatheredItems.slice(0, gathered)
   return { amount: amountOf(items), items }
 }
 
+/** The items of the cost that is being computed, in a list for all: one that grows reserves room for sixteen more. */
+const gatheredItems: ChargeItem[] = []
+let gathered = 0
+
 /** Adds an item, unless its quantity or price is zero. */
-function add(items: ChargeItem[], unit: ChargeItem['unit'], quantity: number, price: bigint): void {
-  if (quantity > 0 && price > 0n) items.push({ unit, quantity, price })
+function gather(unit: ChargeItem['unit'], quantity: number, price: bigint): void {
+  if (quantity > 0 && price > 0n) gatheredItems[gathered++] = { unit, quantity, price }
 }
 
 /** The highest price of each unit for a model, in nano-units. */

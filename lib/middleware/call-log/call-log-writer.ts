@@ -195,7 +195,8 @@ export class CallLogWriter {
       await this.#store.append(batch)
       // The queue is empty by now if `close` timed out.
       if (this.#queue[0] === batch[0]) {
-        for (const entry of this.#queue.splice(0, batch.length)) this.#queuedBytes -= bytesOfEntry(entry)
+        for (let i = 0; i < batch.length; i++) this.#queuedBytes -= bytesOfEntry(batch[i] as CallLogEntry)
+        this.#queue.splice(0, batch.length)
         this.#written += batch.length
       }
       this.#retryMs = 0
@@ -215,7 +216,8 @@ export class CallLogWriter {
   #nextBatch(): CallLogEntry[] {
     let bytes = 0
     let count = 0
-    for (const entry of this.#queue) {
+    for (let i = 0; i < this.#queue.length; i++) {
+      const entry = this.#queue[i] as CallLogEntry
       bytes += bytesOfEntry(entry)
       if (count === this.#atOnce || (count > 0 && bytes > MAX_BATCH_BYTES)) break
       // One that has failed alone goes alone.

@@ -1,6 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, callOf, type RequestBody, readAttribution, readTags } from '../../core/call/index.ts'
-import { type Catalog, type Feature, type Model, windowNeeded, windowOn } from '../../core/catalog/index.ts'
+import { type Catalog, type Feature, type Model, windowNeeded } from '../../core/catalog/index.ts'
 import { GatewayError, toGatewayError } from '../../core/errors/index.ts'
 import {
   ENDPOINT_BY_KIND,
@@ -240,8 +240,5 @@ const FEATURE_WORDS: Readonly<Record<Feature, string>> = {
 /** Refuses a request that fits no line at all. `route` decides which lines it fits. */
 function requireWindow(catalog: Catalog, model: Model, facts: RequestFacts): void {
   const needed = windowNeeded(facts.windowTokens ?? facts.estimatedInputTokens, facts.maxOutputTokens)
-  const lines = catalog.linesOf(model.id)
-  let widest = lines.length > 0 ? 0 : (model.contextWindow ?? Number.POSITIVE_INFINITY)
-  for (const line of lines) widest = Math.max(widest, windowOn(model, line) ?? Number.POSITIVE_INFINITY)
-  if (widest < needed) throw new GatewayError('context_too_long')
+  if ((catalog.widestWindow(model.id) ?? Infinity) < needed) throw new GatewayError('context_too_long')
 }

@@ -2,7 +2,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type Call, type CallRequest, callOf } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import { aNumber, checkOptions, type OptionRules, oneOf } from '../../core/options/index.ts'
-import { CandidateTable } from '../../routing/candidates/candidate.ts'
+import { type CandidateList, CandidateTable } from '../../routing/candidates/candidate.ts'
 import {
   ROUTING_RULES,
   type RoutingOptions,
@@ -51,34 +51,42 @@ export function route(options: RouteOptions): RequestHandler {
       next(new TypeError('route: there is no call.request; mount readRequest before route'))
       return
     }
-    const routed = new RoutedCall(call, call.request, req.headers, res, next, settings)
+    const { request, pin } = call
+    const { model, operation, resource } = request
+    const routed = new RoutedCall(call, request, req.headers, res, next, settings)
     try {
-      serve(call, routed, res)
+      if (!pin && request.references.length > 0) refuseUnpinned(request)
+      call.routing = newTrace(settings)
+      const known = catalog(call)
+      const list =
+        resource && pin
+          ? table.withLine(known, model, operation, pin.line)
+          : table.of(known, model, operation)
+      if (list.translations.length > 0) routed.translateBy(list.translations)
+      if (operation.estimatedAnswer) void serveEstimate(call, request, routed, list, res)
+      else new CandidateWalk(call, list, settings, routed, routed).next()
     } catch (error) {
       routed.failed(error)
     }
   }
 
-  function serve(call: Call, routed: RoutedCall, res: Response): void {
-    const { request } = routed
-    const { model, operation, resource } = request
-    const { pin } = call
-    if (!pin && request.references.length > 0) refuseUnpinned(request)
-    call.routing = newTrace(settings)
-    const known = catalog(call)
-    const list =
-      resource && pin ? table.withLine(known, model, operation, pin.line) : table.of(known, model, operation)
-    if (list.translations.length > 0) routed.translateBy(list.translations)
-    if (!operation.estimatedAnswer) {
-      new CandidateWalk(call, list, settings, routed, routed).next()
+  /** Serves a call that has an estimate for an answer where no line serves it. */
+  async function serveEstimate(
+    call: Call,
+    request: CallRequest,
+    routed: RoutedCall,
+    list: CandidateList,
+    res: Response,
+  ): Promise<void> {
+    try {
+      await tryCandidates(call, list, settings, routed).catch((error: unknown) =>
+        answerEstimate(error, call, request, res),
+      )
+    } catch (error) {
+      routed.failed(error)
       return
     }
-    tryCandidates(call, list, settings, routed)
-      .catch((error: unknown) => answerEstimate(error, call, request, res))
-      .then(
-        () => routed.done(),
-        (error) => routed.failed(error),
-      )
+    routed.done()
   }
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { NextFunction } from 'express'
-import type { AnswerBytes, AttemptRecord, Call, CallOutcome, CallRequest } from '../../core/call/index.ts'
+import type { AnswerBytes, AttemptRecord, Call, CallRequest } from '../../core/call/index.ts'
 import { GatewayError } from '../../core/errors/index.ts'
 import type { KeptName } from '../../core/operations/index.ts'
 import { type Translation, Untranslatable } from '../../core/translate/index.ts'
@@ -11,11 +11,12 @@ import { upstreamRequest } from '../../routing/attempt/upstream-request.ts'
 import type { AttemptPass, AttemptPolicy } from '../../routing/attempt-policy.ts'
 import type { Candidate } from '../../routing/candidates/candidate.ts'
 import type { WalkEnd } from '../../routing/try-candidates.ts'
-import type { AnswerEnd, StreamOpener } from './attempt/answer-end.ts'
+import { type AnswerEnd, COMPLETED, outcomeOf, type StreamOpener } from './attempt/answer-end.ts'
 import { AnswerHandler } from './attempt/answer-handler.ts'
 import { AnswerKeeping } from './attempt/answer-keeping.ts'
 import { reasonsUnseen, usageOfLeft } from './attempt/left-usage.ts'
 import { usageOfAnswer, usageOfStream } from './attempt/metering.ts'
+import { writePieces } from './relay/answer-pieces.ts'
 import { CallerStream, type StreamOwner } from './relay/caller-stream.ts'
 import type { RelaySink } from './relay/stream-relay.ts'
 
@@ -23,18 +24,16 @@ import type { RelaySink } from './relay/stream-relay.ts'
 const BROKEN_OFF =
   'The upstream broke the answer off. Keep what has come: it is billed, and the whole request sent again is billed again.'
 
-const COMPLETED: CallOutcome = { status: 200, errorCode: null, finish: 'completed' }
-
 /** Serves one model call: adapts the request for each candidate, and sends the answer to the caller. */
 export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpener, StreamOwner {
   readonly request: CallRequest
+  readonly done: () => void
   departure: Departure | undefined
   readonly #call: Call
   readonly #inbound: IncomingHttpHeaders
   readonly #res: ServerResponse
   readonly #next: NextFunction
   readonly #options: DisconnectPolicy
-  readonly #release: () => void
   #adapter: RequestAdapter | undefined
   #adapted: AdaptedRequest
   #exchange: DispatchExchange<AnswerEnd> | undefined
@@ -60,7 +59,7 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpen
     this.#res = res
     this.#next = next
     this.#options = options
-    this.#release = call.hold()
+    this.done = call.hold()
     this.#adapted = request
     call.onLeave(() => this.#leave())
   }
@@ -70,17 +69,13 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpen
     this.#adapter = new RequestAdapter(this.request, translations)
   }
 
-  done(): void {
-    this.#release()
-  }
-
   failed(error: unknown): void {
     const call = this.#call
     if (!call.left) this.#next(error instanceof GatewayError ? call.stamp(error) : error)
     else if (!(error instanceof GatewayError)) {
       call.logger.error({ err: error, requestId: call.id }, 'routing failed')
     }
-    this.#release()
+    this.done()
   }
 
   prepare(candidate: Candidate): Untranslatable | undefined {
@@ -216,7 +211,8 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpen
   #settle(end: AnswerEnd): Promise<void> | undefined {
     const unsent = end.kind === 'served' ? end.unsent : null
     const isWhole = end.kind === 'served' && !this.#call.left
-    const settling = this.#call.settle({ outcome: isWhole ? COMPLETED : this.#outcome(end), unsent })
+    const outcome = isWhole ? COMPLETED : outcomeOf(end, this.#call.left, this.#endedBy)
+    const settling = this.#call.settle({ outcome, unsent })
     if (settling) return this.#sendSettled(settling, end)
     this.#send(end)
     return undefined
@@ -233,14 +229,6 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpen
     this.#send(end)
   }
 
-  #outcome(end: AnswerEnd): CallOutcome {
-    if (end.kind === 'failed') return { status: 200, errorCode: end.failure.code, finish: 'interrupted' }
-    if (end.kind === 'abandoned' && this.#endedBy)
-      return { status: 200, errorCode: this.#endedBy.code, finish: 'interrupted' }
-    if (this.#call.left) return { status: 499, errorCode: 'client_closed_request', finish: 'interrupted' }
-    return COMPLETED
-  }
-
   /** Sends the last bytes, after settling. */
   #send(end: AnswerEnd): void {
     if (end.kind === 'failed') throw new GatewayError(end.failure.code, { message: BROKEN_OFF })
@@ -253,7 +241,11 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpen
     else if (end.reader) this.#res.end(end.unsent)
     else {
       if (this.#adapted.dropped) this.#tell(this.#adapted.dropped)
-      writeAnswer(this.#res, end.unsent)
+      this.#res.statusCode = 200
+      this.#res.setHeader('content-type', 'application/json')
+      // Node adds the length.
+      if (typeof end.unsent === 'string' || Buffer.isBuffer(end.unsent)) this.#res.end(end.unsent)
+      else writePieces(this.#res, end.unsent)
     }
   }
 
@@ -261,21 +253,4 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpen
   #tell(dropped: readonly string[]): void {
     if (!this.#res.headersSent) this.#res.setHeader('x-gateway-dropped', dropped.join(', '))
   }
-}
-
-/** Sends a whole answer. One in pieces is not joined, so that nothing large is in memory twice. */
-function writeAnswer(res: ServerResponse, body: AnswerBytes): void {
-  res.statusCode = 200
-  res.setHeader('content-type', 'application/json')
-  if (typeof body === 'string' || Buffer.isBuffer(body)) {
-    // Node adds the length.
-    res.end(body)
-    return
-  }
-  res.setHeader(
-    'content-length',
-    body.reduce((sum, piece) => sum + piece.length, 0),
-  )
-  for (const piece of body.slice(0, -1)) res.write(piece)
-  res.end(body.at(-1))
 }

@@ -165,7 +165,8 @@ export class CallMetrics {
   }
 
   #recordNoted(): void {
-    for (const facts of this.#noted.slice(0, this.#waiting)) {
+    for (let i = 0; i < this.#waiting; i++) {
+      const facts = this.#noted[i] as CallFacts
       this.#record(facts)
       facts.clear()
     }

@@ -15,7 +15,7 @@ import { aCatalog, catalogFrom } from '../../core/catalog-source/index.ts'
 import { aNumber, anObject, checkOptions, type OptionRules } from '../../core/options/index.ts'
 import { type AttributedCalls, attributedCallsOn } from './attributed-calls.ts'
 import { SCOPE } from './attributes.ts'
-import { callMetricsOn, knownModel, labelsOf } from './call-metrics.ts'
+import { type CallMetrics, callMetricsOn, knownModel, labelsOf } from './call-metrics.ts'
 import { CallTrace, keepsContext } from './call-trace.ts'
 import { type GatewayStates, observeStates } from './gateway-states.ts'
 
@@ -77,23 +77,25 @@ export function telemetry(options: TelemetryOptions = {}): RequestHandler {
 
   return function telemetry(req: Request, _res: Response, next: NextFunction): void {
     const call = callOf(req)
+    const beganAt = performance.now()
+    let metricsNow: CallMetrics | undefined
+    let tracerNow: Tracer | undefined
     /** The trace of the call, if it has to be active while the call runs. */
     let active: CallTrace | undefined
     try {
-      const metricsNow = metrics.current
-      const tracerNow = tracer.current
+      metricsNow = metrics.current
+      tracerNow = tracer.current
       // Without a context manager no code can ask for the active span, so the span is made at the end, when a sampler
       // can already see the result.
       if (tracerNow && keepsContext()) active = new CallTrace(tracerNow, call, req)
       if (metricsNow || tracerNow) {
-        const beganAt = performance.now()
         metricsNow?.begin()
-        call.onEnd('telemetry', () => {
-          const labels = labelsOf(call, catalogNow())
-          metricsNow?.end(call, labels, performance.now() - beganAt)
-          attributed?.note(call)
-          const trace = active ?? (tracerNow && new CallTrace(tracerNow, call, req))
-          trace?.end(call, labels)
+        call.onEnd('telemetry', (ended) => {
+          const labels = labelsOf(ended, catalogNow())
+          metricsNow?.end(ended, labels, performance.now() - beganAt)
+          attributed?.note(ended)
+          const trace = active ?? (tracerNow && new CallTrace(tracerNow, ended, req))
+          trace?.end(ended, labels)
         })
       }
     } catch (error) {

@@ -80,11 +80,10 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
 
   /** Resolves when the exchange has ended. Never rejects. */
   get ended(): Promise<End> {
-    this.#ended ??= this.end
-      ? Promise.resolve(this.end)
-      : new Promise((resolve) => {
-          this.#resolve = resolve
-        })
+    this.#ended ??= new Promise((resolve) => {
+      if (this.end) resolve(this.end)
+      else this.#resolve = resolve
+    })
     return this.#ended
   }
 
@@ -192,9 +191,8 @@ export abstract class Exchange<End extends ExchangeEnd> implements Watched {
 
   #detailOf(detail: string, unknownPath = false): string | null {
     if (detail === '' && !this.resent) return null
-    const kept = detail.slice(0, MAX_DETAIL_LENGTH)
     const notes = [
-      kept,
+      detail.slice(0, MAX_DETAIL_LENGTH),
       unknownPath && !this.target.line.endpoints ? MAY_LACK_ENDPOINT : '',
       this.resent ? RESENT : '',
     ]

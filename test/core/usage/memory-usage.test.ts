@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { HOUR_MS, MemoryUsageStore, NOT_KNOWN, shareOfCharge } from '../../../lib/core/usage/index.ts'
+import { HOUR_MS, MemoryUsageStore } from '../../../lib/core/usage/index.ts'
 import { MemoryLedger } from '../../../lib/ledger/index.ts'
 import { MemoryCallStore } from '../../../lib/middleware/call-log/index.ts'
 import { usageContract } from '../../contracts/usage.ts'
@@ -20,7 +20,7 @@ describe('usage in memory', () => {
       [7, 100n],
       [6, 1000n],
     ] as const)
-      usage.add(shareOfCharge({ account: 'acme', key: 'k', amount, at: hour * HOUR_MS, usage: NOT_KNOWN }))
+      usage.add({ account: 'acme', key: 'k', amount, at: hour * HOUR_MS })
     const rows = await usage.read({ from: 0, to: 9 * HOUR_MS, groupBy: ['hour'], limit: 9 })
     assert.deepEqual(
       rows.map(({ groups: [hour], sums }) => [Number(hour) / HOUR_MS, sums.charged]),

@@ -18,10 +18,15 @@ const shareOf = (members: Partial<UsageShare> = {}): UsageShare => ({
   ...members,
 })
 
+function addTo(sums: UsageSums, members: Partial<UsageShare>, sign?: 1 | -1): void {
+  const share = shareOf(members)
+  sums.add(share, share.charged, share.cost, sign)
+}
+
 /** Sums of calls that took so long. */
 function took(...ms: number[]): UsageSums {
   const sums = new UsageSums()
-  for (const durationMs of ms) sums.add(shareOf({ durationMs }))
+  for (const durationMs of ms) addTo(sums, { durationMs })
   return sums
 }
 
@@ -33,7 +38,7 @@ const EVERYTHING = {
 describe('sums of usage', () => {
   it('have all that a call adds, without it what was taken away, and with another sum both', () => {
     const one = new UsageSums()
-    one.add(shareOf(EVERYTHING))
+    addTo(one, EVERYTHING)
     const { durations, ...counts } = one
     assert.deepEqual(counts, {
       ...{ requests: 2, refused: 3, failed: 5, inputTokens: 7, cachedInputTokens: 11, outputTokens: 13 },
@@ -48,7 +53,7 @@ describe('sums of usage', () => {
       assert.equal(both[name as keyof typeof counts], twice, name)
     }
     assert.equal(both.durations[0], 4)
-    for (let i = 0; i < 2; i++) both.add(shareOf(EVERYTHING), -1)
+    for (let i = 0; i < 2; i++) addTo(both, EVERYTHING, -1)
     assert.deepEqual(both, new UsageSums())
   })
 
@@ -57,20 +62,18 @@ describe('sums of usage', () => {
       const sums = new UsageSums()
       assert.equal(sums.isEmpty, true)
       const requests = member === 'durationMs' ? 1 : 0
-      sums.add(shareOf({ requests, [member]: EVERYTHING[member] }))
+      addTo(sums, { requests, [member]: EVERYTHING[member] })
       assert.equal(sums.isEmpty, false)
     })
 
   it('have whole numbers, whatever a line reports', () => {
     const sums = new UsageSums()
-    sums.add(
-      shareOf({
-        inputTokens: 1.6,
-        outputTokens: Number.NaN,
-        images: Number.POSITIVE_INFINITY,
-        seconds: 0.0014,
-      }),
-    )
+    addTo(sums, {
+      inputTokens: 1.6,
+      outputTokens: Number.NaN,
+      images: Number.POSITIVE_INFINITY,
+      seconds: 0.0014,
+    })
     assert.deepEqual([sums.inputTokens, sums.outputTokens, sums.images, sums.milliseconds], [2, 0, 0, 1])
   })
 

@@ -33,7 +33,7 @@ let all: Express
 beforeEach(() => {
   const store = new MemoryUsageStore()
   const add = (account: string, at: number, members: Partial<CallUsage> = {}) =>
-    store.add({ ...USAGE, ...members, account, key: 'k', at, charged: 12_600n, cost: 5_000n })
+    store.add({ account, key: 'k', at, amount: 12_600n, cost: 5_000n, usage: { ...USAGE, ...members } })
   add('acme', NOON)
   add('acme', NOON + 3_600_000, { user: 'O"Neil, "B"', tags: tagsOf([]), failed: 1 })
   add('acme', NOON - 40 * 86_400_000)

@@ -177,7 +177,7 @@ describe('the request body', async () => {
 })
 
 describe('a body that another parser has read', () => {
-  const catalog = { models: new Map(), lines: [], linesOf: () => [] }
+  const catalog = { models: new Map(), lines: [], linesOf: () => [], widestWindow: () => undefined }
   const cleanUp = cleaningUp()
 
   async function ask(parser: express.RequestHandler, body: string) {

@@ -100,12 +100,12 @@ export class UsageTally {
 
   /** Adds usage: without its user and tags if its account has too many of them. */
   add(share: UsageShare): void {
-    this.#countedWith(fine.bounded(share)).add(share)
+    this.#countedWith(fine.bounded(share)).add(share, share.charged, share.cost)
   }
 
   /** Takes away the usage of a charge that {@link asCounted} has returned. */
   takeAway(share: UsageShare): void {
-    this.#countedWith(share).add(share, -1)
+    this.#countedWith(share).add(share, share.charged, share.cost, -1)
   }
 
   /** Returns the write of all that was added. */
@@ -122,7 +122,7 @@ export class UsageTally {
   /** Returns the sums that a share belongs to. */
   #countedWith(share: UsageShare): UsageSums {
     const hour = Math.floor(share.at / HOUR_MS)
-    if (this.#last && this.#last.hour === hour && isOf(this.#last.of, share)) return this.#last.sums
+    if (this.#last && this.#last.hour === hour && isOf(this.#last.of, share, share)) return this.#last.sums
     const { account, key, model, line, user, tags } = share
     const name = JSON.stringify([account, hour, key, model, line, user, tags])
     let counted = this.#counted.get(name)
