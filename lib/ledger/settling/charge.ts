@@ -127,6 +127,8 @@ export class Charge implements Settlement, Awaited<Charge> {
 
   /** Records that the charge has to wait before it is handed to the ledger. */
   wait(): void {
+    // A void waits, too: for a charge that was handed over.
+    if (this.#state !== 'waiting') return
     this.#waits = true
     this.#countUnhanded(this.amount)
   }

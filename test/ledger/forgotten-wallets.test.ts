@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Reservation } from '../../lib/ledger/pool/reservation.ts'
+import { ledgerOf, units } from './faulty-ledger.ts'
+import { PoolProcess, settle } from './pool-process.ts'
+import { turns } from './virtual-clock.ts'
+
+const ONE = units(1)
+/** More than a lease is kept that nobody uses. */
+const IDLE_MS = 30_000
+
+/** What becomes of a charge, and what all charges have come to behind it. */
+const FATES: readonly [
+  name: string,
+  run: (process: PoolProcess, held: Reservation) => Promise<void>,
+  spent: bigint,
+][] = [
+  ['is written', written, ONE],
+  [
+    'is undone when it stands',
+    async (process, held) => {
+      await written(process, held)
+      held.revoke(null)
+    },
+    0n,
+  ],
+  [
+    'is undone while the ledger has it',
+    async ({ ledger }, held) => {
+      ledger.faults.set('settle', 'waits')
+      settle(held, 'mine', ONE)
+      await turns()
+      held.revoke(null)
+      ledger.mend()
+    },
+    0n,
+  ],
+  [
+    'is dropped before the ledger has it',
+    async ({ ledger }, held) => {
+      settle(held, 'mine', ONE)
+      held.revoke(null)
+      ledger.mend()
+    },
+    0n,
+  ],
+  [
+    'fails at first',
+    async ({ ledger }, held) => {
+      ledger.faults.set('settle', 'fails')
+      settle(held, 'mine', ONE)
+      await turns()
+      ledger.mend()
+    },
+    ONE,
+  ],
+  [
+    'is written unheard, and undone',
+    async ({ ledger }, held) => {
+      ledger.faults.set('settle', 'unheard')
+      settle(held, 'mine', ONE)
+      await turns()
+      held.revoke(null)
+      ledger.mend()
+    },
+    0n,
+  ],
+]
+
+async function written({ ledger }: PoolProcess, held: Reservation): Promise<void> {
+  const { outcome } = settle(held, 'mine', ONE)
+  ledger.mend()
+  await outcome
+}
+
+describe('an account and a key that nobody uses are forgotten', () => {
+  for (const gathers of [false, true])
+    for (const waits of [false, true])
+      for (const [fate, run, spent] of FATES)
+        it(`when a charge ${fate}; the ledger ${gathers ? 'gathers' : 'takes each'}${waits ? ', and has another one' : ''}`, async () => {
+          const shared = ledgerOf('100', { k: '50' })
+          const process = new PoolProcess(shared, { gathers })
+          const held = await process.admitted(ONE, 'k')
+          const other = waits ? await process.admitted(ONE, 'k') : undefined
+          if (other) {
+            process.ledger.faults.set('settle', 'waits')
+            settle(other, 'other', ONE)
+            await turns()
+          }
+          await run(process, held)
+          process.ledger.mend()
+          await process.clock.advance(IDLE_MS)
+          assert.deepEqual([process.pool.stats.queued, process.pool.stats.wallets], [0, 0])
+          assert.equal((await shared.check()).spent, spent + (other ? ONE : 0n))
+        })
+})
