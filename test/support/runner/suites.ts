@@ -37,15 +37,17 @@ export type SuiteName = keyof typeof SUITES
 /** These take more than a minute each: behind the others, the last of them would go on alone. */
 const LONGEST = [
   'hardening/event-loop-holds',
-  'browser/million-calls',
   'chaos/money-killed',
+  'browser/million-calls',
+  'hardening/stream-costs',
+  'gateway/workers',
   'chaos/locked-rows',
+  'browser/every-view',
+  'gateway/budgets',
   'chaos/redis-held-up',
   'chaos/unwritable-charges',
+  'hardening/costs',
   'processes/lost-answers',
-  'gateway/workers',
-  'gateway/budgets',
-  'browser/every-view',
 ].map((name) => `test/system/${name}.test.ts`)
 
 /** The files of a suite, from the folder of the package, in the order in which they begin: longer ones are in the last folders. */
