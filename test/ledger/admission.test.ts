@@ -70,6 +70,26 @@ describe('a call that waits for money', () => {
     })
   })
 
+  it('is not refused for voids of written charges that have waited for their turn', async () => {
+    const shared = ledgerOf('10', { k: '10' })
+    const process = new PoolProcess(shared, { gathers: true })
+    for (const name of ['one', 'two', 'three', 'four']) {
+      const held = await process.admitted(units(4), 'k')
+      await settle(held, name, units(4)).outcome
+      assert.equal(held.revoke(null), 'queued')
+      await process.clock.advance(2000)
+    }
+    assert.equal((await shared.wallets(['account:acme']))[0]?.spent, 0n)
+    assert.deepEqual(await process.reserve(units(11), 'k'), {
+      refused: 'key_quota_exhausted',
+      required: units(11),
+      available: units(10),
+    })
+    assert.equal(process.pool.seemsEmpty({ account: 'acme', key: 'k' }), false)
+    await process.clock.advance(60_000)
+    assert.equal(process.pool.stats.wallets, 0, 'wallets that nobody uses are forgotten')
+  })
+
   it('gives up its place after as long as a call may wait, and is not admitted then', async () => {
     const process = new PoolProcess(ledgerOf('10'), { admissionMs: 300 })
     process.ledger.faults.set('change', 'waits')

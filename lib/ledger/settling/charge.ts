@@ -125,9 +125,8 @@ export class Charge implements Settlement, Awaited<Charge> {
     return result === 'fenced' ? 'fenced' : 'confirmed'
   }
 
-  /** Records that the charge has to wait before it is handed to the ledger. */
+  /** Records that the charge has to wait before it is handed to the ledger. A void of one that stands has been handed over. */
   wait(): void {
-    // A void waits, too: for a charge that was handed over.
     if (this.#state !== 'waiting') return
     this.#waits = true
     this.#countUnhanded(this.amount)
