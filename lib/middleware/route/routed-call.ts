@@ -168,10 +168,11 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpen
   #leave(): void {
     const exchange = this.#exchange
     if (!exchange || exchange.end) return
-    this.#stream?.discard()
     const worksUnseen = exchange.connected && reasonsUnseen(this.request, exchange.target.line)
     this.departure = new Departure(this.#options, worksUnseen)
-    this.departure.from(exchange)
+    // A stream that has waited is read on at once, and its end may have come already.
+    this.#stream?.discard()
+    if (!exchange.end) this.departure.from(exchange)
   }
 
   /** Records the usage of the call and the speed of the line. */

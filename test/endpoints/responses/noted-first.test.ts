@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { type KeptStore, type KeptThing, MemoryKeptStore } from '../../../lib/middleware/references/index.ts'
+import type { RouteOptions } from '../../../lib/middleware/route/index.ts'
 import { readExchange } from '../../support/exchange.ts'
 import { KEY } from '../../support/gateway.ts'
 import {
+  EVENTS_BEFORE_WORDS,
   type KeepingUpstream,
   responseEvents,
   startKeepingUpstream,
@@ -35,6 +37,7 @@ class HeldStore extends MemoryKeptStore implements KeptStore {
 
 async function heldGateway(
   t: TestContext,
+  route: Partial<RouteOptions> = {},
 ): Promise<{ store: HeldStore; upstream: KeepingUpstream; gateway: ResponsesGateway }> {
   const upstream = await startKeepingUpstream('one')
   t.after(() => upstream.close())
@@ -42,6 +45,7 @@ async function heldGateway(
   const gateway = await responsesGateway(t, {
     lines: [{ url: upstream.url }, { url: upstream.url }],
     kept: store,
+    route,
   })
   return { store, upstream, gateway }
 }
@@ -112,6 +116,35 @@ describe('the id of a response', () => {
       await until(() => gateway.openCalls.size === 0)
     })
   }
+
+  it('is read on for nobody who left while it was noted, though its end had come by then', async (t) => {
+    const { store, upstream, gateway } = await heldGateway(t, { onDisconnect: 'drain' })
+    const rest = responseEvents(['I ', 'am ', 'one'])
+    upstream.script = async (res) => {
+      await stream(res, rest.splice(0, EVENTS_BEFORE_WORDS + 1), { end: false })
+      await until(() => store.asked.length === 1)
+      // The line waits from the next chunk on.
+      res.write(rest.shift())
+      await gateway.ask('GET', 'resp_none')
+      res.end(rest.splice(0).join(''))
+    }
+    const leaving = new AbortController()
+    const { response } = start(gateway, { stream: true }, leaving.signal)
+    await until(() => store.asked.length === 1)
+    const [call] = gateway.openCalls
+    assert.ok(call)
+    await until(() => rest.length === 0)
+    // Were the line not held up, its end would have been read long before another exchange is over.
+    await gateway.ask('GET', 'resp_none')
+    leaving.abort()
+    await assert.rejects(response)
+    await until(() => call.left)
+    store.release()
+    await until(() => gateway.openCalls.size === 0)
+    const { routing, usage } = await gateway.entry(call.id)
+    assert.deepEqual(routing?.disconnect, { policy: 'drain', ended: 'drained' })
+    assert.equal(usage?.source, 'measured')
+  })
 
   it('asks no line while the store is known to be away, unless nothing is to be stored', async (t) => {
     const { store, upstream, gateway } = await heldGateway(t)
