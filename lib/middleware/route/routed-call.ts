@@ -126,7 +126,8 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpen
   onCommit(): void {
     if (this.#adapted.dropped) this.#tell(this.#adapted.dropped)
     this.#pass?.success()
-    this.#call.keyWatch?.follow(this.#call, (error) => this.#endEarly(error))
+    // A watch may say at once that the key is over. The head goes out first, so that the stream can end with the error.
+    this.#call.keyWatch?.follow(this.#call, (error) => queueMicrotask(() => this.#endEarly(error)))
   }
 
   /** Ends a running stream. What it has produced is charged. */

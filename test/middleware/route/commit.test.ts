@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { GatewayError } from '../../../lib/core/errors/index.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import {
   ANTHROPIC_STREAM,
@@ -126,6 +127,21 @@ describe('the first real output', async () => {
       assert.equal(second.requests.length, 0)
     })
   }
+
+  it('goes out before the error of a key that is over by then', async (t) => {
+    const gateway = await gatewayFor(t, { lines: [{ url: first.url }] })
+    first.script = (res) => {
+      const [call] = gateway.openCalls
+      assert.ok(call)
+      call.keyWatch = { follow: (_, end) => end(new GatewayError('key_expired')) }
+      return stream(res, eventsOf(OPENAI_STREAM, ['Once', ' upon']), { end: false, paceMs: 20 })
+    }
+    const got = await exchange(gateway, OPENAI_STREAM)
+    assert.deepEqual([got.status, got.broken], [200, true])
+    assert.match(got.text, /Once[\s\S]*key_expired/)
+    const { outcome, error_code: code } = await gateway.entry(got.requestId)
+    assert.deepEqual([outcome, code], ['interrupted', 'key_expired'])
+  })
 
   it('comes from the third line when two fail in different ways', async (t) => {
     const third = await startUpstream((res) => answer(res, OPENAI_STREAM, 'Salut'))
