@@ -40,7 +40,7 @@ export function tryCandidates<End extends ExchangeEnd>(
   })
 }
 
-/** Waits for the end of a call's routing. */
+/** Waits for the end of a call's routing. It must not throw: an event of the line's connection would swallow that. */
 export interface WalkEnd {
   /** Runs when the call was served, or its caller has left. */
   done(): void

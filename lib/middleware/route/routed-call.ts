@@ -71,9 +71,11 @@ export class RoutedCall implements AttemptPolicy<AnswerEnd>, WalkEnd, StreamOpen
 
   failed(error: unknown): void {
     const call = this.#call
-    if (!call.left) this.#next(error instanceof GatewayError ? call.stamp(error) : error)
-    else if (!(error instanceof GatewayError)) {
-      call.logger.error({ err: error, requestId: call.id }, 'routing failed')
+    try {
+      if (!call.left) this.#next(error instanceof GatewayError ? call.stamp(error) : error)
+      else if (!(error instanceof GatewayError)) throw error
+    } catch (fault) {
+      call.logger.error({ err: fault, requestId: call.id }, 'routing failed')
     }
     this.done()
   }
