@@ -15,6 +15,8 @@ import {
   idempotency,
   KeptThings,
   LeasePool,
+  LineRegistry,
+  loadConfig,
   MemoryCallStore,
   MemoryIdempotencyStore,
   MemoryLedger,
@@ -23,10 +25,12 @@ import {
   rateLimit,
   readRequest,
   references,
+  route,
   telemetry,
 } from '../../lib/index.ts'
 import { serveApp } from '../support/app-server.ts'
 import { catalog } from '../support/one-line-catalog.ts'
+import { answerJson, startUpstream } from '../support/scripted-upstream.ts'
 
 const context = new AsyncLocalStorage<string>()
 const directory = memoryKeyDirectory({
@@ -151,5 +155,45 @@ describe('AsyncLocalStorage holds', () => {
       const app = await serve(t, [handler], (_req, res) => void res.end())
       assert.match(await send(app.port, '{"model": 7}', true), /x-context: context 1/, handler.name)
     }
+  })
+
+  it('for what follows the answers of lines, over connections that an earlier call has opened', async (t) => {
+    const [failing, answering] = [
+      await startUpstream((res) => answerJson(res, 500, {})),
+      await startUpstream(),
+    ]
+    t.after(() => Promise.all([failing.close(), answering.close()]))
+    const { catalog } = loadConfig({
+      models: [{ id: 'chat', kind: 'chat' }],
+      lines: [failing, answering].map(({ url }, i) => ({
+        id: `line-${i}`,
+        provider: `provider-${i}`,
+        protocol: 'openai',
+        baseUrl: `${url}/v1`,
+        priority: i,
+        models: { chat: 'upstream-chat' },
+      })),
+    })
+    const lines = new LineRegistry()
+    t.after(() => lines.close())
+    const seen: string[] = []
+    const look: RequestHandler = (req, _res, next) => {
+      const note = (what: string) => void seen.push(`${what} in ${context.getStore() ?? 'none'}`)
+      callOf(req).onProve(() => note('proved'))
+      callOf(req).onSettle(() => note('settled'))
+      next()
+    }
+    const app = await serve(t, [readRequest({ catalog }), look], route({ catalog, lines }))
+    for (const name of ['context 1', 'context 2']) {
+      assert.match(await send(app.port, chat('hi'), false), /^HTTP\/1.1 200 /)
+      // Before either attempt, and before the last byte.
+      const what = ['proved', 'proved', 'settled', 'proved']
+      assert.deepEqual(
+        seen.splice(0),
+        what.map((each) => `${each} in ${name}`),
+      )
+    }
+    answering.script = failing.script
+    assert.match(await send(app.port, chat('hi'), false), /x-context: context 3/)
   })
 })
