@@ -85,10 +85,11 @@ class BilledPart implements Bill, HeldPart {
   }
 
   async charge(): Promise<GatewayError | undefined> {
-    const outcome = await this.#held.settle(this)
     const bill = this.#bill
+    // At once: the call may end, and be logged, before the ledger has answered.
     bill.charged = (bill.charged ?? 0n) + this.amount
     bill.items = added(bill.items, this.#item)
+    const outcome = await this.#held.settle(this)
     const isLost = outcome === 'unconfirmed' && this.#held.onLedgerAway === 'hold'
     return isLost ? this.#call.refuse('billing_unavailable') : undefined
   }

@@ -130,9 +130,13 @@ describe('a session that is priced by the minute', { concurrency: true }, async 
     await sleep(1.95 * MINUTE_MS)
     socket.close()
     const entry = await lookUp(gateway.url, requestId, 'sk-leaves')
-    assert.deepEqual([entry.outcome, entry.error_code, entry.billing?.charged], ['completed', null, '0.05'])
+    // On a machine that is short of time the next one has begun when the gateway reads the close.
+    const minutes = entry.usage?.minutes ?? 0
+    assert.ok(minutes === 2 || minutes === 3, `${minutes} minutes`)
+    const paid = minutes === 2 ? '0.05' : '0.07'
+    assert.deepEqual([entry.outcome, entry.error_code, entry.billing?.charged], ['completed', null, paid])
     await untilAsync(async () => (await account('leaves')).leased === '0', 'the return of the lease')
-    assert.equal((await account('leaves')).spent, '0.05')
+    assert.equal((await account('leaves')).spent, paid)
   })
 
   it('may be an answer, which is broken off', async () => {
