@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { DiagLogLevel, diag, metrics } from '@opentelemetry/api'
-import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
 import {
   defaultResource,
@@ -13,7 +12,6 @@ import type { Logger } from 'express-model-gateway'
 import { AggregatedHistograms } from './aggregated-histograms.ts'
 import type { ObservabilitySettings } from './observability-settings.ts'
 import { observeProcess } from './process-metrics.ts'
-import { registerTraces } from './traces.ts'
 
 /** The registered OpenTelemetry SDK. */
 export interface Observability {
@@ -26,10 +24,14 @@ export interface Observability {
 const CLOSE_TIMEOUT_MS = 3000
 /** All labels are bounded already. In the SDK's own bound, further series overwrite each other. */
 const UNBOUNDED = { instrumentName: '*', aggregationCardinalityLimit: Number.POSITIVE_INFINITY }
-const PUSH_INTERVAL_MS = 60_000
 
 /** Registers the SDK for metrics and, with a collector, for traces. Call it once, before you create the gateway. */
-export function startObservability(settings: ObservabilitySettings, logger: Logger): Observability {
+export async function startObservability(
+  settings: ObservabilitySettings,
+  logger: Logger,
+): Promise<Observability> {
+  // The exporters are as much to load as all the rest of the SDK.
+  const collector = settings.toCollector ? await import('./collector.ts') : undefined
   logSdkProblems(logger)
   // The instance id separates the series of several processes.
   const names = { 'service.name': 'express-model-gateway', 'service.instance.id': randomUUID() }
@@ -41,8 +43,8 @@ export function startObservability(settings: ObservabilitySettings, logger: Logg
   const meters = new MeterProvider({ resource, readers: [scrapes], views: [UNBOUNDED] })
   metrics.setGlobalMeterProvider(histograms.wrap(meters))
   const endProcess = observeProcess(metrics.getMeter('express-model-gateway-server'))
-  const pushes = settings.toCollector ? new MetricPushes(scrapes) : undefined
-  const tracers = settings.toCollector ? registerTraces(settings.traces, resource) : undefined
+  const pushes = collector && new collector.MetricPushes(scrapes)
+  const tracers = collector?.registerTraces(settings.traces, resource)
   return {
     metricsText: metricsText(scrapes),
     async close() {
@@ -52,38 +54,6 @@ export function startObservability(settings: ObservabilitySettings, logger: Logg
       if ((await Promise.race([closing, late])) === 'late')
         logger.warn({}, 'telemetry: the collector did not accept all remaining data before the shutdown')
     },
-  }
-}
-
-/** Sends the metrics of the scrape reader to a collector: with a second reader, each value would be recorded twice. */
-class MetricPushes {
-  readonly #scrapes: PrometheusExporter
-  readonly #exporter = new OTLPMetricExporter()
-  readonly #timer = setInterval(() => void this.#push(), PUSH_INTERVAL_MS).unref()
-
-  constructor(scrapes: PrometheusExporter) {
-    this.#scrapes = scrapes
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#timer)
-    await this.#push()
-    await this.#exporter.shutdown()
-  }
-
-  /** Sends the metrics. Logs failures and never rejects. */
-  async #push(): Promise<void> {
-    try {
-      const { resourceMetrics } = await this.#scrapes.collect()
-      await new Promise<void>((resolve) => {
-        this.#exporter.export(resourceMetrics, ({ error }) => {
-          if (error) diag.error('metrics could not be sent', error)
-          resolve()
-        })
-      })
-    } catch (error) {
-      diag.error('metrics could not be sent', error)
-    }
   }
 }
 

@@ -9,11 +9,12 @@ import { metricsPage } from './metrics-page.ts'
 import type { ObservabilitySettings } from './observability-settings.ts'
 import { openObservability } from './open-observability.ts'
 import { loadOptional, missingPackages } from './optional-packages.ts'
+import { ownPart } from './own-region.ts'
 import type { Peers } from './peers.ts'
 import { Readiness } from './readiness.ts'
 import { reconcile } from './reconcile.ts'
 import type { RegionSettings } from './region-settings.ts'
-import { ownPart, type RegionalStores, regionalStores } from './regional-stores.ts'
+import type { RegionalStores } from './regional-stores.ts'
 import type { ProviderSettings } from './single-sign-on/provider-settings.ts'
 import { openDurableStores } from './stores.ts'
 
@@ -86,6 +87,7 @@ async function regionally(
 ): Promise<Partial<RegionalStores> & { readonly stores: DurableStores }> {
   const { database: db } = stores
   if (!settings || !db || region === undefined) return { stores }
+  const { regionalStores } = await import('./regional-stores.ts')
   return regionalStores({ region, settings, stores, db, logger })
 }
 

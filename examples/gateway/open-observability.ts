@@ -15,8 +15,11 @@ export async function openObservability(
   settings: ObservabilitySettings,
   logger: Logger,
 ): Promise<Observability | undefined> {
-  const module = await loadOptional(() => import('./observability.ts'))
-  if (module) return module.startObservability(settings, logger)
+  const started = await loadOptional(async () => {
+    const { startObservability } = await import('./observability.ts')
+    return startObservability(settings, logger)
+  })
+  if (started) return started
   if (settings.toCollector) throw missingPackages('OTEL_EXPORTER_OTLP_ENDPOINT', PACKAGES)
   logger.warn(
     {},

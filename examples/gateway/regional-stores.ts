@@ -1,14 +1,12 @@
 import {
   type AccountStore,
   type BudgetStore,
-  ConfigError,
   GatewayError,
   type KeyStore,
   type Logger,
   StoreWatch,
   type TaskStore,
 } from 'express-model-gateway'
-import type { GatewayConfig } from 'express-model-gateway/config'
 import type { WalletId } from 'express-model-gateway/ledger'
 import { type Database, SqlRegions } from 'express-model-gateway/sql'
 import type { DurableStores } from './durable-stores.ts'
@@ -29,16 +27,6 @@ export interface RegionalStores {
   readonly regions: SqlRegions
   /** Whether each region is away, for metrics. */
   readonly watches: Readonly<Record<string, StoreWatch>>
-}
-
-/** How long an answer about a key is used in a region, in milliseconds: a change has to come from its home before that. */
-const KEYS_FRESH_MS = 2500
-/** A key that is new here is looked up around the world, over new connections. */
-const LOOK_UP_MS = 4000
-
-/** Returns the options of `authenticate` about look-ups. */
-export function keyCache(regional: object | undefined): { cacheMs?: number; lookupMs?: number } {
-  return regional ? { cacheMs: KEYS_FRESH_MS, lookupMs: LOOK_UP_MS } : {}
 }
 
 /** Has stores serve the accounts of other regions too, whose settings are changed at their home only. */
@@ -69,21 +57,6 @@ export async function regionalStores(options: RegionalOptions): Promise<Regional
     },
     watches: Object.fromEntries(Array.from(watches, ([name, watch]) => [`region_${name}`, watch])),
   }
-}
-
-/**
- * Returns the config without the accounts whose home is another region, and their keys.
- *
- * @throws {ConfigError} if an account has no home: each region would give it its balance.
- */
-export function ownPart(config: GatewayConfig, region: string): GatewayConfig {
-  const faults = config.accounts.flatMap(({ home }, i) =>
-    home === undefined ? [`accounts[${i}].home: is needed where there are several regions`] : [],
-  )
-  if (faults.length > 0) throw new ConfigError(faults)
-  const accounts = config.accounts.filter(({ home }) => home === region)
-  const own = new Set(accounts.map(({ id }) => id))
-  return { ...config, accounts, keys: config.keys.filter(({ account }) => own.has(account)) }
 }
 
 /** Has the money for a video come from the home of its account, if this region has too little of it. */

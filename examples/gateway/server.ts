@@ -7,7 +7,6 @@ import { readCommandLine } from './command-line.ts'
 import { readConfigFile } from './config-file.ts'
 import { ConfigReload } from './config-reload.ts'
 import { demoConfig } from './demo-config.ts'
-import { startDemoModels } from './demo-models/server.ts'
 import { endAtSignalsNoMore } from './early-signals.ts'
 import { currentVariables, environmentFiles } from './environment.ts'
 import { exitWithErrors } from './exit-with-errors.ts'
@@ -54,6 +53,7 @@ interface Starting extends Pick<Running, 'stop' | 'kill'> {
 async function openConfigSource({ configFile, configOrigin }: Settings): Promise<ConfigSource> {
   if (configFile !== undefined)
     return { source: await readConfigFile(configFile, configOrigin), close: async () => {} }
+  const { startDemoModels } = await import('./demo-models/server.ts')
   const apiKey = randomUUID()
   const demo = await startDemoModels({ apiKey })
   return { source: demoConfig(demo.url, apiKey), close: () => demo.close() }

@@ -7,11 +7,11 @@ import { benchConfig, serveChain } from './chain.ts'
  * The whole chain, everything in memory, with the metrics and traces of the example gateway as the environment has them. The
  * scripted upstream is the collector: it takes what it is sent.
  */
-export function serveObservedChain(env: NodeJS.ProcessEnv = {}): void {
+export async function serveObservedChain(env: NodeJS.ProcessEnv = {}): Promise<void> {
   // Read by the exporters, too.
   process.env.OTEL_EXPORTER_OTLP_ENDPOINT = process.env.UPSTREAM
   const { observability } = readSettings({ ...process.env, ...env })
-  startObservability(observability, { info: () => {}, warn: console.error, error: console.error })
+  await startObservability(observability, { info: () => {}, warn: console.error, error: console.error })
   const config = benchConfig()
   const { catalog } = config
   const pool = new LeasePool({ ledger: new MemoryLedger(config) })

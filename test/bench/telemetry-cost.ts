@@ -113,7 +113,7 @@ process.exit()
 
 async function measure({ handlers, traces }: Row): Promise<number> {
   const logger = { info: () => {}, warn: console.error, error: console.error }
-  const sdk = traces && startObservability({ toCollector: true, traces }, logger)
+  const sdk = traces && (await startObservability({ toCollector: true, traces }, logger))
   const app = express()
   app.disable('x-powered-by')
   app.post(PATH, ...handlers())

@@ -1,4 +1,4 @@
 /** The whole chain in memory, with metrics, and a trace of every call. */
 import { serveObservedChain } from '../observed-chain.ts'
 
-serveObservedChain({ OTEL_TRACES_SAMPLER: 'parentbased_always_on' })
+await serveObservedChain({ OTEL_TRACES_SAMPLER: 'parentbased_always_on' })

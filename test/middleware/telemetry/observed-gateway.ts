@@ -58,7 +58,7 @@ export async function startObserved(t: TestContext, options: ObservedOptions): P
   const logger = recordingLogger()
   const { collector, traces = { sampler: undefined, share: 1 }, stores = {} } = options
   if (collector !== undefined) process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector
-  const observability = startObservability({ toCollector: collector !== undefined, traces }, logger)
+  const observability = await startObservability({ toCollector: collector !== undefined, traces }, logger)
   const config = loadConfig({
     accounts: [{ id: 'acme' }],
     keys: [{ id: 'key_acme', account: 'acme', secret: KEY }],

@@ -1,0 +1,3 @@
+/* What only a gateway with a collector loads. */
+export { MetricPushes } from './metric-pushes.ts'
+export { registerTraces } from './traces.ts'
