@@ -75,6 +75,7 @@ function tlsFaults(at: string, { ca, cert, key }: Parts<LineTls>): string[] {
   const given = Object.entries({ ca, cert, key }).filter(
     (entry): entry is [string, string] => entry[1] !== undefined,
   )
+  if (given.length === 0) return []
   // A file that cannot be read has been told already.
   if (given.some(([, text]) => text.startsWith(UNSET))) return []
   if ((cert === undefined) !== (key === undefined)) return [`${at}: needs "cert" and "key" together`]
