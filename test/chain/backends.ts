@@ -4,7 +4,7 @@ import { type IdempotencyStore, MemoryIdempotencyStore } from '../../lib/middlew
 import { type LimitStore, MemoryLimitStore } from '../../lib/middleware/rate-limit/index.ts'
 import { RedisLimitStore } from '../../lib/stores/redis/index.ts'
 import { openDatabase, SqlIdempotencyStore } from '../../lib/stores/sql/index.ts'
-import { temporaryFolder } from '../stores/sql/temporary-database.ts'
+import { temporaryDatabase } from '../stores/sql/temporary-database.ts'
 import { cleaningUp } from '../support/clean-up.ts'
 import { STORE_TIMEOUT_MS } from '../support/limited-gateway.ts'
 import { startRedis, WITHOUT_REDIS } from '../support/redis-server.ts'
@@ -28,7 +28,7 @@ export function onEveryBackend(name: string, suite: (fresh: () => ChainStores) =
       const server = await startRedis()
       cleanUp.after(() => server.close())
       const redis = server.client({ enableAutoPipelining: true })
-      const { url, remove } = await temporaryFolder()
+      const { url, remove } = await temporaryDatabase()
       cleanUp.after(remove)
       const db = await openDatabase(url)
       cleanUp.after(() => db.destroy())

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { createGateway } from 'express-model-gateway/gateway'
-import { temporaryFolder } from '../stores/sql/temporary-database.ts'
+import { temporaryDatabase } from '../stores/sql/temporary-database.ts'
 import { recordingLogger, serveApp } from '../support/app-server.ts'
 import { until, untilAsync } from '../support/until.ts'
 
@@ -46,7 +46,7 @@ const statusFor = async ({ ask }: Awaited<ReturnType<typeof gatewayOf>>, secret:
 
 describe('the authority of the config', () => {
   it('revokes at reload what the config no longer names, in every process', async (t) => {
-    const { url, remove } = await temporaryFolder()
+    const { url, remove } = await temporaryDatabase()
     t.after(remove)
     const one = await gatewayOf(t, url, { ...FIRST, authority: 'config' })
     const other = await gatewayOf(t, url, { ...FIRST, authority: 'config' })
@@ -90,7 +90,7 @@ describe('the authority of the config', () => {
   })
 
   it('is the database’s by default: differences are told, and nothing changes', async (t) => {
-    const { url, remove } = await temporaryFolder()
+    const { url, remove } = await temporaryDatabase()
     t.after(remove)
     const one = await gatewayOf(t, url, FIRST)
     await one.ask('/admin/keys/beside', TOKEN, { method: 'DELETE' })

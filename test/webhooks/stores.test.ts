@@ -5,7 +5,7 @@ import { webhookAnnouncementsContract } from '../contracts/webhook-announcements
 import type { WebhooksUnderTest } from '../contracts/webhook-samples.ts'
 import { webhooksContract } from '../contracts/webhooks.ts'
 import { postgresUrl } from '../stores/sql/postgres-database.ts'
-import { PATIENT, temporaryFolder } from '../stores/sql/temporary-database.ts'
+import { PATIENT, temporaryDatabase } from '../stores/sql/temporary-database.ts'
 import { WITHOUT_POSTGRES } from '../support/postgres-server.ts'
 
 function contracts(name: string, open: () => Promise<WebhooksUnderTest>, skip: string | false = false): void {
@@ -30,7 +30,7 @@ contracts('memory', async () => {
 })
 
 contracts('SQLite', async () => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   const opened = await openSql(url)
   return { ...opened, close: () => opened.close().then(remove) }
 })

@@ -34,7 +34,7 @@ import {
 } from '../../../lib/stores/sql/index.ts'
 import type { WebhookEvent } from '../../../lib/webhooks/index.ts'
 import { postgresUrl } from '../../stores/sql/postgres-database.ts'
-import { temporaryFolder } from '../../stores/sql/temporary-database.ts'
+import { temporaryDatabase } from '../../stores/sql/temporary-database.ts'
 import { type ErrorEnvelope, jsonOf } from '../../support/answer-bodies.ts'
 import { serveApp } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
@@ -205,7 +205,7 @@ export function onEveryBackend(name: string, suite: (server: () => AdminServer) 
 
   run('memory', async () => memoryStores())
   run('SQLite', async () => {
-    const { url, remove } = await temporaryFolder()
+    const { url, remove } = await temporaryDatabase()
     const stores = await sqlStores(url)
     return { ...stores, close: () => stores.close().then(remove) }
   })

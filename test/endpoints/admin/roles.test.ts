@@ -8,7 +8,7 @@ import { ROLES, type Role } from '../../../lib/core/call/index.ts'
 import { OPERATIONS } from '../../../lib/core/operations/index.ts'
 import { openApiDocument } from '../../../lib/endpoints/openapi/index.ts'
 import { type Database, openDatabase } from '../../../lib/stores/sql/index.ts'
-import { temporaryFolder } from '../../stores/sql/temporary-database.ts'
+import { temporaryDatabase } from '../../stores/sql/temporary-database.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { until } from '../../support/until.ts'
@@ -97,7 +97,7 @@ function bodyFor({ method, path }: { method: string; path: string }): object | u
 }
 
 before(async () => {
-  const { url: databaseUrl, remove } = await temporaryFolder()
+  const { url: databaseUrl, remove } = await temporaryDatabase()
   cleanUp.after(remove)
   const gateway = await createGateway(
     {

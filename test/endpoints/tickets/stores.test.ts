@@ -5,7 +5,7 @@ import { MemoryTicketStore } from '../../../lib/endpoints/tickets/index.ts'
 import { openDatabase, SqlChangeLog, SqlTicketStore } from '../../../lib/stores/sql/index.ts'
 import { ticketStoreContract } from '../../contracts/ticket-store.ts'
 import { postgresUrl } from '../../stores/sql/postgres-database.ts'
-import { temporaryFolder } from '../../stores/sql/temporary-database.ts'
+import { temporaryDatabase } from '../../stores/sql/temporary-database.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 
 ticketStoreContract('memory', async () => {
@@ -19,7 +19,7 @@ async function storesAt(url: string) {
 }
 
 ticketStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   const stores = await storesAt(url)
   return { ...stores, close: () => stores.close().then(remove) }
 })

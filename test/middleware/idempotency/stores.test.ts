@@ -3,7 +3,7 @@ import { RedisIdempotencyStore } from '../../../lib/stores/redis/index.ts'
 import { openDatabase, SqlIdempotencyStore } from '../../../lib/stores/sql/index.ts'
 import { idempotencyStoreContract } from '../../contracts/idempotency-store.ts'
 import { postgresUrl } from '../../stores/sql/postgres-database.ts'
-import { temporaryFolder } from '../../stores/sql/temporary-database.ts'
+import { temporaryDatabase } from '../../stores/sql/temporary-database.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { type RedisServer, startRedis, WITHOUT_REDIS } from '../../support/redis-server.ts'
@@ -14,7 +14,7 @@ idempotencyStoreContract('memory', async () => ({
 }))
 
 idempotencyStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   const handles = [await openDatabase(url), await openDatabase(url)] as const
   const [one, other] = handles
   const close = () => Promise.all(handles.map((db) => db.destroy())).then(remove)

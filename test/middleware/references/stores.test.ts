@@ -4,7 +4,7 @@ import { MemoryKeptStore } from '../../../lib/middleware/references/index.ts'
 import { openDatabase, SqlKeptStore } from '../../../lib/stores/sql/index.ts'
 import { keptStoreContract } from '../../contracts/kept-store.ts'
 import { postgresUrl } from '../../stores/sql/postgres-database.ts'
-import { temporaryFolder } from '../../stores/sql/temporary-database.ts'
+import { temporaryDatabase } from '../../stores/sql/temporary-database.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 
 keptStoreContract('memory', async () => {
@@ -20,7 +20,7 @@ const openTwice = async (url: string) => {
 }
 
 keptStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   const { stores, close } = await openTwice(url)
   return { stores, close: () => close().then(remove) }
 })

@@ -13,7 +13,7 @@ import { NodeSqliteDialect } from '../../../lib/stores/sql/driver/sqlite/sqlite-
 import type { Tables } from '../../../lib/stores/sql/driver/tables.ts'
 import { openDatabase, SqlCallStore, SqlUsageCounter } from '../../../lib/stores/sql/index.ts'
 import { entryAt } from '../../contracts/call-store.ts'
-import { databaseUrl, open } from './temporary-database.ts'
+import { databaseUrl, emptyDatabaseUrl, open } from './temporary-database.ts'
 
 const NOW = Date.parse('2026-01-31T12:00:00Z')
 
@@ -86,7 +86,7 @@ describe('lists of calls in SQLite', () => {
   }
 
   it('find by every status what was written before the index of those that ended well was given up', async (t) => {
-    const url = await databaseUrl(t)
+    const url = await emptyDatabaseUrl(t)
     const older = await overheard(t, url, [])
     await accountsKeysCalls(older as unknown as Kysely<unknown>)
     await attribution(older as unknown as Kysely<unknown>)

@@ -8,7 +8,7 @@ import { type Database, type OpenDatabaseOptions, openDatabase } from '../../../
 import { recordingLogger } from '../../support/app-server.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { BACKENDS, postgresUrl } from './postgres-database.ts'
-import { databaseUrl } from './temporary-database.ts'
+import { databaseUrl, emptyDatabaseUrl } from './temporary-database.ts'
 
 async function opened(t: TestContext, url: string, options: OpenDatabaseOptions = {}): Promise<Database> {
   const db = await openDatabase(url, options)
@@ -31,14 +31,14 @@ describe('a file of SQLite', () => {
     )
 
   it('waits five seconds for another’s write, unless it is told otherwise', async (t) => {
-    const url = await databaseUrl(t)
+    const url = await emptyDatabaseUrl(t)
     assert.deepEqual((await settings(await opened(t, url))).map(String), ['wal', '1', '1', '5000', '4000'])
     const other = await settings(await opened(t, url, { busyTimeoutMs: 70 }))
     assert.equal(String(other[3]), '70')
   })
 
   it('is made with its folder, which nobody else may read, and is told of', async (t) => {
-    const url = await databaseUrl(t)
+    const url = await emptyDatabaseUrl(t)
     const logger = recordingLogger()
     await opened(t, url, { logger })
     const file = url.slice('sqlite:'.length)
@@ -49,13 +49,13 @@ describe('a file of SQLite', () => {
   })
 
   it('is not made to be read', async (t) => {
-    const url = await databaseUrl(t)
+    const url = await emptyDatabaseUrl(t)
     await assert.rejects(openDatabase(url, { readOnly: true }), { name: 'SqliteError' })
     await assert.rejects(stat(dirname(url.slice('sqlite:'.length))), { code: 'ENOENT' })
   })
 
   it('may be named with two slashes more', async (t) => {
-    const url = await databaseUrl(t)
+    const url = await emptyDatabaseUrl(t)
     const named = url.replace('sqlite:', 'sqlite://')
     assert.equal(await told(await opened(t, named), 'select 1').then(String), '1')
     assert.ok((await stat(url.slice('sqlite:'.length))).isFile())

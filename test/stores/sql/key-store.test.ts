@@ -15,7 +15,7 @@ import { originOf } from '../../contracts/account-money.ts'
 import { keyStoreContract } from '../../contracts/key-store.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { BACKENDS, postgresUrl } from './postgres-database.ts'
-import { open, temporaryFolder } from './temporary-database.ts'
+import { open, temporaryDatabase } from './temporary-database.ts'
 
 async function storesAt(url: string) {
   const db = await openDatabase(url)
@@ -30,7 +30,7 @@ async function storesAt(url: string) {
 }
 
 keyStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   const stores = await storesAt(url)
   return { ...stores, close: () => stores.close().then(remove) }
 })

@@ -2,7 +2,7 @@ import { openDatabase, SqlCallStore, SqlIdempotencyStore, SqlLedger } from '../.
 import { ledgerContract } from '../../contracts/ledger.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
-import { PATIENT, temporaryFolder } from './temporary-database.ts'
+import { PATIENT, temporaryDatabase } from './temporary-database.ts'
 
 async function openLedgers(url: string, remove: () => Promise<void>) {
   const handles = [await openDatabase(url, PATIENT), await openDatabase(url, PATIENT)] as const
@@ -18,7 +18,7 @@ async function openLedgers(url: string, remove: () => Promise<void>) {
 }
 
 ledgerContract('SQLite', async () => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   return openLedgers(url, remove)
 })
 

@@ -4,7 +4,7 @@ import { openDatabase, SqlChangeLog, SqlLineSwitchStore } from '../../../lib/sto
 import { lineSwitchContract } from '../../contracts/line-switch-store.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
-import { temporaryFolder } from './temporary-database.ts'
+import { temporaryDatabase } from './temporary-database.ts'
 
 lineSwitchContract('memory', async () => {
   const changes = new MemoryChangeLog()
@@ -24,7 +24,7 @@ async function openTwice(url: string) {
 }
 
 lineSwitchContract('SQLite', async () => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   const opened = await openTwice(url)
   return { ...opened, close: () => opened.close().then(remove) }
 })

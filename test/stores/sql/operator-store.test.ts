@@ -4,7 +4,7 @@ import { openDatabase, SqlChangeLog, SqlOperatorStore } from '../../../lib/store
 import { operatorStoreContract } from '../../contracts/operator-store.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
-import { temporaryFolder } from './temporary-database.ts'
+import { temporaryDatabase } from './temporary-database.ts'
 
 operatorStoreContract('memory', async () => {
   const changes = new MemoryChangeLog()
@@ -23,7 +23,7 @@ async function openTwice(url: string) {
 }
 
 operatorStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   const opened = await openTwice(url)
   return { ...opened, close: () => opened.close().then(remove) }
 })

@@ -6,7 +6,7 @@ import {
   SHARED_POSTGRES,
 } from '../../support/postgres-databases.ts'
 import { startPostgres, WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
-import { databaseUrl } from './temporary-database.ts'
+import { databaseUrl, emptyDatabaseUrl } from './temporary-database.ts'
 
 let databases: Promise<PostgresDatabases> | undefined
 const cleanUp = cleaningUp()
@@ -48,6 +48,6 @@ export interface Backend {
 }
 
 export const BACKENDS: readonly Backend[] = [
-  { name: 'SQLite', url: databaseUrl, emptyUrl: databaseUrl, skip: false },
+  { name: 'SQLite', url: databaseUrl, emptyUrl: emptyDatabaseUrl, skip: false },
   { name: 'Postgres', url: postgresUrl, emptyUrl: emptyPostgresUrl, skip: WITHOUT_POSTGRES },
 ]

@@ -4,7 +4,7 @@ import { openDatabase, SqlChangeLog, SqlSessionStore } from '../../../lib/stores
 import { sessionStoreContract } from '../../contracts/session-store.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
-import { temporaryFolder } from './temporary-database.ts'
+import { temporaryDatabase } from './temporary-database.ts'
 
 sessionStoreContract('memory', async () => {
   const changes = new MemoryChangeLog()
@@ -23,7 +23,7 @@ async function openTwice(url: string) {
 }
 
 sessionStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   const opened = await openTwice(url)
   return { ...opened, close: () => opened.close().then(remove) }
 })

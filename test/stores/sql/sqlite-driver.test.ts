@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout, setImmediate as turn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Database, openDatabase, SqliteError } from '../../../lib/stores/sql/index.ts'
-import { databaseUrl, open } from './temporary-database.ts'
+import { databaseUrl, emptyDatabaseUrl, open } from './temporary-database.ts'
 
 const LARGEST = 2n ** 63n - 1n
 
@@ -178,7 +178,7 @@ describe('faults', () => {
 
 describe('opening', () => {
   it('waits for another’s use of the file to end before it switches it to WAL', async (t) => {
-    const file = `${(await databaseUrl(t)).slice('sqlite:'.length)}-used`
+    const file = `${(await emptyDatabaseUrl(t)).slice('sqlite:'.length)}-used`
     await mkdir(dirname(file))
     const other = new DatabaseSync(file)
     other.exec('create table theirs (id integer); begin immediate; insert into theirs values (1)')

@@ -8,17 +8,17 @@ import { callStoreContract } from '../../contracts/call-store.ts'
 import { keyDirectoryContract } from '../../contracts/key-directory.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
-import { temporaryFolder } from './temporary-database.ts'
+import { temporaryDatabase } from './temporary-database.ts'
 
 callStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   const db = await openDatabase(url)
   const close = () => db.destroy().then(remove)
   return { store: new SqlCallStore(db), close }
 })
 
 callStoreContract('SQLite, searched through a handle of its own', async () => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   const db = await openDatabase(url)
   const searches = await openDatabase(url, { readOnly: true })
   const close = () => Promise.all([db.destroy(), searches.destroy()]).then(remove)
@@ -26,7 +26,7 @@ callStoreContract('SQLite, searched through a handle of its own', async () => {
 })
 
 keyDirectoryContract('SQLite', async (seed) => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   const db = await openDatabase(url)
   await seedAccountsAndKeys(db, seed)
   const close = () => db.destroy().then(remove)

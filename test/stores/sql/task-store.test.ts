@@ -8,7 +8,7 @@ import {
 import { taskStoreContract } from '../../contracts/task-store.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
-import { temporaryFolder } from './temporary-database.ts'
+import { temporaryDatabase } from './temporary-database.ts'
 
 async function openStores(url: string, remove: () => Promise<void>) {
   const handles = [await openDatabase(url), await openDatabase(url)] as const
@@ -26,7 +26,7 @@ async function openStores(url: string, remove: () => Promise<void>) {
 }
 
 taskStoreContract('SQLite', async () => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   return openStores(url, remove)
 })
 

@@ -1,5 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { type Database, openDatabase } from '../../../lib/stores/sql/index.ts'
 import { fastFolder } from '../../support/fast-folder.ts'
@@ -7,8 +7,17 @@ import { fastFolder } from '../../support/fast-folder.ts'
 /** For tests that are not about clocks: on a busy machine a database may take its time. */
 export const PATIENT = { connectTimeoutMs: 30_000, statementTimeoutMs: 30_000 } as const
 
-/** A folder of its own for a database, and the way to be rid of it. */
-export async function temporaryFolder(): Promise<{ url: string; remove(): Promise<void> }> {
+/** A place for a database, and the way to be rid of it. */
+interface Place {
+  readonly url: string
+  remove(): Promise<void>
+}
+
+/** What is in the file of a database that has the tables and no rows: a copy takes half of what migrating takes. */
+let migrated: Promise<Buffer> | undefined
+
+/** A folder of its own for a database, which is not there yet. */
+export async function temporaryFolder(): Promise<Place> {
   const folder = await mkdtemp(join(fastFolder(), 'gateway-'))
   return {
     url: `sqlite:${join(folder, 'data', 'gateway.db')}`,
@@ -16,8 +25,36 @@ export async function temporaryFolder(): Promise<{ url: string; remove(): Promis
   }
 }
 
-/** The URL of a database that goes with the test. */
+/** A folder of its own, and in it a database that has the tables and no rows. */
+export async function temporaryDatabase(): Promise<Place> {
+  migrated ??= migratedFile()
+  const content = await migrated
+  const place = await temporaryFolder()
+  const file = fileOf(place.url)
+  await mkdir(dirname(file), { mode: 0o700 })
+  await writeFile(file, content)
+  return place
+}
+
+async function migratedFile(): Promise<Buffer> {
+  const { url, remove } = await temporaryFolder()
+  await (await openDatabase(url, PATIENT)).destroy()
+  const content = await readFile(fileOf(url))
+  await remove()
+  return content
+}
+
+const fileOf = (url: string): string => url.slice('sqlite:'.length)
+
+/** The URL of a database that has the tables and no rows, and goes with the test. */
 export async function databaseUrl(t: TestContext): Promise<string> {
+  const { url, remove } = await temporaryDatabase()
+  t.after(remove)
+  return url
+}
+
+/** The URL of a database that is made when it is opened, and goes with the test. */
+export async function emptyDatabaseUrl(t: TestContext): Promise<string> {
   const { url, remove } = await temporaryFolder()
   t.after(remove)
   return url

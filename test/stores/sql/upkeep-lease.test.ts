@@ -6,7 +6,7 @@ import { fresh } from '../../contracts/ledger-money.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
-import { PATIENT, temporaryFolder } from './temporary-database.ts'
+import { PATIENT, temporaryDatabase } from './temporary-database.ts'
 
 const LOST = { name: 'UpkeepLost' }
 
@@ -18,7 +18,7 @@ for (const { name, isSqlite, skip } of [
     const cleanUp = cleaningUp()
     let db: Database
     before(async () => {
-      const { url, remove } = isSqlite ? await temporaryFolder() : { url: await postgresUrl(), remove() {} }
+      const { url, remove } = isSqlite ? await temporaryDatabase() : { url: await postgresUrl(), remove() {} }
       cleanUp.after(remove)
       db = await openDatabase(url, PATIENT)
       cleanUp.after(() => db.destroy())

@@ -2,7 +2,7 @@ import { openDatabase, SqlCallStore, SqlLedger, SqlUsageStore } from '../../../l
 import { usageContract } from '../../contracts/usage.ts'
 import { WITHOUT_POSTGRES } from '../../support/postgres-server.ts'
 import { postgresUrl } from './postgres-database.ts'
-import { PATIENT, temporaryFolder } from './temporary-database.ts'
+import { PATIENT, temporaryDatabase } from './temporary-database.ts'
 
 async function opened(url: string, remove: () => Promise<void>) {
   const handles = [await openDatabase(url, PATIENT), await openDatabase(url, PATIENT)] as const
@@ -19,7 +19,7 @@ async function opened(url: string, remove: () => Promise<void>) {
 }
 
 usageContract('SQLite', async () => {
-  const { url, remove } = await temporaryFolder()
+  const { url, remove } = await temporaryDatabase()
   return opened(url, remove)
 })
 
