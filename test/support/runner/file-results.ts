@@ -47,7 +47,8 @@ export function resultsOf(paths: readonly string[], begun: readonly Begun[], end
     const own = path === current ? trouble : undefined
     if (!closed && own === undefined) return []
     const { counts, before } = closed ?? { counts: NOTHING, before: '' }
-    const isFailed = !isPassed(counts) && end.killed === undefined
+    // What is cancelled of the file that a kill has met is told as that.
+    const isFailed = !isPassed(counts) && (end.killed === undefined || path !== current)
     const failure = isFailed ? 'failed' : (own ?? (counts.tests > 0 ? undefined : 'has no test'))
     const at = begun.findIndex((one) => one.path === path)
     return {
