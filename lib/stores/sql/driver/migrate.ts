@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { DEFAULT_MIGRATION_TABLE, type Migration, type MigrationResultSet, Migrator } from 'kysely/migration'
 import type { Logger } from '../../../core/call/index.ts'
+import { isPostgres } from './is-postgres.ts'
 import { up as accountsKeysCalls } from './migrations/0001-accounts-keys-calls.ts'
 import { up as idempotency } from './migrations/0002-idempotency.ts'
 import { up as ledger } from './migrations/0003-ledger.ts'
@@ -82,15 +83,15 @@ const GIVE_UP_AFTER_MS = 600_000
  * @throws if a migration fails, or a newer one is breaking. Nothing is changed then.
  */
 export async function migrate(db: Database, logger: Logger): Promise<void> {
-  const newer = await newerMigrations(db)
+  const found = await doneMigrations(db)
+  const newer = newerOf(found)
   const breaking = newer.find((name) => name.endsWith(BREAKING))
   if (breaking !== undefined) throw new Error(`the database is newer than this version: it has ${breaking}`)
-  const done = Object.fromEntries(newer.map((name) => [name, { up: async () => {} }]))
-  const migrations = { ...MIGRATIONS, ...done }
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
-  const error = await migrateUp(db, migrator, logger)
+  // To find nothing to do, the migrator reads all tables and columns several times.
+  const isCurrent = Object.keys(MIGRATIONS).every((name) => found.includes(name))
+  const error = isCurrent ? undefined : await migrateUp(db, newer, found.length === 0, logger)
   // Another process may have migrated it further meanwhile.
-  if (error && (await newerMigrations(db)).length > newer.length) return migrate(db, logger)
+  if (error && newerOf(await doneMigrations(db)).length > newer.length) return migrate(db, logger)
   if (error) throw error
   const names = newer.join()
   if (names === '' || told.get(logger) === names) return
@@ -101,10 +102,21 @@ export async function migrate(db: Database, logger: Logger): Promise<void> {
   )
 }
 
-/** Returns what went wrong; undefined if nothing did. */
-async function migrateUp(db: Database, migrator: Migrator, logger: Logger): Promise<unknown> {
-  // Nobody uses a new database.
-  const isNew = (await doneMigrations(db)).length === 0
+/**
+ * Returns what went wrong; undefined if nothing did.
+ *
+ * @param newer what newer versions have done to the database.
+ * @param isNew whether the database is new, so that nobody uses it.
+ */
+async function migrateUp(
+  db: Database,
+  newer: readonly string[],
+  isNew: boolean,
+  logger: Logger,
+): Promise<unknown> {
+  const done = Object.fromEntries(newer.map((name) => [name, { up: async () => {} }]))
+  const migrations = { ...MIGRATIONS, ...done }
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
   for (;;) {
     const { error, results = [] } = await gettingLocks(logger, () =>
       isNew ? migrator.migrateToLatest() : migrator.migrateUp(),
@@ -151,15 +163,18 @@ export async function migrateDown(db: Database, last: string, logger: Logger): P
   return results.map(({ migrationName }) => migrationName)
 }
 
-async function newerMigrations(db: Database): Promise<string[]> {
-  return (await doneMigrations(db)).filter((name) => !Object.hasOwn(MIGRATIONS, name))
+function newerOf(done: readonly string[]): string[] {
+  return done.filter((name) => !Object.hasOwn(MIGRATIONS, name))
 }
 
 /** Returns the names of the migrations that a database has; none for a new database. */
 async function doneMigrations(db: Database): Promise<string[]> {
-  const tables = await db.introspection.getTables({ withInternalKyselyTables: true })
-  if (!tables.some(({ name }) => name === DEFAULT_MIGRATION_TABLE)) return []
+  const table = DEFAULT_MIGRATION_TABLE
+  const found = isPostgres(db)
+    ? sql`select 1 where to_regclass(${table}) is not null`
+    : sql`select 1 from sqlite_schema where type = 'table' and name = ${table}`
+  if ((await found.execute(db)).rows.length === 0) return []
   const { rows } = await sql<{ name: string }>`
-    select name from ${sql.table(DEFAULT_MIGRATION_TABLE)} order by name`.execute(db)
+    select name from ${sql.table(table)} order by name`.execute(db)
   return rows.map(({ name }) => name)
 }
