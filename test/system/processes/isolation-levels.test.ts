@@ -12,7 +12,7 @@ import {
   seedAccountsAndKeys,
 } from '../../../lib/stores/sql/index.ts'
 import { olderDatabase } from '../../stores/sql/older-database.ts'
-import { databaseUrl } from '../../stores/sql/temporary-database.ts'
+import { emptyDatabaseUrl } from '../../stores/sql/temporary-database.ts'
 import { recordingLogger } from '../../support/app-server.ts'
 import { cleaningUp } from '../../support/clean-up.ts'
 import { OWN_PROGRAM_FLAGS } from '../../support/own-program.ts'
@@ -137,7 +137,7 @@ describe('eight processes at once on Postgres', { skip: WITHOUT_POSTGRES, timeou
 describe('four processes at once on one SQLite file', { timeout: 120_000 }, () => {
   it('come up, with the rows seeded once, on no file and on an older one', async (t) => {
     for (const older of [false, true]) {
-      const url = await databaseUrl(t)
+      const url = await emptyDatabaseUrl(t)
       if (older) await makeOlder(url)
       assertSeededOnce(await seedAtOnce(t, url, 4), ACCOUNTS)
       assertSeededOnce(await seedAtOnce(t, url, 4), 0)
