@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Reservation } from '../../lib/ledger/pool/reservation.ts'
-import { ledgerOf, units } from './faulty-ledger.ts'
+import { type Fault, ledgerOf, units } from './faulty-ledger.ts'
 import { PoolProcess, settle } from './pool-process.ts'
 import { turns } from './virtual-clock.ts'
 
@@ -24,17 +24,7 @@ const FATES: readonly [
     },
     0n,
   ],
-  [
-    'is undone while the ledger has it',
-    async ({ ledger }, held) => {
-      ledger.faults.set('settle', 'waits')
-      settle(held, 'mine', ONE)
-      await turns()
-      held.revoke(null)
-      ledger.mend()
-    },
-    0n,
-  ],
+  ['is undone while the ledger has it', undoneUnder('waits'), 0n],
   [
     'is dropped before the ledger has it',
     async ({ ledger }, held) => {
@@ -54,18 +44,18 @@ const FATES: readonly [
     },
     ONE,
   ],
-  [
-    'is written unheard, and undone',
-    async ({ ledger }, held) => {
-      ledger.faults.set('settle', 'unheard')
-      settle(held, 'mine', ONE)
-      await turns()
-      held.revoke(null)
-      ledger.mend()
-    },
-    0n,
-  ],
+  ['is written unheard, and undone', undoneUnder('unheard'), 0n],
 ]
+
+function undoneUnder(fault: Fault) {
+  return async ({ ledger }: PoolProcess, held: Reservation): Promise<void> => {
+    ledger.faults.set('settle', fault)
+    settle(held, 'mine', ONE)
+    await turns()
+    held.revoke(null)
+    ledger.mend()
+  }
+}
 
 async function written({ ledger }: PoolProcess, held: Reservation): Promise<void> {
   const { outcome } = settle(held, 'mine', ONE)

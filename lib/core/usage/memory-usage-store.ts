@@ -41,7 +41,8 @@ export class MemoryUsageStore implements UsageStore {
     // Tags that are equal may be another object.
     const isOfRow = row && at >= row.hour && at < row.hour + HOUR_MS && isOf(row.of, charge, usage)
     if (!row || !isOfRow) {
-      row = this.#rowOf(shareOfCharge(charge))
+      const share = shareOfCharge(charge)
+      row = this.#rows.get(nameOf(share, share.user, share.tags)) ?? this.#open(share)
       this.#last.set(key, row)
     }
     row.sums.add(usage, amount, cost ?? 0n, sign)
@@ -81,10 +82,6 @@ export class MemoryUsageStore implements UsageStore {
       key,
       charged: sums.charged,
     }))
-  }
-
-  #rowOf(share: UsageShare): MemoryRow {
-    return this.#rows.get(nameOf(share, share.user, share.tags)) ?? this.#open(share)
   }
 
   #open(share: UsageShare): MemoryRow {

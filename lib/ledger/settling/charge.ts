@@ -64,13 +64,11 @@ export class Charge implements Settlement, Awaited<Charge> {
   readonly #keyLease: WalletLease | undefined
   readonly #budgetLeases: readonly WalletLease[]
   readonly #deps: ChargeDeps
-  /** `handed`: the ledger may have it. */
-  #state: 'waiting' | 'handed' | 'stands' | 'over' = 'waiting'
+  /** `waiting`: its wallets count it as not handed over. `handed`: the ledger may have it. */
+  #state: 'new' | 'waiting' | 'handed' | 'stands' | 'over' = 'new'
   /** The log entry of a call that is not charged after all. */
   #revoked: { readonly entry: (() => CallLogEntry | null) | null } | undefined
   #isAside = false
-  /** Whether it has waited, so that its wallets count it as not handed over. */
-  #waits = false
 
   constructor(
     bill: Bill,
@@ -127,16 +125,16 @@ export class Charge implements Settlement, Awaited<Charge> {
 
   /** Records that the charge has to wait before it is handed to the ledger. A void of one that stands has been handed over. */
   wait(): void {
-    if (this.#state !== 'waiting') return
-    this.#waits = true
+    if (this.#state !== 'new') return
+    this.#state = 'waiting'
     this.#countUnhanded(this.amount)
   }
 
   /** Records that the charge is being handed to the ledger. */
   hand(): void {
-    if (this.#state !== 'waiting') return
+    if (this.#state === 'waiting') this.#countUnhanded(-this.amount)
+    else if (this.#state !== 'new') return
     this.#state = 'handed'
-    if (this.#waits) this.#countUnhanded(-this.amount)
   }
 
   #countUnhanded(amount: bigint): void {

@@ -82,11 +82,10 @@ export function route(options: RouteOptions): RequestHandler {
       await tryCandidates(call, list, settings, routed).catch((error: unknown) =>
         answerEstimate(error, call, request, res),
       )
+      routed.done()
     } catch (error) {
       routed.failed(error)
-      return
     }
-    routed.done()
   }
 }
 
