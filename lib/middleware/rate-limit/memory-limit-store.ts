@@ -17,6 +17,12 @@ const NOBODY = ''
 
 type WritableCount = { -readonly [member in keyof Count]: Count[member] }
 
+/** A verdict that is still being made. */
+interface WritableVerdict extends Verdict {
+  waitMs: number
+  readonly counts: WritableCount[]
+}
+
 /** What is used of a window, and when it ends, in milliseconds since the epoch. */
 interface Window {
   used: number
@@ -44,8 +50,37 @@ export class MemoryLimitStore implements LimitStore {
   readonly #slots = new Map<string, Set<string>>()
 
   admit(demand: Demand): Verdict {
-    const { charges, windowMs, sender } = demand
     const now = Date.now()
+    const verdict = this.#judge(demand, now)
+    if (verdict.refusedBy) return verdict
+    this.hold(demand)
+    const { charges, windowMs, sender } = demand
+    for (let i = 0; i < charges.length; i++) {
+      const { key, cost, max } = charges[i] as Limit
+      const count = verdict.counts[i] as WritableCount
+      count.used += cost
+      const endsAt = now + count.resetMs
+      const window = this.#windows.get(key)
+      if (window) {
+        window.used = window.endsAt > now ? window.used + cost : cost
+        window.max = max
+        window.endsAt = endsAt
+      } else this.#windows.set(key, { used: cost, max, endsAt }, now)
+    }
+    if (this.#cooldowns && charges.length > 0 && this.#cooldowns.running(sender, now, windowMs))
+      verdict.waitMs = this.#cooldowns.admitted(sender, demand, now)
+    return verdict
+  }
+
+  /** Returns the verdict on a demand that is refused; undefined for one that would be admitted, of which nothing is taken. */
+  refuse(demand: Demand): Verdict | undefined {
+    const verdict = this.#judge(demand, Date.now())
+    return verdict.refusedBy && verdict
+  }
+
+  /** Decides on a demand and takes nothing of it. The counts are those before it. */
+  #judge(demand: Demand, now: number): WritableVerdict {
+    const { charges, windowMs, sender } = demand
     const counts = new Array<WritableCount>(charges.length)
     // Of several limits that refuse, the one with the longest wait: waiting for another would only lead to this one.
     let refusedBy: Limit | undefined
@@ -63,40 +98,18 @@ export class MemoryLimitStore implements LimitStore {
       refusedBy = charge
       waitMs = resetMs
     }
-    const cooldowns = charges.length > 0 ? this.#cooldowns : undefined
-    const cooldown = cooldowns?.running(sender, now, windowMs)
-    const owed = cooldown && cooldowns?.owed(sender, demand, now)
+    const owed = charges.length > 0 ? this.#cooldowns?.owed(sender, demand, now) : undefined
     if (owed) return { ...owed, counts }
     if (refusedBy) {
       this.#cooldowns ??= new Cooldowns()
       return { refusedBy, waitMs: this.#cooldowns.refused(sender, refusedBy, demand, waitMs, now), counts }
     }
-    const full = this.fullSlot(demand)
-    if (full) {
-      if (charges.length > 0) {
-        this.#cooldowns ??= new Cooldowns()
-        this.#cooldowns.slotRefused(sender, now)
-      }
-      return { refusedBy: full, waitMs: SLOT_WAIT_MS, counts }
+    refusedBy = this.fullSlot(demand)
+    if (refusedBy && charges.length > 0) {
+      this.#cooldowns ??= new Cooldowns()
+      this.#cooldowns.slotRefused(sender, now)
     }
-    this.hold(demand)
-    for (let i = 0; i < charges.length; i++) {
-      const { key, cost, max } = charges[i] as Limit
-      const count = counts[i] as WritableCount
-      count.used += cost
-      const endsAt = now + count.resetMs
-      const window = this.#windows.get(key)
-      if (window) {
-        window.used = window.endsAt > now ? window.used + cost : cost
-        window.max = max
-        window.endsAt = endsAt
-      } else this.#windows.set(key, { used: cost, max, endsAt }, now)
-    }
-    return {
-      refusedBy: undefined,
-      waitMs: cooldown ? (cooldowns?.admitted(sender, demand, now) ?? 0) : 0,
-      counts,
-    }
+    return { refusedBy, waitMs: refusedBy ? SLOT_WAIT_MS : 0, counts }
   }
 
   hold({ id, slots }: Demand): void {

@@ -45,7 +45,8 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
   // What a store of this process alone gives back is free at once.
   const isShared = given.constructor !== MemoryLimitStore
   const stores: readonly LimitStore[] = store === local ? [local] : [store, local]
-  const spent = new SpentWindows()
+  // A store in this memory tells all of it.
+  const spent = store instanceof MemoryLimitStore ? undefined : new SpentWindows()
   /** Whether a function of the options has returned a promise. */
   let awaits = false
   const limiter = function rateLimit(req: Request, res: Response, next: NextFunction): void {
@@ -135,13 +136,11 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     if (!demand) return undefined
     const impossible = impossibleLimit(demand)
     if (impossible) return refuseForGood(call, impossible)
-    const known = spent.verdictOn(demand) ?? slotVerdict(demand, local.fullSlot(demand))
-    if (!known) return undefined
-    // A store in this memory tells all of it, and takes as little of a demand that it refuses.
-    const verdict = store instanceof MemoryLimitStore ? store.admit(demand) : known
-    if (verdict.refusedBy) return refuse(call, demand, verdict, styleOf(call))
-    store.release(demand)
-    return undefined
+    const verdict =
+      store instanceof MemoryLimitStore
+        ? store.refuse(demand)
+        : (spent?.verdictOn(demand) ?? slotVerdict(demand, local.fullSlot(demand)))
+    return verdict && refuse(call, demand, verdict, styleOf(call))
   }
 
   async function applyLater(
@@ -185,7 +184,7 @@ export function rateLimit(options: RateLimitOptions = {}): RequestHandler & Earl
     req: Request,
     res: Response,
   ): GatewayError | undefined {
-    spent.note(demand, verdict)
+    spent?.note(demand, verdict)
     if (verdict.refusedBy) return shown(res, refuse(call, demand, verdict, styleOf(call)))
     if (demand.slots.length > 0) {
       // If the store goes away meanwhile, the running calls must count here.
