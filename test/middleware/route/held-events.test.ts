@@ -64,6 +64,17 @@ describe('very many small events', () => {
     assert.equal(detailOf(flowing.push('\n\n'.repeat(5000))), 'the stream consists of empty events')
     assert.equal(relay().push(':xxxxx\n\n'.repeat(100_000)), undefined)
   })
+
+  it('between the pieces of a text end no stream, however long the text is', () => {
+    for (const blank of ['\n\n', ':\n\n']) {
+      const { stream, push, written } = relay()
+      for (let i = 0; i < 10_000; i++)
+        assert.equal(push(event({ content: 'a' }) + blank), undefined, String(i))
+      push(event({}, 'stop'))
+      assert.equal(detailOf(stream.finish()), 'complete')
+      assert.equal(written.join('').split('"content"').length, 10_001)
+    }
+  })
 })
 
 describe('a stream that is over', () => {

@@ -7,6 +7,11 @@ export class EventBounds {
   #events = 0
   #bytes = 0
 
+  /** Counts the bytes of events that need no look. */
+  credit(size: number): void {
+    this.#bytes += size
+  }
+
   /** Counts an event. Returns false if there are too many for their size. */
   admit(size: number): boolean {
     this.#bytes += size

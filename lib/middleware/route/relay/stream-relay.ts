@@ -134,7 +134,9 @@ export class StreamRelay {
     let hasReturns: boolean | undefined
     while (at < text.length && !this.#end) {
       if (this.#state === 'flowing') {
-        at = this.#template.skim(text, at, this.#takeText)
+        const skimmed = this.#template.skim(text, at, this.#takeText)
+        this.#bounds.credit(skimmed - at)
+        at = skimmed
         if (this.#translated) run = at
         if (at >= text.length) break
       }
