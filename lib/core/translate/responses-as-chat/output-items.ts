@@ -52,6 +52,8 @@ export class OutputItems {
   #items = 0
   #open: TextItem | undefined
   #part: OpenPart | undefined
+  /** The length of the parts of text that have ended, in UTF-16 units. */
+  #endedUnits = 0
 
   constructor(responseId: string, reasoning: ReasoningForm) {
     this.#responseId = responseId
@@ -92,13 +94,26 @@ export class OutputItems {
     return begun
   }
 
-  /** Adds an annotation to the open text; returns undefined if there is none. */
-  annotate(annotation: JsonObject): string | undefined {
+  /**
+   * Adds an annotation to the open text; returns undefined if there is none.
+   *
+   * @param cited an annotation of a chat, whose places are those in all of its text.
+   */
+  annotate(cited: JsonObject): string | undefined {
     const part = this.#part
     if (part?.type !== 'output_text') return undefined
+    const annotation = { ...cited, ...this.#placesInPart(cited) }
     const index = part.annotations.push(annotation) - 1
     const members = { ...part.location, annotation_index: index, annotation }
     return this.event('response.output_text.annotation.added', members)
+  }
+
+  #placesInPart({ start_index: start, end_index: end }: JsonObject): JsonObject {
+    const placeOf = (index: number): number => Math.max(0, index - this.#endedUnits)
+    return {
+      ...(typeof start === 'number' && { start_index: placeOf(start) }),
+      ...(typeof end === 'number' && { end_index: placeOf(end) }),
+    }
   }
 
   /** Writes the item of a web search, which is over. */
@@ -194,6 +209,7 @@ export class OutputItems {
     if (!part) return ''
     this.#part = undefined
     const { type, location } = part
+    if (type === 'output_text') this.#endedUnits += part.text.length
     const whole = partOf(type, part.text, part.annotations)
     this.#open?.content.push(whole)
     const { annotations: _, type: __, ...text } = whole
