@@ -1,4 +1,4 @@
-import { isJsonObject, tokenCount } from '../../json/index.ts'
+import { isJsonObject, objectsIn, tokenCount } from '../../json/index.ts'
 import type { ReportedUsage } from '../operation.ts'
 
 /** The counts of Anthropic-style `usage`. `fresh` excludes tokens that were read from or written to a cache. */
@@ -11,7 +11,12 @@ export interface MessageCounts {
   readonly output?: number | undefined
   /** Those of `output` that are thinking. */
   readonly thinking?: number | undefined
+  /** What was spent beside the answer, and is not in the counts above. */
+  readonly beside?: MessageCounts | undefined
 }
+
+/** The steps of a request that the counts of its answer leave out. */
+const BESIDE: ReadonlySet<unknown> = new Set(['compaction', 'advisor_message'])
 
 /** Reads Anthropic-style `usage`. The output includes thinking. */
 export function readMessageCounts(usage: unknown): MessageCounts {
@@ -25,6 +30,27 @@ export function readMessageCounts(usage: unknown): MessageCounts {
     anHour: isJsonObject(writes) ? tokenCount(writes.ephemeral_1h_input_tokens) : undefined,
     output: tokenCount(counts.output_tokens),
     thinking: isJsonObject(details) ? tokenCount(details.thinking_tokens) : undefined,
+    beside: besideOf(counts.iterations),
+  }
+}
+
+/** Adds up the steps beside the answer; undefined if none are reported. */
+function besideOf(iterations: unknown): MessageCounts | undefined {
+  const steps = objectsIn(iterations).filter(({ type }) => BESIDE.has(type))
+  if (steps.length === 0) return undefined
+  return steps.map((step) => readMessageCounts({ ...step, iterations: undefined })).reduce(sumOf)
+}
+
+function sumOf(one: MessageCounts, other: MessageCounts): MessageCounts {
+  const sum = (count: Exclude<keyof MessageCounts, 'beside'>): number | undefined =>
+    one[count] === undefined ? other[count] : one[count] + (other[count] ?? 0)
+  return {
+    fresh: sum('fresh'),
+    cached: sum('cached'),
+    written: sum('written'),
+    anHour: sum('anHour'),
+    output: sum('output'),
+    thinking: sum('thinking'),
   }
 }
 
@@ -42,12 +68,14 @@ export function laterMessageCounts(before: MessageCounts, report: MessageCounts)
     anHour: first.anHour ?? second.anHour,
     output: report.output || (before.output ?? report.output),
     thinking: report.thinking ?? before.thinking,
+    beside: report.beside ?? before.beside,
   }
 }
 
 /** Returns the counts as usage, whose input includes tokens that were read from or written to a cache. */
 export function messageUsage(counts: MessageCounts): ReportedUsage {
-  const { fresh, cached, written, anHour, output, thinking } = counts
+  const { beside, ...ofAnswer } = counts
+  const { fresh, cached, written, anHour, output, thinking } = beside ? sumOf(ofAnswer, beside) : ofAnswer
   return {
     inputTokens: fresh === undefined ? undefined : fresh + (cached ?? 0) + (written ?? 0),
     cachedInputTokens: cached,
