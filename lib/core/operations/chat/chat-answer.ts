@@ -53,10 +53,11 @@ export function readChoices(
   if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.choices)) {
     throw new SyntaxError('the answer has no "choices"')
   }
-  const reading = new ChoicesReading(answer.choices, readChatUsage(answer.usage), form)
+  const usage = answer.usage ?? usageIn(answer.choices)
+  const reading = new ChoicesReading(answer.choices, readChatUsage(usage), form)
   if (
     reading.substance === 'empty' &&
-    answer.choices.some((choice) => endsWithoutOutput(choice, answer.usage, request))
+    answer.choices.some((choice) => endsWithoutOutput(choice, usage, request))
   )
     reading.substance = 'no_output'
   return reading
@@ -126,6 +127,12 @@ class ChoicesReading implements AnswerReading {
   }
 }
 
+/** Returns the usage of choices that hold it themselves, as Kimi's last chunk does. */
+export function usageIn(choices: readonly unknown[]): unknown {
+  for (const choice of choices) if (isJsonObject(choice) && isJsonObject(choice.usage)) return choice.usage
+  return undefined
+}
+
 const NO_DETAILS: JsonObject = {}
 
 /** Reads OpenAI-style `usage`. `prompt_tokens` includes cached tokens, the output includes reasoning. */
@@ -138,7 +145,10 @@ export function readChatUsage(usage: unknown): ReportedUsage {
     inputTokens: tokenCount(usage.prompt_tokens),
     outputTokens:
       reasoningTokens === undefined ? tokenCount(usage.completion_tokens) : outputOf(usage, reasoningTokens),
-    cachedInputTokens: tokenCount(input.cached_tokens) ?? tokenCount(usage.prompt_cache_hit_tokens),
+    cachedInputTokens:
+      tokenCount(input.cached_tokens) ??
+      tokenCount(usage.prompt_cache_hit_tokens) ??
+      tokenCount(usage.cached_tokens),
     cacheWriteTokens: tokenCount(input.cache_write_tokens),
     audioInputTokens: tokenCount(input.audio_tokens),
     audioOutputTokens: tokenCount(output.audio_tokens),

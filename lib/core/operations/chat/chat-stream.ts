@@ -22,6 +22,7 @@ import {
   keptOf,
   outputText,
   readChatUsage,
+  usageIn,
 } from './chat-answer.ts'
 
 interface ChatChunk {
@@ -117,9 +118,10 @@ export class ChatStreamReader implements StreamReader {
       if (choice.finish_reason === 'error') return { ...reading, error: choice.error ?? {} }
       if (this.#readChoice(choice)) reading.output = true
     }
-    if (hasUsage) {
-      this.#lastUsage = chunk.usage
-      this.#report(readChatUsage(chunk.usage))
+    const usage = hasUsage ? chunk.usage : usageIn(choices)
+    if (usage !== undefined) {
+      this.#lastUsage = usage
+      this.#report(readChatUsage(usage))
     }
     reading.finished = this.#finishedChoices.size >= this.#answers
     reading.relay = this.#relayUsage || !hasUsage || choices.length > 0

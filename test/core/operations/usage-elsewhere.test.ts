@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { chatCompletions, type ReportedUsage, type StreamReader } from '../../../lib/core/operations/index.ts'
+
+const chat = (usage: unknown) => chatCompletions.readAnswer({ choices: [], usage }).usage
+
+describe('usage in other places', () => {
+  const usage = { prompt_tokens: 1900, completion_tokens: 1300, total_tokens: 3200, cached_tokens: 1500 }
+  const counted = ({ inputTokens, cachedInputTokens, outputTokens }: ReportedUsage) => [
+    inputTokens,
+    cachedInputTokens,
+    outputTokens,
+  ]
+
+  it('is read from the choice that holds it, in a stream and in a whole answer', () => {
+    const choices = [{ index: 0, delta: {}, finish_reason: 'stop', usage }]
+    const events = [{ choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }] }, { choices }]
+    const reader = readAll(chatCompletions.streamReader({ json: { stream: true }, answers: 1 }), events)
+    assert.deepEqual([...counted(reader.usage), reader.unreportedOutput], [1900, 1500, 1300, 0])
+    assert.deepEqual(counted(chatCompletions.readAnswer({ choices }).usage), [1900, 1500, 1300])
+    const other = chatCompletions.readAnswer({ choices, usage: { prompt_tokens: 1, completion_tokens: 2 } })
+    assert.deepEqual(counted(other.usage), [1, undefined, 2])
+  })
+
+  it('has the cached part of its input beside the other counts', () => {
+    assert.deepEqual(counted(chat(usage)), [1900, 1500, 1300])
+    assert.equal(chat({ ...usage, prompt_tokens_details: { cached_tokens: 7 } }).cachedInputTokens, 7)
+  })
+})
+
+function readAll(reader: StreamReader, events: readonly object[]): StreamReader {
+  for (const event of events) reader.read({ event: undefined, data: JSON.stringify(event) })
+  return reader
+}
