@@ -54,12 +54,17 @@ const LARGE = 256 * 1024
  * ({@link jsonExcess}).
  *
  * @param tally what the texts of the same request have come to.
+ * @param parse how a text is parsed. Defaults to {@link parseExactly}.
  */
-export function parseJsonObject(text: string, tally?: JsonTally): JsonObject | undefined {
+export function parseJsonObject(
+  text: string,
+  tally?: JsonTally,
+  parse: (text: string) => unknown = parseExactly,
+): JsonObject | undefined {
   const raw = Buffer.from(text)
   if (jsonExcess(raw, tally) !== undefined) return undefined
   try {
-    const parsed = parseExactly(text)
+    const parsed = parse(text)
     const value = raw.length > LARGE ? withoutLoneSurrogates(parsed, raw) : parsed
     return isJsonObject(value) ? value : undefined
   } catch {
@@ -78,8 +83,13 @@ const UNREAD = 'logprobs'
  * is too large for its log probabilities is parsed without them.
  *
  * @param raw the bytes of the text, if they are at hand.
+ * @param parse how a text is parsed. Defaults to {@link parseExactly}.
  */
-export function parseJson(text: string, raw?: Buffer): unknown {
+export function parseJson(
+  text: string,
+  raw?: Buffer,
+  parse: (text: string) => unknown = parseExactly,
+): unknown {
   let read = text
   if (text.length >= SURELY_WITHIN) {
     const bytes = raw ?? Buffer.from(text)
@@ -90,7 +100,7 @@ export function parseJson(text: string, raw?: Buffer): unknown {
     }
   }
   try {
-    return parseExactly(read)
+    return parse(read)
   } catch {
     return undefined
   }

@@ -1,5 +1,6 @@
 import type { CallRequest, RequestBody } from '../../core/call/index.ts'
 import type { UnsupportedPolicy } from '../../core/catalog/index.ts'
+import { isJsonObject, type JsonObject, keepingIntegers } from '../../core/json/index.ts'
 import type { Operation } from '../../core/operations/index.ts'
 import { type Translation, translationOf, Untranslatable } from '../../core/translate/index.ts'
 import type { Candidate } from '../candidates/candidate.ts'
@@ -62,7 +63,7 @@ export class RequestAdapter {
     const { body, model } = this.#request
     const dropped = policy === 'drop' ? new DroppedMembers(this.#request) : undefined
     try {
-      const json = translation.request(body.json, {
+      const json = translation.request(writableJson(body), {
         upstreamModel,
         defaultMaxTokens: model.maxOutputTokens ?? DEFAULT_MAX_TOKENS,
         ...(dropped && { leaveOut: (param, what) => dropped.add(param, what) }),
@@ -82,6 +83,12 @@ function withoutForeign(request: CallRequest, translations: readonly Translation
   const { operation, body } = request
   const met = translations.filter(({ foreign }) => foreign.some((text) => body.raw.includes(text)))
   if (met.length === 0) return request
-  const json = met.reduce((kept, translation) => translation.withoutForeign(kept), body.json)
+  const json = met.reduce((kept, translation) => translation.withoutForeign(kept), writableJson(body))
   return { operation, body: { raw: Buffer.from(JSON.stringify(json)), json } }
+}
+
+/** Returns the JSON of a body in a form that can be written again, with integers of any size. */
+function writableJson({ raw, json }: RequestBody): JsonObject {
+  const kept = keepingIntegers(json, raw)
+  return isJsonObject(kept) ? kept : json
 }

@@ -1,4 +1,10 @@
-import { isJsonObject, type JsonObject, objectsIn, parseJson } from '../../json/index.ts'
+import {
+  isJsonObject,
+  type JsonObject,
+  objectsIn,
+  parseJson,
+  parseKeepingIntegers,
+} from '../../json/index.ts'
 import type { AnswerForm } from './answer-form.ts'
 
 const event = (type: string, members: JsonObject = {}): string =>
@@ -68,7 +74,7 @@ function fromStream(events: readonly JsonObject[]): JsonObject {
   }
   for (const [index, text] of inputs) {
     const block = blocks.get(index)
-    const input = text === '' ? {} : parseJson(text)
+    const input = text === '' ? {} : parseJson(text, undefined, parseKeepingIntegers)
     if (block && input !== undefined) block.input = input
   }
   return { ...message, content: [...blocks.values()] }

@@ -6,6 +6,7 @@ import {
   nonEmptyString,
   objectsIn,
   parseJsonObject,
+  parseKeepingIntegers,
 } from '../../json/index.ts'
 import { thinkingBlocks } from '../parts/reasoning-details.ts'
 import { toolId } from '../parts/tool-ids.ts'
@@ -119,7 +120,7 @@ function toolUse(call: JsonObject, path: string, tally: JsonTally): JsonObject {
   if (!isJsonObject(fn) || typeof fn.name !== 'string') throw new Untranslatable(path)
   if (typeof id !== 'string') throw new Untranslatable(`${path}.id`)
   // Some models write no arguments for a function that takes none.
-  const input = parseJsonObject(nonEmptyString(fn.arguments) ?? '{}', tally)
+  const input = parseJsonObject(nonEmptyString(fn.arguments) ?? '{}', tally, parseKeepingIntegers)
   if (!input) throw new Untranslatable(`${path}.function.arguments`)
   return { type: 'tool_use', id: toolId(id), name: fn.name, input }
 }

@@ -4,6 +4,7 @@ import {
   nonEmptyString,
   objectsIn,
   parseJsonObject,
+  parseKeepingIntegers,
 } from '../../json/index.ts'
 import { type ChatContent, readChatContent } from '../answers/chat-content.ts'
 import { stopReasonOf } from '../answers/finish-reasons.ts'
@@ -73,10 +74,15 @@ function toolUse(call: JsonObject, id: string, cutOff: boolean): JsonObject[] {
   if (!isJsonObject(fn) || typeof fn.name !== 'string') return []
   const { name, arguments: given } = fn
   // Some upstreams send the arguments as an object instead of its JSON text.
-  const input = isJsonObject(given) ? given : parseJsonObject(nonEmptyString(given) ?? '{}')
+  const input = isJsonObject(given) ? given : argumentsOf(nonEmptyString(given) ?? '{}')
   // A call whose arguments were cut off cannot be run; the caller sees it by the stop reason.
   if (!input && !cutOff) throw new SyntaxError('the arguments of a tool call are not a JSON object')
   return [{ type: 'tool_use', id, name, input: input ?? {} }]
+}
+
+/** Returns the arguments of a call, with integers of any size. */
+function argumentsOf(text: string): JsonObject | undefined {
+  return parseJsonObject(text, undefined, parseKeepingIntegers)
 }
 
 function citationsIn({ annotations }: JsonObject): JsonObject[] {

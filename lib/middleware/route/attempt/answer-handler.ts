@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { BodyCollector } from '../../../core/bytes/index.ts'
 import type { AnswerBytes, CallRequest } from '../../../core/call/index.ts'
-import { type JsonObject, parseJson } from '../../../core/json/index.ts'
+import { type JsonObject, parseJson, parseKeepingIntegers } from '../../../core/json/index.ts'
 import type { AnswerReading, StreamingOperation, StreamReader } from '../../../core/operations/index.ts'
 import type { StreamTranslator, Translation } from '../../../core/translate/index.ts'
 import type { AdaptedRequest } from '../../../routing/attempt/adapted-request.ts'
@@ -175,7 +175,9 @@ export class AnswerHandler implements ResponseHandler<AnswerEnd> {
     const body = isData ? collected.chunks : Buffer.isBuffer(collected) ? collected : wholeOf(collected)
     const text = isData ? collected.digest : body.toString()
     if (!text.startsWith('{') && looksLikeStream(text)) return this.#answeredAsStream(text)
-    const json = parseJson(text, isData ? undefined : (body as Buffer))
+    // The bytes of any other answer are passed on.
+    const parse = this.#adapted.translation || this.#request.stream ? parseKeepingIntegers : undefined
+    const json = parseJson(text, isData ? undefined : (body as Buffer), parse)
     if (json === undefined) return this.#failed(malformed(UNREADABLE))
     return this.#read(json, body)
   }
